@@ -162,10 +162,11 @@ static larmor_status other_version(void)
 /* What has not greeted has not seen the file, which is not at fault. */
 static larmor_status no_reader(const lmr_reader *r, const char *how)
 {
-    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                    "%s breaks the protocol of larmor-reader: it %s before it greeted. Install larmor-reader again, or "
-                    "correct LARMOR_READER.",
-                    r->program, how);
+    return LMR_FAIL(
+        LARMOR_ERR_UNSUPPORTED,
+        "%s breaks the protocol of larmor-reader: it %s before it greeted. Install larmor-reader again, or "
+        "correct LARMOR_READER.",
+        r->program, how);
 }
 
 static larmor_status say_how(const lmr_reader *r, int status)

@@ -21,7 +21,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
                                     larmor_circulant **C);
 
 typedef enum lmr_content {
-    LMR_NOISE,       /* white, of a deviation */
+    LMR_NOISE, /* white, of a deviation */
     LMR_ONES,
     LMR_ALTERNATING, /* 1 of the first coil, -1 of the second, and so on */
 } lmr_content;

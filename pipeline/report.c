@@ -285,9 +285,9 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     if (r->job.whitening)
         lmr_log(e, "%s: noise as in the noise scan", name);
     else
-        lmr_log(e, "%s: noise %.3g a sample, measured from the rim of k-space", name, now->noise);
+        lmr_log(e, "%s: noise %.3g a sample, measured from the samples", name, now->noise);
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
-        lmr_log(e, "%s: lambda %.2e, chosen by samples held out, in %d step%s, %.2f s", name, now->lambda,
+        lmr_log(e, "%s: lambda %.2e, chosen from the samples, in %d step%s, %.2f s", name, now->lambda,
                 now->choice.tried, plural(now->choice.tried), now->choice.seconds);
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && lmr_chooses(&r->job))
         lmr_log(e, "%s: lambda %.2e, expected from the noise: one coil on the grid does not tell it", name,

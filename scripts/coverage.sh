@@ -18,8 +18,9 @@ done
 scripts/deps.sh all
 folder=$PWD/build/coverage
 mkdir -p "$folder"
-# larmor-reader ends by _exit and within limits that allow no file, so its counters would be lost: in this build it writes
-# them before it ends, and lives without those limits but for that of time, which io.sandbox tries in a program of its own.
+# larmor-reader is killed after its answer, and lives within limits that allow no file, so its counters would be lost: in
+# this build it writes them before each answer, and lives without those limits but for that of time, which io.sandbox tries
+# in a program of its own.
 cat >"$folder/keep.c" <<'END'
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,8 +28,11 @@ cat >"$folder/keep.c" <<'END'
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 void __gcov_dump(void);
+void __gcov_reset(void);
 _Noreturn void __real__exit(int code);
+ssize_t __real_write(int to, const void *from, size_t bytes);
 int __real_setrlimit(int what, const struct rlimit *limit);
 int __real_prctl(int what, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 static int is_reader(void)
@@ -37,8 +41,16 @@ static int is_reader(void)
 }
 _Noreturn void __wrap__exit(int code)
 {
-    if (is_reader()) __gcov_dump();
+    if (is_reader() || !strncmp(program_invocation_short_name, "test_", 5)) __gcov_dump(); /* a test's child, too */
     __real__exit(code);
+}
+ssize_t __wrap_write(int to, const void *from, size_t bytes)
+{
+    if (is_reader()) {
+        __gcov_dump();
+        __gcov_reset();
+    }
+    return __real_write(to, from, bytes);
 }
 int __wrap_setrlimit(int what, const struct rlimit *limit)
 {
@@ -55,7 +67,7 @@ launcher=
 # shellcheck disable=SC2086 # words are meant
 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DLARMOR_TESTS=ON -DLARMOR_CUDA=OFF -DLARMOR_PYTHON=OFF $launcher \
     -DCMAKE_C_FLAGS="--coverage -O1 -fprofile-update=atomic" \
-    -DCMAKE_EXE_LINKER_FLAGS="$folder/keep.o -Wl,--wrap=_exit,--wrap=setrlimit,--wrap=prctl" >/dev/null
+    -DCMAKE_EXE_LINKER_FLAGS="$folder/keep.o -Wl,--wrap=_exit,--wrap=write,--wrap=setrlimit,--wrap=prctl" >/dev/null
 cmake --build "$folder" -j "$jobs"
 find "$folder" -name '*.gcda' -delete
 export OMP_WAIT_POLICY=passive

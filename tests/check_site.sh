@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 # The entries of the tables: lines in blocks of {toctree} that are neither options nor empty.
 awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF && !/^:/' docs/site/index.md |
-    sort >"$work/named"
+    sed 's/.*<\(.*\)>/\1/' | sort >"$work/named"
 # What there is: docs/*.md, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
 {
     for page in docs/*.md docs/site/*.rst; do basename "${page%.*}"; done | grep -v '^index$'

@@ -82,7 +82,8 @@ static int is_limited(__rlimit_resource_t what)
     return !getrlimit(what, &limit) && limit.rlim_cur != RLIM_INFINITY;
 }
 
-enum { LEAST_STACK = 96 << 10, USUAL_STACK = 8 << 20 }; /* bytes: what the deepest command takes, with room; Linux's */
+#define LEAST_STACK (96 << 10) /* bytes: what the deepest command takes, with room */
+#define USUAL_STACK (8 << 20)  /* Linux's */
 
 int app_hold_stack(char **argv)
 {

@@ -67,6 +67,12 @@ def plain_docstrings(_app, _what, _name, _object, _options, lines):  # type: ign
     lines[:] = to_rst(text.split("\n"))
 
 
+def without_licence(_app, name, source):  # type: ignore[no-untyped-def]
+    """The notebooks' first lines, without the line for machines."""
+    if name.startswith("notebooks/"):
+        source[0] = re.sub(r"\s*SPDX-License-Identifier: \S+", "", source[0])
+
+
 def pairs(_app, doctree, name):  # type: ignore[no-untyped-def]
     """Two blocks of code with nothing between them, another program's and larmor's, stand side by side."""
     from docutils import nodes
@@ -88,4 +94,5 @@ def pairs(_app, doctree, name):  # type: ignore[no-untyped-def]
 
 def setup(app):  # type: ignore[no-untyped-def]
     app.connect("autodoc-process-docstring", plain_docstrings)
+    app.connect("source-read", without_licence)
     app.connect("doctree-resolved", pairs)

@@ -81,6 +81,14 @@ def _signature(code: str) -> tuple[str, str]:
     return "function", flat
 
 
+def _name(directive: str, argument: str) -> str:
+    """What a declaration declares."""
+    pointer = re.search(r"\(\*(\w+)\)", argument)
+    if directive == "type" and pointer:
+        return pointer[1]
+    return (re.findall(r"\w+", argument.split("(", maxsplit=1)[0]) or [""])[-1]
+
+
 class Headers:
     """Which names are public, and what each header's page is."""
 
@@ -92,10 +100,8 @@ class Headers:
             for chunk in _chunks(text):
                 for what, code in _declarations(chunk):
                     directive, argument = _signature(code) if what == "code" else ("", "")
-                    if directive == "function":
-                        self.kinds[re.findall(r"\w+", argument.split("(")[0])[-1]] = directive
-                    elif directive in ("struct", "enum", "type"):
-                        self.kinds.setdefault(re.findall(r"larmor_\w+", argument)[0], directive)
+                    if directive and directive != "macro":
+                        self.kinds[_name(directive, argument)] = directive
 
     @staticmethod
     def _body(text: str) -> str:
@@ -114,7 +120,7 @@ class Headers:
     def title(self, name: str) -> str:
         """What the header says it is."""
         first = " ".join(_comment(re.search(r"/\*.*?\*/", self.texts[name], re.S)[0]))  # type: ignore[index]
-        return re.sub(r"\s*SPDX-License-Identifier:.*", "", first).rstrip(".")
+        return re.sub(r"\s*SPDX-License-Identifier:.*", "", first).split(";")[0].rstrip(".")
 
     def page(self, name: str) -> str:
         """A header's page."""
@@ -160,7 +166,7 @@ class Headers:
         notes: list[str] = []
         for code, *behind in codes:
             directive, argument = _signature(code)
-            name = (re.findall(r"\w+", argument.split("(")[0]) or [""])[-1]
+            name = _name(directive, argument)
             forward = directive == "type" and self.kinds.get(argument) not in ("type", None)
             if forward:
                 continue

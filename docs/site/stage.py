@@ -79,11 +79,18 @@ def with_results(name: str, text: str, out: pathlib.Path) -> str:
             position = block.end
             if said.strip():
                 made += f"\n```text\n{said.rstrip()}\n```\n"
+            shown = []
             for picture in pictures:
                 target = out / "made" / f"{pathlib.Path(name).stem}_{picture.name}"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(picture, target)
-                made += f"\n![what these lines made: {picture.name}](made/{target.name})\n"
+                shown.append(f"![what these lines made: {picture.name}](made/{target.name})")
+            if len(shown) > 1:  # side by side, with their names
+                rows = (" | ".join(picture.stem for picture in pictures), "|".join("---" for _ in shown),
+                        " | ".join(shown))
+                made += "\n" + "".join(f"| {row} |\n" for row in rows)
+            elif shown:
+                made += f"\n{shown[0]}\n"
     return made + text[position:]
 
 

@@ -20,8 +20,8 @@ from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
 __all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "hold_out", "lambda_unit",
-           "largest_eigenvalue", "lsmr", "noise", "pdhg", "pocs", "precondition_kspace", "regularised", "regularisers",
-           "weight_of_noise"]
+           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "precondition_kspace", "regularised",
+           "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
@@ -321,3 +321,19 @@ def noise(shape: Sequence[int], deviation: float = 1, *, seed: int = 1, dtype: A
     x = np.zeros(tuple(shape), dtype)
     check(lib.larmor_noise_fill(_arrays.wrap(x, _arrays.device("cpu"), write=True), deviation, seed))
     return x
+
+
+def noise_left(A: Operator, b: Array, noise: Array, factors: Array) -> float:
+    """How much of the noise there is in data of several coils, at most 1, by what no image explains of them.
+
+    noise    like b, as strong as it is thought to be.
+    factors  which fit b's shape by NumPy's rules, not alike in all coils: 1 and -1 in turn, for example.
+    """
+    _library.answer_ctrl_c()
+    b = _arrays.as_input(b, A.dtype)
+    spread = np.ascontiguousarray(np.broadcast_to(np.asarray(factors), tuple(b.shape)).astype(A.dtype))
+    factor = ffi.new("double *")
+    check(lib.larmor_noise_left(A._op, _arrays.wrap(b, A.device),
+                                _arrays.wrap(_arrays.as_input(noise, A.dtype), A.device),
+                                _arrays.wrap(spread, A.device), factor))
+    return float(factor[0])

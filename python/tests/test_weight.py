@@ -111,3 +111,16 @@ def test_a_circulant_in_admm_leaves_the_solution_as_it_is(scan):
     plain, _ = solve.regularised(A, kspace, "tv", lam=3e-3, iterations=60, tol=1e-6)
     helped, _ = solve.regularised(A, kspace, "tv", lam=3e-3, iterations=60, tol=1e-6, circulant=C)
     assert relative(helped, plain) < 1e-2
+
+
+def test_noise_that_is_thought_twice_as_strong_is_found_to_be_half(scan):
+    maps, _, _ = scan
+    traj = larmor.traj("golden", SHAPE, readouts=64)
+    A = linop.sense(maps, traj, tol=1e-8)
+    b = A @ larmor.phantom(SHAPE, dtype=C128)
+    level = 0.1 * abs(b).mean()
+    b = b + solve.noise(b.shape, level, seed=2, dtype=C128)
+    signs = np.array([1, -1, 1, -1])[:, None, None]
+    thought = solve.noise(b.shape, 2 * level, seed=3, dtype=C128)
+    assert solve.noise_left(A, b, thought, signs) == pytest.approx(0.5, rel=0.2)
+    assert solve.noise_left(A, b, thought / 2, signs) == pytest.approx(1, rel=0.2)

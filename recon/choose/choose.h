@@ -31,8 +31,8 @@ typedef struct lmr_trial {
     const larmor_array *b; /* what images are from */
     const larmor_held_out *held;
     const larmor_circulant *c;
-    larmor_op *kept;         /* of the samples that are kept; A where none are held out */
-    larmor_array *disturbed; /* b and some noise, where none are held out; or NULL */
+    larmor_op *kept;               /* of the samples that are kept; A where none are held out */
+    larmor_array *disturbed;       /* b and some noise, where none are held out; or NULL */
     larmor_array *x;               /* the solution from the samples that are kept */
     larmor_array *rhs;             /* A^H b of them */
     larmor_array *image, *factors; /* like x */

@@ -12,7 +12,7 @@
 #define OF_CG 5.   /* times the weight that a Gaussian prior with a flat spectrum has: images are weaker at the rim */
 #define OF_PENALTY 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
 
-#define HARDLY 1e-6      /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
+#define HARDLY 1e-6 /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
 #define NOTHING_LEFT 0.3 /* of the noise: with less the image takes up whatever is measured */
 
 enum { STEPS = 10 };

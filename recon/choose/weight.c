@@ -20,11 +20,11 @@
 /* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which image is
  * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
 #define NEGLIGIBLE 1e-5
-#define FLAT 5. /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
+#define FLAT 5.   /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
 #define ADDED 0.5 /* of a sample of the noise to b, where no samples are held out */
 #define BETWEEN (ADDED + 1 / ADDED) /* so many samples of the noise from that to what it is compared with */
-#define TRIAL_ENOUGH 0.02   /* error of the solutions that are compared, relative to the noise in an image */
-#define TRIAL_RELATIVE 2e-4 /* and relative to the image, at least */
+#define TRIAL_ENOUGH 0.02           /* error of the solutions that are compared, relative to the noise in an image */
+#define TRIAL_RELATIVE 2e-4         /* and relative to the image, at least */
 
 enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
 
@@ -298,7 +298,8 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     LMR_NEED(choice);
     *choice = (larmor_choice){0};
     if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
-        return LMR_FAIL(LARMOR_ERR_ARG, "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
     t.choice.seconds = lmr_seconds() - begin;

@@ -109,7 +109,8 @@ static larmor_status refuse_empty(const larmor_array *x, larmor_shape shape)
 {
     for (int d = 0; d < shape.ndim; d++)
         if (!x->shape.dim[d] && shape.dim[d])
-            return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s, expected voxels in dimension %d", lmr_describe(x).s, d);
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "resize: got %s, expected voxels in dimension %d", lmr_describe(x).s,
+                            d);
     return LARMOR_OK;
 }
 

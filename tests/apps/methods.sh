@@ -22,7 +22,7 @@ done
 expect 0 recon scan.h5 -o log.h5 --maps maps.cfl --method tv --json
 grep -q '^tv on cpu.*lambda from the data' err || fail "lambda from the data expected in the log"
 grep -qE '^image 1 of 1: noise [0-9.e-]+ a sample, measured from' err || fail "the noise expected in the log"
-grep -qE '^image 1 of 1: lambda [0-9.e-]+, chosen by samples held out, in [0-9]+ steps?' err || fail "the chosen lambda expected in the log"
+grep -qE '^image 1 of 1: lambda [0-9.e-]+, chosen from the samples, in [0-9]+ steps?' err || fail "the chosen lambda expected in the log"
 grep -q 'objective .*, lambda .* absolute' err || fail "absolute lambda expected in the log"
 grep -q '"lambda_absolute"' out || fail "absolute lambda expected in the report"
 grep -q '"objective"' out || fail "objective expected in the report"

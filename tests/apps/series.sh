@@ -23,7 +23,7 @@ expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --matrix 48 --coils
     --repetitions 3 -q
 for method in cg tv wavelet; do
     expect 0 recon scan.h5 -o shared.h5 --maps maps.cfl --method $method --json --force
-    [ "$(grep -c 'lambda .* chosen by samples held out, in' err)" -eq 1 ] || fail "$last: one choice expected"
+    [ "$(grep -c 'lambda .* chosen from the samples, in' err)" -eq 1 ] || fail "$last: one choice expected"
     [ "$(grep -c '^image 2 of 6: lambda .*, as chosen before: the images of a scan share it$' err)" -eq 1 ] ||
         fail "$last: that the others share it is to be said once"
     [ "$(grep -c '"lambda_absolute"' out)" -eq 7 ] || fail "$last: a weight for each image expected"
@@ -79,7 +79,7 @@ for flags in "cg" "tv" "cg --weighted"; do
     one=$(number lambda_absolute)
     # shellcheck disable=SC2086 # words are meant
     expect 0 recon scan.h5 -o two.npy --maps empty.cfl --method $flags --json --force
-    grep -q '^image 1 of 1: lambda .*, chosen by samples held out, in' err || fail "$last: a choice expected"
+    grep -q '^image 1 of 1: lambda .*, chosen from the samples, in' err || fail "$last: a choice expected"
     near "$flags: weights with two sets and one" 1.001 "$(number lambda_absolute)" "$one"
     near "$flags: weights with one set and two" 1.001 "$one" "$(number lambda_absolute)"
     near "$flags: errors with two sets and one" 1.03 "$(error_of two.npy truth.h5 --magnitude)" \

@@ -42,9 +42,10 @@ static void a_program_that_never_greets_is_no_reader(void **state)
              "%s breaks the protocol of larmor-reader: it ran for long and was ended before it greeted. Install "
              "larmor-reader again, or correct LARMOR_READER.",
              FAKE_READER);
-    assert_refused(ask_scan("never greets", &(lmr_reader_limits){.patience = 1}, 0), LARMOR_ERR_UNSUPPORTED, expected);
-    assert_refused(ask_scan("computes and never greets", &(lmr_reader_limits){.seconds = 1}, 0), LARMOR_ERR_UNSUPPORTED,
+    assert_refused(ask_scan("never greets", &(lmr_reader_limits){.patience = 1}, 0), LARMOR_ERR_UNSUPPORTED,
                    expected);
+    assert_refused(ask_scan("computes and never greets", &(lmr_reader_limits){.seconds = 1}, 0),
+                   LARMOR_ERR_UNSUPPORTED, expected);
     scan_refused("greets for another version", LARMOR_ERR_UNSUPPORTED,
                  "larmor-reader and liblarmor are of different versions. Install both from one release.");
     scan_refused("greets in other words", LARMOR_ERR_FORMAT,

@@ -37,7 +37,7 @@ static void the_log_says_what_is_done(void **state)
         ": lambda from the data; maps from the data's centre (Walsh)\n",
         "L:memory: ",
         "L:image 1 of 1: noise ",
-        ", chosen by samples held out, in ",
+        ", chosen from the samples, in ",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) assert_noted(n, lines[i]);
 

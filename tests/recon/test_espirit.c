@@ -114,6 +114,56 @@ static void maps_are_the_coils_up_to_a_factor_in_2d_and_3d(void **state)
     larmor_array_free(region);
 }
 
+/* The exact region with all coils twice, the second time turned by a quarter. */
+static larmor_array *doubled_region(void)
+{
+    const int64_t samples = square[0] * square[1];
+    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
+    cplx *once = values_of(region), *twice = malloc(2 * COILS * (size_t)samples * sizeof *twice);
+    assert_non_null(twice);
+    for (int64_t i = 0; i < COILS * samples; i++) {
+        twice[i] = once[i];
+        twice[COILS * samples + i] = I * once[i];
+    }
+    larmor_array *both = complex_array(LARMOR_C128, LARMOR_SHAPE(square[0], square[1], 2 * COILS), twice);
+    free(twice);
+    free(once);
+    larmor_array_free(region);
+    return both;
+}
+
+/* Its maps are those of the scene, and again turned by a quarter. */
+static void assert_doubled(larmor_shape image, const found *f)
+{
+    const int64_t all = COILS * larmor_shape_count(image);
+    for (int64_t i = 0; i < all; i++) assert_at_most(cabs(f->maps[all + i] - I * f->maps[i]), 1e-4);
+    assert_at_most(map_error_of(image, f->maps, 0.2), 0.01);
+}
+
+static void copies_of_coils_take_no_mixtures_of_their_own(void **state)
+{
+    (void)state;
+    larmor_array *both = doubled_region();
+    found f = find(both, LARMOR_SHAPE(40, 40), &(larmor_espirit_opts){.coils = COILS});
+    assert_int_equal(f.report.coils, COILS);
+    assert_doubled(LARMOR_SHAPE(40, 40), &f);
+    free_found(&f);
+    larmor_array_free(both);
+}
+
+/* Where there are many voxels, eigenvectors of a coarser grid are interpolated. */
+static void maps_of_many_voxels_are_interpolated_and_still_the_coils(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(360, 300);
+    larmor_array *both = doubled_region();
+    found f = find(both, image, NULL);
+    assert_true(f.report.grid[0] < 360 && f.report.grid[1] < 300);
+    assert_doubled(image, &f);
+    free_found(&f);
+    larmor_array_free(both);
+}
+
 /* Samples 1/2 apart belong to a field of view of 2. */
 static void the_grid_of_the_samples_may_be_finer_than_that_of_the_image(void **state)
 {
@@ -293,6 +343,17 @@ static void what_makes_no_sense_is_refused(void **state)
                    "espirit: 3 sets of maps of 6 coils");
     assert_refused(larmor_espirit(zero, image, &(larmor_espirit_opts){.threshold = 1}, &maps, NULL, NULL),
                    LARMOR_ERR_ARG, "espirit: threshold 1");
+    const struct {
+        larmor_espirit_opts opts;
+        const char *says;
+    } refused[] = {{{.kernel = {0, 33}}, "espirit: kernel 33 along axis 1, expected 0 to 32"},
+                   {{.fov = {-1}}, "espirit: field of view -1 along axis 0"},
+                   {{.cropped_below = NAN}, "espirit: cropped below nan"},
+                   {{.coils = -1}, "espirit: -1 mixtures of coils"},
+                   {{.crop = LARMOR_CROP_NONE + 1}, "espirit: crop 4 is unknown"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_refused(larmor_espirit(zero, image, &refused[i].opts, &maps, NULL, NULL), LARMOR_ERR_ARG,
+                       refused[i].says);
     larmor_array_free(thin);
     larmor_array_free(zero);
 }
@@ -444,6 +505,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_dense_centre_does_not_alias),
     cmocka_unit_test(what_aliases_beyond_the_object_does_not_count),
     cmocka_unit_test(maps_are_the_coils_up_to_a_factor_in_2d_and_3d),
+    cmocka_unit_test(copies_of_coils_take_no_mixtures_of_their_own),
+    cmocka_unit_test(maps_of_many_voxels_are_interpolated_and_still_the_coils),
     cmocka_unit_test(the_grid_of_the_samples_may_be_finer_than_that_of_the_image),
     cmocka_unit_test(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them),
     cmocka_unit_test(an_object_that_folds_needs_two_sets_which_hold_both_coils),
