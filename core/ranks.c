@@ -110,11 +110,6 @@ int larmor_ranks_local(const larmor_ranks *ranks)
     return ranks ? ranks->local : 0;
 }
 
-int larmor_ranks_local_count(const larmor_ranks *ranks)
-{
-    return ranks ? ranks->local_count : 1;
-}
-
 /* ---- devices of a machine ---- */
 
 static int count_gpus(void)
@@ -146,7 +141,7 @@ larmor_status larmor_ranks_memory(const larmor_ranks *ranks, larmor_device *dev,
     *bytes = 0;
     LMR_NEED(dev);
     LMR_TRY(larmor_device_memory(dev, bytes, &total));
-    const int processes = larmor_ranks_local_count(ranks);
+    const int processes = ranks ? ranks->local_count : 1;
     const int gpus = strncmp(larmor_device_spec(dev), "cuda", 4) ? 0 : count_gpus();
     *bytes /= gpus ? (processes + gpus - 1) / gpus : processes;
     return LARMOR_OK;

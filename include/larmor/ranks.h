@@ -25,11 +25,10 @@ LARMOR_API larmor_status larmor_ranks_open(larmor_ranks **ranks);
 /* End MPI, and on rank 0 all ranks that wait in larmor_recon_share or larmor_sense_share; NULL is fine. */
 LARMOR_API void larmor_ranks_free(larmor_ranks *ranks);
 
-/* This process's number from 0, and how many there are; the same among those on its machine. */
+/* This process's number from 0, and how many there are; its number among those on its machine. */
 LARMOR_API int larmor_ranks_number(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_count(const larmor_ranks *ranks);
 LARMOR_API int larmor_ranks_local(const larmor_ranks *ranks);
-LARMOR_API int larmor_ranks_local_count(const larmor_ranks *ranks);
 
 /* The device that this rank is to open where all are asked for the same one: "auto", "cuda", "" and NULL become one of its
  * machine's GPUs, dealt out in turn; any other spec, and "auto" or "cuda" where there are none, stay. ranks may be NULL.
