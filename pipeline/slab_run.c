@@ -112,7 +112,8 @@ static larmor_status solve(lmr_job *job, int index, larmor_array **image, larmor
     LMR_OR(done, lmr_solve_frames(job, &frame, 1, &x, report));
     LMR_OR(done, larmor_ranks_sum_over(job->dev, NULL));
     lmr_unscale_report(job, report);
-    st = gather(job, &frame, slab, finish_slab(job, &frame, x, &slab), image);
+    st = finish_slab(job, &frame, x, &slab);
+    st = gather(job, &frame, slab, st, image); /* which all ranks enter, whatever became of theirs */
 done:
     larmor_array_free(slab);
     larmor_array_free(x);
