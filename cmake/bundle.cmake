@@ -157,7 +157,8 @@ endfunction()
 
 set(components "")
 file(MAKE_DIRECTORY ${PREFIX}/${DOCDIR}/licences)
-list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/liblarmor_finufft.so* ${LIBDIR}/larmor/*.so)
+list_files(own bin/* ${LIBEXECDIR}/larmor/* ${LIBDIR}/liblarmor.so* ${LIBDIR}/liblarmor_finufft.so*
+  ${LIBDIR}/liblarmor_cufinufft.so* ${LIBDIR}/larmor/*.so)
 list_files(bundled ${LIBDIR}/*.so*)
 list(REMOVE_ITEM bundled ${own})
 foreach(file ${own})

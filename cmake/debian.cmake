@@ -22,12 +22,15 @@ function(debian_package component name section summary text)
     DESTINATION ${doc} COMPONENT ${component})
 endfunction()
 
-# library_of(COMPONENT NAME LIBRARY): the package has lib<LIBRARY>.so, which ldconfig is to know, and programs that need it
-# depend on this version or a later one.
-function(library_of component name library)
+# library_of(COMPONENT NAME LIBRARY...): the package has lib<LIBRARY>.so, which ldconfig is to know, and programs that need
+# it depend on this version or a later one.
+function(library_of component name)
   string(TOUPPER ${component} upper)
   set(folder ${PROJECT_BINARY_DIR}/package/${name})
-  file(WRITE ${folder}/shlibs "lib${library} ${soversion} ${name} (>= ${PROJECT_VERSION})\n")
+  file(WRITE ${folder}/shlibs "")
+  foreach(library ${ARGN})
+    file(APPEND ${folder}/shlibs "lib${library} ${soversion} ${name} (>= ${PROJECT_VERSION})\n")
+  endforeach()
   file(WRITE ${folder}/triggers "activate-noawait ldconfig\n")
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${folder}/shlibs ${folder}/triggers PARENT_SCOPE)
 endfunction()
@@ -35,10 +38,10 @@ endfunction()
 set(what "larmor reconstructs magnetic resonance images from non-Cartesian k-space.")
 debian_package(library liblarmor${soversion} libs "MR reconstruction from non-Cartesian k-space, library"
   "${what}\n This package has the library and the program by which it reads files.")
-debian_package(finufft liblarmor-finufft${soversion} libs "FINUFFT's C interface on larmor's NUFFT"
-  "Programs that link FINUFFT run on larmor with this library." DEPENDS library)
+debian_package(finufft liblarmor-finufft${soversion} libs "FINUFFT's and cuFINUFFT's C interfaces on larmor's NUFFT"
+  "Programs that link FINUFFT or cuFINUFFT run on larmor with these libraries." DEPENDS library)
 library_of(library liblarmor${soversion} larmor)
-library_of(finufft liblarmor-finufft${soversion} larmor_finufft)
+library_of(finufft liblarmor-finufft${soversion} larmor_finufft larmor_cufinufft)
 debian_package(program larmor science "MR reconstruction from non-Cartesian k-space, program"
   "${what}\n This package has the program." DEPENDS library)
 debian_package(development liblarmor-dev libdevel "MR reconstruction from non-Cartesian k-space, headers"

@@ -20,7 +20,7 @@ if(NOT LARMOR_DEBIAN)
   set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
   # of the build, too: CMake's own would be empty there, and an empty one means the working directory
   set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
-  set_target_properties(larmor larmor_finufft PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(larmor larmor_finufft larmor_cufinufft PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 if(LARMOR_HAVE_CUDA)
   set(cuda_path "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
@@ -36,7 +36,7 @@ if(NOT LARMOR_DEBIAN) # whose packages have their own statement
 endif()
 install(TARGETS larmor EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY NAMELINK_COMPONENT development)
 install(TARGETS larmor_reader RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/larmor)
-install(TARGETS larmor_finufft EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY COMPONENT finufft
+install(TARGETS larmor_finufft larmor_cufinufft EXPORT larmor RUNTIME_DEPENDENCY_SET needed LIBRARY COMPONENT finufft
   NAMELINK_COMPONENT development)
 if(LARMOR_HAVE_CUDA)
   install(TARGETS larmor_cuda RUNTIME_DEPENDENCY_SET needed LIBRARY DESTINATION ${lib}/larmor COMPONENT cuda)
@@ -51,7 +51,8 @@ install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(DIRECTORY include/larmor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # in a folder of its own, so that it hides no other finufft.h
-install(FILES finufft/finufft.h finufft/finufft_errors.h finufft/finufft_opts.h finufft/finufft.fh
+install(FILES finufft/finufft.h finufft/finufft_errors.h finufft/finufft_functions.h finufft/finufft_opts.h
+  finufft/finufft.fh finufft/cufinufft.h finufft/cufinufft_opts.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/larmor-finufft)
 install(TARGETS larmor_bench RUNTIME_DEPENDENCY_SET needed)
 include(cmake/manual.cmake)
@@ -75,7 +76,7 @@ set(run_path "") # so that a program starts from wherever larmor is
 if(NOT LARMOR_DEBIAN)
   set(run_path " -Wl,-rpath,\${libdir}")
 endif()
-foreach(name larmor larmor-finufft)
+foreach(name larmor larmor-finufft larmor-cufinufft)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/package/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/package/${name}.pc DESTINATION ${lib}/pkgconfig)
 endforeach()

@@ -129,6 +129,7 @@ larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dtype, larmor
     return st;
 }
 
+/* Of memory that the caller gives back without being told. */
 static void leave(void *data, void *user)
 {
     (void)data;
@@ -170,7 +171,8 @@ void larmor_array_free(larmor_array *x)
     if (x->owner) {
         larmor_array_free(x->owner);
     } else if (x->release) {
-        x->dev->be->sync(x->dev->ctx); /* queued work may still use the memory; a fault cannot be reported here */
+        /* queued work may still use the memory; a fault cannot be reported here */
+        if (x->release != leave) x->dev->be->sync(x->dev->ctx);
         x->release(x->data, x->user);
     } else {
         x->dev->be->release(x->dev->ctx, x->data);

@@ -1,18 +1,33 @@
-/* What finufft.c and fortran.c are compiled for: LMR_REAL is 32 for the functions finufftf_*, 64 for finufft_*.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What finufft.c, fortran.c and cufinufft.c are compiled for: LMR_REAL is 32 for the functions finufftf_* and cufinufftf_*,
+ * 64 for finufft_* and cufinufft_*. cufinufft.c has included its own header before. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_FINUFFT_PRECISION_H
 #define LARMOR_FINUFFT_PRECISION_H
 
+#ifdef CUFINUFFT_H
+#if LMR_REAL == 32
+#define NAME(suffix) cufinufftf##suffix
+typedef cuFloatComplex complex_real;
+#else
+#define NAME(suffix) cufinufft##suffix
+typedef cuDoubleComplex complex_real;
+#endif
+#else
 #include "finufft/finufft.h"
+#if LMR_REAL == 32
+#define NAME(suffix) finufftf##suffix
+typedef float _Complex complex_real;
+#else
+#define NAME(suffix) finufft##suffix
+typedef double _Complex complex_real;
+#endif
+#endif
 
 #if LMR_REAL == 32
 typedef float real;
-typedef float _Complex complex_real;
-#define NAME(suffix) finufftf##suffix
+#define DTYPE LARMOR_C64
 #else
 typedef double real;
-typedef double _Complex complex_real;
-#define NAME(suffix) finufft##suffix
+#define DTYPE LARMOR_C128
 #endif
 typedef struct NAME(_plan_s) plan;
 

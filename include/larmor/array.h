@@ -54,7 +54,8 @@ LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dt
  * data     on a processor host memory, on a GPU memory that this GPU can access. Aligned to one element. It must stay
  *          until release is called. NULL if the shape holds no element.
  * release  called as release(data, user) when the last array that shares the memory is freed and the device has done
- *          all that was queued. May be NULL.
+ *          all that was queued, for which larmor_array_free waits. NULL: it does not wait, and the memory must stay until
+ *          the device has done what was queued.
  * Errors   LARMOR_ERR_ARG for memory that is NULL, not aligned or not accessible to the device; otherwise those of
  *          larmor_array_create. After an error release is not called. */
 LARMOR_API larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,

@@ -132,6 +132,16 @@ LARMOR_API larmor_status larmor_nufft_least_tol(const larmor_device *dev, const 
 LARMOR_API larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmor_array *points,
                                                  const larmor_array *targets);
 
+/* Points for larmor_nufft_set_points of coordinates that a program keeps apart, such as x, y and z.
+ *
+ * ndim         1, 2 or 3.
+ * coordinates  [ndim] arrays of m elements each, all f32 or all f64, on one device.
+ * scale        [ndim] factors: N / (2 pi) makes cycles per field of view of radians; NULL: 1.
+ * points       becomes a new array [ndim, m] f64 on that device.
+ * Errors       LARMOR_ERR_ARG; LARMOR_ERR_SHAPE for arrays that differ; LARMOR_ERR_MEMORY; LARMOR_ERR_UNSUPPORTED. */
+LARMOR_API larmor_status larmor_nufft_join_coordinates(int ndim, const larmor_array *const *coordinates,
+                                                       const double *scale, larmor_array **points);
+
 /* Run the plan: type 1 from values to modes, type 2 from modes to values, type 3 from values to values at the
  * targets; the input is not changed. On a GPU nothing is allocated and nothing waited for.
  *

@@ -24,7 +24,7 @@ prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
 lib=$prefix/$LIBDIR
 reader=$prefix/libexec/larmor/larmor-reader
-own="$prefix/bin/larmor $prefix/bin/larmor-bench $reader $lib/liblarmor.so $lib/liblarmor_finufft.so"
+own="$prefix/bin/larmor $prefix/bin/larmor-bench $reader $lib/liblarmor.so $lib/liblarmor_finufft.so $lib/liblarmor_cufinufft.so"
 [ ! -e "$lib/larmor/larmor_cuda.so" ] || own="$own $lib/larmor/larmor_cuda.so"
 
 # of any ELF file: its path to libraries

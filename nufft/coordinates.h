@@ -1,0 +1,20 @@
+/* What a device needs to put coordinates that lie apart together. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_COORDINATES_H
+#define LMR_NUFFT_COORDINATES_H
+
+#include <stdint.h>
+
+#include "larmor/status.h"
+
+#define LMR_COORDINATES_ABI 1
+
+/* One table per precision, that of `from`. */
+typedef struct lmr_coordinates_kernels {
+    /* to [ndim, m] <- scale[d] from[d] [m]; all but scale and the list of pointers is on the device */
+    larmor_status (*join)(void *ctx, int ndim, int64_t m, const void *const from[3], const double scale[3],
+                          double *to);
+} lmr_coordinates_kernels;
+
+extern const lmr_coordinates_kernels lmr_cpu_coordinates_f32, lmr_cpu_coordinates_f64;
+
+#endif
