@@ -67,7 +67,9 @@ static int count_of_modes(const problem *p)
 static void frequency(const problem *p, int i, double k[3])
 {
     for (int d = 0; d < 3; d++) {
-        const int n = (int)p->modes[d], at = i % n, in_order = p->opts && p->opts->modeord;
+        const int n = (int)p->modes[d];
+        const int at = i % n;
+        const int in_order = p->opts && p->opts->modeord;
         k[d] = p->type == 3 ? p->s[d][i] : at - n / 2;
         if (p->type != 3 && in_order) k[d] = at < (n + 1) / 2 ? at : at - n;
         if (p->type != 3) i /= n;
@@ -84,7 +86,8 @@ static cx wave(const problem *p, const double k[3], int j)
 /* By definition: sums over points, or of type 2 over modes. */
 static void sum(const problem *p, cx *out)
 {
-    const int n = count_of_modes(p), outputs = p->ntrans * (p->type == 2 ? M : n);
+    const int n = count_of_modes(p);
+    const int outputs = p->ntrans * (p->type == 2 ? M : n);
     for (int i = 0; i < outputs; i++) out[i] = 0;
     for (int i = 0; i < n; i++) {
         double k[3];
