@@ -53,6 +53,7 @@ quiet $CC -std=c11 $CFLAGS "$work/version.c" $(pkg-config --cflags --libs larmor
 
 # FINUFFT's interface, in C and in C++: a sum of three points at one mode, and a plan
 cat >"$work/one.c" <<'C'
+#include <finufft.h>
 #include <finufft_errors.h>
 #include <math.h>
 #include <stdio.h>
@@ -106,6 +107,24 @@ if command -v "$CXX" >/dev/null; then
         $(pkg-config --cflags --libs larmor-finufft) -o "$work/one_cxx"
     programs="$programs $work/one_cxx"
 fi
+# cuFINUFFT's interface: without a GPU the codes of what makes no sense
+cat >"$work/none.c" <<'C'
+#include <cufinufft.h>
+#include <stddef.h>
+int main(void)
+{
+    const int64_t modes[3] = {8, 0, 1};
+    cufinufftf_plan plan = NULL;
+    cufinufft_opts opts;
+    cufinufft_default_opts(&opts);
+    if (cufinufftf_makeplan(1, 2, modes, 1, 1, 1e-3f, &plan, &opts) != FINUFFT_ERR_NDATA_NOTVALID) return 1;
+    return cufinufft_destroy(NULL) != FINUFFT_ERR_PLAN_NOTVALID;
+}
+C
+# shellcheck disable=SC2046,SC2086 # lists of options
+quiet $CC -std=c11 -pedantic-errors -Wall -Wextra -Werror $CFLAGS "$work/none.c" \
+    $(pkg-config --cflags --libs larmor-cufinufft) -o "$work/none"
+quiet "$work/none"
 # Fortran: all arguments by reference. A type of options that ends with the third integer of FFTW's lock, as that of some
 # of FINUFFT's releases does, is not written past its end.
 if command -v gfortran >/dev/null; then
