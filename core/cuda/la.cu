@@ -109,61 +109,99 @@ larmor_status open_solver(lmr_cuda *c)
     return LARMOR_OK;
 }
 
-/* *worst <- the largest code of any matrix; 1 at least for an eigenvalue that is not finite. */
-template <typename T>
-__global__ void check_kernel(int64_t batch, const int *info, int64_t values, const T *w, int *worst)
+/* info[i] <- not 0 where a value of matrix i is not finite; *failed <- how many matrices have such a code. */
+template <typename T> __global__ void check_kernel(int64_t batch, int64_t n, const T *w, int *info, int *failed)
 {
-    for (int64_t i = first_index(); i < batch; i += index_stride())
-        if (info[i]) atomicMax(worst, abs(info[i]));
-    for (int64_t i = first_index(); i < values; i += index_stride())
-        if (!isfinite(w[i])) atomicMax(worst, 1);
+    for (int64_t i = first_index(); i < batch; i += index_stride()) {
+        for (int64_t j = 0; j < n; j++)
+            if (!isfinite(w[j + n * i])) info[i] = 1;
+        if (info[i]) atomicAdd(failed, 1);
+    }
 }
 
-/* What one call of the solver needs, kept for all blocks of the batch. */
+/* Matrices of one order, block after block. The batched solver does not converge for some rank-deficient matrices
+ * (seen with the cuSOLVER of CUDA 13): those are solved again, one by one, by the solver for a single matrix. */
 template <typename T> struct eigen_solver {
     static constexpr cudaDataType matrix = sizeof(T) == 4 ? CUDA_C_32F : CUDA_C_64F;
     static constexpr cudaDataType value = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+    static constexpr cusolverEigMode_t vectors = CUSOLVER_EIG_MODE_VECTOR;
+    static constexpr cublasFillMode_t upper = CUBLAS_FILL_MODE_UPPER;
     lmr_cuda *c;
-    int64_t n;
+    int64_t n, block;
     cusolverDnParams_t params = nullptr;
-    size_t bytes = 0, host_bytes = 0;
+    size_t bytes = 0, host_bytes = 0; /* of work and host_work: for a batch and for a single matrix */
     lmr_cuda_scratch<char> work = {};
-    lmr_cuda_scratch<int> info = {}; /* one per matrix of a block, and after them the worst of all */
+    lmr_cuda_scratch<cx<T>> given = {}; /* a block's matrices as they were */
+    lmr_cuda_scratch<int> info = {};    /* one per matrix of a block, and after them how many failed */
     std::unique_ptr<char[]> host_work = {};
+    std::unique_ptr<int[]> codes = {}; /* info on the host */
 
     ~eigen_solver()
     {
         if (params) (void)cusolverDnDestroyParams(params);
     }
 
-    larmor_status prepare(int64_t block, cx<T> *a, T *w)
+    larmor_status prepare(cx<T> *a, T *w)
     {
+        size_t single = 0, host_single = 0;
         CUDA_TRY(cusolverDnCreateParams(&params));
-        CUDA_TRY(cusolverDnXsyevBatched_bufferSize(c->solver, params, CUSOLVER_EIG_MODE_VECTOR,
-                                                   CUBLAS_FILL_MODE_UPPER, n, matrix, a, n, value, w, matrix, &bytes,
-                                                   &host_bytes, block));
+        CUDA_TRY(cusolverDnXsyevBatched_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w,
+                                                   matrix, &bytes, &host_bytes, block));
+        CUDA_TRY(cusolverDnXsyevd_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
+                                             &single, &host_single));
+        bytes = std::max(bytes, single);
+        host_bytes = std::max(host_bytes, host_single);
         LMR_TRY(work.allocate(c, (int64_t)bytes));
+        LMR_TRY(given.allocate(c, n * n * block));
         LMR_TRY(info.allocate(c, block + 1));
-        CUDA_TRY(cudaMemsetAsync(info.get(), 0, (block + 1) * sizeof(int), c->stream));
         host_work.reset(new (std::nothrow) char[host_bytes + 1]);
-        if (!host_work) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
+        codes.reset(new (std::nothrow) int[block + 1]);
+        if (!host_work || !codes) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
         return LARMOR_OK;
     }
 
-    larmor_status solve(int64_t count, int *worst, cx<T> *a, T *w)
+    /* Waits: only the device knows whether all matrices converged. */
+    larmor_status failures(int64_t count, const T *w, int *failed)
     {
-        CUDA_TRY(cusolverDnXsyevBatched(c->solver, params, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_UPPER, n,
-                                        matrix, a, n, value, w, matrix, work.get(), bytes, host_work.get(),
-                                        host_bytes, info.get(), count));
-        check_kernel<T><<<blocks(count * n), THREADS, 0, c->stream>>>(count, info.get(), count * n, w, worst);
+        int *const sum = info.get() + block;
+        CUDA_TRY(cudaMemsetAsync(sum, 0, sizeof *sum, c->stream));
+        check_kernel<<<blocks(count), THREADS, 0, c->stream>>>(count, n, w, info.get(), sum);
         CUDA_TRY(cudaGetLastError());
+        CUDA_TRY(cudaMemcpyAsync(failed, sum, sizeof *failed, cudaMemcpyDeviceToHost, c->stream));
+        CUDA_TRY(cudaStreamSynchronize(c->stream));
+        return LARMOR_OK;
+    }
+
+    larmor_status solve_one(int64_t i, cx<T> *a, T *w)
+    {
+        int failed;
+        CUDA_TRY(cudaMemcpyAsync(a, given.get() + n * n * i, n * n * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
+        CUDA_TRY(cusolverDnXsyevd(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix, work.get(),
+                                  bytes, host_work.get(), host_bytes, info.get()));
+        LMR_TRY(failures(1, w, &failed));
+        if (!failed) return LARMOR_OK;
+        return LMR_CUDA_FAIL(LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", codes[i]);
+    }
+
+    larmor_status solve(int64_t count, cx<T> *a, T *w)
+    {
+        int failed;
+        CUDA_TRY(cudaMemcpyAsync(given.get(), a, n * n * count * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
+        CUDA_TRY(cudaMemsetAsync(info.get(), 0, (block + 1) * sizeof(int), c->stream));
+        CUDA_TRY(cusolverDnXsyevBatched(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
+                                        work.get(), bytes, host_work.get(), host_bytes, info.get(), count));
+        LMR_TRY(failures(count, w, &failed));
+        if (!failed) return LARMOR_OK;
+        CUDA_TRY(cudaMemcpyAsync(codes.get(), info.get(), count * sizeof(int), cudaMemcpyDeviceToHost, c->stream));
+        CUDA_TRY(cudaStreamSynchronize(c->stream));
+        for (int64_t i = 0; i < count; i++)
+            if (codes[i]) LMR_TRY(solve_one(i, a + n * n * i, w + n * i));
         return LARMOR_OK;
     }
 };
 
-enum { MOST_ROWS = 32767, BLOCK_NUMBERS = 1 << 24 }; /* a block bounds the work area and keeps 32-bit sizes far off */
+enum { MOST_ROWS = 32767, BLOCK_NUMBERS = 1 << 22 }; /* a block bounds the work area and keeps 32-bit sizes far off */
 
-/* Waits: only the device knows whether all matrices converged. */
 template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a_, void *w_)
 {
     LMR_CUDA_ENTER(c, ctx);
@@ -173,18 +211,12 @@ template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, vo
     LMR_TRY(open_solver(c));
     auto *a = static_cast<cx<T> *>(a_);
     auto *w = static_cast<T *>(w_);
-    int64_t block = BLOCK_NUMBERS / (n * n);
-    block = std::max<int64_t>(1, std::min(block, batch));
-    eigen_solver<T> solver = {.c = c, .n = n};
-    LMR_TRY(solver.prepare(block, a, w));
-    int *const worst = solver.info.get() + block;
+    const int64_t block = std::max<int64_t>(1, std::min<int64_t>(BLOCK_NUMBERS / (n * n), batch));
+    eigen_solver<T> solver = {.c = c, .n = n, .block = block};
+    LMR_TRY(solver.prepare(a, w));
     for (int64_t first = 0; first < batch; first += block)
-        LMR_TRY(solver.solve(batch - first < block ? batch - first : block, worst, a + first * n * n, w + first * n));
-    int code;
-    CUDA_TRY(cudaMemcpyAsync(&code, worst, sizeof code, cudaMemcpyDeviceToHost, c->stream));
-    CUDA_TRY(cudaStreamSynchronize(c->stream));
-    if (!code) return LARMOR_OK;
-    return LMR_CUDA_FAIL(LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", code);
+        LMR_TRY(solver.solve(std::min(block, batch - first), a + first * n * n, w + first * n));
+    return LARMOR_OK;
 }
 
 template <typename T> constexpr lmr_la table = {gemm<T>, heev<T>};

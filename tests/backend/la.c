@@ -59,20 +59,35 @@ static double eigen_error(int64_t n, const cx *a, const cx *v, const double *w)
     return error;
 }
 
+/* Hermitian matrices of n rows. rank 0: of full rank; else v v^H of n x rank vectors, whose rows come in equal pairs. */
+static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
+{
+    cx *a = random_values(n * n * batch, 21);
+    for (int64_t m = 0; m < batch; m++) {
+        cx *matrix = a + m * n * n;
+        cx *v = random_values(n * (rank + 1), (unsigned)(23 + m));
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; rank && j <= i; j++) {
+                cx sum = 0;
+                for (int64_t l = 0; l < rank; l++) sum += v[i / 2 + n * l] * conj(v[j / 2 + n * l]);
+                matrix[j + i * n] = conj(sum);
+            }
+            matrix[i + i * n] = creal(matrix[i + i * n]);
+            for (int64_t j = 0; j < i; j++) matrix[i + j * n] = conj(matrix[j + i * n]);
+        }
+        free(v);
+    }
+    return a;
+}
+
 static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
 {
     (void)state;
-    const int64_t orders[] = {1, 2, 5, 16}, batches[] = {1, 3, 700, 2};
+    const int64_t orders[] = {1, 2, 5, 16, 16, 8}, batches[] = {1, 3, 700, 2, 300, 300}, ranks[] = {0, 0, 0, 0, 1, 3};
     for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int s = 0; s < 4; s++) {
+        for (int s = 0; s < 6; s++) {
             const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
-            cx *a = random_values(total, 21);
-            for (int64_t m = 0; m < batch; m++)
-                for (int64_t i = 0; i < n; i++) {
-                    cx *matrix = a + m * n * n;
-                    matrix[i + i * n] = creal(matrix[i + i * n]);
-                    for (int64_t j = 0; j < i; j++) matrix[i + j * n] = conj(matrix[j + i * n]);
-                }
+            cx *a = hermitian_matrices(n, batch, ranks[s]);
             void *dw = upload(p, a, n * batch);
             cx *upper = random_values(total, 22);
             for (int64_t i = 0; i < total; i++)
