@@ -1,6 +1,6 @@
 /* Several devices at work on the series of one reconstruction. A thread for each (worker.c) takes the next series from a
  * queue (task.c); results are handed out in order (delivery.c). Parts of one processor work likewise, once it has computed a
- * first series with all its threads. What a series decides for later ones, such as the weight
+ * first series with all its threads, and queues of one GPU, which is idle while the host prepares a small image. What a series decides for later ones, such as the weight
  * of the penalty, is guessed to be what is known when it begins, and a series that would have come out differently is
  * computed once more: images do not depend on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/devices.h"
@@ -67,6 +67,14 @@ static double time_of(int series, int at_once, int threads)
     return rounds * (alone + (1 - alone) / (threads / at_once));
 }
 
+/* The host works for this many images while one GPU computes: more gained nothing. */
+enum { GPU_AT_ONCE = 4 };
+
+static int is_gpu(const larmor_recon *r)
+{
+    return !r->job.dev->be->threads(r->job.dev->ctx);
+}
+
 /* The most that the options, the source and the memory allow. */
 static int most_at_once(const larmor_recon *r)
 {
@@ -78,8 +86,8 @@ static int most_at_once(const larmor_recon *r)
     const int64_t each = plan->planned - plan->images;
     const int64_t free = (o->memory ? plan->limit : plan->limit / 2) - plan->images;
     const int64_t fit = each > 0 && free > each ? free / each : 1;
-    const int threads = lmr_device_threads(r->job.dev), series = r->list.series - 1;
-    int most = threads < series ? threads : series;
+    const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->job.dev), series = r->list.series - 1;
+    int most = workers < series ? workers : series;
     if (o->at_once && o->at_once < most) most = o->at_once;
     return fit < most ? (int)fit : most;
 }
@@ -88,10 +96,12 @@ void lmr_devices_divide(larmor_recon *r)
 {
     const int threads = lmr_device_threads(r->job.dev), series = r->list.series - 1, most = most_at_once(r);
     r->at_once = r->threads_each = 1;
-    for (int n = 2; n <= most; n++)
-        if (r->opts.at_once || time_of(series, n, threads) < time_of(series, r->at_once, threads)) r->at_once = n;
+    for (int n = 2; n <= most; n++) {
+        const int helps = is_gpu(r) || time_of(series, n, threads) < time_of(series, r->at_once, threads);
+        if (r->opts.at_once || helps) r->at_once = n;
+    }
     if (r->at_once < 2) return;
-    r->threads_each = threads / r->at_once;
+    r->threads_each = is_gpu(r) ? 0 : threads / r->at_once;
     r->plan.planned += (r->at_once - 1) * (r->plan.planned - r->plan.images);
 }
 
@@ -145,8 +155,11 @@ larmor_status lmr_devices_open(larmor_recon *r)
 
 static larmor_status divide(larmor_recon *r, larmor_device **part)
 {
-    char spec[32];
-    snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
+    char spec[64];
+    if (is_gpu(r))
+        snprintf(spec, sizeof spec, "%s", larmor_device_spec(r->job.dev));
+    else
+        snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
     for (int i = 0; i < r->at_once; i++) LMR_TRY(larmor_device_open(spec, &part[i]));
     LMR_TRY(lmr_devices_make(r, part, r->at_once, NULL));
     r->devices->beside = 1;

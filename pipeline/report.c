@@ -232,16 +232,18 @@ void lmr_report_plan(larmor_recon *r)
     const lmr_plan *plan = &r->plan;
     const char *spec = larmor_device_spec(r->job.dev);
     lmr_events *e = &r->events;
-    char blocks[64] = "", beside[64] = "";
+    char blocks[64] = "", beside[64] = "", threads[32] = "";
     if (plan->choose < 0 && lmr_chooses(&r->job))
         lmr_log(e, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
     if (plan->precondition < 0 && !r->job.precondition)
         lmr_log(e, "memory: the preconditioner does not fit; without it more iterations are needed");
     if (plan->block < plan->coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (ll)plan->block, (ll)plan->coils);
+    if (r->threads_each > 0)
+        snprintf(threads, sizeof threads, ", %d thread%s each", r->threads_each, plural(r->threads_each));
     if (r->at_once > 1)
-        snprintf(beside, sizeof beside, "; %d %s at the same time, %d thread%s each", r->at_once,
-                 r->list.series == r->list.groups ? "images" : "series", r->threads_each, plural(r->threads_each));
+        snprintf(beside, sizeof beside, "; %d %s at the same time%s", r->at_once,
+                 r->list.series == r->list.groups ? "images" : "series", threads);
     if (plan->limit)
         lmr_log(e, "memory: %s planned of %s %s on %s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
                 whose(r), spec, blocks, beside);

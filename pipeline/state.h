@@ -24,7 +24,7 @@ struct larmor_recon {
     int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
     larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
     lmr_devices *devices;       /* at work on the series; NULL: the job does all */
-    int at_once, threads_each;  /* of one processor: series at the same time, once one was run, and threads of each */
+    int at_once, threads_each;  /* of one device: series at the same time, once one was run; threads of each, 0: on a GPU */
     int run;                    /* 1: a series was run: */
     larmor_recon_report last;   /* how it went */
     int last_group;             /* the first of its groups */

@@ -169,8 +169,8 @@ static const app_option options[] = {
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
            "free)"),
     OPTION(APP_INTEGER, at_once, 0, "at-once", "N",
-           "the most images, or series, that a processor computes at the same time; 1: one after the other (default: as "
-           "many as keep its threads busy and fit into half of the memory)",
+           "the most images, or series, that a device computes at the same time; 1: one after the other (default: as many as "
+           "keep a processor's threads busy, or 4 on a GPU, and fit into half of the memory)",
            .low = 0, .high = 4096),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "

@@ -307,9 +307,10 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
     larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
-    /* Of a processor: the most series that are computed at the same time, each by its part of the threads; 1: one after the
-     * other, in the caller's thread. Default: as many as keep the threads busy and fit, but 1 with a checkpoint, with an
-     * effort that measures, and for a source of your own (larmor_source_create). The images do not depend on it. */
+    /* Of one device: the most series that are computed at the same time, each by its part of a processor's threads, or in a
+     * queue of its own on a GPU, which has at most 4; 1: one after the other, in the caller's thread. Default: as many as
+     * keep the device busy and fit, but 1 with a checkpoint, with an effort that measures, and for a source of your own
+     * (larmor_source_create). The images do not depend on it, on a GPU but for rounding. */
     int at_once;
     larmor_compress_method compress_method;
 } larmor_recon_opts;
@@ -346,9 +347,9 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
  * then agree to rounding, and the state of a solver is kept as on one device. */
 
-/* On one processor several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
- * run has settled what they share: a solver gains little from many threads where images are small. Images, reports and lines
- * of the log are those of one after the other, bit for bit. */
+/* On one device several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
+ * run has settled what they share: a solver gains little from many threads where images are small, and a GPU waits for the
+ * host. Images, reports and lines of the log are those of one after the other, on a processor bit for bit. */
 
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless

@@ -13,18 +13,43 @@
 /* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil, and at least about so many. */
 enum { TAPS = 4, MOST = 1 << 17, LEAST = 400 };
 
-static int by_size(const void *a, const void *b)
+static void exchange(float *x, int64_t i, int64_t j)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+    const float kept = x[i];
+    x[i] = x[j];
+    x[j] = kept;
+}
+
+/* What x[place] would be in ascending order; x changes its order. Hoare's selection (Comm. ACM 4, 321 (1961), algorithm
+ * 65), which takes a time that grows as count does, where sorting took a third of an image's time on a GPU. Numbers that
+ * cannot be compared end it with any of them. */
+static float selected(float *x, int64_t count, int64_t place)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        const float pivot = x[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (i < high && x[i] < pivot) i++;
+            while (j > low && x[j] > pivot) j--;
+            if (i > j) break;
+            exchange(x, i++, j--);
+        }
+        if (place <= j)
+            high = j;
+        else if (place >= i)
+            low = i;
+        else
+            break;
+    }
+    return x[place];
 }
 
 /* The deviation of normal numbers whose third differences these are, by their median: few large ones do not matter. */
 static double deviation_of(int64_t count, float *differences)
 {
     const double median_of_normal = 0.67448975, squares = 20;
-    qsort(differences, (size_t)count, sizeof *differences, by_size);
-    return differences[count / 2] / median_of_normal / sqrt(squares);
+    return selected(differences, count, count / 2) / median_of_normal / sqrt(squares);
 }
 
 static double squared_radius(const double *k, int nd)
