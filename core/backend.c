@@ -108,6 +108,18 @@ void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t r
     return NULL;
 }
 
+int lmr_plugin_is_there(const char *name)
+{
+    folders f;
+    list_folders(&f);
+    for (int i = 0; i < f.count; i++) {
+        char path[MAX_PATH + 72];
+        snprintf(path, sizeof path, "%s/larmor_%s.so", f.path[i], name);
+        if (!access(path, F_OK)) return 1;
+    }
+    return 0;
+}
+
 static const lmr_backend *search(const char *name)
 {
     static const lmr_host host = {.abi = LMR_BACKEND_ABI, .fail = lmr_fail};

@@ -155,6 +155,9 @@ const lmr_backend *lmr_backend_find(const char *name);
  * message. room: at least that of the longest path that is looked at, 1096. */
 void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room);
 
+/* 1 if there is a file of such a plugin; it is not looked into. */
+int lmr_plugin_is_there(const char *name);
+
 /* The processor's backend, which is always available. */
 extern const lmr_backend lmr_cpu_backend;
 

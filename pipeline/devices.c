@@ -86,7 +86,8 @@ static int most_at_once(const larmor_recon *r)
     const int64_t each = plan->planned - plan->images;
     const int64_t free = (o->memory ? plan->limit : plan->limit / 2) - plan->images;
     const int64_t fit = each > 0 && free > each ? free / each : 1;
-    const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->job.dev), series = r->list.series - 1;
+    const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->job.dev);
+    const int series = r->list.series - 1;
     int most = workers < series ? workers : series;
     if (o->at_once && o->at_once < most) most = o->at_once;
     return fit < most ? (int)fit : most;

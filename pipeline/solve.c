@@ -330,14 +330,23 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
     return LARMOR_OK;
 }
 
+/* 1 if the noise of an earlier image is this one's: both share the weight, and a phase is not judged by it. */
+static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
+{
+    if (job->slabs || lmr_is_partial(coverage)) return 0;
+    return lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_SCAN;
+}
+
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
     *x = NULL;
     if (job->method == LMR_METHOD_GRID) return lmr_grid_frame(job, frames, x);
-    double noise;
-    LMR_TRY(noise_level(job, &frames[0], &noise));
-    if (count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage)) {
+    const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
+    double noise = 0;
+    if (direct || !shares_noise(job, frames, count, &result->coverage))
+        LMR_TRY(noise_level(job, &frames[0], &noise));
+    if (direct) {
         result->direct = 1;
         if (lmr_is_partial(&result->coverage)) result->partial_fourier = LARMOR_PARTIAL_ZERO;
         result->lambda_from = LARMOR_LAMBDA_NONE;

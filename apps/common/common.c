@@ -131,22 +131,34 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
     return larmor_fail(LARMOR_ERR_ARG, "--device: this command computes on one device; recon takes several");
 }
 
-larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev)
+/* The name that larmor_device_open takes. */
+static const char *device_spec(const char *device, int64_t threads, char own[32])
 {
     if (!device) device = getenv("LARMOR_DEVICE");
     if (!device || !*device) device = "auto";
     device = app_device_left(device);
     const char *asked = getenv("LARMOR_THREADS");
     if (!threads && asked) threads = strtoll(asked, NULL, 10);
-    if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return larmor_device_open(device, dev);
+    if (threads <= 0 || (strcmp(device, "auto") && strcmp(device, "cpu"))) return device;
     const int64_t most = 16 + 4 * (int64_t)cores(); /* more take memory and gain nothing */
     if (threads > most)
         app_log("warning: %lld threads asked for, %lld taken: there are %d cores", (long long)threads,
                 (long long)most, cores());
     if (threads > most) threads = most;
-    char spec[32];
-    snprintf(spec, sizeof spec, "cpu:%d", (int)threads);
-    return larmor_device_open(spec, dev);
+    snprintf(own, 32, "cpu:%d", (int)threads);
+    return own;
+}
+
+larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev)
+{
+    char own[32];
+    return larmor_device_open(device_spec(device, threads, own), dev);
+}
+
+larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening)
+{
+    char own[32];
+    return larmor_device_open_begin(device_spec(device, threads, own), opening);
 }
 
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)

@@ -66,6 +66,9 @@ int app_stopped(void);
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev);
 
+/* The same while files are read, for larmor_device_open_end. */
+larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening);
+
 /* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device that it
  * has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU that "auto" has
  * chosen is no end: app_fail logs it and returns APP_AGAIN, and the program runs the command once more, for which "auto"

@@ -306,6 +306,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     const recon_settings *s = r->s;
     int code = enter(r, "reading");
     if (code) goto done;
+    APP_OR(done, APP_RUN, recon_begin_device(r));
     APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
     code = recon_read_delays(s, r->raw, opts);
     if (code) goto done;
@@ -422,6 +423,7 @@ static void clear(recon_run *r)
     larmor_checkpoint_free(r->checkpoint);
     larmor_source_free(r->source);
     larmor_raw_free(r->raw);
+    if (r->opening) larmor_device_open_end(r->opening, NULL);
     larmor_device_free(r->dev);
     larmor_ranks_free(r->ranks);
 }

@@ -37,6 +37,7 @@ typedef struct recon_run {
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *raw;
     larmor_source *source;
+    larmor_opening *opening; /* of the device, while the scan is read; NULL: not begun, or over */
     larmor_device *dev;
     larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */
     larmor_recon *recon;

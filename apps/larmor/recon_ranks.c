@@ -24,11 +24,20 @@ int recon_open_ranks(recon_run *r)
     return APP_DONE;
 }
 
+larmor_status recon_begin_device(recon_run *r)
+{
+    return r->ranks ? LARMOR_OK : app_begin_devices(r->s->device, r->s->threads, &r->opening);
+}
+
 larmor_status recon_open_device(recon_run *r)
 {
     const char *asked = r->s->device ? r->s->device : getenv("LARMOR_DEVICE");
     char own[256];
-    if (!r->ranks) return app_open_devices(r->s->device, r->s->threads, &r->dev);
+    if (r->opening) {
+        larmor_opening *opening = r->opening;
+        r->opening = NULL;
+        return larmor_device_open_end(opening, &r->dev);
+    }
     const larmor_status st = larmor_ranks_spec(r->ranks, asked, own, sizeof own);
     return st ? st : app_open_devices(own, r->s->threads, &r->dev);
 }

@@ -37,6 +37,16 @@ typedef struct larmor_device_info {
  *         GPU fails. *out is NULL on error. */
 LARMOR_API larmor_status larmor_device_open(const char *spec, larmor_device **out);
 
+/* The same while the caller does something else, such as reading a file: a GPU's context takes a third of a second. A GPU is
+ * opened in a thread of the library's own; a processor when it is waited for, which takes no time.
+ *
+ * spec    as above; copied
+ * Errors  of _begin: LARMOR_ERR_ARG if opening is NULL, LARMOR_ERR_MEMORY; *opening is NULL then. Of _end, which waits and
+ *         frees the opening: those of larmor_device_open. With out NULL the device is given up, and there is no error. */
+typedef struct larmor_opening larmor_opening;
+LARMOR_API larmor_status larmor_device_open_begin(const char *spec, larmor_opening **opening);
+LARMOR_API larmor_status larmor_device_open_end(larmor_opening *opening, larmor_device **out);
+
 /* Give up one reference; NULL is fine. Arrays and operators keep references of their own. */
 LARMOR_API void larmor_device_free(larmor_device *dev);
 

@@ -198,6 +198,54 @@ static void a_group_with_a_gpu_that_is_not_there_is_refused(void **state)
     assert_null(d);
 }
 
+static void a_device_that_is_opened_meanwhile_is_the_one_asked_for(void **state)
+{
+    (void)state;
+    const char *const specs[] = {"cpu:3", "cpu:1,2", "auto", NULL};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        larmor_opening *opening;
+        larmor_device *d, *alone;
+        assert_ok(larmor_device_open_begin(specs[i], &opening));
+        assert_ok(larmor_device_open(specs[i], &alone));
+        assert_ok(larmor_device_open_end(opening, &d));
+        assert_string_equal(larmor_device_spec(d), larmor_device_spec(alone));
+        assert_string_equal(larmor_device_reason(d), larmor_device_reason(alone));
+        larmor_device_free(alone);
+        larmor_device_free(d);
+    }
+}
+
+static void what_cannot_be_opened_is_said_when_it_is_waited_for(void **state)
+{
+    (void)state;
+    const char *const specs[] = {"cpu:0", "nothing", "cuda:1023"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        char expected[1024];
+        larmor_opening *opening;
+        larmor_device *d = (larmor_device *)&d;
+        const larmor_status st = larmor_device_open(specs[i], &d);
+        snprintf(expected, sizeof expected, "%s", larmor_last_error());
+        assert_ok(larmor_device_open_begin(specs[i], &opening));
+        d = (larmor_device *)&d;
+        assert_refused(larmor_device_open_end(opening, &d), st, expected);
+        assert_null(d);
+    }
+}
+
+static void an_opening_can_be_given_up(void **state)
+{
+    (void)state;
+    larmor_opening *opening;
+    larmor_device *d = (larmor_device *)&d;
+    assert_ok(larmor_device_open_begin(NULL, &opening));
+    assert_ok(larmor_device_open_end(opening, NULL));
+    assert_ok(larmor_device_open_begin("nothing", &opening));
+    assert_ok(larmor_device_open_end(opening, NULL));
+    assert_refused(larmor_device_open_begin("cpu", NULL), LARMOR_ERR_ARG, "opening is NULL");
+    assert_refused(larmor_device_open_end(NULL, &d), LARMOR_ERR_ARG, "opening is NULL");
+    assert_null(d);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -214,6 +262,9 @@ int main(void)
         cmocka_unit_test(a_group_computes_as_one_device),
         cmocka_unit_test(groups_that_make_no_sense_are_refused),
         cmocka_unit_test(a_group_with_a_gpu_that_is_not_there_is_refused),
+        cmocka_unit_test(a_device_that_is_opened_meanwhile_is_the_one_asked_for),
+        cmocka_unit_test(what_cannot_be_opened_is_said_when_it_is_waited_for),
+        cmocka_unit_test(an_opening_can_be_given_up),
     };
     RUN_TESTS(tests);
 }

@@ -1,0 +1,78 @@
+/* A device that is opened while the caller does something else. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/status.h"
+
+struct larmor_opening {
+    pthread_t thread;
+    int started; /* 0: opened when it is waited for */
+    char *spec;
+    larmor_device *dev;
+    larmor_status status;
+    char message[1200]; /* of the thread that opened it */
+};
+
+static void *open_device(void *opening)
+{
+    larmor_opening *o = opening;
+    o->status = larmor_device_open(o->spec, &o->dev);
+    if (o->status) snprintf(o->message, sizeof o->message, "%s", larmor_last_error());
+    return NULL;
+}
+
+/* Signals are for the caller's threads. */
+static int start(larmor_opening *o)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before)) return 0;
+    const int started = !pthread_create(&o->thread, NULL, open_device, o);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* A processor is opened at once, and so is the reason found why a GPU is none. */
+static int takes_long(const char *spec)
+{
+    return strncmp(spec, "cpu", 3) != 0 && lmr_plugin_is_there("cuda");
+}
+
+larmor_status larmor_device_open_begin(const char *spec, larmor_opening **opening)
+{
+    LMR_NEED(opening);
+    *opening = NULL;
+    larmor_opening *o = calloc(1, sizeof *o);
+    if (!o) return LMR_NO_MEMORY();
+    o->spec = strdup(spec ? spec : "auto");
+    if (!o->spec) {
+        free(o);
+        return LMR_NO_MEMORY();
+    }
+    o->started = takes_long(o->spec) && start(o);
+    *opening = o;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_device_open_end(larmor_opening *opening, larmor_device **out)
+{
+    if (out) *out = NULL;
+    if (!opening) return LMR_FAIL(LARMOR_ERR_ARG, "%s: opening is NULL", __func__);
+    if (opening->started)
+        pthread_join(opening->thread, NULL);
+    else if (out)
+        open_device(opening);
+    const larmor_status st = opening->status;
+    if (st && out) larmor_fail(st, "%s", opening->message);
+    if (out)
+        *out = opening->dev;
+    else
+        larmor_device_free(opening->dev);
+    free(opening->spec);
+    free(opening);
+    return out ? st : LARMOR_OK;
+}
