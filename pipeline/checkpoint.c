@@ -17,7 +17,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10001 };
+enum { FORMAT = 0x10002 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -60,6 +60,7 @@ static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
     LMR_TRY(lmr_archive_number(a, &w->unit));
     LMR_TRY(lmr_archive_number(a, &w->data));
     LMR_TRY(lmr_archive_number(a, &w->scale));
+    LMR_TRY(lmr_archive_number(a, &w->largest));
     LMR_TRY(choice_of(a, &w->choice));
     return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
 }

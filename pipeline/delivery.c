@@ -66,7 +66,7 @@ static int is_next(const lmr_devices *d, int series)
 static int same_weight(const lmr_weight *a, const lmr_weight *b)
 {
     return a->weight == b->weight && a->noise == b->noise && a->unit == b->unit && a->data == b->data &&
-           a->scale == b->scale && a->encoding == b->encoding;
+           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding;
 }
 
 static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)

@@ -163,7 +163,7 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
 static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, larmor_recon_report *result)
 {
     larmor_solve_opts solve = solve_opts(job);
-    LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
+    if (result->largest == 0) LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
     LMR_TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
     solve.lambda = result->weight;

@@ -71,6 +71,7 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
                                .unit = unit,
                                .data = data_of(frames, count),
                                .scale = job->scale,
+                               .largest = result->largest,
                                .choice = result->choice,
                                .encoding = frames[0].group.encoding};
     return LARMOR_OK;
@@ -81,7 +82,10 @@ larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int c
 {
     const lmr_weight *known = &job->chosen;
     double unit = known->unit;
-    if (data_of(frames, count) != known->data) LMR_TRY(weight_unit(job, A, noise, &unit));
+    if (data_of(frames, count) != known->data)
+        LMR_TRY(weight_unit(job, A, noise, &unit));
+    else
+        result->largest = known->largest;
     result->choice = known->choice;
     result->weight = known->weight * (unit == known->unit ? 1 : unit / known->unit);
     return LARMOR_OK;
