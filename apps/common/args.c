@@ -8,7 +8,6 @@
 #include "messages.h"
 
 #define MAX_WORD 64
-#define MAX_OPTIONS 64
 #define HELP_COLUMN 26
 #define HELP_WIDTH 100
 #define CHOICE_WIDTH 12
@@ -207,16 +206,25 @@ static int refuse_value(const app_option *o, const char *text)
     return APP_USAGE;
 }
 
+static size_t count_options(const app_option *options)
+{
+    size_t n = 0;
+    while (options[n].name) n++;
+    return n;
+}
+
 static int refuse_option(const app_command *command, const char *given)
 {
-    const char *names[MAX_OPTIONS + 3] = {"help", "quiet"};
-    int n = 2;
-    for (const app_option *o = command->options; o->name && n < MAX_OPTIONS; o++) names[n++] = o->name;
+    const size_t own = count_options(command->options), shared = count_options(app_shared_options);
+    const char **names = calloc(own + shared + 1, sizeof *names);
+    for (size_t i = 0; names && i < shared; i++) names[i] = app_shared_options[i].name;
+    for (size_t i = 0; names && i < own; i++) names[shared + i] = command->options[i].name;
     char word[MAX_WORD];
     snprintf(word, sizeof word, "%.*s", (int)strcspn(given, "="), given);
-    const char *nearest = strncmp(word, "--", 2) ? NULL : app_nearest(word + 2, names);
+    const char *nearest = strncmp(word, "--", 2) || !names ? NULL : app_nearest(word + 2, names);
     app_error("%s: unknown option %s%s%s; '%s %s --help' lists them.", command->name, word,
               nearest ? ", did you mean --" : "", nearest ? nearest : "", app_self.name, command->name);
+    free(names);
     return APP_USAGE;
 }
 
@@ -278,9 +286,9 @@ static int check_completeness(const app_command *command, const app_files *files
     return APP_USAGE;
 }
 
-int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
+/* given: [options of the command], becomes 1 for those that argv has. */
+static int parse(const app_command *command, int argc, char **argv, void *settings, app_files *files, char *given)
 {
-    char given[MAX_OPTIONS] = {0};
     for (const app_option *o = command->options; o->name; o++) {
         if (o->preset) read_value(o, o->preset, settings);
         if (o->absent) *(double *)((char *)settings + o->at) = NAN;
@@ -315,6 +323,18 @@ int app_parse(const app_command *command, int argc, char **argv, void *settings,
         }
     }
     return check_completeness(command, files, given);
+}
+
+int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
+{
+    char *given = calloc(count_options(command->options) + 1, 1);
+    if (!given) {
+        app_error("out of host memory");
+        return APP_LACKING;
+    }
+    const int code = parse(command, argc, argv, settings, files, given);
+    free(given);
+    return code;
 }
 
 /* ---- after reading ---- */
