@@ -73,8 +73,15 @@ static void find_frequency(const bench_case *c, const double *targets, int64_t i
     }
 }
 
-#if defined(__x86_64__) && defined(__GLIBC__)
-#define QUICK __attribute__((target_clones("avx512f", "avx2", "default"))) /* chosen as the program starts */
+#if defined(__has_feature)
+#define IN_CLANG(feature) __has_feature(feature)
+#else
+#define IN_CLANG(feature) 0
+#endif
+
+/* Chosen as the program starts, before ThreadSanitizer does, whose calls in what chooses would crash it. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !IN_CLANG(thread_sanitizer)
+#define QUICK __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define QUICK
 #endif
