@@ -66,22 +66,6 @@ static int cores(void)
     return sched_getaffinity(0, sizeof mine, &mine) ? 2 : CPU_COUNT(&mine);
 }
 
-/* With the environment as it is now, which libraries read before main. Returns where that is not possible. */
-static void start_anew(char **argv)
-{
-    char self[4096]; /* the name, not the link: under valgrind that one is valgrind itself */
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0) return;
-    self[length] = 0;
-    execv(self, argv);
-}
-
-static int is_limited(__rlimit_resource_t what)
-{
-    struct rlimit limit;
-    return !getrlimit(what, &limit) && limit.rlim_cur != RLIM_INFINITY;
-}
-
 #define LEAST_STACK (96 << 10) /* bytes: what the deepest command takes, with room */
 #define USUAL_STACK (8 << 20)  /* Linux's */
 
@@ -105,21 +89,13 @@ int app_hold_stack(char **argv)
     return 0;
 }
 
-void app_wait_for_no_memory(char **argv)
-{
-    const char *threads = getenv("OPENBLAS_NUM_THREADS");
-    if (threads && !strcmp(threads, "1")) return;
-    if (!is_limited(RLIMIT_AS) && !is_limited(RLIMIT_DATA)) return;
-    if (!setenv("OPENBLAS_NUM_THREADS", "1", 1)) start_anew(argv);
-}
-
 void app_sleep_when_idle(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME") || cores() == 1) return;
     if (setenv("OMP_WAIT_POLICY", "passive", 1) || setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0)) return;
     /* larmor shares the work among threads itself, and each thread of OpenBLAS takes 128 MiB of addresses */
     if (setenv("OPENBLAS_NUM_THREADS", "1", 0)) return;
-    start_anew(argv);
+    app_start_anew(argv, environ);
 }
 
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)

@@ -30,8 +30,16 @@ void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
 /* Threads of OpenBLAS that get no memory wait for it for ever, and the end of the program waits for them. So it has none
- * where memory is limited: the program starts itself once more with OPENBLAS_NUM_THREADS=1. */
-void app_wait_for_no_memory(char **argv);
+ * where memory or processes are limited: the program starts itself once more with OPENBLAS_NUM_THREADS=1, before its
+ * libraries are loaded where that can be (apps/common/early.c). */
+void app_wait_for_no_memory(char **argv, char **environment);
+
+/* The program once more, with that environment. Returns where that is not possible. */
+void app_start_anew(char **argv, char **environment);
+
+/* The start of main: from here on no library is waited for. Before, one that takes all the time because it gets no memory
+ * ends the program with APP_LACKING. */
+void app_libraries_are_loaded(void);
 
 /* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
  * environment before main, so the program starts itself once more, with the variables set that the user has not; where

@@ -1,7 +1,9 @@
 /* The main function of every program: finds the command that is named and runs it. SPDX-License-Identifier: Apache-2.0
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common.h"
 
@@ -68,9 +70,10 @@ static int end_of_output(int code)
 
 int main(int argc, char **argv)
 {
+    app_libraries_are_loaded();
     if (!app_hold_descriptors()) return APP_FAILED;
     if (!app_hold_stack(argv)) return APP_LACKING;
-    app_wait_for_no_memory(argv);
+    app_wait_for_no_memory(argv, environ);
     if (argc < 2) {
         print_commands(stderr);
         return APP_USAGE;

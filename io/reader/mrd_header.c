@@ -288,7 +288,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     (void)attributes;
     parser *p = self;
     if (p->st) return;
-    const long line = (long)XML_GetCurrentLineNumber(p->xml.parser);
+    const long line = lmr_xml_line(&p->xml);
     if (p->depth == MAX_DEPTH) {
         REFUSE(p, "header line %ld: more than %d levels of tags.", line, MAX_DEPTH);
         return;
@@ -357,7 +357,7 @@ static larmor_status explain(const parser *p)
         (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
     return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).",
-                    (long)XML_GetCurrentLineNumber(p->xml.parser), XML_ErrorString(error));
+                    lmr_xml_line(&p->xml), XML_ErrorString(error));
 }
 
 static larmor_status parse(parser *p, const char *text, int64_t bytes)

@@ -1,6 +1,15 @@
 /* What parsers of XML share: none takes a DOCTYPE. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/xml.h"
 
+long lmr_xml_line(const lmr_xml *xml)
+{
+#if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
+    return (long)XML_GetCurrentLineNumber(xml->parser);
+#else
+    return (long)XML_GetCurrentLineNumber64(xml->parser);
+#endif
+}
+
 static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char *system, const XML_Char *public,
                                int has)
 {
@@ -9,7 +18,7 @@ static void XMLCALL on_doctype(void *self, const XML_Char *name, const XML_Char 
     (void)public;
     (void)has;
     lmr_xml *xml = self;
-    xml->doctype = (long)XML_GetCurrentLineNumber(xml->parser);
+    xml->doctype = lmr_xml_line(xml);
     XML_StopParser(xml->parser, XML_FALSE);
 }
 

@@ -10,6 +10,9 @@ typedef struct lmr_xml { /* the first member of what expat's handlers get */
     long doctype; /* the line of one, at which the parser stops; 0: there is none */
 } lmr_xml;
 
+/* Where the parser is, from 1. */
+long lmr_xml_line(const lmr_xml *xml);
+
 /* After XML_SetUserData. */
 void lmr_xml_forbid_doctype(lmr_xml *xml);
 
