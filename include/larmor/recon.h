@@ -299,7 +299,8 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
  *
  * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but weights; with traj it is known
  *            whether the readouts are in partitions. The vectors of a solver are not in it (larmor_cg_memory,
- *            larmor_regularised_memory).
+ *            larmor_regularised_memory). Where ranks share the coils (larmor_sense_share) it is that of rank 0; each of the
+ *            others has copies of its coils' maps, of trajectory and weights, and two images and its coils' samples beside.
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.

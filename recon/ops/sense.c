@@ -292,12 +292,12 @@ larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
-    int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
-    if (devices == 1) devices = lmr_sense_ranks(dev, p->coils, p->sets, opts);
-    if (devices == 1) return sense_bytes(dev, p, opts, by, bytes);
+    const int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
+    const int ranks = devices == 1 ? lmr_sense_ranks(dev, p->coils, p->sets, opts) : 1;
     larmor_problem own = *p;
-    own.coils = (p->coils + devices - 1) / devices;
+    own.coils = (p->coils + devices * ranks - 1) / (devices * ranks);
     LMR_TRY(sense_bytes(dev, &own, opts, by, bytes));
+    if (devices == 1) return LARMOR_OK; /* rank 0's row is made of parts of the inputs and gives part of the result */
     return lmr_bytes_store((double)*bytes + spread_bytes(&own), bytes);
 }
 

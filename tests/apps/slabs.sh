@@ -66,6 +66,21 @@ for rank in 0 1; do
     [ "$used" -le $((82 * 1000)) ] || fail "rank $rank took $used kB of $limit"
 done
 
+# What one process can hold is not cut into slabs: its coils are shared, within the same limit of each.
+room=84M
+# shellcheck disable=SC2086
+expect 0 recon vol.h5 -o x.npy $common $iters --device cpu:1 --memory $room -q
+# shellcheck disable=SC2086
+$run -n 2 sh measure.sh "$LARMOR" recon vol.h5 -o x.npy $common $iters --device cpu:1 --memory $room --force >out 2>err ||
+    fail "2 ranks, $room: exit code $?"
+grep -q "^coils: 8 shared by 2 processes" err || fail "2 ranks, $room: coils are to be shared"
+expect 0 compare x.npy whole.npy --tol 1e-5
+for rank in 0 1; do
+    used=$(($(cat peak.$rank) - base))
+    [ "$used" -le $((84 * 1000)) ] || fail "rank $rank took $used kB of $room"
+done
+rm x.npy
+
 # What cannot be done is one line, before anything is begun.
 refused() { # WHAT OPTIONS...
     what=$1

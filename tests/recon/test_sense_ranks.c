@@ -117,6 +117,13 @@ static void sense_on_ranks_is_that_of_one_process_and_the_same_each_time(void **
     free_scene(&s);
 }
 
+/* Of rank 0, or of the rank that has most. */
+static int64_t own_coils(int64_t all)
+{
+    const int count = larmor_ranks_count(ranks);
+    return (all + count - 1) / count;
+}
+
 /* A rank computes the rows of its coils alone: the memory of less than all is planned. */
 static void less_memory_is_planned_for_the_coils_of_a_rank(void **state)
 {
@@ -128,6 +135,9 @@ static void less_memory_is_planned_for_the_coils_of_a_rank(void **state)
     assert_ok(larmor_sense_memory(alone, &p, NULL, &here));
     assert_ok(larmor_sense_memory(dev, &p, NULL, &apart));
     assert_true(apart < here);
+    const larmor_problem own = {.image = p.image, .samples = p.samples, .coils = own_coils(p.coils), .dtype = p.dtype};
+    assert_ok(larmor_sense_memory(alone, &own, NULL, &here));
+    assert_int_equal(apart, here); /* rank 0 copies neither maps nor points */
     larmor_device_free(alone);
 }
 
