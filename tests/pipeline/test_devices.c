@@ -1,5 +1,5 @@
 /* pipeline/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor. On a GPU
- * the group is that GPU twice, and all GPUs where there are several. SPDX-License-Identifier: Apache-2.0 */
+ * the group is that GPU twice, that GPU with several queues, and all GPUs where there are several. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "tests/pipeline/scan.h"
@@ -87,16 +87,17 @@ static const char *alone(void)
     return is_cpu() ? "cpu:1" : "cuda:0";
 }
 
-/* Group number i to be tried, or a processor that computes several series at the same time; NULL past the last. */
+/* Group number i to be tried, or one device that computes several series at the same time; NULL past the last. */
 static const char *group(int i)
 {
-    static const char *const cpu[] = {"cpu:1,1", "cpu:3", NULL}, *const gpu[] = {"cuda:0,0", NULL, NULL};
+    static const char *const cpu[] = {"cpu:1,1", "cpu:3", NULL}, *const gpu[] = {"cuda:0,0", "cuda:0", NULL};
     if (is_cpu()) return cpu[i];
     larmor_device *all;
     assert_ok(larmor_device_open("cuda:all", &all));
     const int more = larmor_device_members(all) > 1;
     larmor_device_free(all);
-    return i == 1 && more ? "cuda:all" : gpu[i];
+    if (i == 2 && more) return "cuda:all";
+    return i < 3 ? gpu[i] : NULL;
 }
 
 static double apart_by(const float *x, const float *y)
@@ -112,7 +113,9 @@ static double apart_by(const float *x, const float *y)
 /* Bit for bit, and line by line in the log; on a GPU to rounding, where sums are taken in any order. */
 static void expect_same(const scan *s, larmor_recon_opts opts, const int *order, double tolerance)
 {
-    outcome one = run_on(alone(), s, opts, order);
+    larmor_recon_opts in_turn = opts;
+    in_turn.at_once = 1;
+    outcome one = run_on(alone(), s, in_turn, order);
     for (int g = 0; group(g); g++) {
         outcome all = run_on(group(g), s, opts, order);
         assert_int_equal(all.runs, one.runs);
