@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/mrd.h"
+#include "io/parts.h"
 
 /* Larger values are not signal, and their squares would leave the range of single precision. */
 
@@ -94,6 +95,7 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
 typedef struct findings {
     int64_t values, acquisition, channel, sample; /* non-finite: how many, and the first */
     int64_t traj_values, traj_acquisition, traj_component, traj_sample;
+    int64_t nonfinite; /* readouts */
     float peak, imaging_peak;
     unsigned char alive[LMR_MRD_MAX_CHANNELS];
     double noise[LMR_MRD_MAX_CHANNELS]; /* energy of the noise scans */
@@ -254,15 +256,68 @@ static void choose_coils(larmor_raw *raw, const findings *f)
     }
 }
 
+typedef struct looking {
+    larmor_raw *raw;
+    int drop_nonfinite;
+    findings *found; /* of each part */
+} looking;
+
+static larmor_status look_at_part(void *user, int part, int64_t first, int64_t end)
+{
+    const looking *l = user;
+    findings *f = &l->found[part];
+    for (int64_t i = first; i < end; i++) {
+        LMR_TRY(lmr_go_on());
+        if (!l->raw->readout[i].use || look_at(l->raw, i, f)) continue;
+        f->nonfinite++;
+        if (l->drop_nonfinite) l->raw->readout[i].use = 0;
+    }
+    return LARMOR_OK;
+}
+
+/* What is found in readouts behind those of f. */
+static void add_findings(const findings *later, int channels, findings *f)
+{
+    if (!f->values && later->values) {
+        f->acquisition = later->acquisition;
+        f->channel = later->channel;
+        f->sample = later->sample;
+    }
+    if (!f->traj_values && later->traj_values) {
+        f->traj_acquisition = later->traj_acquisition;
+        f->traj_component = later->traj_component;
+        f->traj_sample = later->traj_sample;
+    }
+    f->nonfinite += later->nonfinite;
+    f->values += later->values;
+    f->traj_values += later->traj_values;
+    f->peak = fmaxf(f->peak, later->peak);
+    f->imaging_peak = fmaxf(f->imaging_peak, later->imaging_peak);
+    for (int c = 0; c < channels; c++) {
+        f->alive[c] |= later->alive[c];
+        f->noise[c] += later->noise[c];
+    }
+}
+
+static larmor_status look_at_all(larmor_raw *raw, int drop_nonfinite, findings *f)
+{
+    int64_t numbers = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (raw->readout[i].use) numbers += 2 * (int64_t)raw->head[i].samples * raw->head[i].channels;
+    const int parts = lmr_parts_for(numbers * (int64_t)sizeof(float));
+    looking l = {raw, drop_nonfinite, calloc((size_t)parts, sizeof *l.found)};
+    if (!l.found) return LMR_NO_MEMORY();
+    const larmor_status st = lmr_in_parts(raw->info.acquisitions, parts, look_at_part, &l);
+    for (int p = 0; p < parts; p++) add_findings(&l.found[p], raw->channels, f);
+    free(l.found);
+    raw->info.nonfinite += f->nonfinite;
+    return st;
+}
+
 larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
 {
     findings f = {0};
-    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-        LMR_TRY(lmr_go_on());
-        if (!raw->readout[i].use || look_at(raw, i, &f)) continue;
-        raw->info.nonfinite++;
-        if (drop_nonfinite) raw->readout[i].use = 0;
-    }
+    LMR_TRY(look_at_all(raw, drop_nonfinite, &f));
     if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
     LMR_TRY(count_uses(raw));
     if ((double)f.peak > LARMOR_LARGEST_SAMPLE)
