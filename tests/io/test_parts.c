@@ -48,10 +48,10 @@ static void the_first_failure_is_reported_whichever_comes_first(void **state)
 
 static larmor_status wait_for_stop(void *user, int part, int64_t first, int64_t end)
 {
-    (void)user;
-    (void)part;
+    const int callers_ends = *(int *)user;
     (void)first;
     (void)end;
+    if (callers_ends && !part) return LARMOR_OK;
     for (;;) LMR_TRY(lmr_go_on());
 }
 
@@ -60,19 +60,20 @@ static int times_asked;
 static int stop_soon(void *user)
 {
     (void)user;
-    return times_asked++ > 100;
+    return times_asked++ > 5;
 }
 
 static void a_caller_that_stops_ends_all_parts(void **state)
 {
     (void)state;
-    for (int parts = 1; parts <= LMR_MOST_PARTS; parts += 3) {
-        times_asked = 0;
-        larmor_stop_when(stop_soon, NULL);
-        const larmor_status st = lmr_in_parts(ITEMS, parts, wait_for_stop, NULL);
-        larmor_stop_when(NULL, NULL);
-        assert_int_equal(st, LARMOR_STOPPED);
-    }
+    for (int parts = 2; parts <= LMR_MOST_PARTS; parts += 3)
+        for (int callers_ends = 0; callers_ends < 2; callers_ends++) {
+            times_asked = 0;
+            larmor_stop_when(stop_soon, NULL);
+            const larmor_status st = lmr_in_parts(ITEMS, parts, wait_for_stop, &callers_ends);
+            larmor_stop_when(NULL, NULL);
+            assert_int_equal(st, LARMOR_STOPPED);
+        }
 }
 
 static void few_bytes_are_for_one_thread(void **state)
