@@ -106,6 +106,14 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units
  * that of a volume where it is kz. */
 larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, double plane, lmr_mrd_traj *t);
 
+typedef struct lmr_mrd_line { /* in cycles per encoded field of view */
+    double first, step;       /* of sample 0, discarded or not, and from a sample to the next */
+} lmr_mrd_line;
+
+/* mrd_line.c: where the samples of a readout without a trajectory are along it. spans: 1: it covers the matrix, 0: it does
+ * unless it has fewer samples. */
+lmr_mrd_line lmr_mrd_line_of(const lmr_mrd_head *h, int64_t matrix, int spans);
+
 /* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
  * */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);

@@ -59,18 +59,6 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
 
 /* ---- trajectory ---- */
 
-/* Cycles per encoded field of view at sample s along a Cartesian readout. */
-static double cartesian_x(const lmr_mrd_head *h, int64_t s, int64_t matrix)
-{
-    const int64_t n = h->samples;
-    const double step = n > matrix ? (double)matrix / (double)n : 1;
-    const double edge = (double)matrix / 2 + .5;
-    int64_t center = h->center_sample;
-    if ((double)center * step > edge || (double)(n - 1 - center) * step > edge) center = n / 2; /* not filled in */
-    const int64_t place = h->flags & LARMOR_ACQ_REVERSE ? n - 1 - s : s;
-    return (double)(place - center) * step;
-}
-
 /* k of one sample in cycles per field of view of the grid. */
 static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larmor_grid *grid, double *k)
 {
@@ -78,11 +66,12 @@ static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larm
     const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
     const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
     const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
+    const lmr_mrd_line line = h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, space->matrix[0], 0);
     for (int d = 0; d < grid->ndim; d++) {
         if (h->traj_dims && d < t->spatial)
             k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
         else if (d == 0)
-            k[d] = cartesian_x(h, s, space->matrix[0]);
+            k[d] = line.first + line.step * (double)s;
         else
             k[d] = h->counter[d - 1] - t->center[d];
         k[d] *= grid->fov_mm[d] / space->fov_mm[d];
@@ -190,6 +179,22 @@ static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmo
     return LARMOR_OK;
 }
 
+/* Where the samples of spokes are along them, whose angles are not known here. */
+static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmor_samples *out)
+{
+    out->along = calloc((size_t)s->count, sizeof *out->along);
+    out->step = calloc((size_t)s->count, sizeof *out->step);
+    if (!out->along || !out->step) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        const int64_t matrix = raw->header.encoding[h->encoding].space.matrix[0];
+        const lmr_mrd_line line = lmr_mrd_line_of(h, matrix, 1);
+        out->along[r] = (line.first + line.step * h->discard_pre) / (double)matrix;
+        out->step[r] = line.step / (double)matrix;
+    }
+    return LARMOR_OK;
+}
+
 /* Where each readout's samples begin among those that are kept. */
 static larmor_status find_first(const larmor_raw *raw, const selection *s, const unsigned char *inside,
                                 larmor_samples *out)
@@ -226,6 +231,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
     LMR_OR(done, fill_steps(raw, s, out));
+    if (!placed) LMR_OR(done, fill_lines(raw, s, out));
     if (shape.dim[1] != s->count) LMR_OR(done, find_first(raw, s, inside, out));
 done:
     free(traj);
@@ -378,6 +384,8 @@ void larmor_samples_free(larmor_samples *samples)
     free(samples->step1);
     free(samples->step2);
     free(samples->first);
+    free(samples->along);
+    free(samples->step);
     *samples = (larmor_samples){0};
 }
 

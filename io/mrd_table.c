@@ -13,14 +13,33 @@
 /* Noise of a coil, relative to the others, that counts as no noise. */
 #define LEAST_NOISE 1e-6
 
-/* Navigators, phase correction, feedback, dummies, surface coil correction, phase stabilisation and its reference. */
-static const uint64_t left_out_flags = LARMOR_ACQ_FLAG(23) | LARMOR_ACQ_FLAG(24) | LARMOR_ACQ_FLAG(26) |
-                                       LARMOR_ACQ_FLAG(27) | LARMOR_ACQ_FLAG(28) | LARMOR_ACQ_FLAG(29) |
-                                       LARMOR_ACQ_FLAG(30) | LARMOR_ACQ_FLAG(31);
+/* Readouts that are left out, by the first of their flags. */
+static const struct {
+    uint64_t flag;
+    const char *name;
+} left_out[] = {
+    {LARMOR_ACQ_NAVIGATION, "navigation"},
+    {LARMOR_ACQ_PHASE_CORRECTION, "phase correction"},
+    {LARMOR_ACQ_HP_FEEDBACK, "HP feedback"},
+    {LARMOR_ACQ_DUMMY, "dummy"},
+    {LARMOR_ACQ_RT_FEEDBACK, "RT feedback"},
+    {LARMOR_ACQ_SURFACE_COIL_CORRECTION, "surface coil correction"},
+    {LARMOR_ACQ_PHASE_STABILISATION_REFERENCE, "phase stabilisation reference"},
+    {LARMOR_ACQ_PHASE_STABILISATION, "phase stabilisation"},
+};
+enum { KINDS = sizeof left_out / sizeof *left_out };
+
+/* The kind of a readout that is left out, KINDS of one that is not. */
+static int kind_of(uint64_t flags)
+{
+    int kind = 0;
+    while (kind < KINDS && !(flags & left_out[kind].flag)) kind++;
+    return kind;
+}
 
 static int use_of(uint64_t flags)
 {
-    if (flags & left_out_flags) return 0;
+    if (kind_of(flags) < KINDS) return 0;
     if (flags & LARMOR_ACQ_NOISE) return LMR_NOISE;
     if (flags & LARMOR_ACQ_CALIBRATION_AND_IMAGING) return LMR_IMAGING | LMR_CALIBRATION;
     return flags & LARMOR_ACQ_CALIBRATION ? LMR_CALIBRATION : LMR_IMAGING;
@@ -66,6 +85,43 @@ static larmor_status check_channels(larmor_raw *raw)
     return LARMOR_OK;
 }
 
+static void add_dropped(larmor_raw_info *info, int64_t count, const char *name)
+{
+    char *text = info->dropped_report;
+    const size_t used = strlen(text);
+    if (!count) return;
+    snprintf(text + used, sizeof info->dropped_report - used, "%s%lld %s", used ? ", " : "", (long long)count, name);
+    info->dropped += count;
+}
+
+/* Echoes of EPI, or lines that are acquired like them. */
+static int goes_both_ways(const larmor_raw *raw)
+{
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & LMR_IMAGING)) continue;
+        if (!strcmp(raw->header.encoding[h->encoding].space.trajectory, "epi")) return 1;
+        if (h->flags & LARMOR_ACQ_REVERSE) return 1;
+    }
+    return 0;
+}
+
+/* Which readouts are left out, and what that means. */
+static void report_dropped(larmor_raw *raw)
+{
+    int64_t count[KINDS + 1] = {0}, corrections = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        count[kind_of(raw->head[i].flags)]++;
+        corrections += (raw->head[i].flags & LARMOR_ACQ_PHASE_CORRECTION) != 0;
+    }
+    for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
+    if (corrections && goes_both_ways(raw))
+        lmr_mrd_warn(raw,
+                     "%lld phase correction readouts are left out: differences between lines of both directions are not "
+                     "corrected, and may show as a ghost half a field of view away.",
+                     (long long)corrections);
+}
+
 larmor_status lmr_mrd_route(larmor_raw *raw)
 {
     larmor_raw_info *info = &raw->info;
@@ -77,17 +133,14 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
     for (int64_t i = 0; i < info->acquisitions; i++) {
         const lmr_mrd_head *h = &raw->head[i];
         const int use = raw->readout[i].use;
-        if (!use) {
-            info->dropped++;
-            continue;
-        }
+        if (!use) continue;
         LMR_TRY(check_head(raw, i, largest));
         const double dwell = isfinite(h->dwell_us) && h->dwell_us > 0 ? (double)h->dwell_us : 0;
         if (use & LMR_IMAGING && info->dwell_us == 0) info->dwell_us = dwell;
         if (use & LMR_NOISE && info->noise_dwell_us == 0) info->noise_dwell_us = dwell;
     }
-    LMR_TRY(check_channels(raw));
-    return LARMOR_OK;
+    report_dropped(raw);
+    return check_channels(raw);
 }
 
 /* ---- samples ---- */
@@ -203,12 +256,14 @@ static larmor_status count_uses(larmor_raw *raw)
         if (use == LMR_NOISE) info->noise_samples += lmr_head_kept(&raw->head[i]);
     }
     if (info->imaging) return LARMOR_OK;
-    char more[96] = "";
+    char more[sizeof info->dropped_report + 96] = "";
     int n = 0;
-    if (calibration_only) n = snprintf(more, sizeof more, ", %lld calibration", (long long)calibration_only);
+    if (info->dropped) n = snprintf(more, sizeof more, ", %s", info->dropped_report);
+    if (calibration_only)
+        n += snprintf(more + n, sizeof more - (size_t)n, ", %lld calibration", (long long)calibration_only);
     if (info->nonfinite) snprintf(more + n, sizeof more - (size_t)n, ", %lld non-finite", (long long)info->nonfinite);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions left after flags (%lld read, %lld noise or navigator%s).",
-                    (long long)info->acquisitions, (long long)(info->noise + info->dropped), more);
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions left after flags (%lld read, %lld noise%s).",
+                    (long long)info->acquisitions, (long long)info->noise, more);
 }
 
 /* ---- coils ---- */
@@ -235,7 +290,7 @@ static void give_up_noise(larmor_raw *raw)
 {
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NOISE) raw->readout[i].use = 0;
-    raw->info.dropped += raw->info.noise;
+    add_dropped(&raw->info, raw->info.noise, "noise without noise");
     raw->info.noise = raw->info.noise_samples = 0;
     lmr_mrd_warn(raw, "the noise scan holds no noise; it is not used.");
 }

@@ -32,8 +32,8 @@ static void check_noise(const larmor_raw_info *info, lmr_findings *f)
         lmr_found(f, LARMOR_NOTE, "dwell", "the time per sample is not stored: readout times are unknown.");
     if (info->dropped)
         lmr_found(f, LARMOR_NOTE, "left-out",
-                  "%lld of %lld acquisitions are left out by their flags (navigators, phase correction, dummies).",
-                  (ll)info->dropped, (ll)info->acquisitions);
+                  "%lld of %lld acquisitions are left out by their flags: %s.", (ll)info->dropped,
+                  (ll)info->acquisitions, info->dropped_report);
     if (info->channels && 2 * info->dead_coils > info->channels)
         lmr_found(f, LARMOR_WARNING, "dead-coil", "%d of %d channels have no signal or no noise.", info->dead_coils,
                   info->channels);

@@ -44,8 +44,9 @@ void lmr_report_source(larmor_recon *r)
             plural(info->coils), info->groups, plural(info->groups));
     if (info->frames_report[0]) lmr_log(e, "frames: %s", info->frames_report);
     if (info->noise || info->calibration || info->dropped || info->nonfinite)
-        lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld navigator or dummy, %lld non-finite",
+        lmr_log(e, "readouts: %lld image, %lld noise, %lld calibration, %lld left out by flags, %lld non-finite",
                 (ll)info->imaging, (ll)info->noise, (ll)info->calibration, (ll)info->dropped, (ll)info->nonfinite);
+    if (info->dropped_report[0]) lmr_log(e, "left out: %s", info->dropped_report);
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_stored) lmr_log(e, "trajectory: %s", info->traj_report);

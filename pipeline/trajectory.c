@@ -66,14 +66,16 @@ static void fill(const plane *p, const lmr_spoke_angles *s, double *k)
     double step[3];
     for (int d = 0; d < nd; d++) {
         const double scale = p->grid->fov_mm[d] / p->enc->fov_mm[d];
-        step[d] = scale * (d < 2 ? (double)p->enc->matrix[d] / (double)p->n : 1);
+        step[d] = scale * (d < 2 ? (double)p->enc->matrix[d] : 1);
     }
     for (int64_t r = 0; r < p->readouts; r++) {
+        const double first = p->samples->along ? p->samples->along[r] : -(double)(p->n / 2) / (double)p->n;
+        const double next = p->samples->step ? p->samples->step[r] : 1 / (double)p->n;
         const double angle = angle_of(s, p->samples->step1[r], p->spokes);
         const double direction[2] = {cos(angle), sin(angle)};
         for (int64_t i = 0; i < p->n; i++) {
             double *here = k + nd * (i + p->n * r);
-            for (int d = 0; d < 2; d++) here[d] = direction[d] * (double)(i - p->n / 2) * step[d];
+            for (int d = 0; d < 2; d++) here[d] = direction[d] * (first + next * (double)i) * step[d];
             if (nd == 3) here[2] = (double)(p->samples->step2[r] - p->enc->matrix[2] / 2) * step[2];
         }
     }
@@ -156,8 +158,17 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
     one->step1 = lmr_new(p->readouts, sizeof *one->step1);
     one->step2 = calloc((size_t)p->readouts + 1, sizeof *one->step2);
     if (!y || !one->step1 || !one->step2) LMR_OR(done, LMR_NO_MEMORY());
-    for (int64_t r = 0; r < p->readouts; r++)
-        if (p->samples->step2[r] == best) one->step1[count++] = p->samples->step1[r];
+    if (p->samples->along && p->samples->step) {
+        one->along = lmr_new(p->readouts, sizeof *one->along);
+        one->step = lmr_new(p->readouts, sizeof *one->step);
+        if (!one->along || !one->step) LMR_OR(done, LMR_NO_MEMORY());
+    }
+    for (int64_t r = 0; r < p->readouts; r++) {
+        if (p->samples->step2[r] != best) continue;
+        if (one->along) one->along[count] = p->samples->along[r];
+        if (one->step) one->step[count] = p->samples->step[r];
+        one->step1[count++] = p->samples->step1[r];
+    }
     float *to = y;
     for (int64_t c = 0; c < shape.dim[2]; c++)
         for (int64_t r = 0; r < p->readouts; r++) {

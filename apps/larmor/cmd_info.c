@@ -179,6 +179,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
 {
     printf("%s: %lld acquisitions: %lld imaging, %lld calibration, %lld noise, %lld left out by flags", path,
            (ll)r->acquisitions, (ll)r->imaging, (ll)r->calibration, (ll)r->noise, (ll)r->dropped);
+    if (r->dropped_report[0]) printf(" (%s)", r->dropped_report);
     if (r->nonfinite) printf(", %lld left out as not finite", (ll)r->nonfinite);
     if (r->completing)
         printf("\ncalibration: %lld of its readouts complete images that lack them", (ll)r->completing);
@@ -289,6 +290,7 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_integer(&j, "calibration", r.calibration);
     json_integer(&j, "noise", r.noise);
     json_integer(&j, "dropped", r.dropped);
+    json_text(&j, "dropped_report", r.dropped_report);
     json_integer(&j, "nonfinite", r.nonfinite);
     json_integer(&j, "completing", r.completing);
     json_integer(&j, "channels", r.channels);

@@ -63,6 +63,7 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
+    char dropped_report[320]; /* what the dropped ones are, e.g. "3 phase correction, 2 dummy"; "" without any */
     int64_t joined;     /* segments of readouts that were joined to the first one */
     int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
     int64_t noise_samples;
@@ -142,6 +143,10 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
     int *step1, *step2;    /* [readouts] counters kspace_encode_step_1 and _2 */
     int64_t *first;        /* [readouts + 1] where each readout begins in the total, if they differ in length; else NULL */
     int64_t readouts;      /* that first is for */
+    /* [readouts] without a trajectory: where along its line a readout's first sample is, and from there to the next one, in
+     * parts of the matrix's k-space, whose centre is 0 and whose edges are -0.5 and 0.5; backwards, the second is negative.
+     * NULL: the samples cover it, and the middle one is at the centre. */
+    double *along, *step;
 } larmor_samples;
 
 /* The samples of one group on a device, discards applied, counters in the order of the file.
@@ -359,14 +364,21 @@ LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *
 
 /* ---- writing ISMRMRD raw data ---- */
 
-#define LARMOR_ACQ_FLAG(bit) (UINT64_C(1) << ((bit)-1)) /* ISMRMRD numbers its flags from 1 */
-#define LARMOR_ACQ_NOISE LARMOR_ACQ_FLAG(19)
-#define LARMOR_ACQ_CALIBRATION LARMOR_ACQ_FLAG(20)
-#define LARMOR_ACQ_CALIBRATION_AND_IMAGING LARMOR_ACQ_FLAG(21)
-#define LARMOR_ACQ_REVERSE LARMOR_ACQ_FLAG(22)
-#define LARMOR_ACQ_NAVIGATION LARMOR_ACQ_FLAG(23)
-#define LARMOR_ACQ_LAST_IN_MEASUREMENT LARMOR_ACQ_FLAG(25)
+/* The flags of a readout, which ISMRMRD numbers from 1. Those below decide what it is for; the others are not looked at. */
+#define LARMOR_ACQ_FLAG(bit) (UINT64_C(1) << ((bit)-1))
+#define LARMOR_ACQ_NOISE LARMOR_ACQ_FLAG(19)                   /* noise alone: whitens the coils */
+#define LARMOR_ACQ_CALIBRATION LARMOR_ACQ_FLAG(20)             /* gives the coil maps */
+#define LARMOR_ACQ_CALIBRATION_AND_IMAGING LARMOR_ACQ_FLAG(21) /* gives the coil maps and is part of the image */
+#define LARMOR_ACQ_REVERSE LARMOR_ACQ_FLAG(22)                 /* acquired from the other end; counts without a trajectory alone */
+#define LARMOR_ACQ_NAVIGATION LARMOR_ACQ_FLAG(23)              /* left out, as are all that follow but the next but one */
+#define LARMOR_ACQ_PHASE_CORRECTION LARMOR_ACQ_FLAG(24)        /* tells even from odd lines of EPI, which is not done here */
+#define LARMOR_ACQ_LAST_IN_MEASUREMENT LARMOR_ACQ_FLAG(25)     /* written with the last readout; not left out */
+#define LARMOR_ACQ_HP_FEEDBACK LARMOR_ACQ_FLAG(26)
 #define LARMOR_ACQ_DUMMY LARMOR_ACQ_FLAG(27)
+#define LARMOR_ACQ_RT_FEEDBACK LARMOR_ACQ_FLAG(28)
+#define LARMOR_ACQ_SURFACE_COIL_CORRECTION LARMOR_ACQ_FLAG(29)
+#define LARMOR_ACQ_PHASE_STABILISATION_REFERENCE LARMOR_ACQ_FLAG(30)
+#define LARMOR_ACQ_PHASE_STABILISATION LARMOR_ACQ_FLAG(31)
 
 typedef struct larmor_scan {
     larmor_encoding encoding;

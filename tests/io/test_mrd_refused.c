@@ -403,8 +403,8 @@ static void data_that_cannot_be_a_scan_are_refused(void **state)
     (void)state;
     changed(all_zero, "all data is zero.");
     changed(absurd, "values up to 2.4e+38: uninitialised or overflowing data.");
-    changed(all_flagged, "no acquisitions left after flags (4 read, 4 noise or navigator).");
-    changed(all_calibration, "no acquisitions left after flags (4 read, 0 noise or navigator, 4 calibration).");
+    changed(all_flagged, "no acquisitions left after flags (4 read, 2 noise, 2 navigation).");
+    changed(all_calibration, "no acquisitions left after flags (4 read, 0 noise, 4 calibration).");
 }
 
 static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
