@@ -31,7 +31,7 @@ static void free_row(lmr_row *row)
 
 larmor_status lmr_ranks_order(const larmor_ranks *r, const void *order, int64_t bytes)
 {
-    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->send(i, LMR_TAG_ORDER, order, bytes));
+    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->send(r->link, i, LMR_TAG_ORDER, order, bytes));
     return LARMOR_OK;
 }
 
@@ -217,9 +217,9 @@ static larmor_status compare(const larmor_ranks *r, const lmr_row_shapes *all, i
 /* Rank 0 gets the shapes of all, from ranks that are all well. */
 static larmor_status gather(const larmor_ranks *r, lmr_row_shapes own, lmr_row_shapes *all)
 {
-    if (r->number) return r->by->pass(0, 1, &own, sizeof own);
+    if (r->number) return r->by->pass(r->link, 0, 1, &own, sizeof own);
     all[0] = own;
-    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->pass(i, 0, &all[i], sizeof *all));
+    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->pass(r->link, i, 0, &all[i], sizeof *all));
     return LARMOR_OK;
 }
 

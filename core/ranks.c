@@ -1,4 +1,4 @@
-/* Ranks: the plugin that carries their messages, and what all must agree on. SPDX-License-Identifier: Apache-2.0 */
+/* Ranks: what carries their messages, and what all must agree on. SPDX-License-Identifier: Apache-2.0 */
 #include "core/ranks.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ larmor_status larmor_ranks_open(larmor_ranks **ranks)
     if (!r) return LMR_NO_MEMORY();
     r->by = by;
     r->stage = malloc(2 * (size_t)LMR_STAGE);
-    larmor_status begun = r->stage ? by->begin(&r->number, &r->count, &r->local, &r->local_count) : LMR_NO_MEMORY();
+    larmor_status begun = r->stage ? by->begin(&r->link, &r->number, &r->count, &r->local, &r->local_count) : LMR_NO_MEMORY();
     if (!begun) begun = make_room(r);
     if (begun) {
         free_ranks(r);
@@ -76,14 +76,41 @@ larmor_status larmor_ranks_open(larmor_ranks **ranks)
     return LARMOR_OK;
 }
 
+static larmor_status make_thread(larmor_ranks *r, int number, int count)
+{
+    r->by = &lmr_thread_transport;
+    r->number = r->local = number;
+    r->count = r->local_count = count;
+    r->stage = malloc(2 * (size_t)LMR_STAGE);
+    return r->stage ? make_room(r) : LMR_NO_MEMORY();
+}
+
+larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks)
+{
+    void **links = calloc((size_t)count, sizeof *links);
+    larmor_status st = links ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) {
+        ranks[i] = calloc(1, sizeof **ranks);
+        if (!st) st = ranks[i] ? make_thread(ranks[i], i, count) : LMR_NO_MEMORY();
+    }
+    if (!st) st = lmr_threads_link(count, links);
+    for (int i = 0; i < count; i++) {
+        if (!st) ranks[i]->link = links[i];
+        if (st && ranks[i]) free_ranks(ranks[i]);
+        if (st) ranks[i] = NULL;
+    }
+    free(links);
+    return st;
+}
+
 void larmor_ranks_free(larmor_ranks *ranks)
 {
     if (!ranks) return;
-    for (int i = 1; ranks->is_shared && i < ranks->count; i++) ranks->by->send(i, LMR_TAG_ORDER, NULL, 0);
+    for (int i = 1; ranks->is_shared && i < ranks->count; i++) ranks->by->send(ranks->link, i, LMR_TAG_ORDER, NULL, 0);
     lmr_rows_clear(ranks);
     if (ranks->shared) ranks->shared->ranks = NULL;
     larmor_device_free(ranks->shared);
-    ranks->by->end();
+    ranks->by->end(ranks->link);
     free_ranks(ranks);
 }
 
@@ -161,7 +188,7 @@ static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
 {
     void *data;
     int64_t bytes = 0;
-    LMR_TRY(r->by->receive(from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
+    LMR_TRY(r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
     larmor_status st = LARMOR_OK;
     if (bytes == sizeof *s)
         memcpy(s, data, sizeof *s);
@@ -192,7 +219,7 @@ static larmor_status gather(larmor_ranks *r, state *all)
         LMR_TRY(receive_state(r, i, &own));
         add_state(all, i, &own);
     }
-    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->send(i, LMR_TAG_AGREE, all, sizeof *all));
+    for (int i = 1; i < r->count; i++) LMR_TRY(r->by->send(r->link, i, LMR_TAG_AGREE, all, sizeof *all));
     return LARMOR_OK;
 }
 
@@ -203,7 +230,7 @@ static larmor_status agree(larmor_ranks *r, state *s)
     if (r->number == 0) {
         LMR_TRY(gather(r, s));
     } else {
-        LMR_TRY(r->by->send(0, LMR_TAG_AGREE, s, sizeof *s));
+        LMR_TRY(r->by->send(r->link, 0, LMR_TAG_AGREE, s, sizeof *s));
         LMR_TRY(receive_state(r, 0, s));
     }
     r->agreed = s->st;
@@ -306,7 +333,7 @@ larmor_status lmr_ranks_broadcast(larmor_ranks *r, larmor_array *x)
     for (int64_t at = 0; at < bytes; at += LMR_STAGE) {
         const int64_t now = piece_at(bytes, at, LMR_STAGE);
         if (r->number == 0 && !own) keep_first(&own, copy_out(x, at, now, r->stage));
-        LMR_TRY(r->by->broadcast(place_of(x, at, r->stage), now));
+        LMR_TRY(r->by->broadcast(r->link, place_of(x, at, r->stage), now));
         if (r->number > 0 && !own) keep_first(&own, copy_in(x, at, now, r->stage));
     }
     return own;
@@ -320,7 +347,7 @@ larmor_status lmr_ranks_pass(larmor_ranks *r, int from, int to, larmor_array *x)
     for (int64_t at = 0; at < bytes; at += LMR_STAGE) {
         const int64_t now = piece_at(bytes, at, LMR_STAGE);
         if (sends && !own) keep_first(&own, copy_out(x, at, now, r->stage));
-        LMR_TRY(r->by->pass(sends ? to : from, sends, place_of(x, at, r->stage), now));
+        LMR_TRY(r->by->pass(r->link, sends ? to : from, sends, place_of(x, at, r->stage), now));
         if (!sends && !own) keep_first(&own, copy_in(x, at, now, r->stage));
     }
     return own;
@@ -354,7 +381,7 @@ static larmor_status sum_piece(larmor_ranks *r, int to, int64_t count, size_t si
         r->with.receive[i] = parts + i * bytes;
         r->with.received[i] = bytes;
     }
-    LMR_TRY(r->by->exchange(r->with.send, r->with.sent, r->with.receive, r->with.received));
+    LMR_TRY(r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received));
     for (int i = 1; i < r->count && size == sizeof(float); i++) add_single(mine, parts + i * bytes, parts);
     for (int i = 1; i < r->count && size == sizeof(double); i++) add_double(mine, parts + i * bytes, parts);
     for (int i = 0; i < r->count; i++) {
@@ -364,7 +391,7 @@ static larmor_status sum_piece(larmor_ranks *r, int to, int64_t count, size_t si
         r->with.receive[i] = data + first * (int64_t)size;
         r->with.received[i] = me == to ? (end - first) * (int64_t)size : 0;
     }
-    return r->by->exchange(r->with.send, r->with.sent, r->with.receive, r->with.received);
+    return r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received);
 }
 
 larmor_status lmr_ranks_sum(larmor_ranks *r, int to, larmor_array *x)
@@ -398,7 +425,7 @@ static larmor_status exchange_in_host(larmor_ranks *r, const larmor_array *from,
         r->with.send[i] = (const char *)from->data + total_of(sent, i);
         r->with.receive[i] = (char *)to->data + total_of(received, i);
     }
-    return r->by->exchange(r->with.send, sent, r->with.receive, received);
+    return r->by->exchange(r->link, r->with.send, sent, r->with.receive, received);
 }
 
 /* With one rank to send to and one to receive from, in pieces through the host's memory. */
@@ -417,7 +444,7 @@ static larmor_status exchange_step(larmor_ranks *r, int next, int before, const 
         r->with.receive[before] = in;
         r->with.received[before] = in_bytes;
         if (out_bytes && !*own) *own = copy_out(from, total_of(sent, next) + at, out_bytes, r->stage);
-        LMR_TRY(r->by->exchange(r->with.send, r->with.sent, r->with.receive, r->with.received));
+        LMR_TRY(r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received));
         if (in_bytes && !*own) *own = copy_in(to, total_of(received, before) + at, in_bytes, in);
     }
     return LARMOR_OK;

@@ -8,6 +8,7 @@
 
 struct larmor_ranks {
     const lmr_transport *by;
+    void *link; /* of the transport */
     int number, count, local, local_count;
     int is_shared;         /* rank 0: the others wait for orders */
     larmor_device *shared; /* rank 0: whose operators have rows on the others (core/rank_rows.h); NULL: none */
@@ -27,6 +28,11 @@ enum { LMR_STAGE = 1 << 23 };
 
 /* Tags of messages. */
 enum { LMR_TAG_AGREE = 1, LMR_TAG_ORDER, LMR_TAG_ANSWER, LMR_TAG_STOP };
+
+/* Ranks that are threads of this process, each with ranks[i] and freed by itself; until then the others wait for it. Who waits
+ * for a rank that was freed gets LARMOR_ERR_BACKEND.
+ * Errors  LARMOR_ERR_MEMORY: all of ranks are NULL. */
+larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks);
 
 /* larmor_ranks_agree, where all must also have the same bytes of `same`. */
 larmor_status lmr_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *least, const uint64_t same[3]);
@@ -62,5 +68,9 @@ larmor_status lmr_ranks_sum(larmor_ranks *ranks, int to, larmor_array *x);
  * all; sent and received: [count], of which all agree. */
 larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, const int64_t *sent, larmor_array *to,
                                  const int64_t *received);
+
+/* core/rank_threads.c: the messages of such ranks, and a link for each. */
+extern const lmr_transport lmr_thread_transport;
+larmor_status lmr_threads_link(int count, void **links);
 
 #endif

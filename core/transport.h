@@ -1,4 +1,4 @@
-/* What carries messages between processes: one constant table, of a plugin. SPDX-License-Identifier: Apache-2.0 */
+/* What carries messages between ranks: one constant table, of a plugin for processes, or of core/rank_threads.c for threads. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_TRANSPORT_H
 #define LMR_TRANSPORT_H
 
@@ -7,25 +7,26 @@
 #include "core/backend.h"
 
 /* Grows by one with every change of the struct below. */
-#define LMR_TRANSPORT_ABI 2
+#define LMR_TRANSPORT_ABI 3
 
-/* Any thread may call; a message comes from one rank to another, in the order of those with its tag. */
+/* link: of this rank, which begin() makes; NULL if there is one in a process. Any thread may call; a message comes from one rank to another, in the order of those with its tag. */
 typedef struct lmr_transport {
     uint32_t abi; /* first in every version */
-    larmor_status (*begin)(int *number, int *count, int *local, int *local_count);
-    larmor_status (*send)(int to, int tag, const void *data, int64_t bytes);
+    larmor_status (*begin)(void **link, int *number, int *count, int *local, int *local_count);
+    larmor_status (*send)(void *link, int to, int tag, const void *data, int64_t bytes);
     /* Wait, asleep, until there is a message or stop(user) is 1: then LARMOR_STOPPED. data: to be freed by free(). */
-    larmor_status (*receive)(int from, int tag, int (*stop)(void *user), void *user, void **data, int64_t *bytes);
-    int (*is_there)(int from, int tag);
+    larmor_status (*receive)(void *link, int from, int tag, int (*stop)(void *user), void *user, void **data,
+                             int64_t *bytes);
+    int (*is_there)(void *link, int from, int tag);
     /* The first `bytes` of data, of rank 0, to all others; all ranks call it, with as many bytes. */
-    larmor_status (*broadcast)(void *data, int64_t bytes);
+    larmor_status (*broadcast)(void *link, void *data, int64_t bytes);
     /* All of data to that rank (sends 1), or from there: both call it. */
-    larmor_status (*pass)(int other, int sends, void *data, int64_t bytes);
+    larmor_status (*pass)(void *link, int other, int sends, void *data, int64_t bytes);
     /* send[i] to rank i and receive[i] from there for every i whose bytes are not 0, which fit those of rank i; what goes to
      * the rank itself is copied. Ranks with nothing to give or to get need not call it. */
-    larmor_status (*exchange)(const void *const *send, const int64_t *send_bytes, void *const *receive,
-                              const int64_t *receive_bytes);
-    void (*end)(void);
+    larmor_status (*exchange)(void *link, const void *const *send, const int64_t *send_bytes,
+                              void *const *receive, const int64_t *receive_bytes);
+    void (*end)(void *link);
 } lmr_transport;
 
 /* As lmr_backend_entry_function. */

@@ -155,19 +155,19 @@ static int tell_to_stop(void *user)
 {
     patience *p = user;
     const lmr_devices *d = p->worker->all;
-    if (d->stop && !p->was_told) d->ranks->by->send(p->worker->rank, LMR_TAG_STOP, NULL, 0);
+    if (d->stop && !p->was_told) d->ranks->by->send(d->ranks->link, p->worker->rank, LMR_TAG_STOP, NULL, 0);
     p->was_told |= d->stop;
     return 0;
 }
 
 static larmor_status exchange(lmr_worker *w, lmr_task *t, parcel *p)
 {
-    const lmr_transport *by = w->all->ranks->by;
+    const larmor_ranks *ranks = w->all->ranks;
     const order o = {.series = t->series, .maps_from = t->maps_from, .before = t->before};
     patience patient = {.worker = w};
     void *data = NULL;
-    LMR_TRY(by->send(w->rank, LMR_TAG_ORDER, &o, sizeof o));
-    LMR_TRY(by->receive(w->rank, LMR_TAG_ANSWER, tell_to_stop, &patient, &data, &p->size));
+    LMR_TRY(ranks->by->send(ranks->link, w->rank, LMR_TAG_ORDER, &o, sizeof o));
+    LMR_TRY(ranks->by->receive(ranks->link, w->rank, LMR_TAG_ANSWER, tell_to_stop, &patient, &data, &p->size));
     p->bytes = data;
     return get_answer(p, w->all->recon, t);
 }
@@ -192,8 +192,8 @@ static int hear_of_stop(void *user)
     lmr_devices *d = user;
     void *data;
     int64_t bytes;
-    while (d->ranks->by->is_there(0, LMR_TAG_STOP)) {
-        if (d->ranks->by->receive(0, LMR_TAG_STOP, NULL, NULL, &data, &bytes)) break;
+    while (d->ranks->by->is_there(d->ranks->link, 0, LMR_TAG_STOP)) {
+        if (d->ranks->by->receive(d->ranks->link, 0, LMR_TAG_STOP, NULL, NULL, &data, &bytes)) break;
         free(data);
         d->stop = 1;
     }
@@ -217,7 +217,7 @@ static larmor_status answer_order(lmr_devices *d, const order *o)
     d->worker->task = &t;
     lmr_run_task(d->worker, &t);
     put_answer(&p, d->recon, &t);
-    larmor_status st = p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(0, LMR_TAG_ANSWER, p.bytes, p.size);
+    larmor_status st = p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(d->ranks->link, 0, LMR_TAG_ANSWER, p.bytes, p.size);
     free(p.bytes);
     lmr_clear_task(&t);
     return st;
@@ -229,7 +229,7 @@ static larmor_status serve(lmr_devices *d)
         void *data;
         order o;
         int64_t bytes = 0;
-        LMR_TRY(d->ranks->by->receive(0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+        LMR_TRY(d->ranks->by->receive(d->ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
         free(data);
         if (!bytes) return LARMOR_OK;

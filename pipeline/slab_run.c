@@ -153,12 +153,13 @@ larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor
 /* *end: 1 if rank 0 is done. */
 static larmor_status serve_one(larmor_recon *r, int *end)
 {
+    const larmor_ranks *ranks = r->job.slabs;
     larmor_recon_report report;
     larmor_array *image;
     int s = -1;
     void *data;
     int64_t bytes;
-    LMR_TRY(r->job.slabs->by->receive(0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+    LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
     *end = !bytes;
     if (bytes == sizeof s) memcpy(&s, data, sizeof s);
     free(data);

@@ -43,10 +43,11 @@ static larmor_status check(int code, const char *call)
         if (try_st_) return try_st_;                                                                                 \
     } while (0)
 
-static larmor_status begin(int *number, int *count, int *local, int *local_count)
+static larmor_status begin(void **link, int *number, int *count, int *local, int *local_count)
 {
     MPI_Comm here;
     int given, begun;
+    *link = NULL;
     TRY(MPI_Initialized(&begun)); /* a second MPI_Init would end the process */
     if (begun) return FAIL(LARMOR_ERR_BACKEND, "MPI was begun in this process before, and can be begun once");
     TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given));
@@ -97,8 +98,9 @@ static larmor_status send_all(int to, int tag, const void *data, int64_t bytes)
     return LARMOR_OK;
 }
 
-static larmor_status send_message(int to, int tag, const void *data, int64_t bytes)
+static larmor_status send_message(void *link, int to, int tag, const void *data, int64_t bytes)
 {
+    (void)link;
     pthread_mutex_lock(&lock);
     const larmor_status st = send_all(to, tag, data, bytes);
     pthread_mutex_unlock(&lock);
@@ -116,7 +118,7 @@ static larmor_status receive_all(int from, int tag, void **data, int64_t *bytes)
     return LARMOR_OK;
 }
 
-static int is_there(int from, int tag)
+static int is_message_there(int from, int tag)
 {
     int is = 0;
     pthread_mutex_lock(&lock);
@@ -125,11 +127,19 @@ static int is_there(int from, int tag)
     return is;
 }
 
-static larmor_status receive(int from, int tag, int (*stop)(void *user), void *user, void **data, int64_t *bytes)
+static int is_there(void *link, int from, int tag)
+{
+    (void)link;
+    return is_message_there(from, tag);
+}
+
+static larmor_status receive(void *link, int from, int tag, int (*stop)(void *user), void *user, void **data,
+                             int64_t *bytes)
 {
     const int64_t began = now();
+    (void)link;
     *data = NULL;
-    while (!is_there(from, tag)) {
+    while (!is_message_there(from, tag)) {
         if (stop && stop(user)) return LARMOR_STOPPED;
         pause_since(began);
     }
@@ -201,9 +211,10 @@ static larmor_status meet_some(const int64_t *send_bytes, const int64_t *receive
     return st ? st : finish(count, 1);
 }
 
-static larmor_status broadcast(void *data, int64_t bytes)
+static larmor_status broadcast(void *link, void *data, int64_t bytes)
 {
     const int is_short = bytes <= SHORT;
+    (void)link;
     const larmor_status met = is_short ? LARMOR_OK : meet_all();
     if (met) return met;
     for (int64_t at = 0; at < bytes; at += PART) {
@@ -217,9 +228,10 @@ static larmor_status broadcast(void *data, int64_t bytes)
     return LARMOR_OK;
 }
 
-static larmor_status pass(int other, int sends, void *data, int64_t bytes)
+static larmor_status pass(void *link, int other, int sends, void *data, int64_t bytes)
 {
     const int is_short = bytes <= SHORT;
+    (void)link;
     const larmor_status met = is_short ? LARMOR_OK : meet_one(other);
     if (met) return met;
     for (int64_t at = 0; at < bytes; at += PART) {
@@ -249,10 +261,11 @@ static larmor_status begin_parts(int i, int64_t at, const void *const *send, con
     return LARMOR_OK;
 }
 
-static larmor_status exchange(const void *const *send, const int64_t *send_bytes, void *const *receive,
-                              const int64_t *receive_bytes)
+static larmor_status exchange(void *link, const void *const *send, const int64_t *send_bytes,
+                              void *const *receive, const int64_t *receive_bytes)
 {
     int64_t most = 0;
+    (void)link;
     for (int i = 0; i < ranks; i++) {
         const int64_t larger = send_bytes[i] > receive_bytes[i] ? send_bytes[i] : receive_bytes[i];
         if (i != own_number && larger > most) most = larger;
@@ -273,8 +286,9 @@ static larmor_status exchange(const void *const *send, const int64_t *send_bytes
     return LARMOR_OK;
 }
 
-static void end(void)
+static void end(void *link)
 {
+    (void)link;
     pthread_mutex_lock(&lock);
     MPI_Finalize();
     free(requests);

@@ -151,7 +151,7 @@ static larmor_status serve_one(larmor_device *dev, larmor_ranks *ranks, int *end
     recipe r;
     void *data;
     int64_t bytes;
-    LMR_TRY(ranks->by->receive(0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+    LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
     *end = !bytes;
     const int fits = bytes == sizeof r || bytes == sizeof r.head;
     if (fits) memcpy(&r, data, (size_t)bytes);

@@ -65,7 +65,7 @@ static larmor_status follow_scene(int scene)
         lmr_row_order o;
         void *data;
         int64_t bytes;
-        LMR_TRY(ranks->by->receive(0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
+        LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
         free(data);
         if (bytes != sizeof o) return LARMOR_ERR_FORMAT; /* rank 0 has ended */
