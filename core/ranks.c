@@ -106,7 +106,7 @@ larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks)
 void larmor_ranks_free(larmor_ranks *ranks)
 {
     if (!ranks) return;
-    for (int i = 1; ranks->is_shared && i < ranks->count; i++) ranks->by->send(ranks->link, i, LMR_TAG_ORDER, NULL, 0);
+    for (int i = 1; ranks->is_shared && !ranks->number && i < ranks->count; i++) ranks->by->send(ranks->link, i, LMR_TAG_ORDER, NULL, 0);
     lmr_rows_clear(ranks);
     if (ranks->shared) ranks->shared->ranks = NULL;
     larmor_device_free(ranks->shared);

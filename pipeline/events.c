@@ -59,6 +59,7 @@ void lmr_relay(lmr_events *e, const larmor_event *heard, int ahead)
 static void tell_line(lmr_events *e, larmor_event_kind kind, const char *format, va_list arguments)
 {
     char line[1024];
+    if (e->is_quiet) return;
     vsnprintf(line, sizeof line, format, arguments);
     tell(e, kind, line, NULL);
 }

@@ -12,6 +12,7 @@ typedef struct lmr_events {
     int series, count; /* as in larmor_event */
     int done, kept;    /* series that are done; those of them that a checkpoint had */
     int trial;         /* 1: a trial solution and no image, so its steps do not count as progress */
+    int is_quiet;      /* 1: no lines */
     double energy;     /* what the objective of a step is multiplied by: to the samples' own unit */
     double began;      /* when the first series began; 0 before */
 } lmr_events;

@@ -127,14 +127,26 @@ static int is_too_large(const lmr_plan *plan)
     return plan->limit && plan->planned > plan->limit;
 }
 
-/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless processes share the volume
- * in slabs. */
-static larmor_status expect_room(larmor_recon *r)
+/* The volume, which does not fit, is to be in slabs: those of ranks, or those of a group's devices, with which all begins anew
+ * for this error. */
+static larmor_status cut(larmor_recon *r, lmr_slab_step step)
 {
-    if (r->job.slabs) return LARMOR_OK;
+    if (lmr_slabs_unfit(r)) return lmr_report_too_large(r);
+    if (larmor_device_members(r->job.dev)) {
+        r->slabs_from = step;
+        return lmr_report_too_large(r);
+    }
+    lmr_slabs_take(r);
+    return LARMOR_OK;
+}
+
+/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless the volume is in slabs. */
+static larmor_status expect_room(larmor_recon *r, lmr_slab_step step)
+{
+    if (r->slabs_from == step) lmr_slabs_take(r);
+    if (r->job.slabs || r->slabs_from) return LARMOR_OK;
     LMR_TRY(lmr_plan_make(&r->job, r->opts.memory, &r->list, &r->plan));
-    if (is_too_large(&r->plan) && lmr_slabs_unfit(r)) return lmr_report_too_large(r);
-    if (is_too_large(&r->plan)) lmr_slabs_take(r);
+    if (is_too_large(&r->plan)) LMR_TRY(cut(r, step));
     lmr_plan_free(&r->plan);
     return LARMOR_OK;
 }
@@ -143,10 +155,11 @@ static larmor_status plan_memory(larmor_recon *r)
 {
     lmr_plan *plan = &r->plan;
     lmr_job *job = &r->job;
+    if (r->slabs_from == LMR_SLABS_PLANNED) lmr_slabs_take(r);
     if (job->slabs) return lmr_slabs_plan(r);
     LMR_TRY(lmr_plan_make(job, r->opts.memory, &r->list, plan));
     if (is_too_large(plan) && !lmr_slabs_unfit(r)) {
-        lmr_slabs_take(r);
+        LMR_TRY(cut(r, LMR_SLABS_PLANNED));
         return lmr_slabs_plan(r);
     }
     if (is_too_large(plan) && lmr_grids_shrink(r)) {
@@ -169,7 +182,7 @@ static larmor_status compress(larmor_recon *r)
 {
     const int coils = r->job.coils;
     r->job.coils = 1;
-    const larmor_status st = expect_room(r);
+    const larmor_status st = expect_room(r, LMR_SLABS_OF_ONE_COIL);
     r->job.coils = coils;
     if (r->job.slabs) lmr_slabs_take(r); /* of all coils */
     return st || r->job.slabs ? st : lmr_find_compression(r);
@@ -196,7 +209,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (r->opts.maps) LMR_TRY(take_maps(r));
     if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));
     if (!r->job.slabs) lmr_devices_plan(r);
-    LMR_TRY(expect_room(r));
+    LMR_TRY(expect_room(r, LMR_SLABS_EXPECTED));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     if (!r->job.slabs) {
         LMR_TRY(lmr_grids_enlarge(r));

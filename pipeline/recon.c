@@ -21,6 +21,7 @@
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
 #include "pipeline/slab_run.h"
+#include "pipeline/slab_threads.h"
 
 void lmr_recon_clear(larmor_recon *r)
 {
@@ -38,6 +39,8 @@ void lmr_recon_clear(larmor_recon *r)
     free(r->maps_name);
     free(r->maps_method);
     free(r->b0_name);
+    larmor_device_free(r->group);
+    lmr_slab_threads_close(r->threads);
     *r = (larmor_recon){.method = NULL};
 }
 
@@ -72,7 +75,10 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     larmor_status st = lmr_options_read(opts, r);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);
-        if (st) st = lmr_leave_gpu(r, st);
+        if (st && r->slabs_from)
+            st = lmr_slab_threads_open(r, source, dev, opts);
+        else if (st)
+            st = lmr_leave_gpu(r, st);
     }
     if (st)
         larmor_recon_free(r);
@@ -172,11 +178,11 @@ static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
     const int ranks = larmor_ranks_count(r->job.slabs ? r->job.slabs : r->job.dev->ranks);
-    const char *spec = larmor_device_spec(r->job.dev);
-    if (!report->device[0] && ranks > 1)
+    const char *spec = lmr_spec(r);
+    if (!report->device[0] && ranks > 1 && !r->group)
         snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
     else if (!report->device[0])
-        snprintf(report->device, sizeof report->device, "%s", spec);
+        snprintf(report->device, sizeof report->device, "%.31s", spec);
     const larmor_recon_report before = r->last;
     lmr_end_series(&r->events);
     lmr_series_name(&r->list, series, name);
@@ -279,7 +285,8 @@ static larmor_status expect_whole(const larmor_recon *recon)
 {
     if (!recon || !recon->job.slabs) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
-                    "recon: coil maps are not kept of a volume in slabs; each process has those of its planes");
+                    "recon: coil maps are not kept of a volume in slabs; each %s has those of its planes",
+                    recon->group ? "device" : "process");
 }
 
 /* What another process found for the last series is found here, too. */

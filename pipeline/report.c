@@ -148,7 +148,7 @@ void lmr_report_method(larmor_recon *r)
     if (job->maps_method && job->coils > 1) maps = job->maps_method->said;
     if (job->given) maps = r->maps_name;
     if (job->no_maps) maps = "root sum of squares";
-    const char *spec = larmor_device_spec(job->dev);
+    const char *spec = lmr_spec(r);
     char sets[32] = "", lambda[48] = "from the data";
     if (job->sets) snprintf(sets, sizeof sets, ", %d sets", job->sets);
     if (job->choose != LARMOR_LAMBDA_AUTO)
@@ -194,44 +194,47 @@ static byte_text bytes_text(int64_t bytes)
 
 static const char *whose(const larmor_recon *r)
 {
-    return r->opts.memory ? "allowed" : "free";
+    return r->opts.memory && !r->memory_found ? "allowed" : "free";
 }
 
 larmor_status lmr_report_too_large(const larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
-    const char *unfit = larmor_ranks_count(r->opts.ranks) > 1 ? lmr_slabs_unfit(r) : NULL;
+    const int shared = larmor_ranks_count(r->opts.ranks) > 1 || larmor_device_members(r->job.dev);
+    const int threads = r->group || larmor_device_members(r->job.dev);
+    const char *unfit = shared ? lmr_slabs_unfit(r) : NULL;
     if (r->job.slabs)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
-                        "%s: %s of memory needed for a slab of the volume on each of %d processes, %s %s on %s: %s "
-                        "missing. Raise --memory, or start more processes.",
+                        "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
+                        "missing. Raise --memory, or %s.",
                         lmr_source_name(r->job.source), bytes_text(plan->planned).s, larmor_ranks_count(r->job.slabs),
-                        bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev),
-                        bytes_text(plan->planned - plan->limit).s);
+                        threads ? "devices" : "processes", bytes_text(plan->limit).s, whose(r), lmr_spec(r),
+                        bytes_text(plan->planned - plan->limit).s,
+                        threads ? "name more devices" : "start more processes");
     if (unfit)
         return LMR_FAIL(
             LARMOR_ERR_MEMORY,
             "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
-            "processes cannot share the volume in slabs, as %s.",
+            "%s cannot share the volume in slabs, as %s.",
             lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
-            larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s, unfit);
+            lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes", unfit);
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
-                    larmor_device_spec(r->job.dev), bytes_text(plan->planned - plan->limit).s,
-                    r->opts.memory ? "Raise --memory." : "Free some, or use another device.");
+                    lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
+                    r->opts.memory && !r->memory_found ? "Raise --memory." : "Free some, or use another device.");
 }
 
 void lmr_report_shrunk(larmor_recon *r)
 {
     lmr_warn(&r->events,
              "memory: %s planned of %s %s on %s; the field of view is not enlarged, what is outside folds in",
-             bytes_text(r->plan.planned).s, bytes_text(r->plan.limit).s, whose(r), larmor_device_spec(r->job.dev));
+             bytes_text(r->plan.planned).s, bytes_text(r->plan.limit).s, whose(r), lmr_spec(r));
 }
 
 void lmr_report_plan(larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
-    const char *spec = larmor_device_spec(r->job.dev);
+    const char *spec = lmr_spec(r);
     lmr_events *e = &r->events;
     char blocks[64] = "", beside[64] = "", threads[32] = "";
     if (plan->choose < 0 && lmr_chooses(&r->job))
@@ -256,8 +259,9 @@ void lmr_report_slabs(larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
     const int count = larmor_ranks_count(r->job.slabs);
+    const char *one = r->group ? "device" : "process";
     lmr_log(&r->events,
-            "slabs: the volume does not fit into one process; each of %d has %lld of its %lld planes at most", count,
+            "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most", one, count,
             (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
     lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data");
@@ -266,11 +270,11 @@ void lmr_report_slabs(larmor_recon *r)
     if (!r->searched && !(r->opts.oversample[0] > 0))
         lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; --oversample makes room");
     if (plan->limit)
-        lmr_log(&r->events, "memory: %s planned of %s %s for each process on %s, one coil at a time",
-                bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), larmor_device_spec(r->job.dev));
+        lmr_log(&r->events, "memory: %s planned of %s %s for each %s on %s, one coil at a time",
+                bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), one, lmr_spec(r));
     else
-        lmr_log(&r->events, "memory: %s planned for each process on %s, one coil at a time",
-                bytes_text(plan->planned).s, larmor_device_spec(r->job.dev));
+        lmr_log(&r->events, "memory: %s planned for each %s on %s, one coil at a time", bytes_text(plan->planned).s, one,
+                lmr_spec(r));
 }
 
 /* ---- a series ---- */

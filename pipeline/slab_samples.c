@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/device.h"
 #include "larmor/ranks.h"
 #include "pipeline/compress.h"
 #include "pipeline/trajectory.h"
@@ -13,6 +14,17 @@
 enum { READ_TOGETHER = 1 << 22 }; /* bytes of samples that are read at a time where all are looked at */
 
 /* ---- readouts ---- */
+
+/* Whatever the source computes is of these readouts alone. */
+static larmor_status read_alone(const lmr_job *job, int index, const int64_t *which, int64_t count,
+                                larmor_samples *samples)
+{
+    larmor_ranks *whole = job->dev->whole;
+    job->dev->whole = NULL;
+    const larmor_status st = lmr_source_readouts(job->source, index, which, count, &job->grid[index], job->dev, samples);
+    job->dev->whole = whole;
+    return st;
+}
 
 larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples)
 {
@@ -24,7 +36,7 @@ larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t coun
     if (!which) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) which[i] = first + i;
     LMR_OR(done, lmr_source_group(job->source, index, &group));
-    LMR_OR(done, lmr_source_readouts(job->source, index, which, count, grid, job->dev, samples));
+    LMR_OR(done, read_alone(job, index, which, count, samples));
     if (!samples->kspace || !samples->traj)
         LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: no trajectory is stored with the readouts"));
     LMR_OR(done, lmr_correct_trajectory(job, index, group.encoding, grid, samples));

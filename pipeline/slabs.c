@@ -31,15 +31,18 @@ static const char *unfit_group(const larmor_recon *r, int group)
     int64_t repeats, left;
     if (grid->ndim != 3) return "images are 2D";
     if (grid->matrix[2] < larmor_ranks_count(r->opts.ranks)) return "there are fewer planes than processes";
+    if (grid->matrix[2] < larmor_device_members(r->job.dev)) return "there are fewer planes than devices";
     if (lmr_cartesian_expect(&r->job, group, &repeats, &left) || repeats) return "samples are on a grid";
     return NULL;
 }
 
 const char *lmr_slabs_unfit(const larmor_recon *r)
 {
-    if (larmor_ranks_count(r->opts.ranks) < 2) return "there is one process";
-    if (larmor_device_members(r->job.dev)) return "a process has several devices";
+    const int ranks = larmor_ranks_count(r->opts.ranks), members = larmor_device_members(r->job.dev);
+    if (ranks < 2 && members < 2) return "there is one process";
+    if (ranks > 1 && members) return "a process has several devices";
     const char *why = unfit_options(r);
+    if (!why && !lmr_source_has_readouts(r->job.source)) why = "the source gives no single readouts";
     if (!why && !r->job.info.traj_stored) why = "no trajectory is stored";
     for (int i = 0; i < r->list.groups && !why; i++) why = unfit_group(r, r->list.group[i]);
     return why;
@@ -48,6 +51,7 @@ const char *lmr_slabs_unfit(const larmor_recon *r)
 void lmr_slabs_take(larmor_recon *r)
 {
     lmr_job *job = &r->job;
+    r->events.is_quiet = 0;
     job->slabs = r->opts.ranks;
     job->dev->ranks = NULL;
     job->no_choice = lmr_chooses(job);

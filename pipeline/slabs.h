@@ -7,7 +7,7 @@
 /* Why the reconstruction cannot be done in slabs, in some words; NULL: it can. */
 const char *lmr_slabs_unfit(const larmor_recon *r);
 
-/* From here on the job's volumes are in slabs, of which each of opts.ranks has one. */
+/* From here on the job's volumes are in slabs, of which each of opts.ranks, more than one, has one. */
 void lmr_slabs_take(larmor_recon *r);
 
 #endif

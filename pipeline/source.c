@@ -179,6 +179,11 @@ larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor
     return st;
 }
 
+int lmr_source_has_readouts(const larmor_source *s)
+{
+    return s->impl.readouts != NULL;
+}
+
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
 {
     larmor_status st;

@@ -25,6 +25,9 @@ larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor
 larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
                                  int64_t coils, larmor_device *dev, larmor_samples *out);
 
+/* 1 if it gives single readouts. */
+int lmr_source_has_readouts(const larmor_source *s);
+
 /* Stamps of all readouts of a group, and the samples of some. LARMOR_ERR_ARG for a source that has neither. */
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps);
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,

@@ -5,7 +5,11 @@
 #include "pipeline/plan.h"
 #include "pipeline/series.h"
 
-typedef struct lmr_devices lmr_devices; /* of pipeline/devices.h */
+typedef struct lmr_devices lmr_devices;           /* of pipeline/devices.h */
+typedef struct lmr_slab_threads lmr_slab_threads; /* of pipeline/slab_threads.h */
+
+/* Steps of the preparation that may find that a volume is to be in slabs. */
+typedef enum lmr_slab_step { LMR_SLABS_NONE, LMR_SLABS_OF_ONE_COIL, LMR_SLABS_EXPECTED, LMR_SLABS_PLANNED } lmr_slab_step;
 
 struct larmor_recon {
     larmor_recon_opts opts; /* as asked for, in this version's size; its texts are copies */
@@ -25,10 +29,20 @@ struct larmor_recon {
     larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
     lmr_devices *devices;       /* at work on the series; NULL: the job does all */
     int at_once, threads_each;  /* of one device: series at the same time, once one was run; threads of each, 0: on a GPU */
+    lmr_slab_step slabs_from;   /* of a group: the step that has found so, at which slabs are taken once all has begun anew */
+    larmor_device *group;       /* whose devices have a slab of the volume each, by: */
+    lmr_slab_threads *threads;  /* or NULL */
+    int memory_found;           /* 1: opts.memory was not asked for, it is what was free */
     int run;                    /* 1: a series was run: */
     larmor_recon_report last;   /* how it went */
     int last_group;             /* the first of its groups */
 };
+
+/* What the reconstruction is computed on. */
+static inline const char *lmr_spec(const larmor_recon *r)
+{
+    return larmor_device_spec(r->group ? r->group : r->job.dev);
+}
 
 /* Where images go. */
 static inline larmor_device *lmr_home(const larmor_recon *r)

@@ -200,8 +200,8 @@ int recon_check_saved(const recon_run *r)
         const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
         if (st) return app_fail(APP_RUN, st);
         if (plan.slabs) {
-            app_error("--save-maps: the volume is in slabs, and each of %d processes has the maps of its planes.",
-                      plan.slabs);
+            app_error("--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.", plan.slabs,
+                      r->ranks ? "processes" : "devices");
             return APP_REFUSED;
         }
         int known = 0;

@@ -345,7 +345,12 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * failure is returned where it was the last. A checkpoint keeps the series that are done, and not the state of those that
  * run.
  * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
- * then agree to rounding, and the state of a solver is kept as on one device. */
+ * then agree to rounding, and the state of a solver is kept as on one device.
+ * A 3D scan that no member can hold is in slabs, one for each of them (larmor_recon_plan.slabs): larmor_recon_create then
+ * begins anew, with a thread for each member but the first, until larmor_recon_free. All solve at the same time, by
+ * conjugate gradients without a preconditioner and with a lambda that is not chosen from the data; the same devices give
+ * the same bits on processors, and opts->memory is the limit of each. What is not for slabs is refused as without them. The
+ * error of a member is that of the call, "rank 1: its message", by its number in the group. */
 
 /* On one device several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
  * run has settled what they share: a solver gains little from many threads where images are small, and a GPU waits for the
@@ -388,7 +393,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
     const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
     int compressed_along;    /* 1: the coils are compressed for each place along the readouts by itself */
-    int slabs; /* processes that have a slab of the volume each (larmor_recon_share); else 0 */
+    int slabs; /* devices of a group, or processes (larmor_recon_share), that have a slab of the volume each; else 0 */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */

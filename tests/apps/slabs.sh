@@ -66,6 +66,11 @@ for rank in 0 1; do
     [ "$used" -le $((82 * 1000)) ] || fail "rank $rank took $used kB of $limit"
 done
 
+# Devices of one process do what as many processes do, to the last bit (slab_devices.sh).
+# shellcheck disable=SC2086
+expect 0 recon vol.h5 -o again.npy $common $iters --device cpu:1,1 --memory $limit --force
+cmp again.npy slabs.2.npy || fail "devices of one process are to give the bits of as many processes"
+
 # What one process can hold is not cut into slabs: its coils are shared, within the same limit of each.
 room=84M
 # shellcheck disable=SC2086

@@ -1,0 +1,355 @@
+/* pipeline/slab_threads.c: a volume that no device of a group holds, in slabs of its devices, through the C interface. On a GPU the
+ * group is that GPU twice, or thrice. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "pipeline/source.h"
+#include "tests/pipeline/scan.h"
+
+enum { SIDE = 16, KOOSH = 3000, CHANNELS = 20, VOXELS = SIDE * SIDE * SIDE };
+
+/* A source that asks another one, and fails for threads other than the first where it is told to. */
+typedef struct shy {
+    larmor_source *inner;
+    pthread_t first;
+    atomic_int fails;
+} shy;
+
+static larmor_raw_info describe(void *self)
+{
+    return larmor_source_describe(((shy *)self)->inner);
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    return lmr_source_encoding(((shy *)self)->inner, encoding, out);
+}
+
+static larmor_status group_of(void *self, int i, larmor_group *out)
+{
+    return lmr_source_group(((shy *)self)->inner, i, out);
+}
+
+static larmor_status samples_of(void *self, int i, const larmor_grid *grid, int calibration, larmor_device *on,
+                                larmor_samples *out)
+{
+    return lmr_source_samples(((shy *)self)->inner, i, grid, calibration, CHANNELS, on, out);
+}
+
+static larmor_status meta_of(void *self, int i, larmor_image_meta *meta)
+{
+    return lmr_source_meta(((shy *)self)->inner, i, meta);
+}
+
+static larmor_status stamps_of(void *self, int i, larmor_stamp *stamps)
+{
+    return lmr_source_stamps(((shy *)self)->inner, i, stamps);
+}
+
+/* What it computes is of its own samples, whatever the ranks sum. */
+static larmor_status readouts_of(void *self, int i, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                                 larmor_device *on, larmor_samples *out)
+{
+    shy *s = self;
+    double size;
+    if (s->fails && !pthread_equal(pthread_self(), s->first))
+        return larmor_fail(LARMOR_ERR_IO, "these readouts cannot be read");
+    const larmor_status st = lmr_source_readouts(s->inner, i, readout, count, grid, on, out);
+    return st || !out->kspace ? st : larmor_nrm2(out->kspace, &size);
+}
+
+static const larmor_source_impl impl = {.describe = describe,
+                                        .encoding = encoding_of,
+                                        .group = group_of,
+                                        .samples = samples_of,
+                                        .meta = meta_of,
+                                        .stamps = stamps_of,
+                                        .readouts = readouts_of};
+
+/* ---- the scan ---- */
+
+typedef struct volume {
+    larmor_readouts image[2];
+    shy shy;
+    larmor_source *source;
+} volume;
+
+static void make_volume(volume *v)
+{
+    larmor_phantom *phantom;
+    const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = v->image, .images = 2};
+    *v = (volume){.shy = {.first = pthread_self()}};
+    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    for (int i = 0; i < 2; i++) {
+        const larmor_traj_opts opts = {
+            .matrix = {SIDE, SIDE, SIDE}, .readouts = KOOSH, .samples = 2 * SIDE, .first = i};
+        larmor_readouts *r = &v->image[i];
+        assert_ok(larmor_traj_create(dev, "koosh", &opts, &r->traj));
+        assert_ok(larmor_phantom_kspace(phantom, r->traj, CHANNELS, LARMOR_C64, &r->kspace));
+        assert_ok(larmor_phantom_noise(r->kspace, 1e-3, 1 + (uint64_t)i));
+        r->meta.repetition = i;
+    }
+    larmor_phantom_free(phantom);
+    assert_ok(larmor_source_of_arrays(&arrays, &v->shy.inner));
+    assert_ok(larmor_source_create("shy", &impl, &v->shy, &v->source));
+}
+
+static void free_volume(volume *v)
+{
+    larmor_source_free(v->source);
+    larmor_source_free(v->shy.inner);
+    for (int i = 0; i < 2; i++) {
+        larmor_array_free(v->image[i].kspace);
+        larmor_array_free(v->image[i].traj);
+    }
+}
+
+/* ---- reconstructions ---- */
+
+typedef struct heard {
+    char lines[8192];
+    pthread_t caller;
+    int steps, stop_at; /* stop_at: the step that asks to stop; 0: none */
+    const char *stop_in; /* a stage, likewise, or NULL */
+    int stage_passes;    /* so often it does not */
+} heard;
+
+static int listen(void *user, const larmor_event *e)
+{
+    heard *h = user;
+    const size_t used = strlen(h->lines);
+    assert_true(pthread_equal(pthread_self(), h->caller));
+    if (e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING)
+        snprintf(h->lines + used, sizeof h->lines - used, "%s\n", e->text);
+    if (e->kind == LARMOR_EVENT_STAGE && h->stop_in && !strcmp(e->stage, h->stop_in)) return h->stage_passes-- <= 0;
+    return e->kind == LARMOR_EVENT_STEP && ++h->steps == h->stop_at;
+}
+
+#define VOLUME_OPTS(...)                                                                                             \
+    OPTS(.maps_method = "walsh", .iters = 3, .tol = -1, .eps = 1e-8, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2, .calibration = 8, \
+         .precondition = -1, .compress = -1, .delays = LARMOR_DELAYS_OFF, .oversample = {1, 1, 1}, ##__VA_ARGS__)
+
+static larmor_status try_on(const char *spec, const volume *v, larmor_recon_opts opts, heard *h, larmor_recon **recon)
+{
+    larmor_device *on;
+    h->caller = pthread_self();
+    opts.listener = listen;
+    opts.user = h;
+    assert_ok(larmor_device_open(spec, &on));
+    const larmor_status st = larmor_recon_create(v->source, on, &opts, recon);
+    larmor_device_free(on);
+    return st;
+}
+
+static const char *devices(int count)
+{
+    static const char *const cpu[] = {"cpu:1", "cpu:1,1", "cpu:1,1,1"}, *const gpu[] = {"cuda:0", "cuda:0,0", "cuda:0,0,0"};
+    return is_cpu() ? cpu[count - 1] : gpu[count - 1];
+}
+
+/* The most memory with which so many devices take the volume in slabs, to 3 %; all volumes are alike. */
+static int64_t scarce(const volume *v, int count)
+{
+    static int64_t found[4];
+    if (found[count]) return found[count];
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_recon_plan plan;
+    assert_ok(try_on(devices(count), v, VOLUME_OPTS(), &h, &recon));
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    larmor_recon_free(recon);
+    assert_int_equal(plan.slabs, 0);
+    for (double memory = (double)plan.bytes; memory > (double)plan.bytes / 3; memory *= 0.97) {
+        assert_ok(try_on(devices(count), v, VOLUME_OPTS(.memory = (int64_t)memory), &h, &recon));
+        assert_ok(larmor_recon_describe(recon, 0, &plan));
+        larmor_recon_free(recon);
+        if (plan.slabs) return found[count] = (int64_t)memory;
+    }
+    fail_msg("no limit of memory makes slabs");
+    return 0;
+}
+
+static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
+{
+    larmor_recon_result result;
+    assert_ok(larmor_recon_run(recon, series, &result));
+    assert_int_equal(result.count, 1);
+    float *values = values_of(result.image[0].data);
+    if (larmor_recon_series(recon) && report) *report = result.report;
+    larmor_recon_result_free(&result);
+    return values;
+}
+
+static double apart_by(const float *x, const float *y)
+{
+    double d = 0, whole = 0;
+    for (int i = 0; i < 2 * VOXELS; i++) {
+        d += (double)(x[i] - y[i]) * (x[i] - y[i]);
+        whole += (double)y[i] * y[i];
+    }
+    return sqrt(d / whole);
+}
+
+static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(void **state)
+{
+    (void)state;
+    volume v;
+    make_volume(&v);
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_recon_report report;
+    larmor_recon_plan plan;
+    float *whole[2];
+    assert_ok(try_on(devices(1), &v, VOLUME_OPTS(), &h, &recon));
+    for (int s = 0; s < 2; s++) whole[s] = run(recon, s, NULL);
+    larmor_recon_free(recon);
+    for (int count = 2; count < 4; count++) {
+        const int64_t memory = scarce(&v, count);
+        float *first = NULL;
+        for (int round = 0; round < 4 - count; round++) {
+            h = (heard){.steps = 0};
+            assert_ok(try_on(devices(count), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
+            assert_ok(larmor_recon_describe(recon, 0, &plan));
+            assert_int_equal(plan.slabs, count);
+            assert_true(plan.bytes <= memory);
+            float *values = run(recon, 0, &report), *second = run(recon, 1, NULL); /* maps are the first one's */
+            assert_string_equal(report.device, devices(count));
+            assert_at_most(apart_by(values, whole[0]), 1e-5);
+            assert_at_most(apart_by(second, whole[1]), 1e-5);
+            assert_non_null(strstr(h.lines, "slabs: the volume does not fit into one device"));
+            char *source = strstr(h.lines, "shy: 3000");
+            assert_non_null(source);
+            assert_null(strstr(source + 1, "shy: 3000")); /* each line once */
+            if (round) assert_at_most(apart_by(values, first), is_cpu() ? 0 : 1e-5);
+            larmor_recon_free(recon);
+            free(second);
+            if (round) free(values);
+            else first = values;
+        }
+        free(first);
+    }
+    free(whole[0]);
+    free(whole[1]);
+    free_volume(&v);
+}
+
+static void images_lie_in_the_memory_of_the_processor(void **state)
+{
+    (void)state;
+    volume v;
+    make_volume(&v);
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_recon_result result;
+    larmor_array *maps;
+    assert_ok(try_on(devices(2), &v, VOLUME_OPTS(.memory = scarce(&v, 2)), &h, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
+    assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_UNSUPPORTED, "each device has those of its planes");
+    larmor_recon_free(recon);
+    larmor_recon_result_free(&result);
+    free_volume(&v);
+}
+
+static void the_error_of_a_device_is_one_of_the_call_and_the_next_one_works(void **state)
+{
+    (void)state;
+    volume v;
+    make_volume(&v);
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_recon_result result;
+    const int64_t memory = scarce(&v, 3);
+    v.shy.fails = 1;
+    assert_refused(try_on(devices(3), &v, VOLUME_OPTS(.memory = memory), &h, &recon), LARMOR_ERR_IO,
+                   "rank 1: these readouts cannot be read");
+    assert_null(recon);
+    v.shy.fails = 0;
+    assert_ok(try_on(devices(3), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
+    float *whole = run(recon, 0, NULL);
+    v.shy.fails = 1;
+    assert_refused(larmor_recon_run(recon, 1, &result), LARMOR_ERR_IO, "rank 1: these readouts cannot be read");
+    v.shy.fails = 0;
+    float *again = run(recon, 0, NULL);
+    assert_at_most(apart_by(again, whole), is_cpu() ? 0 : 1e-5);
+    larmor_recon_free(recon);
+    free(whole);
+    free(again);
+    free_volume(&v);
+}
+
+static void a_listener_that_stops_stops_all_and_can_go_on(void **state)
+{
+    (void)state;
+    static const char *const stages[] = {"samples", "coil maps", "operator"};
+    volume v;
+    make_volume(&v);
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_recon_result result;
+    const int64_t memory = scarce(&v, 2);
+    assert_ok(try_on(devices(2), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
+    const pthread_t caller = h.caller;
+    for (int i = 0; i < 3; i++) { /* maps are kept once they are there */
+        h = (heard){.caller = caller, .stop_in = stages[i]};
+        assert_int_equal(larmor_recon_run(recon, i % 2, &result), LARMOR_STOPPED);
+        larmor_recon_result_free(&result);
+    }
+    h = (heard){.caller = caller, .stop_at = 2};
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_true(result.report.interrupted);
+    assert_int_equal(result.report.solver.iters, 2);
+    larmor_recon_result_free(&result);
+    h = (heard){.caller = caller};
+    larmor_recon_report report;
+    free(run(recon, 0, &report));
+    assert_false(report.interrupted);
+    assert_int_equal(report.solver.iters, 3);
+    larmor_recon_free(recon);
+    for (int passes = 0; passes < 2; passes++) { /* before and after all began anew, if the stage is there twice */
+        h = (heard){.stop_in = "field of view", .stage_passes = passes};
+        const larmor_status st = try_on(devices(2), &v, VOLUME_OPTS(.memory = memory), &h, &recon);
+        assert_true(st == LARMOR_STOPPED || passes);
+        larmor_recon_free(recon);
+    }
+    free_volume(&v);
+}
+
+static void what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line(void **state)
+{
+    (void)state;
+    volume v;
+    make_volume(&v);
+    heard h = {.steps = 0};
+    larmor_recon *recon;
+    larmor_source_impl no_readouts = impl;
+    larmor_source *with = v.source;
+    const char *two = devices(2);
+    const int64_t memory = 1 << 20;
+    assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory), &h, &recon), LARMOR_ERR_MEMORY,
+                   "for a slab of the volume on each of 2 devices");
+    assert_non_null(strstr(larmor_last_error(), "Raise --memory, or name more devices."));
+    assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory, .method = "tv"), &h, &recon), LARMOR_ERR_MEMORY,
+                   "the devices cannot share the volume in slabs, as the method is not cg.");
+    assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory, .weighted = 1), &h, &recon), LARMOR_ERR_MEMORY,
+                   "in slabs, as samples are weighted by density.");
+    no_readouts.readouts = NULL;
+    assert_ok(larmor_source_create("shy", &no_readouts, &v.shy, &v.source));
+    assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory), &h, &recon), LARMOR_ERR_MEMORY,
+                   "in slabs, as the source gives no single readouts.");
+    larmor_source_free(v.source);
+    v.source = with;
+    free_volume(&v);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all),
+        cmocka_unit_test(images_lie_in_the_memory_of_the_processor),
+        cmocka_unit_test(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works),
+        cmocka_unit_test(a_listener_that_stops_stops_all_and_can_go_on),
+        cmocka_unit_test(what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line),
+    };
+    RUN_TESTS(tests);
+}
