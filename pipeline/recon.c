@@ -61,6 +61,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
+    r->maps_before = maps_from;
     return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
 }
 

@@ -13,6 +13,10 @@
 #include "pipeline/slab_samples.h"
 #include "pipeline/solve.h"
 
+typedef struct slab_order { /* of rank 0 */
+    int series, maps_from; /* maps_from: the group that gave the maps of its slice before this run, or -1 */
+} slab_order;
+
 /* ---- a series ---- */
 
 static void close_frame(lmr_frame *frame)
@@ -122,14 +126,15 @@ done:
 }
 
 /* All ranks, at the same time. A rank that fails says so in the place of what all would do next. */
-static larmor_status solve_all(larmor_recon *r, int s, larmor_array **image, larmor_recon_report *report)
+static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **image, larmor_recon_report *report)
 {
     lmr_job *job = &r->job;
     struct lmr_kept *const checkpoint = job->checkpoint;
     *image = NULL;
     job->slabs->agreed = LARMOR_OK;
+    if (!job->maps) job->maps_from = o.maps_from;
     job->checkpoint = NULL; /* a solver's state is in slabs, too */
-    larmor_status st = solve(job, r->list.group[r->list.first[s]], image, report);
+    larmor_status st = solve(job, r->list.group[r->list.first[o.series]], image, report);
     job->checkpoint = checkpoint;
     const larmor_status ended = larmor_ranks_sum_over(job->dev, NULL);
     if (!st) st = ended;
@@ -146,8 +151,9 @@ larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor
     if (!r->job.slabs->is_shared)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: the volume is in slabs of several processes; call larmor_recon_share");
-    LMR_TRY(lmr_ranks_order(r->job.slabs, &s, sizeof s));
-    return solve_all(r, s, image, report);
+    const slab_order o = {s, r->maps_before};
+    LMR_TRY(lmr_ranks_order(r->job.slabs, &o, sizeof o));
+    return solve_all(r, o, image, report);
 }
 
 /* *end: 1 if rank 0 is done. */
@@ -156,18 +162,18 @@ static larmor_status serve_one(larmor_recon *r, int *end)
     const larmor_ranks *ranks = r->job.slabs;
     larmor_recon_report report;
     larmor_array *image;
-    int s = -1;
+    slab_order o = {-1, -1};
     void *data;
     int64_t bytes;
     LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));
     *end = !bytes;
-    if (bytes == sizeof s) memcpy(&s, data, sizeof s);
+    if (bytes == sizeof o) memcpy(&o, data, sizeof o);
     free(data);
     if (*end) return LARMOR_OK;
-    if (s < 0 || s >= r->list.series)
+    if (o.series < 0 || o.series >= r->list.series || o.maps_from >= r->job.info.groups)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
-    lmr_begin_series(&r->events, s + 1, r->list.series);
-    const larmor_status st = solve_all(r, s, &image, &report);
+    lmr_begin_series(&r->events, o.series + 1, r->list.series);
+    const larmor_status st = solve_all(r, o, &image, &report);
     lmr_end_series(&r->events);
     larmor_array_free(image);
     return st == LARMOR_ERR_BACKEND ? st : LARMOR_OK; /* rank 0 has said what failed */

@@ -190,18 +190,27 @@ done:
     return st;
 }
 
+/* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of the slice. */
+static int maps_group_of(const lmr_job *job, int index, const larmor_group *g)
+{
+    larmor_group before;
+    if (job->maps || job->maps_from < 0 || lmr_source_group(job->source, job->maps_from, &before)) return index;
+    return before.encoding == g->encoding && before.slice == g->slice ? job->maps_from : index;
+}
+
 larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
 {
     const larmor_group *g = &frame->group;
     int64_t first, planes;
     if (job->maps && job->maps_encoding == g->encoding && job->maps_slice == g->slice) return LARMOR_OK;
+    const int from = maps_group_of(job, index, g);
     larmor_array_free(job->maps);
     job->maps = NULL;
     job->maps_report = (larmor_coils_report){0};
     LMR_TRY(larmor_ranks_part(job->slabs, frame->grid.matrix[2], &first, &planes));
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     if (job->coils > 1) {
-        LMR_TRY(find_maps(job, index, frame, first, planes));
+        LMR_TRY(find_maps(job, from, frame, first, planes));
     } else {
         const larmor_shape slab = LARMOR_SHAPE(frame->grid.matrix[0], frame->grid.matrix[1], planes, 1);
         LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, slab, &job->maps));
@@ -209,6 +218,6 @@ larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
     }
     job->maps_encoding = g->encoding;
     job->maps_slice = g->slice;
-    job->maps_from = index;
+    job->maps_from = from;
     return LARMOR_OK;
 }

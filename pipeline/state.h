@@ -32,6 +32,7 @@ struct larmor_recon {
     lmr_slab_step slabs_from;   /* of a group: the step that has found so, at which slabs are taken once all has begun anew */
     larmor_device *group;       /* whose devices have a slab of the volume each, by: */
     lmr_slab_threads *threads;  /* or NULL */
+    int maps_before;            /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */
     int memory_found;           /* 1: opts.memory was not asked for, it is what was free */
     int run;                    /* 1: a series was run: */
     larmor_recon_report last;   /* how it went */

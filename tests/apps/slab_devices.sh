@@ -73,6 +73,23 @@ refused "the devices cannot share the volume in slabs, as the method is not cg" 
 refused "for a slab of the volume on each of 2 devices" --memory 40M
 refused "the volume is in slabs, and each of 2 devices has the maps of its planes" --memory $limit --save-maps x.cfl
 
+# What was kept of a run that was killed is gone on with, to the same images.
+# shellcheck disable=SC2086
+expect 0 phantom -o two.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 2000 --coils 8 --snr 30 --repetitions 2 -q
+few="--iters 2 --device cpu:1,1 --memory $limit --force"
+# shellcheck disable=SC2086
+expect 0 recon two.h5 -o two.npy $common $few -q
+# shellcheck disable=SC2086
+"$LARMOR" recon two.h5 -o again.npy $common $few --checkpoint kept --checkpoint-every 0 >out 2>err &
+job=$!
+timeout 120 sh -c 'until [ -e kept ]; do kill -0 "$1" || exit 1; sleep 0.1; done' sh $job || fail "nothing was kept"
+kill -s KILL $job
+wait $job 2>/dev/null || true
+# shellcheck disable=SC2086
+expect 0 recon two.h5 -o again.npy $common $few --checkpoint kept
+grep -q '^checkpoint kept: 1 of 2 series done' err || fail "$last: what is kept"
+cmp again.npy two.npy || fail "$last: the images are those of a run that was not stopped"
+
 # Ctrl-C writes the iterate that is reached.
 last="recon in slabs, Ctrl-C"
 code=0
@@ -82,5 +99,5 @@ timeout 200 "$TERMINAL" 80 --on /100000 INT "$LARMOR" recon vol.h5 -o x.npy --de
 [ "$code" -eq 130 ] || fail "$last: exit code $code"
 grep -q 'wrote x.npy (1 image, interrupted)' out || fail "$last: the iterate is not written"
 expect 0 compare x.npy whole.npy --tol 0.5
-rm -f ./*.h5 whole.npy slabs.npy two.npy again.npy tiny.npy
+rm -f kept* .kept* ./*.h5 whole.npy slabs.npy two.npy again.npy tiny.npy
 only x.npy

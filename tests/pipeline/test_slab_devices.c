@@ -153,7 +153,8 @@ static larmor_status try_on(const char *spec, const volume *v, larmor_recon_opts
 
 static const char *devices(int count)
 {
-    static const char *const cpu[] = {"cpu:1", "cpu:1,1", "cpu:1,1,1"}, *const gpu[] = {"cuda:0", "cuda:0,0", "cuda:0,0,0"};
+    static const char *const cpu[] = {"cpu:1", "cpu:1,1", "cpu:1,1,1"};
+    static const char *const gpu[] = {"cuda:0", "cuda:0,0", "cuda:0,0,0"};
     return is_cpu() ? cpu[count - 1] : gpu[count - 1];
 }
 
@@ -228,7 +229,8 @@ static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(v
             assert_ok(larmor_recon_describe(recon, 0, &plan));
             assert_int_equal(plan.slabs, count);
             assert_true(plan.bytes <= memory);
-            float *values = run(recon, 0, &report), *second = round ? NULL : run(recon, 1, NULL); /* by the first one's maps */
+            float *values = run(recon, 0, &report);
+            float *second = round ? NULL : run(recon, 1, NULL); /* by the first one's maps */
             assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_UNSUPPORTED,
                            "each device has those of its planes");
             assert_string_equal(report.device, devices(count));
