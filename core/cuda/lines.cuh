@@ -124,10 +124,11 @@ template <part PART> LMR_BOTH inline butterfly find(const lmr_cuda_stage &s, int
     return {block, of - block * s.step};
 }
 
-/* One stage of the lines of a block. SIGN -1: forward; +1: the same stage back. from and to say where a butterfly's
+/* One stage of the lines of a block, or the same stage back. SIGN: of the exponent. from and to say where a butterfly's
  * numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if it is a first stage. */
-template <int R, int SIGN, part PART, typename T, typename Lines, typename From, typename To> LMR_BOTH inline void
-stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from, To to)
+template <int R, int SIGN, part PART, bool BACK = (SIGN > 0), typename T, typename Lines, typename From, typename To>
+LMR_BOTH inline void stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from,
+                           To to)
 {
     const int n = s.each * R;
     for (int work = lmr_cuda_thread(); work < lines.count * s.each; work += lmr_cuda_threads()) {
@@ -139,10 +140,10 @@ stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots
         const auto source = from(s, first, line);
         cx<T> v[R], w = {1, 0};
         dft_detail::each<R>([&](auto p) {
-            constexpr bool there = SIGN > 0 || PART != HALF || 2 * p() < R;
+            constexpr bool there = BACK || PART != HALF || 2 * p() < R;
             if constexpr (!there)
                 v[p] = {0, 0};
-            else if constexpr (SIGN < 0 && PART == FIRST)
+            else if constexpr (!BACK && PART == FIRST)
                 v[p] = first + p * s.step < limit ? source[p] : cx<T>{0, 0};
             else
                 v[p] = source[p];
@@ -150,14 +151,14 @@ stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots
         if constexpr (PART != LAST) {
             w = roots[PART == MIDDLE ? b.j * (n / s.whole) : b.j];
             w.im *= SIGN;
-            if constexpr (SIGN > 0) twiddle(v, w);
+            if constexpr (BACK) twiddle(v, w);
         }
         dft<R, SIGN>(v);
-        if constexpr (PART != LAST && SIGN < 0) twiddle(v, w);
+        if constexpr (PART != LAST && !BACK) twiddle(v, w);
         const auto target = to(s, first, line);
         dft_detail::each<R>([&](auto p) {
-            constexpr bool wanted = SIGN < 0 || PART != HALF || 2 * p() < R;
-            if constexpr (SIGN > 0 && PART == FIRST) {
+            constexpr bool wanted = !BACK || PART != HALF || 2 * p() < R;
+            if constexpr (BACK && PART == FIRST) {
                 if (first + p * s.step < limit) target[p] = v[p];
             } else if constexpr (wanted) {
                 target[p] = v[p];

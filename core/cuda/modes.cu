@@ -23,18 +23,18 @@ template <typename T> __device__ cx<T> *shared_numbers()
     return reinterpret_cast<cx<T> *>(modes_memory);
 }
 
-template <typename T, int SIGN> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
+template <typename T, int SIGN, bool BACK> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     columns_kernel(const __grid_constant__ lmr_cuda_modes_pass c, const cx<T> *__restrict__ roots,
                    const int *__restrict__ order, const T *__restrict__ factor, const cx<T> *from, cx<T> *to)
 {
-    lmr_cuda_modes_columns<SIGN>(c, blockIdx.x, roots, order, factor, shared_numbers<T>(), from, to);
+    lmr_cuda_modes_columns<SIGN, BACK>(c, blockIdx.x, roots, order, factor, shared_numbers<T>(), from, to);
 }
 
-template <typename T, int SIGN> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
+template <typename T, int SIGN, bool BACK> __global__ void __launch_bounds__(THREADS, sizeof(T) == 4 ? 4 : 2)
     rows_kernel(const __grid_constant__ lmr_cuda_modes_pass c, const cx<T> *__restrict__ roots,
                 const int *__restrict__ order, const T *__restrict__ factor, cx<T> *grid)
 {
-    lmr_cuda_modes_rows<SIGN>(c, blockIdx.x, roots, order, factor, shared_numbers<T>(), grid);
+    lmr_cuda_modes_rows<SIGN, BACK>(c, blockIdx.x, roots, order, factor, shared_numbers<T>(), grid);
 }
 
 /* ---- sizes ---- */
@@ -49,7 +49,7 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_modes_shape *s, 
     if (s->ndim < 2 || s->ndim > 3 || s->batch < 0) return false;
     if (!lmr_cuda_modes_measure(s->ndim, s->cells, s->modes, s->fft_order, sizeof(cx<T>), room, v)) return false;
     for (int a = 0; a < s->ndim; a++)
-        if (lmr_cuda_modes_pass_of(*v, a, 0, s->batch ? s->batch : 1, INT_MAX / 2).blocks > INT_MAX) return false;
+        if (lmr_cuda_modes_pass_of(*v, a, s->batch ? s->batch : 1, INT_MAX / 2).blocks > INT_MAX) return false;
     return lmr_cuda_modes_moved(*v) <= worth * lmr_cuda_modes_moved_whole(*v);
 }
 
@@ -93,21 +93,34 @@ template <typename T> larmor_status make_tables(transform<T> *t)
 
 /* ---- launches ---- */
 
-template <typename T, int SIGN> larmor_status run(const transform<T> *t, int a, int sign, int64_t arrays,
-                                                  const void *factor_, const cx<T> *from, cx<T> *to)
+template <typename T> struct pass_arguments {
+    const transform<T> *t;
+    int axis;
+    int64_t arrays;
+    const T *factor;
+    const cx<T> *from;
+    cx<T> *to;
+};
+
+template <typename T, int SIGN, bool BACK> larmor_status run(const pass_arguments<T> &g)
 {
-    const lmr_cuda_modes_pass p =
-        lmr_cuda_modes_pass_of(t->sizes, a, sign != SIGN, arrays, t->c->properties.multiProcessorCount);
-    const auto *factor = static_cast<const T *>(factor_);
-    const auto blocks_of = (unsigned)p.blocks;
+    const transform<T> *t = g.t;
+    const int a = g.axis;
+    const lmr_cuda_modes_pass p = lmr_cuda_modes_pass_of(t->sizes, a, g.arrays, t->c->properties.multiProcessorCount);
+    const auto number = (unsigned)p.blocks;
     if (a)
-        columns_kernel<T, SIGN>
-            <<<blocks_of, p.threads, p.bytes, t->c->stream>>>(p, t->roots[a], t->order[a], factor, from, to);
+        columns_kernel<T, SIGN, BACK>
+            <<<number, p.threads, p.bytes, t->c->stream>>>(p, t->roots[a], t->order[a], g.factor, g.from, g.to);
     else
-        rows_kernel<T, SIGN>
-            <<<blocks_of, p.threads, p.bytes, t->c->stream>>>(p, t->roots[a], t->order[a], factor, to);
+        rows_kernel<T, SIGN, BACK>
+            <<<number, p.threads, p.bytes, t->c->stream>>>(p, t->roots[a], t->order[a], g.factor, g.to);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
+}
+
+template <typename T, bool BACK> larmor_status run(const pass_arguments<T> &g, int sign)
+{
+    return sign < 0 ? run<T, -1, BACK>(g) : run<T, 1, BACK>(g);
 }
 
 template <typename T> larmor_status crop(void *ctx, void *plan, int sign, int64_t batch, const void *const factor[3],
@@ -119,8 +132,10 @@ template <typename T> larmor_status crop(void *ctx, void *plan, int sign, int64_
     const int last = t->sizes.ndim - 1;
     cx<T> *cells = out<T>(cells_);
     if (batch == 0) return LARMOR_OK;
-    for (int a = 0; a <= last; a++)
-        LMR_TRY((run<T, -1>(t, a, sign, batch, factor[a], cells, a == last ? out<T>(modes) : cells)));
+    for (int a = 0; a <= last; a++) {
+        cx<T> *to = a == last ? out<T>(modes) : cells;
+        LMR_TRY((run<T, false>({t, a, batch, static_cast<const T *>(factor[a]), cells, to}, sign)));
+    }
     return LARMOR_OK;
 }
 
@@ -133,8 +148,10 @@ template <typename T> larmor_status pad(void *ctx, void *plan, int sign, int64_t
     const int last = t->sizes.ndim - 1;
     cx<T> *cells = out<T>(cells_);
     if (batch == 0) return LARMOR_OK;
-    for (int a = last; a >= 0; a--)
-        LMR_TRY((run<T, 1>(t, a, sign, batch, factor[a], a == last ? in<T>(modes) : cells, cells)));
+    for (int a = last; a >= 0; a--) {
+        const cx<T> *from = a == last ? in<T>(modes) : cells;
+        LMR_TRY((run<T, true>({t, a, batch, static_cast<const T *>(factor[a]), from, cells}, sign)));
+    }
     return LARMOR_OK;
 }
 
@@ -145,10 +162,14 @@ template <typename T> larmor_status allow_memory(const lmr_cuda *c)
 {
     const int most = (int)c->properties.sharedMemPerBlockOptin;
     const cudaFuncAttribute what = cudaFuncAttributeMaxDynamicSharedMemorySize;
-    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, -1>, what, most));
-    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, 1>, what, most));
-    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, -1>, what, most));
-    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, 1>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, -1, false>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, -1, true>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, 1, false>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(columns_kernel<T, 1, true>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, -1, false>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, -1, true>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, 1, false>, what, most));
+    CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T, 1, true>, what, most));
     return LARMOR_OK;
 }
 

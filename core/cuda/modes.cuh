@@ -2,9 +2,9 @@
  * (core/cuda/lines.cuh). Frequencies that are no modes are zeros that are not read, or are not written. From the grid:
  * along x, y and then z, each by decimation in frequency, whose last stage has a frequency in each register. Its butterflies
  * are taken in the order of their frequencies, so that modes are written in their order at once, times the axis's factors.
- * To the grid: the same stages back, z first. The other sign is the same transform with frequencies mirrored.
- * All passes between x and the modes' array are in place in the grid, which holds the modes of an axis at its front.
- * The host runs the same code in tests/backend/modes_host.cpp. SPDX-License-Identifier: Apache-2.0 */
+ * To the grid: the same stages back, z first. All passes between x and the modes' array are in place in the grid, which
+ * holds the modes of an axis at its front. The host runs the same code in tests/backend/modes_host.cpp.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_MODES_CUH
 #define LMR_CUDA_MODES_CUH
 
@@ -12,39 +12,23 @@
 
 #include "core/cuda/lines.cuh"
 
-/* The modes among the frequencies of an axis. */
+/* The modes among the frequencies of an axis: those below `low`, and the negative ones, from `high` on. */
 struct lmr_cuda_band {
-    int cells, half;
-    int low, high; /* frequencies below `low` are modes, and those from `high` on, which are the negative ones */
-    int up, down;  /* from either to their places among the modes */
-    int mirrored;  /* 1: frequency f of the transform is -f */
-
-    LMR_BOTH int turned(int frequency) const
-    {
-        return mirrored && frequency ? cells - frequency : frequency;
-    }
-    /* Where the mode of a frequency is, or -1 if there is none. */
-    LMR_BOTH int place(int frequency) const
-    {
-        if (frequency < low) return frequency + up;
-        return frequency >= high ? frequency - down : -1;
-    }
-    /* Of those modes, which one it is if -modes / 2 is the first. */
-    LMR_BOTH int centred(int frequency) const
-    {
-        return frequency < low ? frequency + half : frequency - high;
-    }
+    int low, high;
+    int up, down; /* from either to their places: frequency + up, or - down */
+    int half;     /* and to the number of the mode, frequency + half, or - high */
 };
 
-inline lmr_cuda_band lmr_cuda_band_of(int64_t cells, int64_t modes, int fft_order, int mirrored)
+inline lmr_cuda_band lmr_cuda_band_of(int64_t cells, int64_t modes, int fft_order)
 {
-    const int n = (int)cells, half = (int)(modes / 2), low = (int)modes - half;
-    return {n, half, low, n - half, fft_order ? 0 : half, fft_order ? n - half - low : n - half, mirrored};
+    const int n = (int)cells, half = (int)(modes / 2);
+    return {(int)modes - half, n - half, fft_order ? 0 : half, fft_order ? n - (int)modes : n - half, half};
 }
 
 /* Numbers from one to the next along a line, from a line to that of the next plane, and from array to array. */
 struct lmr_cuda_strides {
-    int64_t position, other, array;
+    int position;
+    int64_t other, array;
 };
 
 /* A pass over all lines along one axis. Columns: `width` lines beside each other, for each of `others` and each array;
@@ -62,62 +46,67 @@ struct lmr_cuda_modes_pass {
 namespace line_detail
 {
 
-/* The last stage, whose frequencies are the modes' (SIGN -1), or the first one back. modes(place, line): the number there. */
-template <int R, int SIGN, typename T, typename Lines, typename Held, typename Modes>
+/* The last stage, whose frequencies are the modes', or, BACK, the same stage back, which is the first one then. A line's
+ * modes are at modes(line), `apart` numbers from one to the next. */
+template <int R, int SIGN, bool BACK, typename T, typename Lines, typename Held, typename Modes, typename Apart>
 LMR_BOTH inline void modes_stage(const Lines &lines, const lmr_cuda_stage &s, const lmr_cuda_band &band,
-                                 const int *order, const T *factor, Held held, Modes modes)
+                                 const int *order, const T *factor, Held held, Modes modes, Apart apart)
 {
     for (int work = lmr_cuda_thread(); work < lines.count * s.each; work += lmr_cuda_threads()) {
         int of, line;
         lines.split(work, s, &of, &line);
         if (line >= lines.width) continue;
         const auto here = held(s, order[of], line);
+        const auto there = modes(line);
+        const int up = (of + band.up) * apart, down = (of - band.down) * apart;
         cx<T> v[R];
-        if constexpr (SIGN < 0) {
+        if constexpr (!BACK) {
             dft_detail::each<R>([&](auto p) { v[p] = here[p]; });
-            dft<R, -1>(v);
+            dft<R, SIGN>(v);
         }
         dft_detail::each<R>([&](auto p) {
-            const int frequency = band.turned(of + p() * s.each), place = band.place(frequency);
-            if constexpr (SIGN > 0) v[p] = {0, 0};
-            if (place >= 0) {
-                const T f = factor[band.centred(frequency)];
-                auto &mode = modes(place, line);
-                if constexpr (SIGN < 0)
-                    mode = {f * v[p].re, f * v[p].im};
-                else
+            const int more = p() * s.each;
+            const bool is_low = of < band.low - more;
+            if constexpr (BACK) v[p] = {0, 0};
+            if (is_low || of >= band.high - more) {
+                const T f = factor[of + more + (is_low ? band.half : -band.high)];
+                auto &mode = there[(is_low ? up : down) + more * apart];
+                if constexpr (BACK)
                     v[p] = {f * mode.re, f * mode.im};
+                else
+                    mode = {f * v[p].re, f * v[p].im};
             }
         });
-        if constexpr (SIGN > 0) {
-            dft<R, 1>(v);
+        if constexpr (BACK) {
+            dft<R, SIGN>(v);
             dft_detail::each<R>([&](auto p) { here[p] = v[p]; });
         }
     }
 }
 
-/* The stages of some lines: from cells to modes (SIGN -1), or back. In shared memory a first stage's numbers are at `begun`,
- * those of others at `held`. */
-template <int SIGN, typename T, typename Lines, typename Begun, typename Held, typename Cells, typename Modes>
+/* The stages of some lines: from cells to modes, or back. In shared memory a first stage's numbers are at `begun`, those of
+ * others at `held`. */
+template <int SIGN, bool BACK, typename T, typename Lines, typename Begun, typename Held, typename Cells,
+          typename Modes, typename Apart>
 LMR_BOTH inline void modes_lines(const lmr_cuda_line &line, const lmr_cuda_band &band, const Lines &lines,
                                  const cx<T> *roots, const int *order, const T *factor, Begun begun, Held held,
-                                 Cells cells, Modes modes)
+                                 Cells cells, Modes modes, Apart apart)
 {
     constexpr int MOST = sizeof(T) == 4 ? 16 : 12;
     const int last = line.stages - 1;
     for (int k = 0; k <= last; k++) {
-        const int i = SIGN < 0 ? k : last - k;
+        const int i = BACK ? last - k : k;
         const lmr_cuda_stage &s = line.stage[i];
         with_radix<MOST>(s.radix, [&](auto r) {
             constexpr int R = decltype(r)::value;
             if (i == last)
-                modes_stage<R, SIGN>(lines, s, band, order, factor, held, modes);
+                modes_stage<R, SIGN, BACK>(lines, s, band, order, factor, held, modes, apart);
             else if (i)
-                stage<R, SIGN, MIDDLE>(lines, s, 0, roots, held, held);
-            else if constexpr (SIGN < 0)
-                stage<R, SIGN, WHOLE>(lines, s, 0, roots, cells, begun);
+                stage<R, SIGN, MIDDLE, BACK>(lines, s, 0, roots, held, held);
+            else if constexpr (BACK)
+                stage<R, SIGN, WHOLE, BACK>(lines, s, 0, roots, begun, cells);
             else
-                stage<R, SIGN, WHOLE>(lines, s, 0, roots, begun, cells);
+                stage<R, SIGN, WHOLE, BACK>(lines, s, 0, roots, cells, begun);
         });
         if (k < last) lmr_cuda_meet();
     }
@@ -125,48 +114,44 @@ LMR_BOTH inline void modes_lines(const lmr_cuda_line &line, const lmr_cuda_band 
 
 } // namespace line_detail
 
-/* Block number `block` of a pass over columns; from: cells (SIGN -1) or modes, to: the others. */
-template <int SIGN, typename T>
+/* Block number `block` of a pass over columns from cells to modes, or, BACK, from modes to cells; SIGN: of the exponent. */
+template <int SIGN, bool BACK, typename T>
 LMR_BOTH inline void lmr_cuda_modes_columns(const lmr_cuda_modes_pass &c, unsigned block, const cx<T> *roots,
                                             const int *order, const T *factor, cx<T> *shared, const cx<T> *from,
                                             cx<T> *to)
 {
     using namespace line_detail;
-    using read = const cx<T>;
-    using cell = std::conditional_t<(SIGN < 0), read, cx<T>>;
-    using mode = std::conditional_t<(SIGN < 0), cx<T>, read>;
-    const int log2 = c.lanes_log2;
+    using cell = std::conditional_t<BACK, cx<T>, const cx<T>>;
+    using mode = std::conditional_t<BACK, const cx<T>, cx<T>>;
+    const int log2 = c.lanes_log2, apart = c.modes.position;
     const unsigned rest = block / c.tiles, array = rest / c.others, other = rest - array * c.others;
     const int64_t first = (int64_t)(block - rest * c.tiles) << log2, left = c.width - first;
     const lane_lines lines = {1 << log2, log2, left < 1 << log2 ? (int)left : 1 << log2};
-    const int64_t at_cell = first + other * c.cells.other + array * c.cells.array;
-    const int64_t at_mode = first + other * c.modes.other + array * c.modes.array;
-    from += SIGN < 0 ? at_cell : at_mode;
-    to += SIGN < 0 ? at_mode : at_cell;
+    cell *at_cells;
+    mode *at_modes;
+    if constexpr (BACK) {
+        at_cells = to;
+        at_modes = from;
+    } else {
+        at_cells = from;
+        at_modes = to;
+    }
+    at_cells += first + other * c.cells.other + array * c.cells.array;
+    at_modes += first + other * c.modes.other + array * c.modes.array;
     auto held = [&](const lmr_cuda_stage &s, int at, int line) {
         return places<cx<T>, int>{shared + (at << log2) + line, s.step << log2};
     };
     auto cells = [&](const lmr_cuda_stage &s, int at, int line) {
-        cell *base;
-        if constexpr (SIGN < 0)
-            base = from;
-        else
-            base = to;
-        return places<cell, int64_t>{base + at * c.cells.position + line, s.step * c.cells.position};
+        return places<cell, int>{at_cells + (at * c.cells.position + line), s.step * c.cells.position};
     };
-    auto modes = [&](int place, int line) -> mode & {
-        if constexpr (SIGN < 0)
-            return to[place * c.modes.position + line];
-        else
-            return from[place * c.modes.position + line];
-    };
-    modes_lines<SIGN>(c.line, c.band, lines, roots, order, factor, held, held, cells, modes);
+    auto modes = [&](int line) { return at_modes + line; };
+    modes_lines<SIGN, BACK>(c.line, c.band, lines, roots, order, factor, held, held, cells, modes, apart);
 }
 
 /* The same for rows, whose modes are where their cells begin. */
-template <int SIGN, typename T> LMR_BOTH inline void lmr_cuda_modes_rows(const lmr_cuda_modes_pass &c, unsigned block,
-                                                                         const cx<T> *roots, const int *order,
-                                                                         const T *factor, cx<T> *shared, cx<T> *grid)
+template <int SIGN, bool BACK, typename T>
+LMR_BOTH inline void lmr_cuda_modes_rows(const lmr_cuda_modes_pass &c, unsigned block, const cx<T> *roots,
+                                         const int *order, const T *factor, cx<T> *shared, cx<T> *grid)
 {
     using namespace line_detail;
     const int64_t first = (int64_t)block << c.lanes_log2, left = c.width - first;
@@ -184,8 +169,9 @@ template <int SIGN, typename T> LMR_BOTH inline void lmr_cuda_modes_rows(const l
     auto cells = [&](const lmr_cuda_stage &s, int at, int line) {
         return places<cx<T>, int>{grid + line * n + at, s.step};
     };
-    auto modes = [&](int place, int line) -> cx<T> & { return grid[line * n + place]; };
-    modes_lines<SIGN>(c.line, c.band, lines, roots, order, factor, begun, held, cells, modes);
+    auto modes = [&](int line) { return grid + line * n; };
+    modes_lines<SIGN, BACK>(c.line, c.band, lines, roots, order, factor, begun, held, cells, modes,
+                            dft_detail::constant<1>());
 }
 
 /* ---- sizes ---- */
@@ -216,7 +202,8 @@ inline int lmr_cuda_modes_lanes(int64_t numbers, int number, int64_t wanted, int
     return log2;
 }
 
-/* false: a side has other factors than 2, 3, 5 and 7, or is too long for `room` bytes of shared memory. */
+/* false: a side has other factors than 2, 3, 5 and 7, or is too long for `room` bytes of shared memory, or the grid has more
+ * cells than an int counts. */
 inline bool lmr_cuda_modes_measure(int ndim, const int64_t cells[3], const int64_t modes[3], int fft_order,
                                    int number, int64_t room, lmr_cuda_modes_sizes *v)
 {
@@ -239,12 +226,12 @@ inline bool lmr_cuda_modes_measure(int ndim, const int64_t cells[3], const int64
         if (a && 1 << v->lanes_log2[a] < least) return false;
         if ((pitch * number) << v->lanes_log2[a] > most) return false;
     }
-    return ndim > 1;
+    const double all = (double)v->cells[0] * (double)v->cells[1] * (double)v->cells[2];
+    return ndim > 1 && all < 0x1p31;
 }
 
-/* A pass along an axis for so many arrays. Fewer lanes where there would be fewer blocks than two for a multiprocessor.
- * mirrored: as in lmr_cuda_band. */
-inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v, int a, int mirrored, int64_t arrays,
+/* A pass along an axis for so many arrays. Fewer lanes where there would be fewer blocks than two for a multiprocessor. */
+inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v, int a, int64_t arrays,
                                                   int multiprocessors)
 {
     const int64_t n0 = v.cells[0], n1 = v.cells[1], m0 = v.modes[0], m1 = v.modes[1];
@@ -262,9 +249,10 @@ inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v,
         const int64_t cells = n0 * n1 * v.cells[2], modes = m0 * m1 * v.modes[2];
         p.width = m0;
         p.others = (unsigned)(a == 1 ? v.cells[2] : m1);
-        p.cells = a == 1 ? lmr_cuda_strides{n0, n0 * n1, cells} : lmr_cuda_strides{n0 * n1, n0, cells};
+        p.cells = {(int)n0, n0 * n1, cells};
+        if (a == 2) p.cells = {(int)(n0 * n1), n0, cells};
         p.modes = p.cells;
-        if (outer) p.modes = a == 1 ? lmr_cuda_strides{m0, 0, modes} : lmr_cuda_strides{m0 * m1, m0, modes};
+        if (outer) p.modes = {(int)(a == 1 ? m0 : m0 * m1), m0, modes};
         least = LMR_MODES_SECTOR / v.number;
         arrays *= p.others;
     }
@@ -275,7 +263,7 @@ inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v,
         if (lanes <= least || (p.blocks >= 2 * multiprocessors && (!a || lanes / 2 < p.width))) break;
         p.lanes_log2--;
     }
-    p.band = lmr_cuda_band_of(v.cells[a], v.modes[a], v.fft_order, mirrored);
+    p.band = lmr_cuda_band_of(v.cells[a], v.modes[a], v.fft_order);
     const int numbers = a ? p.line.n : p.pitch;
     p.bytes = (numbers * v.number) << p.lanes_log2;
     const int most = p.line.stage[p.line.stages - 1].each << p.lanes_log2;

@@ -93,7 +93,7 @@ std::vector<number> direct(const sizes &s, int64_t arrays, int to_modes, int sig
 
 /* ---- by the passes ---- */
 
-template <typename T, int SIGN>
+template <typename T, int SIGN, bool BACK>
 void run_pass(const lmr_cuda_modes_pass &p, const std::vector<T> &factor, int last, cx<T> *cells, cx<T> *modes)
 {
     const std::vector<cx<T>> roots = lmr_cuda_line_roots<T>(p.line.n);
@@ -105,13 +105,14 @@ void run_pass(const lmr_cuda_modes_pass &p, const std::vector<T> &factor, int la
         const auto block = (unsigned)(p.blocks - 1 - i); /* their order does not matter */
         for (cx<T> &v : shared) v = {NAN, NAN};
         if (!p.axis)
-            lmr_cuda_modes_rows<SIGN>(p, block, roots.data(), order.data(), factor.data(), shared.data(), cells);
-        else if (SIGN < 0)
-            lmr_cuda_modes_columns<SIGN>(p, block, roots.data(), order.data(), factor.data(), shared.data(),
-                                         (const cx<T> *)cells, inner);
+            lmr_cuda_modes_rows<SIGN, BACK>(p, block, roots.data(), order.data(), factor.data(), shared.data(),
+                                            cells);
+        else if (!BACK)
+            lmr_cuda_modes_columns<SIGN, BACK>(p, block, roots.data(), order.data(), factor.data(), shared.data(),
+                                               (const cx<T> *)cells, inner);
         else
-            lmr_cuda_modes_columns<SIGN>(p, block, roots.data(), order.data(), factor.data(), shared.data(),
-                                         (const cx<T> *)inner, cells);
+            lmr_cuda_modes_columns<SIGN, BACK>(p, block, roots.data(), order.data(), factor.data(), shared.data(),
+                                               (const cx<T> *)inner, cells);
     }
 }
 
@@ -130,12 +131,10 @@ template <typename T> std::vector<cx<T>> by_passes(const lmr_cuda_modes_sizes &v
     for (int k = 0; k <= last; k++) {
         const int a = to_modes ? k : last - k;
         const std::vector<T> f(factor[a].begin(), factor[a].end());
-        const lmr_cuda_modes_pass p =
-            lmr_cuda_modes_pass_of(v, a, sign != (to_modes ? -1 : 1), arrays, multiprocessors);
-        if (to_modes)
-            run_pass<T, -1>(p, f, last, cells.data(), modes.data());
-        else
-            run_pass<T, 1>(p, f, last, cells.data(), modes.data());
+        const lmr_cuda_modes_pass p = lmr_cuda_modes_pass_of(v, a, arrays, multiprocessors);
+        auto *run = to_modes ? run_pass<T, 1, false> : run_pass<T, 1, true>;
+        if (sign < 0) run = to_modes ? run_pass<T, -1, false> : run_pass<T, -1, true>;
+        run(p, f, last, cells.data(), modes.data());
     }
     return to_modes ? modes : cells;
 }
@@ -229,10 +228,10 @@ void sides_that_fit_and_others()
         int ndim;
         int64_t cells[3];
         bool fits;
-    } cases[] = {{1, {64, 1, 1}, false},    {2, {64, 64, 1}, true},   {2, {64, 22, 1}, false},
-                 {2, {26, 64, 1}, false},   {2, {64, 3584, 1}, true}, {2, {3584, 64, 1}, true},
-                 {2, {64, 4096, 1}, false}, {2, {2, 64, 1}, false},   {3, {64, 64, 11}, false},
-                 {3, {4, 10, 3}, false}};
+    } cases[] = {{1, {64, 1, 1}, false},    {2, {64, 64, 1}, true},        {2, {64, 22, 1}, false},
+                 {2, {26, 64, 1}, false},   {2, {64, 3584, 1}, true},      {2, {3584, 64, 1}, true},
+                 {2, {64, 4096, 1}, false}, {2, {2, 64, 1}, false},        {3, {64, 64, 11}, false},
+                 {3, {4, 10, 3}, false},    {3, {1280, 1280, 1280}, true}, {3, {1344, 1280, 1280}, false}};
     for (const auto &c : cases) {
         lmr_cuda_modes_sizes v;
         const int64_t modes[3] = {2, 2, 2};
