@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 12
+#define LMR_BACKEND_ABI 13
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -50,6 +50,30 @@ typedef struct lmr_fft {
     /* the most bytes of a plan, without the data */
     double (*bytes)(void *ctx, int ndim, const int64_t dim[3], int64_t batch);
 } lmr_fft;
+
+/* A grid, and the modes, which are its FFT's lowest modes[d] frequencies of each dimension, from -modes / 2 on. */
+typedef struct lmr_modes_shape {
+    int ndim;
+    int64_t cells[3], modes[3]; /* of ndim dimensions */
+    int64_t batch;              /* most arrays at a time */
+    int fft_order;              /* 1: the modes' frequency 0 comes first; 0: -modes / 2 does */
+} lmr_modes_shape;
+
+/* FFT of a grid, crop and factors in one, where a device has that. */
+typedef struct lmr_modes {
+    larmor_status (*plan)(void *ctx, const lmr_modes_shape *shape, void **plan);
+    /* modes [modes..., batch] <- their frequencies of the unscaled FFT of cells [cells..., batch], each times
+     * factor[d][i] of its frequency i - modes / 2 in every dimension, which are real and on the device; leaves anything in
+     * cells */
+    larmor_status (*crop)(void *ctx, void *plan, int sign, int64_t batch, const void *const factor[3], void *cells,
+                          void *modes);
+    /* its transpose: cells <- the FFT of the modes, each times its factors, with zeros around them */
+    larmor_status (*pad)(void *ctx, void *plan, int sign, int64_t batch, const void *const factor[3],
+                         const void *modes, void *cells);
+    void (*destroy)(void *ctx, void *plan); /* NULL is fine */
+    /* the most bytes of a plan, without the arrays; -1: the FFT of the whole grid is to be taken for this shape */
+    double (*bytes)(void *ctx, const lmr_modes_shape *shape);
+} lmr_modes;
 
 /* Circular convolution of small arrays on a larger grid: y_k <- the corner of F^H (sum_l s_kl . F x_l), F the unscaled
  * FFT with sign -1 of x_l [keep...] in the corner of a grid [dim...] of zeros, and s_lk = conj(s_kl), one of several s of
@@ -122,6 +146,7 @@ typedef struct lmr_backend {
     larmor_status (*fill)(void *ctx, int64_t n, larmor_dtype type, double value, void *x); /* imaginary parts 0 */
     const lmr_vec *vec[LMR_PRECISIONS];
     const lmr_fft *fft[LMR_PRECISIONS];
+    const lmr_modes *modes[LMR_PRECISIONS]; /* NULL: has none */
     const lmr_conv *conv[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;

@@ -59,6 +59,35 @@ larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nuff
     return o->spread_only ? expect_room(on, g->cells, (double)grid * (double)o->batch) : LARMOR_OK;
 }
 
+/* What the device's table `modes` needs to know of a grid. */
+static lmr_modes_shape modes_of(const lmr_nufft_geometry *g)
+{
+    lmr_modes_shape shape = {.ndim = g->ndim, .batch = g->batch, .fft_order = g->fft_order};
+    for (int d = 0; d < 3; d++) {
+        shape.cells[d] = g->cells[d];
+        shape.modes[d] = g->modes[d];
+    }
+    return shape;
+}
+
+/* Bytes of the FFT with crop and pad in one, or -1 if it is not for this grid. */
+static double pruned_bytes(const lmr_nufft_device *on, const lmr_nufft_geometry *g)
+{
+    const lmr_modes *table = on->dev->be->modes[on->precision];
+    const lmr_modes_shape shape = modes_of(g);
+    return table ? table->bytes(on->ctx, &shape) : -1;
+}
+
+/* Bytes of the FFT: for full passes, and for the rest of the batch. */
+static double fft_bytes(const lmr_nufft_device *on, const lmr_nufft_geometry *g, int64_t batch)
+{
+    const lmr_fft *fft = on->dev->be->fft[on->precision];
+    const int64_t rest = batch % g->batch;
+    const double pruned = pruned_bytes(on, g), full = fft->bytes(on->ctx, g->ndim, g->cells, g->batch);
+    if (pruned >= 0) return pruned;
+    return full + (rest ? fft->bytes(on->ctx, g->ndim, g->cells, rest) : 0);
+}
+
 /* A precomputed form, and what making it takes for a moment. */
 static double form_bytes(const lmr_nufft_device *on, const lmr_nufft_geometry *g, larmor_precompute form,
                          double points)
@@ -82,13 +111,11 @@ larmor_status lmr_nufft_plan_bytes(const lmr_nufft_device *on, const larmor_nuff
         *bytes += 8.0 * g.ndim * points; /* moved, while they are sorted */
         return LARMOR_OK;
     }
-    const lmr_fft *fft = on->dev->be->fft[on->precision];
     for (int d = 0; d < g.ndim; d++) {
         grids *= (double)g.cells[d];
         factors += (double)g.modes[d];
     }
-    *bytes += grids * (double)g.batch + factors * real + fft->bytes(on->ctx, g.ndim, g.cells, g.batch) +
-              (o->batch % g.batch ? fft->bytes(on->ctx, g.ndim, g.cells, o->batch % g.batch) : 0);
+    *bytes += grids * (double)g.batch + factors * real + fft_bytes(on, &g, o->batch);
     return LARMOR_OK;
 }
 
@@ -172,6 +199,10 @@ static larmor_status make_grids(lmr_nufft_plan *plan)
     const size_t bytes =
         (size_t)(g->cells[0] * g->cells[1] * g->cells[2] * g->batch) * larmor_dtype_size(plan->opts.dtype);
     LMR_TRY(plan->on->dev->be->alloc(plan->on->ctx, bytes, &plan->cells));
+    if (pruned_bytes(plan->on, g) >= 0) {
+        const lmr_modes_shape shape = modes_of(g);
+        return plan->on->dev->be->modes[plan->on->precision]->plan(plan->on->ctx, &shape, &plan->pruned);
+    }
     LMR_TRY(plan_fft(plan, g->batch, &plan->fft[0]));
     return rest ? plan_fft(plan, rest, &plan->fft[1]) : LARMOR_OK;
 }
@@ -213,6 +244,7 @@ void lmr_nufft_plan_free(lmr_nufft_plan *plan)
     const lmr_backend *be = on->dev->be;
     lmr_precompute_free(on, plan->precompute);
     on->kernels->release(on->ctx, plan->sorted);
+    if (plan->pruned) be->modes[on->precision]->destroy(on->ctx, plan->pruned);
     for (int i = 0; i < 2; i++) be->fft[on->precision]->destroy(on->ctx, plan->fft[i]);
     be->release(on->ctx, plan->cells);
     be->release(on->ctx, plan->window);
@@ -293,26 +325,43 @@ static larmor_status interp(const lmr_nufft_plan *plan, int64_t now, const void 
              : plan->on->kernels->interp(plan->on->ctx, &plan->geometry, plan->sorted, now, cells, values);
 }
 
+larmor_status lmr_nufft_plan_crop(const lmr_nufft_plan *plan, int sign, int64_t now, void *modes)
+{
+    const lmr_nufft_geometry *g = &plan->geometry;
+    const lmr_nufft_device *on = plan->on;
+    const lmr_backend *be = on->dev->be;
+    if (plan->pruned)
+        return be->modes[on->precision]->crop(on->ctx, plan->pruned, sign, now, g->factor, plan->cells, modes);
+    LMR_TRY(be->fft[on->precision]->band(on->ctx, plan->fft[now < g->batch], sign, 1, g->modes, plan->cells));
+    LMR_TRY(lmr_go_on());
+    return on->kernels->crop(on->ctx, g, now, plan->cells, modes);
+}
+
+/* The transpose. */
+static larmor_status pad(const lmr_nufft_plan *plan, int sign, int64_t now, const void *modes)
+{
+    const lmr_nufft_geometry *g = &plan->geometry;
+    const lmr_nufft_device *on = plan->on;
+    const lmr_backend *be = on->dev->be;
+    if (plan->pruned)
+        return be->modes[on->precision]->pad(on->ctx, plan->pruned, sign, now, g->factor, modes, plan->cells);
+    LMR_TRY(on->kernels->pad(on->ctx, g, now, modes, plan->cells));
+    LMR_TRY(lmr_go_on());
+    return be->fft[on->precision]->band(on->ctx, plan->fft[now < g->batch], sign, 0, g->modes, plan->cells);
+}
+
 larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign, int64_t now, void *values,
                                   void *modes)
 {
-    const lmr_nufft_geometry *g = &plan->geometry;
-    const lmr_nufft_kernels *k = plan->on->kernels;
-    const lmr_fft *fft = plan->on->dev->be->fft[plan->on->precision];
-    void *ctx = plan->on->ctx, *fft_plan = plan->fft[now < g->batch];
     LMR_TRY(lmr_go_on());
     if (plan->opts.spread_only)
         return type == 1 ? spread(plan, now, values, modes) : interp(plan, now, modes, values);
     if (type == 1) {
         LMR_TRY(spread(plan, now, values, plan->cells));
         LMR_TRY(lmr_go_on());
-        LMR_TRY(fft->band(ctx, fft_plan, sign, 1, g->modes, plan->cells));
-        LMR_TRY(lmr_go_on());
-        return k->crop(ctx, g, now, plan->cells, modes);
+        return lmr_nufft_plan_crop(plan, sign, now, modes);
     }
-    LMR_TRY(k->pad(ctx, g, now, modes, plan->cells));
-    LMR_TRY(lmr_go_on());
-    LMR_TRY(fft->band(ctx, fft_plan, sign, 0, g->modes, plan->cells));
+    LMR_TRY(pad(plan, sign, now, modes));
     LMR_TRY(lmr_go_on());
     return interp(plan, now, plan->cells, values);
 }

@@ -23,6 +23,7 @@ typedef struct lmr_nufft_plan {
     lmr_nufft_geometry geometry;
     void *window, *factor[3];
     int64_t mode_count;
+    void *pruned;   /* by the backend's table `modes`; or NULL: */
     void *fft[2];   /* for geometry.batch grids, and for the rest of the batch */
     void *cells;    /* the fine grids, [cells..., geometry.batch] */
     int64_t points; /* -1 before they are set */
@@ -55,6 +56,9 @@ larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array
 /* One pass of type 1 (values to modes) or 2 of `now` transforms, at most geometry.batch of them. */
 larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign, int64_t now, void *values,
                                   void *modes);
+
+/* modes <- FFT, crop and deconvolution of `now` fine grids, in which anything is left. */
+larmor_status lmr_nufft_plan_crop(const lmr_nufft_plan *plan, int sign, int64_t now, void *modes);
 
 /* All transforms, in one pass after the other. */
 larmor_status lmr_nufft_plan_execute(const lmr_nufft_plan *plan, int adjoint, const larmor_array *in,

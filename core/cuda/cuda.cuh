@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/backend.h"
+#include "core/cuda/number.cuh"
 #include "core/status.h"
 
 /* An open GPU, the `ctx` of every entry. All work is queued on one stream; one thread at a time uses it. */
@@ -114,11 +115,6 @@ template <typename T> class lmr_cuda_scratch
 };
 
 /* ---- numbers and launches ---- */
-
-/* A complex number, loaded and stored in one piece. */
-template <typename T> struct alignas(2 * sizeof(T)) cx {
-    T re, im;
-};
 
 /* A table's untyped arrays as complex numbers. */
 template <typename T> static inline const cx<T> *in(const void *x)

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "core/cuda/cuda.cuh"
+#include "core/cuda/number.cuh"
 
 namespace dft_detail
 {
@@ -48,34 +48,34 @@ template <int K, int N> struct root {
 /* What std::integral_constant is on the host. */
 template <int V> struct constant {
     static constexpr int value = V;
-    __host__ __device__ constexpr operator int() const
+    LMR_BOTH constexpr operator int() const
     {
         return V;
     }
-    __host__ __device__ constexpr int operator()() const
+    LMR_BOTH constexpr int operator()() const
     {
         return V;
     }
 };
 
-template <int N, typename F, int... I> __device__ inline void each(F &&f, std::integer_sequence<int, I...>)
+template <int N, typename F, int... I> LMR_BOTH inline void each(F &&f, std::integer_sequence<int, I...>)
 {
     (f(constant<I>()), ...);
 }
 
 /* f(0) .. f(N - 1), each number a constant. */
-template <int N, typename F> __device__ inline void each(F &&f)
+template <int N, typename F> LMR_BOTH inline void each(F &&f)
 {
     each<N>(f, std::make_integer_sequence<int, N>());
 }
 
-template <typename T> __device__ inline cx<T> times(cx<T> a, cx<T> b)
+template <typename T> LMR_BOTH inline cx<T> times(cx<T> a, cx<T> b)
 {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
 /* v times exp(SIGN 2 pi i K / N). */
-template <int SIGN, int K, int N, typename T> __device__ inline cx<T> rotate(cx<T> v)
+template <int SIGN, int K, int N, typename T> LMR_BOTH inline cx<T> rotate(cx<T> v)
 {
     constexpr int quarters = 4 * (K % N); /* of N */
     if constexpr (quarters == 0) return v;
@@ -86,7 +86,7 @@ template <int SIGN, int K, int N, typename T> __device__ inline cx<T> rotate(cx<
 }
 
 /* Of n, or n itself. */
-__host__ __device__ constexpr int first_factor(int n)
+LMR_BOTH constexpr int first_factor(int n)
 {
     if (n % 4 == 0 && n > 4) return 4;
     if (n % 2 == 0) return 2;
@@ -96,7 +96,7 @@ __host__ __device__ constexpr int first_factor(int n)
 } // namespace dft_detail
 
 /* v_p <- sum_k v_k exp(SIGN 2 pi i k p / N), N = 2 .. 10, 12 or 16. */
-template <int N, int SIGN, typename T> __device__ inline void dft(cx<T> (&v)[N])
+template <int N, int SIGN, typename T> LMR_BOTH inline void dft(cx<T> (&v)[N])
 {
     using namespace dft_detail;
     constexpr int A = first_factor(N), B = N / A;

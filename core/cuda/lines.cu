@@ -6,7 +6,6 @@
 #include "core/cuda/lines.cuh"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <new>
 #include <vector>
@@ -19,26 +18,6 @@ namespace
 using namespace line_detail;
 
 /* ---- kernels ---- */
-
-/* The lines of a block: neighbours in memory, a power of two of them, beside each other. */
-struct lane_lines {
-    int count, log2, width; /* width: lines that there are */
-    __device__ void split(int work, const lmr_cuda_stage &, int *of, int *line) const
-    {
-        *of = work >> log2;
-        *line = work & (count - 1);
-    }
-};
-
-/* Lines of which each lies in one piece. */
-struct row_lines {
-    int count, width;
-    __device__ void split(int work, const lmr_cuda_stage &s, int *of, int *line) const
-    {
-        *line = (int)s.by_each.quotient((unsigned)work);
-        *of = work - *line * s.each;
-    }
-};
 
 struct strides {
     int64_t position, other, array;
@@ -188,71 +167,6 @@ template <typename T> __global__ void order_kernel(const __grid_constant__ three
 
 /* ---- sizes ---- */
 
-/* The radices of n with the least number of stages, at least two, of those the smallest ones, the largest first. In double
- * precision 16 numbers do not fit into the registers. */
-struct search {
-    int now[LMR_LINES_STAGES], best[LMR_LINES_STAGES], count = 0, sum = 0, stages = 0, least = 0;
-    void run(int64_t rest, bool single)
-    {
-        if (rest == 1 && count > 1 && (!stages || count < stages || (count == stages && sum < least))) {
-            std::copy(now, now + count, best);
-            stages = count;
-            least = sum;
-        }
-        if (rest == 1 || count == LMR_LINES_STAGES) return;
-        for (int radix : {16, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2}) {
-            if (rest % radix || (radix > 12 && !single) || (count && radix > now[count - 1])) continue;
-            now[count++] = radix;
-            sum += radix;
-            run(rest / radix, single);
-            sum -= radix;
-            count--;
-        }
-    }
-};
-
-/* How often threads of a row's stages wait for each other in shared memory, with so large a gap: groups of 16 threads read
- * 16 numbers in 16 banks of 8 bytes, where numbers of 16 bytes take two. */
-int conflicts(const lmr_cuda_line &line, int gap, int number)
-{
-    const int threads = 128 / number, part = line.stage[0].step;
-    int total = 0;
-    for (int i = 1; i < line.stages; i++) {
-        const lmr_cuda_stage &s = line.stage[i];
-        for (int first = 0; first + threads <= s.each; first += threads) {
-            int uses[16] = {0}, most = 0;
-            for (int t = 0; t < threads; t++) {
-                const int block = (first + t) / s.step, at = block * s.whole + (first + t) % s.step;
-                int &bank = uses[(at + at / part * gap) % threads];
-                most = std::max(most, ++bank);
-            }
-            total += (most - 1) * s.radix * 128 / threads;
-        }
-    }
-    return total;
-}
-
-bool make_line(int64_t n, int64_t keep, int number, lmr_cuda_line *line)
-{
-    search found;
-    found.run(n, number == 8);
-    *line = {};
-    line->n = (int)n;
-    line->keep = (int)keep;
-    line->stages = found.stages;
-    int whole = (int)n;
-    for (int i = 0; i < found.stages; i++) {
-        const int radix = found.best[i], step = whole / radix, each = (int)n / radix;
-        line->stage[i] = {radix, whole, step, each, lmr_cuda_divide_by(step), lmr_cuda_divide_by(each)};
-        whole = step;
-    }
-    if (!found.stages) return false;
-    line->by_part = lmr_cuda_divide_by(line->stage[0].step);
-    for (int gap = 1; gap < 16; gap++)
-        if (conflicts(*line, gap, number) < conflicts(*line, line->gap, number)) line->gap = gap;
-    return true;
-}
-
 enum { COLUMN_BYTES = 64 << 10, ROW_BYTES = 48 << 10, MOST_ROWS = 16 };
 const int64_t most_grid = INT64_C(1) << 30, most_plane_grid = INT64_C(32) << 20; /* of the arrays of a pass */
 
@@ -267,11 +181,6 @@ template <typename T> struct convolver {
     lmr_cuda_scratch<cx<T>> grid, roots[3];
 };
 
-int row_pitch(const lmr_cuda_line &line)
-{
-    return line.n + line.stage[0].radix * line.gap;
-}
-
 /* Whether the lines fit into shared memory, and how many at a time. */
 template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shape, convolver<T> *v)
 {
@@ -285,12 +194,13 @@ template <typename T> bool measure(const lmr_cuda *c, const lmr_conv_shape *shap
         const int64_t keep = a < shape->ndim ? shape->keep[a] : 1;
         v->line.v[a] = {};
         v->line.v[a].n = v->line.v[a].keep = 1;
-        if (a < shape->ndim && (n > optin / number || !make_line(n, keep, number, &v->line.v[a]))) return false;
+        if (a < shape->ndim && (n > optin / number || !lmr_cuda_make_line(n, keep, number, false, &v->line.v[a])))
+            return false;
         v->kept *= keep;
         v->cells *= n;
     }
     v->spread = v->cells / v->line.v[0].n * v->line.v[0].keep;
-    const int row = row_pitch(v->line.v[0]) * number;
+    const int row = lmr_cuda_line_pitch(v->line.v[0]) * number;
     if (row > optin) return false;
     v->rows = std::max(1, std::min<int>(MOST_ROWS, ROW_BYTES / row));
     for (int a = 1; a < shape->ndim; a++) {
@@ -325,7 +235,7 @@ template <typename T>
 larmor_status run_rows(const convolver<T> *v, int64_t arrays, const T *spectrum, const cx<T> *x, cx<T> *y)
 {
     const lmr_cuda_line &line = v->line.v[0];
-    const filtered_rows c = {line, v->cells / line.n, (int)arrays, v->rows, row_pitch(line)};
+    const filtered_rows c = {line, v->cells / line.n, (int)arrays, v->rows, lmr_cuda_line_pitch(line)};
     const int bytes = c.count * c.pitch * (int)sizeof(cx<T>);
     rows_kernel<T><<<(unsigned)(((c.rows - 1) / c.count + 1) * arrays), THREADS, bytes, v->c->stream>>>(
         c, v->roots[0].get(), spectrum, x, y);
@@ -379,11 +289,7 @@ template <typename T> larmor_status set(void *ctx, void *plan, int plane, double
 template <typename T> larmor_status make_roots(convolver<T> *v, int axis)
 {
     const int n = v->line.v[axis].n;
-    std::vector<cx<T>> roots((size_t)n);
-    for (int k = 0; k < n; k++) {
-        const double angle = 2 * M_PI * k / n;
-        roots[(size_t)k] = {(T)cos(angle), (T)sin(angle)};
-    }
+    const std::vector<cx<T>> roots = lmr_cuda_line_roots<T>(n);
     LMR_TRY(v->roots[axis].allocate(v->c, n));
     CUDA_TRY(cudaMemcpyAsync(v->roots[axis].get(), roots.data(), (size_t)n * sizeof(cx<T>), cudaMemcpyHostToDevice,
                              v->c->stream));

@@ -350,6 +350,7 @@ const lmr_backend backend = {
     .fill = lmr_cuda_fill,
     .vec = {&lmr_cuda_vec_f32, &lmr_cuda_vec_f64},
     .fft = {&lmr_cuda_fft_f32, &lmr_cuda_fft_f64},
+    .modes = {&lmr_cuda_modes_f32, &lmr_cuda_modes_f64},
     .conv = {&lmr_cuda_conv_f32, &lmr_cuda_conv_f64},
     .la = {&lmr_cuda_la_f32, &lmr_cuda_la_f64},
     .mark = &lmr_cuda_mark,

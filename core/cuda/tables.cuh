@@ -6,6 +6,7 @@
 
 extern const lmr_vec lmr_cuda_vec_f32, lmr_cuda_vec_f64;
 extern const lmr_fft lmr_cuda_fft_f32, lmr_cuda_fft_f64;
+extern const lmr_modes lmr_cuda_modes_f32, lmr_cuda_modes_f64;
 extern const lmr_conv lmr_cuda_conv_f32, lmr_cuda_conv_f64;
 /* Of arrays that are not mixed, with sides that fit into shared memory; bytes is -1 for others. */
 extern const lmr_conv lmr_cuda_lines_f32, lmr_cuda_lines_f64;

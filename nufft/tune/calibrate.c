@@ -94,6 +94,7 @@ static larmor_status run_part(const probe *p, int part)
     void *ctx = p->on.ctx;
     if (part == SPREAD) return k->spread(ctx, g, plan->sorted, 1, p->values->data, plan->cells);
     if (part == INTERP) return k->interp(ctx, g, plan->sorted, 1, plan->cells, p->values->data);
+    if (plan->pruned) return lmr_nufft_plan_crop(plan, 1, 1, p->modes->data);
     LMR_TRY(p->on.dev->be->fft[p->on.precision]->exec(ctx, plan->fft[0], 1, plan->cells));
     return k->crop(ctx, g, 1, plan->cells, p->modes->data);
 }
