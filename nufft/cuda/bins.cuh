@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "nufft/cuda/points.cuh"
+#include "nufft/cuda/matrix.cuh"
 
 namespace
 {
@@ -67,15 +67,26 @@ bool set_tile(const lmr_cuda *c, size_t size, lmr_cuda_points *p)
     return tile_bytes(p, size) <= c->properties.sharedMemPerBlockOptin;
 }
 
-/* Bins whose tile fits, flatter than wanted if need be; false if there are none. */
-bool choose_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, size_t size, lmr_cuda_points *p)
+/* Bins whose tile fits, flatter than wanted if need be; false if there are none. Where the device could read tiles by
+ * matrix instructions bins down to a third of that are taken for it, for flat ones cost spreading more. */
+template <typename T> bool choose_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, lmr_cuda_points *p)
 {
     int64_t side[3];
     const int last = g->ndim - 1;
     wanted_bins(c, g, m, side);
+    const int64_t most = side[last];
+    bool matrix = has_matrix<T>(c, g);
     for (;;) {
         set_bins(g, side, p);
-        if (set_tile(c, size, p)) return true;
+        const bool fits = set_tile(c, sizeof(cx<T>), p);
+        p->matrix = matrix && matrix_fits(c, g->width, p);
+        if (fits && p->matrix == matrix) return true;
+        if (matrix) {
+            side[last] -= std::max<int64_t>(1, side[last] / 4);
+            matrix = 3 * side[last] >= most;
+            if (!matrix) side[last] = most;
+            continue;
+        }
         if (side[last] > 2)
             side[last] /= 2;
         else if (g->method == LMR_NUFFT_SM && side[0] > 8)

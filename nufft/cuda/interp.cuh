@@ -11,6 +11,7 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "nufft/cuda/box.cuh"
+#include "nufft/cuda/interp_matrix.cuh"
 #include "nufft/cuda/tile.cuh"
 
 namespace
@@ -148,6 +149,8 @@ template <typename T, int D> larmor_status lmr_cuda_interp(lmr_cuda *c, const lm
 {
     return with_width(g->width, [&](auto width) {
         constexpr int W = decltype(width)::value;
+        if constexpr (D == 3 && std::is_same_v<T, double> && W >= least_matrix_width)
+            if (p->interp == LMR_NUFFT_SM && p->matrix) return interp_matrix<W>(c, g, p, batch, cells, values);
         if (p->interp == LMR_NUFFT_SM) return interp_tile<T, D, W>(c, g, p, batch, cells, values);
         return interp_gm<T, D, W>(c, g, p, batch, cells, values);
     });

@@ -24,6 +24,7 @@ struct lmr_cuda_points {
     int spread, interp;    /* methods, none of them automatic */
     int bin[3], extent[3]; /* sides of a bin and of a tile, 1 beyond ndim */
     uint32_t bins[3];
+    bool matrix;                                          /* whether matrix instructions read the tile */
     int pitch, plane;                                     /* strides of a tile in shared memory, in complex numbers */
     int64_t pieces;                                       /* 0 for LMR_NUFFT_GM */
     lmr_cuda_piece *piece;                                /* device, as all below */
@@ -288,8 +289,8 @@ template <typename Kernel> larmor_status allow_shared(Kernel *kernel, size_t byt
         return LARMOR_OK;
     CUDA_TRY(cudaGetDevice(&device));
     CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    CUDA_TRY(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  most - (int)now.sharedSizeBytes));
+    CUDA_TRY(
+        cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)now.sharedSizeBytes));
     CUDA_TRY(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared));
     return LARMOR_OK;

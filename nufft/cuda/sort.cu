@@ -389,7 +389,7 @@ template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *
                                          int64_t *bad, lmr_cuda_points *p)
 {
     int64_t bins = 1;
-    const bool tile_fits = choose_bins(c, g, p->m, sizeof(cx<T>), p);
+    const bool tile_fits = choose_bins<T>(c, g, p->m, p);
     for (int d = 0; d < 3; d++) bins *= (g->cells[d] + p->bin[d] - 1) / p->bin[d];
     if (p->m > INT_MAX || bins >= INT_MAX)
         return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED,
