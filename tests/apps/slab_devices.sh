@@ -90,14 +90,18 @@ expect 0 recon two.h5 -o again.npy $common $few --checkpoint kept
 grep -q '^checkpoint kept: 1 of 2 series done' err || fail "$last: what is kept"
 cmp again.npy two.npy || fail "$last: the images are those of a run that was not stopped"
 
-# Ctrl-C writes the iterate that is reached.
+# Ctrl-C writes the iterate that is reached: that of a run of as many iterations on one device.
 last="recon in slabs, Ctrl-C"
 code=0
 # shellcheck disable=SC2086
 timeout 200 "$TERMINAL" 80 --on /100000 INT "$LARMOR" recon vol.h5 -o x.npy --device cpu:1,1 $common --iters 100000 \
-    --tol 0 --memory $limit >out || code=$?
+    --tol 0 --memory $limit --json >out || code=$?
 [ "$code" -eq 130 ] || fail "$last: exit code $code"
 grep -q 'wrote x.npy (1 image, interrupted)' out || fail "$last: the iterate is not written"
-expect 0 compare x.npy whole.npy --tol 0.5
+reached=$(tr -d '\r' <out | sed -n 's/^  "iterations": \([0-9]*\),$/\1/p')
+[ -n "$reached" ] || fail "$last: how many iterations is not said"
+# shellcheck disable=SC2086
+expect 0 recon vol.h5 -o whole.npy $common --iters "$reached" --tol 0 --device cpu:1 --memory 2G --force -q
+expect 0 compare x.npy whole.npy --tol 1e-5
 rm -f kept* .kept* ./*.h5 whole.npy slabs.npy two.npy again.npy tiny.npy
 only x.npy
