@@ -39,7 +39,10 @@ double lmr_nufft_predict(const lmr_nufft_request *r, const int64_t modes[3], con
     for (int d = 0; d < r->ndim; d++) count *= (double)modes[d];
     lmr_nufft_work work = lmr_nufft_work_of(r, count);
     work.width = choice->window.width;
-    for (int d = 0; d < r->ndim; d++) work.cells[d] = (double)choice->cells[d];
+    for (int d = 0; d < r->ndim; d++) {
+        work.cells[d] = (double)choice->cells[d];
+        work.modes[d] = (double)modes[d];
+    }
     return lmr_nufft_cost(&rates, &work);
 }
 

@@ -110,12 +110,25 @@ static double fft_of_side(const double fft[4], double n)
     return sum + log2((double)rest) * fft[0];
 }
 
+/* Of an FFT's lines along all axes: once an axis is transformed, only its wanted modes have lines along the others. */
+static double lines_left(const lmr_nufft_rates *rates, const lmr_nufft_work *w)
+{
+    double left = 1, sum = 0;
+    if (!rates->prunes) return 1;
+    for (int d = 0; d < w->ndim; d++) {
+        sum += left / w->ndim;
+        if (w->modes[d] > 0) left *= fmin(1, w->modes[d] / w->cells[d]);
+    }
+    return sum;
+}
+
 double lmr_nufft_cost_grid(const lmr_nufft_rates *rates, const lmr_nufft_work *w)
 {
     const int last = w->ndim - 1;
+    const double cells = w->batch * cells_of(w) * lines_left(rates, w);
     double fft = 0;
     for (int d = 0; d < w->ndim; d++) fft += fft_of_side(rates->fft[last], w->cells[d]) / w->ndim;
-    return 1e-9 * (rates->start[last] + w->batch * cells_of(w) * (rates->cell[last] + fft)) / rates->threads;
+    return 1e-9 * (rates->start[last] + cells * (rates->cell[last] + fft)) / rates->threads;
 }
 
 double lmr_nufft_cost(const lmr_nufft_rates *rates, const lmr_nufft_work *w)

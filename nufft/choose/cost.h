@@ -32,6 +32,8 @@ typedef struct lmr_nufft_rates {
     double start[3];             /* for each execute */
     double cell[3];              /* for each cell of the fine grid and transform */
     double fft[3][4];            /* the same for each factor 2, 3, 5 and 7 of the grid's sides */
+    int prunes;                  /* whether the FFT leaves out lines that hold no wanted modes: cell and fft are then
+                                    for each cell of the lines that are left */
     lmr_nufft_tiling tiling;
     int threads;
 } lmr_nufft_rates;
@@ -51,6 +53,7 @@ void lmr_nufft_scale_rates(lmr_nufft_rates *rates, const lmr_nufft_scales *scale
 typedef struct lmr_nufft_work {
     int ndim, width;
     double cells[3]; /* of the fine grid */
+    double modes[3]; /* that are wanted of them; 0: all */
     double points, batch;
     double per_pass; /* transforms that share a pass */
     int types;       /* 1: type 1, 2: type 2, 0 or 3: both, of which the mean counts */

@@ -88,6 +88,7 @@ static double pair_cost(const lmr_nufft_request *r, const double product[3], dou
     for (int d = 0; d < r->ndim; d++) {
         outer.cells[d] = fmax(upsample * fmax(product[d], 1) + width + 1, 2 * width);
         grid.cells[d] = fmax(inner * outer.cells[d], 2 * width);
+        grid.modes[d] = outer.cells[d];
     }
     return lmr_nufft_cost_points(&rates, &outer, 1) + lmr_nufft_cost_grid(&rates, &grid);
 }

@@ -125,7 +125,10 @@ static larmor_status measure(const probe *p, lmr_nufft_scales *scales)
                            .batch = 1,
                            .per_pass = 1};
     double seconds[PARTS];
-    for (int d = 0; d < ndim; d++) work.cells[d] = (double)plan->geometry.cells[d];
+    for (int d = 0; d < ndim; d++) {
+        work.cells[d] = (double)plan->geometry.cells[d];
+        work.modes[d] = (double)plan->geometry.modes[d];
+    }
     for (int part = 0; part < PARTS; part++) LMR_TRY(time_part(p, part, &seconds[part]));
     for (int t = 0; t < 2; t++)
         scales->points[t][ndim - 1] =

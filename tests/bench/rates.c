@@ -199,20 +199,21 @@ static void time_all_grids(int ndim, int64_t least, int64_t most, double step, l
     fflush(stdout);
 }
 
-/* rates NDIM single|double */
+/* rates NDIM single|double [points|grids] */
 int main(int argc, char **argv)
 {
     static const int64_t side[2][3] = {{50000, 200, 64}, {1500000, 1200, 120}},
                          most[2][3] = {{1000000, 1100, 160}, {4000000, 2100, 320}};
     const char *spec = getenv("LARMOR_TEST_DEVICE");
-    const int ndim = argc == 3 ? atoi(argv[1]) : 0;
+    const int ndim = argc == 3 || argc == 4 ? atoi(argv[1]) : 0;
+    const char *part = argc == 4 ? argv[3] : "";
     if (ndim < 1 || ndim > 3) return 2;
     const larmor_dtype dtype = strcmp(argv[2], "double") == 0 ? LARMOR_C128 : LARMOR_C64;
     check(larmor_device_open(spec ? spec : "cpu", &dev));
     gpu = strncmp(larmor_device_spec(dev), "cpu", 3) != 0;
     printf("# %s\n", larmor_device_reason(dev));
-    time_all_points(ndim, side[gpu][ndim - 1], dtype);
-    time_all_grids(ndim, ndim == 1 ? 512 : 16, most[gpu][ndim - 1], ndim == 1 ? 1.04 : 1, dtype);
+    if (strcmp(part, "grids") != 0) time_all_points(ndim, side[gpu][ndim - 1], dtype);
+    if (strcmp(part, "points") != 0) time_all_grids(ndim, ndim == 1 ? 512 : 16, most[gpu][ndim - 1], ndim == 1 ? 1.04 : 1, dtype);
     larmor_device_free(dev);
     return 0;
 }

@@ -100,16 +100,23 @@ def factors(n):
     return e
 
 
-def grid(lines, precision, ndim):
+def lines_left(device, cells, modes, ndim):
+    """Of an FFT's lines along all axes, as nufft/choose/cost.c has it."""
+    return sum((modes / cells) ** d for d in range(ndim)) / ndim if device == "gpu" else 1
+
+
+def grid(lines, device, precision, ndim):
     """ns: of an execute, and for each cell: always, and for each factor 2, 3, 5 and 7 of a side."""
     columns, times = [], []
     for g in lines:
         if g[0] != "grid" or g[2] != precision or int(g[3]) != ndim or int(g[6]) != 1:
             continue
         n = int(g[4])
-        if n % 4 or n / int(g[5]) > 1.8 or n < (1000 if ndim == 1 else 24):
+        if n % 4 or n < (1000 if ndim == 1 else 24):
             continue
-        cells = float(n) ** ndim
+        if device == "cpu" and n / int(g[5]) > 1.8:
+            continue
+        cells = float(n) ** ndim * lines_left(device, n, int(g[5]), ndim)
         columns.append([1, cells] + [cells * e for e in factors(n)])
         times.append(1e9 * float(g[8]))
     x = solve(columns, times)
@@ -152,22 +159,24 @@ def table(path, threads):
                 print(f"          .pad = {text(extended(pad, wide[2]))}{tail}}},")
             print("        },")
         print("        },")
-        grids = [grid(lines, precision, ndim) for ndim in (1, 2, 3)]
+        grids = [grid(lines, device, precision, ndim) for ndim in (1, 2, 3)]
         print(f"        .start = {text([x[0] for x in grids])},")
         print(f"        .cell = {text([x[1] for x in grids])},")
-        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "}" + (",\n" + TILING if device == "cpu" else "") + "},")
+        print("        .fft = {" + ", ".join(text(x[2:]) for x in grids) + "}" + ",\n" + TAIL[device] + "},")
     print("};")
 
 
-# of nufft/cpu/tiles.h
-TILING = "        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_chunks = 64, .few = 27}"
+# of nufft/cpu/tiles.h; a GPU's FFT leaves out what is not wanted
+TAIL = {"cpu": "        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_chunks = 64, .few = 27}",
+        "gpu": "        .prunes = 1"}
 
-print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
+if __name__ == "__main__":
+    print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
  * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/cost.h"
 
 /* clang-format off */
 """)
-table(sys.argv[1], 2)
-print()
-table(sys.argv[2], 1)
+    table(sys.argv[1], 2)
+    print()
+    table(sys.argv[2], 1)

@@ -1,8 +1,10 @@
 /* From a tolerance to a grid and a window: good sizes, and what may be asked for. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/choose.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "nufft/choose/cost.h"
 #include "tests/support/test.h"
 
 static void good_sizes_have_small_factors_and_are_multiples_of_four(void **state)
@@ -122,7 +124,26 @@ static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **stat
     assert_int_equal(lmr_nufft_choose_at(&r, modes, other, 9, &choice), 0);
 }
 
+/* A GPU's FFT leaves out lines without wanted modes: in three dimensions all lines of the first axis are left, of the second those
+ * of wanted modes along the first, and so on. */
+static void a_grid_costs_what_lines_of_wanted_modes_cost(void **state)
+{
+    (void)state;
+    for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
+        const lmr_nufft_rates processor = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, precision, 1);
+        lmr_nufft_rates gpu = lmr_nufft_builtin_rates(LMR_NUFFT_GPU, precision, 1);
+        const lmr_nufft_work all = {.ndim = 3, .cells = {320, 240, 200}, .batch = 2};
+        lmr_nufft_work part = all;
+        gpu.start[2] = 0;
+        for (int d = 0; d < 3; d++) part.modes[d] = all.cells[d] / (d + 2);
+        const double ratio = lmr_nufft_cost_grid(&gpu, &part) / lmr_nufft_cost_grid(&gpu, &all);
+        assert_true(fabs(ratio - (1 + 1. / 2 + 1. / 6) / 3) < 1e-12);
+        assert_true(lmr_nufft_cost_grid(&processor, &part) == lmr_nufft_cost_grid(&processor, &all));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_grid_costs_what_lines_of_wanted_modes_cost),
     cmocka_unit_test(good_sizes_have_small_factors_and_are_multiples_of_four),
     cmocka_unit_test(the_nearest_size_is_the_nearest_good_one_in_its_range),
     cmocka_unit_test(what_is_chosen_may_be_asked_for),
