@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu/cpu.h"
 #include "core/status.h"
 
 enum { MAX_THREADS = 4096, MAX_GPUS = 1024, MAX_MEMBERS = 64 };
@@ -57,6 +58,7 @@ static larmor_status open_on(const lmr_backend *be, int ordinal, int threads, la
         return st;
     }
     const int count = be->threads(dev->ctx);
+    dev->threads = count ? count : lmr_cpu_team(0);
     snprintf(dev->spec, sizeof dev->spec, "%s:%d", be->name, count ? count : ordinal);
     *out = dev;
     return LARMOR_OK;
@@ -160,7 +162,11 @@ static void name_group(larmor_device *group, const char *asked)
 /* Processors without a number of threads share all cores. */
 static larmor_status open_member(const larmor_device *group, const request *r, int members, larmor_device **out)
 {
-    if (r->kind == CUDA) return open_gpu(r->number, out);
+    if (r->kind == CUDA) {
+        LMR_TRY(open_gpu(r->number, out));
+        lmr_device_share_threads(*out, members);
+        return LARMOR_OK;
+    }
     const int share = lmr_device_threads(group) / members;
     const int threads = r->number ? r->number : share;
     return open_on(&lmr_cpu_backend, 0, threads > 0 ? threads : 1, out);
@@ -299,10 +305,19 @@ larmor_status larmor_device_sync(larmor_device *dev)
     return dev->be->sync(dev->ctx);
 }
 
+int lmr_device_is_processor(const larmor_device *dev)
+{
+    return dev->be->threads(dev->ctx) > 0;
+}
+
 int lmr_device_threads(const larmor_device *dev)
 {
-    const int n = dev->be->threads(dev->ctx);
-    return n > 0 ? n : 1;
+    return dev->threads;
+}
+
+void lmr_device_share_threads(larmor_device *dev, int shares)
+{
+    dev->threads = dev->threads > shares ? dev->threads / shares : 1;
 }
 
 larmor_status larmor_device_memory(const larmor_device *dev, int64_t *available, int64_t *total)

@@ -12,6 +12,7 @@ struct larmor_device {
     char spec[96];
     char reason[1024];
     int chosen;    /* 1: a GPU that "auto" chose */
+    int threads;   /* lmr_device_threads */
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
     void (*forget)(void *learnt);
@@ -39,7 +40,14 @@ static inline const void *lmr_kernels_of(const larmor_device *on, const char *la
 /* How many members share one processor or one GPU, and so its memory: 1 for a single device. */
 int lmr_device_sharers(const larmor_device *dev);
 
-/* Threads of a processor device, 1 elsewhere. */
+/* 1 if the device is the processor, so that its memory is the program's own; 0 for a GPU. */
+int lmr_device_is_processor(const larmor_device *dev);
+
+/* Threads of loops on the processor: those of a processor device; for a GPU those of all cores, which its members share in a
+ * group. */
 int lmr_device_threads(const larmor_device *dev);
+
+/* The device gets one share of several. */
+void lmr_device_share_threads(larmor_device *dev, int shares);
 
 #endif

@@ -72,7 +72,7 @@ enum { GPU_AT_ONCE = 4 };
 
 static int is_gpu(const larmor_recon *r)
 {
-    return !r->job.dev->be->threads(r->job.dev->ctx);
+    return !lmr_device_is_processor(r->job.dev);
 }
 
 /* The most that the options, the source and the memory allow. */
@@ -161,7 +161,10 @@ static larmor_status divide(larmor_recon *r, larmor_device **part)
         snprintf(spec, sizeof spec, "%s", larmor_device_spec(r->job.dev));
     else
         snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
-    for (int i = 0; i < r->at_once; i++) LMR_TRY(larmor_device_open(spec, &part[i]));
+    for (int i = 0; i < r->at_once; i++) {
+        LMR_TRY(larmor_device_open(spec, &part[i]));
+        if (is_gpu(r)) lmr_device_share_threads(part[i], r->at_once);
+    }
     LMR_TRY(lmr_devices_make(r, part, r->at_once, NULL));
     r->devices->beside = 1;
     return LARMOR_OK;

@@ -79,15 +79,21 @@ static void survive_fork(void)
     pthread_atfork(end_team, NULL, NULL);
 }
 
+int lmr_cpu_team(int wanted)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const int threads = threads_there_can_be(wanted > 0 ? wanted : omp_get_max_threads());
+    pthread_once(&once, survive_fork);
+    begin_team(threads);
+    return threads;
+}
+
 static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 {
     (void)ordinal;
     lmr_cpu *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
-    c->threads = threads_there_can_be(threads > 0 ? threads : omp_get_max_threads());
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, survive_fork);
-    begin_team(c->threads);
+    c->threads = lmr_cpu_team(threads);
     read_name(c->name, sizeof c->name);
     *ctx = c;
     return LARMOR_OK;

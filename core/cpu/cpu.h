@@ -15,6 +15,9 @@ extern const lmr_conv lmr_cpu_conv_f32, lmr_cpu_conv_f64;
 extern const lmr_la lmr_cpu_la_f32, lmr_cpu_la_f64;
 extern const lmr_mark lmr_cpu_mark;
 
+/* Begins a team of threads for loops on the processor, of all cores if 0 are wanted: how many there are. */
+int lmr_cpu_team(int wanted);
+
 /* Ask for large pages under a large region that nothing was written to yet: fewer page faults, fewer misses. */
 void lmr_cpu_large_pages(void *region, size_t bytes);
 

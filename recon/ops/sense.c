@@ -28,7 +28,7 @@ static larmor_status root_of(const larmor_array *weights, larmor_device *dev, la
 /* ---- planes in the place of a volume ---- */
 
 /* What the forward and adjoint of a stack of planes take of those of the NUFFT in 3D: on processors from 0.3 to 0.7,
- * whether the partitions share their angles or not. It was not measured on GPUs, which keep the NUFFT. */
+ * whether the partitions share their angles or not. GPUs take them as well, where it was not measured. */
 #define OF_VOLUME 0.5
 
 /* 1 if the readouts are in partitions along z. A few of them are looked at before all are. */
@@ -36,8 +36,7 @@ static larmor_status find_stack(const larmor_array *traj, const larmor_problem *
 {
     enum { FEW = 9 };
     *is_stack = 0;
-    if (p->image.ndim != 3 || traj->shape.ndim != 3 || traj->shape.dim[2] < 1 || !lmr_device_threads(traj->dev))
-        return LARMOR_OK;
+    if (p->image.ndim != 3 || traj->shape.ndim != 3 || traj->shape.dim[2] < 1) return LARMOR_OK;
     for (int i = 0; i < FEW; i++) {
         larmor_array *one;
         LMR_TRY(larmor_array_slice(traj, i * (traj->shape.dim[2] - 1) / (FEW - 1), 1, &one));

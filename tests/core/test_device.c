@@ -1,6 +1,9 @@
 /* Devices by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/device.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "tests/support/test.h"
 
 static void a_processor_opens_with_the_asked_threads(void **state)
@@ -157,6 +160,26 @@ static void processors_without_a_number_share_the_cores(void **state)
     larmor_device_free(one);
 }
 
+/* Loops of the host are on all of its cores, whatever the device computes with. */
+static void a_gpu_has_the_cores_for_loops_on_the_host(void **state)
+{
+    (void)state;
+    larmor_device *cpu, *tried;
+    assert_ok(larmor_device_open("cpu", &cpu));
+    const char *spec = getenv("LARMOR_TEST_DEVICE");
+    assert_ok(larmor_device_open(spec ? spec : "cpu:2", &tried));
+    assert_int_equal(lmr_device_is_processor(cpu), 1);
+    assert_int_equal(lmr_device_is_processor(tried), !strncmp(larmor_device_spec(tried), "cpu", 3));
+    if (!lmr_device_is_processor(tried)) assert_int_equal(lmr_device_threads(tried), lmr_device_threads(cpu));
+    const int threads = lmr_device_threads(cpu);
+    lmr_device_share_threads(cpu, 2);
+    assert_int_equal(lmr_device_threads(cpu), threads > 1 ? threads / 2 : 1);
+    lmr_device_share_threads(cpu, INT32_MAX);
+    assert_int_equal(lmr_device_threads(cpu), 1);
+    larmor_device_free(tried);
+    larmor_device_free(cpu);
+}
+
 static void a_group_computes_as_one_device(void **state)
 {
     (void)state;
@@ -259,6 +282,7 @@ int main(void)
         cmocka_unit_test(a_device_lives_until_its_last_user_is_gone),
         cmocka_unit_test(several_names_open_a_group_in_their_order),
         cmocka_unit_test(processors_without_a_number_share_the_cores),
+        cmocka_unit_test(a_gpu_has_the_cores_for_loops_on_the_host),
         cmocka_unit_test(a_group_computes_as_one_device),
         cmocka_unit_test(groups_that_make_no_sense_are_refused),
         cmocka_unit_test(a_group_with_a_gpu_that_is_not_there_is_refused),
