@@ -422,11 +422,10 @@ larmor_status lmr_cartesian_bytes(const larmor_device *dev, const larmor_nufft_o
     design d;
     LMR_TRY(make_sizes(opts, &d));
     const double cells = (double)d.cells, m = (double)points, image = lmr_bytes_of(d.dtype, d.image);
-    const int on_host = lmr_device_is_processor(dev); /* where what is made for the device is in its memory, too */
     const double fft = dev->be->fft[lmr_precision(d.dtype)]->bytes(dev->ctx, d.nd, d.n, d.batch);
     const double held = 16 * m + 16 * cells * (double)repeats + (repeats > 1 ? 2 : 1) * image + fft +
                         (double)larmor_dtype_size(d.dtype) * (double)(d.n[0] + d.n[1] + d.n[2]);
-    const double made = on_host ? 8 * m * (2 * d.nd + 1) + 24 * cells : 8 * m * d.nd;
+    const double made = 8 * m * (2 * d.nd + 1) + 24 * cells; /* the host's arrays, too */
     *bytes = held + made;
     return LARMOR_OK;
 }

@@ -425,9 +425,8 @@ static larmor_status sheet_bytes(const larmor_device *dev, const larmor_nufft_op
     LMR_TRY(larmor_nufft_memory(dev, &o, points, &plan));
     const double columns = 8.0 * (double)readouts * (double)partitions;
     const double planes = (8 + (double)larmor_dtype_size(o.dtype)) * (double)partitions;
-    const int on_host = lmr_device_is_processor(dev); /* where the host's arrays are the device's, too */
     *held += (double)plan + columns + planes;
-    *making = fmax(*making, (on_host ? 32 : 16) * (double)points + (on_host ? columns + 24 * (double)partitions : 0));
+    *making = fmax(*making, 32 * (double)points + columns + 24 * (double)partitions); /* the host's arrays, too */
     return LARMOR_OK;
 }
 
@@ -452,8 +451,7 @@ static larmor_status stack_bytes(const larmor_device *dev, const larmor_nufft_op
     const double work = one * plane * (double)o->modes[2] + images + values + fft;
     const double all = 24 * (double)samples * (double)a->readouts; /* of the trajectory, in double and sorted */
     const double sorted = (double)sizeof(readout) * (double)a->readouts + 16 * (double)(a->nz + 1);
-    const double found = lmr_device_is_processor(dev) ? 2 * all + sorted : all;
-    *total = held + found + fmax(making, work);
+    *total = held + 2 * all + sorted + fmax(making, work);
     return LARMOR_OK;
 }
 

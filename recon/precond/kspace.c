@@ -120,10 +120,9 @@ larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const 
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
     const double samples = (double)p->samples, all = samples * (double)p->coils;
-    const int on_host = lmr_device_is_processor(dev); /* where the host's arrays are the device's, too */
     const double points = 8.0 * p->image.ndim * samples;
-    const double values = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + (on_host ? 32 : 16) * samples;
-    const double weights = (on_host ? 16 : 8) * all;
+    const double values = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + 32 * samples; /* the host's arrays, too */
+    const double weights = 16 * all;
     const double image = lmr_bytes_of(p->dtype, p->image);
     return lmr_bytes_store(
         points + spread + lmr_autocorrelation_bytes(dev, p->dtype, p->image) + image + values + weights, bytes);
