@@ -363,6 +363,102 @@ larmor_status lmr_op_blocks(const char *name, larmor_op *const *A, larmor_op *co
     return make_rows(name, A, B, count, N, op);
 }
 
+static rows *blocks_of(const larmor_op *op)
+{
+    rows *p = op && op->impl.forward == rows_forward ? op->self : NULL;
+    return p && p->between ? p : NULL;
+}
+
+int lmr_op_blocks_count(const larmor_op *op)
+{
+    const rows *p = blocks_of(op);
+    return p ? p->count : 0;
+}
+
+larmor_shape lmr_op_blocks_between(const larmor_op *op, int i)
+{
+    return blocks_of(op)->row[i].A->in;
+}
+
+larmor_status lmr_op_blocks_replace(larmor_op *op, larmor_op *const *B)
+{
+    rows *p = blocks_of(op);
+    for (int i = 0; i < p->count; i++) {
+        LMR_TRY(expect_kin(op->impl.name, op, B[i]));
+        LMR_TRY(expect_shapes(op->impl.name, "output of the right factor", op, B[i]->out, p->row[i].A->in));
+        LMR_TRY(expect_shapes(op->impl.name, "input of a row", op, B[i]->in, op->in));
+    }
+    for (int i = 0; i < p->count; i++) {
+        larmor_op_free(p->row[i].B);
+        p->row[i].B = larmor_op_ref(B[i]);
+    }
+    return LARMOR_OK;
+}
+
+/* What all rows have between their factors, below each other. */
+static larmor_status expect_between(const larmor_op *op, const larmor_array *between)
+{
+    const rows *p = blocks_of(op);
+    larmor_shape shape = p->row[0].A->in;
+    int64_t *all = &shape.dim[shape.ndim - 1];
+    for (int i = 1; i < p->count; i++) *all += p->row[i].A->in.dim[shape.ndim - 1];
+    return lmr_expect(op->impl.name, "array between", between, op->dev, op->dtype, shape);
+}
+
+/* Row i's part, which begins at *first; then *first is where the next begins. */
+static larmor_status part_between(const rows *p, int i, const larmor_array *between, int64_t *first,
+                                  larmor_array **part)
+{
+    const larmor_shape shape = p->row[i].A->in;
+    const int64_t count = shape.dim[shape.ndim - 1];
+    LMR_TRY(larmor_array_slice(between, *first, count, part));
+    *first += count;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_array *between)
+{
+    const rows *p = blocks_of(op);
+    int64_t first = 0, first_out = 0;
+    LMR_TRY(expect_between(op, between));
+    LMR_TRY(lmr_expect(op->impl.name, "y", y, op->dev, op->dtype, op->out));
+    if (p->count == 1) return larmor_op_adjoint(p->row->A, y, between);
+    for (int i = 0; i < p->count; i++) {
+        larmor_array *in, *out = NULL;
+        larmor_status st = part_between(p, i, between, &first, &in);
+        if (!st) st = part_of(&p->row[i], y, &first_out, &out);
+        if (!st) st = larmor_op_adjoint(p->row[i].A, out, in);
+        larmor_array_free(out);
+        larmor_array_free(in);
+        LMR_TRY(st);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, larmor_array *x)
+{
+    const rows *p = blocks_of(op);
+    int64_t first = 0;
+    LMR_TRY(expect_between(op, between));
+    LMR_TRY(lmr_expect(op->impl.name, "x", x, op->dev, op->dtype, op->in));
+    if (p->count == 1) return larmor_op_adjoint(p->row->B, between, x);
+    LMR_TRY(larmor_zero(x));
+    for (int i = 0; i < p->count; i++) {
+        larmor_array *part;
+        LMR_TRY(part_between(p, i, between, &first, &part));
+        const larmor_status st = larmor_op_adjoint(p->row[i].B, part, p->one);
+        larmor_array_free(part);
+        LMR_TRY(st);
+        LMR_TRY(larmor_axpby(1, p->one, 1, x));
+    }
+    return LARMOR_OK;
+}
+
+int lmr_op_is_held(const larmor_op *op)
+{
+    return atomic_load(&op->refs) > 1;
+}
+
 larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stack)
 {
     LMR_NEED(stack);

@@ -18,6 +18,22 @@ void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const
 larmor_status lmr_op_blocks(const char *name, larmor_op *const *A, larmor_op *const *B, int count, larmor_op *N,
                             larmor_op **op);
 
+/* How many products op has that lmr_op_blocks made, else 0; and the input of number i's left factor. */
+int lmr_op_blocks_count(const larmor_op *op);
+larmor_shape lmr_op_blocks_between(const larmor_op *op, int i);
+
+/* The right factors become B, with the same inputs and outputs. Errors: LARMOR_ERR_SHAPE, and op is as it was. */
+larmor_status lmr_op_blocks_replace(larmor_op *op, larmor_op *const *B);
+
+/* The adjoint in two steps, which give what larmor_op_adjoint gives: between <- [A_0^H y_0, A_1^H y_1, ...] along the last
+ * dimension, and x <- sum_i B_i^H between_i. Both of the operator's type and on its device.
+ * Errors: LARMOR_ERR_SHAPE. */
+larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_array *between);
+larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, larmor_array *x);
+
+/* 1 if others hold references to it, too. */
+int lmr_op_is_held(const larmor_op *op);
+
 /* Operators beside each other, y = A_0 x_0 + A_1 x_1 + ..., where x is [input..., count].
  *
  * more    an array of the outputs' type with at least as many numbers, which the forward map overwrites; several

@@ -11,6 +11,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/share.h"
 #include "pipeline/task.h"
 
 static larmor_status copy_to(larmor_device *dev, larmor_array **x)
@@ -18,6 +19,19 @@ static larmor_status copy_to(larmor_device *dev, larmor_array **x)
     larmor_array *from = *x;
     *x = NULL;
     return from ? larmor_array_to(from, dev, x) : LARMOR_OK;
+}
+
+/* Parts of one processor share one memory, and so what images have in common; a device has its own. */
+static larmor_status share_with(const larmor_recon *r, lmr_job *job)
+{
+    const int beside = !larmor_device_members(r->job.dev) && lmr_device_threads(job->dev) > 0;
+    if (!r->plan.share) return LARMOR_OK;
+    if (beside && r->job.share) {
+        job->share = lmr_share_ref(r->job.share);
+        job->ready = calloc(1, sizeof *job->ready);
+        return job->ready ? LARMOR_OK : LMR_NO_MEMORY();
+    }
+    return lmr_share_open(r->plan.share, job);
 }
 
 static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
@@ -35,10 +49,13 @@ static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_wor
     job->field = NULL;
     job->girf = larmor_array_ref(r->job.girf);
     job->weights = NULL;
+    job->share = NULL;
+    job->ready = NULL;
     for (int i = 0; i < ARRAYS; i++) {
         if (st) *arrays[i] = NULL;
         if (!st) st = copy_to(dev, arrays[i]);
     }
+    if (!st) st = share_with(r, job);
     return st ? st : lmr_field_open(&r->opts, job);
 }
 
@@ -47,6 +64,7 @@ static void free_job(lmr_job *job)
     job->grid = NULL; /* these are the recon's */
     job->delays = NULL;
     lmr_field_free(job->field);
+    lmr_share_close(job);
     lmr_job_clear(job);
 }
 
@@ -173,6 +191,7 @@ static larmor_status divide(larmor_recon *r, larmor_device **part)
 void lmr_devices_beside(larmor_recon *r)
 {
     if (r->devices) return;
+    lmr_ready_clear(r->job.ready);
     larmor_device **part = calloc((size_t)r->at_once, sizeof *part);
     const larmor_status st = part ? divide(r, part) : LARMOR_ERR_MEMORY;
     for (int i = 0; part && i < r->at_once; i++) larmor_device_free(part[i]);

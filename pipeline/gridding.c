@@ -5,6 +5,7 @@
 
 #include "core/status.h"
 #include "larmor/cartesian.h"
+#include "pipeline/share.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
@@ -50,7 +51,12 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
                                      .block = job->block,
                                      .toeplitz = -1,
                                      .effort = job->effort};
-    LMR_OR(done, larmor_op_sense(job->maps, &sense, &A));
+    const int suits = lmr_ready_suits(job, frame);
+    if (suits) LMR_OR(done, lmr_ready_take(job, frame, job->maps, &A));
+    if (!A) {
+        LMR_OR(done, larmor_op_sense(job->maps, &sense, &A));
+        if (suits) lmr_ready_keep(job, frame, A);
+    }
     LMR_OR(done, larmor_op_adjoint(A, samples->kspace, x));
     LMR_OR(done, divide_by_energy(job, x));
     LMR_OR(done, divide_by_voxels(grid, x));

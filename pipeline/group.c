@@ -12,6 +12,7 @@
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/share.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "pipeline/trajectory.h"
@@ -32,6 +33,7 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->weights);
     larmor_array_free(frame->phase);
     larmor_segments_free(frame->segments);
+    lmr_common_free(frame->common);
 }
 
 /* The trajectory from the counters; the first time it is said which. */
@@ -80,11 +82,25 @@ larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples
 }
 
 /* Places of a grid have no density to be found: each counts once. */
-static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
+static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 {
     if (frame->cartesian.on_grid && job->density == LARMOR_DENSITY_AUTO)
         return lmr_cartesian_density(&frame->samples, &frame->grid, &frame->weights);
     return lmr_make_density(job, index, &frame->samples, &frame->weights);
+}
+
+/* Those of an earlier image with the same trajectory, or new ones. */
+static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
+{
+    const int decided = job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
+                        job->density_taken != LARMOR_DENSITY_AUTO;
+    const double before[2] = {lmr_share_density(job, frame), 0};
+    if (decided) LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->dev, &frame->weights));
+    if (frame->weights) return LARMOR_OK;
+    LMR_TRY(find_weights(job, index, frame));
+    const double by[2] = {lmr_share_density(job, frame), 0};
+    if (frame->weights) lmr_common_put(frame->common, LMR_COMMON_WEIGHTS, by, frame->weights);
+    return LARMOR_OK;
 }
 
 /* All that is known of a group before the images are made; the maps become the job's. */
@@ -100,6 +116,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
+    LMR_OR(fail, lmr_share_find(job, frame, &frame->common));
     result->outside += samples->outside;
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
@@ -181,11 +198,19 @@ done:
     return st;
 }
 
-static void keep_weights(lmr_job *job, int index, const lmr_frame *frame)
+/* The caller may write into what it gets. */
+static larmor_status keep_weights(lmr_job *job, int index, const lmr_frame *frame)
 {
     larmor_array_free(job->weights);
-    job->weights = larmor_array_ref(frame->weights);
+    job->weights = NULL;
     job->weights_from = index;
+    if (!frame->weights || !frame->common) {
+        job->weights = larmor_array_ref(frame->weights);
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_array_create(job->dev, larmor_array_dtype(frame->weights), larmor_array_shape(frame->weights),
+                                &job->weights));
+    return larmor_copy(frame->weights, job->weights);
 }
 
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
@@ -196,8 +221,9 @@ larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
         lmr_frame frame;
         if (group[i] < 0) continue;
         LMR_TRY(open_frame(job, group[i], &frame, &unused));
-        if (i) keep_weights(job, group[i], &frame);
+        const larmor_status st = i ? keep_weights(job, group[i], &frame) : LARMOR_OK;
         close_frame(&frame);
+        LMR_TRY(st);
     }
     return LARMOR_OK;
 }
@@ -227,7 +253,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
     if (job->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
     LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
-    if (job->keep_weights) keep_weights(job, index[0], &frame[0]);
+    if (job->keep_weights) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
     if (job->basis_frames) {

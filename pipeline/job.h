@@ -62,6 +62,9 @@ typedef struct lmr_job {
 
     larmor_ranks *slabs; /* those that have a slab of the volume each (pipeline/slabs.h), or NULL */
 
+    struct lmr_share *share; /* of pipeline/share.h: what images have in common; NULL: nothing is kept */
+    struct lmr_ready *ready; /* the operator of the last image, or NULL; copies of the job have it, too */
+
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
@@ -120,6 +123,7 @@ typedef struct lmr_frame {
     double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
     larmor_segments *segments; /* of off-resonance, or NULL */
+    struct lmr_common *common; /* with others of its trajectory and weights; NULL: nothing, as with a phase */
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */
@@ -153,7 +157,7 @@ int lmr_spreads_series(const lmr_job *job, int series);
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);
 
-/* Free all that the job holds. */
+/* Free all that the job holds but its field and what its images have in common, which are others' to free. */
 void lmr_job_clear(lmr_job *job);
 
 /* The regulariser's options for so many frames at once. */

@@ -10,6 +10,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "pipeline/problem.h"
+#include "pipeline/share.h"
 
 /* Of the signal in the centre, what no image of the phase explains, beyond noise: below the first the image is taken for
  * one of that phase; below the second, what was measured stays, and only the rest is filled in. */
@@ -88,6 +89,10 @@ static larmor_status make_finer(lmr_job *finer, lmr_frame *frames, int count)
     larmor_array_free(finer->maps);
     finer->maps = maps;
     take_voxels(image, frames, count);
+    for (int i = 0; i < count; i++) { /* which is for the voxels as they were */
+        lmr_common_free(frames[i].common);
+        frames[i].common = NULL;
+    }
     return LARMOR_OK;
 }
 

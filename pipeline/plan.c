@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/partial.h"
+#include "pipeline/share.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -177,6 +179,21 @@ static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const la
     return LARMOR_OK;
 }
 
+/* What images have in common: of a trajectory, and the operator of the last one with its maps. */
+static void shared_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p, double estimate, double *common,
+                         double *ready)
+{
+    const double voxels = (double)larmor_shape_count(p->image), samples = (double)p->samples;
+    const double number = (double)larmor_dtype_size(p->dtype);
+    *common = *ready = 0;
+    *common = 8 * samples; /* weights */
+    if (lmr_device_threads(job->dev)) *common += 8 * p->image.ndim * samples;
+    if (s->frames > 1) return;
+    if (!job->basis && !s->segments) *ready = estimate + number * voxels * (double)p->coils;
+    if (job->method == LMR_METHOD_GRID) return;
+    *common += number * voxels * (ldexp(1, p->image.ndim) + (double)p->coils); /* point spread, images of noise */
+}
+
 /* All of a series with `block` coils at a time. */
 static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_plan *plan, int64_t block,
                                  double *bytes)
@@ -215,7 +232,9 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
         solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;
         before = most(s->before, (double)circulant + 16 * voxels * coils);
     }
-    *bytes = s->held + most(before, solver);
+    double common = 0, ready = 0;
+    if (plan->share) shared_bytes(job, s, &p, estimate, &common, &ready);
+    *bytes = s->held + (plan->share ? plan->share + 1 : 0) * common + most(before + ready, solver);
     return LARMOR_OK;
 }
 
@@ -242,6 +261,11 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
         block = (coils + passes - 1) / passes;
         LMR_TRY(group_bytes(job, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
+        if (plan->share) { /* fewer trajectories first, then none */
+            plan->share = plan->share > 1 ? 1 : 0;
+            passes--;
+            continue;
+        }
         if (block > 1) continue;
         if (!give_up(plan)) break;
         passes = (coils + plan->block - 1) / plan->block - 1; /* and from the start */
@@ -319,6 +343,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .block = job->coils,
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
+                       .share = list->series > 1 && !job->slabs ? LMR_SHARE_MOST : 0,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
     lmr_job of_one = *job; /* what takes whole series is planned for a member, what shares coils for the group */

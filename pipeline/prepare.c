@@ -11,6 +11,7 @@
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
+#include "pipeline/share.h"
 #include "pipeline/slab_plan.h"
 #include "pipeline/slabs.h"
 #include "pipeline/subspace.h"
@@ -174,7 +175,7 @@ static larmor_status plan_memory(larmor_recon *r)
     job->block = plan->block;
     job->toeplitz = plan->toeplitz;
     job->precondition = plan->precondition;
-    return LARMOR_OK;
+    return plan->share && !larmor_device_members(job->dev) ? lmr_share_open(plan->share, job) : LARMOR_OK;
 }
 
 /* Reading takes what no plan makes smaller, so that is refused before it. */

@@ -8,6 +8,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
+#include "pipeline/share.h"
 #include "pipeline/slab_sums.h"
 #include "pipeline/subspace.h"
 
@@ -39,6 +40,11 @@ static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
     return LARMOR_OK;
 }
 
+int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    return count == 1 && !job->slabs && lmr_ready_suits(job, frames);
+}
+
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
                                    int *toeplitz)
 {
@@ -52,6 +58,13 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         st = lmr_subspace_operator(job, frames, count, maps, A, toeplitz);
         goto done;
     }
+    const int plain = lmr_problem_is_plain(job, frames, count);
+    if (plain) LMR_OR(done, lmr_ready_take(job, frames, maps, &ops[0]));
+    if (ops[0]) {
+        *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
+        *A = larmor_op_ref(ops[0]);
+        goto done;
+    }
     for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
         const int lost = i && !*toeplitz;
         LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
@@ -62,6 +75,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         st = larmor_op_frames(ops, count, A);
     else
         *A = larmor_op_ref(ops[0]);
+    if (plain && !st) lmr_ready_keep(job, frames, *A);
 done:
     for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
     free(ops);
@@ -170,6 +184,23 @@ done:
     return st;
 }
 
+/* Of the only frame, which may be known. */
+static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame, larmor_array *maps,
+                                      larmor_circulant **C)
+{
+    const double by[2] = {lmr_share_density(job, frame), lmr_job_precision(job)};
+    larmor_array *spread;
+    LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_SPREAD, by, job->dev, &spread));
+    if (!spread) {
+        LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
+                                        lmr_job_precision(job), &spread));
+        lmr_common_put(frame->common, LMR_COMMON_SPREAD, by, spread);
+    }
+    const larmor_status st = larmor_circulant_of_spread(maps, spread, C);
+    larmor_array_free(spread);
+    return st;
+}
+
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C)
 {
@@ -179,6 +210,10 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     *C = NULL;
     if (job->sets || (job->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
+    if (count == 1 && frames->common && !job->basis) {
+        st = shared_circulant(job, frames, maps, C);
+        goto done;
+    }
     if (count > 1 || job->basis) {
         LMR_OR(done, join(job, frames, count, &traj, &weights));
     } else {

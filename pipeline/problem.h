@@ -11,6 +11,9 @@ enum { LMR_NOISE_SEED = 20221 }; /* of the first frame */
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
                                    int *toeplitz);
 
+/* 1 if A is that of one image alone, of larmor_op_sense on one device, and what images have in common is kept. */
+int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count);
+
 /* b, in A's order: the samples of frame after frame. */
 larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                                larmor_array **b);

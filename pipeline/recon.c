@@ -20,6 +20,7 @@
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
+#include "pipeline/share.h"
 #include "pipeline/slab_run.h"
 #include "pipeline/slab_threads.h"
 
@@ -31,6 +32,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_plan_free(&r->plan);
     lmr_field_free(r->job.field);
     if (r->job.dev && r->job.dev->ranks == r->opts.ranks) r->job.dev->ranks = NULL;
+    lmr_share_close(&r->job);
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
     larmor_array_free(r->b0);

@@ -13,6 +13,7 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
+#include "pipeline/share.h"
 #include "pipeline/slab_sums.h"
 #include "pipeline/weight.h"
 
@@ -35,14 +36,61 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
-/* The norm of the noise in the image, about: M A^H e. */
-static larmor_status image_noise(larmor_op *A, larmor_op *M, const larmor_array *noise, double *norm)
+/* What the iterative methods share. */
+typedef struct problem {
+    const lmr_frame *frames;
+    int count;
+    larmor_op *A;
+    larmor_array *b, *noise; /* noise: a sample of it, made where it is needed: */
+    double deviation;        /* of its numbers */
+    larmor_circulant *C;     /* or NULL */
+    larmor_held_out held;    /* where the weight is chosen */
+    larmor_array *x;
+} problem;
+
+static larmor_status need_noise(const lmr_job *job, problem *p)
 {
+    return p->noise ? LARMOR_OK : lmr_sample_noise(job, p->frames, p->count, p->b, p->deviation, &p->noise);
+}
+
+/* The coil images of the noise, which depend on no maps: those of an earlier image, or new ones. */
+static larmor_status noise_images(const lmr_job *job, problem *p, larmor_array **images)
+{
+    lmr_common *common = p->frames->common;
+    const double by[2] = {lmr_share_density(job, p->frames), p->deviation};
+    LMR_TRY(lmr_common_take(common, LMR_COMMON_NOISE, by, job->dev, images));
+    if (*images) return LARMOR_OK;
+    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&p->frames->grid), job->coils);
+    LMR_TRY(need_noise(job, p));
+    LMR_TRY(larmor_array_create(job->dev, larmor_op_dtype(p->A), shape, images));
+    const larmor_status st = larmor_sense_coil_images(p->A, p->noise, *images);
+    if (!st) lmr_common_put(common, LMR_COMMON_NOISE, by, *images);
+    return st;
+}
+
+/* x <- A^H e */
+static larmor_status fold_noise(const lmr_job *job, problem *p, larmor_array *x)
+{
+    larmor_array *images = NULL;
+    if (!lmr_problem_is_plain(job, p->frames, p->count)) {
+        LMR_TRY(need_noise(job, p));
+        return larmor_op_adjoint(p->A, p->noise, x);
+    }
+    larmor_status st = noise_images(job, p, &images);
+    if (!st) st = larmor_sense_combine(p->A, images, x);
+    larmor_array_free(images);
+    return st;
+}
+
+/* The norm of the noise in the image, about: M A^H e. */
+static larmor_status image_noise(const lmr_job *job, problem *p, larmor_op *M, double *norm)
+{
+    const larmor_op *A = p->A;
     larmor_array *x = NULL, *y = NULL;
     larmor_status st;
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
-    LMR_OR(done, larmor_op_adjoint(A, noise, x));
+    LMR_OR(done, fold_noise(job, p, x));
     LMR_OR(done, larmor_op_forward(M, x, y));
     st = larmor_nrm2(y, norm);
 done:
@@ -52,15 +100,6 @@ done:
 }
 
 /* ---- solutions ---- */
-
-/* What the iterative methods share. */
-typedef struct problem {
-    larmor_op *A;
-    larmor_array *b, *noise; /* noise: a sample of it */
-    larmor_circulant *C;     /* or NULL */
-    larmor_held_out held;    /* where the weight is chosen */
-    larmor_array *x;
-} problem;
 
 /* The job's listener is told, and its checkpoint is written when it is time. */
 static int watch(void *user, const larmor_progress *progress)
@@ -98,14 +137,14 @@ static larmor_status inverse_of(const larmor_circulant *C, double lambda, larmor
 }
 
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
-static larmor_status solve_cg(const lmr_job *job, const problem *p, larmor_solve_opts *o, larmor_report *report)
+static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts *o, larmor_report *report)
 {
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     double norm;
     if (p->C) LMR_OR(done, inverse_of(p->C, o->lambda, larmor_op_in_shape(p->A), &M));
-    if (p->C && p->noise && o->tol == 0) {
-        LMR_OR(done, image_noise(p->A, M, p->noise, &norm));
+    if (p->C && o->tol == 0) {
+        LMR_OR(done, image_noise(job, p, M, &norm));
         o->error = (job->precondition < 0 ? STRICT : ENOUGH) * norm;
         o->judge = M;
         if (norm > 0) o->tol = -1;
@@ -125,7 +164,7 @@ static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 }
 
 /* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
-static larmor_status search_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
+static larmor_status search_weight(const lmr_job *job, problem *p, const larmor_regulariser *r, double unit,
                                    const larmor_solve_opts *solve, larmor_recon_report *result)
 {
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
@@ -133,11 +172,13 @@ static larmor_status search_weight(const lmr_job *job, const problem *p, const l
         result->weight = result->choice.weight;
         if (result->weight > EMPTY * unit) {
             result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
+            LMR_TRY(need_noise(job, p));
             LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         }
     } else if (result->lambda_from == LARMOR_LAMBDA_NONE) {
         result->weight = HARDLY * unit;
     } else if (by_noise(job, result)) {
+        LMR_TRY(need_noise(job, p));
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
     } else if (job->choose == LARMOR_LAMBDA_RELATIVE) {
@@ -146,7 +187,7 @@ static larmor_status search_weight(const lmr_job *job, const problem *p, const l
     return LARMOR_OK;
 }
 
-static larmor_status find_weight(const lmr_job *job, const problem *p, const larmor_regulariser *r, double unit,
+static larmor_status find_weight(const lmr_job *job, problem *p, const larmor_regulariser *r, double unit,
                                  const larmor_solve_opts *solve, larmor_recon_report *result)
 {
     const lmr_unfinished *before = lmr_keep_unfinished(job);
@@ -160,7 +201,7 @@ static larmor_status find_weight(const lmr_job *job, const problem *p, const lar
     return LARMOR_OK;
 }
 
-static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, larmor_recon_report *result)
+static larmor_status conjugate_gradients(const lmr_job *job, problem *p, larmor_recon_report *result)
 {
     larmor_solve_opts solve = solve_opts(job);
     if (result->largest == 0) LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
@@ -170,7 +211,7 @@ static larmor_status conjugate_gradients(const lmr_job *job, const problem *p, l
     return solve_cg(job, p, &solve, &result->solver);
 }
 
-static larmor_status regularised(const lmr_job *job, int frames, const problem *p, larmor_recon_report *result)
+static larmor_status regularised(const lmr_job *job, int frames, problem *p, larmor_recon_report *result)
 {
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames);
     larmor_solve_opts solve = solve_opts(job);
@@ -241,6 +282,7 @@ static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, 
     if (!st) st = larmor_noise_left(p->A, p->b, p->noise, mixed, &factor);
     if (!st) st = larmor_axpby(factor, p->noise, 0, p->noise);
     result->noise *= factor;
+    p->deviation = NAN; /* no other image's noise is this one's */
     larmor_array_free(mixed);
     free(none);
     return st;
@@ -265,7 +307,7 @@ static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int c
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
 {
-    problem p = {.A = NULL};
+    problem p = {.frames = frames, .count = count};
     larmor_status st;
     result->lambda_from = lmr_weight_origin(job, frames, count);
     if (job->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
@@ -281,9 +323,11 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_problem_data(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
-    LMR_OR(done, lmr_sample_noise(job, frames, count, p.b, result->noise, &p.noise));
-    if (result->lambda_from == LARMOR_LAMBDA_FROM_SCAN)
-        LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
+    p.deviation = result->noise;
+    const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
+    const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
+    if (job->slabs || chosen || (kept && !lmr_weight_holds(job, frames, count))) LMR_OR(done, need_noise(job, &p));
+    if (kept) LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, prepare_choice(job, frames, count, &p, result));
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);

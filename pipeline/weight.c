@@ -77,12 +77,17 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
     return LARMOR_OK;
 }
 
+int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    return data_of(frames, count) == job->chosen.data;
+}
+
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, larmor_recon_report *result)
 {
     const lmr_weight *known = &job->chosen;
     double unit = known->unit;
-    if (data_of(frames, count) != known->data)
+    if (!lmr_weight_holds(job, frames, count))
         LMR_TRY(weight_unit(job, A, noise, &unit));
     else
         result->largest = known->largest;
@@ -108,6 +113,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
     int toeplitz;
     for (int i = 0; i < count; i++) {
         larmor_array *kept;
+        frames[i].common = NULL; /* their weights are others */
         LMR_TRY(larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, LMR_NOISE_SEED + (uint64_t)i, &kept,
                                 &factors[i]));
         frames[i].weights = kept;

@@ -274,6 +274,24 @@ typedef struct larmor_sense_opts { /* zero means default */
  *         Med. 71, 990 (2014); with Toeplitz: Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
+/* A becomes the operator for the maps of another image with the same trajectory and weights. What depends on these alone
+ * stays, such as the points in their order and the point spread function, so that it takes next to no time.
+ *
+ * A       of larmor_op_sense; it must not be part of others, nor in use.
+ * maps    of the shape, the type and the device of those before. A reference is kept.
+ * Errors  LARMOR_ERR_UNSUPPORTED if A is another operator, or devices or processes share its coils; LARMOR_ERR_SHAPE;
+ *         LARMOR_ERR_MEMORY. A is as it was then. */
+LARMOR_API larmor_status larmor_sense_set_maps(larmor_op *A, larmor_array *maps);
+
+/* The adjoint in two steps, of which the first depends on no maps: images <- F^H sqrt(W) y, then x <- S^H images. Together
+ * they give the bits of larmor_op_adjoint.
+ *
+ * A       as for larmor_sense_set_maps.
+ * y       [samples, readouts, coils]. images: [image..., coils]. x: [image...], with sets [image..., sets].
+ * Errors  LARMOR_ERR_UNSUPPORTED; LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_sense_coil_images(larmor_op *A, const larmor_array *y, larmor_array *images);
+LARMOR_API larmor_status larmor_sense_combine(larmor_op *A, const larmor_array *images, larmor_array *x);
+
 /* kspace <- sqrt(weights) .* kspace, in place: prepares data for a larmor_op_sense with these weights.
  *
  * weights  real >= 0, [samples, readouts]; NULL for 1. kspace: complex [samples, readouts, coils].

@@ -206,6 +206,16 @@ LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmo
                                                  larmor_circulant **C);
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
+/* larmor_circulant_create in two steps, of which the first depends on no maps: images with the same trajectory can share it.
+ *
+ * traj, weights, image, dtype, maps  as above.
+ * spread   becomes the point spread function, [2 image...]; the second step reads it only.
+ * Errors   as above. */
+LARMOR_API larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_array *weights,
+                                                 larmor_shape image, larmor_dtype dtype, larmor_array **spread);
+LARMOR_API larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread,
+                                                    larmor_circulant **C);
+
 /* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for K^H
  * K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean eigenvalue.
  * Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is sqrt(e) there.

@@ -173,6 +173,21 @@ int larmor_sense_uses_toeplitz(const larmor_op *A)
     return A && larmor_op_name(A) == quick;
 }
 
+/* 1 if one device of one process has all of A. */
+static int is_whole(const larmor_op *A)
+{
+    const char *name = A ? larmor_op_name(A) : NULL;
+    return (name == plain || name == quick || name == by_ffts) && lmr_op_blocks_count(A);
+}
+
+static larmor_status expect_whole(const larmor_op *A)
+{
+    if (is_whole(A)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "sense: the operator is %s, expected one of larmor_op_sense whose coils are on one device",
+                    A ? larmor_op_name(A) : "missing");
+}
+
 /* Whether the normal map is to be Toeplitz, whatever the memory; MAYBE: to be timed against forward map and adjoint.
  * of_nufft: what these take of the time of the NUFFT's. */
 enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
@@ -446,4 +461,48 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
 larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
     return make(maps, opts, 1, A);
+}
+
+/* ---- other maps, and the adjoint in two steps ---- */
+
+larmor_status larmor_sense_set_maps(larmor_op *A, larmor_array *maps)
+{
+    LMR_TRY(expect_whole(A));
+    LMR_NEED(maps);
+    const int count = lmr_op_blocks_count(A);
+    const larmor_shape one = lmr_op_blocks_between(A, 0);
+    const int ndim = one.ndim - 1, has_sets = larmor_op_in_shape(A).ndim > ndim;
+    larmor_problem p = {.image = larmor_shape_of(ndim, one.dim), .dtype = larmor_op_dtype(A)};
+    for (int b = 0; b < count; b++) p.coils += lmr_op_blocks_between(A, b).dim[ndim];
+    if (has_sets) p.sets = larmor_op_in_shape(A).dim[ndim];
+    larmor_shape shape = larmor_shape_append(p.image, p.coils);
+    if (has_sets) shape = larmor_shape_append(shape, p.sets);
+    LMR_TRY(lmr_expect("sense", "maps", maps, larmor_op_device(A), p.dtype, shape));
+    larmor_array *more = NULL;
+    larmor_op **S = calloc((size_t)count, sizeof *S);
+    larmor_status st = S ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st && p.sets > 1) st = larmor_array_create(maps->dev, maps->dtype, one, &more);
+    int64_t first = 0;
+    for (int b = 0; b < count && !st; b++) {
+        const int64_t own = lmr_op_blocks_between(A, b).dim[ndim];
+        st = op_block(maps, &p, first, own, more, &S[b]);
+        first += own;
+    }
+    if (!st) st = lmr_op_blocks_replace(A, S);
+    for (int b = 0; S && b < count; b++) larmor_op_free(S[b]);
+    larmor_array_free(more);
+    free(S);
+    return st;
+}
+
+larmor_status larmor_sense_coil_images(larmor_op *A, const larmor_array *y, larmor_array *images)
+{
+    LMR_TRY(expect_whole(A));
+    return lmr_op_blocks_left(A, y, images);
+}
+
+larmor_status larmor_sense_combine(larmor_op *A, const larmor_array *images, larmor_array *x)
+{
+    LMR_TRY(expect_whole(A));
+    return lmr_op_blocks_right(A, images, x);
 }

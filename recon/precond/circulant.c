@@ -227,32 +227,80 @@ done:
     return st;
 }
 
-larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
-                                      larmor_shape image, larmor_dtype dtype, larmor_circulant **out)
+/* C of the point spread function psf, which is overwritten. */
+static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape image, larmor_circulant **out)
 {
-    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
-    *out = NULL;
-    larmor_array *k, *psf = NULL, *sum = NULL;
-    larmor_op *F = NULL;
-    LMR_TRY(lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
-    larmor_status st = LARMOR_OK;
+    larmor_array *sum = NULL;
+    larmor_status st;
     larmor_circulant *c = calloc(1, sizeof *c);
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, lmr_doubled_fourier(k, dtype, image, &F));
-    LMR_OR(done, lmr_point_spread(F, k, weights, dtype, image, &psf));
-    larmor_op_free(F);
-    F = NULL;
     LMR_OR(done, find_sight(maps, image, c));
-    LMR_OR(done, coil_autocorrelation(k->dev, maps, dtype, image, &sum));
+    LMR_OR(done, coil_autocorrelation(psf->dev, maps, psf->dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
     *out = c;
     c = NULL;
 done:
     larmor_circulant_free(c);
-    larmor_op_free(F);
     larmor_array_free(sum);
-    larmor_array_free(psf);
+    return st;
+}
+
+/* maps: NULL, or those of a circulant, to be checked. */
+static larmor_status spread_of(const larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
+                               larmor_shape image, larmor_dtype dtype, larmor_array **psf)
+{
+    larmor_array *k;
+    larmor_op *F = NULL;
+    LMR_TRY(lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
+    larmor_status st = lmr_doubled_fourier(k, dtype, image, &F);
+    if (!st) st = lmr_point_spread(F, k, weights, dtype, image, psf);
+    larmor_op_free(F);
     larmor_array_free(k);
+    return st;
+}
+
+larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
+                                      larmor_shape image, larmor_dtype dtype, larmor_circulant **out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
+    *out = NULL;
+    larmor_array *psf;
+    LMR_TRY(spread_of(maps, traj, weights, image, dtype, &psf));
+    const larmor_status st = make(maps, psf, image, out);
+    larmor_array_free(psf);
+    return st;
+}
+
+larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_array *weights, larmor_shape image,
+                                      larmor_dtype dtype, larmor_array **spread)
+{
+    LMR_NEED(spread);
+    *spread = NULL;
+    return spread_of(NULL, traj, weights, image, dtype, spread);
+}
+
+larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread, larmor_circulant **C)
+{
+    LMR_NEED(C);
+    *C = NULL;
+    LMR_NEED(spread);
+    larmor_shape image = spread->shape;
+    int odd = image.ndim < 1 || image.ndim > 3 || larmor_array_count(spread) < 1;
+    for (int d = 0; d < image.ndim && !odd; d++) {
+        odd = image.dim[d] % 2 != 0;
+        image.dim[d] /= 2;
+    }
+    if (odd || !lmr_is_complex(spread->dtype))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "circulant: the point spread function is %s, expected complex [2 image...]",
+                        lmr_describe(spread).s);
+    if (maps) {
+        const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
+        LMR_TRY(lmr_expect("circulant", "maps", maps, spread->dev, spread->dtype, larmor_shape_append(image, coils)));
+    }
+    larmor_array *psf;
+    LMR_TRY(copy_of(spread, &psf));
+    const larmor_status st = make(maps, psf, image, C);
+    larmor_array_free(psf);
     return st;
 }
 

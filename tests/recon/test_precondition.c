@@ -423,6 +423,55 @@ static void a_circulant_saves_steps_of_admm(void **state)
     free_scan(&s);
 }
 
+static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
+{
+    larmor_op *M;
+    larmor_array *x, *y;
+    assert_ok(larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &x));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &y));
+    assert_ok(larmor_fill(x, 1));
+    assert_ok(larmor_op_forward(M, x, y));
+    cplx *values = values_of(y);
+    larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_op_free(M);
+    return values;
+}
+
+/* Used for several maps, and for one coil. */
+static void a_circulant_is_that_of_its_point_spread_function(void **state)
+{
+    (void)state;
+    sense p = make((larmor_shape){2, {16, 15}}, COILS, 1), q = make((larmor_shape){2, {16, 15}}, COILS, 1);
+    for (int64_t i = 0; i < q.voxels * COILS; i++) q.s[i] *= i % 7 ? I : 0.5;
+    larmor_array *more = complex_array(LARMOR_C128, larmor_shape_append(q.image, COILS), q.s);
+    larmor_array *const maps[] = {p.maps, more, NULL, p.maps};
+    larmor_array *spread;
+    assert_ok(larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        larmor_circulant *C, *own;
+        assert_ok(larmor_circulant_of_spread(maps[i], spread, &C));
+        assert_ok(larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
+        cplx *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
+        if (!strncmp(larmor_device_spec(dev), "cpu", 3))
+            assert_memory_equal(got, expected, sizeof *got * (size_t)p.voxels);
+        assert_at_most(difference(got, expected, p.voxels), 1e-12);
+        free(got);
+        free(expected);
+        larmor_circulant_free(own);
+        larmor_circulant_free(C);
+    }
+    larmor_circulant *C;
+    assert_refused(larmor_circulant_of_spread(p.maps, p.maps, &C), LARMOR_ERR_SHAPE,
+                   "circulant: the point spread function is c128 [16, 15, 3] on");
+    assert_refused(larmor_circulant_of_spread(spread, spread, &C), LARMOR_ERR_SHAPE, "circulant: maps is c128 [32, 30]");
+    larmor_array_free(spread);
+    larmor_array_free(more);
+    drop(&q);
+    drop(&p);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -458,6 +507,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(preconditioned_conjugate_gradients_need_a_third_fewer_iterations),
     cmocka_unit_test(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations),
     cmocka_unit_test(a_circulant_saves_steps_of_admm),
+    cmocka_unit_test(a_circulant_is_that_of_its_point_spread_function),
     cmocka_unit_test(what_does_not_fit_is_refused),
 };
 

@@ -180,12 +180,129 @@ static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
     }
 }
 
+/* y, A^H y and A^H A x, one after the other. */
+static cplx *all_maps(larmor_op *A, larmor_array *x)
+{
+    const larmor_shape in = larmor_op_in_shape(A), out = larmor_op_out_shape(A);
+    const int64_t voxels = larmor_shape_count(in), samples = larmor_shape_count(out);
+    cplx *all = malloc(sizeof *all * (size_t)(samples + 2 * voxels));
+    larmor_array *y = zeros(larmor_op_dtype(A), out), *z = zeros(larmor_op_dtype(A), in);
+    assert_ok(larmor_op_forward(A, x, y));
+    cplx *values = values_of(y);
+    memcpy(all, values, sizeof *all * (size_t)samples);
+    free(values);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(i ? larmor_op_normal(A, x, z) : larmor_op_adjoint(A, y, z));
+        values = values_of(z);
+        memcpy(all + samples + i * voxels, values, sizeof *all * (size_t)voxels);
+        free(values);
+    }
+    larmor_array_free(z);
+    larmor_array_free(y);
+    return all;
+}
+
+static int is_processor(void)
+{
+    return !strncmp(larmor_device_spec(dev), "cpu", 3);
+}
+
+/* All coils and some at a time, by Toeplitz and without, on the grid, and two sets of maps: an operator that gets other
+ * maps is that which is made of them, and its adjoint is what it is in two steps. */
+static void other_maps_make_the_operator_of_these_maps(void **state)
+{
+    (void)state;
+    const larmor_shape image = LARMOR_SHAPE(9, 8);
+    if (larmor_device_members(dev)) return; /* which share the coils */
+    for (int kind = 0; kind < 8; kind++) {
+        const larmor_dtype dtype = kind % 2 ? LARMOR_C128 : LARMOR_C64;
+        const int sets = kind == 6 ? 2 : 1;
+        scan s = random_scan(dtype, image, 1e-5);
+        if (kind == 7) { /* on the grid */
+            double k[2 * M];
+            for (int j = 0; j < 2 * M; j++) k[j] = j % 2 ? j / 12 - 2 : j / 2 % 6 - 3;
+            larmor_array_free(s.traj);
+            s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), k);
+        }
+        const larmor_sense_opts opts = {.traj = s.traj,
+                                        .weights = kind < 4 ? s.weights_array : NULL,
+                                        .block = kind / 2 == 1 ? 2 : 0,
+                                        .toeplitz = kind / 4 ? -1 : 1};
+        larmor_shape shape = s.maps_shape, in = s.image;
+        if (sets > 1) shape = larmor_shape_append(shape, sets);
+        if (sets > 1) in = larmor_shape_append(in, sets);
+        cplx *first = random_values(larmor_shape_count(shape), 11), *then = random_values(larmor_shape_count(shape), 12);
+        cplx *values = random_values(larmor_shape_count(in), 13);
+        larmor_array *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
+        larmor_array *x = complex_array(dtype, in, values);
+        larmor_op *A, *B;
+        assert_ok(larmor_op_sense(before, &opts, &A));
+        free(all_maps(A, x)); /* whose work arrays are not empty */
+        assert_ok(larmor_sense_set_maps(A, after));
+        assert_ok(larmor_op_sense(after, &opts, &B));
+        cplx *got = all_maps(A, x), *expected = all_maps(B, x);
+        const int64_t voxels = larmor_shape_count(in), count = M * COILS + 2 * voxels;
+        if (is_processor()) assert_memory_equal(got, expected, sizeof *got * (size_t)count);
+        assert_at_most(difference(got, expected, count), 1e-5);
+
+        larmor_array *y = zeros(dtype, s.kspace_shape), *images = zeros(dtype, s.maps_shape), *z = zeros(dtype, in);
+        assert_ok(larmor_op_forward(B, x, y));
+        assert_ok(larmor_sense_coil_images(B, y, images));
+        larmor_op_free(B);
+        assert_ok(larmor_sense_combine(A, images, z));
+        cplx *two = values_of(z);
+        if (is_processor()) assert_memory_equal(two, expected + M * COILS, sizeof *two * (size_t)voxels);
+        assert_at_most(difference(two, expected + M * COILS, voxels), 1e-5);
+
+        larmor_array *fewer = zeros(dtype, LARMOR_SHAPE(9, 8, COILS - 1));
+        assert_int_equal(larmor_sense_set_maps(A, fewer), LARMOR_ERR_SHAPE);
+        assert_int_equal(larmor_sense_coil_images(A, y, fewer), LARMOR_ERR_SHAPE);
+        assert_int_equal(larmor_sense_combine(A, fewer, z), LARMOR_ERR_SHAPE);
+        cplx *still = all_maps(A, x);
+        assert_at_most(difference(still, expected, count), 1e-5);
+        larmor_array_free(fewer);
+        larmor_array_free(z);
+        larmor_array_free(images);
+        larmor_array_free(y);
+        larmor_op_free(A);
+        larmor_array_free(x);
+        larmor_array_free(after);
+        larmor_array_free(before);
+        free(still);
+        free(two);
+        free(expected);
+        free(got);
+        free(values);
+        free(then);
+        free(first);
+        free_scan(&s);
+    }
+}
+
+static void operators_of_another_kind_get_no_other_maps(void **state)
+{
+    (void)state;
+    scan s = random_scan(LARMOR_C64, LARMOR_SHAPE(9, 8), 1e-5);
+    larmor_op *S;
+    larmor_array *x = zeros(LARMOR_C64, s.image);
+    assert_ok(larmor_op_coils(s.maps_array, &S));
+    assert_int_equal(larmor_sense_set_maps(S, s.maps_array), LARMOR_ERR_UNSUPPORTED);
+    assert_int_equal(larmor_sense_coil_images(S, s.maps_array, s.maps_array), LARMOR_ERR_UNSUPPORTED);
+    assert_refused(larmor_sense_combine(S, s.maps_array, x), LARMOR_ERR_UNSUPPORTED,
+                   "sense: the operator is coils, expected one of larmor_op_sense whose coils are on one device");
+    larmor_array_free(x);
+    larmor_op_free(S);
+    free_scan(&s);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(partitions_go_by_planes_and_the_rest_by_the_volume),
     cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
     cmocka_unit_test(what_is_timed_is_adjoint_of_forward_still),
     cmocka_unit_test(what_may_be_timed_is_in_the_estimate_of_memory),
     cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
+    cmocka_unit_test(other_maps_make_the_operator_of_these_maps),
+    cmocka_unit_test(operators_of_another_kind_get_no_other_maps),
 };
 
 int main(void)
