@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cpu/cpu.h"
+
 /* ---- shapes and types ---- */
 
 larmor_shape larmor_shape_of(int ndim, const int64_t *dims)
@@ -317,6 +319,7 @@ static larmor_status read_all(const larmor_array *x, void **host)
     const size_t bytes = larmor_array_bytes(x);
     *host = malloc(bytes ? bytes : 1);
     if (!*host) return LMR_NO_MEMORY();
+    if (!lmr_device_is_processor(x->dev)) lmr_cpu_touch(*host, bytes, lmr_device_threads(x->dev));
     const larmor_status st = larmor_array_read(x, *host, bytes);
     if (st) {
         free(*host);

@@ -5,24 +5,36 @@
 #include <string.h>
 
 #include "io/mrd.h"
+#include "io/parts.h"
 
 /* ---- which readouts ---- */
 
 typedef struct selection {
     int64_t *readout;              /* [count] acquisitions, as in the file */
+    int64_t *first;                /* [count] of each readout's samples among all */
     int64_t count, total, longest; /* readouts, samples, samples of the longest */
     int regular;
 } selection;
 
-/* Samples of the selection's readouts. */
-static void measure(const larmor_raw *raw, selection *s)
+static void free_selection(selection *s)
 {
+    free(s->readout);
+    free(s->first);
+}
+
+/* Samples of the selection's readouts. */
+static larmor_status measure(const larmor_raw *raw, selection *s)
+{
+    s->first = lmr_new(s->count + 1, sizeof *s->first);
+    if (!s->first) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
+        s->first[r] = s->total;
         s->regular &= !r || kept == s->longest;
         s->total += kept;
         if (kept > s->longest) s->longest = kept;
     }
+    return LARMOR_OK;
 }
 
 static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
@@ -35,8 +47,7 @@ static larmor_status select_readouts(const larmor_raw *raw, int group, int calib
         if (!s->readout) return LMR_NO_MEMORY();
         memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
     }
-    measure(raw, s);
-    return LARMOR_OK;
+    return measure(raw, s);
 }
 
 /* Those of the group's readouts that are named. */
@@ -53,8 +64,7 @@ static larmor_status select_some(const larmor_raw *raw, int group, const int64_t
                             group, (long long)there);
         s->readout[r] = order[readout[r]];
     }
-    measure(raw, s);
-    return LARMOR_OK;
+    return measure(raw, s);
 }
 
 /* ---- trajectory ---- */
@@ -86,27 +96,68 @@ static int has_trajectory(const larmor_raw *raw, const selection *s)
     return h->traj_dims || !strcmp(kind, "cartesian") || !strcmp(kind, "epi");
 }
 
-/* Trajectory of all samples, and which of them lie within the grid's k-space. Half a sample beyond its edge is
- * within. */
-static larmor_status place_all(const larmor_raw *raw, const selection *s, const larmor_grid *grid, double **traj,
-                               unsigned char **inside, int64_t *outside)
+/* Of a loop that touches so many bytes of each sample. */
+static int parts_for(const selection *s, int64_t bytes)
 {
-    const int nd = grid->ndim;
-    *traj = calloc((size_t)(s->total * nd), sizeof **traj);
-    *inside = calloc((size_t)s->total, 1);
-    if (!*traj || !*inside) return LMR_NO_MEMORY();
-    int64_t at = 0, kept = 0;
-    for (int64_t r = 0; r < s->count; r++) {
-        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+    return lmr_parts_for(s->total * bytes);
+}
+
+typedef struct placing {
+    const larmor_raw *raw;
+    const selection *s;
+    const larmor_grid *grid;
+    double *k;             /* [nd, total] */
+    unsigned char *inside; /* [total] */
+    int64_t kept[LMR_MOST_PARTS];
+} placing;
+
+/* Half a sample beyond the edge of the grid's k-space is within. */
+static larmor_status place_part(void *user, int part, int64_t first, int64_t end)
+{
+    enum { ASK_EVERY = 64 };
+    placing *p = user;
+    const int nd = p->grid->ndim;
+    int64_t kept = 0;
+    for (int64_t r = first; r < end; r++) {
+        const lmr_mrd_head *h = &p->raw->head[p->s->readout[r]];
+        int64_t at = p->s->first[r];
+        if (r % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++) {
-            double *k = *traj + kept * nd;
-            place_sample(raw, s->readout[r], n, grid, k);
+            double *k = p->k + at * nd;
             int in = 1;
-            for (int d = 0; d < nd; d++) in &= fabs(k[d]) <= (double)grid->matrix[d] / 2 + .5;
-            (*inside)[at] = (unsigned char)in;
+            place_sample(p->raw, p->s->readout[r], n, p->grid, k);
+            for (int d = 0; d < nd; d++) in &= fabs(k[d]) <= (double)p->grid->matrix[d] / 2 + .5;
+            p->inside[at] = (unsigned char)in;
             kept += in;
         }
     }
+    p->kept[part] = kept;
+    return LARMOR_OK;
+}
+
+/* Those inside move to the front. */
+static void close_gaps(int64_t total, int nd, const unsigned char *inside, double *k)
+{
+    int64_t to = 0;
+    for (int64_t i = 0; i < total; i++) {
+        if (!inside[i]) continue;
+        if (to < i) memcpy(k + to * nd, k + i * nd, (size_t)nd * sizeof *k);
+        to++;
+    }
+}
+
+/* Trajectory of the samples that lie within the grid's k-space, and which these are. */
+static larmor_status place_all(const larmor_raw *raw, const selection *s, const larmor_grid *grid, double **traj,
+                               unsigned char **inside, int64_t *outside)
+{
+    *traj = calloc((size_t)(s->total * grid->ndim), sizeof **traj);
+    *inside = calloc((size_t)s->total, 1);
+    if (!*traj || !*inside) return LMR_NO_MEMORY();
+    placing p = {raw, s, grid, *traj, *inside, {0}};
+    LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8 * grid->ndim), place_part, &p));
+    int64_t kept = 0;
+    for (int i = 0; i < LMR_MOST_PARTS; i++) kept += p.kept[i];
+    if (kept < s->total) close_gaps(s->total, grid->ndim, *inside, *traj);
     *outside = s->total - kept;
     if (kept) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
@@ -116,11 +167,43 @@ static larmor_status place_all(const larmor_raw *raw, const selection *s, const 
 
 /* ---- arrays ---- */
 
-/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. */
-static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
-                                larmor_shape shape, larmor_device *dev, larmor_array **out)
+typedef struct copying {
+    const larmor_raw *raw;
+    const selection *s;
+    const unsigned char *inside; /* [total], or NULL: all are */
+    const int64_t *first;        /* [readouts] of their samples among those that are kept */
+    int coil;
+    float *host;
+} copying;
+
+static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
 {
+    enum { ASK_EVERY = 64 };
+    (void)part;
+    const copying *c = user;
+    const larmor_raw *raw = c->raw;
     const float sign = raw->conjugate ? -1.f : 1.f;
+    for (int64_t r = first; r < end; r++) {
+        const lmr_mrd_head *h = &raw->head[c->s->readout[r]];
+        const float *x =
+            raw->data + raw->readout[c->s->readout[r]].data + 2 * (int64_t)raw->kept[c->coil] * h->samples;
+        float *to = c->host + 2 * c->first[r];
+        int64_t at = c->s->first[r];
+        if (r % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (!c->inside || c->inside[at]) {
+                *to++ = x[2 * n];
+                *to++ = sign * x[2 * n + 1];
+            }
+    }
+    return LARMOR_OK;
+}
+
+/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. first: where each
+ * readout's begin among them. */
+static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                const int64_t *first, larmor_shape shape, larmor_device *dev, larmor_array **out)
+{
     larmor_array *one = NULL;
     larmor_status st;
     const int64_t count = larmor_shape_count(shape);
@@ -128,17 +211,8 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
     if (!host) return LMR_NO_MEMORY();
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
-        float *to = host;
-        int64_t at = 0;
-        for (int64_t r = 0; r < s->count; r++) {
-            const lmr_mrd_head *h = &raw->head[s->readout[r]];
-            const float *x = raw->data + raw->readout[s->readout[r]].data + 2 * (int64_t)raw->kept[c] * h->samples;
-            for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
-                if (!inside || inside[at]) {
-                    *to++ = x[2 * n];
-                    *to++ = sign * x[2 * n + 1];
-                }
-        }
+        copying all = {raw, s, inside, first, c, host};
+        LMR_OR(done, lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
         LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
         LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
         larmor_array_free(one);
@@ -195,20 +269,20 @@ static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmo
     return LARMOR_OK;
 }
 
-/* Where each readout's samples begin among those that are kept. */
+/* Where each readout's samples begin among those that are kept, and how many there are: [count + 1]. */
 static larmor_status find_first(const larmor_raw *raw, const selection *s, const unsigned char *inside,
-                                larmor_samples *out)
+                                int64_t **first)
 {
     int64_t at = 0, kept = 0;
-    out->first = lmr_new(s->count + 1, sizeof *out->first);
-    if (!out->first) return LMR_NO_MEMORY();
-    out->readouts = s->count;
+    *first = lmr_new(s->count + 1, sizeof **first);
+    if (!*first) return LMR_NO_MEMORY();
     for (int64_t r = 0; r < s->count; r++) {
         const int64_t end = at + lmr_head_kept(&raw->head[s->readout[r]]);
-        out->first[r] = kept;
-        for (; at < end; at++) kept += !inside || inside[at];
+        (*first)[r] = kept;
+        if (!inside) kept += end - at;
+        for (; at < end; at++) kept += inside && inside[at];
     }
-    out->first[s->count] = kept;
+    (*first)[s->count] = kept;
     return LARMOR_OK;
 }
 
@@ -217,13 +291,16 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
 {
     double *traj = NULL;
     unsigned char *inside = NULL;
+    int64_t *first = NULL;
     larmor_status st = LARMOR_OK;
     const int placed = has_trajectory(raw, s);
     if (placed) LMR_OR(done, place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
     const larmor_shape shape =
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
-    LMR_OR(done, fill_coils(raw, s, inside, shape, dev, &out->kspace));
+    const unsigned char *some = out->outside ? inside : NULL;
+    LMR_OR(done, find_first(raw, s, some, &first));
+    LMR_OR(done, fill_coils(raw, s, some, first, shape, dev, &out->kspace));
     if (placed)
         LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
                                          LARMOR_F64, traj, &out->traj));
@@ -232,8 +309,13 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
     LMR_OR(done, fill_steps(raw, s, out));
     if (!placed) LMR_OR(done, fill_lines(raw, s, out));
-    if (shape.dim[1] != s->count) LMR_OR(done, find_first(raw, s, inside, out));
+    if (shape.dim[1] != s->count) {
+        out->readouts = s->count;
+        out->first = first;
+        first = NULL;
+    }
 done:
+    free(first);
     free(traj);
     free(inside);
     return st;
@@ -265,7 +347,7 @@ larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_
     selection s;
     larmor_status st = select_readouts(raw, group, calibration, &s);
     if (!st && s.count) st = fill(raw, &s, grid, dev, out);
-    free(s.readout);
+    free_selection(&s);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -284,7 +366,7 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     selection s;
     larmor_status st = select_some(raw, group, readout, count, &s);
     if (!st) st = fill(raw, &s, grid, dev, out);
-    free(s.readout);
+    free_selection(&s);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -371,7 +453,7 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *
     selection s;
     larmor_status st = readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s);
     if (!st) st = find_times(raw, &s, grid, dev, times);
-    free(s.readout);
+    free_selection(&s);
     return st;
 }
 
@@ -396,13 +478,14 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     LMR_NEED(raw);
     LMR_NEED(dev);
     if (!raw->info.noise) return LARMOR_OK;
-    selection s = {.total = raw->info.noise_samples};
+    selection s = {.count = 0};
     s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
     if (!s.readout) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
-    const larmor_status st = fill_coils(raw, &s, NULL, LARMOR_SHAPE(s.total), dev, noise);
-    free(s.readout);
+    larmor_status st = measure(raw, &s);
+    if (!st) st = fill_coils(raw, &s, NULL, s.first, LARMOR_SHAPE(s.total), dev, noise);
+    free_selection(&s);
     if (st) {
         larmor_array_free(*noise);
         *noise = NULL;

@@ -227,18 +227,60 @@ static void release(void *ctx, void *ptr)
     free(region);
 }
 
+/* A piece is worth a thread from about so many bytes on. */
+#define PIECE ((size_t)2 << 20)
+
+static int pieces_of(size_t bytes, int threads)
+{
+    const size_t pieces = bytes / PIECE;
+    return pieces < (size_t)threads ? (int)pieces : threads;
+}
+
+void lmr_cpu_touch(void *region, size_t bytes, int threads)
+{
+    enum { PAGE = 4096 };
+    const int64_t pages = (int64_t)(bytes / PAGE);
+    lmr_cpu_large_pages(region, bytes);
+    if (pieces_of(bytes, threads) < 2) return;
+#pragma omp parallel for num_threads(pieces_of(bytes, threads)) schedule(static)
+    for (int64_t i = 0; i < pages; i++) ((volatile char *)region)[i * PAGE] = 0;
+}
+
 static larmor_status zero(void *ctx, void *ptr, size_t bytes)
 {
-    (void)ctx;
-    if (bytes) memset(ptr, 0, bytes);
+    const int pieces = pieces_of(bytes, ((const lmr_cpu *)ctx)->threads);
+    if (pieces < 2) {
+        if (bytes) memset(ptr, 0, bytes);
+        return LARMOR_OK;
+    }
+#pragma omp parallel for num_threads(pieces) schedule(static)
+    for (int i = 0; i < pieces; i++) {
+        const size_t first = bytes / (size_t)pieces * (size_t)i;
+        memset((char *)ptr + first, 0, i + 1 < pieces ? bytes / (size_t)pieces : bytes - first);
+    }
     return LARMOR_OK;
 }
 
+static int overlap(const char *a, const char *b, size_t bytes)
+{
+    return (uintptr_t)a < (uintptr_t)b + bytes && (uintptr_t)b < (uintptr_t)a + bytes;
+}
+
+/* Of new memory the pages are cleared by the threads that write to them first. */
 static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
 {
-    (void)ctx;
     (void)dir;
-    if (bytes) memmove(dst, src, bytes);
+    const int pieces = overlap(dst, src, bytes) ? 1 : pieces_of(bytes, ((const lmr_cpu *)ctx)->threads);
+    if (pieces < 2) {
+        if (bytes) memmove(dst, src, bytes);
+        return LARMOR_OK;
+    }
+#pragma omp parallel for num_threads(pieces) schedule(static)
+    for (int i = 0; i < pieces; i++) {
+        const size_t first = bytes / (size_t)pieces * (size_t)i;
+        memcpy((char *)dst + first, (const char *)src + first,
+               i + 1 < pieces ? bytes / (size_t)pieces : bytes - first);
+    }
     return LARMOR_OK;
 }
 

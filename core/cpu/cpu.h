@@ -21,6 +21,10 @@ int lmr_cpu_team(int wanted);
 /* Ask for large pages under a large region that nothing was written to yet: fewer page faults, fewer misses. */
 void lmr_cpu_large_pages(void *region, size_t bytes);
 
+/* Touch memory that is new, on several threads if it is large: the kernel clears its pages meanwhile, not under one thread that
+ * fills them. */
+void lmr_cpu_touch(void *region, size_t bytes, int threads);
+
 /* How many of the wanted threads may call BLAS at the same time, at least 1. Errors: LARMOR_ERR_MEMORY if there is no
  * memory for one. */
 larmor_status lmr_cpu_blas_threads(int wanted, int *threads);
