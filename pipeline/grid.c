@@ -24,18 +24,22 @@ static double listed(const double value[3], int d, int as_first)
     return value[1] == 0 && value[2] == 0 && as_first ? value[0] : 0;
 }
 
-static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
+void lmr_grid_asked(const larmor_recon_opts *o, const larmor_encoding *e, larmor_grid_opts *opts)
 {
-    const larmor_recon_opts *o = &r->opts;
     const double matrix[3] = {(double)o->matrix[0], (double)o->matrix[1], (double)o->matrix[2]};
-    larmor_encoding e;
     *opts = (larmor_grid_opts){{0}, {0}, {0}};
-    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
-    for (int d = 0; d < e.ndim; d++) {
-        opts->matrix[d] = (int64_t)listed(matrix, d, e.recon_matrix[d] == e.recon_matrix[0]);
-        opts->fov_mm[d] = listed(o->fov_mm, d, fabs(e.recon_fov_mm[d] / e.recon_fov_mm[0] - 1) < 1e-6);
+    for (int d = 0; d < e->ndim; d++) {
+        opts->matrix[d] = (int64_t)listed(matrix, d, e->recon_matrix[d] == e->recon_matrix[0]);
+        opts->fov_mm[d] = listed(o->fov_mm, d, fabs(e->recon_fov_mm[d] / e->recon_fov_mm[0] - 1) < 1e-6);
         opts->oversample[d] = listed(o->oversample, d, 1);
     }
+}
+
+static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
+{
+    larmor_encoding e;
+    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
+    lmr_grid_asked(&r->opts, &e, opts);
     return LARMOR_OK;
 }
 

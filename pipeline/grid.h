@@ -5,6 +5,9 @@
 
 #include "pipeline/state.h"
 
+/* What the options ask for of an encoding's grid. */
+void lmr_grid_asked(const larmor_recon_opts *o, const larmor_encoding *e, larmor_grid_opts *opts);
+
 /* The grids of all groups into r->job.grid, by header and options. */
 larmor_status lmr_grids_choose(larmor_recon *r);
 

@@ -6,7 +6,7 @@
 
 #include "core/status.h"
 
-static int is_wanted(const larmor_counters *only, const larmor_group *g)
+int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)
 {
     return (only->slice < 0 || only->slice == g->slice) && (only->contrast < 0 || only->contrast == g->contrast) &&
            (only->phase < 0 || only->phase == g->phase) &&
@@ -26,11 +26,11 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
 {
     larmor_group g, other;
     LMR_TRY(lmr_source_group(job->source, i, &g));
-    if (taken[i] || !is_wanted(only, &g)) return LARMOR_OK;
+    if (taken[i] || !lmr_is_wanted(only, &g)) return LARMOR_OK;
     list->group[list->groups++] = i;
     for (int j = i + 1; job->joint && j < job->info.groups; j++) {
         LMR_TRY(lmr_source_group(job->source, j, &other));
-        if (taken[j] || !is_wanted(only, &other) || !lmr_joint(job, &g, &other)) continue;
+        if (taken[j] || !lmr_is_wanted(only, &other) || !lmr_joint(job, &g, &other)) continue;
         list->group[list->groups++] = j;
         taken[j] = 1;
     }

@@ -11,6 +11,9 @@ typedef struct lmr_series {
     int groups, series;
 } lmr_series;
 
+/* 1 if the group is one of these counters; -1 of them: any. */
+int lmr_is_wanted(const larmor_counters *only, const larmor_group *g);
+
 /* List the groups of the job's source that `only` names; list is to be freed in either case.
  *
  * Errors  LARMOR_ERR_ARG if there are none, and for llr of a single frame; those of the source. */

@@ -107,8 +107,7 @@ larmor_status app_open_device(const char *device, int64_t threads, larmor_device
     return larmor_fail(LARMOR_ERR_ARG, "--device: this command computes on one device; recon takes several");
 }
 
-/* The name that larmor_device_open takes. */
-static const char *device_spec(const char *device, int64_t threads, char own[32])
+const char *app_device_name(const char *device, int64_t threads, char own[32])
 {
     if (!device) device = getenv("LARMOR_DEVICE");
     if (!device || !*device) device = "auto";
@@ -128,13 +127,13 @@ static const char *device_spec(const char *device, int64_t threads, char own[32]
 larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev)
 {
     char own[32];
-    return larmor_device_open(device_spec(device, threads, own), dev);
+    return larmor_device_open(app_device_name(device, threads, own), dev);
 }
 
 larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening)
 {
     char own[32];
-    return larmor_device_open_begin(device_spec(device, threads, own), opening);
+    return larmor_device_open_begin(app_device_name(device, threads, own), opening);
 }
 
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort)

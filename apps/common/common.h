@@ -74,6 +74,9 @@ int app_stopped(void);
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev);
 
+/* The name that these give to larmor_device_open; own is room for it. */
+const char *app_device_name(const char *device, int64_t threads, char own[32]);
+
 /* The same while files are read, for larmor_device_open_end. */
 larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening);
 

@@ -314,7 +314,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) goto done;
-    APP_OR(done, APP_RUN, recon_open_device(r));
+    APP_OR(done, APP_RUN, recon_open_device(r, opts));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
     if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));

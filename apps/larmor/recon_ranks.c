@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int recon_is_first(const recon_run *r)
 {
@@ -24,12 +25,32 @@ int recon_open_ranks(recon_run *r)
     return APP_DONE;
 }
 
-larmor_status recon_begin_device(recon_run *r)
+/* A small scan is read in no time, and then it is known whether it needs a GPU. */
+static int is_left_open(const char *device, const char *scan)
 {
-    return r->ranks ? LARMOR_OK : app_begin_devices(r->s->device, r->s->threads, &r->opening);
+    enum { SMALL = 64 << 20 };
+    struct stat file;
+    return !strcmp(device, "auto") && !stat(scan, &file) && file.st_size < SMALL;
 }
 
-larmor_status recon_open_device(recon_run *r)
+larmor_status recon_begin_device(recon_run *r)
+{
+    char own[32];
+    if (r->ranks || is_left_open(app_device_name(r->s->device, r->s->threads, own), r->input)) return LARMOR_OK;
+    return app_begin_devices(r->s->device, r->s->threads, &r->opening);
+}
+
+/* Where the device's work is known. */
+static larmor_status open_for_scan(recon_run *r, const larmor_recon_opts *opts)
+{
+    const recon_settings *s = r->s;
+    char own[32];
+    const char *name = app_device_name(s->device, s->threads, own);
+    if (s->b0 || s->basis || s->dictionary) return larmor_device_open(name, &r->dev);
+    return larmor_recon_open_device(name, r->source, opts, &r->dev);
+}
+
+larmor_status recon_open_device(recon_run *r, const larmor_recon_opts *opts)
 {
     const char *asked = r->s->device ? r->s->device : getenv("LARMOR_DEVICE");
     char own[256];
@@ -38,6 +59,7 @@ larmor_status recon_open_device(recon_run *r)
         r->opening = NULL;
         return larmor_device_open_end(opening, &r->dev);
     }
+    if (!r->ranks) return open_for_scan(r, opts);
     const larmor_status st = larmor_ranks_spec(r->ranks, asked, own, sizeof own);
     return st ? st : app_open_devices(own, r->s->threads, &r->dev);
 }

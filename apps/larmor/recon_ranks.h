@@ -14,7 +14,7 @@ int recon_is_first(const recon_run *r);
 /* The device of this process: what was asked for or, where that was any GPU, one by its number on its machine. Without other
  * processes it is opened while the scan is read, between the two calls. */
 larmor_status recon_begin_device(recon_run *r);
-larmor_status recon_open_device(recon_run *r);
+larmor_status recon_open_device(recon_run *r, const larmor_recon_opts *opts);
 
 /* All go on, or none; code: how it went here. What each may take of its memory is then the same. */
 int recon_agree(recon_run *r, int code, larmor_recon_opts *opts);

@@ -356,6 +356,18 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * run has settled what they share: a solver gains little from many threads where images are small, and a GPU waits for the
  * host. Images, reports and lines of the log are those of one after the other, on a processor bit for bit. */
 
+/* The device for a scan: larmor_device_open, but "auto" takes the processor where it is expected to be done in the time that a
+ * GPU needs to begin and to end, about a third of a second: most single 2D images by cg. larmor_device_reason says so. Not
+ * for programs that use the GPU again and again, which pay that once.
+ *
+ * spec     as of larmor_device_open
+ * opts     those of larmor_recon_create, or NULL
+ * Environment  LARMOR_GPU_START: seconds that a GPU needs to begin and to end, for drivers that take another time than an
+ *          H200's .35; with 0 "auto" is that of larmor_device_open.
+ * Errors   those of larmor_device_open and of larmor_recon_opts.size. */
+LARMOR_API larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, const larmor_recon_opts *opts,
+                                                  larmor_device **dev);
+
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
  * opts->oversample is set or the method is "grid".

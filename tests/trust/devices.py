@@ -58,7 +58,7 @@ def plan(runner, options):
 
 def one(bench, job, device, entry, number, more, late, report):
     bench.prepare(job)
-    environment = {"FAULTY_ENTRY": entry, "FAULTY_AT": str(number)}
+    environment = {"FAULTY_ENTRY": entry, "FAULTY_AT": str(number), "LARMOR_GPU_START": "0"}
     if more:
         environment["FAULTY_MORE"] = "1"
     r = bench.runner.run(on(device, job), PATIENCE, environment)
