@@ -203,6 +203,8 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
     const int shared = larmor_ranks_count(r->opts.ranks) > 1 || larmor_device_members(r->job.dev);
     const int threads = r->group || larmor_device_members(r->job.dev);
     const char *unfit = shared ? lmr_slabs_unfit(r) : NULL;
+    /* before the coils are looked at the plan is that of one of them */
+    const char *least = r->job.coils < r->job.info.coils && !r->job.compression ? "at least " : "";
     if (r->job.slabs)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
@@ -214,13 +216,14 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
     if (unfit)
         return LMR_FAIL(
             LARMOR_ERR_MEMORY,
-            "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
+            "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
             "%s cannot share the volume in slabs, as %s.",
-            lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
+            lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
             lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes", unfit);
-    return LMR_FAIL(LARMOR_ERR_MEMORY, "%s: %s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
-                    lmr_source_name(r->job.source), bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
-                    lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
+    return LMR_FAIL(LARMOR_ERR_MEMORY,
+                    "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
+                    lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s,
+                    whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
                     r->opts.memory && !r->memory_found ? "Raise --memory." : "Free some, or use another device.");
 }
 
@@ -260,9 +263,8 @@ void lmr_report_slabs(larmor_recon *r)
     const lmr_plan *plan = &r->plan;
     const int count = larmor_ranks_count(r->job.slabs);
     const char *one = r->group ? "device" : "process";
-    lmr_log(&r->events,
-            "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most", one, count,
-            (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
+    lmr_log(&r->events, "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most",
+            one, count, (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
     lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data");
     if (!r->job.delays && r->opts.delays == LARMOR_DELAYS_AUTO)
@@ -273,8 +275,8 @@ void lmr_report_slabs(larmor_recon *r)
         lmr_log(&r->events, "memory: %s planned of %s %s for each %s on %s, one coil at a time",
                 bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), one, lmr_spec(r));
     else
-        lmr_log(&r->events, "memory: %s planned for each %s on %s, one coil at a time", bytes_text(plan->planned).s, one,
-                lmr_spec(r));
+        lmr_log(&r->events, "memory: %s planned for each %s on %s, one coil at a time", bytes_text(plan->planned).s,
+                one, lmr_spec(r));
 }
 
 /* ---- a series ---- */
