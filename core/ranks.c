@@ -266,6 +266,15 @@ larmor_status lmr_ranks_before(larmor_ranks *r, int64_t own, int64_t *before)
     return LARMOR_OK;
 }
 
+larmor_status lmr_ranks_lead(larmor_ranks *r, double *value)
+{
+    double sum[2] = {larmor_ranks_number(r) ? 0 : *value, 0};
+    if (!r) return LARMOR_OK;
+    LMR_TRY(lmr_ranks_total(r, LARMOR_OK, sum));
+    *value = sum[0];
+    return LARMOR_OK;
+}
+
 larmor_status lmr_count_all(const larmor_array *x, double *count)
 {
     double sum[2] = {(double)larmor_array_count(x), 0};
@@ -351,6 +360,12 @@ larmor_status lmr_ranks_pass(larmor_ranks *r, int from, int to, larmor_array *x)
         if (!sends && !own) keep_first(&own, copy_in(x, at, now, r->stage));
     }
     return own;
+}
+
+larmor_status lmr_ranks_spread(larmor_ranks *r, int from, larmor_array *x)
+{
+    if (from && (r->number == from || !r->number)) LMR_TRY(lmr_ranks_pass(r, from, 0, x));
+    return lmr_ranks_broadcast(r, x);
 }
 
 static void add_single(int64_t count, const void *from, void *to)

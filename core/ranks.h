@@ -40,6 +40,9 @@ larmor_status lmr_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *l
 /* As lmr_ranks_agree, and `sum` of every rank becomes that of all, added in their order. */
 larmor_status lmr_ranks_total(larmor_ranks *ranks, larmor_status own, double sum[2]);
 
+/* `value` of rank 0 for all of them, called by all; without ranks it stays. */
+larmor_status lmr_ranks_lead(larmor_ranks *ranks, double *value);
+
 /* How many numbers x has, and of all ranks where it is a part of theirs (larmor_ranks_sum_over): called by all then. */
 larmor_status lmr_count_all(const larmor_array *x, double *count);
 
@@ -57,6 +60,9 @@ void lmr_rows_clear(larmor_ranks *ranks);
  *
  * x of rank 0 to all: arrays of one type and shape. */
 larmor_status lmr_ranks_broadcast(larmor_ranks *ranks, larmor_array *x);
+
+/* x of rank `from` to all, likewise. */
+larmor_status lmr_ranks_spread(larmor_ranks *ranks, int from, larmor_array *x);
 
 /* x to rank `to` on rank `from`, and the other way round: arrays of one size on both. */
 larmor_status lmr_ranks_pass(larmor_ranks *ranks, int from, int to, larmor_array *x);

@@ -159,7 +159,9 @@ static larmor_status plan_memory(larmor_recon *r)
     if (r->slabs_from == LMR_SLABS_PLANNED) lmr_slabs_take(r);
     if (job->slabs) return lmr_slabs_plan(r);
     LMR_TRY(lmr_plan_make(job, r->opts.memory, &r->list, plan));
-    if (is_too_large(plan) && !lmr_slabs_unfit(r)) {
+    int more = 0;
+    if (!is_too_large(plan)) LMR_TRY(lmr_slabs_keep_more(r, &more));
+    if (more || (is_too_large(plan) && !lmr_slabs_unfit(r))) {
         LMR_TRY(cut(r, LMR_SLABS_PLANNED));
         return lmr_slabs_plan(r);
     }

@@ -221,7 +221,10 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
         weights = larmor_array_ref(frames[0].weights);
     }
     if (frames[0].has_phase) LMR_OR(done, mirror(job, &traj, &weights));
-    st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
+    if (job->slabs)
+        st = larmor_circulant_slabs(job->slabs, maps, frames[0].grid.matrix[2], traj, C);
+    else
+        st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
 done:
     larmor_array_free(weights);
     larmor_array_free(traj);

@@ -234,16 +234,21 @@ void lmr_report_shrunk(larmor_recon *r)
              bytes_text(r->plan.planned).s, bytes_text(r->plan.limit).s, whose(r), lmr_spec(r));
 }
 
+static void report_given_up(larmor_recon *r)
+{
+    if (r->plan.choose < 0 && lmr_chooses(&r->job))
+        lmr_log(&r->events, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
+    if (r->plan.precondition < 0 && !r->job.precondition)
+        lmr_log(&r->events, "memory: the preconditioner does not fit; without it more iterations are needed");
+}
+
 void lmr_report_plan(larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
     const char *spec = lmr_spec(r);
     lmr_events *e = &r->events;
     char blocks[64] = "", beside[64] = "", threads[32] = "";
-    if (plan->choose < 0 && lmr_chooses(&r->job))
-        lmr_log(e, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
-    if (plan->precondition < 0 && !r->job.precondition)
-        lmr_log(e, "memory: the preconditioner does not fit; without it more iterations are needed");
+    report_given_up(r);
     if (plan->block < plan->coils)
         snprintf(blocks, sizeof blocks, "; %lld of %lld coils at a time", (ll)plan->block, (ll)plan->coils);
     if (r->threads_each > 0)
@@ -266,7 +271,7 @@ void lmr_report_slabs(larmor_recon *r)
     lmr_log(&r->events, "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most",
             one, count, (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
-    lmr_log(&r->events, "slabs: without a preconditioner, and lambda is not chosen from the data");
+    report_given_up(r);
     if (!r->job.delays && r->opts.delays == LARMOR_DELAYS_AUTO)
         lmr_log(&r->events, "slabs: delays are not looked for; --delays gives them");
     if (!r->searched && !(r->opts.oversample[0] > 0))

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
 #include "core/ranks.h"
 #include "core/status.h"
 #include "pipeline/report.h"
 #include "pipeline/slab_samples.h"
+#include "pipeline/slabs.h"
 
 static double most(double a, double b)
 {
@@ -32,34 +34,89 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_group *g, const
     return LARMOR_OK;
 }
 
-/* Of the rank that has most, and of rank 0 with an image. */
-static larmor_status slab_bytes(const larmor_recon *r, int index, int64_t centre, double *bytes)
+/* What a rank has at most, of whom that has most. */
+typedef struct share {
+    int ranks;
+    larmor_problem p; /* of the whole volume, with a rank's samples */
+    larmor_shape slab;
+    double voxels, samples; /* of a slab; of a coil, of a rank */
+    double size;            /* bytes of a number */
+} share;
+
+/* SENSE, and where lambda is chosen that of the samples that are kept beside it. */
+static larmor_status operator_bytes(const lmr_job *job, const lmr_plan *plan, const share *s, double *bytes)
 {
-    const lmr_job *job = &r->job;
+    const larmor_sense_opts sense = {.nufft_tol = job->eps, .toeplitz = plan->toeplitz};
+    larmor_problem kept = s->p;
+    int64_t all, between, other;
+    kept.weighted = 1;
+    LMR_TRY(larmor_sense_slabs_memory(job->dev, s->ranks, &s->p, &sense, &all, &between));
+    *bytes = (double)all;
+    if (plan->choose < 0) return LARMOR_OK;
+    LMR_TRY(larmor_sense_slabs_memory(job->dev, s->ranks, &kept, &sense, &other, NULL));
+    *bytes = most(*bytes, (double)between + (double)other);
+    return LARMOR_OK;
+}
+
+/* Of a preconditioner, which the choice needs, too: before the operator is made, and after. */
+static larmor_status circulant_bytes(const lmr_job *job, const lmr_plan *plan, const share *s, double *making, double *held)
+{
+    enum { IMAGES = 8 }; /* it, E, its inverse, what its FFTs work in, and what is computed of it */
+    int64_t bytes;
+    *making = *held = 0;
+    if (plan->precondition < 0 && plan->choose < 0) return LARMOR_OK;
+    LMR_TRY(larmor_circulant_slabs_memory(job->dev, s->ranks, &s->p, &bytes));
+    *making = (double)bytes;
+    *held = IMAGES * s->size * s->voxels;
+    return LARMOR_OK;
+}
+
+/* What it takes to choose lambda beside operators and solver: images, and the samples that are held out. */
+static double choice_bytes(const lmr_plan *plan, const share *s)
+{
+    enum { IMAGES = 4, OF_SAMPLE = 80 };
+    return plan->choose < 0 ? 0 : IMAGES * s->size * s->voxels + OF_SAMPLE * s->samples;
+}
+
+/* From the maps on, beside what is held: the iterate and that of the noise; noise, and residuals of samples. */
+static larmor_status solving_bytes(const lmr_job *job, const lmr_plan *plan, const share *s, double *bytes)
+{
+    const double coils = (double)s->p.coils;
+    int64_t solver;
+    double operator, making, held;
+    LMR_TRY(operator_bytes(job, plan, s, &operator));
+    LMR_TRY(circulant_bytes(job, plan, s, &making, &held));
+    LMR_TRY(larmor_cg_memory(s->p.dtype, s->slab, &solver));
+    const double inside = held + operator+(double) solver + 2 * s->size * s->voxels +
+                          2 * s->size * s->samples * coils + choice_bytes(plan, s);
+    *bytes = most(making, inside);
+    if (s->p.dtype == LARMOR_C128) *bytes += 16 * coils * (s->voxels + s->samples);
+    return LARMOR_OK;
+}
+
+/* Of the rank that has most, and of rank 0 with an image. */
+static larmor_status slab_bytes(const lmr_job *job, const lmr_plan *plan, int count, int index, int64_t centre,
+                                double *bytes)
+{
     const larmor_grid *grid = &job->grid[index];
-    const int count = larmor_ranks_count(job->slabs);
-    const larmor_dtype dtype = lmr_job_precision(job);
     larmor_group g;
-    int64_t operator, solver;
-    double maps;
+    share s = {.ranks = count, .size = (double)larmor_dtype_size(lmr_job_precision(job))};
+    double maps, solving;
     LMR_TRY(lmr_source_group(job->source, index, &g));
     const int64_t planes = (grid->matrix[2] + count - 1) / count, readouts = (g.readouts + count - 1) / count;
-    const double samples = (double)g.total / (double)(g.readouts > 0 ? g.readouts : 1) * (double)readouts;
-    const larmor_problem p = {
-        .image = lmr_grid_shape(grid), .samples = (int64_t)ceil(samples), .coils = job->coils, .dtype = dtype};
-    const larmor_sense_opts sense = {.nufft_tol = job->eps, .toeplitz = job->toeplitz};
-    const larmor_shape slab = LARMOR_SHAPE(grid->matrix[0], grid->matrix[1], planes);
-    const double voxels = (double)larmor_shape_count(slab), coils = job->coils, all = job->info.coils;
-    const double size = (double)larmor_dtype_size(dtype);
-    LMR_TRY(maps_bytes(job, &g, &p, centre, planes, &maps));
-    LMR_TRY(larmor_sense_slabs_memory(job->dev, count, &p, &sense, &operator));
-    LMR_TRY(larmor_cg_memory(dtype, slab, &solver));
-    double inside = (double)operator+(double) solver + 2 * size * voxels; /* the iterate, and that of the noise */
-    inside += 2 * size * samples * coils;                                 /* noise, and residuals of samples */
-    if (dtype == LARMOR_C128) inside += 16 * coils * (voxels + samples);
-    const double reading = (8 * all + 8 * coils) * samples;
-    const double held = (8 * coils + 24) * samples + 8 * voxels * coils + 2 * LMR_STAGE;
-    *bytes = held + most(reading, most(maps, inside + 16 * voxels));
+    s.samples = (double)g.total / (double)(g.readouts > 0 ? g.readouts : 1) * (double)readouts;
+    s.slab = LARMOR_SHAPE(grid->matrix[0], grid->matrix[1], planes);
+    s.voxels = (double)larmor_shape_count(s.slab);
+    s.p = (larmor_problem){.image = lmr_grid_shape(grid),
+                           .samples = (int64_t)ceil(s.samples),
+                           .coils = job->coils,
+                           .dtype = lmr_job_precision(job)};
+    LMR_TRY(maps_bytes(job, &g, &s.p, centre, planes, &maps));
+    LMR_TRY(solving_bytes(job, plan, &s, &solving));
+    const double coils = job->coils, all = job->info.coils;
+    const double reading = (8 * all + 8 * coils) * s.samples;
+    const double held = (8 * coils + 24) * s.samples + 8 * s.voxels * coils + 2 * LMR_STAGE;
+    *bytes = held + most(reading, most(maps, solving + 16 * s.voxels));
     return LARMOR_OK;
 }
 
@@ -71,37 +128,111 @@ static double image_bytes(const larmor_recon *r)
     return bytes;
 }
 
-/* All series, with the job's choice of Toeplitz. */
-static larmor_status plan_all(larmor_recon *r, int64_t centre)
+/* What is asked, and what is known before anything is given up. */
+typedef struct question {
+    const larmor_recon *r;
+    const lmr_job *job; /* on a single device */
+    int ranks;
+    int64_t centre;
+    double images; /* bytes of all */
+} question;
+
+static larmor_status begin(const larmor_recon *r, const lmr_job *job, int ranks, question *q)
 {
-    lmr_plan *plan = &r->plan;
-    const double images = image_bytes(r);
+    *q = (question){.r = r, .job = job, .ranks = ranks, .images = image_bytes(r)};
+    return job->coils > 1 ? lmr_slab_count_centre(job, r->list.group[0], &q->centre) : LARMOR_OK;
+}
+
+static larmor_status begin_plan(const question *q, int64_t limit, lmr_plan *plan)
+{
+    const lmr_job *job = q->job;
+    *plan = (lmr_plan){.limit = limit,
+                       .coils = job->coils,
+                       .block = 1,
+                       .toeplitz = job->toeplitz,
+                       .precondition = job->precondition,
+                       .choose = lmr_chooses(job) ? 0 : -1};
+    plan->bytes = calloc((size_t)q->r->list.series, sizeof *plan->bytes);
+    return plan->bytes ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* All series, with what the plan has not given up. */
+static larmor_status plan_all(const question *q, lmr_plan *plan)
+{
+    const lmr_series *list = &q->r->list;
     plan->planned = 0;
-    plan->toeplitz = r->job.toeplitz;
-    for (int s = 0; s < r->list.series; s++) {
+    for (int s = 0; s < list->series; s++) {
         double bytes;
-        LMR_TRY(slab_bytes(r, r->list.group[r->list.first[s]], centre, &bytes));
-        plan->bytes[s] = (int64_t)(bytes + images);
+        LMR_TRY(slab_bytes(q->job, plan, q->ranks, list->group[list->first[s]], q->centre, &bytes));
+        plan->bytes[s] = (int64_t)(bytes + q->images);
         if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];
     }
     return LARMOR_OK;
 }
 
+static int is_too_large(const lmr_plan *plan)
+{
+    return plan->limit && plan->planned > plan->limit;
+}
+
+/* As lmr_plan_make does, in its order, but for Toeplitz first, which changes no image; what was asked for stays. */
+static int give_up(const larmor_recon *r, lmr_plan *plan)
+{
+    int *const what[] = {&plan->toeplitz, &plan->choose, &plan->precondition};
+    const int asked[] = {r->opts.toeplitz, 0, r->opts.precondition};
+    for (int i = 0; i < 3; i++)
+        if (*what[i] >= 0 && asked[i] <= 0) {
+            *what[i] = -1;
+            return 1;
+        }
+    return 0;
+}
+
 larmor_status lmr_slabs_plan(larmor_recon *r)
 {
     lmr_plan *plan = &r->plan;
-    int64_t centre = 0;
+    lmr_job *job = &r->job;
+    question q;
     lmr_plan_free(plan);
-    *plan = (lmr_plan){.limit = r->opts.memory, .coils = r->job.coils, .block = 1, .precondition = -1, .choose = -1};
-    plan->bytes = calloc((size_t)r->list.series, sizeof *plan->bytes);
-    if (!plan->bytes) return LMR_NO_MEMORY();
-    if (r->job.coils > 1) LMR_TRY(lmr_slab_count_centre(&r->job, r->list.group[0], &centre));
-    LMR_TRY(plan_all(r, centre));
-    if (plan->limit && plan->planned > plan->limit && !r->opts.toeplitz) {
-        r->job.toeplitz = -1;
-        LMR_TRY(plan_all(r, centre));
-    }
-    if (plan->limit && plan->planned > plan->limit) return lmr_report_too_large(r);
+    LMR_TRY(begin(r, job, larmor_ranks_count(job->slabs), &q));
+    LMR_TRY(begin_plan(&q, r->opts.memory, plan));
+    LMR_TRY(plan_all(&q, plan));
+    while (is_too_large(plan) && give_up(r, plan)) LMR_TRY(plan_all(&q, plan));
+    if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_report_slabs(r);
+    job->no_choice = plan->choose < 0 && lmr_chooses(job);
+    job->precondition = plan->precondition;
+    job->toeplitz = plan->toeplitz;
     return LARMOR_OK;
+}
+
+/* The job as it would be in slabs, with Toeplitz or without. */
+static larmor_status would_fit(const larmor_recon *r, const lmr_job *job, int ranks, int *fit)
+{
+    question q;
+    lmr_plan plan = {.bytes = NULL};
+    LMR_TRY(begin(r, job, ranks, &q));
+    larmor_status st = begin_plan(&q, r->plan.limit, &plan);
+    if (!st) st = plan_all(&q, &plan);
+    if (!st && is_too_large(&plan) && r->opts.toeplitz <= 0) {
+        plan.toeplitz = -1;
+        st = plan_all(&q, &plan);
+    }
+    *fit = !st && !is_too_large(&plan);
+    lmr_plan_free(&plan);
+    return st;
+}
+
+larmor_status lmr_slabs_keep_more(const larmor_recon *r, int *more)
+{
+    const lmr_plan *plan = &r->plan;
+    const int members = larmor_device_members(r->job.dev);
+    const int lost = (plan->choose < 0 && lmr_chooses(&r->job)) || (plan->precondition < 0 && r->job.precondition >= 0);
+    lmr_job job = r->job;
+    *more = 0;
+    if (!lost || lmr_slabs_unfit(r)) return LARMOR_OK;
+    job.toeplitz = r->opts.toeplitz < 0 ? -1 : 1;
+    job.precondition = r->opts.precondition;
+    if (members) job.dev = larmor_device_member(r->job.dev, 0);
+    return would_fit(r, &job, members ? members : larmor_ranks_count(r->opts.ranks), more);
 }

@@ -15,6 +15,7 @@
 
 typedef struct slab_order { /* of rank 0 */
     int series, maps_from; /* maps_from: the group that gave the maps of its slice before this run, or -1 */
+    lmr_weight chosen;     /* the weight that holds for it, which a checkpoint may have gone on with */
 } slab_order;
 
 /* ---- a series ---- */
@@ -133,6 +134,7 @@ static larmor_status solve_all(larmor_recon *r, slab_order o, larmor_array **ima
     *image = NULL;
     job->slabs->agreed = LARMOR_OK;
     if (!job->maps) job->maps_from = o.maps_from;
+    job->chosen = o.chosen;
     job->checkpoint = NULL; /* a solver's state is in slabs, too */
     larmor_status st = solve(job, r->list.group[r->list.first[o.series]], image, report);
     job->checkpoint = checkpoint;
@@ -151,7 +153,7 @@ larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor
     if (!r->job.slabs->is_shared)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: the volume is in slabs of several processes; call larmor_recon_share");
-    const slab_order o = {s, r->maps_before};
+    const slab_order o = {s, r->maps_before, r->job.chosen};
     LMR_TRY(lmr_ranks_order(r->job.slabs, &o, sizeof o));
     return solve_all(r, o, image, report);
 }
@@ -162,7 +164,7 @@ static larmor_status serve_one(larmor_recon *r, int *end)
     const larmor_ranks *ranks = r->job.slabs;
     larmor_recon_report report;
     larmor_array *image;
-    slab_order o = {-1, -1};
+    slab_order o = {.series = -1};
     void *data;
     int64_t bytes;
     LMR_TRY(ranks->by->receive(ranks->link, 0, LMR_TAG_ORDER, NULL, NULL, &data, &bytes));

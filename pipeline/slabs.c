@@ -54,9 +54,8 @@ void lmr_slabs_take(larmor_recon *r)
     r->events.is_quiet = 0;
     job->slabs = r->opts.ranks;
     job->dev->ranks = NULL;
-    job->no_choice = lmr_chooses(job);
     job->toeplitz = r->opts.toeplitz < 0 ? -1 : 1;
-    job->precondition = -1;
+    job->precondition = r->opts.precondition;
     job->block = 1;
     if (job->maps_method && strcmp(job->maps_method->name, "walsh") != 0)
         lmr_log(&r->events, "coil maps: by walsh, as the volume is in slabs, not by %s", job->maps_method->name);

@@ -25,7 +25,6 @@
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
     MOST_ITERS = 100,
-    SLABS_ITERS = 1000, /* without a preconditioner */
 };
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
@@ -150,7 +149,7 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
         if (norm > 0) o->tol = -1;
     }
     o->precondition = job->precondition < 0 ? NULL : M;
-    if (o->max_iter == 0) o->max_iter = job->slabs ? SLABS_ITERS : MOST_ITERS;
+    if (o->max_iter == 0) o->max_iter = MOST_ITERS;
     st = larmor_cg(p->A, p->b, p->x, o, report);
 done:
     larmor_op_free(M);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
 
@@ -13,17 +14,19 @@
 
 /* ---- the weight of an earlier image ---- */
 
-static double data_of(const lmr_frame *frames, int count)
+/* Of a volume in slabs those of all ranks, which know them alike. */
+static double data_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
     double data = 0;
-    for (int i = 0; i < count; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    for (int i = 0; i < count && !job->slabs; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
+    for (int i = 0; i < count && job->slabs; i++) data += (double)frames[i].group.total * job->coils;
     return data;
 }
 
 lmr_likeness lmr_likeness_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
     return (lmr_likeness){
-        .known = 1, .data = data_of(frames, count), .scale = job->scale, .encoding = frames[0].group.encoding};
+        .known = 1, .data = data_of(job, frames, count), .scale = job->scale, .encoding = frames[0].group.encoding};
 }
 
 larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_likeness *now)
@@ -47,10 +50,11 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
 static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
 {
     larmor_array *x;
-    double size = 0;
+    double size = 0, all;
     if (job->method == LMR_METHOD_CG) {
         LMR_TRY(larmor_nrm2(noise, &size));
-        *unit = size * size / (double)larmor_array_count(noise);
+        LMR_TRY(lmr_count_all(noise, &all));
+        *unit = size * size / all;
         return LARMOR_OK;
     }
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
@@ -69,7 +73,7 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
     job->chosen = (lmr_weight){.weight = result->weight,
                                .noise = result->noise,
                                .unit = unit,
-                               .data = data_of(frames, count),
+                               .data = data_of(job, frames, count),
                                .scale = job->scale,
                                .largest = result->largest,
                                .choice = result->choice,
@@ -79,7 +83,7 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
 
 int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return data_of(frames, count) == job->chosen.data;
+    return data_of(job, frames, count) == job->chosen.data;
 }
 
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
@@ -118,7 +122,10 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
                                 &factors[i]));
         frames[i].weights = kept;
     }
-    LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, &all));
+    if (job->slabs)
+        all = larmor_array_ref(factors[0]); /* for every coil */
+    else
+        LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, &all));
     held->factors = all;
     return lmr_problem_operator(job, frames, count, &held->A, &toeplitz);
 }

@@ -8,6 +8,7 @@
 
 #include "larmor/nufft.h"
 #include "larmor/pipeline.h"
+#include "larmor/solve.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,7 +100,7 @@ LARMOR_API larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks 
  *
  * maps     complex [n0, n1, own planes, coils].
  * planes   of the whole volume, at least one for each rank.
- * opts     traj: this rank's points; nufft_tol, and toeplitz: -1 without it. weights and off_resonance are not for slabs.
+ * opts     traj: this rank's points, and weights of them; nufft_tol, and toeplitz: -1 without it. off_resonance is not for slabs.
  * A        [n0, n1, own planes] to [samples, readouts, coils] of this rank.
  * Errors   as for larmor_op_toeplitz_slabs; LARMOR_ERR_UNSUPPORTED for what is not for slabs. */
 LARMOR_API larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
@@ -109,9 +110,10 @@ LARMOR_API larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array
  * maps.
  *
  * p       of the whole volume, with this rank's samples.
+ * held    of them those that it keeps between its maps, which another one has to do with; may be NULL.
  * Errors  as for larmor_sense_memory. */
 LARMOR_API larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p,
-                                                   const larmor_sense_opts *opts, int64_t *bytes);
+                                                   const larmor_sense_opts *opts, int64_t *bytes, int64_t *held);
 
 /* larmor_op_toeplitz of a volume in slabs of planes (larmor_ranks_part). All ranks make it, apply it and its adjoint, at the same
  * place, each to its own slab; the same number of ranks gives the same bits on processors. Of the memory of
@@ -128,6 +130,25 @@ LARMOR_API larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int
 LARMOR_API larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks,
                                                   const larmor_nufft_opts *opts, const larmor_array *traj,
                                                   const larmor_array *weights, larmor_op **N);
+
+/* larmor_circulant_create for A^H A of larmor_op_sense_slabs without weights, after larmor_ranks_sum_over. Its inverse
+ * (larmor_circulant_inverse, without a penalty) maps slabs, and larmor_hold_out and larmor_choose_weight take it: all ranks make
+ * these calls, and apply it, at the same place. Of the ranks each finds the autocorrelation of some of the maps.
+ *
+ * maps     complex [n0, n1, own planes, coils].
+ * planes   of the whole volume, at least one for each rank.
+ * traj     f32 or f64 [3, samples, readouts] or [3, points]: this rank's points.
+ * C        to be freed before ranks.
+ * Errors   as for larmor_op_toeplitz_slabs. */
+LARMOR_API larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
+                                                const larmor_array *traj, larmor_circulant **C);
+
+/* Bytes of device memory that it takes of a rank at most, from its making on, beyond maps and points.
+ *
+ * p       of the whole volume, with this rank's samples.
+ * Errors  as for larmor_sense_memory. */
+LARMOR_API larmor_status larmor_circulant_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p,
+                                                       int64_t *bytes);
 
 /* ---- reconstructions ----
  *

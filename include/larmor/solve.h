@@ -348,7 +348,8 @@ typedef struct larmor_choice {
 /* What larmor_choose_weight compares images with. */
 typedef struct larmor_held_out {
     larmor_op *A; /* of the data, with weights of 0 for the samples that are held out; NULL: none are */
-    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept; NULL: 1 */
+    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept; or real, of the samples
+                                    of a coil, their squares, as larmor_hold_out gives them; NULL: 1 */
     const larmor_array *noise;   /* like b: noise as strong as that of b, which sets where the search begins and when
                                     solutions are near enough; NULL where it is not known */
 } larmor_held_out;

@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
+#include "recon/ops/slabs.h"
 
 #define THIN 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
 
@@ -52,26 +53,147 @@ static double step_to(const points *p, int64_t i)
     return sqrt(square);
 }
 
-static void hold_out(const points *p, const larmor_circulant *c, const double *density, uint64_t seed, double *kept,
-                     double *factors)
+/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are before these
+ * points; becomes how many there are with them. */
+static void hold_out(const points *p, int whole, uint64_t seed, int64_t *part, double *kept, double *factors)
 {
     const double near = 1e-3;
-    const double least = c->mean > 0 ? THIN * c->mean : 1;
-    const int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
-    int64_t part = -1; /* a readout, or a few samples of one */
+    int64_t now = *part - 1; /* a readout, or a few samples of one */
     double way = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         const int first = i % p->samples == 0;
         way = first ? 0 : way + step_to(p, i);
         if (first || (!whole && way > CELL - near)) {
-            part++;
+            now++;
             way = 0;
         }
-        factors[i] = 0;
-        if (!is_held(part, seed)) continue;
-        kept[i] = 0;
-        factors[i] = 1 / fmax(least, density[2 * cell_of(p->k + i * p->nd, p->nd, c->eigenvalues->shape)]);
+        factors[i] = is_held(now, seed);
+        if (factors[i] > 0) kept[i] = 0;
     }
+    *part = now + 1;
+}
+
+static double factor_of(const larmor_circulant *c, double density)
+{
+    return 1 / fmax(c->mean > 0 ? THIN * c->mean : 1, density);
+}
+
+static larmor_status weigh_held(const points *p, const larmor_circulant *c, double *factors)
+{
+    double *density;
+    LMR_TRY(larmor_array_download(c->eigenvalues, LARMOR_C128, &density));
+    for (int64_t i = 0; i < p->samples * p->readouts; i++)
+        if (factors[i] > 0) factors[i] = factor_of(c, density[2 * cell_of(p->k + i * p->nd, p->nd, c->image)]);
+    free(density);
+    return LARMOR_OK;
+}
+
+/* ---- where each rank has a slab, and some of the readouts ---- */
+
+enum { LINES = 256 }; /* that all ranks look at, at a time */
+
+/* Which of the held samples are in which cell of the volume; ascending cells. */
+typedef struct held_cell {
+    int64_t cell, sample;
+} held_cell;
+
+static int ascending(const void *a, const void *b)
+{
+    const held_cell *x = a, *y = b;
+    if (x->cell != y->cell) return x->cell < y->cell ? -1 : 1;
+    return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+/* Cells line by line of the last axis, as eigenvalues in slabs lie. */
+static void sort_held(const points *p, const larmor_circulant *c, const double *factors, held_cell *held)
+{
+    const lmr_slab_fft *f = c->slabs;
+    const larmor_shape volume = larmor_shape_of(3, f->n);
+    const int64_t side = f->n[0] * f->n[1];
+    int64_t count = 0;
+    for (int64_t i = 0; i < p->samples * p->readouts; i++) {
+        if (!(factors[i] > 0)) continue;
+        const int64_t cell = cell_of(p->k + i * p->nd, p->nd, volume);
+        held[count++] = (held_cell){cell % side * f->n[2] + cell / side, i};
+    }
+    qsort(held, (size_t)count, sizeof *held, ascending);
+}
+
+/* Eigenvalues of `lines` of rank i's lines, from its line `own` on, to all; density gets them. */
+static larmor_status look_up(const larmor_circulant *c, int i, int64_t own, int64_t lines, double **density)
+{
+    larmor_ranks *ranks = c->slabs->deal.ranks;
+    const larmor_array *d = c->eigenvalues;
+    const larmor_shape shape = LARMOR_SHAPE(c->slabs->n[2], 1, lines);
+    larmor_array *some = NULL;
+    larmor_status st = ranks->number == i ? larmor_array_slice(d, own, lines, &some)
+                                          : larmor_array_create(d->dev, d->dtype, shape, &some);
+    *density = NULL;
+    st = lmr_ranks_agree(ranks, st, NULL, NULL);
+    if (!st) st = lmr_ranks_spread(ranks, i, some);
+    if (!st) st = larmor_array_download(some, LARMOR_C128, density);
+    larmor_array_free(some);
+    return st;
+}
+
+static larmor_status weigh_sorted(const larmor_circulant *c, const held_cell *held, int64_t count, double *factors)
+{
+    const lmr_deal *deal = &c->slabs->deal;
+    const int64_t n2 = c->slabs->n[2];
+    int64_t next = 0, before;
+    for (int i = 0; i < deal->ranks->count; i++) {
+        const int64_t all = lmr_slab_share(deal->side, deal->ranks->count, i, &before);
+        for (int64_t own = 0; own < all; own += LINES) {
+            const int64_t first = (before + own) * n2;
+            const int64_t lines = all - own < LINES ? all - own : LINES;
+            double *density;
+            LMR_TRY(look_up(c, i, own, lines, &density));
+            for (; next < count && held[next].cell < first + lines * n2; next++)
+                factors[held[next].sample] = factor_of(c, density[2 * (held[next].cell - first)]);
+            free(density);
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant *c, double *factors)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < p->samples * p->readouts; i++) count += factors[i] > 0;
+    held_cell *held = malloc(sizeof *held * (size_t)count + 1);
+    larmor_status st = held ? LARMOR_OK : LMR_NO_MEMORY();
+    if (held) sort_held(p, c, factors, held);
+    if (!st) st = weigh_sorted(c, held, count, factors);
+    free(held);
+    return st;
+}
+
+/* Whether whole readouts are held out, and how many parts of readouts the ranks before this one have. */
+static larmor_status parts_before(const points *p, larmor_ranks *ranks, uint64_t seed, double *kept, double *factors,
+                                  int *whole, int64_t *part)
+{
+    double all[2] = {(double)p->readouts, !on_the_grid(p)};
+    LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, all));
+    *whole = all[0] >= MANY_READOUTS && all[1] > 0;
+    *part = 0;
+    hold_out(p, *whole, seed, part, kept, factors); /* to count them */
+    return lmr_ranks_before(ranks, *part, part);
+}
+
+static larmor_status hold_out_all(const points *p, const larmor_circulant *c, uint64_t seed, double *kept, double *factors)
+{
+    int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
+    int64_t part = 0;
+    if (!c->slabs) {
+        hold_out(p, whole, seed, &part, kept, factors);
+        return weigh_held(p, c, factors);
+    }
+    double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
+    larmor_status st = unused ? parts_before(p, c->slabs->deal.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
+    free(unused);
+    LMR_TRY(st);
+    hold_out(p, whole, seed, &part, kept, factors);
+    return weigh_held_of_slabs(p, c, factors);
 }
 
 larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weights, const larmor_circulant *C,
@@ -82,9 +204,9 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     *kept = *factors = NULL;
     if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
     larmor_array *points_array = NULL, *own = NULL;
-    double *k = NULL, *density = NULL, *keep = NULL, *count = NULL;
+    double *k = NULL, *keep = NULL, *count = NULL;
     larmor_status st;
-    LMR_OR(done, lmr_input_traj("hold out", traj, C->eigenvalues->shape, &points_array));
+    LMR_OR(done, lmr_input_traj("hold out", traj, C->image, &points_array));
     const larmor_shape shape = lmr_weights_shape(points_array);
     LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, shape, kept));
     LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, shape, factors));
@@ -95,16 +217,14 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
         LMR_OR(done, larmor_fill(*kept, 1));
     }
     LMR_OR(done, larmor_array_download(points_array, LARMOR_F64, &k));
-    LMR_OR(done, larmor_array_download(C->eigenvalues, LARMOR_C128, &density));
     LMR_OR(done, larmor_array_download(own ? own : *kept, LARMOR_F64, &keep));
     LMR_OR(done, larmor_array_download(*factors, LARMOR_F64, &count));
     const points p = {k, (int)traj->shape.dim[0], shape.dim[0], shape.ndim > 1 ? shape.dim[1] : 1};
-    hold_out(&p, C, density, seed, keep, count);
+    LMR_OR(done, hold_out_all(&p, C, seed, keep, count));
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
 done:
     free(k);
-    free(density);
     free(keep);
     free(count);
     larmor_array_free(points_array);

@@ -2,6 +2,8 @@
  * compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/ranks.h"
+#include "larmor/operators.h"
 #include "recon/bytes.h"
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
@@ -68,7 +70,15 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 /* Of the residual only what images are compared with. */
 static larmor_status count_held(const lmr_trial *t)
 {
-    return t->held->factors ? larmor_mul(t->held->factors, 0, t->residual) : LARMOR_OK;
+    const larmor_array *f = t->held->factors;
+    if (!f) return LARMOR_OK;
+    return lmr_is_real(f->dtype) ? larmor_sense_weigh(f, t->residual) : larmor_mul(f, 0, t->residual);
+}
+
+/* Numbers that steps depend on are those of rank 0, where each rank has a part of the volume. */
+static larmor_status lead(const lmr_trial *t, double *value)
+{
+    return lmr_ranks_lead(t->x->dev->whole, value);
 }
 
 larmor_status lmr_trial_judge(lmr_trial *t, double weight)
@@ -107,7 +117,7 @@ static larmor_status find_deviation(lmr_trial *t, double power)
     LMR_OR(done, lmr_circulant_affine(c, 1, FLOOR * (c->mean > 0 ? c->mean : 1), factors));
     LMR_OR(done, lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
     LMR_OR(done, larmor_dot(ones, factors, sum));
-    t->deviation = sum[0] > 0 ? sqrt(power * (double)larmor_array_count(d) / (c->square * sum[0])) : 0;
+    t->deviation = sum[0] > 0 ? sqrt(power * c->count / (c->square * sum[0])) : 0;
 done:
     larmor_array_free(ones);
     larmor_array_free(factors);
@@ -127,14 +137,15 @@ static larmor_status rough_image(lmr_trial *t, larmor_op *M, double floor)
 static larmor_status expect(lmr_trial *t)
 {
     const larmor_array *e = t->held->noise;
-    const int series = t->c->eigenvalues->shape.ndim < t->x->shape.ndim;
+    const int series = t->c->image.ndim < t->x->shape.ndim;
     const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
-    double size = 0;
+    double size = 0, count = 1;
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
-    const double power = size > 0 ? size * size / (double)larmor_array_count(e) : 0;
+    if (e) LMR_TRY(lmr_count_all(e, &count));
+    const double power = size > 0 ? size * size / count : 0;
     if (size > 0) LMR_TRY(find_deviation(t, power));
     if (series && t->has_penalty) return LARMOR_OK; /* more is not needed */
     LMR_TRY(lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
@@ -150,6 +161,7 @@ static larmor_status expect(lmr_trial *t)
     const double image =
         fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
     t->expected = image > 0 ? FLAT * power / image : 0;
+    st = lead(t, &t->expected);
 done:
     larmor_op_free(M);
     return st;
@@ -177,7 +189,7 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     t->kept = held->A ? held->A : A;
     t->c = c;
     t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
-    if (held->factors)
+    if (held->factors && !lmr_is_real(held->factors->dtype))
         LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
@@ -213,6 +225,7 @@ void lmr_trial_free(lmr_trial *t)
 /* What is not a solution is better than that, where the weight is too small for the noise: it is not judged. */
 static larmor_status try_weight(lmr_trial *t, double weight)
 {
+    LMR_TRY(lead(t, &weight));
     LMR_TRY(lmr_trial_solve(t, weight));
     return t->there || weight >= ABOVE * (1 - NEARLY) * t->expected ? lmr_trial_judge(t, weight) : LARMOR_OK;
 }
@@ -259,7 +272,8 @@ static larmor_status ascend(lmr_trial *t, double first)
 static larmor_status descend(lmr_trial *t, double first)
 {
     for (double weight = first; lmr_curve_index(&t->curve) == 0 && t->choice.tried < MOST_TRIED;) {
-        const double least = least_weight(t);
+        double least = least_weight(t);
+        LMR_TRY(lead(t, &least));
         if (weight <= least * (1 + NEARLY)) break;
         weight = fmax(weight / STEP, least);
         LMR_TRY(try_weight(t, weight));
@@ -268,11 +282,21 @@ static larmor_status descend(lmr_trial *t, double first)
     return LARMOR_OK;
 }
 
+static larmor_status fill_gaps(lmr_trial *t)
+{
+    while (t->choice.tried < MOST_TRIED) {
+        double weight = between(&t->curve);
+        LMR_TRY(lead(t, &weight));
+        if (!(weight > 0)) break;
+        LMR_TRY(try_weight(t, weight));
+    }
+    return LARMOR_OK;
+}
+
 /* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
 static larmor_status choose(lmr_trial *t)
 {
     const double first = fmax(t->expected > 0 ? ABOVE * t->expected : UNKNOWN / LEAST * t->least, t->least);
-    double weight;
     LMR_TRY(try_weight(t, first));
     LMR_TRY(ascend(t, first));
     if (t->curve.count == 0) {
@@ -280,12 +304,12 @@ static larmor_status choose(lmr_trial *t)
         return LARMOR_OK;
     }
     if (t->curve.at[0] <= log(first) + NEARLY) LMR_TRY(descend(t, first));
-    while ((weight = between(&t->curve)) > 0 && t->choice.tried < MOST_TRIED) LMR_TRY(try_weight(t, weight));
+    LMR_TRY(fill_gaps(t));
     if (t->disturbed)
         t->choice.weight = lmr_trial_largest(t) / LMR_DISTURBED;
     else
         t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
-    return LARMOR_OK;
+    return lead(t, &t->choice.weight);
 }
 
 larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,

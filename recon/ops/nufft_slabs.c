@@ -116,14 +116,6 @@ static larmor_status copy_planes(const volume *v, const view *w, int64_t b, cons
     return st;
 }
 
-/* From the rank that has the slab to all. */
-static larmor_status spread(larmor_ranks *r, int from, larmor_array *slab)
-{
-    if (from && r->number == from) LMR_TRY(lmr_ranks_pass(r, from, 0, slab));
-    if (from && !r->number) LMR_TRY(lmr_ranks_pass(r, from, 0, slab));
-    return lmr_ranks_broadcast(r, slab);
-}
-
 /* The slab of rank i, of all of the batch: one view serves them. */
 static larmor_status forward_slab(const volume *v, int i, const larmor_array *x, larmor_array *y)
 {
@@ -135,7 +127,7 @@ static larmor_status forward_slab(const volume *v, int i, const larmor_array *x,
     for (int64_t b = 0; b < v->batch && !st; b++) {
         if (!own && r->number == i) own = copy_planes(v, &w, b, x, 1);
         st = lmr_ranks_agree(r, own, NULL, NULL);
-        if (!st && w.planes) own = spread(r, i, w.slab);
+        if (!st && w.planes) own = lmr_ranks_spread(r, i, w.slab);
         if (!st && !own) own = add_samples(v, &w, b, y);
     }
     free_view(&w);

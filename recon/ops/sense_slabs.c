@@ -11,6 +11,7 @@
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/ops/slabs.h"
+#include "recon/ops/weights.h"
 
 static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dtype dtype)
 {
@@ -23,8 +24,7 @@ static larmor_status expect(const larmor_ranks *ranks, const larmor_array *maps,
 {
     if (!maps || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: maps and options with a trajectory are needed");
-    if (opts->weights || opts->off_resonance)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with weights, and not with off-resonance");
+    if (opts->off_resonance) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with off-resonance");
     if (planes < ranks->count)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: slabs: %lld planes for %d ranks, expected one for each at least",
                         (long long)planes, ranks->count);
@@ -64,10 +64,30 @@ static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor
     return st;
 }
 
+/* The root of the weights times F, or F. */
+static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larmor_op *F, larmor_op **P)
+{
+    const larmor_shape samples = larmor_op_out_shape(F);
+    larmor_array *root = NULL;
+    larmor_op *W = NULL;
+    larmor_status st;
+    *P = weights ? NULL : larmor_op_ref(F);
+    if (!weights) return LARMOR_OK;
+    LMR_OR(done, lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
+                            larmor_shape_of(samples.ndim - 1, samples.dim)));
+    LMR_OR(done, lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
+    LMR_OR(done, lmr_op_weigh("weights", root, dtype, 1, &W));
+    st = larmor_op_chain(W, F, P);
+done:
+    larmor_op_free(W);
+    larmor_array_free(root);
+    return st;
+}
+
 larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
-    larmor_op *F = NULL, *T = NULL;
+    larmor_op *F = NULL, *P = NULL, *T = NULL;
     larmor_status st;
     LMR_NEED(A);
     *A = NULL;
@@ -75,10 +95,13 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_TRY(lmr_ranks_agree(ranks, expect(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);
-    if (opts->toeplitz >= 0) LMR_OR(done, larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, NULL, &T));
+    if (opts->toeplitz >= 0)
+        LMR_OR(done, larmor_op_toeplitz_slabs(maps->dev, ranks, &nufft, opts->traj, opts->weights, &T));
     LMR_OR(done, larmor_op_nufft_slabs(maps->dev, ranks, &nufft, opts->traj, &F));
-    st = lmr_ranks_agree(ranks, join(maps, F, T, A), NULL, NULL);
+    LMR_OR(done, lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
+    st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
 done:
+    larmor_op_free(P);
     larmor_op_free(T);
     larmor_op_free(F);
     if (st) {
@@ -125,10 +148,11 @@ static larmor_status toeplitz_bytes(const larmor_device *dev, const larmor_probl
 }
 
 larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p,
-                                        const larmor_sense_opts *opts, int64_t *bytes)
+                                        const larmor_sense_opts *opts, int64_t *bytes, int64_t *kept)
 {
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    if (kept) *kept = 0;
     if (ranks < 1 || p->image.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
                         ranks, p->image.ndim);
@@ -141,6 +165,9 @@ larmor_status larmor_sense_slabs_memory(const larmor_device *dev, int ranks, con
     LMR_TRY(lmr_bytes_add_nufft(dev, &box, p->samples, &nufft));
     if (!opts || opts->toeplitz >= 0) LMR_TRY(toeplitz_bytes(dev, p, ranks, tol, &making, &held));
     /* maps of a coil between Fourier transform and coils; a view's slab, values, points and phases */
-    const double view = nufft + slab + (2 * size + 24) * (double)p->samples;
+    double view = nufft + slab + (2 * size + 24) * (double)p->samples;
+    if (p->weighted) view += size * (double)p->samples; /* before they are weighted */
+    if (p->weighted) held += size / 2 * (double)p->samples;
+    if (kept) LMR_TRY(lmr_bytes_store(held, kept));
     return lmr_bytes_store(fmax(making, held + 3 * slab + view), bytes);
 }

@@ -12,84 +12,12 @@
 #include "nufft/kernels.h"
 #include "nufft/toeplitz.h"
 #include "recon/inputs.h"
+#include "recon/ops/deal.h"
+#include "recon/ops/lags.h"
 #include "recon/ops/slabs.h"
 #include "recon/sparse.h"
 
 enum { TOGETHER = 4096 }; /* lines that are transformed at a time */
-
-/* ---- from slabs to lines ---- */
-
-/* Arrays [side of plane, planes] of which each rank has some planes, and after the exchange some of the side's lines with all
- * planes, of one type. */
-typedef struct deal {
-    larmor_ranks *ranks;
-    int64_t side, planes, own_planes, own_lines;
-    int64_t *of_planes,
-        *of_lines; /* bytes: of this rank's planes the lines of each, of this rank's lines the planes of each */
-} deal;
-
-static void free_deal(deal *d)
-{
-    free(d->of_planes);
-    free(d->of_lines);
-}
-
-static larmor_status make_deal(larmor_ranks *ranks, int64_t side, int64_t planes, larmor_dtype dtype, deal *d)
-{
-    const int count = ranks->count;
-    const int64_t size = (int64_t)larmor_dtype_size(dtype);
-    *d = (deal){.ranks = ranks, .side = side, .planes = planes};
-    d->own_planes = lmr_slab_share(planes, count, ranks->number, NULL);
-    d->own_lines = lmr_slab_share(side, count, ranks->number, NULL);
-    d->of_planes = calloc((size_t)count, sizeof *d->of_planes);
-    d->of_lines = calloc((size_t)count, sizeof *d->of_lines);
-    if (!d->of_planes || !d->of_lines) return LMR_NO_MEMORY();
-    for (int i = 0; i < count; i++) {
-        d->of_planes[i] = lmr_slab_share(side, count, i, NULL) * d->own_planes * size;
-        d->of_lines[i] = lmr_slab_share(planes, count, i, NULL) * d->own_lines * size;
-    }
-    return LARMOR_OK;
-}
-
-/* How many numbers both arrangements need room for. */
-static int64_t room_of(const deal *d)
-{
-    const int64_t slab = d->side * d->own_planes, lines = d->own_lines * d->planes;
-    return slab > lines ? slab : lines;
-}
-
-/* slab [side, own planes] to blocks [lines of rank i, own planes], one after the other, or the other way round. */
-static larmor_status arrange(const deal *d, larmor_array *slab, larmor_array *blocks, int to_blocks)
-{
-    const larmor_device *dev = slab->dev;
-    const int64_t size = (int64_t)larmor_dtype_size(slab->dtype);
-    for (int i = 0; i < d->ranks->count; i++) {
-        int64_t first;
-        const int64_t lines = lmr_slab_share(d->side, d->ranks->count, i, &first);
-        for (int64_t p = 0; p < d->own_planes; p++) {
-            char *in_slab = (char *)slab->data + (p * d->side + first) * size;
-            char *in_block = (char *)blocks->data + (first * d->own_planes + p * lines) * size;
-            LMR_TRY(dev->be->copy(dev->ctx, LMR_ON_DEVICE, to_blocks ? in_block : in_slab,
-                                  to_blocks ? in_slab : in_block, (size_t)(lines * size)));
-        }
-    }
-    return LARMOR_OK;
-}
-
-/* a: from [side, own planes] to [own lines, planes]; b is room. What fails here does not keep the others waiting. */
-static larmor_status to_lines(const deal *d, larmor_array *a, larmor_array *b, larmor_status own)
-{
-    if (!own) own = arrange(d, a, b, 1);
-    const larmor_status st = lmr_ranks_exchange(d->ranks, b, d->of_planes, a, d->of_lines);
-    return own ? own : st;
-}
-
-static larmor_status to_slab(const deal *d, larmor_array *a, larmor_array *b, larmor_status own)
-{
-    const larmor_status st = lmr_ranks_exchange(d->ranks, a, d->of_lines, b, d->of_planes);
-    if (!own) own = st;
-    return own ? own : arrange(d, a, b, 0);
-}
 
 /* ---- the stages ---- */
 
@@ -102,7 +30,7 @@ typedef struct stages {
     const lmr_fft *fft;
     lmr_nufft_geometry plane, line; /* from modes to cells, and back */
     void *plane_plan, *line_plan;   /* of the slab's planes, and of TOGETHER lines */
-    deal deal;
+    lmr_deal deal;
     larmor_array *a, *b, *lines; /* lines: [cells, TOGETHER] */
 } stages;
 
@@ -113,7 +41,7 @@ static void free_stages(stages *s)
     larmor_array_free(s->a);
     larmor_array_free(s->b);
     larmor_array_free(s->lines);
-    free_deal(&s->deal);
+    lmr_deal_free(&s->deal);
     *s = (stages){.dev = NULL};
 }
 
@@ -127,7 +55,7 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
     if (!s->kernels)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
-    LMR_TRY(make_deal(ranks, cells[0] * cells[1], modes[2], dtype, &s->deal));
+    LMR_TRY(lmr_deal_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->deal));
     s->plane = (lmr_nufft_geometry){.ndim = 2,
                                     .batch = s->deal.own_planes,
                                     .modes = {modes[0], modes[1], 1},
@@ -137,8 +65,8 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
         .ndim = 1, .batch = TOGETHER, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
     if (s->deal.own_planes) LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->deal.own_planes, &s->plane_plan));
     LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, TOGETHER, &s->line_plan));
-    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(room_of(&s->deal)), &s->a));
-    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(room_of(&s->deal)), &s->b));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->a));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->b));
     return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], TOGETHER), &s->lines);
 }
 
@@ -156,13 +84,6 @@ static larmor_status planes_back(const stages *s, void *y)
     if (!s->deal.own_planes) return LARMOR_OK;
     LMR_TRY(s->fft->band(s->dev->ctx, s->plane_plan, 1, 1, s->plane.modes, s->a->data));
     return s->kernels->crop(s->dev->ctx, &s->plane, s->deal.own_planes, s->a->data, y);
-}
-
-/* to [rows, columns] <- from [columns, rows] */
-static larmor_status turn(const stages *s, int64_t columns, int64_t rows, const larmor_array *from, larmor_array *to)
-{
-    const int64_t dim[3] = {columns, rows, 1};
-    return columns > 0 && rows > 0 ? s->sparse->transpose(s->dev->ctx, dim, from->data, to->data) : LARMOR_OK;
 }
 
 /* Lines `first` and the following of b [planes, own lines], `count` of them, to s->lines and transformed. */
@@ -228,12 +149,12 @@ static larmor_status filter_lines(const slabs *n)
 static larmor_status convolve(const slabs *n, const void *x, void *y)
 {
     const stages *s = &n->s;
-    const deal *d = &s->deal;
-    larmor_status st = to_lines(d, s->a, s->b, transform_planes(s, x));
-    if (!st) st = turn(s, d->own_lines, d->planes, s->a, s->b);
+    const lmr_deal *d = &s->deal;
+    larmor_status st = lmr_deal_to_lines(d, s->a, s->b, transform_planes(s, x));
+    if (!st) st = lmr_deal_turn(d, 1, s->a, s->b);
     if (!st) st = filter_lines(n);
-    if (!st) st = turn(s, d->planes, d->own_lines, s->b, s->a);
-    st = to_slab(d, s->a, s->b, st);
+    if (!st) st = lmr_deal_turn(d, 0, s->b, s->a);
+    st = lmr_deal_to_slab(d, s->a, s->b, st);
     return st ? st : planes_back(s, y);
 }
 
@@ -255,75 +176,22 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
 
 /* ---- the point spread function ---- */
 
-/* This rank's points and what its part of the function comes from, in double. */
-typedef struct points {
-    lmr_seen_points box;
-    const larmor_array *weights; /* as given, or NULL */
-    larmor_array *values;
-} points;
-
-static void free_points(points *p)
-{
-    lmr_seen_free(&p->box);
-    larmor_array_free(p->values);
-    p->values = NULL;
-}
-
-static larmor_status make_points(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, points *p)
-{
-    p->weights = weights;
-    LMR_TRY(lmr_seen_create(dev, traj, LARMOR_C128, &p->box));
-    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(p->box.count), &p->values);
-}
-
-/* lags [2 n0, 2 n1, count] <- sum_j w_j exp(sign 2 pi i k_j . r / n) of this rank's points, of the lags `first` and the
- * following of the last axis, which begin with -n2. */
-static larmor_status lags_of(const points *p, const larmor_nufft_opts *psf, const int64_t modes[3], int64_t first,
-                             int64_t count, larmor_array *lags)
-{
-    const larmor_device *dev = lags->dev;
-    const int64_t centre = first - modes[2] + count / 2;
-    const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
-    larmor_nufft_opts opts = *psf;
-    larmor_nufft *plan = NULL;
-    larmor_status st = LARMOR_OK;
-    if (!p->box.count) return larmor_zero(lags);
-    opts.modes[2] = count;
-    LMR_OR(done, lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
-    if (p->weights)
-        LMR_OR(done, dev->be->convert(dev->ctx, p->box.count, p->weights->dtype, p->weights->data, LARMOR_C128,
-                                      p->values->data));
-    else
-        LMR_OR(done, larmor_fill(p->values, 1));
-    LMR_OR(done, larmor_mul(p->box.phases, 0, p->values));
-    LMR_OR(done, larmor_nufft_create(p->box.points->dev, &opts, &plan));
-    LMR_OR(done, larmor_nufft_set_points(plan, p->box.points, NULL));
-    st = larmor_nufft_execute(plan, p->values, lags);
-done:
-    larmor_nufft_free(plan);
-    return st;
-}
-
 /* A piece of rank i's slab of lags: `own`'s, or of the rank that has it. */
-static larmor_status gather_piece(larmor_ranks *ranks, const points *p, const larmor_nufft_opts *psf,
+static larmor_status gather_piece(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
                                   const int64_t modes[3], int i, int piece, larmor_array *own)
 {
     int64_t first, from;
     const int64_t all = lmr_slab_share(2 * modes[2], ranks->count, i, &first);
     const int64_t count = lmr_slab_share(all, lmr_slab_pieces(all), piece, &from);
-    const larmor_shape shape = LARMOR_SHAPE(2 * modes[0], 2 * modes[1], count);
     larmor_array *lags = NULL;
-    larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags)
-                                          : larmor_array_create(own->dev, LARMOR_C128, shape, &lags);
-    if (!st) st = lags_of(p, psf, modes, first + from, count, lags);
-    st = lmr_ranks_agree(ranks, st, NULL, NULL);
-    if (!st) st = lmr_ranks_sum(ranks, i, lags);
+    larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags) : LARMOR_OK;
+    st = lmr_lags_sum(ranks, p, psf, modes, first + from, count, i, st, lags);
     larmor_array_free(lags);
     return st;
 }
 
 /* own [2 n0, 2 n1, own lags] <- the lags of this rank's slab, from the points of all. */
-static larmor_status gather_lags(larmor_ranks *ranks, const points *p, const larmor_nufft_opts *psf,
+static larmor_status gather_lags(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
                                  const int64_t modes[3], larmor_array *own)
 {
     for (int i = 0; i < ranks->count; i++) {
@@ -359,7 +227,7 @@ done:
 
 static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_array *spectrum)
 {
-    LMR_TRY(turn(s, s->deal.own_lines, s->deal.planes, s->a, s->b));
+    LMR_TRY(lmr_deal_turn(&s->deal, 1, s->a, s->b));
     for (int64_t first = 0; first < s->deal.own_lines; first += TOGETHER) {
         const int64_t count = together(s->deal.own_lines - first);
         LMR_TRY(transform_lines(s, first, count));
@@ -384,7 +252,7 @@ static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmo
 
 /* What the spectrum is made with, in double. */
 typedef struct making {
-    points points;
+    lmr_lag_points points;
     larmor_array *edges, *lags;
     stages s;
 } making;
@@ -395,7 +263,7 @@ static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks,
     const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
     const int64_t own = lmr_slab_share(lags[2], ranks->count, ranks->number, NULL);
     LMR_TRY(make_edges(dev, lags, &m->edges));
-    LMR_TRY(make_points(dev, traj, weights, &m->points));
+    LMR_TRY(lmr_lags_begin(dev, traj, weights, LARMOR_C128, &m->points));
     return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
 }
 
@@ -409,15 +277,15 @@ static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_n
     larmor_status st = begin_making(n->s.dev, ranks, modes, traj, weights, &m);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, gather_lags(ranks, &m.points, psf, modes, m.lags));
-    free_points(&m.points); /* before the next that take much */
+    lmr_lags_end(&m.points); /* before the next that take much */
     st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, m.edges, &m.s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
-    st = to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
+    st = lmr_deal_to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
     if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
     st = lmr_ranks_agree(ranks, st, NULL, NULL);
 done:
     free_stages(&m.s);
-    free_points(&m.points);
+    lmr_lags_end(&m.points);
     larmor_array_free(m.lags);
     larmor_array_free(m.edges);
     return st;

@@ -31,8 +31,7 @@ larmor_status lmr_circulant_fft(larmor_array *x, int sign)
     return st;
 }
 
-/* Their mean, the trace of C over its size. */
-static larmor_status find_mean(larmor_circulant *c)
+larmor_status lmr_circulant_mean(larmor_circulant *c)
 {
     larmor_array *ones;
     double sum[2];
@@ -41,7 +40,7 @@ static larmor_status find_mean(larmor_circulant *c)
     if (!st) st = larmor_dot(ones, c->eigenvalues, sum);
     larmor_array_free(ones);
     LMR_TRY(st);
-    c->mean = fmax(0, sum[0]) / (double)larmor_array_count(c->eigenvalues);
+    c->mean = fmax(0, sum[0]) / c->count;
     return LARMOR_OK;
 }
 
@@ -63,7 +62,7 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->seen, psf->data, c->eigenvalues->data));
     LMR_TRY(lmr_circulant_fft(c->eigenvalues, -1));
     LMR_TRY(kernels->largest(psf->dev->ctx, larmor_array_count(c->eigenvalues), c->eigenvalues->data, &c->largest));
-    LMR_TRY(find_mean(c));
+    LMR_TRY(lmr_circulant_mean(c));
     if (isfinite(c->largest) && isfinite(c->mean)) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
                     c->largest);
@@ -71,34 +70,48 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
 
 /* ---- what the coils see ---- */
 
-/* E of maps [image..., coils], and how many voxels it is not 0 for. */
-static larmor_status sight_of(larmor_array *maps, larmor_shape image, larmor_array **sight, double *seen)
+larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *seen)
+{
+    const lmr_recon_kernels *kernels;
+    const int64_t voxels = larmor_array_count(energy);
+    void *ctx = energy->dev->ctx;
+    larmor_array *mask;
+    double norm = 0;
+    LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
+    LMR_TRY(larmor_array_create(energy->dev, energy->dtype, energy->shape, &mask));
+    larmor_status st = larmor_axpby(1, energy, 0, mask);
+    if (!st) st = kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data);
+    if (!st) st = larmor_mul(energy, 0, mask);
+    if (!st) st = larmor_nrm2(mask, &norm);
+    if (!st) st = larmor_axpby(DARK * most, mask, 1, energy);
+    if (!st) st = larmor_mul(mask, 0, energy);
+    if (!st) st = kernels->power(ctx, voxels, -1, 0, energy->data);
+    *seen = norm * norm;
+    larmor_array_free(mask);
+    return st;
+}
+
+larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image, larmor_array **energy, double *most)
 {
     const lmr_recon_kernels *kernels;
     const int64_t voxels = larmor_shape_count(image), coils = maps->shape.dim[image.ndim];
     void *ctx = maps->dev->ctx;
-    larmor_array *energy = NULL, *mask = NULL;
-    larmor_status st;
-    double most, norm;
+    LMR_TRY(lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, image, energy));
+    LMR_TRY(lmr_vec_of(maps)->combine(ctx, voxels, coils, maps->data, maps->data, (*energy)->data));
+    return kernels->largest(ctx, voxels, (*energy)->data, most);
+}
+
+/* E of maps [image..., coils], and how many voxels it is not 0 for. */
+static larmor_status sight_of(larmor_array *maps, larmor_shape image, larmor_array **sight, double *seen)
+{
+    double most;
     *sight = NULL;
-    LMR_OR(done, lmr_recon_kernels_of(maps->dev, maps->dtype, &kernels));
-    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, image, &energy));
-    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, image, &mask));
-    LMR_OR(done, lmr_vec_of(maps)->combine(ctx, voxels, coils, maps->data, maps->data, energy->data));
-    LMR_OR(done, kernels->largest(ctx, voxels, energy->data, &most));
-    LMR_OR(done, larmor_axpby(1, energy, 0, mask));
-    LMR_OR(done, kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data));
-    LMR_OR(done, larmor_mul(energy, 0, mask));
-    LMR_OR(done, larmor_nrm2(mask, &norm));
-    LMR_OR(done, larmor_axpby(DARK * most, mask, 1, energy));
-    LMR_OR(done, larmor_mul(mask, 0, energy));
-    LMR_OR(done, kernels->power(ctx, voxels, -1, 0, energy->data));
-    *seen = norm * norm;
-    *sight = energy;
-    energy = NULL;
-done:
-    larmor_array_free(mask);
-    larmor_array_free(energy);
+    larmor_status st = lmr_circulant_energy(maps, image, sight, &most);
+    if (!st) st = lmr_circulant_sight(*sight, most, seen);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*sight);
+    *sight = NULL;
     return st;
 }
 
@@ -115,8 +128,7 @@ static larmor_status find_sight(larmor_array *maps, larmor_shape image, larmor_c
     return LARMOR_OK;
 }
 
-/* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
-static larmor_status resize(larmor_array *x, larmor_shape to, larmor_array **y)
+larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_array **y)
 {
     const lmr_recon_kernels *kernels;
     *y = NULL;
@@ -156,8 +168,7 @@ static double resize_bytes(larmor_dtype dtype, larmor_shape from, larmor_shape t
     return fmax(peak, lmr_bytes_of(dtype, to));
 }
 
-/* The grid of the autocorrelation. Maps are smooth, so that few voxels are enough. */
-static larmor_shape coarse_grid(larmor_shape image)
+larmor_shape lmr_circulant_coarse(larmor_shape image)
 {
     for (int d = 0; d < image.ndim; d++)
         if (image.dim[d] > COARSE) image.dim[d] = COARSE;
@@ -197,7 +208,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
                                           larmor_shape image, larmor_array **sum)
 {
     larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *on_doubled = NULL;
-    const larmor_shape grid = coarse_grid(image);
+    const larmor_shape grid = lmr_circulant_coarse(image);
     larmor_status st;
     double scale = 1, seen;
     *sum = NULL;
@@ -206,14 +217,14 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
         LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
         LMR_OR(done, larmor_fill(constant, 1));
     }
-    LMR_OR(done, resize(maps ? maps : constant, grid, &coarse));
+    LMR_OR(done, lmr_circulant_resize(maps ? maps : constant, grid, &coarse));
     if (maps) {
         LMR_OR(done, sight_of(coarse, grid, &sight, &seen));
         if (coarse == maps) LMR_OR(done, copy_of(maps, &own));
         LMR_OR(done, larmor_mul(sight, 0, own ? own : coarse));
     }
     LMR_OR(done, correlate_coils(own ? own : coarse, grid, &small));
-    LMR_OR(done, resize(small, lmr_doubled(image), &on_doubled));
+    LMR_OR(done, lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
     LMR_OR(done, larmor_axpby(scale, on_doubled, 0, on_doubled));
     *sum = on_doubled;
     on_doubled = NULL;
@@ -234,6 +245,8 @@ static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape im
     larmor_status st;
     larmor_circulant *c = calloc(1, sizeof *c);
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
+    c->image = image;
+    c->count = (double)larmor_shape_count(image);
     LMR_OR(done, find_sight(maps, image, c));
     LMR_OR(done, coil_autocorrelation(psf->dev, maps, psf->dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
@@ -310,7 +323,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
-    const larmor_shape coarse = coarse_grid(p->image), doubled = lmr_doubled(p->image), small = lmr_doubled(coarse);
+    const larmor_shape coarse = lmr_circulant_coarse(p->image), doubled = lmr_doubled(p->image), small = lmr_doubled(coarse);
     const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, doubled);
     const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, doubled);
     const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
@@ -325,6 +338,7 @@ void larmor_circulant_free(larmor_circulant *c)
     if (!c) return;
     larmor_array_free(c->eigenvalues);
     larmor_array_free(c->sight);
+    lmr_slab_fft_free(c->slabs);
     free(c);
 }
 
@@ -356,16 +370,35 @@ typedef struct inverse {
     larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
     larmor_array *sight;   /* E, or NULL */
     void *plan;
+    lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
 } inverse;
+
+/* In slabs; all ranks take part in both exchanges, whatever fails. */
+static larmor_status filter_slab(const inverse *m, larmor_array *y)
+{
+    lmr_slab_fft *f = m->slabs;
+    larmor_array *cells = NULL;
+    LMR_TRY(lmr_ranks_agree(f->deal.ranks, LARMOR_OK, NULL, NULL)); /* who is not well takes part in no exchange */
+    larmor_status st = lmr_slab_fft_forward(f, y, LARMOR_OK);
+    if (!st) st = larmor_array_part(f->b, 0, larmor_array_count(m->factors), m->factors->shape, &cells);
+    if (!st) st = larmor_mul(m->factors, 0, cells);
+    larmor_array_free(cells);
+    return lmr_slab_fft_back(f, y, st);
+}
+
+static larmor_status filter_whole(const inverse *m, larmor_array *y)
+{
+    LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, -1, y->data));
+    LMR_TRY(larmor_mul(m->factors, 0, y));
+    return lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data);
+}
 
 static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const inverse *m = self;
     LMR_TRY(larmor_copy(x, y));
     if (m->sight) LMR_TRY(larmor_mul(m->sight, 0, y));
-    LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, -1, y->data));
-    LMR_TRY(larmor_mul(m->factors, 0, y));
-    LMR_TRY(lmr_fft_of(y)->exec(y->dev->ctx, m->plan, 1, y->data));
+    LMR_TRY(m->slabs ? filter_slab(m, y) : filter_whole(m, y));
     return m->sight ? larmor_mul(m->sight, 0, y) : LARMOR_OK;
 }
 
@@ -373,6 +406,7 @@ static void inverse_destroy(void *self)
 {
     inverse *m = self;
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
+    lmr_slab_fft_free(m->slabs);
     larmor_array_free(m->factors);
     larmor_array_free(m->sight);
     free(m);
@@ -439,8 +473,8 @@ larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, la
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "circulant: lambda is %g and penalty %g, expected finite numbers >= 0, and a circulant",
                         lambda, penalty);
+    if (c->slabs && penalty > 0) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no penalty in slabs");
     const larmor_array *d = c->eigenvalues;
-    const int64_t count = larmor_array_count(d);
     const double whole = c->mean > 0 ? c->mean : 1;
     const int everywhere = penalty > 0;
     inverse *m = calloc(1, sizeof *m);
@@ -454,9 +488,12 @@ larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, la
     LMR_OR(fail, lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
     if (K && penalty > 0) LMR_OR(fail, add_penalty(K, c->square * penalty, m->factors));
     LMR_OR(fail, lmr_circulant_invert(whole, m->factors));
-    LMR_OR(fail, larmor_axpby(1 / (double)count, m->factors, 0, m->factors));
-    LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, 1, &m->plan));
-    LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, d->shape, d->shape, M));
+    LMR_OR(fail, larmor_axpby(1 / c->count, m->factors, 0, m->factors));
+    if (c->slabs)
+        m->slabs = lmr_slab_fft_ref(c->slabs);
+    else
+        LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, 1, &m->plan));
+    LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, c->image, c->image, M));
     return LARMOR_OK;
 fail:
     inverse_destroy(m);
@@ -484,7 +521,7 @@ larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda,
                                        larmor_op **M)
 {
     larmor_op *one;
-    if (shape.ndim <= c->eigenvalues->shape.ndim) return larmor_circulant_inverse(c, lambda, NULL, penalty, M);
+    if (shape.ndim <= c->image.ndim) return larmor_circulant_inverse(c, lambda, NULL, penalty, M);
     *M = NULL;
     LMR_TRY(larmor_circulant_inverse(c, lambda, NULL, penalty, &one));
     const larmor_status st = each_frame(one, (int)shape.dim[shape.ndim - 1], M);

@@ -2,6 +2,7 @@
 #ifndef LMR_CIRCULANT_H
 #define LMR_CIRCULANT_H
 
+#include "recon/ops/slab_fft.h"
 #include "recon/precond/precond.h"
 
 /* A^H A ~ E^-1 C E^-1 where coils see anything, C circulant and E one over the root of the coils' energy. */
@@ -11,7 +12,30 @@ struct larmor_circulant {
     double largest, mean;      /* of the eigenvalues */
     double seen;               /* voxels that coils see */
     double square;             /* the mean of E^2 over them */
+    double count;              /* eigenvalues, of all slabs */
+    larmor_shape image;        /* what it maps: the volume or this rank's slab */
+    lmr_slab_fft *slabs;       /* of a volume in slabs, then eigenvalues [n2, 1, own lines] (recon/ops/slab_fft.h); or NULL */
 };
+
+/* ---- what it is made of ---- */
+
+/* The coils' energy of maps [image..., coils], and the largest. *energy: NULL before; to be freed in either case. */
+larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image, larmor_array **energy, double *most);
+
+/* The energy becomes E, given the largest, and how many voxels that is not 0 for; of all ranks where it is a part of
+ * theirs. */
+larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *seen);
+
+/* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
+larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_array **y);
+
+/* The grid of the autocorrelation. Maps are smooth, so that few voxels are enough. */
+larmor_shape lmr_circulant_coarse(larmor_shape image);
+
+/* The eigenvalues' mean, the trace of C over its size; of all ranks. */
+larmor_status lmr_circulant_mean(larmor_circulant *c);
+
+/* ---- what filters do with it ---- */
 
 /* factors <- a eigenvalues + b. */
 larmor_status lmr_circulant_affine(const larmor_circulant *c, double a, double b, larmor_array *factors);

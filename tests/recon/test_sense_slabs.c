@@ -264,9 +264,9 @@ static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
     double size;
     larmor_op *A, *F;
     const larmor_sense_opts opts = {.traj = s.traj[1], .weights = i == n - 1 ? s.traj[1] : NULL};
-    snprintf(message, sizeof message, "rank %d: sense: slabs: not with weights", n - 1);
-    assert_refused(larmor_op_sense_slabs(ranks, s.maps[1], NZ, &opts, &A),
-                   i ? LARMOR_STOPPED : LARMOR_ERR_UNSUPPORTED, message);
+    snprintf(message, sizeof message, "rank %d: toeplitz: weight array", n - 1);
+    assert_refused(larmor_op_sense_slabs(ranks, s.maps[1], NZ, &opts, &A), i ? LARMOR_STOPPED : LARMOR_ERR_SHAPE,
+                   message);
     assert_null(A);
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
