@@ -266,6 +266,18 @@ larmor_status lmr_ranks_before(larmor_ranks *r, int64_t own, int64_t *before)
     return LARMOR_OK;
 }
 
+larmor_status lmr_ranks_most(larmor_ranks *r, double *value)
+{
+    double most = *value;
+    for (int i = 0; i < larmor_ranks_count(r) && r; i++) {
+        double of_one[2] = {r->number == i ? *value : 0, 0};
+        LMR_TRY(lmr_ranks_total(r, LARMOR_OK, of_one));
+        most = i && most > of_one[0] ? most : of_one[0];
+    }
+    *value = most;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_ranks_lead(larmor_ranks *r, double *value)
 {
     double sum[2] = {larmor_ranks_number(r) ? 0 : *value, 0};

@@ -40,6 +40,9 @@ larmor_status lmr_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t *l
 /* As lmr_ranks_agree, and `sum` of every rank becomes that of all, added in their order. */
 larmor_status lmr_ranks_total(larmor_ranks *ranks, larmor_status own, double sum[2]);
 
+/* `value` becomes the largest of all, called by all; without ranks it stays. */
+larmor_status lmr_ranks_most(larmor_ranks *ranks, double *value);
+
 /* `value` of rank 0 for all of them, called by all; without ranks it stays. */
 larmor_status lmr_ranks_lead(larmor_ranks *ranks, double *value);
 

@@ -19,20 +19,6 @@ int lmr_slabs_failed(const lmr_job *job)
     return job->slabs && job->slabs->agreed;
 }
 
-larmor_status lmr_slabs_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
-{
-    const double count = (double)larmor_array_count(frame->samples.kspace);
-    double own = 0;
-    LMR_TRY(larmor_ranks_sum_over(job->dev, NULL));
-    const larmor_status st =
-        count > 0 ? larmor_noise_level(frame->samples.kspace, frame->samples.traj, &own) : LARMOR_OK;
-    LMR_TRY(larmor_ranks_sum_over(job->dev, job->slabs));
-    double sum[2] = {count * own * own, count};
-    LMR_TRY(lmr_ranks_total(job->slabs, st, sum));
-    *deviation = sum[1] > 0 ? sqrt(sum[0] / sum[1]) : 0;
-    return LARMOR_OK;
-}
-
 larmor_status lmr_slabs_fill_noise(const lmr_job *job, double deviation, uint64_t seed, larmor_array *noise)
 {
     const int64_t coils = job->coils, own = larmor_array_count(noise) / coils;

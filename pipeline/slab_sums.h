@@ -11,9 +11,6 @@ int lmr_slabs_stop(const lmr_job *job, int stop);
 /* 1 if a rank has failed, which all know. */
 int lmr_slabs_failed(const lmr_job *job);
 
-/* The standard deviation of the noise, of the samples of all. */
-larmor_status lmr_slabs_noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation);
-
 /* Noise in the place of this rank's samples [..., coils]: those numbers that the whole scan would have there. */
 larmor_status lmr_slabs_fill_noise(const lmr_job *job, double deviation, uint64_t seed, larmor_array *noise);
 

@@ -31,7 +31,6 @@ enum {
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     *deviation = frame->cartesian.deviation;
-    if (job->slabs && !job->whitening) return lmr_slabs_noise_level(job, frame, deviation);
     return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 

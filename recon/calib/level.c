@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
+#include "core/ranks.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -71,50 +73,111 @@ static int64_t runs_beyond(const double *k, int nd, int64_t samples, int64_t rea
     return count;
 }
 
-static int64_t outer_runs(const double *k, int nd, int64_t samples, int64_t readouts, int64_t *first)
+/* Of the samples of all ranks, where each has a part. first: of this one's, whose number is *own. */
+static larmor_status outer_runs(larmor_ranks *ranks, const double *k, int nd, int64_t samples, int64_t readouts,
+                                int64_t *first, int64_t *own, double *all)
 {
     double most = 0;
     for (int64_t i = 0; i < samples * readouts; i++) most = fmax(most, squared_radius(k + i * nd, nd));
-    int64_t count = 0;
-    for (double part = OUTER; part > -STEP / 2 && count < LEAST; part -= STEP)
-        count = runs_beyond(k, nd, samples, readouts, part * part * most, first);
-    return count;
+    LMR_TRY(lmr_ranks_most(ranks, &most));
+    *all = 0;
+    for (double part = OUTER; part > -STEP / 2 && *all < LEAST; part -= STEP) {
+        *own = runs_beyond(k, nd, samples, readouts, part * part * most, first);
+        double sum[2] = {(double)*own, 0};
+        if (ranks) LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, sum));
+        *all = sum[0];
+    }
+    return LARMOR_OK;
 }
 
-/* The level of one coil's samples y, interleaved. */
-static double coil_level(const float *y, int64_t count, const int64_t *first, float *differences)
+/* Differences of one coil's samples y, interleaved, for the runs among all of them whose numbers are multiples of step; `before`
+ * are those of the ranks before this one. Their count is returned. */
+static int64_t differences_of(const float *y, int64_t count, const int64_t *first, int64_t before, int64_t step,
+                              float *differences)
 {
-    const int64_t step = 1 + 2 * count / MOST;
     int64_t used = 0;
-    for (int64_t i = 0; i < count; i += step)
+    for (int64_t i = (step - before % step) % step; i < count; i += step)
         for (int part = 0; part < 2; part++) {
             const float *at = y + 2 * first[i] + part;
             differences[used++] = fabsf(at[0] - 3 * at[2] + 3 * at[4] - at[6]);
         }
-    return used ? deviation_of(used, differences) : 0;
+    return used;
+}
+
+/* Rank i's `count` differences behind the first *used of rank 0's. */
+static larmor_status pass_differences(larmor_ranks *ranks, larmor_device *dev, int i, int64_t count, int64_t *used,
+                                      float *differences)
+{
+    larmor_array *pairs = NULL;
+    if (!count || (ranks->number && ranks->number != i)) return LARMOR_OK;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(count / 2), LARMOR_C64,
+                                ranks->number ? differences : differences + *used, &pairs));
+    larmor_status st = lmr_ranks_pass(ranks, i, 0, pairs);
+    if (!st && !ranks->number) st = larmor_array_read(pairs, differences + *used, larmor_array_bytes(pairs));
+    larmor_array_free(pairs);
+    *used += count;
+    return st;
+}
+
+/* All ranks' differences to rank 0. own: how it went here before. */
+static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_status own, int64_t *used, float *differences)
+{
+    const int64_t mine = *used;
+    if (!ranks) return own;
+    LMR_TRY(lmr_ranks_agree(ranks, own, NULL, NULL));
+    for (int i = 1; i < ranks->count; i++) {
+        double of_one[2] = {ranks->number == i ? (double)mine : 0, 0};
+        LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, of_one));
+        LMR_TRY(pass_differences(ranks, dev, i, (int64_t)of_one[0], used, differences));
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status read_coil(larmor_array *kspace, int64_t c, float *y)
+{
+    larmor_array *one;
+    LMR_TRY(larmor_array_slice(kspace, c, 1, &one));
+    const larmor_status st = larmor_array_read(one, y, larmor_array_bytes(one));
+    larmor_array_free(one);
+    return st;
+}
+
+/* Where to work: the starts of runs, a coil's samples, the differences of all ranks. */
+typedef struct room {
+    int64_t *first;
+    float *y, *differences;
+} room;
+
+static larmor_status level_with(larmor_array *kspace, const double *k, int nd, const room *w, double *deviation)
+{
+    const larmor_shape shape = kspace->shape;
+    larmor_ranks *ranks = kspace->dev->whole;
+    int64_t own, before = 0;
+    double all, sum = 0;
+    LMR_TRY(outer_runs(ranks, k, nd, shape.dim[0], shape.dim[1], w->first, &own, &all));
+    if (ranks) LMR_TRY(lmr_ranks_before(ranks, own, &before));
+    const int64_t step = 1 + 2 * (int64_t)all / MOST;
+    for (int64_t c = 0; c < shape.dim[2]; c++) {
+        larmor_status st = read_coil(kspace, c, w->y);
+        int64_t used = st ? 0 : differences_of(w->y, own, w->first, before, step, w->differences);
+        LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
+        if (used) sum += pow(deviation_of(used, w->differences), 2);
+    }
+    *deviation = shape.dim[2] > 0 ? sqrt(sum / (double)shape.dim[2]) : 0;
+    return lmr_ranks_lead(ranks, deviation);
 }
 
 static larmor_status level_of(larmor_array *kspace, const double *k, int nd, double *deviation)
 {
-    const larmor_shape shape = kspace->shape;
-    const int64_t samples = shape.dim[0], readouts = shape.dim[1], coils = shape.dim[2], all = samples * readouts;
-    int64_t *first = malloc(sizeof *first * (size_t)all + 1);
-    float *y = malloc(2 * sizeof *y * (size_t)all + 1), *differences = malloc(sizeof *y * (MOST + 2));
-    larmor_array *one = NULL;
-    double sum = 0;
-    larmor_status st = first && y && differences ? LARMOR_OK : LMR_NO_MEMORY();
-    const int64_t count = st ? 0 : outer_runs(k, nd, samples, readouts, first);
-    for (int64_t c = 0; c < coils && !st; c++) {
-        st = larmor_array_slice(kspace, c, 1, &one);
-        if (!st) st = larmor_array_read(one, y, larmor_array_bytes(one));
-        larmor_array_free(one);
-        one = NULL;
-        if (!st) sum += pow(coil_level(y, count, first, differences), 2);
-    }
-    *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
-    free(differences);
-    free(y);
-    free(first);
+    const int64_t all = kspace->shape.dim[0] * kspace->shape.dim[1];
+    const room w = {.first = malloc(sizeof(int64_t) * (size_t)all + 1),
+                    .y = malloc(2 * sizeof(float) * (size_t)all + 1),
+                    .differences = malloc(sizeof(float) * (MOST + 2))};
+    larmor_status st = w.first && w.y && w.differences ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = level_with(kspace, k, nd, &w, deviation);
+    free(w.differences);
+    free(w.y);
+    free(w.first);
     return st;
 }
 

@@ -12,19 +12,6 @@
 
 #define ROUGH 1e-4 /* of the lags, as where the volume is whole */
 
-/* The largest of all ranks. */
-static larmor_status most_of_all(larmor_ranks *ranks, double *most)
-{
-    double all = 0;
-    for (int i = 0; i < ranks->count; i++) {
-        double of_one[2] = {i == ranks->number ? *most : 0, 0};
-        LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, of_one));
-        all = fmax(all, of_one[0]);
-    }
-    *most = all;
-    return LARMOR_OK;
-}
-
 /* What it is made of. */
 typedef struct making {
     larmor_ranks *ranks;
@@ -52,7 +39,7 @@ static larmor_status find_sight(const making *m, larmor_circulant *c)
 {
     double most = 0, norm;
     LMR_TRY(lmr_circulant_energy(m->maps, c->image, &c->sight, &most));
-    LMR_TRY(most_of_all(m->ranks, &most));
+    LMR_TRY(lmr_ranks_most(m->ranks, &most));
     LMR_TRY(lmr_circulant_sight(c->sight, most, &c->seen));
     LMR_TRY(larmor_nrm2(c->sight, &norm));
     c->square = c->seen > 0 ? norm * norm / c->seen : 1;
@@ -292,7 +279,7 @@ static larmor_status transform(const making *m, larmor_circulant *c)
     LMR_OR(done, larmor_copy(cells, c->eigenvalues));
     LMR_OR(done, lmr_recon_kernels_of(cells->dev, cells->dtype, &kernels));
     LMR_OR(done, kernels->largest(cells->dev->ctx, larmor_shape_count(shape), c->eigenvalues->data, &c->largest));
-    LMR_OR(done, most_of_all(m->ranks, &c->largest));
+    LMR_OR(done, lmr_ranks_most(m->ranks, &c->largest));
     LMR_OR(done, lmr_circulant_mean(c));
     if (!isfinite(c->largest) || !isfinite(c->mean))
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
