@@ -24,7 +24,7 @@ static larmor_status copy_to(larmor_device *dev, larmor_array **x)
 /* Parts of one processor share one memory, and so what images have in common; a device has its own. */
 static larmor_status share_with(const larmor_recon *r, lmr_job *job)
 {
-    const int beside = !larmor_device_members(r->job.dev) && lmr_device_threads(job->dev) > 0;
+    const int beside = !larmor_device_members(r->job.dev) && lmr_device_is_processor(job->dev);
     if (!r->plan.share) return LARMOR_OK;
     if (beside && r->job.share) {
         job->share = lmr_share_ref(r->job.share);
