@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 13
+#define LMR_BACKEND_ABI 14
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -88,6 +88,10 @@ typedef struct lmr_conv {
     void (*destroy)(void *ctx, void *plan); /* NULL is fine */
     /* the most bytes of a plan, with all s */
     double (*bytes)(void *ctx, const lmr_conv_shape *shape);
+    /* y [keep...] <- sum_c conj(m_c) .* conv(m_c .* x), the bits of `expand`, `exec` and `combine` one after the other, with
+     * fewer numbers on their way to memory and back; of a plan with nothing mixed, with its first s, for count <= batch.
+     * m, room: [keep..., count]; room is overwritten. A device may lack it: NULL */
+    larmor_status (*coils)(void *ctx, void *plan, int64_t count, const void *m, const void *x, void *room, void *y);
 } lmr_conv;
 
 /* Dense linear algebra, column-major, complex. */

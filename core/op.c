@@ -176,6 +176,7 @@ typedef struct rows {
     larmor_op *largest;            /* the A with the largest input */
     larmor_array *between, *after; /* the second is made where it is needed */
     larmor_array *one;             /* what a row adds to the sum over several */
+    lmr_op_fused fused;            /* or NULL */
 } rows;
 
 static void free_rows(void *self)
@@ -209,11 +210,24 @@ static larmor_status row_adjoint(const row *r, const larmor_array *y, larmor_arr
     return larmor_op_adjoint(r->B, r->between, x);
 }
 
+static larmor_status need_after(rows *p)
+{
+    if (!p->between || p->after) return LARMOR_OK;
+    LMR_TRY(need(&p->after, p->largest, p->largest->in));
+    for (int i = 0; i < p->count; i++)
+        if (p->row[i].B) LMR_TRY(leading(p->after, p->row[i].A->in, &p->row[i].after));
+    return LARMOR_OK;
+}
+
 /* B^H (A^H A) B, so that the left factor's own normal is used. N takes all of the memory always: a smaller row leaves
  * behind it what was there. */
-static larmor_status row_normal(const rows *p, const row *r, const larmor_array *x, larmor_array *z)
+static larmor_status row_normal(rows *p, const row *r, const larmor_array *x, larmor_array *z)
 {
+    int done = 0;
     if (!r->B) return larmor_op_normal(r->A, x, z);
+    if (p->fused) LMR_TRY(p->fused(p->N, r->B, x, r->between, z, &done));
+    if (done) return LARMOR_OK;
+    LMR_TRY(need_after(p));
     LMR_TRY(larmor_op_forward(r->B, x, r->between));
     if (p->N)
         LMR_TRY(larmor_op_forward(p->N, p->between, p->after));
@@ -265,19 +279,9 @@ static larmor_status rows_adjoint(void *self, const larmor_array *y, larmor_arra
     return LARMOR_OK;
 }
 
-static larmor_status need_after(rows *p)
-{
-    if (!p->between || p->after) return LARMOR_OK;
-    LMR_TRY(need(&p->after, p->largest, p->largest->in));
-    for (int i = 0; i < p->count; i++)
-        if (p->row[i].B) LMR_TRY(leading(p->after, p->row[i].A->in, &p->row[i].after));
-    return LARMOR_OK;
-}
-
 static larmor_status rows_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     rows *p = self;
-    LMR_TRY(need_after(p));
     if (p->count == 1) return row_normal(p, p->row, x, z);
     LMR_TRY(larmor_zero(z));
     for (int i = 0; i < p->count; i++) {
@@ -367,6 +371,12 @@ static rows *blocks_of(const larmor_op *op)
 {
     rows *p = op && op->impl.forward == rows_forward ? op->self : NULL;
     return p && p->between ? p : NULL;
+}
+
+void lmr_op_blocks_fuse(larmor_op *op, lmr_op_fused fused)
+{
+    rows *p = blocks_of(op);
+    if (p->N) p->fused = fused;
 }
 
 int lmr_op_blocks_count(const larmor_op *op)

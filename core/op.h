@@ -18,6 +18,13 @@ void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const
 larmor_status lmr_op_blocks(const char *name, larmor_op *const *A, larmor_op *const *B, int count, larmor_op *N,
                             larmor_op **op);
 
+/* A normal map z <- B^H N B x in one: *done is 0, and z is as it was, where there is none. between: memory for B x. */
+typedef larmor_status (*lmr_op_fused)(larmor_op *N, larmor_op *B, const larmor_array *x, larmor_array *between,
+                                      larmor_array *z, int *done);
+
+/* op, of lmr_op_blocks with N, tries this first. */
+void lmr_op_blocks_fuse(larmor_op *op, lmr_op_fused fused);
+
 /* How many products op has that lmr_op_blocks made, else 0; and the input of number i's left factor. */
 int lmr_op_blocks_count(const larmor_op *op);
 larmor_shape lmr_op_blocks_between(const larmor_op *op, int i);

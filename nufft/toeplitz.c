@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/op.h"
 #include "nufft/choose/choose.h"
 #include "nufft/device.h"
 #include "nufft/options.h"
@@ -18,6 +19,7 @@ struct lmr_toeplitz {
     void *plan;
     larmor_dtype dtype;
     larmor_shape shape;
+    int64_t arrays; /* 0 where they are mixed or have several spectra */
 };
 
 /* Sizes, and how the point spread function is made. */
@@ -271,6 +273,18 @@ static void destroy(void *self)
     lmr_toeplitz_free(self);
 }
 
+larmor_status lmr_toeplitz_coils(larmor_op *N, const larmor_array *maps, const larmor_array *x, larmor_array *room,
+                                 larmor_array *z, int *done)
+{
+    const lmr_toeplitz *t = lmr_op_self(N, forward);
+    const int64_t count = maps->shape.dim[maps->shape.ndim - 1];
+    *done = 0;
+    if (!t || !t->conv->coils || count > t->arrays) return LARMOR_OK;
+    *done = 1;
+    LMR_TRY(lmr_go_on());
+    return t->conv->coils(t->dev->ctx, t->plan, count, maps->data, x->data, room->data, z->data);
+}
+
 static larmor_status expect_inputs(const design *d, const larmor_array *traj, const larmor_array *weights)
 {
     const larmor_shape points = larmor_array_shape(traj);
@@ -429,6 +443,7 @@ static larmor_status create(larmor_device *dev, const design *d, const larmor_ar
     t->conv = dev->be->conv[lmr_precision(d->opts.dtype)];
     t->dtype = d->opts.dtype;
     t->shape = shape_of_images(d, r);
+    if (!r->several && !r->factors) t->arrays = d->opts.batch ? d->opts.batch : 1;
     const larmor_status st = set_spectra(d, t, traj, r, &k);
     free_kernels(d, dev, &k);
     if (st)

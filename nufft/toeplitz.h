@@ -25,6 +25,13 @@ void lmr_toeplitz_free(lmr_toeplitz *t); /* NULL is fine */
 
 /* y <- kernel k of x, both of its shape and dtype. */
 larmor_status lmr_toeplitz_apply(lmr_toeplitz *t, int k, const larmor_array *x, larmor_array *y);
+
+/* z <- sum_c conj(s_c) .* N (s_c .* x) in one, where N is of larmor_op_toeplitz for at least as many arrays as there are
+ * maps [image..., coils], on a device that can; *done is 0 and nothing is done elsewhere. room: like the maps, overwritten.
+ * All are of N's type and on its device. */
+larmor_status lmr_toeplitz_coils(larmor_op *N, const larmor_array *maps, const larmor_array *x, larmor_array *room,
+                                 larmor_array *z, int *done);
+
 larmor_dtype lmr_toeplitz_dtype(const lmr_toeplitz *t);
 larmor_shape lmr_toeplitz_shape(const lmr_toeplitz *t);
 

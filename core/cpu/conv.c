@@ -240,6 +240,79 @@ static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void
     return LARMOR_OK;
 }
 
+/* ---- between coils ---- */
+
+/* y <- m .* x */
+static void take_coil(int64_t count, const number *m, const number *x, number *y)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const number a = m[i], b = x[i];
+        y[i].re = a.re * b.re - a.im * b.im;
+        y[i].im = a.re * b.im + a.im * b.re;
+    }
+}
+
+/* x <- x + conj(m) .* y */
+static void add_coil(int64_t count, const number *m, const number *y, number *x)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const number a = m[i], b = y[i];
+        x[i].re += a.re * b.re + a.im * b.im;
+        x[i].im += a.re * b.im - a.im * b.re;
+    }
+}
+
+enum { STRETCH = 4096 }; /* numbers of each coil that a thread adds at a time */
+
+static int64_t stretch(int64_t each, int64_t first)
+{
+    return each - first < STRETCH ? each - first : STRETCH;
+}
+
+/* y <- y + their sum, in their order for each number. */
+static void add_coils(const conv *c, int64_t each, int64_t count, const number *m, const number *from, number *y)
+{
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+    for (int64_t first = 0; first < each; first += STRETCH)
+        for (int64_t k = 0; k < count; k++)
+            add_coil(stretch(each, first), m + k * each + first, from + k * each + first, y + first);
+}
+
+static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_, const void *x_, void *room_, void *y_)
+{
+    (void)ctx;
+    const conv *c = plan;
+    const int64_t each = c->shape.keep[0] * c->rest[0];
+    int64_t apart = c->apart ? count : 0;
+    if (c->grid) apart = apart / c->threads * c->threads; /* all threads do the others, one after the other */
+    const number *m = m_, *x = x_;
+    number *room = room_, *y = y_;
+    memset(y, 0, (size_t)each * sizeof *y);
+    for (int64_t first = 0; first < apart; first += c->threads) { /* a coil of each thread */
+        const int64_t now = apart - first < c->threads ? apart - first : c->threads;
+        LMR_TRY(lmr_go_on());
+#pragma omp parallel for num_threads(c->threads) schedule(static, 1)
+        for (int64_t i = 0; i < now; i++) {
+            number *own = room + i * each;
+            take_coil(each, m + (first + i) * each, x, own);
+            filter(c, 0, c->workspace + omp_get_thread_num(), c->spectrum, own, each, own, each);
+        }
+        add_coils(c, each, now, m + first * each, room, y);
+    }
+    for (int64_t i = apart; i < count; i++) {
+        LMR_TRY(lmr_go_on());
+#pragma omp parallel for num_threads(c->threads) schedule(static)
+        for (int64_t first = 0; first < each; first += STRETCH)
+            take_coil(stretch(each, first), m + i * each + first, x + first, room + first);
+        if (c->shape.ndim == 1)
+            filter(c, 0, c->workspace, c->spectrum, room, each, room, each);
+        else
+            filter_by_all(c, c->spectrum, room, each, room);
+        add_coils(c, each, 1, m + i * each, room, y);
+    }
+    return LARMOR_OK;
+}
+
 /* ---- the spectrum ---- */
 
 static larmor_status set(void *ctx, void *plan, int plane, double scale, int part, const void *cells)
@@ -381,4 +454,4 @@ fail:
     return st;
 }
 
-const lmr_conv R(lmr_cpu_conv) = {plan, set, exec, destroy, bytes};
+const lmr_conv R(lmr_cpu_conv) = {plan, set, exec, destroy, bytes, coils};

@@ -339,7 +339,7 @@ template <typename T> double bytes(void *ctx, const lmr_conv_shape *shape)
     return ((double)v.cells * shape->spectra + 2 * grid) * sizeof(T) + 0x1p20;
 }
 
-template <typename T> constexpr lmr_conv table = {plan<T>, set<T>, exec<T>, destroy<T>, bytes<T>};
+template <typename T> constexpr lmr_conv table = {plan<T>, set<T>, exec<T>, destroy<T>, bytes<T>, nullptr};
 
 } // namespace
 

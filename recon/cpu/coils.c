@@ -32,6 +32,17 @@ larmor_status R(lmr_cpu_recon_products)(void *ctx, int64_t n, int64_t first, int
     return LARMOR_OK;
 }
 
+/* The filter about number `middle` of a line. */
+static cplx filtered(const cplx *line, int64_t length, int64_t middle, int64_t count, const double *taps, int64_t step)
+{
+    cplx sum = 0;
+    for (int64_t t = 0; t < count; t++) {
+        const int64_t from = middle + (t - count / 2) * step;
+        if (from >= 0 && from < length) sum += (real)taps[t] * line[from];
+    }
+    return sum;
+}
+
 larmor_status R(lmr_cpu_recon_filter)(void *ctx, const int64_t dim[3], int64_t n, int64_t count, const double *taps,
                                       int64_t step, int64_t stride, int64_t shift, const void *x_, void *y_)
 {
@@ -42,6 +53,10 @@ larmor_status R(lmr_cpu_recon_filter)(void *ctx, const int64_t dim[3], int64_t n
     for (int64_t row = 0; row < outer * n; row++) {
         const int64_t i = row % n, o = row / n;
         cplx *to = y + inner * row;
+        if (inner == 1) { /* the same sum, in registers */
+            *to = filtered(x + dim[1] * o, dim[1], stride * i + shift, count, taps, step);
+            continue;
+        }
         memset(to, 0, (size_t)inner * sizeof *to);
         for (int64_t t = 0; t < count; t++) {
             const int64_t from = stride * i + shift + (t - count / 2) * step;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "larmor/recon.h"
+#include "core/op.h"
+#include "recon/ops/coils.h"
 
 typedef struct coils {
     larmor_array *maps;
@@ -27,6 +28,12 @@ static void destroy(void *self)
     coils *s = self;
     larmor_array_free(s->maps);
     free(s);
+}
+
+const larmor_array *lmr_coils_maps(const larmor_op *S)
+{
+    const coils *s = lmr_op_self(S, forward);
+    return s ? s->maps : NULL;
 }
 
 static const larmor_op_impl impl = {"coils", forward, adjoint, NULL, destroy};

@@ -11,6 +11,7 @@
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
+#include "recon/ops/coils.h"
 #include "recon/ops/off_resonance.h"
 #include "recon/ops/sense_ranks.h"
 #include "recon/ops/sense_spread.h"
@@ -370,6 +371,15 @@ static larmor_status samples_and_normal(larmor_array *maps, const larmor_problem
     return toeplitz == TOEPLITZ_MAYBE ? race(p, Q[0], T) : LARMOR_OK;
 }
 
+/* A block's S^H N S, coil by coil. */
+static larmor_status normal_of_coils(larmor_op *N, larmor_op *S, const larmor_array *x, larmor_array *between,
+                                     larmor_array *z, int *done)
+{
+    const larmor_array *maps = lmr_coils_maps(S);
+    *done = 0;
+    return maps ? lmr_toeplitz_coils(N, maps, x, between, z, done) : LARMOR_OK;
+}
+
 /* A = [Q S_0 x, Q S_1 x, ...], S_b of the coils of block b. */
 static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, const larmor_sense_opts *opts,
                                larmor_array *root, larmor_op **A)
@@ -394,6 +404,7 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     const char *name = by == BY_FFTS ? by_ffts : plain;
     if (T && by != BY_FFTS) name = quick;
     LMR_OR(done, lmr_op_blocks(name, left, S, (int)count, T, A));
+    lmr_op_blocks_fuse(*A, normal_of_coils);
 done:
     for (int64_t b = 0; S && b < count; b++) larmor_op_free(S[b]);
     larmor_op_free(Q[0]);

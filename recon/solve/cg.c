@@ -48,8 +48,9 @@ static larmor_status judge(const larmor_solve_opts *o, state *s)
 {
     s->error = INFINITY;
     if (!(o->error > 0)) return LARMOR_OK;
-    if (o->judge) LMR_TRY(larmor_op_forward(o->judge, s->r, s->q)); /* q is free between steps */
-    return larmor_nrm2(o->judge ? s->q : s->z, &s->error);
+    const int other = o->judge && o->judge != s->M; /* z is M r already */
+    if (other) LMR_TRY(larmor_op_forward(o->judge, s->r, s->q)); /* q is free between steps */
+    return larmor_nrm2(other ? s->q : s->z, &s->error);
 }
 
 /* z <- M r */

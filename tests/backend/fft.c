@@ -398,6 +398,54 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
     dev->be->conv[0]->destroy(dev->ctx, NULL);
 }
 
+/* To the bit, for all arrays of the plan and for fewer, more than there are threads and fewer, large and small. */
+static void convolution_between_coils_is_that_of_each_coil(void **state)
+{
+    (void)state;
+    static const struct {
+        lmr_conv_shape shape;
+        int64_t count;
+    } cases[] = {
+        {{1, {480, 0, 0}, {240, 0, 0}, 5, 1, 0, 1}, 5},  {{2, {13, 20, 0}, {6, 10, 0}, 7, 1, 0, 1}, 7},
+        {{2, {180, 200, 0}, {90, 99, 0}, 5, 1, 0, 1}, 5}, {{2, {13, 20, 0}, {6, 10, 0}, 7, 1, 0, 1}, 2},
+        {{2, {13, 20, 0}, {6, 10, 0}, 6, 1, 0, 1}, 5},   {{2, {13, 20, 0}, {6, 10, 0}, 6, 1, 0, 1}, 1},
+        {{2, {1000, 1024, 0}, {500, 512, 0}, 2, 1, 0, 1}, 2}, {{2, {13, 20, 0}, {6, 10, 0}, 1, 1, 0, 1}, 1},
+        {{3, {20, 6, 8}, {9, 3, 4}, 4, 1, 0, 1}, 4},     {{3, {20, 6, 8}, {9, 3, 4}, 4, 1, 0, 1}, 0},
+    };
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+            const lmr_conv *conv = dev->be->conv[p];
+            const lmr_vec *vec = dev->be->vec[p];
+            const lmr_conv_shape *c = &cases[i].shape;
+            if (!conv->coils) continue;
+            const int64_t cells = product(c->ndim, c->dim), one = product(c->ndim, c->keep), count = cases[i].count;
+            cx *s = random_values(cells, 31), *x = random_values(one, 32), *m = random_values(one * c->batch, 33);
+            void *ds = upload(p, s, cells), *dx = upload(p, x, one), *dm = upload(p, m, one * c->batch), *plan;
+            for (int64_t j = count * one; j < one * c->batch; j++) m[j] = 0;
+            void *room = upload(p, m, one * c->batch), *dy = upload(p, x, one), *expected = upload(p, x, one);
+            assert_ok(conv->plan(dev->ctx, c, &plan));
+            assert_ok(conv->set(dev->ctx, plan, 0, 0.25, 0, ds));
+            assert_ok(vec->expand(dev->ctx, one, count, dm, dx, room));
+            assert_ok(conv->exec(dev->ctx, plan, 0, room, room));
+            assert_ok(vec->combine(dev->ctx, one, count, dm, room, expected));
+            assert_ok(conv->coils(dev->ctx, plan, count, dm, dx, room, dy));
+            cx *got = download(p, dy, one), *wanted = download(p, expected, one);
+            assert_memory_equal(got, wanted, sizeof *got * (size_t)one);
+            conv->destroy(dev->ctx, plan);
+            release(expected);
+            release(dy);
+            release(room);
+            release(dm);
+            release(dx);
+            release(ds);
+            free(wanted);
+            free(got);
+            free(m);
+            free(x);
+            free(s);
+        }
+}
+
 static void convolution_refuses_impossible_dimensions(void **state)
 {
     (void)state;
@@ -433,6 +481,7 @@ int main(void)
         cmocka_unit_test(fft_does_not_depend_on_the_number_of_threads),
         cmocka_unit_test(fft_refuses_impossible_dimensions),
         cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
+        cmocka_unit_test(convolution_between_coils_is_that_of_each_coil),
         cmocka_unit_test(convolution_refuses_impossible_dimensions),
     };
     RUN_TESTS(tests);

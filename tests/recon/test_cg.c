@@ -355,7 +355,62 @@ static void a_preconditioner_that_is_not_positive_is_refused(void **state)
     free_problem(&p);
 }
 
+/* An operator that scales. */
+static larmor_op *scaling(double by)
+{
+    cplx d[8];
+    for (int i = 0; i < 8; i++) d[i] = by * (1 + i);
+    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
+    larmor_op *D;
+    assert_ok(larmor_op_diag(diagonal, &D));
+    larmor_array_free(diagonal);
+    return D;
+}
+
+/* By |judge r|, and where no other map is given by that of the preconditioner. */
+static void the_error_is_judged_by_the_map_that_is_given(void **state)
+{
+    (void)state;
+    larmor_op *M = scaling(1), *tenfold = scaling(10), *same = scaling(1);
+    const struct {
+        larmor_op *precondition, *judge;
+        double error;
+    } cases[] = {{M, NULL, 3}, {M, M, 3}, {M, same, 3}, {M, tenfold, 30}, {M, tenfold, 1e-3}, {NULL, M, .1}};
+    int iters[6];
+    for (int i = 0; i < 6; i++) {
+        problem p = random_problem(20, 8);
+        larmor_report report;
+        p.A = matrix_op(&p.m);
+        const larmor_solve_opts opts = {.max_iter = 40,
+                                        .tol = -1,
+                                        .precondition = cases[i].precondition,
+                                        .judge = cases[i].judge,
+                                        .error = cases[i].error};
+        assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
+        larmor_array *r = zeros(LARMOR_C128, LARMOR_SHAPE(8)), *judged = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+        larmor_array *Nx = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+        double size;
+        assert_ok(larmor_op_adjoint(p.A, p.b, r));
+        assert_ok(larmor_op_normal(p.A, p.x, Nx));
+        assert_ok(larmor_axpby(-1, Nx, 1, r));
+        assert_ok(larmor_op_forward(cases[i].judge ? cases[i].judge : M, r, judged));
+        assert_ok(larmor_nrm2(judged, &size));
+        assert_at_most(size, cases[i].error);
+        iters[i] = report.iters;
+        larmor_array_free(Nx);
+        larmor_array_free(judged);
+        larmor_array_free(r);
+        free_problem(&p);
+    }
+    for (int i = 1; i < 4; i++) assert_int_equal(iters[i], iters[0]);
+    assert_true(iters[0] > 0 && iters[4] > iters[0]);
+    larmor_op_free(same);
+    larmor_op_free(tenfold);
+    larmor_op_free(M);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_error_is_judged_by_the_map_that_is_given),
     cmocka_unit_test(the_inverse_as_preconditioner_needs_one_iteration),
     cmocka_unit_test(a_preconditioner_that_is_not_positive_is_refused),
     cmocka_unit_test(it_solves_the_regularised_normal_equations),

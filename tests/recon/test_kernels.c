@@ -212,22 +212,22 @@ static void filters_stride_over_the_middle_dimension(void **state)
         int64_t n, step, stride, shift;
     } cases[] = {{LENGTH, 1, 1, 0}, {LENGTH, 3, 1, 0}, {5, 1, 2, 1}, {6, 1, 2, 0}, {LENGTH, 16, 1, 0}};
     const double taps[] = {0.5, -2, 1, 3, 0.25};
-    const int64_t dim[3] = {INNER, LENGTH, OUTER};
-    for (int c = 0; c < 5 * 2; c++) {
+    for (int c = 0; c < 5 * 4; c++) {
         const int p = c % 2;
-        const int64_t n = cases[c / 2].n;
-        cplx *x = random_values(INNER * LENGTH * OUTER, 9), y[INNER * LENGTH * OUTER] = {0};
-        for (int64_t i = 0; i < INNER * n * OUTER; i++)
+        const int64_t inner = c / 2 % 2 ? 1 : INNER;
+        const int64_t n = cases[c / 4].n, dim[3] = {inner, LENGTH, OUTER};
+        cplx *x = random_values(inner * LENGTH * OUTER, 9), y[INNER * LENGTH * OUTER] = {0};
+        for (int64_t i = 0; i < inner * n * OUTER; i++)
             for (int t = 0; t < 5; t++) {
                 const int64_t from =
-                    cases[c / 2].stride * (i / INNER % n) + cases[c / 2].shift + (t - 2) * cases[c / 2].step;
+                    cases[c / 4].stride * (i / inner % n) + cases[c / 4].shift + (t - 2) * cases[c / 4].step;
                 if (from >= 0 && from < LENGTH)
-                    y[i] += taps[t] * x[i % INNER + INNER * (from + LENGTH * (i / INNER / n))];
+                    y[i] += taps[t] * x[i % inner + inner * (from + LENGTH * (i / inner / n))];
             }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(INNER, LENGTH, OUTER), x), *tap = floats(5, taps);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(INNER, n, OUTER));
-        assert_ok(table(p)->filter(dev->ctx, dim, n, 5, tap->data, cases[c / 2].step, cases[c / 2].stride,
-                                   cases[c / 2].shift, in->data, out->data));
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x), *tap = floats(5, taps);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
+        assert_ok(table(p)->filter(dev->ctx, dim, n, 5, tap->data, cases[c / 4].step, cases[c / 4].stride,
+                                   cases[c / 4].shift, in->data, out->data));
         expect(p, out, y);
         larmor_array_free(in);
         larmor_array_free(tap);
@@ -240,23 +240,24 @@ static void filters_stride_over_the_middle_dimension(void **state)
 static void interpolation_is_exact_for_parabolas(void **state)
 {
     (void)state;
-    const int64_t dim[3] = {INNER, LENGTH, OUTER}, sizes[] = {LENGTH, 2 * LENGTH, 37};
-    for (int c = 0; c < 3 * 2; c++) {
+    const int64_t sizes[] = {LENGTH, 2 * LENGTH, 37};
+    for (int c = 0; c < 3 * 4; c++) {
         const int p = c % 2;
-        const int64_t n = sizes[c / 2];
+        const int inner = c / 2 % 2 ? 1 : INNER;
+        const int64_t n = sizes[c / 4], dim[3] = {inner, LENGTH, OUTER};
         cplx x[INNER * LENGTH * OUTER];
-        for (int i = 0; i < INNER * LENGTH * OUTER; i++) {
-            const double t = i / INNER % LENGTH - LENGTH / 2;
-            x[i] = (i % INNER) + t * I + (1 + i / INNER / LENGTH) * t * t;
+        for (int i = 0; i < inner * LENGTH * OUTER; i++) {
+            const double t = i / inner % LENGTH - LENGTH / 2;
+            x[i] = (i % inner) + t * I + (1 + i / inner / LENGTH) * t * t;
         }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(INNER, LENGTH, OUTER), x);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(INNER, n, OUTER));
+        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x);
+        larmor_array *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
         assert_ok(table(p)->resize(dev->ctx, dim, n, in->data, out->data));
         cplx *y = values_of(out);
-        for (int64_t i = 0; i < INNER * n * OUTER; i++) {
-            const double t = (double)(i / INNER % n - n / 2) * LENGTH / (double)n;
+        for (int64_t i = 0; i < inner * n * OUTER; i++) {
+            const double t = (double)(i / inner % n - n / 2) * LENGTH / (double)n;
             if (fabs(t) > 3.9) continue;
-            const cplx truth = (double)(i % INNER) + t * I + (double)(1 + i / INNER / n) * t * t;
+            const cplx truth = (double)(i % inner) + t * I + (double)(1 + i / inner / n) * t * t;
             assert_at_most(cabs(y[i] - truth), 60 * limit[p]);
         }
         larmor_array_free(in);
