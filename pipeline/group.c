@@ -120,7 +120,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     result->outside += samples->outside;
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
-    if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples));
+    if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->common));
     result->maps = job->maps_report;
     if (!job->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));

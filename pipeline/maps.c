@@ -11,6 +11,7 @@
 #include "larmor/nlinv.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/compress.h"
+#include "pipeline/share.h"
 #include "pipeline/trajectory.h"
 
 /* ---- methods ---- */
@@ -22,10 +23,27 @@ static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
     return opts;
 }
 
+/* The centre's density of an earlier image with the same trajectory, or a new one; NULL where nothing is kept. */
+static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_opts *opts, larmor_array **density)
+{
+    const double by[2] = {(double)opts->calibration, 0};
+    LMR_TRY(lmr_common_take(t->common, LMR_COMMON_CENTRE, by, t->job->dev, density));
+    if (*density || !t->common) return LARMOR_OK;
+    LMR_TRY(larmor_coils_density(t->samples->traj, t->image, opts, density));
+    lmr_common_put(t->common, LMR_COMMON_CENTRE, by, *density);
+    return LARMOR_OK;
+}
+
 static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
-    const larmor_coils_opts opts = walsh_opts(t);
-    return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
+    larmor_coils_opts opts = walsh_opts(t);
+    larmor_array *density;
+    LMR_TRY(centre_density(t, &opts, &density));
+    opts.density = density;
+    const larmor_status st =
+        larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
+    larmor_array_free(density);
+    return st;
 }
 
 static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
@@ -330,12 +348,13 @@ static larmor_status take_given(lmr_job *job, larmor_shape shape)
 }
 
 static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                               const larmor_samples *samples)
+                               const larmor_samples *samples, lmr_common *common)
 {
     lmr_maps_task task;
     larmor_samples own;
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    if (task.samples == samples) task.common = common;
     if (!st) st = job->maps_method->make(&task, &job->maps, &job->maps_report);
     if (!st && job->normalise) st = larmor_maps_normalise(job->maps, job->sets ? job->sets : 1, job->normalise);
     larmor_samples_free(&own);
@@ -344,9 +363,9 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
 
 /* From the data, or all one for a single coil. */
 static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples)
+                              const larmor_samples *samples, lmr_common *common)
 {
-    if (job->coils > 1) return find_maps(job, index, group, grid, samples);
+    if (job->coils > 1) return find_maps(job, index, group, grid, samples, common);
     LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1), &job->maps));
     return larmor_fill(job->maps, 1);
 }
@@ -396,7 +415,7 @@ static void put_inside(const float complex *given, larmor_shape small, larmor_sh
 
 /* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
 static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
-                                           const larmor_grid *grid, const larmor_samples *samples)
+                                           const larmor_grid *grid, const larmor_samples *samples, lmr_common *common)
 {
     const larmor_shape large = lmr_grid_shape(grid);
     larmor_array *own = NULL;
@@ -404,7 +423,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     larmor_status st;
     if (!job->maps_method && job->coils > 1) return take_given(job, large);
     if (larmor_shape_equal(large, job->given_image)) return take_given(job, large);
-    LMR_OR(done, make_own(job, index, group, grid, samples));
+    LMR_OR(done, make_own(job, index, group, grid, samples, common));
     job->maps_report = (larmor_coils_report){0};
     own = job->maps;
     job->maps = NULL;
@@ -425,7 +444,7 @@ done:
 
 /* The maps of this slice: given ones, or from the data. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples)
+                            const larmor_samples *samples, lmr_common *common)
 {
     if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
     larmor_array_free(job->maps);
@@ -433,9 +452,9 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     job->maps = job->eigenvalues = NULL;
     job->maps_report = (larmor_coils_report){0};
     if (job->given)
-        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples));
+        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, common));
     else
-        LMR_TRY(make_own(job, index, group, grid, samples));
+        LMR_TRY(make_own(job, index, group, grid, samples, common));
     job->maps_elsewhere = 0;
     job->maps_encoding = group->encoding;
     job->maps_slice = group->slice;

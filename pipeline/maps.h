@@ -10,6 +10,7 @@ typedef struct lmr_maps_task {
     const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
     larmor_shape image;
     double encoded[3]; /* the field of view that was encoded, as part of the image's */
+    struct lmr_common *common; /* of the image's readouts, where these are the samples; or NULL */
 } lmr_maps_task;
 
 /* A way to find maps from data. */
@@ -30,9 +31,10 @@ const lmr_maps_method *lmr_maps_method_of(const char *name);
  * is done where they are already.
  *
  * index    of the group.
- * samples  the group's, whitened. */
+ * samples  the group's, whitened.
+ * common   with other images (pipeline/share.h), or NULL. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples);
+                            const larmor_samples *samples, struct lmr_common *common);
 
 /* What the data say of the maps to find from them. */
 typedef struct lmr_maps_sight {

@@ -186,7 +186,7 @@ static void shared_bytes(const lmr_job *job, const sizes *s, const larmor_proble
     const double voxels = (double)larmor_shape_count(p->image), samples = (double)p->samples;
     const double number = (double)larmor_dtype_size(p->dtype);
     *common = *ready = 0;
-    *common = 8 * samples; /* weights */
+    *common = 2 * 8 * samples; /* weights, and those of the centre */
     if (lmr_device_is_processor(job->dev)) *common += 8 * p->image.ndim * samples;
     if (s->frames > 1) return;
     if (!job->basis && !s->segments) *ready = estimate + number * voxels * (double)p->coils;

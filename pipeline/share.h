@@ -26,6 +26,7 @@ void lmr_common_free(lmr_common *common); /* NULL is fine */
 typedef enum lmr_common_part {
     LMR_COMMON_WEIGHTS, /* density */
     LMR_COMMON_SPREAD,  /* point spread function of the circulant */
+    LMR_COMMON_CENTRE,  /* density in the centre of k-space, for coil maps */
     LMR_COMMON_NOISE,   /* coil images of a sample of noise */
     LMR_COMMON_PARTS
 } lmr_common_part;

@@ -176,6 +176,7 @@ typedef struct larmor_coils_opts { /* zero means default */
     int64_t window;    /* side of the neighbourhood that shares a covariance, in calibration pixels; default 3, odd */
     double encoded[3]; /* the field of view that was encoded, as part of the image's, for the report; default 1 */
     int64_t first, planes; /* maps of these planes along the last axis alone, the same numbers; default: of all */
+    const larmor_array *density; /* of larmor_coils_density, for images with the same trajectory; default: is found */
 } larmor_coils_opts;
 
 /* Why maps from the data may be wrong. */
@@ -209,6 +210,15 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
                                                const larmor_array *weights, larmor_shape image,
                                                const larmor_coils_opts *opts, larmor_array **maps,
                                                larmor_coils_report *report);
+
+/* The density weights that larmor_coils_estimate finds for the centre of k-space where it is given none: they depend on the
+ * trajectory alone, and larmor_coils_opts.density takes them.
+ *
+ * traj, image, opts  as above; of opts the calibration counts.
+ * density  becomes f64 [samples in the centre].
+ * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if the centre holds no samples. */
+LARMOR_API larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
+                                              const larmor_coils_opts *opts, larmor_array **density);
 
 /* ---- field of view ---- */
 

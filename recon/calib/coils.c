@@ -29,8 +29,19 @@ static larmor_status expect_samples(const calibration *c)
                     (double)c->n[0] / 2);
 }
 
-/* Weights of the selected samples: the caller's, or Pipe-Menon's; then Hann's window against ringing. */
-static larmor_status weigh(const larmor_array *weights, larmor_shape shape, calibration *cal)
+/* Pipe-Menon's weights of the selected samples, or those that were found so before. */
+static larmor_status find_density(const larmor_array *known, calibration *cal)
+{
+    const lmr_centre *c = &cal->centre;
+    if (!known) return larmor_density_pipe(c->points, larmor_shape_of(c->nd, cal->n), 0, &cal->weights);
+    LMR_TRY(lmr_expect("coils", "density array", known, c->dev, LARMOR_F64, LARMOR_SHAPE(c->m)));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
+    return larmor_copy(known, cal->weights);
+}
+
+/* Weights of the selected samples: the caller's, or by their density; then Hann's window against ringing. */
+static larmor_status weigh(const larmor_array *weights, const larmor_array *density, larmor_shape shape,
+                           calibration *cal)
 {
     const lmr_centre *c = &cal->centre;
     larmor_array *all = NULL;
@@ -41,7 +52,7 @@ static larmor_status weigh(const larmor_array *weights, larmor_shape shape, cali
         LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
         LMR_OR(done, c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, cal->weights->data));
     } else {
-        LMR_OR(done, larmor_density_pipe(c->points, larmor_shape_of(c->nd, cal->n), 0, &cal->weights));
+        LMR_OR(done, find_density(density, cal));
     }
     st = c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, cal->weights->data);
 done:
@@ -116,6 +127,34 @@ static void calibration_side(const larmor_coils_opts *o, larmor_shape image, int
     }
 }
 
+static larmor_status take_centre(const larmor_array *k, larmor_dtype dtype, larmor_shape image,
+                                 const larmor_coils_opts *o, calibration *c)
+{
+    double radius[3] = {0.5, 0.5, 0.5};
+    calibration_side(o, image, c->n);
+    for (int d = 0; d < image.ndim; d++) radius[d] = (double)c->n[d] / 2;
+    LMR_TRY(lmr_centre_select(k, dtype, radius, &c->centre));
+    return expect_samples(c);
+}
+
+larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image, const larmor_coils_opts *opts,
+                                   larmor_array **density)
+{
+    LMR_NEED(density);
+    *density = NULL;
+    if (opts && opts->calibration < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0", (long long)opts->calibration);
+    larmor_array *k;
+    LMR_TRY(lmr_input_traj("coils", traj, image, &k));
+    calibration c = {.n = {1, 1, 1}};
+    larmor_status st = take_centre(k, LARMOR_C64, image, opts, &c);
+    if (!st) st = find_density(NULL, &c);
+    if (!st) *density = larmor_array_ref(c.weights);
+    calibration_free(&c);
+    larmor_array_free(k);
+    return st;
+}
+
 /* Below these, maps were off by more than the image's noise or undersampling explains, over simulated scans of all
  * trajectories. */
 static const double least_sampled = 0.53, least_dominance = 0.65;
@@ -138,16 +177,12 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     LMR_TRY(lmr_input_traj("coils", traj, image, &k));
     calibration c = {.n = {1, 1, 1}};
     larmor_coils_report judged = {0};
-    double radius[3] = {0.5, 0.5, 0.5};
     larmor_status st;
     LMR_OR(done, check(kspace, traj, image, &o));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.dim[shape.ndim];
-    calibration_side(&o, image, c.n);
-    for (int d = 0; d < image.ndim; d++) radius[d] = (double)c.n[d] / 2;
-    LMR_OR(done, lmr_centre_select(k, kspace->dtype, radius, &c.centre));
-    LMR_OR(done, expect_samples(&c));
-    LMR_OR(done, weigh(weights, shape, &c));
+    LMR_OR(done, take_centre(k, kspace->dtype, image, &o, &c));
+    LMR_OR(done, weigh(weights, o.density, shape, &c));
     LMR_OR(done, lmr_part_sampled(&c.centre, o.encoded, &judged.sampled));
     LMR_OR(done, grid_images(kspace, coils, &c, &images));
     LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));

@@ -237,6 +237,42 @@ static void data_without_a_centre_or_signal_are_refused(void **state)
     free_scan(&s);
 }
 
+/* To the bit, and twice by the same weights, which are read only. */
+static void maps_by_the_density_of_their_trajectory_are_those_without(void **state)
+{
+    (void)state;
+    scan s = radial_scan();
+    const larmor_coils_opts plain = {.calibration = 20};
+    larmor_coils_opts opts = plain;
+    larmor_array *density, *other, *maps;
+    assert_ok(larmor_coils_density(s.traj, s.image, &plain, &density));
+    opts.density = density;
+    cplx *expected = estimate(&s, NULL, &plain);
+    for (int i = 0; i < 2; i++) {
+        cplx *got = estimate(&s, NULL, &opts);
+        if (!strncmp(larmor_device_spec(dev), "cpu", 3))
+            assert_memory_equal(got, expected, sizeof *got * 64 * 50 * COILS);
+        assert_at_most(difference(got, expected, 64 * 50 * COILS), 1e-3);
+        free(got);
+    }
+    opts.calibration = 24;
+    assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &maps, NULL), LARMOR_ERR_SHAPE,
+                   "coils: density array is f64");
+    assert_ok(larmor_coils_density(s.traj, s.image, NULL, &other));
+    assert_true(larmor_array_count(other) > larmor_array_count(density));
+    assert_refused(larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &maps),
+                   LARMOR_ERR_ARG, "coils: calibration -1");
+    for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
+    larmor_array *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
+    assert_refused(larmor_coils_density(far, s.image, NULL, &maps), LARMOR_ERR_NUMERIC, "coils: no samples within 16");
+    assert_null(maps);
+    larmor_array_free(far);
+    larmor_array_free(other);
+    larmor_array_free(density);
+    free(expected);
+    free_scan(&s);
+}
+
 /* ---- trust ---- */
 
 typedef struct judged {
@@ -326,6 +362,7 @@ static void maps_of_noise_are_not_trusted(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
+    cmocka_unit_test(maps_by_the_density_of_their_trajectory_are_those_without),
     cmocka_unit_test(maps_of_many_channels_are_those_of_the_coils_that_they_mix),
     cmocka_unit_test(odd_sizes_are_as_good_as_even_ones),
     cmocka_unit_test(maps_of_smooth_coils_are_found_in_3d),
