@@ -10,6 +10,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
+#include "pipeline/slab_samples.h"
 #include "pipeline/trajectory.h"
 
 /* Delays are known to less than this, in samples; so much rounding cannot tell two runs of a scan apart. */
@@ -32,15 +33,24 @@ static int group_with_most(const larmor_recon *r, int encoding, int last)
     return best;
 }
 
+/* Of a volume in slabs some readouts tell, if a rank does not hold them all. */
+static larmor_status read_readouts(larmor_recon *r, int group, larmor_samples *samples)
+{
+    enum { PART = 8 }; /* of what may be used */
+    const int64_t limit = r->opts.memory > 0 ? r->opts.memory : INT64_MAX;
+    lmr_cartesian unused;
+    int made;
+    if (r->job.slabs) return lmr_slab_some(&r->job, group, limit / PART, samples);
+    return lmr_group_average(&r->job, group, samples, &made, &unused);
+}
+
 static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
 {
     const larmor_grid *grid = &r->job.grid[group];
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_samples samples;
-    lmr_cartesian unused;
-    int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &unused));
+    LMR_TRY(read_readouts(r, group, &samples));
     larmor_array *kspace = NULL, *traj = NULL;
     larmor_status st = larmor_samples_align(&samples, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);

@@ -187,8 +187,10 @@ static larmor_status compress(larmor_recon *r)
     r->job.coils = 1;
     const larmor_status st = expect_room(r, LMR_SLABS_OF_ONE_COIL);
     r->job.coils = coils;
+    LMR_TRY(st);
+    LMR_TRY(lmr_find_compression(r));
     if (r->job.slabs) lmr_slabs_take(r); /* of all coils */
-    return st || r->job.slabs ? st : lmr_find_compression(r);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_prepare(larmor_recon *r)
@@ -208,7 +210,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
-    if (!r->job.slabs || r->opts.delays == LARMOR_DELAYS_GIVEN) LMR_TRY(lmr_delays_find(r));
+    LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));
     if (!r->job.slabs) lmr_devices_plan(r);

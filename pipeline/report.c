@@ -272,8 +272,6 @@ void lmr_report_slabs(larmor_recon *r)
             one, count, (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
     report_given_up(r);
-    if (!r->job.delays && r->opts.delays == LARMOR_DELAYS_AUTO)
-        lmr_log(&r->events, "slabs: delays are not looked for; --delays gives them");
     if (!r->searched && !(r->opts.oversample[0] > 0))
         lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; --oversample makes room");
     if (plan->limit)

@@ -131,7 +131,7 @@ static double image_bytes(const larmor_recon *r)
 /* What is asked, and what is known before anything is given up. */
 typedef struct question {
     const larmor_recon *r;
-    const lmr_job *job; /* on a single device */
+    const lmr_job *job; /* on a single device; what r has is where it was found */
     int ranks;
     int64_t centre;
     double images; /* bytes of all */
@@ -140,7 +140,7 @@ typedef struct question {
 static larmor_status begin(const larmor_recon *r, const lmr_job *job, int ranks, question *q)
 {
     *q = (question){.r = r, .job = job, .ranks = ranks, .images = image_bytes(r)};
-    return job->coils > 1 ? lmr_slab_count_centre(job, r->list.group[0], &q->centre) : LARMOR_OK;
+    return job->coils > 1 ? lmr_slab_count_centre(&r->job, r->list.group[0], &q->centre) : LARMOR_OK;
 }
 
 static larmor_status begin_plan(const question *q, int64_t limit, lmr_plan *plan)

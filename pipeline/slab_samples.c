@@ -26,15 +26,12 @@ static larmor_status read_alone(const lmr_job *job, int index, const int64_t *wh
     return st;
 }
 
-larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples)
+static larmor_status read_these(lmr_job *job, int index, const int64_t *which, int64_t count, larmor_samples *samples)
 {
     const larmor_grid *grid = &job->grid[index];
-    int64_t *which = calloc((size_t)count + 1, sizeof *which);
     larmor_group group;
     larmor_status st;
     *samples = (larmor_samples){0};
-    if (!which) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) which[i] = first + i;
     LMR_OR(done, lmr_source_group(job->source, index, &group));
     LMR_OR(done, read_alone(job, index, which, count, samples));
     if (!samples->kspace || !samples->traj)
@@ -44,8 +41,37 @@ larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t coun
     if (job->whitening) LMR_OR(done, larmor_whiten(job->whitening, samples->kspace));
     st = lmr_compress(job, samples);
 done:
-    free(which);
     if (st) larmor_samples_free(samples);
+    return st;
+}
+
+larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples)
+{
+    int64_t *which = calloc((size_t)count + 1, sizeof *which);
+    *samples = (larmor_samples){0};
+    if (!which) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) which[i] = first + i;
+    const larmor_status st = read_these(job, index, which, count, samples);
+    free(which);
+    return st;
+}
+
+larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_samples *samples)
+{
+    enum { RUNS = 16 };
+    larmor_group g;
+    int64_t count = 0;
+    *samples = (larmor_samples){0};
+    LMR_TRY(lmr_source_group(job->source, index, &g));
+    const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->info.coils + 24);
+    const int64_t most = bytes / each < RUNS ? RUNS : bytes / each;
+    if (g.readouts <= most) return lmr_slab_read(job, index, 0, g.readouts, samples);
+    int64_t *which = calloc((size_t)most, sizeof *which);
+    if (!which) return LMR_NO_MEMORY();
+    for (int run = 0; run < RUNS; run++)
+        for (int64_t i = 0; i < most / RUNS; i++) which[count++] = run * g.readouts / RUNS + i;
+    const larmor_status st = read_these(job, index, which, count, samples);
+    free(which);
     return st;
 }
 
@@ -64,8 +90,11 @@ static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3
 
 /* Samples of all readouts, of all coils, one after the other. */
 typedef struct middle {
+    int64_t n[3]; /* twice the radii, in 1/FOV */
     int64_t count, room, coils;
     int keeps;      /* 0: they are counted alone */
+    int measures;   /* 1: the noise of all samples is measured, lot by lot: */
+    double noise, samples; /* the squares of its deviation times the samples, and these */
     float *values;  /* [coils, room, 2] */
     double *points; /* [room, 3] */
 } middle;
@@ -84,7 +113,7 @@ static int is_inside(const double *k, const int64_t n[3])
 }
 
 /* Those of one lot of readouts. */
-static larmor_status add_inside(const larmor_samples *samples, const int64_t n[3], middle *c)
+static larmor_status add_inside(const larmor_samples *samples, middle *c)
 {
     const int64_t m = larmor_array_count(samples->traj) / 3;
     float *values = NULL;
@@ -93,7 +122,7 @@ static larmor_status add_inside(const larmor_samples *samples, const int64_t n[3
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     if (c->keeps) LMR_OR(done, larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
-        if (!is_inside(k + 3 * i, n)) continue;
+        if (!is_inside(k + 3 * i, c->n)) continue;
         const int64_t at = c->count++;
         if (!c->keeps) continue;
         if (at >= c->room) LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
@@ -108,6 +137,16 @@ done:
     return st;
 }
 
+static larmor_status add_noise(const larmor_samples *samples, middle *c)
+{
+    const double count = (double)larmor_array_count(samples->kspace);
+    double deviation;
+    LMR_TRY(larmor_noise_level(samples->kspace, samples->traj, &deviation));
+    c->noise += count * deviation * deviation;
+    c->samples += count;
+    return LARMOR_OK;
+}
+
 int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g)
 {
     const int64_t longest = g->samples > 0 ? g->samples : 1;
@@ -118,9 +157,7 @@ int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g)
 static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
 {
     larmor_group g;
-    int64_t n[3];
     LMR_TRY(lmr_source_group(job->source, index, &g));
-    centre_side(job, &job->grid[index], n);
     const int64_t lot = lmr_slab_lot(job, &g);
     c->count = 0;
     for (int64_t first = 0; first < g.readouts; first += lot) {
@@ -128,7 +165,8 @@ static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
         larmor_samples samples;
         LMR_TRY(lmr_go_on());
         LMR_TRY(lmr_slab_read(job, index, first, count, &samples));
-        const larmor_status st = add_inside(&samples, n, c);
+        larmor_status st = add_inside(&samples, c);
+        if (!st && c->measures) st = add_noise(&samples, c);
         larmor_samples_free(&samples);
         LMR_TRY(st);
     }
@@ -140,6 +178,7 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
     lmr_job look = *job;
     middle c = {.coils = look.coils};
     look.scale = 1;
+    centre_side(job, &job->grid[index], c.n);
     LMR_TRY(look_at_centre(&look, index, &c));
     *count = c.count;
     return LARMOR_OK;
@@ -148,13 +187,36 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
 /* Room for as many as there are, and they. */
 static larmor_status read_centre(lmr_job *job, int index, middle *c)
 {
-    *c = (middle){.coils = job->coils};
+    c->coils = job->coils;
     LMR_TRY(look_at_centre(job, index, c));
     c->room = c->count;
     c->keeps = 1;
+    c->measures = 0;
     c->values = malloc(2 * sizeof *c->values * (size_t)(c->room * c->coils) + 1);
     c->points = malloc(3 * sizeof *c->points * (size_t)c->room + 1);
     return c->values && c->points ? look_at_centre(job, index, c) : LMR_NO_MEMORY();
+}
+
+/* On the device; c is cleared but for its numbers. */
+static larmor_status upload_centre(const lmr_job *job, middle *c, larmor_array **kspace, larmor_array **traj)
+{
+    LMR_TRY(larmor_array_upload(job->dev, LARMOR_C64, LARMOR_SHAPE(c->count, 1, c->coils), LARMOR_C64, c->values, kspace));
+    LMR_TRY(larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(3, c->count, 1), LARMOR_F64, c->points, traj));
+    free_centre(c);
+    c->values = NULL;
+    c->points = NULL;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_array **kspace, larmor_array **traj,
+                              double *noise)
+{
+    middle c = {.n = {2 * radius, 2 * radius, 2 * radius}, .measures = 1};
+    larmor_status st = read_centre(job, index, &c);
+    if (!st) st = upload_centre(job, &c, kspace, traj);
+    *noise = c.samples > 0 ? sqrt(c.noise / c.samples) : 0;
+    free_centre(&c);
+    return st;
 }
 
 /* ---- maps ---- */
@@ -171,16 +233,13 @@ static larmor_status find_maps(lmr_job *job, int index, const lmr_frame *frame, 
 {
     larmor_array *kspace = NULL, *traj = NULL;
     larmor_coils_opts opts = lmr_slab_coils_opts(job, &frame->grid, &frame->encoding);
-    middle c;
+    middle c = {.keeps = 0};
     larmor_status st;
     opts.first = first;
     opts.planes = planes;
+    centre_side(job, &frame->grid, c.n);
     LMR_OR(done, read_centre(job, index, &c));
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_C64, LARMOR_SHAPE(c.count, 1, c.coils), LARMOR_C64, c.values,
-                                     &kspace));
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(3, c.count, 1), LARMOR_F64, c.points, &traj));
-    free_centre(&c);
-    c = (middle){.count = 0};
+    LMR_OR(done, upload_centre(job, &c, &kspace, &traj));
     st =
         larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->maps, &job->maps_report);
 done:

@@ -5,6 +5,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
+#include "pipeline/slab_samples.h"
 
 enum {
     FEW = 12,            /* coils that are left as they are by default */
@@ -67,6 +68,24 @@ static larmor_status look_along(const lmr_job *job, int group, const larmor_samp
     return LARMOR_OK;
 }
 
+/* Likewise of a volume in slabs, whose readouts no rank holds. */
+static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
+{
+    larmor_array *kspace = NULL, *traj = NULL;
+    int64_t count = 0;
+    double deviation = 1;
+    if (!job->whitening) job->scale = 0;
+    larmor_status st = lmr_slab_centre(job, group, CENTRE, &kspace, &traj, &deviation);
+    if (job->whitening) deviation = 1;
+    const double unscaled = st ? 1 : 1 / (job->scale * job->scale);
+    if (!st) st = larmor_coils_covariance(kspace, traj, CENTRE, unscaled, k->R, &count);
+    k->opts.noise += 2 * deviation * deviation * unscaled * (double)count;
+    k->opts.samples += (double)count;
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    return st;
+}
+
 /* Add what the samples of a group say, in their own unit. */
 static larmor_status look_at(lmr_job *job, int group, knowledge *k)
 {
@@ -93,7 +112,7 @@ static larmor_status look(larmor_recon *r, knowledge *k)
     const int looks = groups < MOST_LOOKS ? groups : MOST_LOOKS;
     for (int i = 0; i < looks; i++) {
         const int group = looks > 1 ? (int)((int64_t)i * (groups - 1) / (looks - 1)) : 0;
-        LMR_TRY(look_at(&r->job, group, k));
+        LMR_TRY(r->job.slabs ? look_at_slabs(&r->job, group, k) : look_at(&r->job, group, k));
     }
     return LARMOR_OK;
 }

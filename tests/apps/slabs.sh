@@ -71,6 +71,24 @@ done
 expect 0 recon vol.h5 -o again.npy $common $iters --device cpu:1,1 --memory $limit --force
 cmp again.npy slabs.2.npy || fail "devices of one process are to give the bits of as many processes"
 
+# By default all is as in one process that has memory for it: lambda is chosen from the same samples, with a preconditioner.
+# One that has less gives that up, so that slabs are taken. Devices do the same, to the last bit.
+default="--calibration 8 --iters 4 --force"
+# shellcheck disable=SC2086
+expect 0 recon vol.h5 -o x.npy $default --device cpu:1
+chosen=$(sed -n 's/^image 1 of 1: lambda \([^,]*\), chosen from the samples, in \([0-9]*\) steps.*/\1 \2/p' err)
+[ -n "$chosen" ] || fail "one process chooses lambda"
+# shellcheck disable=SC2086
+$run -n 2 "$LARMOR" recon vol.h5 -o again.npy $default --device cpu:1 --memory 100M >out 2>err || fail "by default: exit code $?"
+grep -q "^slabs: the volume does not fit into one process" err || fail "by default: slabs"
+[ "$chosen" = "$(sed -n 's/^image 1 of 1: lambda \([^,]*\), chosen from the samples, in \([0-9]*\) steps.*/\1 \2/p' err)" ] ||
+    fail "by default: lambda is not $chosen"
+expect 0 compare again.npy x.npy --tol 1e-2
+# shellcheck disable=SC2086
+expect 0 recon vol.h5 -o x.npy $default --device cpu:1,1 --memory 100M
+cmp again.npy x.npy || fail "by default: devices of one process are to give the bits of as many processes"
+rm x.npy
+
 # What one process can hold is not cut into slabs: its coils are shared, within the same limit of each.
 room=84M
 # shellcheck disable=SC2086

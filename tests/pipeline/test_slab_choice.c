@@ -1,8 +1,9 @@
 /* A volume in slabs by default, with the weight that is chosen from the data and the preconditioner, against the same volume
  * whole: pipeline/slab_plan.c, pipeline/weight.c. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/slab_threads.h"
 #include "tests/pipeline/scan.h"
 
-enum { CHANNELS = 12, SIDE = 16, LINES = 128 };
+enum { CHANNELS = 12, MANY_CHANNELS = 18, SIDE = 16, LINES = 128 };
 
 /* ---- trajectories ---- */
 
@@ -40,7 +41,7 @@ typedef struct scene {
     const char *name, *traj; /* traj NULL: spirals */
     int64_t readouts;
     double noise;
-    int slabs, images;
+    int slabs, images, channels; /* channels 0: CHANNELS */
     larmor_readouts image[2];
     larmor_source *source;
 } scene;
@@ -53,7 +54,7 @@ static void make(scene *s)
     for (int i = 0; i < s->images; i++) {
         larmor_readouts *r = &s->image[i];
         r->traj = s->traj ? named_traj(s->traj, s->readouts, i) : spirals_traj(s->readouts, i);
-        assert_ok(larmor_phantom_kspace(phantom, r->traj, CHANNELS, LARMOR_C64, &r->kspace));
+        assert_ok(larmor_phantom_kspace(phantom, r->traj, s->channels ? s->channels : CHANNELS, LARMOR_C64, &r->kspace));
         if (s->noise > 0) assert_ok(larmor_phantom_noise(r->kspace, s->noise, 1 + (uint64_t)i));
         r->meta.repetition = i;
     }
@@ -158,7 +159,7 @@ static void by_default_slabs_give_the_image_of_the_whole(void **state)
         {.name = "koosh, no noise", .traj = "koosh", .readouts = 900, .noise = 0, .slabs = 2, .images = 1},
         {.name = "stars", .traj = "stars", .readouts = 26, .noise = 3e-4, .slabs = 3, .images = 1},
         {.name = "stars, much noise, undersampled", .traj = "stars", .readouts = 18, .noise = 2e-3, .slabs = 2, .images = 1},
-        {.name = "spirals", .readouts = 8, .noise = 3e-4, .slabs = 2, .images = 1},
+        {.name = "spirals", .readouts = 8, .noise = 3e-4, .slabs = 2, .images = 1, .channels = MANY_CHANNELS},
         {.name = "spirals, much noise, undersampled", .readouts = 4, .noise = 2e-3, .slabs = 3, .images = 1},
     };
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
@@ -168,10 +169,86 @@ static void by_default_slabs_give_the_image_of_the_whole(void **state)
     }
 }
 
+/* ---- what is found before there are images ---- */
+
+/* Readouts begin so many 1/FOV later than the trajectory says. */
+static larmor_array *delayed(const larmor_array *traj, double by)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t samples = shape.dim[1];
+    larmor_array *out;
+    double *k;
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t r = 0; r < shape.dim[2]; r++) {
+        double *of = k + 3 * samples * r, along[3], size = 0;
+        for (int d = 0; d < 3; d++) along[d] = of[3 * (samples - 1) + d] - of[d];
+        for (int d = 0; d < 3; d++) size += along[d] * along[d];
+        for (int64_t i = 0; i < 3 * samples; i++) of[i] += by * along[i % 3] / sqrt(size);
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &out));
+    free(k);
+    return out;
+}
+
+static larmor_source *late_scan(larmor_readouts *r)
+{
+    const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = r, .images = 1};
+    larmor_phantom *phantom;
+    larmor_source *source;
+    *r = (larmor_readouts){.traj = named_traj("koosh", 600, 0)};
+    larmor_array *traj = delayed(r->traj, 0.3);
+    assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, MANY_CHANNELS, LARMOR_C64, &r->kspace));
+    assert_ok(larmor_phantom_noise(r->kspace, 3e-4, 1));
+    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    larmor_phantom_free(phantom);
+    larmor_array_free(traj);
+    return source;
+}
+
+/* As where the volume of a single coil did not fit: nothing is known when slabs are taken. */
+static void coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole(void **state)
+{
+    (void)state;
+    const larmor_recon_opts opts = OPTS(.calibration = 8, .oversample = {1, 1, 1});
+    larmor_readouts readouts;
+    larmor_source *source = late_scan(&readouts);
+    larmor_recon *whole, *slabs;
+    larmor_device *group;
+    larmor_recon_plan of_whole, of_slabs;
+    larmor_recon_report whole_report, slabs_report;
+    assert_ok(larmor_device_open("cpu:1,1", &group));
+    assert_ok(larmor_recon_create(source, group, &opts, &slabs));
+    assert_ok(larmor_recon_create(source, dev, &opts, &whole));
+    slabs->slabs_from = LMR_SLABS_OF_ONE_COIL;
+    assert_ok(lmr_slab_threads_open(slabs, source, group, &opts));
+    assert_ok(larmor_recon_describe(whole, 0, &of_whole));
+    assert_ok(larmor_recon_describe(slabs, 0, &of_slabs));
+    assert_int_equal(of_slabs.slabs, 2);
+    assert_int_equal(of_whole.compressed_from, MANY_CHANNELS);
+    assert_int_equal(of_slabs.compressed_from, MANY_CHANNELS);
+    assert_int_equal(of_slabs.coils, of_whole.coils);
+    assert_at_most(fabs(of_slabs.compressed_energy - of_whole.compressed_energy), 1e-6);
+    assert_true(fabs(of_whole.delay[0]) > 0.1);
+    for (int e = 0; e < 6; e++) assert_at_most(fabs(of_slabs.delay[e] - of_whole.delay[e]), 2e-3);
+    float *x = run(whole, 0, &whole_report), *y = run(slabs, 0, &slabs_report);
+    assert_at_most(fabs(slabs_report.lambda / whole_report.lambda - 1), OF_WEIGHT);
+    assert_at_most(apart_by(y, x), OF_IMAGE);
+    free(x);
+    free(y);
+    larmor_recon_free(slabs);
+    larmor_recon_free(whole);
+    larmor_device_free(group);
+    larmor_source_free(source);
+    larmor_array_free(readouts.kspace);
+    larmor_array_free(readouts.traj);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_slabs_give_the_image_of_the_whole),
+        cmocka_unit_test(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole),
     };
     RUN_TESTS(tests);
 }
