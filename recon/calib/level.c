@@ -115,7 +115,7 @@ static larmor_status pass_differences(larmor_ranks *ranks, larmor_device *dev, i
     larmor_status st = lmr_ranks_pass(ranks, i, 0, pairs);
     if (!st && !ranks->number) st = larmor_array_read(pairs, differences + *used, larmor_array_bytes(pairs));
     larmor_array_free(pairs);
-    *used += count;
+    if (!ranks->number) *used += count;
     return st;
 }
 
@@ -161,7 +161,7 @@ static larmor_status level_with(larmor_array *kspace, const double *k, int nd, c
         larmor_status st = read_coil(kspace, c, w->y);
         int64_t used = st ? 0 : differences_of(w->y, own, w->first, before, step, w->differences);
         LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
-        if (used) sum += pow(deviation_of(used, w->differences), 2);
+        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences), 2);
     }
     *deviation = shape.dim[2] > 0 ? sqrt(sum / (double)shape.dim[2]) : 0;
     return lmr_ranks_lead(ranks, deviation);
