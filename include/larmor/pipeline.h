@@ -219,9 +219,9 @@ typedef enum larmor_partial_fourier {
 
 /* How coils are compressed (larmor/compress.h). */
 typedef enum larmor_compress_method {
-    LARMOR_COMPRESS_AUTO,     /* the last, where readouts are complete lines of a grid and fewer coils or less energy are
+    LARMOR_COMPRESS_AUTO, /* the last, where readouts are complete lines of a grid and fewer coils or less energy are
                                  left out; else the next */
-    LARMOR_COMPRESS_SVD,      /* by one matrix */
+    LARMOR_COMPRESS_SVD,  /* by one matrix */
     LARMOR_COMPRESS_GEOMETRIC /* by a matrix for each place along the readouts */
 } larmor_compress_method;
 
@@ -265,14 +265,15 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as the source
      * says (larmor_raw_info), or so that the sample nearest to k = 0 is taken at that time. */
     const double *readout_start_ms;
-    int64_t calibration;   /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
-    int no_whitening;      /* 1: noise readouts are not used */
+    int64_t calibration; /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
+    int no_whitening;    /* 1: noise readouts are not used */
     /* Virtual coils (larmor/compress.h): from 1 their number, below 1 the part of the signal's energy that they keep;
      * 0: by default, above 12 coils; negative: none. */
     double compress;
     larmor_delays_from delays;
     double delay[6]; /* of GIVEN, in samples, as larmor_traj_delay takes them */
-    larmor_array *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
+    larmor_array
+        *girf; /* impulse response of the gradients along x, y and z of the patient, as in larmor_girf, before
                            any delays; or NULL */
     double girf_spacing_hz;
 
@@ -348,8 +349,8 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * then agree to rounding, and the state of a solver is kept as on one device.
  * A 3D scan that no member can hold is in slabs, one for each of them (larmor_recon_plan.slabs): larmor_recon_create then
  * begins anew, with a thread for each member but the first, until larmor_recon_free. All solve at the same time, by
- * conjugate gradients without a preconditioner and with a lambda that is not chosen from the data; the same devices give
- * the same bits on processors, and opts->memory is the limit of each. What is not for slabs is refused as without them. The
+ * conjugate gradients with the preconditioner and the choice of lambda of one device; slabs are also taken where one device
+ * would give these up for want of memory. The same devices give the same bits on processors, and opts->memory is the limit of each. What is not for slabs is refused as without them. The
  * error of a member is that of the call, "rank 1: its message", by its number in the group. */
 
 /* On one device several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
@@ -365,8 +366,8 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * Environment  LARMOR_GPU_START: seconds that a GPU needs to begin and to end, for drivers that take another time than an
  *          H200's .35; with 0 "auto" is that of larmor_device_open.
  * Errors   those of larmor_device_open and of larmor_recon_opts.size. */
-LARMOR_API larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, const larmor_recon_opts *opts,
-                                                  larmor_device **dev);
+LARMOR_API larmor_status larmor_recon_open_device(const char *spec, larmor_source *source,
+                                                  const larmor_recon_opts *opts, larmor_device **dev);
 
 /* Everything before the first image: whitening from the noise readouts, the grid of every image, which images make a
  * series, and the plan of memory. The samples are searched for objects that reach beyond the field of view, unless
@@ -435,16 +436,16 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     int segments, terms;   /* of off-resonance: of the forward map; of the Toeplitz normal map, if it was; else 0 */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
     int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
-    int direct; /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
-    int made_traj;                /* 1: the trajectory was made from the counters */
-    int64_t outside;              /* samples beyond the grid's k-space, left out */
-    int64_t grid[3];              /* that it was reconstructed on; 1 in unused dimensions */
-    larmor_coils_report maps;     /* zeros if maps were given, or there is one coil */
-    larmor_coverage coverage;     /* of the first image */
+    int direct;      /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */
+    int made_traj;   /* 1: the trajectory was made from the counters */
+    int64_t outside; /* samples beyond the grid's k-space, left out */
+    int64_t grid[3]; /* that it was reconstructed on; 1 in unused dimensions */
+    larmor_coils_report maps;               /* zeros if maps were given, or there is one coil */
+    larmor_coverage coverage;               /* of the first image */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
-    double seconds;               /* from the samples to the images */
-    char device[32];              /* that it was computed on; another than the caller's where that was left */
+    double seconds;   /* from the samples to the images */
+    char device[32];  /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
@@ -454,7 +455,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
 LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
 
 typedef struct larmor_recon_image {
-    larmor_array *data;     /* c64 [x, y] or [x, y, z] on the device or, of a group, in the processor's memory; in units of the
+    larmor_array
+        *data; /* c64 [x, y] or [x, y, z] on the device or, of a group, in the processor's memory; in units of the
                              * density */
     larmor_image_meta meta; /* with the image's own field of view */
     int group;              /* of the source */

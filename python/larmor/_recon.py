@@ -217,7 +217,8 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
     method      "cg" (SENSE by conjugate gradients), "grid", or a penalty: "tv", "tgv", "wavelet", "llr".
-    device      default "auto": the first GPU that opens, else the processor.
+    device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
+                processor for small scans, as it pays a GPU's start each time; here that is paid once.
     progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
                 larmor_event, which stops the run by returning True.
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21}.

@@ -3,9 +3,7 @@
 #include "core/array.h"
 #include "core/random.h"
 #include "core/rank_rows.h"
-#include "tests/support/test.h"
-
-static larmor_ranks *ranks;
+#include "tests/support/ranks.h"
 
 enum { SIZES = 3, FAILING = 3, MISFIT = 4 };             /* the scenes: one for each size, and those that cannot be */
 static const int64_t size_of[SIZES] = {1, 700, 1200001}; /* the last is sent in pieces */
@@ -174,12 +172,6 @@ static int lead(void)
 
 int main(void)
 {
-    if (open_test_device()) return 1;
-    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
-        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
-        return 1;
-    }
-    const int failed = larmor_ranks_number(ranks) ? follow() : lead();
-    larmor_ranks_free(ranks);
-    return close_after(failed);
+    if (open_ranks()) return 1;
+    return close_ranks(larmor_ranks_number(ranks) ? follow() : lead());
 }

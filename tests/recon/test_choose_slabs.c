@@ -9,16 +9,14 @@
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
-#include "tests/support/test.h"
+#include "tests/support/ranks.h"
 
 enum { NX = 12, NY = 13, NZ = 14, COILS = 5, SAMPLES = 24, MOST = 130 };
-
-static larmor_ranks *ranks;
 
 /* The whole on a device of its own, and this rank's part on dev. */
 typedef struct scene {
     larmor_device *alone;
-    int64_t readouts, first, planes, readout, own; /* of this rank */
+    int64_t readouts, first, planes, readout, own;     /* of this rank */
     larmor_array *traj[2], *maps[2], *b[2], *noise[2]; /* 0: whole */
     larmor_circulant *C[2];
     larmor_op *A[2];
@@ -40,7 +38,8 @@ static larmor_array *part_of(const larmor_array *x, int d, int64_t first, int64_
     part = malloc((size_t)(before * count * after + 1) * sizeof *part);
     assert_non_null(part);
     for (int64_t i = 0; i < after; i++)
-        memcpy(part + i * before * count, values + before * (i * all + first), (size_t)(before * count) * sizeof *part);
+        memcpy(part + i * before * count, values + before * (i * all + first),
+               (size_t)(before * count) * sizeof *part);
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(x), shape, from, part, &y));
     free(values);
     free(part);
@@ -57,7 +56,8 @@ static larmor_array *make_maps(larmor_device *on)
         for (int z = 0; z < NZ; z++)
             for (int y = 0; y < NY; y++)
                 for (int x = 0; x < NX; x++, i++) {
-                    const double at = cos(2 * M_PI * c / COILS) * (x - NX / 2) / NX + sin(2 * M_PI * c / COILS) * (y - NY / 2) / NY;
+                    const double at =
+                        cos(2 * M_PI * c / COILS) * (x - NX / 2) / NX + sin(2 * M_PI * c / COILS) * (y - NY / 2) / NY;
                     const double size = x + y + z < 6 ? 0 : exp(at + 0.4 * c * (z - NZ / 2) / NZ / COILS);
                     maps[2 * i] = size * cos(3 * at);
                     maps[2 * i + 1] = size * sin(3 * at);
@@ -283,12 +283,6 @@ int main(void)
         cmocka_unit_test(the_weight_that_slabs_choose_is_that_of_the_whole),
         cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
     };
-    if (open_test_device()) return 1;
-    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
-        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
-        return 1;
-    }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    larmor_ranks_free(ranks);
-    return close_after(failed);
+    if (open_ranks()) return 1;
+    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
 }

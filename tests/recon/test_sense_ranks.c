@@ -5,11 +5,9 @@
 #include "core/random.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
-#include "tests/support/test.h"
+#include "tests/support/ranks.h"
 
 enum { N = 24, COILS = 5, SAMPLES = 40, READOUTS = 30 };
-
-static larmor_ranks *ranks;
 
 typedef struct scene {
     larmor_device *alone;                         /* another handle, which shares nothing */
@@ -135,7 +133,8 @@ static void less_memory_is_planned_for_the_coils_of_a_rank(void **state)
     assert_ok(larmor_sense_memory(alone, &p, NULL, &here));
     assert_ok(larmor_sense_memory(dev, &p, NULL, &apart));
     assert_true(apart < here);
-    const larmor_problem own = {.image = p.image, .samples = p.samples, .coils = own_coils(p.coils), .dtype = p.dtype};
+    const larmor_problem own = {
+        .image = p.image, .samples = p.samples, .coils = own_coils(p.coils), .dtype = p.dtype};
     assert_ok(larmor_sense_memory(alone, &own, NULL, &here));
     assert_int_equal(apart, here); /* rank 0 copies neither maps nor points */
     larmor_device_free(alone);
@@ -188,14 +187,9 @@ static int lead(void)
 
 int main(void)
 {
-    if (open_test_device()) return 1;
-    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
-        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
-        return 1;
-    }
+    if (open_ranks()) return 1;
     const larmor_status st = larmor_sense_share(dev, ranks);
     int failed = st != LARMOR_OK;
     if (!failed && larmor_ranks_number(ranks) == 0) failed = lead();
-    larmor_ranks_free(ranks);
-    return close_after(failed);
+    return close_ranks(failed);
 }

@@ -7,11 +7,9 @@
 #include "core/random.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
-#include "tests/support/test.h"
+#include "tests/support/ranks.h"
 
 enum { NX = 11, NY = 12, NZ = 13, COILS = 3, POINTS = 4000 };
-
-static larmor_ranks *ranks;
 
 /* The whole on a device of its own, and this rank's part on dev. */
 typedef struct scene {
@@ -299,12 +297,6 @@ int main(void)
         cmocka_unit_test(solvers_in_slabs_find_the_solution_of_the_whole),
         cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
     };
-    if (open_test_device()) return 1;
-    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
-        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
-        return 1;
-    }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    larmor_ranks_free(ranks);
-    return close_after(failed);
+    if (open_ranks()) return 1;
+    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
 }

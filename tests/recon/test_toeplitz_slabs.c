@@ -3,11 +3,9 @@
 #include "core/array.h"
 #include "core/random.h"
 #include "larmor/ranks.h"
-#include "tests/support/test.h"
+#include "tests/support/ranks.h"
 
 enum { POINTS = 900, BATCH = 2 };
-
-static larmor_ranks *ranks;
 
 typedef struct scene {
     larmor_nufft_opts opts;
@@ -206,12 +204,6 @@ int main(void)
         cmocka_unit_test(parts_follow_each_other),
         cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
     };
-    if (open_test_device()) return 1;
-    if (larmor_ranks_open(&ranks) || larmor_ranks_count(ranks) < 2) {
-        fprintf(stderr, "failed: %s\n", ranks ? "mpirun -n 2 or more expected" : larmor_last_error());
-        return 1;
-    }
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    larmor_ranks_free(ranks);
-    return close_after(failed);
+    if (open_ranks()) return 1;
+    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
 }
