@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 14
+#define LMR_BACKEND_ABI 15
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -100,8 +100,9 @@ typedef struct lmr_la {
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
     /* batch Hermitian n x n matrices, of which the upper triangle is read: eigenvalues ascending into w [n, batch]
-     * (real), eigenvectors into a's columns; LARMOR_ERR_NUMERIC without convergence; waits */
-    larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, void *a, void *w);
+     * (real), eigenvectors into a's columns where vectors is 1, else a is spent; LARMOR_ERR_NUMERIC without convergence;
+     * waits */
+    larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, int vectors, void *a, void *w);
 } lmr_la;
 
 /* Marks in the device's queue of work: each notes the time at which all that was queued before it is done. */

@@ -72,7 +72,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         if (frames[i].has_phase) LMR_OR(done, with_phase(&frames[i], &ops[i]));
     }
     if (count > 1)
-        st = larmor_op_frames(ops, count, A);
+        st = larmor_op_frames_apart(ops, count, A);
     else
         *A = larmor_op_ref(ops[0]);
     if (plain && !st) lmr_ready_keep(job, frames, *A);

@@ -118,20 +118,11 @@ static larmor_solve_opts solve_opts(const lmr_job *job)
 }
 
 /* The circulant's inverse for each image of x's shape. */
-static larmor_status inverse_of(const larmor_circulant *C, double lambda, larmor_shape shape, larmor_op **M)
+static larmor_status inverse_of(const larmor_circulant *C, double lambda, int image_ndim, larmor_shape shape,
+                                larmor_op **M)
 {
-    larmor_op *one, **all;
-    LMR_TRY(larmor_circulant_inverse(C, lambda, NULL, 0, &one));
-    *M = one;
-    if (larmor_op_in_shape(one).ndim == shape.ndim) return LARMOR_OK;
-    const int count = (int)shape.dim[shape.ndim - 1];
-    *M = NULL;
-    all = calloc((size_t)count, sizeof *all);
-    for (int i = 0; all && i < count; i++) all[i] = one;
-    const larmor_status st = all ? larmor_op_frames(all, count, M) : LMR_NO_MEMORY();
-    free(all);
-    larmor_op_free(one);
-    return st;
+    if (shape.ndim == image_ndim) return larmor_circulant_inverse(C, lambda, NULL, 0, M);
+    return larmor_circulant_inverse_frames(C, lambda, 0, shape.dim[shape.ndim - 1], M);
 }
 
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
@@ -140,7 +131,9 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     double norm;
-    if (p->C) LMR_OR(done, inverse_of(p->C, o->lambda, larmor_op_in_shape(p->A), &M));
+    if (p->C)
+        LMR_OR(done,
+               inverse_of(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim, larmor_op_in_shape(p->A), &M));
     if (p->C && o->tol == 0) {
         LMR_OR(done, image_noise(job, p, M, &norm));
         o->error = (job->precondition < 0 ? STRICT : ENOUGH) * norm;
@@ -386,8 +379,7 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
     if (job->method == LMR_METHOD_GRID) return lmr_grid_frame(job, frames, x);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     double noise = 0;
-    if (direct || !shares_noise(job, frames, count, &result->coverage))
-        LMR_TRY(noise_level(job, &frames[0], &noise));
+    if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
     if (direct) {
         result->direct = 1;
         if (lmr_is_partial(&result->coverage)) result->partial_fourier = LARMOR_PARTIAL_ZERO;

@@ -26,8 +26,8 @@ static larmor_status sum_roots(const larmor_array *w, double *sum)
     return LARMOR_OK;
 }
 
-/* Eigenvalues w [s, count] and vectors g [s, s, count] of the smaller Gram matrices of x. */
-static larmor_status decompose(const larmor_array *x, int left, larmor_array **g, larmor_array **w)
+/* Eigenvalues w [s, count] and, where they are wanted, vectors g [s, s, count] of the smaller Gram matrices of x. */
+static larmor_status decompose(const larmor_array *x, int left, int vectors, larmor_array **g, larmor_array **w)
 {
     const lmr_series_kernels *kernels;
     const int64_t m = x->shape.dim[0];
@@ -38,7 +38,7 @@ static larmor_status decompose(const larmor_array *x, int left, larmor_array **g
     LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(s, s, count), g));
     LMR_TRY(larmor_array_create(x->dev, LARMOR_F64, LARMOR_SHAPE(s, count), w));
     LMR_TRY(kernels->gram(x->dev->ctx, m, n, count, left, x->data, (*g)->data));
-    return x->dev->be->la[LMR_F64]->heev(x->dev->ctx, s, count, (*g)->data, (*w)->data);
+    return x->dev->be->la[LMR_F64]->heev(x->dev->ctx, s, count, vectors, (*g)->data, (*w)->data);
 }
 
 larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array *y, double *sum)
@@ -59,7 +59,7 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     const lmr_series_kernels *kernels;
     larmor_array *g = NULL, *w = NULL, *p = NULL;
     larmor_status st;
-    LMR_OR(done, decompose(x, left, &g, &w));
+    LMR_OR(done, decompose(x, left, y && t > 0, &g, &w));
     if (sum) LMR_OR(done, sum_roots(w, sum));
     if (!y) goto done;
     if (t == 0) {

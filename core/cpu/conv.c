@@ -14,9 +14,10 @@
 #include "core/status.h"
 
 enum {
-    GROUP = 8,            /* lines that a thread transposes at a time */
-    PIECE = 8,            /* cells that are mixed at a time */
-    MOST_BYTES = 16 << 20 /* of a grid that each thread has for itself */
+    GROUP = 8,             /* lines that a thread transposes at a time */
+    PIECE = 8,             /* cells that are mixed at a time */
+    MOST_BYTES = 16 << 20, /* of a grid that each thread has for itself */
+    MOST_SHARED = 4 << 20  /* of several that all threads share */
 };
 
 typedef struct number {
@@ -37,11 +38,12 @@ typedef struct conv {
     int64_t pitch, longest;    /* between lines; of the grid's rows, see row_of */
     int64_t grid_size[2];      /* of one array's grid */
     int apart;                 /* 1: as many arrays at a time as there are threads */
+    int64_t beside;            /* arrays that all threads take at once; grid has room for them */
     void *plan[3][2];
     int64_t spectrum_size; /* of one set of matrices */
     real *spectrum;        /* the last axis fastest, then the planes; all sets, one after the other */
     char *memory;
-    number *grid; /* of the first axis, where the threads share one */
+    number *grid; /* of the first axis, where the threads share some */
     workspace *workspace;
 } conv;
 
@@ -193,26 +195,45 @@ static void filter(const conv *c, int a, const workspace *w, const real *spectru
         for (int64_t r = 0; r < c->rest[a]; r += GROUP) grid_to_lines(c, a, w, r, grid + k * size, y + k * y_stride);
 }
 
-/* One array, or those that are mixed, by all threads. */
-static void filter_by_all(const conv *c, const real *spectrum, const number *x, int64_t stride, number *y)
+/* By all threads: `now` arrays of the batch, beside each other in c->grid, each with those that it is mixed with. */
+static void filter_by_all(const conv *c, const real *spectrum, int64_t now, const number *x, number *y,
+                          int64_t stride)
 {
-    const int n = c->shape.mixed;
+    const int64_t n = c->shape.mixed, each = c->shape.keep[0] * c->rest[0], rows = c->shape.dim[0];
     const int64_t size = c->grid_size[0], groups = (c->rest[0] + GROUP - 1) / GROUP;
+    if (c->shape.ndim == 1) {
+        for (int64_t b = 0; b < now; b++)
+            filter(c, 0, c->workspace, spectrum, x + b * each, stride, y + b * each, stride);
+        return;
+    }
 #pragma omp parallel num_threads(c->threads)
     {
         const workspace *w = c->workspace + omp_get_thread_num();
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < n * groups; i++)
-            lines_to_grid(c, 0, w, i % groups * GROUP, x + i / groups * stride, c->grid + i / groups * size);
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < c->shape.dim[0]; i++) {
-            number *row = c->grid + i * row_of(c, 0);
-            filter(c, 1, w, spectrum + i * c->cells[0], row, size, row, size);
+        for (int64_t i = 0; i < now * n * groups; i++) {
+            const int64_t array = i / groups;
+            lines_to_grid(c, 0, w, i % groups * GROUP, x + array / n * each + array % n * stride,
+                          c->grid + array * size);
         }
 #pragma omp for schedule(static)
-        for (int64_t i = 0; i < n * groups; i++)
-            grid_to_lines(c, 0, w, i % groups * GROUP, c->grid + i / groups * size, y + i / groups * stride);
+        for (int64_t i = 0; i < now * rows; i++) {
+            number *row = c->grid + i / rows * n * size + i % rows * row_of(c, 0);
+            filter(c, 1, w, spectrum + i % rows * c->cells[0], row, size, row, size);
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < now * n * groups; i++) {
+            const int64_t array = i / groups;
+            grid_to_lines(c, 0, w, i % groups * GROUP, c->grid + array * size,
+                          y + array / n * each + array % n * stride);
+        }
     }
+}
+
+/* How many of the arrays that are left all threads take at once: one, where there is one thread in fact. */
+static int64_t beside(const conv *c, int64_t left)
+{
+    const int64_t most = omp_in_parallel() ? 1 : c->beside;
+    return left < most ? left : most;
 }
 
 static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void *y_)
@@ -230,12 +251,10 @@ static larmor_status exec(void *ctx, void *plan, int which, const void *x_, void
         for (int64_t i = first; i < first + c->threads; i++)
             filter(c, 0, c->workspace + omp_get_thread_num(), spectrum, x + i * each, stride, y + i * each, stride);
     }
-    for (int64_t i = apart; i < batch; i++) {
+    for (int64_t i = apart, now; i < batch; i += now) {
         LMR_TRY(lmr_go_on());
-        if (c->shape.ndim == 1)
-            filter(c, 0, c->workspace, spectrum, x + i * each, stride, y + i * each, stride);
-        else
-            filter_by_all(c, spectrum, x + i * each, stride, y + i * each);
+        now = beside(c, batch - i);
+        filter_by_all(c, spectrum, now, x + i * each, y + i * each, stride);
     }
     return LARMOR_OK;
 }
@@ -278,7 +297,8 @@ static void add_coils(const conv *c, int64_t each, int64_t count, const number *
             add_coil(stretch(each, first), m + k * each + first, from + k * each + first, y + first);
 }
 
-static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_, const void *x_, void *room_, void *y_)
+static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_, const void *x_, void *room_,
+                           void *y_)
 {
     (void)ctx;
     const conv *c = plan;
@@ -299,16 +319,17 @@ static larmor_status coils(void *ctx, void *plan, int64_t count, const void *m_,
         }
         add_coils(c, each, now, m + first * each, room, y);
     }
-    for (int64_t i = apart; i < count; i++) {
+    for (int64_t i = apart, now; i < count; i += now) {
         LMR_TRY(lmr_go_on());
+        now = beside(c, count - i);
+        const int64_t stretches = (each + STRETCH - 1) / STRETCH;
 #pragma omp parallel for num_threads(c->threads) schedule(static)
-        for (int64_t first = 0; first < each; first += STRETCH)
-            take_coil(stretch(each, first), m + i * each + first, x + first, room + first);
-        if (c->shape.ndim == 1)
-            filter(c, 0, c->workspace, c->spectrum, room, each, room, each);
-        else
-            filter_by_all(c, c->spectrum, room, each, room);
-        add_coils(c, each, 1, m + i * each, room, y);
+        for (int64_t piece = 0; piece < now * stretches; piece++) {
+            const int64_t first = piece % stretches * STRETCH, at = piece / stretches * each + first;
+            take_coil(stretch(each, first), m + i * each + at, x + first, room + at);
+        }
+        filter_by_all(c, c->spectrum, now, room, room, each);
+        add_coils(c, each, now, m + i * each, room, y);
     }
     return LARMOR_OK;
 }
@@ -375,6 +396,10 @@ static conv shape_of(const lmr_cpu *cpu, const lmr_conv_shape *shape)
     for (int a = 0; a < 2; a++) c.grid_size[a] = a < last ? c.shape.dim[a] * row_of(&c, a) : 0;
     const int64_t together = c.grid_size[0] * shape->mixed;
     c.apart = shape->batch >= c.threads && together <= MOST_BYTES / (int64_t)sizeof(number);
+    const int64_t shared = c.apart ? shape->batch % c.threads : shape->batch;
+    const int64_t most = together ? MOST_SHARED / (int64_t)sizeof(number) / together : 1;
+    c.beside = shared < most ? shared : most;
+    if (c.beside < 1) c.beside = 1;
     return c;
 }
 
@@ -393,7 +418,6 @@ static size_t lay_out(conv *c)
     c->spectrum = piece(c, &used, c->spectrum_size * c->shape.spectra, sizeof(real));
     const int64_t grid = n * c->grid_size[0], plane = n * c->grid_size[1];
     const int shared = !c->apart || c->shape.batch % c->threads;
-    if (shared) c->grid = piece(c, &used, grid, sizeof(number));
     for (int t = 0; t < c->threads; t++) {
         const workspace w = {
             .line = piece(c, &used, c->pitch, sizeof(number)),
@@ -401,6 +425,7 @@ static size_t lay_out(conv *c)
             .grid = {piece(c, &used, c->apart ? grid : 0, sizeof(number)), piece(c, &used, plane, sizeof(number))}};
         if (c->workspace) c->workspace[t] = w;
     }
+    if (shared) c->grid = piece(c, &used, c->beside * grid, sizeof(number));
     return used;
 }
 
@@ -443,8 +468,9 @@ static larmor_status plan(void *ctx, const lmr_conv_shape *shape, void **out)
     const size_t size = lay_out(c);
     c->memory = c->workspace ? aligned_alloc(64, size) : NULL;
     if (!c->memory) LMR_OR(fail, LMR_NO_MEMORY());
-    memset(c->memory, 0, size); /* the ends of lines are mixed, too */
     lay_out(c);
+    memset(c->memory, 0,
+           c->grid ? (size_t)((char *)c->grid - c->memory) : size); /* the ends of lines are mixed, too */
     for (int a = 0; a < c->shape.ndim; a++)
         for (int s = 0; s < 2; s++) LMR_OR(fail, R(lmr_cpu_line).plan(c->shape.dim[a], s ? 1 : -1, &c->plan[a][s]));
     *out = c;

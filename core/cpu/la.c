@@ -69,70 +69,93 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
  * behind them. */
 enum { BEHIND = 4 }; /* numbers, beside the column */
 
-/* Large matrices are quicker by divide and conquer, several times from a thousand rows on. */
-enum { LARGE = 128 };
+/* From there on eigenvectors are quicker by divide and conquer: twice at 64 rows, several times from a thousand on. */
+enum { LARGE = 32 };
 
-static int heev_large(lapack_int n, cplx *a, real *w)
+/* What one thread solves with. */
+typedef struct solver {
+    lapack_int n, work_size, rwork_size, iwork_size;
+    char job;      /* 'V' or 'N' */
+    int by_halves; /* 1: divide and conquer */
+    cplx *matrix, *work;
+    real *rwork;
+    lapack_int *iwork;
+} solver;
+
+/* A LAPACK code above 0 means no convergence. */
+static int solve(solver *s, real *w)
+{
+    if (s->by_halves)
+        return HEEVD(LAPACK_COL_MAJOR, s->job, 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork,
+                     s->rwork_size, s->iwork, s->iwork_size);
+    return HEEV(LAPACK_COL_MAJOR, s->job, 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork);
+}
+
+static int open_solver(lapack_int n, int vectors, solver *s)
 {
     cplx best;
     real best_real;
     lapack_int best_whole;
-    int failed = HEEVD(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &best_real, -1, &best_whole, -1);
+    *s = (solver){.n = n,
+                  .job = vectors ? 'V' : 'N',
+                  .by_halves = vectors && n >= LARGE,
+                  .work = &best,
+                  .rwork = &best_real,
+                  .iwork = &best_whole,
+                  .work_size = -1,
+                  .rwork_size = -1,
+                  .iwork_size = -1};
+    const int failed = solve(s, NULL);
+    const int64_t size = failed ? 0 : (int64_t)creal((double _Complex)best);
+    s->work_size = (lapack_int)(size > 1 ? size : 1);
+    s->rwork_size = s->by_halves && !failed ? (lapack_int)best_real : 3 * n;
+    s->iwork_size = s->by_halves && !failed ? best_whole : 1;
+    s->matrix = lmr_new((int64_t)n * n + n + BEHIND, sizeof *s->matrix);
+    s->work = lmr_new((int64_t)s->work_size + n + BEHIND, sizeof *s->work);
+    s->rwork = lmr_new((int64_t)s->rwork_size + n, sizeof *s->rwork);
+    s->iwork = lmr_new(s->iwork_size, sizeof *s->iwork);
     if (failed) return failed;
-    const int64_t cells = (int64_t)n * n, size = (int64_t)creal((double _Complex)best);
-    cplx *matrix = lmr_new(cells + n + BEHIND, sizeof *matrix);
-    cplx *work = lmr_new(size + n + BEHIND, sizeof *work);
-    real *rwork = lmr_new((int64_t)best_real + n, sizeof *rwork);
-    lapack_int *iwork = lmr_new(best_whole, sizeof *iwork);
-    failed = LAPACK_WORK_MEMORY_ERROR;
-    if (matrix && work && rwork && iwork) {
-        memcpy(matrix, a, (size_t)cells * sizeof *matrix);
-        failed = HEEVD(LAPACK_COL_MAJOR, 'V', 'U', n, matrix, n, w, work, (lapack_int)size, rwork,
-                       (lapack_int)best_real, iwork, best_whole);
-        memcpy(a, matrix, (size_t)cells * sizeof *matrix);
-    }
-    free(iwork);
-    free(rwork);
-    free(work);
-    free(matrix);
-    return failed;
+    return s->matrix && s->work && s->rwork && s->iwork ? 0 : LAPACK_WORK_MEMORY_ERROR;
 }
 
-/* One thread's share of the batch; a LAPACK code above 0 means no convergence. */
-static int heev_range(lapack_int n, int64_t first, int64_t last, cplx *a, real *w)
+static void close_solver(solver *s)
 {
-    cplx best;
-    real none;
-    int failed = 0;
-    if (n >= LARGE) {
-        for (int64_t i = first; i < last && !failed; i++) failed = heev_large(n, a + i * n * n, w + i * n);
-        return failed;
-    }
-    failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, a, n, w, &best, -1, &none);
-    if (failed) return failed;
-    const lapack_int size = (lapack_int)creal((double _Complex)best);
+    free(s->matrix);
+    free(s->work);
+    free(s->rwork);
+    free(s->iwork);
+}
+
+/* One thread's share of the batch. */
+static int heev_range(lapack_int n, int64_t first, int64_t last, int vectors, cplx *a, real *w)
+{
     const int64_t cells = (int64_t)n * n;
-    cplx *matrix = lmr_new(cells + n + BEHIND, sizeof *matrix);
-    cplx *work = lmr_new((size > 1 ? size : 1) + n + BEHIND, sizeof *work);
-    real *rwork = lmr_new(3 * (int64_t)n, sizeof *rwork);
-    if (!matrix || !work || !rwork) failed = LAPACK_WORK_MEMORY_ERROR;
+    solver s;
+    int failed = open_solver(n, vectors, &s);
     for (int64_t i = first; i < last && !failed; i++) {
-        memcpy(matrix, a + i * cells, (size_t)cells * sizeof *matrix);
-        failed = HEEV(LAPACK_COL_MAJOR, 'V', 'U', n, matrix, n, w + i * n, work, size, rwork);
-        memcpy(a + i * cells, matrix, (size_t)cells * sizeof *matrix);
+        memcpy(s.matrix, a + i * cells, (size_t)cells * sizeof *a);
+        failed = solve(&s, w + i * n);
+        if (vectors) memcpy(a + i * cells, s.matrix, (size_t)cells * sizeof *a);
     }
-    free(rwork);
-    free(work);
-    free(matrix);
+    close_solver(&s);
     return failed;
 }
 
-static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
+/* Matrices that a thread takes at a time: the larger ones are fewer, so that all threads have some. */
+static int64_t share_of(int64_t n)
+{
+    enum { MOST = 256, NUMBERS = 1 << 15 };
+    const int64_t share = NUMBERS / (n * n);
+    if (share < 1) return 1;
+    return share < MOST ? share : MOST;
+}
+
+static larmor_status heev(void *ctx, int64_t n, int64_t batch, int vectors, void *a, void *w)
 {
     if (n < 0 || batch < 0 || n > 32767)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
     if (!n || !batch) return LARMOR_OK;
-    const int64_t block = 256, blocks = (batch + block - 1) / block;
+    const int64_t block = share_of(n), blocks = (batch + block - 1) / block;
     int failed = 0, threads = ((lmr_cpu *)ctx)->threads;
     LMR_TRY(lmr_cpu_blas_threads(threads < blocks ? threads : (int)blocks, &threads));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(max : failed)
@@ -140,7 +163,7 @@ static larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a, void *w)
         const int64_t first = b * block;
         const int64_t last = first + block < batch ? first + block : batch;
         lmr_cpu_blas_enter();
-        const int code = heev_range((lapack_int)n, first, last, a, w);
+        const int code = heev_range((lapack_int)n, first, last, vectors, a, w);
         lmr_cpu_blas_leave();
         if (abs(code) > failed) failed = abs(code);
     }

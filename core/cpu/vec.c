@@ -105,6 +105,7 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
     for (int64_t b = 0; b < ranges; b++) {
         const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
         double sr = 0, si = 0;
+#pragma omp simd reduction(+ : sr, si)
         for (int64_t i = b * size; i < end; i++) {
             const double xr = x[2 * i], xi = x[2 * i + 1], yr = y[2 * i], yi = y[2 * i + 1];
             sr += xr * yr + xi * yi;

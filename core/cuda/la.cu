@@ -124,10 +124,10 @@ template <typename T> __global__ void check_kernel(int64_t batch, int64_t n, con
 template <typename T> struct eigen_solver {
     static constexpr cudaDataType matrix = sizeof(T) == 4 ? CUDA_C_32F : CUDA_C_64F;
     static constexpr cudaDataType value = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
-    static constexpr cusolverEigMode_t vectors = CUSOLVER_EIG_MODE_VECTOR;
     static constexpr cublasFillMode_t upper = CUBLAS_FILL_MODE_UPPER;
     lmr_cuda *c;
     int64_t n, block;
+    cusolverEigMode_t vectors;
     cusolverDnParams_t params = nullptr;
     size_t bytes = 0, host_bytes = 0; /* of work and host_work: for a batch and for a single matrix */
     lmr_cuda_scratch<char> work = {};
@@ -202,7 +202,7 @@ template <typename T> struct eigen_solver {
 
 enum { MOST_ROWS = 32767, BLOCK_NUMBERS = 1 << 22 }; /* a block bounds the work area and keeps 32-bit sizes far off */
 
-template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, void *a_, void *w_)
+template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, int vectors, void *a_, void *w_)
 {
     LMR_CUDA_ENTER(c, ctx);
     if (n < 0 || batch < 0 || n > MOST_ROWS)
@@ -212,7 +212,8 @@ template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, vo
     auto *a = static_cast<cx<T> *>(a_);
     auto *w = static_cast<T *>(w_);
     const int64_t block = std::max<int64_t>(1, std::min<int64_t>(BLOCK_NUMBERS / (n * n), batch));
-    eigen_solver<T> solver = {.c = c, .n = n, .block = block};
+    const cusolverEigMode_t what = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+    eigen_solver<T> solver = {.c = c, .n = n, .block = block, .vectors = what};
     LMR_TRY(solver.prepare(a, w));
     for (int64_t first = 0; first < batch; first += block)
         LMR_TRY(solver.solve(std::min(block, batch - first), a + first * n * n, w + first * n));

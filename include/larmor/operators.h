@@ -148,6 +148,11 @@ LARMOR_API larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shi
  * Errors  LARMOR_ERR_ARG without operators; LARMOR_ERR_SHAPE if they disagree. */
 LARMOR_API larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A);
 
+/* The same of operators that write no memory in common, as each larmor_op_sense of its own trajectory: on a processor its
+ * threads take frames, each a few, where that divides the work better than sharing every frame would. The results are those
+ * of larmor_op_frames. An operator of the caller's own must then bear to be called by several threads for several frames. */
+LARMOR_API larmor_status larmor_op_frames_apart(larmor_op *const *ops, int count, larmor_op **A);
+
 /* Frames that lie in the span of a few functions of time: y_t = sum_k basis(t, k) x_k.
  *
  * basis   complex [frames, coefficients]; it is taken to dev and to dtype, which may be wider than its own.

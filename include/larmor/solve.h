@@ -225,6 +225,14 @@ LARMOR_API larmor_status larmor_circulant_of_spread(larmor_array *maps, const la
 LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
                                                   double penalty, larmor_op **M);
 
+/* The same for a series, M in each of its frames, with the identity for K.
+ *
+ * frames  at least 1.
+ * M       from [image..., frames] to itself.
+ * Errors  as above; LARMOR_ERR_UNSUPPORTED for a circulant in slabs. */
+LARMOR_API larmor_status larmor_circulant_inverse_frames(const larmor_circulant *C, double lambda, double penalty,
+                                                         int64_t frames, larmor_op **M);
+
 /* The diagonal P that minimises |P (A A^H + lambda) - I| in Frobenius' norm, A = F S without weights: p_i = (G_ii +
  * lambda) / sum_j |G_ij + lambda delta_ij|^2 with G = A A^H. Weights for larmor_lsmr, and a density compensation that
  * knows the coils.
@@ -348,9 +356,10 @@ typedef struct larmor_choice {
 /* What larmor_choose_weight compares images with. */
 typedef struct larmor_held_out {
     larmor_op *A; /* of the data, with weights of 0 for the samples that are held out; NULL: none are */
-    const larmor_array *factors; /* complex, like b: factors of the residuals, 0 where samples are kept; or real, of the samples
+    const larmor_array
+        *factors; /* complex, like b: factors of the residuals, 0 where samples are kept; or real, of the samples
                                     of a coil, their squares, as larmor_hold_out gives them; NULL: 1 */
-    const larmor_array *noise;   /* like b: noise as strong as that of b, which sets where the search begins and when
+    const larmor_array *noise; /* like b: noise as strong as that of b, which sets where the search begins and when
                                     solutions are near enough; NULL where it is not known */
 } larmor_held_out;
 

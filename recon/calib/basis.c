@@ -75,7 +75,7 @@ static larmor_status diagonalise(number *curves, int64_t frames, int64_t count, 
     LMR_TRY(lmr_cpu_backend.open(0, 0, &ctx));
     larmor_status st = la->gemm(ctx, by_frames ? 'N' : 'C', by_frames ? 'C' : 'N', size, size, inner, curves, frames,
                                 curves, frames, vectors, size);
-    if (!st) st = la->heev(ctx, size, 1, vectors, values);
+    if (!st) st = la->heev(ctx, size, 1, 1, vectors, values);
     lmr_cpu_backend.close(ctx);
     return st;
 }

@@ -130,7 +130,7 @@ static larmor_status make_reference(const larmor_array *data, const sizes *s, la
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
     LMR_OR(done, kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
-    st = lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, (*reference)->data, values->data);
+    st = lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
 done:
     larmor_array_free(values);
     return st;
@@ -206,7 +206,7 @@ static larmor_status keep_block(finder *f, int64_t first, int64_t count)
     const lmr_backend *be = f->dev->be;
     double complex *matrix = (double complex *)f->matrix->data + coils, *low = f->low->data;
     double *value;
-    LMR_TRY(be->la[LMR_F64]->heev(f->dev->ctx, coils, count, matrix, f->values->data));
+    LMR_TRY(be->la[LMR_F64]->heev(f->dev->ctx, coils, count, 1, matrix, f->values->data));
     LMR_TRY(larmor_array_download(f->values, LARMOR_F64, &value));
     for (int64_t p = 0; p < count; p++) {
         f->value[first + p] = value[coils - 1 + coils * p];

@@ -120,7 +120,7 @@ static larmor_status compress(search *s, int64_t coils, larmor_array *all)
     LMR_OR(done, larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
     LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_OR(done, c->kernels->covariance(c->dev->ctx, c->m, coils, all->data, vectors->data));
-    LMR_OR(done, lmr_la_of(vectors)->heev(c->dev->ctx, coils, 1, vectors->data, values->data));
+    LMR_OR(done, lmr_la_of(vectors)->heev(c->dev->ctx, coils, 1, 1, vectors->data, values->data));
     LMR_OR(done, larmor_array_read(vectors, v, bytes));
     for (int64_t i = 0; i < coils; i++) /* the largest eigenvalue is the last */
         for (int64_t j = 0; j < coils; j++) W[i + j * coils] = conj(v[j + (coils - 1 - i) * coils]);

@@ -211,7 +211,7 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
     LMR_OR(done, make_gram(dev, w, &matrix));
     LMR_OR(done, lmr_go_on());
     LMR_OR(done, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
-    LMR_OR(done, lmr_la_of(matrix)->heev(dev->ctx, rows, 1, matrix->data, values->data));
+    LMR_OR(done, lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
     LMR_OR(done, count_signal(values, w, threshold, signal));
     LMR_OR(done, lmr_go_on());
     st = project(matrix, w, *signal, lags);

@@ -39,7 +39,7 @@ static larmor_status combine_body(larmor_array *set, larmor_array *d)
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
     LMR_OR(done, kernels->covariance(dev->ctx, voxels, coils, set->data, vectors->data));
-    LMR_OR(done, lmr_la_of(vectors)->heev(dev->ctx, coils, 1, vectors->data, values->data));
+    LMR_OR(done, lmr_la_of(vectors)->heev(dev->ctx, coils, 1, 1, vectors->data, values->data));
     LMR_OR(done, larmor_array_download(vectors, LARMOR_C128, &v));
     double complex *last = v + coils * (coils - 1);
     for (int64_t c = 0; c < coils; c++) last[c] = conj(last[c]);

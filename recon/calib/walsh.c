@@ -187,7 +187,7 @@ static larmor_status dominant(const larmor_array *images, const int64_t n[3], in
     LMR_OR(done, covariances(&s, images));
     LMR_OR(done, expect_energy(&s));
     LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
-    LMR_OR(done, lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, s.cov->data, values->data));
+    LMR_OR(done, lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, 1, s.cov->data, values->data));
     if (dominance) LMR_OR(done, measure_dominance(&s, values, dominance));
     LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     LMR_OR(done, s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
@@ -220,7 +220,7 @@ larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t co
     LMR_OR(done, la->gemm(dev->ctx, 'C', 'N', coils, coils, fine, images->data, fine, images->data, fine,
                           (*vectors)->data, coils));
     LMR_OR(done, lmr_go_on());
-    LMR_OR(done, la->heev(dev->ctx, coils, 1, (*vectors)->data, values->data));
+    LMR_OR(done, la->heev(dev->ctx, coils, 1, 1, (*vectors)->data, values->data));
     LMR_OR(done, larmor_array_download(values, LARMOR_F64, &value));
     *part = 0;
     for (int64_t c = 0; c < coils; c++) {

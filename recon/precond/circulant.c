@@ -323,7 +323,8 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
-    const larmor_shape coarse = lmr_circulant_coarse(p->image), doubled = lmr_doubled(p->image), small = lmr_doubled(coarse);
+    const larmor_shape coarse = lmr_circulant_coarse(p->image), doubled = lmr_doubled(p->image),
+                       small = lmr_doubled(coarse);
     const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, doubled);
     const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, doubled);
     const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
@@ -463,8 +464,9 @@ done:
     return st;
 }
 
-larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
-                                    double floor, larmor_op **M)
+/* frames: 0 for a single image. */
+static larmor_status make_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
+                                  double floor, int64_t frames, larmor_op **M)
 {
     static const larmor_op_impl impl = {"circulant", inverse_apply, inverse_apply, NULL, inverse_destroy};
     if (!M) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: M is NULL");
@@ -492,39 +494,39 @@ larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, la
     if (c->slabs)
         m->slabs = lmr_slab_fft_ref(c->slabs);
     else
-        LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, 1, &m->plan));
-    LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, c->image, c->image, M));
+        LMR_OR(fail, lmr_fft_of(d)->plan(d->dev->ctx, d->shape.ndim, dim, frames ? frames : 1, &m->plan));
+    const larmor_shape shape = frames ? larmor_shape_append(c->image, frames) : c->image;
+    LMR_OR(fail, larmor_op_create(d->dev, &impl, m, d->dtype, shape, shape, M));
     return LARMOR_OK;
 fail:
     inverse_destroy(m);
     return st;
 }
 
+larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
+                                    double floor, larmor_op **M)
+{
+    return make_inverse(c, lambda, K, penalty, floor, 0, M);
+}
+
 larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                        larmor_op **M)
 {
-    return lmr_circulant_inverse(c, lambda, K, penalty, FLOOR, M);
+    return make_inverse(c, lambda, K, penalty, FLOOR, 0, M);
 }
 
-/* The same M for every frame. */
-static larmor_status each_frame(larmor_op *M, int frames, larmor_op **out)
+larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double lambda, double penalty,
+                                              int64_t frames, larmor_op **M)
 {
-    larmor_op **all = calloc((size_t)frames, sizeof *all);
-    if (!all) return LMR_NO_MEMORY();
-    for (int i = 0; i < frames; i++) all[i] = M;
-    const larmor_status st = larmor_op_frames(all, frames, out);
-    free(all);
-    return st;
+    if (M) *M = NULL;
+    if (frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
+    if (c && c->slabs) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
+    return make_inverse(c, lambda, NULL, penalty, FLOOR, frames, M);
 }
 
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
                                        larmor_op **M)
 {
-    larmor_op *one;
     if (shape.ndim <= c->image.ndim) return larmor_circulant_inverse(c, lambda, NULL, penalty, M);
-    *M = NULL;
-    LMR_TRY(larmor_circulant_inverse(c, lambda, NULL, penalty, &one));
-    const larmor_status st = each_frame(one, (int)shape.dim[shape.ndim - 1], M);
-    larmor_op_free(one);
-    return st;
+    return larmor_circulant_inverse_frames(c, lambda, penalty, shape.dim[shape.ndim - 1], M);
 }

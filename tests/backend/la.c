@@ -83,9 +83,11 @@ static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
 static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
 {
     (void)state;
-    const int64_t orders[] = {1, 2, 5, 16, 16, 8}, batches[] = {1, 3, 700, 2, 300, 300}, ranks[] = {0, 0, 0, 0, 1, 3};
+    enum { SETS = 8 };
+    const int64_t orders[SETS] = {1, 2, 5, 16, 16, 8, 40, 64}, batches[SETS] = {1, 3, 700, 2, 300, 300, 30, 20};
+    const int64_t ranks[SETS] = {0, 0, 0, 0, 1, 3, 0, 5};
     for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int s = 0; s < 6; s++) {
+        for (int s = 0; s < SETS; s++) {
             const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
             cx *a = hermitian_matrices(n, batch, ranks[s]);
             void *dw = upload(p, a, n * batch);
@@ -94,7 +96,7 @@ static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
                 if (i % n <= i / n % n) upper[i] = a[i];
             void *da = upload(p, upper, total);
             free(upper);
-            assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, da, dw));
+            assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, 1, da, dw));
             cx *v = download(p, da, total), *raw = download(p, dw, n * batch);
             double *w = malloc((size_t)(n * batch) * sizeof *w);
             assert_non_null(w);
@@ -111,7 +113,38 @@ static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
             free(raw);
             free(w);
         }
-    assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, NULL, NULL));
+    assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, 1, NULL, NULL));
+}
+
+static void heev_gives_the_same_values_without_vectors(void **state)
+{
+    (void)state;
+    enum { SETS = 4 };
+    const int64_t orders[SETS] = {1, 8, 33, 64}, batches[SETS] = {2, 600, 40, 30}, ranks[SETS] = {0, 3, 0, 5};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SETS; s++) {
+            const int64_t n = orders[s], batch = batches[s];
+            cx *a = hermitian_matrices(n, batch, ranks[s]), *w[2];
+            for (int vectors = 0; vectors < 2; vectors++) {
+                void *dw = upload(p, a, n * batch), *da = upload(p, a, n * n * batch);
+                assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, vectors, da, dw));
+                w[vectors] = download(p, dw, n * batch); /* two values in each number of the first half */
+                release(da);
+                release(dw);
+            }
+            double largest = 0, apart = 0;
+            for (int64_t i = 0; i < n * batch; i++) {
+                const cx with = w[1][i / 2], without = w[0][i / 2];
+                const double value = i & 1 ? cimag(with) : creal(with);
+                largest = fmax(largest, fabs(value));
+                apart = fmax(apart, fabs(value - (i & 1 ? cimag(without) : creal(without))));
+            }
+            assert_true(largest > 0);
+            assert_at_most(apart / largest, 10 * (double)n * epsilon[p]);
+            free(w[0]);
+            free(w[1]);
+            free(a);
+        }
 }
 
 int main(void)
@@ -119,6 +152,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm_multiplies_with_every_operation_and_leading_dimension),
         cmocka_unit_test(heev_gives_orthonormal_vectors_with_ascending_values),
+        cmocka_unit_test(heev_gives_the_same_values_without_vectors),
     };
     RUN_TESTS(tests);
 }

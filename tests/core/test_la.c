@@ -66,7 +66,7 @@ static void heev_touches_nothing_outside_its_arrays(void **state)
                 const size_t real = p == LMR_F64 ? 8 : 4;
                 fence a = fenced(2 * real * (size_t)(n * n), at_end), w = fenced(real * (size_t)n, at_end);
                 fill(p, n, a.start);
-                assert_ok(dev->be->la[p]->heev(dev->ctx, n, 1, a.start, w.start));
+                assert_ok(dev->be->la[p]->heev(dev->ctx, n, 1, 1, a.start, w.start));
                 assert_at_most(error_of(p, n, w.start), p == LMR_F64 ? 1e-13 : 1e-4);
                 munmap(a.pages, a.all);
                 munmap(w.pages, w.all);
@@ -83,7 +83,7 @@ static void *call_often(void *arg)
     *wrong = !a;
     for (int i = 0; i < ROUNDS && !*wrong; i++) {
         fill(LMR_F64, ROWS, a);
-        *wrong = dev->be->la[LMR_F64]->heev(dev->ctx, ROWS, 1, a, w) || !(error_of(LMR_F64, ROWS, w) < 1e-13);
+        *wrong = dev->be->la[LMR_F64]->heev(dev->ctx, ROWS, 1, 1, a, w) || !(error_of(LMR_F64, ROWS, w) < 1e-13);
     }
     free(a);
     return NULL;
@@ -136,7 +136,7 @@ static void openblas_adds_no_threads_and_keeps_the_callers_number(void **state)
     cx a[16], w[4];
     times = 0;
     fill(LMR_F64, 4, a);
-    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, 4, 1, a, w));
+    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, 4, 1, 1, a, w));
     assert_ok(dev->be->la[LMR_F64]->gemm(dev->ctx, 'N', 'N', 1, 1, 1, a, 1, a + 1, 1, w, 1));
     assert_int_equal(times, 4);
     for (int i = 0; i < 4; i++) assert_int_equal(asked[i], i % 2 ? 7 : 1);

@@ -211,7 +211,7 @@ static void it_is_positive_semidefinite_to_the_tolerance(void **state)
     }
     larmor_array *matrix = to_device(LARMOR_C128, (int64_t)VOXELS * VOXELS, column);
     larmor_array *values = zeros(LARMOR_F64, LARMOR_SHAPE(VOXELS));
-    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, VOXELS, 1, matrix->data, values->data));
+    assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, VOXELS, 1, 1, matrix->data, values->data));
     assert_ok(larmor_array_read(values, value, sizeof value));
     assert_true(value[VOXELS - 1] > 0);
     assert_at_most(-value[0], 1e-12 * value[VOXELS - 1]);

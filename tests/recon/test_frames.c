@@ -1,4 +1,5 @@
 /* recon/ops/frames.c. SPDX-License-Identifier: Apache-2.0 */
+#include "core/device.h"
 #include "tests/recon/support.h"
 
 enum { NX = 6, NY = 5, VOXELS = NX * NY, FRAMES = 3, MOST = 12 };
@@ -125,6 +126,93 @@ static void the_operators_own_normal_maps_survive(void **state)
     free_ops(ops);
 }
 
+static void frames_apart_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { MANY = 13 };
+    const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
+    for (int c = 0; c < 4; c++) {
+        const int ragged = c / 2;
+        larmor_op *ops[MANY], *A[2];
+        for (int t = 0; t < MANY; t++) {
+            const int64_t samples = ragged ? 5 + t : 9;
+            double *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
+            larmor_array *traj = real_array(LARMOR_SHAPE(2, samples), k);
+            const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype[c % 2]};
+            larmor_op *F, *N;
+            assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
+            assert_ok(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
+            assert_ok(larmor_op_with_normal(F, N, &ops[t]));
+            larmor_op_free(N);
+            larmor_op_free(F);
+            larmor_array_free(traj);
+            free(k);
+        }
+        assert_ok(larmor_op_frames(ops, MANY, &A[0]));
+        assert_ok(larmor_op_frames_apart(ops, MANY, &A[1]));
+        for (int t = 0; t < MANY; t++) larmor_op_free(ops[t]);
+        const larmor_shape in = larmor_op_in_shape(A[0]), out = larmor_op_out_shape(A[0]);
+        assert_true(larmor_shape_equal(out, larmor_op_out_shape(A[1])));
+        cplx *x = random_values(VOXELS * MANY, 4), *got[2][3];
+        for (int i = 0; i < 2; i++) {
+            larmor_array *image = complex_array(dtype[c % 2], in, x);
+            larmor_array *y = zeros(dtype[c % 2], out), *z = zeros(dtype[c % 2], in), *n = zeros(dtype[c % 2], in);
+            assert_ok(larmor_op_forward(A[i], image, y));
+            assert_ok(larmor_op_adjoint(A[i], y, z));
+            assert_ok(larmor_op_normal(A[i], image, n));
+            got[i][0] = values_of(y);
+            got[i][1] = values_of(z);
+            got[i][2] = values_of(n);
+            larmor_array_free(n);
+            larmor_array_free(z);
+            larmor_array_free(y);
+            larmor_array_free(image);
+            larmor_op_free(A[i]);
+        }
+        /* a GPU adds in another order each time */
+        const double rounding = c % 2 ? 1e-13 : 1e-5;
+        const double limit = lmr_device_is_processor(dev) ? 0 : rounding;
+        const int64_t counts[3] = {larmor_shape_count(out), VOXELS * MANY, VOXELS * MANY};
+        for (int k = 0; k < 3; k++) {
+            assert_at_most(difference(got[1][k], got[0][k], (int)counts[k]), limit);
+            free(got[0][k]);
+            free(got[1][k]);
+        }
+        free(x);
+    }
+}
+
+static larmor_status refuse(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)x;
+    (void)y;
+    return larmor_fail(LARMOR_ERR_NUMERIC, "frame %d is not for this", *(const int *)self);
+}
+
+/* The first frame in their order that fails is named, whichever thread had it. */
+static void the_first_frame_that_fails_is_named(void **state)
+{
+    (void)state;
+    enum { MANY = 8 };
+    static const larmor_op_impl good = {"triple", triple, triple, NULL, NULL},
+                                bad = {"refuse", refuse, refuse, NULL, NULL};
+    static int number[MANY] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const larmor_shape shape = LARMOR_SHAPE(NX, NY), all = LARMOR_SHAPE(NX, NY, MANY);
+    for (int apart = 0; apart < 2; apart++) {
+        larmor_op *ops[MANY], *A;
+        for (int t = 0; t < MANY; t++)
+            assert_ok(larmor_op_create(dev, t < 3 ? &good : &bad, &number[t], LARMOR_C64, shape, shape, &ops[t]));
+        assert_ok((apart ? larmor_op_frames_apart : larmor_op_frames)(ops, MANY, &A));
+        larmor_array *x = zeros(LARMOR_C64, all), *y = zeros(LARMOR_C64, all);
+        for (int i = 0; i < 5; i++)
+            assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "frame 3 is not for this");
+        larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_op_free(A);
+        for (int t = 0; t < MANY; t++) larmor_op_free(ops[t]);
+    }
+}
+
 static void unusable_operators_are_named(void **state)
 {
     (void)state;
@@ -150,6 +238,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ragged_frames_make_one_long_vector),
     cmocka_unit_test(the_adjoint_is_exact),
     cmocka_unit_test(the_operators_own_normal_maps_survive),
+    cmocka_unit_test(frames_apart_give_the_same_bits),
+    cmocka_unit_test(the_first_frame_that_fails_is_named),
     cmocka_unit_test(unusable_operators_are_named),
 };
 
