@@ -136,7 +136,7 @@ static void without_maps_coils_may_be_gridded_in_blocks(void **state)
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     larmor_recon_free(recon);
     const larmor_recon_opts all = opts;
-    opts.memory = plan.bytes * 7 / 8;
+    opts.memory = plan.bytes / 16 * 15;
     recon = recon_of(&s, &opts);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     assert_true(plan.block < 16 && plan.block > 1);
