@@ -6,6 +6,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +14,21 @@
 #include "core/status.h"
 
 #if LMR_REAL == 32
-#define GEMM cblas_cgemm
+#define C(name) cblas_c##name
 #define HEEV LAPACKE_cheev_work
 #define HEEVD LAPACKE_cheevd_work
+#define LARFG LAPACKE_clarfg_work
+#define STEDC LAPACKE_sstedc_work
+#define STERF LAPACKE_ssterf_work
+#define UNMTR LAPACKE_cunmtr_work
 #else
-#define GEMM cblas_zgemm
+#define C(name) cblas_z##name
 #define HEEV LAPACKE_zheev_work
 #define HEEVD LAPACKE_zheevd_work
+#define LARFG LAPACKE_zlarfg_work
+#define STEDC LAPACKE_dstedc_work
+#define STERF LAPACKE_dsterf_work
+#define UNMTR LAPACKE_zunmtr_work
 #endif
 
 static int transpose(char op)
@@ -56,9 +65,10 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
         const int64_t first = i * rows;
         const int64_t count = m - first < rows ? m - first : rows;
         lmr_cpu_blas_enter();
-        GEMM(CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)count, (int)n, (int)k, &one,
-             (const cplx *)a + (opa == 'N' ? first : first * lda), (int)lda, b, (int)ldb, &none, (cplx *)c + first,
-             (int)ldc);
+        C(gemm)
+        (CblasColMajor, (CBLAS_TRANSPOSE)ta, (CBLAS_TRANSPOSE)tb, (int)count, (int)n, (int)k, &one,
+         (const cplx *)a + (opa == 'N' ? first : first * lda), (int)lda, b, (int)ldb, &none, (cplx *)c + first,
+         (int)ldc);
         lmr_cpu_blas_leave();
     }
     return LARMOR_OK;
@@ -69,60 +79,133 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
  * behind them. */
 enum { BEHIND = 4 }; /* numbers, beside the column */
 
-/* From there on eigenvectors are quicker by divide and conquer: twice at 64 rows, several times from a thousand on. */
-enum { LARGE = 32 };
+/* Smaller matrices are many. LAPACK's own way to tridiagonal form calls hemv and her2 for every column, which take a buffer of
+ * OpenBLAS by a lock of the whole process (driver/others/memory.c): two threads were no quicker than one at 8 rows, and
+ * sixteen spent most of their time there at 64. gemv and gerc have theirs on the stack up to about 60 rows. */
+enum { LARGE = 128 };
 
 /* What one thread solves with. */
 typedef struct solver {
     lapack_int n, work_size, rwork_size, iwork_size;
-    char job;      /* 'V' or 'N' */
-    int by_halves; /* 1: divide and conquer */
-    cplx *matrix, *work;
-    real *rwork;
+    int vectors;
+    cplx *matrix, *out, *work, *tau; /* out: where eigenvectors become the matrix's own; large matrices have none */
+    real *rwork, *e, *z;
     lapack_int *iwork;
 } solver;
 
-/* A LAPACK code above 0 means no convergence. */
-static int solve(solver *s, real *w)
+/* The matrix to real tridiagonal form d, e by reflections, which stay below its diagonal with their factors tau, as LAPACK's
+ * zhetd2 leaves them for a lower triangle. */
+static void tridiagonalise(const solver *s, real *d)
 {
-    if (s->by_halves)
-        return HEEVD(LAPACK_COL_MAJOR, s->job, 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork,
-                     s->rwork_size, s->iwork, s->iwork_size);
-    return HEEV(LAPACK_COL_MAJOR, s->job, 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork);
+    const lapack_int n = s->n;
+    const cplx none = 0, minus = -1;
+    cplx *a = s->matrix, *p = s->work;
+    for (lapack_int j = 0; j < n; j++) {
+        a[j + (int64_t)j * n] = (real)creal(a[j + (int64_t)j * n]);
+        for (lapack_int i = 0; i < j; i++) a[j + (int64_t)i * n] = (cplx)conj(a[i + (int64_t)j * n]);
+    }
+    for (lapack_int i = 0; i + 1 < n; i++) {
+        const lapack_int m = n - i - 1;
+        cplx *v = a + i + 1 + (int64_t)i * n, *rest = v + n, head = v[0];
+        LARFG(m, &head, v + 1, 1, &s->tau[i]);
+        s->e[i] = (real)creal(head);
+        d[i] = (real)creal(v[-1]);
+        if (s->tau[i] != 0) {
+            cplx half;
+            v[0] = 1;
+            C(gemv)(CblasColMajor, CblasNoTrans, m, m, &s->tau[i], rest, n, v, 1, &none, p, 1);
+            C(dotc_sub)(m, p, 1, v, 1, &half);
+            half *= (real)-0.5 * s->tau[i];
+            C(axpy)(m, &half, v, 1, p, 1);
+            C(gerc)(CblasColMajor, m, m, &minus, v, 1, p, 1, rest, n);
+            C(gerc)(CblasColMajor, m, m, &minus, p, 1, v, 1, rest, n);
+        }
+        v[0] = s->e[i];
+    }
+    d[n - 1] = (real)creal(a[(int64_t)n * n - 1]);
 }
 
-static int open_solver(lapack_int n, int vectors, solver *s)
+static int is_finite(const solver *s, const real *d)
+{
+    int finite = isfinite(d[s->n - 1]);
+    for (lapack_int i = 0; i + 1 < s->n; i++) finite &= isfinite(d[i]) && isfinite(s->e[i]);
+    return finite;
+}
+
+/* A LAPACK code above 0 means no convergence. */
+static int solve_small(const solver *s, real *w)
+{
+    const lapack_int n = s->n;
+    tridiagonalise(s, w);
+    if (!is_finite(s, w)) return 1;
+    if (!s->vectors) return STERF(n, w, s->e);
+    const int failed =
+        STEDC(LAPACK_COL_MAJOR, 'I', n, w, s->e, s->z, n, s->rwork, s->rwork_size, s->iwork, s->iwork_size);
+    if (failed) return failed;
+    for (int64_t i = 0; i < (int64_t)n * n; i++) s->out[i] = s->z[i];
+    return UNMTR(LAPACK_COL_MAJOR, 'L', 'L', 'N', n, n, s->matrix, n, s->tau, s->out, n, s->work, s->work_size);
+}
+
+/* Divide and conquer, where there are vectors: from a thousand rows on several times quicker. */
+static int solve_large(const solver *s, real *w)
+{
+    if (s->vectors)
+        return HEEVD(LAPACK_COL_MAJOR, 'V', 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork,
+                     s->rwork_size, s->iwork, s->iwork_size);
+    return HEEV(LAPACK_COL_MAJOR, 'N', 'U', s->n, s->matrix, s->n, w, s->work, s->work_size, s->rwork);
+}
+
+static int ask_sizes(solver *s)
 {
     cplx best;
     real best_real;
     lapack_int best_whole;
-    *s = (solver){.n = n,
-                  .job = vectors ? 'V' : 'N',
-                  .by_halves = vectors && n >= LARGE,
-                  .work = &best,
-                  .rwork = &best_real,
-                  .iwork = &best_whole,
-                  .work_size = -1,
-                  .rwork_size = -1,
-                  .iwork_size = -1};
-    const int failed = solve(s, NULL);
-    const int64_t size = failed ? 0 : (int64_t)creal((double _Complex)best);
-    s->work_size = (lapack_int)(size > 1 ? size : 1);
-    s->rwork_size = s->by_halves && !failed ? (lapack_int)best_real : 3 * n;
-    s->iwork_size = s->by_halves && !failed ? best_whole : 1;
-    s->matrix = lmr_new((int64_t)n * n + n + BEHIND, sizeof *s->matrix);
+    const int64_t n = s->n;
+    if (n < LARGE) {
+        enum { BLOCK = 64 }; /* no smaller than LAPACK's */
+        s->work_size = (lapack_int)(n * BLOCK);
+        s->rwork_size = (lapack_int)(1 + 4 * n + n * n);
+        s->iwork_size = (lapack_int)(3 + 5 * n);
+        return 0;
+    }
+    s->work = &best;
+    s->rwork = &best_real;
+    s->iwork = &best_whole;
+    s->work_size = s->rwork_size = s->iwork_size = -1;
+    const int failed = solve_large(s, NULL);
+    s->work_size = failed ? 1 : (lapack_int)creal((double _Complex)best);
+    s->rwork_size = failed || !s->vectors ? 3 * s->n : (lapack_int)best_real;
+    s->iwork_size = failed || !s->vectors ? 1 : best_whole;
+    return failed;
+}
+
+static int open_solver(lapack_int n, int vectors, solver *s)
+{
+    *s = (solver){.n = n, .vectors = vectors};
+    const int failed = ask_sizes(s), small = n < LARGE;
+    const int64_t cells = (int64_t)n * n;
+    s->matrix = lmr_new(cells + n + BEHIND, sizeof *s->matrix);
+    s->out = lmr_new(small && vectors ? cells + n + BEHIND : 0, sizeof *s->out);
     s->work = lmr_new((int64_t)s->work_size + n + BEHIND, sizeof *s->work);
+    s->tau = lmr_new(n, sizeof *s->tau);
     s->rwork = lmr_new((int64_t)s->rwork_size + n, sizeof *s->rwork);
+    s->e = lmr_new(n, sizeof *s->e);
+    s->z = lmr_new(small && vectors ? cells : 0, sizeof *s->z);
     s->iwork = lmr_new(s->iwork_size, sizeof *s->iwork);
     if (failed) return failed;
-    return s->matrix && s->work && s->rwork && s->iwork ? 0 : LAPACK_WORK_MEMORY_ERROR;
+    const int there = s->matrix && s->out && s->work && s->tau && s->rwork && s->e && s->z && s->iwork;
+    return there ? 0 : LAPACK_WORK_MEMORY_ERROR;
 }
 
 static void close_solver(solver *s)
 {
     free(s->matrix);
+    free(s->out);
     free(s->work);
+    free(s->tau);
     free(s->rwork);
+    free(s->e);
+    free(s->z);
     free(s->iwork);
 }
 
@@ -134,8 +217,8 @@ static int heev_range(lapack_int n, int64_t first, int64_t last, int vectors, cp
     int failed = open_solver(n, vectors, &s);
     for (int64_t i = first; i < last && !failed; i++) {
         memcpy(s.matrix, a + i * cells, (size_t)cells * sizeof *a);
-        failed = solve(&s, w + i * n);
-        if (vectors) memcpy(a + i * cells, s.matrix, (size_t)cells * sizeof *a);
+        failed = n < LARGE ? solve_small(&s, w + i * n) : solve_large(&s, w + i * n);
+        if (vectors) memcpy(a + i * cells, n < LARGE ? s.out : s.matrix, (size_t)cells * sizeof *a);
     }
     close_solver(&s);
     return failed;

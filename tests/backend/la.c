@@ -83,9 +83,9 @@ static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
 static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
 {
     (void)state;
-    enum { SETS = 8 };
-    const int64_t orders[SETS] = {1, 2, 5, 16, 16, 8, 40, 64}, batches[SETS] = {1, 3, 700, 2, 300, 300, 30, 20};
-    const int64_t ranks[SETS] = {0, 0, 0, 0, 1, 3, 0, 5};
+    enum { SETS = 9 };
+    const int64_t orders[SETS] = {1, 2, 5, 16, 16, 8, 40, 64, 130};
+    const int64_t batches[SETS] = {1, 3, 700, 2, 300, 300, 30, 20, 2}, ranks[SETS] = {0, 0, 0, 0, 1, 3, 0, 5, 0};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SETS; s++) {
             const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
@@ -119,8 +119,9 @@ static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
 static void heev_gives_the_same_values_without_vectors(void **state)
 {
     (void)state;
-    enum { SETS = 4 };
-    const int64_t orders[SETS] = {1, 8, 33, 64}, batches[SETS] = {2, 600, 40, 30}, ranks[SETS] = {0, 3, 0, 5};
+    enum { SETS = 5 };
+    const int64_t orders[SETS] = {1, 8, 33, 64, 130}, batches[SETS] = {2, 600, 40, 30, 2},
+                  ranks[SETS] = {0, 3, 0, 5, 0};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SETS; s++) {
             const int64_t n = orders[s], batch = batches[s];
