@@ -2,6 +2,7 @@
 #include "recon/bytes.h"
 
 #include "core/array.h"
+#include "core/device.h"
 
 larmor_status lmr_bytes_begin(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
@@ -33,4 +34,9 @@ larmor_status lmr_bytes_store(double total, int64_t *bytes)
     if (!(total >= 0 && total < 0x1p60)) return LMR_FAIL(LARMOR_ERR_SHAPE, "memory: the sizes are impossible");
     *bytes = (int64_t)total;
     return LARMOR_OK;
+}
+
+double lmr_bytes_for_eigenvectors(const larmor_device *dev, int64_t n)
+{
+    return 16.0 * dev->be->threads(dev->ctx) * (double)n * (4 * (double)n + 80);
 }

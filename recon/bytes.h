@@ -16,6 +16,9 @@ larmor_status lmr_bytes_add_nufft(const larmor_device *dev, const larmor_nufft_o
 /* Of an array. */
 double lmr_bytes_of(larmor_dtype dtype, larmor_shape shape);
 
+/* What the processor's threads need beside many Hermitian matrices of n rows for their eigenvectors. */
+double lmr_bytes_for_eigenvectors(const larmor_device *dev, int64_t n);
+
 /* *bytes <- total. Errors: LARMOR_ERR_SHAPE if that is no number of bytes. */
 larmor_status lmr_bytes_store(double total, int64_t *bytes);
 

@@ -523,7 +523,8 @@ larmor_status larmor_espirit_memory(const larmor_device *dev, const larmor_probl
     const double block = (pairs + 2 * (double)s.coils) * (double)(s.block * s.grid[0] + 1);
     const int on_gpu = !dev->be->threads(dev->ctx);
     const double low = (double)s.pixels * (double)(s.all + (s.all > s.coils ? s.coils : 0)) * s.sets;
-    const double search = 16 * (pairs * lags + planes + block * (on_gpu ? 2 : 1) + low) + 32 * (double)s.pixels;
+    const double search = 16 * (pairs * lags + planes + block * (on_gpu ? 2 : 1) + low) + 32 * (double)s.pixels +
+                          lmr_bytes_for_eigenvectors(dev, s.coils);
     const double image = 16 * 3 * (double)s.voxels + 2 * (double)larmor_dtype_size(p->dtype) * (double)s.voxels;
     const double found = 16 * ((double)s.pixels * (double)s.all * s.sets + pairs * lags) + image;
     return lmr_bytes_store(fmax(before, held + fmax(lmr_windows_bytes(&w), fmax(search, found))), bytes);

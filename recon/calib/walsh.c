@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clamp.h"
+#include "recon/bytes.h"
 #include "recon/inputs.h"
 
 /* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
@@ -272,8 +273,9 @@ double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coi
     const double all = (double)coils * (double)coils;
     double numbers = work * (double)s.at_once + ((double)kept + 1) * matrices + (double)s.pixels * (double)kept;
     if (on_gpu) numbers += (double)kept * matrices;
-    if (coils == kept) return 16 * numbers;
+    const double solver = lmr_bytes_for_eigenvectors(dev, kept);
+    if (coils == kept) return 16 * numbers + solver;
     numbers = fmax(numbers, (double)s.pixels * (double)(kept + coils));
     numbers = fmax(numbers, (on_gpu ? all : 0) + (double)coils);
-    return 16 * (all + (double)s.fine * (double)kept + numbers);
+    return 16 * (all + (double)s.fine * (double)kept + numbers) + solver;
 }
