@@ -30,12 +30,14 @@ static void range_of(const larmor_raw *raw, int64_t i, double *low, double *high
 {
     const lmr_mrd_head *h = &raw->head[i];
     const float *k = raw->traj + raw->readout[i].traj;
-    *low = INFINITY;
-    *high = -INFINITY;
+    float least = INFINITY, most = -INFINITY;
     for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
-        *low = fmin(*low, (double)k[3 * s + 2]);
-        *high = fmax(*high, (double)k[3 * s + 2]);
+        const float kz = k[3 * s + 2];
+        least = kz < least ? kz : least;
+        most = kz > most ? kz : most;
     }
+    *low = (double)least;
+    *high = (double)most;
 }
 
 static int ascending(const void *a, const void *b)

@@ -7,6 +7,7 @@
 
 #include "core/names.h"
 #include "io/mrd.h"
+#include "io/parts.h"
 #include "io/reader/source.h"
 
 enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
@@ -54,29 +55,62 @@ typedef struct extent { /* of the stored values, by component */
     int64_t samples;
 } extent;
 
-static extent measure(const larmor_raw *raw, int encoding, int use, int dims)
+typedef struct measuring {
+    const larmor_raw *raw;
+    int encoding, use, dims;
+    extent e;
+} measuring;
+
+static int is_measured(const measuring *m, int64_t i)
 {
-    extent e = {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, {0}, 0};
+    const lmr_mrd_head *h = &m->raw->head[i];
+    return (m->raw->readout[i].use & m->use) && h->encoding == m->encoding && h->traj_dims == m->dims;
+}
+
+/* Components first to end - 1, whose sums are in the order of the samples, however many parts there are. */
+static larmor_status measure_components(void *user, int part, int64_t first, int64_t end)
+{
+    enum { ASK_EVERY = 1024 };
+    (void)part;
+    measuring *m = user;
+    for (int64_t d = first; d < end; d++) {
+        double low = INFINITY, high = -INFINITY, step2 = 0;
+        for (int64_t i = 0; i < m->raw->info.acquisitions; i++) {
+            const lmr_mrd_head *h = &m->raw->head[i];
+            if (i % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
+            if (!is_measured(m, i)) continue;
+            const float *k = m->raw->traj + m->raw->readout[i].traj + d;
+            for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
+                const double v = (double)k[s * m->dims];
+                low = v < low ? v : low;
+                high = v > high ? v : high;
+                if (s == h->discard_pre) continue;
+                const double step = v - (double)k[(s - 1) * m->dims];
+                step2 += step * step;
+            }
+        }
+        m->e.low[d] = low;
+        m->e.high[d] = high;
+        m->e.step2[d] = step2;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status measure(const larmor_raw *raw, int encoding, int use, int dims, extent *e)
+{
+    measuring m = {
+        raw, encoding, use, dims, {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, {0}, 0}};
     int64_t steps = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-        const lmr_mrd_head *h = &raw->head[i];
-        if (!(raw->readout[i].use & use) || h->encoding != encoding || h->traj_dims != dims) continue;
-        const float *k = raw->traj + raw->readout[i].traj;
-        for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
-            for (int d = 0; d < dims; d++) {
-                const double v = (double)k[s * dims + d];
-                e.low[d] = v < e.low[d] ? v : e.low[d];
-                e.high[d] = v > e.high[d] ? v : e.high[d];
-                if (s == h->discard_pre) continue;
-                const double step = v - (double)k[(s - 1) * dims + d];
-                e.step2[d] += step * step;
-            }
-            steps += s > h->discard_pre;
-            e.samples++;
-        }
+        if (!is_measured(&m, i)) continue;
+        const int64_t kept = lmr_head_kept(&raw->head[i]);
+        m.e.samples += kept > 0 ? kept : 0;
+        steps += kept > 1 ? kept - 1 : 0;
     }
-    for (int d = 0; d < dims && steps; d++) e.step2[d] /= (double)steps;
-    return e;
+    LMR_TRY(lmr_in_parts(dims, lmr_parts_for(m.e.samples * dims * (int64_t)sizeof(float)), measure_components, &m));
+    for (int d = 0; d < dims && steps; d++) m.e.step2[d] /= (double)steps;
+    *e = m.e;
+    return LARMOR_OK;
 }
 
 static double largest(const extent *e, int d)
@@ -257,8 +291,9 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     int dims = 0, unit = 0, use;
+    extent e;
     if (components(raw, encoding, &dims, &use) || !use || dims < 2) return;
-    const extent e = measure(raw, encoding, use, dims);
+    if (measure(raw, encoding, use, dims, &e)) return;
     const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
     double reach = 0, step2 = 0;
     for (int d = 0; d < spatial; d++) {
@@ -331,7 +366,8 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
                                  int *unit)
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
-    const extent e = measure(raw, encoding, use, t->dims);
+    extent e;
+    LMR_TRY(measure(raw, encoding, use, t->dims, &e));
     LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(largest(&e, 0), largest(&e, 1)), t));
     const int tested = t->step > 0 ? 2 : t->spatial;
     int extended = 0;

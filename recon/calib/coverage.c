@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
+#include "core/parallel.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -56,6 +58,45 @@ static larmor_status judge(const double *point, int nd, int64_t m, int d, larmor
     return LARMOR_OK;
 }
 
+enum { PIECES = 64 }; /* of all samples, whose reach threads find */
+
+typedef struct reaching {
+    const double *point; /* [nd, m] */
+    int nd;
+    int64_t m;
+    larmor_coverage piece[PIECES];
+} reaching;
+
+static void reach_of_piece(void *self, int64_t piece)
+{
+    reaching *r = self;
+    larmor_coverage *c = &r->piece[piece];
+    const int64_t each = r->m / PIECES, first = each * piece;
+    const int64_t end = piece + 1 < PIECES ? first + each : r->m;
+    for (int d = 0; d < r->nd; d++) {
+        double low = 0, high = 0;
+        for (int64_t j = first; j < end; j++) {
+            const double k = r->point[j * r->nd + d];
+            low = k < low ? k : low;
+            high = k > high ? k : high;
+        }
+        c->low[d] = low;
+        c->high[d] = high;
+    }
+}
+
+static larmor_status find_reach(const double *point, int nd, int64_t m, int threads, larmor_coverage *coverage)
+{
+    reaching r = {.point = point, .nd = nd, .m = m};
+    LMR_TRY(lmr_parallel(threads, PIECES, reach_of_piece, &r));
+    for (int i = 0; i < PIECES; i++)
+        for (int d = 0; d < nd; d++) {
+            coverage->low[d] = fmin(coverage->low[d], r.piece[i].low[d]);
+            coverage->high[d] = fmax(coverage->high[d], r.piece[i].high[d]);
+        }
+    return LARMOR_OK;
+}
+
 larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage)
 {
     LMR_NEED(coverage);
@@ -69,10 +110,7 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
     const int64_t m = larmor_array_count(k) / nd;
     double *point;
     larmor_status st = larmor_array_download(k, LARMOR_F64, &point);
-    for (int64_t i = 0; i < nd * m && !st; i++) {
-        coverage->low[i % nd] = fmin(coverage->low[i % nd], point[i]);
-        coverage->high[i % nd] = fmax(coverage->high[i % nd], point[i]);
-    }
+    if (!st) st = find_reach(point, nd, m, lmr_device_threads(traj->dev), coverage);
     for (int d = 0; d < nd && !st; d++) st = judge(point, nd, m, d, coverage);
     free(point);
     larmor_array_free(k);

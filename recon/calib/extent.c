@@ -259,31 +259,47 @@ static double distance(const search *s, int d, int64_t row)
     return fabs((double)(row - s->side[d] / 2)) * s->reach / (double)s->side[d];
 }
 
+/* Add the energy of one channel's voxels to its rows along each axis, and to that within the field of view (NULL: not
+ * asked), each in the order of the voxels. */
+static void add_rows(const search *s, const float complex *x, double *const row[3], double *inside)
+{
+    double within = inside ? *inside : 0;
+    for (int64_t k = 0; k < s->side[2]; k++) {
+        double plane = row[2][k];
+        for (int64_t j = 0; j < s->side[1]; j++, x += s->side[0]) {
+            const int near = inside && distance(s, 1, j) <= .5 && distance(s, 2, k) <= .5;
+            double line = row[1][j];
+            for (int64_t i = 0; i < s->side[0]; i++) {
+                const double energy = (double)(crealf(x[i]) * crealf(x[i]) + cimagf(x[i]) * cimagf(x[i]));
+                row[0][i] += energy;
+                line += energy;
+                plane += energy;
+                if (near && distance(s, 0, i) <= .5) within += energy;
+            }
+            row[1][j] = line;
+        }
+        row[2][k] = plane;
+    }
+    if (inside) *inside = within;
+}
+
 /* Energy of values, c64 [m, coils], when gridded: of every row, and within the field of view (NULL: not asked). */
 static larmor_status grid(search *s, const larmor_array *values, double *inside)
 {
     LMR_TRY(larmor_op_adjoint(s->gridding, values, s->image));
     float complex *x;
     LMR_TRY(larmor_array_download(s->image, LARMOR_C64, &x));
-    const int64_t count = larmor_array_count(s->image), voxels = count / s->channels;
     double within = 0;
     for (int d = 0; d < 3; d++) {
         memset(s->row[d], 0, (size_t)s->side[d] * sizeof *s->row[d]);
         memset(s->noise[d], 0, (size_t)s->side[d] * sizeof *s->noise[d]);
     }
-    for (int64_t i = 0; i < count; i++) {
-        const double energy = (double)(crealf(x[i]) * crealf(x[i]) + cimagf(x[i]) * cimagf(x[i]));
-        const int signal = i < voxels * s->coils;
-        int64_t rest_of_i = i;
-        int in = signal;
-        for (int d = 0; d < s->centre.nd; d++) {
-            const int64_t row = rest_of_i % s->side[d];
-            double *to = signal ? s->row[d] : s->noise[d];
-            to[row] += energy;
-            in &= distance(s, d, row) <= .5;
-            rest_of_i /= s->side[d];
-        }
-        within += in ? energy : 0;
+    for (int64_t c = 0; c < s->channels; c++) {
+        const float complex *channel = x + c * s->side[0] * s->side[1] * s->side[2];
+        if (c < s->coils)
+            add_rows(s, channel, s->row, &within);
+        else
+            add_rows(s, channel, s->noise, NULL);
     }
     if (inside) *inside = within;
     free(x);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/parallel.h"
 #include "core/ranks.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -61,47 +62,87 @@ static double squared_radius(const double *k, int nd)
     return square;
 }
 
-/* The first samples of runs of four on one readout whose |k|^2 is at least the limit; their number is returned. */
-static int64_t runs_beyond(const double *k, int nd, int64_t samples, int64_t readouts, double limit, int64_t *first)
+/* The points of a trajectory, and what is found of each readout's. */
+typedef struct points {
+    const double *k; /* [nd, samples, readouts] */
+    int nd;
+    int64_t samples, readouts;
+    int threads;
+    double *most; /* [readouts] the largest |k|^2 */
+    double limit; /* of |k|^2, for those that count */
+    int64_t
+        *before;    /* [readouts + 1] runs of the readouts before it, those of the ranks before this one among them */
+    int64_t step;   /* of the runs of all ranks, whose numbers are its multiples are used */
+    int64_t *first; /* [used] sample that a run begins with */
+    int64_t unused_yet; /* the first run here that is used, as a multiple of step */
+} points;
+
+static void find_most(void *self, int64_t readout)
 {
-    int64_t count = 0, inside = 0;
-    for (int64_t i = 0; i < samples * readouts; i++) {
-        inside = i % samples == 0 ? 0 : inside;
-        inside = squared_radius(k + i * nd, nd) >= limit ? inside + 1 : 0;
-        if (inside >= TAPS) first[count++] = i - TAPS + 1;
+    points *p = self;
+    double most = 0;
+    for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
+        const double square = squared_radius(p->k + i * p->nd, p->nd);
+        most = square > most ? square : most;
     }
-    return count;
+    p->most[readout] = most;
 }
 
-/* Of the samples of all ranks, where each has a part. first: of this one's, whose number is *own. */
-static larmor_status outer_runs(larmor_ranks *ranks, const double *k, int nd, int64_t samples, int64_t readouts,
-                                int64_t *first, int64_t *own, double *all)
+/* Runs of four samples of one readout whose |k|^2 is at least the limit, of which the first one has this number: those that
+ * are used go to first (NULL: none does), and how many there are is returned. */
+static int64_t runs_of(const points *p, int64_t readout, int64_t number, int64_t *first)
+{
+    int64_t inside = 0;
+    const int64_t from = number;
+    for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
+        inside = squared_radius(p->k + i * p->nd, p->nd) >= p->limit ? inside + 1 : 0;
+        if (inside < TAPS) continue;
+        if (first && number % p->step == 0) first[number / p->step - p->unused_yet] = i - TAPS + 1;
+        number++;
+    }
+    return number - from;
+}
+
+static void count_runs(void *self, int64_t readout)
+{
+    points *p = self;
+    p->before[readout + 1] = p->most[readout] >= p->limit ? runs_of(p, readout, 0, NULL) : 0;
+}
+
+static void use_runs(void *self, int64_t readout)
+{
+    points *p = self;
+    if (p->before[readout + 1] > p->before[readout]) runs_of(p, readout, p->before[readout], p->first);
+}
+
+/* How many runs there are here, and on all ranks, where each has a part. */
+static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, double *all)
 {
     double most = 0;
-    for (int64_t i = 0; i < samples * readouts; i++) most = fmax(most, squared_radius(k + i * nd, nd));
+    larmor_status st = lmr_parallel(p->threads, p->readouts, find_most, p);
+    for (int64_t r = 0; r < p->readouts; r++) most = fmax(most, p->most[r]);
     LMR_TRY(lmr_ranks_most(ranks, &most));
     *all = 0;
     for (double part = OUTER; part > -STEP / 2 && *all < LEAST; part -= STEP) {
-        *own = runs_beyond(k, nd, samples, readouts, part * part * most, first);
+        p->limit = part * part * most;
+        if (!st) st = lmr_parallel(p->threads, p->readouts, count_runs, p);
+        *own = 0;
+        for (int64_t r = 0; r < p->readouts; r++) *own += p->before[r + 1];
         double sum[2] = {(double)*own, 0};
-        if (ranks) LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, sum));
+        LMR_TRY(ranks ? lmr_ranks_total(ranks, st, sum) : st);
         *all = sum[0];
     }
     return LARMOR_OK;
 }
 
-/* Differences of one coil's samples y, interleaved, for the runs among all of them whose numbers are multiples of step; `before`
- * are those of the ranks before this one. Their count is returned. */
-static int64_t differences_of(const float *y, int64_t count, const int64_t *first, int64_t before, int64_t step,
-                              float *differences)
+/* Differences of the runs that are used, of which y has the samples, interleaved. Their count is returned. */
+static int64_t differences_of(const float *y, int64_t runs, float *differences)
 {
-    int64_t used = 0;
-    for (int64_t i = (step - before % step) % step; i < count; i += step)
-        for (int part = 0; part < 2; part++) {
-            const float *at = y + 2 * first[i] + part;
-            differences[used++] = fabsf(at[0] - 3 * at[2] + 3 * at[4] - at[6]);
-        }
-    return used;
+    for (int64_t i = 0; i < 2 * runs; i++) {
+        const float *at = y + 2 * TAPS * (i / 2) + i % 2;
+        differences[i] = fabsf(at[0] - 3 * at[2] + 3 * at[4] - at[6]);
+    }
+    return 2 * runs;
 }
 
 /* Rank i's `count` differences behind the first *used of rank 0's. */
@@ -120,7 +161,8 @@ static larmor_status pass_differences(larmor_ranks *ranks, larmor_device *dev, i
 }
 
 /* All ranks' differences to rank 0. own: how it went here before. */
-static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_status own, int64_t *used, float *differences)
+static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_status own, int64_t *used,
+                            float *differences)
 {
     const int64_t mine = *used;
     if (!ranks) return own;
@@ -133,51 +175,102 @@ static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_stat
     return LARMOR_OK;
 }
 
-static larmor_status read_coil(larmor_array *kspace, int64_t c, float *y)
+/* The samples of the runs that are used, which the device picks out of a coil's. */
+typedef struct picking {
+    larmor_device *dev;
+    const lmr_recon_kernels *kernels;
+    int64_t runs;
+    larmor_array *index, *ones, *picked; /* of their samples: the numbers, weights, a coil's values */
+    float y[2 * TAPS * (MOST / 2 + 1)];  /* the same on the host */
+    float differences[MOST + 2];         /* of all ranks */
+} picking;
+
+static void free_picking(picking *p)
+{
+    larmor_array_free(p->index);
+    larmor_array_free(p->ones);
+    larmor_array_free(p->picked);
+    free(p);
+}
+
+static larmor_status make_index(picking *p, const int64_t *first)
+{
+    int64_t *index = lmr_new(TAPS * p->runs, sizeof *index);
+    if (!index) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < TAPS * p->runs; i++) index[i] = first[i / TAPS] + i % TAPS;
+    const larmor_status st =
+        larmor_array_upload(p->dev, LARMOR_I64, LARMOR_SHAPE(TAPS * p->runs), LARMOR_I64, index, &p->index);
+    free(index);
+    return st;
+}
+
+static larmor_status prepare(picking *p, points *of, larmor_device *dev, int64_t own)
+{
+    p->dev = dev;
+    const int64_t end = of->before[of->readouts] + of->step - 1;
+    of->unused_yet = (of->before[0] + of->step - 1) / of->step;
+    p->runs = own ? end / of->step - of->unused_yet : 0;
+    if (!p->runs) return LARMOR_OK;
+    of->first = lmr_new(p->runs, sizeof *of->first);
+    if (!of->first) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_parallel(of->threads, of->readouts, use_runs, of));
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C64, &p->kernels));
+    LMR_TRY(make_index(p, of->first));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(TAPS * p->runs), &p->ones));
+    LMR_TRY(larmor_fill(p->ones, 1));
+    return larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(TAPS * p->runs), &p->picked);
+}
+
+static larmor_status pick(picking *p, larmor_array *kspace, int64_t coil)
 {
     larmor_array *one;
-    LMR_TRY(larmor_array_slice(kspace, c, 1, &one));
-    const larmor_status st = larmor_array_read(one, y, larmor_array_bytes(one));
+    if (!p->runs) return LARMOR_OK;
+    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    larmor_status st = p->kernels->gather(p->dev->ctx, larmor_array_count(one), TAPS * p->runs, 1, p->index->data,
+                                          p->ones->data, one->data, p->picked->data);
+    if (!st) st = larmor_array_read(p->picked, p->y, larmor_array_bytes(p->picked));
     larmor_array_free(one);
     return st;
 }
 
-/* Where to work: the starts of runs, a coil's samples, the differences of all ranks. */
-typedef struct room {
-    int64_t *first;
-    float *y, *differences;
-} room;
-
-static larmor_status level_with(larmor_array *kspace, const double *k, int nd, const room *w, double *deviation)
+static larmor_status level_with(larmor_array *kspace, points *of, picking *p, double *deviation)
 {
-    const larmor_shape shape = kspace->shape;
+    const int64_t coils = kspace->shape.dim[2];
     larmor_ranks *ranks = kspace->dev->whole;
     int64_t own, before = 0;
     double all, sum = 0;
-    LMR_TRY(outer_runs(ranks, k, nd, shape.dim[0], shape.dim[1], w->first, &own, &all));
+    LMR_TRY(outer_runs(ranks, of, &own, &all));
     if (ranks) LMR_TRY(lmr_ranks_before(ranks, own, &before));
-    const int64_t step = 1 + 2 * (int64_t)all / MOST;
-    for (int64_t c = 0; c < shape.dim[2]; c++) {
-        larmor_status st = read_coil(kspace, c, w->y);
-        int64_t used = st ? 0 : differences_of(w->y, own, w->first, before, step, w->differences);
-        LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
-        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences), 2);
+    of->before[0] = before;
+    for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
+    of->step = 1 + 2 * (int64_t)all / MOST;
+    const larmor_status prepared = prepare(p, of, kspace->dev, own);
+    for (int64_t c = 0; c < coils; c++) {
+        larmor_status st = prepared ? prepared : pick(p, kspace, c);
+        int64_t used = st ? 0 : differences_of(p->y, p->runs, p->differences);
+        LMR_TRY(gather(ranks, kspace->dev, st, &used, p->differences));
+        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, p->differences), 2);
     }
-    *deviation = shape.dim[2] > 0 ? sqrt(sum / (double)shape.dim[2]) : 0;
+    *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
     return lmr_ranks_lead(ranks, deviation);
 }
 
 static larmor_status level_of(larmor_array *kspace, const double *k, int nd, double *deviation)
 {
-    const int64_t all = kspace->shape.dim[0] * kspace->shape.dim[1];
-    const room w = {.first = malloc(sizeof(int64_t) * (size_t)all + 1),
-                    .y = malloc(2 * sizeof(float) * (size_t)all + 1),
-                    .differences = malloc(sizeof(float) * (MOST + 2))};
-    larmor_status st = w.first && w.y && w.differences ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = level_with(kspace, k, nd, &w, deviation);
-    free(w.differences);
-    free(w.y);
-    free(w.first);
+    points of = {.k = k,
+                 .nd = nd,
+                 .samples = kspace->shape.dim[0],
+                 .readouts = kspace->shape.dim[1],
+                 .threads = lmr_device_threads(kspace->dev)};
+    picking *p = calloc(1, sizeof *p);
+    of.most = lmr_new(of.readouts + 1, sizeof *of.most);
+    of.before = lmr_new(of.readouts + 1, sizeof *of.before);
+    larmor_status st = p && of.most && of.before ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = level_with(kspace, &of, p, deviation);
+    free(of.first);
+    free(of.before);
+    free(of.most);
+    if (p) free_picking(p);
     return st;
 }
 

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
+#include "core/parallel.h"
 #include "core/random.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
@@ -19,6 +21,7 @@ typedef struct points {
     const double *k; /* [nd, samples, readouts] */
     int nd;
     int64_t samples, readouts;
+    int threads;
 } points;
 
 static int on_the_grid(const points *p)
@@ -53,17 +56,43 @@ static double step_to(const points *p, int64_t i)
     return sqrt(square);
 }
 
-/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are before these
- * points; becomes how many there are with them. */
-static void hold_out(const points *p, int whole, uint64_t seed, int64_t *part, double *kept, double *factors)
+/* Work on the readouts of points, each by itself. */
+typedef struct holding {
+    const points *p;
+    const larmor_circulant *circulant;
+    const double *density; /* of its cells, complex */
+    uint64_t seed;
+    int64_t before; /* readouts before these */
+    double *kept, *factors;
+} holding;
+
+static void hold_readout(void *self, int64_t readout)
+{
+    const holding *h = self;
+    const int held = is_held(h->before + readout, h->seed);
+    const int64_t first = readout * h->p->samples;
+    for (int64_t i = first; i < first + h->p->samples; i++) {
+        h->factors[i] = held;
+        if (held) h->kept[i] = 0;
+    }
+}
+
+static larmor_status hold_readouts(const points *p, uint64_t seed, int64_t *part, double *kept, double *factors)
+{
+    holding h = {.p = p, .seed = seed, .before = *part, .kept = kept, .factors = factors};
+    *part += p->readouts;
+    return lmr_parallel(p->threads, p->readouts, hold_readout, &h);
+}
+
+static void hold_parts(const points *p, uint64_t seed, int64_t *part, double *kept, double *factors)
 {
     const double near = 1e-3;
-    int64_t now = *part - 1; /* a readout, or a few samples of one */
+    int64_t now = *part - 1; /* a few samples of a readout */
     double way = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         const int first = i % p->samples == 0;
         way = first ? 0 : way + step_to(p, i);
-        if (first || (!whole && way > CELL - near)) {
+        if (first || way > CELL - near) {
             now++;
             way = 0;
         }
@@ -73,19 +102,39 @@ static void hold_out(const points *p, int whole, uint64_t seed, int64_t *part, d
     *part = now + 1;
 }
 
+/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are before these
+ * points; becomes how many there are with them. */
+static larmor_status hold_out(const points *p, int whole, uint64_t seed, int64_t *part, double *kept, double *factors)
+{
+    if (whole) return hold_readouts(p, seed, part, kept, factors);
+    hold_parts(p, seed, part, kept, factors);
+    return LARMOR_OK;
+}
+
 static double factor_of(const larmor_circulant *c, double density)
 {
     return 1 / fmax(c->mean > 0 ? THIN * c->mean : 1, density);
+}
+
+static void weigh_readout(void *self, int64_t readout)
+{
+    const holding *h = self;
+    const points *p = h->p;
+    const larmor_circulant *c = h->circulant;
+    const int64_t first = readout * p->samples;
+    for (int64_t i = first; i < first + p->samples; i++)
+        if (h->factors[i] > 0)
+            h->factors[i] = factor_of(c, h->density[2 * cell_of(p->k + i * p->nd, p->nd, c->image)]);
 }
 
 static larmor_status weigh_held(const points *p, const larmor_circulant *c, double *factors)
 {
     double *density;
     LMR_TRY(larmor_array_download(c->eigenvalues, LARMOR_C128, &density));
-    for (int64_t i = 0; i < p->samples * p->readouts; i++)
-        if (factors[i] > 0) factors[i] = factor_of(c, density[2 * cell_of(p->k + i * p->nd, p->nd, c->image)]);
+    holding h = {.p = p, .circulant = c, .density = density, .factors = factors};
+    const larmor_status st = lmr_parallel(p->threads, p->readouts, weigh_readout, &h);
     free(density);
-    return LARMOR_OK;
+    return st;
 }
 
 /* ---- where each rank has a slab, and some of the readouts ---- */
@@ -176,23 +225,25 @@ static larmor_status parts_before(const points *p, larmor_ranks *ranks, uint64_t
     LMR_TRY(lmr_ranks_total(ranks, LARMOR_OK, all));
     *whole = all[0] >= MANY_READOUTS && all[1] > 0;
     *part = 0;
-    hold_out(p, *whole, seed, part, kept, factors); /* to count them */
+    LMR_TRY(hold_out(p, *whole, seed, part, kept, factors)); /* to count them */
     return lmr_ranks_before(ranks, *part, part);
 }
 
-static larmor_status hold_out_all(const points *p, const larmor_circulant *c, uint64_t seed, double *kept, double *factors)
+static larmor_status hold_out_all(const points *p, const larmor_circulant *c, uint64_t seed, double *kept,
+                                  double *factors)
 {
     int whole = p->readouts >= MANY_READOUTS && !on_the_grid(p);
     int64_t part = 0;
     if (!c->slabs) {
-        hold_out(p, whole, seed, &part, kept, factors);
+        LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
         return weigh_held(p, c, factors);
     }
     double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
-    larmor_status st = unused ? parts_before(p, c->slabs->deal.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
+    larmor_status st =
+        unused ? parts_before(p, c->slabs->deal.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
     free(unused);
     LMR_TRY(st);
-    hold_out(p, whole, seed, &part, kept, factors);
+    LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
     return weigh_held_of_slabs(p, c, factors);
 }
 
@@ -219,7 +270,8 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_OR(done, larmor_array_download(points_array, LARMOR_F64, &k));
     LMR_OR(done, larmor_array_download(own ? own : *kept, LARMOR_F64, &keep));
     LMR_OR(done, larmor_array_download(*factors, LARMOR_F64, &count));
-    const points p = {k, (int)traj->shape.dim[0], shape.dim[0], shape.ndim > 1 ? shape.dim[1] : 1};
+    const points p = {k, (int)traj->shape.dim[0], shape.dim[0], shape.ndim > 1 ? shape.dim[1] : 1,
+                      lmr_device_threads(traj->dev)};
     LMR_OR(done, hold_out_all(&p, C, seed, keep, count));
     LMR_OR(done, larmor_array_write(*kept, keep, larmor_array_bytes(*kept)));
     st = larmor_array_write(*factors, count, larmor_array_bytes(*factors));
