@@ -10,6 +10,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "io/parts.h"
+
 /* A new format is a line here and a file in this folder that defines lmr_format_<name>. */
 #define FORMATS(X)                                                                                                   \
     X(h5)                                                                                                            \
@@ -122,8 +124,32 @@ static void element(const void *host, larmor_dtype dtype, int64_t i, double out[
     }
 }
 
+typedef struct conversion {
+    const void *host;
+    larmor_dtype dtype;
+    lmr_as as;
+    float *out;
+} conversion;
+
+static larmor_status convert_part(void *user, int part, int64_t first, int64_t end)
+{
+    (void)part;
+    const conversion *c = user;
+    for (int64_t i = first; i < end; i++) {
+        double v[2];
+        element(c->host, c->dtype, i, v);
+        if (c->as == LMR_AS_COMPLEX) {
+            c->out[2 * i] = (float)v[0];
+            c->out[2 * i + 1] = (float)v[1];
+        } else
+            c->out[i] = (float)(c->as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
 {
+    enum { COST = 64 }; /* a magnitude takes as long as so many bytes that are read */
     const larmor_dtype dtype = larmor_array_dtype(x);
     const int64_t count = larmor_array_count(x);
     const size_t bytes = larmor_array_bytes(x);
@@ -131,17 +157,10 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
         return larmor_array_read(x, out, bytes);
     void *host;
     LMR_TRY(larmor_array_download(x, dtype, &host));
-    for (int64_t i = 0; i < count; i++) {
-        double v[2];
-        element(host, dtype, i, v);
-        if (as == LMR_AS_COMPLEX) {
-            out[2 * i] = (float)v[0];
-            out[2 * i + 1] = (float)v[1];
-        } else
-            out[i] = (float)(as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
-    }
+    conversion c = {host, dtype, as, out};
+    const larmor_status st = lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
     free(host);
-    return LARMOR_OK;
+    return st;
 }
 
 static int64_t count_nonfinite(larmor_dtype dtype, const void *host, int64_t count)

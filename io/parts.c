@@ -13,7 +13,7 @@
 #define LEAST ((int64_t)8 << 20)
 
 typedef struct shared {
-    lmr_part work;
+    lmr_part_work work;
     void *user;
     atomic_int stop;
     pthread_mutex_t lock;
@@ -104,7 +104,7 @@ static larmor_status first_failure(const part *p, int parts)
     return LARMOR_OK;
 }
 
-larmor_status lmr_in_parts(int64_t count, int parts, lmr_part work, void *user)
+larmor_status lmr_in_parts(int64_t count, int parts, lmr_part_work work, void *user)
 {
     part p[LMR_MOST_PARTS];
     shared all = {.work = work, .user = user};

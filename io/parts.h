@@ -7,7 +7,7 @@
 enum { LMR_MOST_PARTS = 8 };
 
 /* Work on items first <= i < end, which are part number `part`. May fail, and asks lmr_go_on now and then. */
-typedef larmor_status (*lmr_part)(void *user, int part, int64_t first, int64_t end);
+typedef larmor_status (*lmr_part_work)(void *user, int part, int64_t first, int64_t end);
 
 /* How many parts pay for so many bytes on the cores that the process may use: 1 to LMR_MOST_PARTS. */
 int lmr_parts_for(int64_t bytes);
@@ -16,6 +16,6 @@ int lmr_parts_for(int64_t bytes);
  * for all. A part whose thread cannot be started is the caller's, too.
  *
  * Errors  that of the first part that failed, with its message; LARMOR_STOPPED. */
-larmor_status lmr_in_parts(int64_t count, int parts, lmr_part work, void *user);
+larmor_status lmr_in_parts(int64_t count, int parts, lmr_part_work work, void *user);
 
 #endif
