@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 5
+#define LMR_NUFFT_ABI 6
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -27,6 +27,7 @@ typedef enum lmr_nufft_model { LMR_NUFFT_PROCESSOR, LMR_NUFFT_GPU, LMR_NUFFT_MOD
  * cells [cells..., batch], modes [modes..., batch] and values [m, batch] are contiguous and on the device. */
 typedef struct lmr_nufft_geometry {
     int ndim, width, degree;
+    int type;                   /* 1: points are spread and hardly interpolated; others: both, or it is not known */
     int64_t batch;              /* most transforms in one call */
     int64_t modes[3], cells[3]; /* 1 beyond ndim; cells even and >= 2 width */
     const void *window;         /* device, real [degree + 1, width]: piece l as a polynomial in t, t^0 first */

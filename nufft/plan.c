@@ -43,6 +43,7 @@ larmor_status lmr_nufft_plan_sizes(const lmr_nufft_device *on, const larmor_nuff
     int64_t cells, modes, grid, bytes;
     *g = (lmr_nufft_geometry){.ndim = o->ndim,
                               .width = choice->window.width,
+                              .type = o->type,
                               .method = way->method,
                               .tiles = way->tiles,
                               .fft_order = o->mode_order == LARMOR_MODES_FFT};

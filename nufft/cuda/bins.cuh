@@ -17,7 +17,7 @@ int64_t floor_power(double x)
 /* Sides of a bin: for SM those of the paper, else what the owners' threads span, and along the last dimension so many
  * cells that a bin holds about 1000 points, or fewer where few points must feed all multiprocessors. The other shapes
  * are half and twice as long there; the method SM has a smaller and a larger one. */
-void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int64_t side[3])
+template <typename T> void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int64_t side[3])
 {
     static constexpr int64_t shared[LMR_NUFFT_SHAPES][3][3] = {{{1024, 1, 1}, {32, 32, 1}, {16, 16, 2}},
                                                                {{512, 1, 1}, {16, 16, 1}, {8, 8, 8}},
@@ -27,11 +27,13 @@ void wanted_bins(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m, int6
     const int64_t own = owner_bin(g->ndim, g->width);
     side[0] = side[1] = side[2] = 1;
     for (int d = 0; d <= last; d++) side[d] = g->method == LMR_NUFFT_SM ? shared[g->tiles][last][d] : own;
+    if (g->type == 1 && spreads_by_matrix<T>(c, g, m)) /* narrower ones would cost interpolation */
+        side[0] = std::min<int64_t>(own, matrix_columns + 1 - g->width);
     if (g->method == LMR_NUFFT_SM || last == 0) return;
     const double density = (double)m / ((double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2]);
     const double share = (double)m / (32.0 * c->properties.multiProcessorCount);
     const double points = std::min(1024.0, std::max(128.0, share));
-    const double base = last == 1 ? (double)own : (double)(own * own);
+    const double base = (double)(last == 1 ? side[0] : side[0] * side[1]);
     const int64_t usual =
         std::min<int64_t>(last == 1 ? 64 : 16, std::max<int64_t>(4, floor_power(1.4 * points / (base * density))));
     side[last] = (int64_t)(longer[g->tiles] * (double)usual);
@@ -73,13 +75,15 @@ template <typename T> bool choose_bins(const lmr_cuda *c, const lmr_nufft_geomet
 {
     int64_t side[3];
     const int last = g->ndim - 1;
-    wanted_bins(c, g, m, side);
+    wanted_bins<T>(c, g, m, side);
     const int64_t most = side[last];
     bool matrix = has_matrix<T>(c, g);
     for (;;) {
         set_bins(g, side, p);
         const bool fits = set_tile(c, sizeof(cx<T>), p);
         p->matrix = matrix && matrix_fits(c, g->width, p);
+        p->spread_matrix =
+            spreads_by_matrix<T>(c, g, m) && p->extent[0] <= matrix_columns && p->bin[2] <= most_matrix_slabs;
         if (fits && p->matrix == matrix) return true;
         if (matrix) {
             side[last] -= std::max<int64_t>(1, side[last] / 4);

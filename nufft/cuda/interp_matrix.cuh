@@ -1,13 +1,13 @@
 /* Interpolation in three dimensions and double precision by matrix instructions.
  *
- * A warp takes 16 points that are neighbours. For four rows of the tile at a time and each plane, the instruction
- * m16n8k4 multiplies the points' values along x (16 points times 4 cells, kept in registers, zero where a cell is outside
- * of a point's window) by the tile (4 cells times 4 rows, real and imaginary parts side by side). Then each lane has the
+ * A warp takes 16 points that are neighbours. For four rows of the tile at a time and each plane, instructions m16n8k16,
+ * k8 and k4 multiply the points' values along x (16 points times the cells, kept in registers, zero where a cell is outside
+ * of a point's window) by the tile (cells times 4 rows, real and imaginary parts side by side). Then each lane has the
  * sums over x of two points in one row: it weights them with the values along z, and at last along y. So 16 points
  * share what they read from shared memory, and nothing is read at random.
  *
- * Instructions for 16 points: width * ceil((width + 2) / 4) * ceil((width + bin - 1) / 4), where points are as dense
- * as cells, each 4 clocks of a multiprocessor on an H200 and 2 of its shared memory: 1e7 points take 1.1 ms at width 9
+ * Four cells at a time those are width * ceil((width + 2) / 4) * ceil((width + bin - 1) / 4) for 16 points, where points are
+ * as dense as cells, each 4 clocks of a multiprocessor on an H200 and 2 of its shared memory: 1e7 points take 1.1 ms at width 9
  * and 2.6 ms at width 12, beside 4 and 9 ms that shared memory needs where each point reads for itself. In single
  * precision, with m16n8k8 of 11-bit numbers and each number split in two, as much was gained as lost (measured with 1e7
  * uniform points and on trajectories of 5.6 million). Source: PTX ISA, "Matrix fragments for mma.m16n8k4 with .f64".
@@ -24,14 +24,6 @@ namespace
 {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-
-/* d += a b; a: a lane's two points. */
-__device__ __forceinline__ void multiply_add(double (&d)[4], const double (&a)[2], double b)
-{
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(b));
-}
 
 /* ---- groups of points ---- */
 
@@ -145,6 +137,24 @@ __device__ __forceinline__ void stage_row(const view<double> &v, const window_ta
     __syncwarp();
 }
 
+/* c += the points' values along x times the cells, from step FROM on, by the widest instructions. */
+template <int FROM, int STEPS>
+__device__ __forceinline__ void add_cells(double (&c)[4], const double (&along_x)[STEPS][2], const double *from)
+{
+    constexpr int left = STEPS - FROM;
+    constexpr int two = left >= 2 ? 2 : 1;
+    constexpr int now = left >= 4 ? 4 : two;
+    double a[2 * now], b[now];
+#pragma unroll
+    for (int k = 0; k < now; k++) {
+        a[2 * k] = along_x[FROM + k][0];
+        a[2 * k + 1] = along_x[FROM + k][1];
+        b[k] = from[8 * (FROM + k)];
+    }
+    multiply_add(c, a, b);
+    if constexpr (left > now) add_cells<FROM + now>(c, along_x, from);
+}
+
 /* Interpolate a group's points. rows: [2, 16, row] of shared memory that only this warp uses. */
 template <int W, bool STORED>
 __device__ __forceinline__ void interpolate_group(const view<double> &v, const window_table<double, W> &table,
@@ -183,8 +193,7 @@ __device__ __forceinline__ void interpolate_group(const view<double> &v, const w
 #pragma unroll 4
         for (int z = 0; z < planes; z++, from += 2 * size::plane) {
             double c[4] = {0, 0, 0, 0};
-#pragma unroll
-            for (int k = 0; k < size::steps; k++) multiply_add(c, along_x[k], from[8 * k]);
+            add_cells<0>(c, along_x, from);
             const double above = row[second + z], below = row[second + other + z];
             sum[0] += above * c[0];
             sum[1] += above * c[1];

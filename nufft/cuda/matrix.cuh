@@ -1,4 +1,5 @@
-/* Tiles that are read by matrix instructions: their sizes, and which devices and windows they are for.
+/* Tiles that are read, and columns that are summed, by matrix instructions: their sizes, and which devices and windows they
+ * are for.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_NUFFT_CUDA_MATRIX_CUH
 #define LMR_NUFFT_CUDA_MATRIX_CUH
@@ -12,6 +13,8 @@ constexpr int least_matrix_width = 7; /* narrower windows are as quick without *
 constexpr int most_matrix_slabs = 32; /* of a bin */
 constexpr int most_matrix_groups = most_points / 16 + most_matrix_slabs;
 constexpr int most_matrix_planes = 8; /* of a slab */
+constexpr int matrix_columns = 16;    /* along x, of a tile that points are spread to */
+constexpr int widest_spread = 13;     /* wider windows leave too few of them to a bin */
 
 /* The least stride >= n with which four neighbours in a row of complex numbers, and those in the next rows, are in
  * different banks; likewise for rows of real numbers. */
@@ -39,12 +42,47 @@ template <int W> constexpr size_t matrix_bytes(int planes)
            sizeof(double) * 2 * 16 * size::row * (size::threads / 32);
 }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* d += a b, where a has 4, 8 or 16 columns: a lane has two numbers of every four of them, and one of b. */
+__device__ __forceinline__ void multiply_add(double (&d)[4], const double (&a)[2], const double (&b)[1])
+{
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(b[0]));
+}
+__device__ __forceinline__ void multiply_add(double (&d)[4], const double (&a)[4], const double (&b)[2])
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+}
+__device__ __forceinline__ void multiply_add(double (&d)[4], const double (&a)[8], const double (&b)[4])
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
+        "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
+        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),
+          "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+
+#endif
+
 /* Hopper and the data centre's Blackwell have the instruction. */
 template <typename T> bool has_matrix(const lmr_cuda *c, const lmr_nufft_geometry *g)
 {
     const bool device = c->properties.major == 9 || (c->properties.major == 10 && c->properties.minor == 0);
     return device && std::is_same_v<T, double> && g->ndim == 3 && g->method != LMR_NUFFT_SM &&
            g->width >= least_matrix_width;
+}
+
+/* Whether points are spread by matrix instructions where their bins allow it: few points are added to the grid more quickly
+ * by owners, whose tiles are larger. */
+template <typename T> bool spreads_by_matrix(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m)
+{
+    const double cells = (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2];
+    return has_matrix<T>(c, g) && g->width <= widest_spread && 2 * (double)m >= cells;
 }
 
 /* Whether tiles of these bins fit. */

@@ -25,6 +25,7 @@ struct lmr_cuda_points {
     int bin[3], extent[3]; /* sides of a bin and of a tile, 1 beyond ndim */
     uint32_t bins[3];
     bool matrix;                                          /* whether matrix instructions read the tile */
+    bool spread_matrix;                                   /* and whether owners are warps that use them */
     int pitch, plane;                                     /* strides of a tile in shared memory, in complex numbers */
     int64_t pieces;                                       /* 0 for LMR_NUFFT_GM */
     lmr_cuda_piece *piece;                                /* device, as all below */

@@ -3,6 +3,7 @@
 #define LMR_NUFFT_CUDA_SPREAD_CUH
 
 #include "nufft/cuda/spread_gm.cuh"
+#include "nufft/cuda/spread_matrix.cuh"
 #include "nufft/cuda/spread_owner.cuh"
 #include "nufft/cuda/spread_sm.cuh"
 
@@ -12,6 +13,9 @@ template <typename T, int D> larmor_status lmr_cuda_spread(lmr_cuda *c, const lm
 {
     return with_width(g->width, [&](auto width) {
         constexpr int W = decltype(width)::value;
+        if constexpr (D == 3 && std::is_same_v<T, double> && W >= least_matrix_width && W <= widest_spread)
+            if (p->spread == LMR_NUFFT_OWNER && p->spread_matrix)
+                return spread_matrix<W>(c, g, p, batch, values, cells);
         switch (p->spread) {
         case LMR_NUFFT_OWNER:
             return spread_owner<T, D, W>(c, g, p, batch, values, cells);
