@@ -135,11 +135,11 @@ static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, do
     return LARMOR_OK;
 }
 
-/* Differences of the runs that are used, of which y has the samples, interleaved. Their count is returned. */
-static int64_t differences_of(const float *y, int64_t runs, float *differences)
+/* Differences of one coil's samples y, interleaved, for the runs that begin with these. Their count is returned. */
+static int64_t differences_of(const float *y, const int64_t *first, int64_t runs, float *differences)
 {
     for (int64_t i = 0; i < 2 * runs; i++) {
-        const float *at = y + 2 * TAPS * (i / 2) + i % 2;
+        const float *at = y + 2 * first[i / 2] + i % 2;
         differences[i] = fabsf(at[0] - 3 * at[2] + 3 * at[4] - at[6]);
     }
     return 2 * runs;
@@ -175,65 +175,42 @@ static larmor_status gather(larmor_ranks *ranks, larmor_device *dev, larmor_stat
     return LARMOR_OK;
 }
 
-/* The samples of the runs that are used, which the device picks out of a coil's. */
-typedef struct picking {
-    larmor_device *dev;
-    const lmr_recon_kernels *kernels;
+/* Where to work: the runs that are used, a coil's samples, the differences of all ranks. */
+typedef struct room {
     int64_t runs;
-    larmor_array *index, *ones, *picked; /* of their samples: the numbers, weights, a coil's values */
-    float y[2 * TAPS * (MOST / 2 + 1)];  /* the same on the host */
-    float differences[MOST + 2];         /* of all ranks */
-} picking;
+    float *y;
+    float differences[MOST + 2];
+} room;
 
-static void free_picking(picking *p)
+static void free_room(room *w)
 {
-    larmor_array_free(p->index);
-    larmor_array_free(p->ones);
-    larmor_array_free(p->picked);
-    free(p);
+    free(w->y);
+    free(w);
 }
 
-static larmor_status make_index(picking *p, const int64_t *first)
+static larmor_status prepare(room *w, points *of, int64_t own)
 {
-    int64_t *index = lmr_new(TAPS * p->runs, sizeof *index);
-    if (!index) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < TAPS * p->runs; i++) index[i] = first[i / TAPS] + i % TAPS;
-    const larmor_status st =
-        larmor_array_upload(p->dev, LARMOR_I64, LARMOR_SHAPE(TAPS * p->runs), LARMOR_I64, index, &p->index);
-    free(index);
-    return st;
-}
-
-static larmor_status prepare(picking *p, points *of, larmor_device *dev, int64_t own)
-{
-    p->dev = dev;
     const int64_t end = of->before[of->readouts] + of->step - 1;
     of->unused_yet = (of->before[0] + of->step - 1) / of->step;
-    p->runs = own ? end / of->step - of->unused_yet : 0;
-    if (!p->runs) return LARMOR_OK;
-    of->first = lmr_new(p->runs, sizeof *of->first);
-    if (!of->first) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_parallel(of->threads, of->readouts, use_runs, of));
-    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C64, &p->kernels));
-    LMR_TRY(make_index(p, of->first));
-    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(TAPS * p->runs), &p->ones));
-    LMR_TRY(larmor_fill(p->ones, 1));
-    return larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(TAPS * p->runs), &p->picked);
+    w->runs = own ? end / of->step - of->unused_yet : 0;
+    if (!w->runs) return LARMOR_OK;
+    of->first = lmr_new(w->runs, sizeof *of->first);
+    w->y = lmr_new(of->samples * of->readouts, 2 * sizeof *w->y);
+    if (!of->first || !w->y) return LMR_NO_MEMORY();
+    return lmr_parallel(of->threads, of->readouts, use_runs, of);
 }
 
-static larmor_status pick(picking *p, larmor_array *kspace, int64_t coil)
+static larmor_status read_coil(const room *w, larmor_array *kspace, int64_t coil)
 {
     larmor_array *one;
-    if (!p->runs) return LARMOR_OK;
+    if (!w->runs) return LARMOR_OK;
     LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
-    larmor_status st = p->kernels->gather(p->dev->ctx, larmor_array_count(one), TAPS * p->runs, 1, p->index->data,
-                                          p->ones->data, one->data, p->picked->data);
-    if (!st) st = larmor_array_read(p->picked, p->y, larmor_array_bytes(p->picked));
+    const larmor_status st = larmor_array_read(one, w->y, larmor_array_bytes(one));
     larmor_array_free(one);
     return st;
 }
 
-static larmor_status level_with(larmor_array *kspace, points *of, picking *p, double *deviation)
+static larmor_status level_with(larmor_array *kspace, points *of, room *w, double *deviation)
 {
     const int64_t coils = kspace->shape.dim[2];
     larmor_ranks *ranks = kspace->dev->whole;
@@ -244,12 +221,12 @@ static larmor_status level_with(larmor_array *kspace, points *of, picking *p, do
     of->before[0] = before;
     for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
     of->step = 1 + 2 * (int64_t)all / MOST;
-    const larmor_status prepared = prepare(p, of, kspace->dev, own);
+    const larmor_status prepared = prepare(w, of, own);
     for (int64_t c = 0; c < coils; c++) {
-        larmor_status st = prepared ? prepared : pick(p, kspace, c);
-        int64_t used = st ? 0 : differences_of(p->y, p->runs, p->differences);
-        LMR_TRY(gather(ranks, kspace->dev, st, &used, p->differences));
-        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, p->differences), 2);
+        larmor_status st = prepared ? prepared : read_coil(w, kspace, c);
+        int64_t used = st ? 0 : differences_of(w->y, of->first, w->runs, w->differences);
+        LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
+        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences), 2);
     }
     *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
     return lmr_ranks_lead(ranks, deviation);
@@ -262,15 +239,15 @@ static larmor_status level_of(larmor_array *kspace, const double *k, int nd, dou
                  .samples = kspace->shape.dim[0],
                  .readouts = kspace->shape.dim[1],
                  .threads = lmr_device_threads(kspace->dev)};
-    picking *p = calloc(1, sizeof *p);
+    room *w = calloc(1, sizeof *w);
     of.most = lmr_new(of.readouts + 1, sizeof *of.most);
     of.before = lmr_new(of.readouts + 1, sizeof *of.before);
-    larmor_status st = p && of.most && of.before ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = level_with(kspace, &of, p, deviation);
+    larmor_status st = w && of.most && of.before ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = level_with(kspace, &of, w, deviation);
     free(of.first);
     free(of.before);
     free(of.most);
-    if (p) free_picking(p);
+    if (w) free_room(w);
     return st;
 }
 
