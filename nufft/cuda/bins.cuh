@@ -101,10 +101,11 @@ template <typename T> bool choose_bins(const lmr_cuda *c, const lmr_nufft_geomet
 }
 
 /* Methods once the pieces are known: tiles pay unless most of their cells are touched by few points or none. Measured
- * on an H200 by tests/bench/rates.c: in 2 and 3 dimensions owners pay from half a point's touch of every cell on, tiles
- * that are only read from about six. */
-void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points *p)
+ * on an H200 by larmor-bench: in 2 and 3 dimensions owners pay from half a touch of every cell on in double precision,
+ * from one on in single precision; tiles that are only read from about six. */
+template <typename T> void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points *p)
 {
+    const double enough = g->ndim > 1 && std::is_same_v<T, double> ? 0.5 : 1;
     double touched = (double)p->m, tiles = (double)p->pieces;
     for (int d = 0; d < g->ndim; d++) {
         touched *= g->width;
@@ -113,7 +114,7 @@ void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points
     p->spread = p->interp = g->method == LMR_NUFFT_GM ? LMR_NUFFT_GM : LMR_NUFFT_GM_SORT;
     if (g->method == LMR_NUFFT_GM || g->method == LMR_NUFFT_GM_SORT) return;
     const bool chosen = g->method != LMR_NUFFT_AUTO;
-    const bool owned = chosen || tiles <= (g->ndim > 1 ? 2 : 1) * touched;
+    const bool owned = chosen || enough * tiles <= touched;
     const bool read = chosen || (g->ndim > 1 && 6 * tiles <= touched);
     if (g->method != LMR_NUFFT_SM && owned) p->spread = LMR_NUFFT_OWNER;
     if (g->method == LMR_NUFFT_SM && tile_fits) p->spread = LMR_NUFFT_SM;

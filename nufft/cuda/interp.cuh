@@ -59,8 +59,27 @@ __device__ __forceinline__ cx<T> tile_sum(const view<T> &v, point_window<T, D, W
 /* Large tiles leave room for few blocks on a multiprocessor: these must have enough threads. */
 template <int D> constexpr int interp_threads = D == 3 ? 256 : 128;
 
+/* Blocks that registers leave room for where tiles do, in single precision, which are small where points are dense; 0:
+ * as the compiler likes. */
+template <typename T, int D, int W> constexpr int crowded_blocks =
+    D == 3 && std::is_same_v<T, float> &&W <= 7 ? 5 : 0;
+
+/* A point that a thread will need next: asked for before the sum of the one before it. */
+template <typename T, int D> struct coming {
+    uint32_t at, index;
+    T t[D];
+    __device__ __forceinline__ void load(const view<T> &v, int64_t j, bool stored)
+    {
+        at = v.at[j];
+        index = v.index[j];
+#pragma unroll
+        for (int d = 0; d < D; d++) t[d] = stored ? T{0} : v.t[d][j];
+    }
+};
+
 /* Not asked at run time whether values are stored: that would take registers, and blocks, from the usual case. */
-template <typename T, int D, int W, bool STORED> __global__ void __launch_bounds__(interp_threads<D>)
+template <typename T, int D, int W, bool STORED, int BLOCKS>
+__global__ void __launch_bounds__(interp_threads<D>, BLOCKS)
     interp_tile_kernel(const __grid_constant__ view<T> v, const __grid_constant__ window_table<T, W> table,
                        int64_t batch, int tile_batch, const cx<T> *__restrict__ cells, cx<T> *__restrict__ values)
 {
@@ -70,6 +89,8 @@ template <typename T, int D, int W, bool STORED> __global__ void __launch_bounds
     const int64_t transform = (int64_t)blockIdx.y * tile_batch;
     const int now = (int)min((int64_t)tile_batch, batch - transform), size = v.plane * v.extent[2];
     const cx<T> *const grid = cells + transform * v.cells[0] * v.cells[1] * v.cells[2];
+    coming<T, D> next = {};
+    if (threadIdx.x < job.count) next.load(v, (int64_t)job.first + threadIdx.x, STORED);
     for_tile(v, job.bin, now,
              [&](int to, int64_t from) { __pipeline_memcpy_async(tile + to, grid + from, sizeof *tile); });
     __pipeline_commit();
@@ -77,13 +98,15 @@ template <typename T, int D, int W, bool STORED> __global__ void __launch_bounds
     __syncthreads();
     for (uint32_t p = threadIdx.x; p < job.count; p += interp_threads<D>) {
         const int64_t j = (int64_t)job.first + p;
+        const coming<T, D> point = next;
+        if (p + interp_threads<D> < job.count) next.load(v, j + interp_threads<D>, STORED);
         point_window<T, D, W> w;
         if constexpr (STORED)
             w.read(v, j);
         else
-            w.compute(v, table, j);
-        const cx<T> *from = tile + offset_in_tile(v, v.at[j]);
-        cx<T> *to = values + transform * v.m + v.index[j];
+            w.compute(table, point.t);
+        const cx<T> *from = tile + offset_in_tile(v, point.at);
+        cx<T> *to = values + transform * v.m + point.index;
         for (int b = 0; b < now; b++, from += size, to += v.m) *to = tile_sum(v, w, from);
     }
 }
@@ -92,10 +115,14 @@ template <typename T, int D, int W> larmor_status interp_tile(lmr_cuda *c, const
                                                               const lmr_cuda_points *p, int64_t batch,
                                                               const cx<T> *cells, cx<T> *values)
 {
-    const auto kernel = p->stored ? interp_tile_kernel<T, D, W, true> : interp_tile_kernel<T, D, W, false>;
     const int tile_batch = tile_batch_of(c, p, batch, sizeof *cells);
     const size_t bytes = (size_t)tile_batch * tile_bytes(p, sizeof *cells);
     const int64_t grid = g->cells[0] * g->cells[1] * g->cells[2];
+    constexpr int many = crowded_blocks<T, D, W>;
+    const bool crowded = many > 0 && many * bytes <= c->properties.sharedMemPerMultiprocessor;
+    auto kernel = p->stored ? interp_tile_kernel<T, D, W, true, 0> : interp_tile_kernel<T, D, W, false, 0>;
+    if (crowded)
+        kernel = p->stored ? interp_tile_kernel<T, D, W, true, many> : interp_tile_kernel<T, D, W, false, many>;
     LMR_TRY(allow_shared(kernel, bytes));
     return for_batches(batch, tile_batch, [&](int64_t b, int64_t now) {
         const dim3 launch((unsigned)p->pieces, (unsigned)((now + tile_batch - 1) / tile_batch));

@@ -222,10 +222,17 @@ template <typename T, int D, int W> struct point_window {
 #pragma unroll
         for (int i = 0; i < D * W; i++) k[i / W][i % W] = from[i * stored_group];
     }
-    __device__ __forceinline__ void compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    __device__ __forceinline__ void compute(const window_table<T, W> &table, const T (&t)[D])
     {
 #pragma unroll
-        for (int d = 0; d < D; d++) window_part<0>(table, v.t[d][j], k[d]);
+        for (int d = 0; d < D; d++) window_part<0>(table, t[d], k[d]);
+    }
+    __device__ __forceinline__ void compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
+    {
+        T t[D];
+#pragma unroll
+        for (int d = 0; d < D; d++) t[d] = v.t[d][j];
+        compute(table, t);
     }
     __device__ __forceinline__ void read_or_compute(const view<T> &v, const window_table<T, W> &table, int64_t j)
     {

@@ -149,14 +149,37 @@ __global__ void piece_count_kernel(int64_t bins, uint32_t most, const uint32_t *
 }
 
 /* Bins are cut into equal pieces; piece_first[b] is the number of bin b's first one. */
-__global__ void piece_kernel(int64_t pieces, int64_t bins, const uint32_t *first, const uint32_t *piece_first,
-                             lmr_cuda_piece *piece)
+struct cut {
+    uint32_t bin, part, parts;
+};
+
+__device__ cut cut_of(int64_t bins, const uint32_t *piece_first, uint32_t i)
+{
+    const uint32_t bin = lower_bound(piece_first, (uint32_t)bins + 1, i + 1) - 1;
+    return {bin, i - piece_first[bin], piece_first[bin + 1] - piece_first[bin]};
+}
+
+/* Which of ROUNDS equal parts of its bin a piece lies in. */
+constexpr int round_bits = 6;
+
+__global__ void round_kernel(int64_t pieces, int64_t bins, const uint32_t *piece_first, uint8_t *round,
+                             uint32_t *number)
 {
     for (int64_t i = first_index(); i < pieces; i += index_stride()) {
-        const uint32_t bin = lower_bound(piece_first, (uint32_t)bins + 1, (uint32_t)i + 1) - 1;
-        const uint64_t part = (uint64_t)i - piece_first[bin], parts = piece_first[bin + 1] - piece_first[bin];
-        const uint64_t count = first[bin + 1] - first[bin], begin = count * part / parts;
-        piece[i] = {bin, first[bin] + (uint32_t)begin, (uint32_t)(count * (part + 1) / parts - begin)};
+        const cut c = cut_of(bins, piece_first, (uint32_t)i);
+        round[i] = (uint8_t)(((uint64_t)c.part << round_bits) / c.parts);
+        number[i] = (uint32_t)i;
+    }
+}
+
+/* order: the numbers of pieces in their order, or NULL for ascending ones. */
+__global__ void piece_kernel(int64_t pieces, int64_t bins, const uint32_t *first, const uint32_t *piece_first,
+                             const uint32_t *order, lmr_cuda_piece *piece)
+{
+    for (int64_t i = first_index(); i < pieces; i += index_stride()) {
+        const cut c = cut_of(bins, piece_first, order ? order[i] : (uint32_t)i);
+        const uint64_t count = first[c.bin + 1] - first[c.bin], begin = count * c.part / c.parts;
+        piece[i] = {c.bin, first[c.bin] + (uint32_t)begin, (uint32_t)(count * (c.part + 1) / c.parts - begin)};
     }
 }
 
@@ -298,9 +321,35 @@ larmor_status sort_by_bin(lmr_cuda *c, int64_t m, int bits, lmr_cuda_scratch<uin
     return LARMOR_OK;
 }
 
+/* Pieces in rounds over the bins, whose parts of one round follow each other. Points of a bin are in their own order, so
+ * that blocks at work at the same time ask for values that lie near each other, and the L2 cache has whole sectors of
+ * them, where all pieces of one bin after the other would touch each sector for a single value. */
+larmor_status order_pieces(lmr_cuda *c, int64_t bins, const uint32_t *piece_first, int64_t pieces,
+                           lmr_cuda_scratch<uint32_t> &order)
+{
+    lmr_cuda_scratch<uint8_t> round[2];
+    lmr_cuda_scratch<uint32_t> number;
+    lmr_cuda_scratch<char> temporary;
+    size_t bytes = 0;
+    for (auto &r : round) LMR_TRY(r.allocate(c, pieces));
+    LMR_TRY(number.allocate(c, pieces));
+    LMR_TRY(order.allocate(c, pieces));
+    round_kernel<<<blocks(pieces), sort_threads, 0, c->stream>>>(pieces, bins, piece_first, round[0].get(),
+                                                                 number.get());
+    CUDA_TRY(cudaGetLastError());
+    const auto sort = [&](void *scratch) {
+        return cub::DeviceRadixSort::SortPairs(scratch, bytes, round[0].get(), round[1].get(), number.get(),
+                                               order.get(), (uint32_t)pieces, 0, round_bits, c->stream);
+    };
+    CUDA_TRY(sort(nullptr));
+    LMR_TRY(temporary.allocate(c, (int64_t)bytes));
+    CUDA_TRY(sort(temporary.get()));
+    return LARMOR_OK;
+}
+
 /* Cut the sorted bins into pieces; *bad is read with their number, and if there is a bad point nothing is cut. */
-larmor_status cut_pieces(lmr_cuda *c, int64_t bins, const uint32_t *key, const int64_t *bad_on_device, int64_t *bad,
-                         lmr_cuda_points *p)
+larmor_status cut_pieces(lmr_cuda *c, int64_t bins, const uint32_t *key, const int64_t *bad_on_device, bool in_rounds,
+                         int64_t *bad, lmr_cuda_points *p)
 {
     const int64_t share = p->m / (8 * c->properties.multiProcessorCount);
     const auto most = (uint32_t)std::min<int64_t>(most_points, std::max<int64_t>(256, share));
@@ -325,8 +374,10 @@ larmor_status cut_pieces(lmr_cuda *c, int64_t bins, const uint32_t *key, const i
     if (*bad >= 0) return LARMOR_OK;
     p->pieces = pieces;
     LMR_TRY(allocate(c, p->pieces, &p->piece));
+    lmr_cuda_scratch<uint32_t> order;
+    if (in_rounds) LMR_TRY(order_pieces(c, bins, piece_first.get(), p->pieces, order));
     piece_kernel<<<blocks(p->pieces), sort_threads, 0, c->stream>>>(p->pieces, bins, first.get(), piece_first.get(),
-                                                                    p->piece);
+                                                                    order.get(), p->piece);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -358,9 +409,10 @@ template <typename T> larmor_status order(lmr_cuda *c, const lmr_nufft_geometry 
     CUDA_TRY(cudaGetLastError());
     int sorted = 0;
     LMR_TRY(sort_by_bin(c, p->m, bits_of((uint64_t)bins), key, load, &sorted));
-    LMR_TRY(cut_pieces(c, bins, key[sorted].get(), bad_on_device.get(), bad, p));
+    const bool in_rounds = p->m * (int64_t)sizeof(cx<T>) > c->properties.l2CacheSize / 4;
+    LMR_TRY(cut_pieces(c, bins, key[sorted].get(), bad_on_device.get(), in_rounds, bad, p));
     if (*bad >= 0) return LARMOR_OK;
-    choose_methods(g, tile_fits, p);
+    choose_methods<T>(g, tile_fits, p);
     LMR_TRY(allocate_points<T>(c, g->ndim, p));
     const int cell_bits = bits_of((uint64_t)p->bin[0] * p->bin[1] * p->bin[2]);
     order_kernel<T, most_points / sort_threads><<<(unsigned)p->pieces, sort_threads, 0, c->stream>>>(
@@ -374,7 +426,7 @@ template <typename T> larmor_status keep_order(lmr_cuda *c, const lmr_nufft_geom
                                                lmr_cuda_scratch<int64_t> &bad_on_device, int64_t *bad,
                                                lmr_cuda_points *p)
 {
-    choose_methods(g, false, p);
+    choose_methods<T>(g, false, p);
     LMR_TRY(allocate_points<T>(c, g->ndim, p));
     LMR_TRY(allocate(c, p->m, &p->bin_of));
     keep_kernel<T><<<blocks(p->m), sort_threads, 0, c->stream>>>(

@@ -120,6 +120,48 @@ static void clustered_points_are_right(void **state)
     }
 }
 
+/* So many that a GPU orders its pieces of work anew, in bins of which some have hundreds of pieces and some have one.
+ */
+static void many_points_are_the_sum_of_their_parts(void **state)
+{
+    (void)state;
+    enum { POINTS = 2400000, PARTS = 2, PART = POINTS / PARTS };
+    static const int64_t sizes[][3] = {{120, 90, 1}, {40, 20, 20}};
+    uint64_t seed = 10;
+    for (int ndim = 2; ndim <= 3; ndim++) {
+        const int64_t *modes = sizes[ndim - 2], count = modes[0] * modes[1] * modes[2];
+        double *points = random_points(ndim, modes, POINTS, &seed);
+        for (int64_t i = 0; i < (POINTS - 9000) * ndim; i++) points[i] *= 0.15;
+        double _Complex *values = random_values(POINTS, LARMOR_C64, &seed);
+        double _Complex *coefficients = random_values(count, LARMOR_C64, &seed);
+        double _Complex *at_points = random_values(POINTS, LARMOR_C64, &seed);
+        double _Complex *parts = random_values(POINTS, LARMOR_C64, &seed);
+        double _Complex *all = random_values(count, LARMOR_C64, &seed);
+        double _Complex *sum = calloc((size_t)count, sizeof *sum), *part = calloc((size_t)count, sizeof *part);
+        larmor_nufft_opts to_modes = options(1, ndim, modes, 1e-5, LARMOR_C64);
+        larmor_nufft_opts to_points = options(2, ndim, modes, 1e-5, LARMOR_C64);
+        to_modes.upsample = to_points.upsample = 2; /* one grid for any number of points */
+        apply(dev, to_modes, POINTS, points, 0, values, all);
+        apply(dev, to_points, POINTS, points, 0, coefficients, at_points);
+        for (int i = 0; i < PARTS; i++) {
+            const double *own = points + (int64_t)i * PART * ndim;
+            apply(dev, to_modes, PART, own, 0, values + (int64_t)i * PART, part);
+            for (int64_t j = 0; j < count; j++) sum[j] += part[j];
+            apply(dev, to_points, PART, own, 0, coefficients, parts + (int64_t)i * PART);
+        }
+        assert_at_most(relative_l2(count, all, sum), 5e-6);
+        assert_at_most(relative_l2(POINTS, at_points, parts), 1e-6);
+        free(points);
+        free(values);
+        free(coefficients);
+        free(at_points);
+        free(parts);
+        free(all);
+        free(sum);
+        free(part);
+    }
+}
+
 static void a_long_single_precision_transform_has_no_coordinate_rounding_floor(void **state)
 {
     (void)state;
@@ -507,6 +549,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(odd_prime_and_tiny_sizes_are_right),
     cmocka_unit_test(grids_of_many_tiles_are_right),
     cmocka_unit_test(clustered_points_are_right),
+    cmocka_unit_test(many_points_are_the_sum_of_their_parts),
     cmocka_unit_test(a_long_single_precision_transform_has_no_coordinate_rounding_floor),
     cmocka_unit_test(points_on_the_borders_of_cells_are_right_by_every_method_and_tile),
     cmocka_unit_test(points_are_folded_to_the_period),
