@@ -462,6 +462,19 @@ larmor_status larmor_axpby(double a, const larmor_array *x, double b, larmor_arr
     return lmr_vec_of(x)->axpby(x->dev->ctx, larmor_array_count(x), a, x->data, b, y->data);
 }
 
+larmor_status larmor_sum(int count, const double *factor, const larmor_array *const *x, larmor_array *y)
+{
+    const void *data[LARMOR_MAX_SUM];
+    if (!factor || !x || count < 1 || count > LARMOR_MAX_SUM)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_sum: got %d arrays, expected 1 to %d with a factor each", count,
+                        (int)LARMOR_MAX_SUM);
+    for (int i = 0; i < count; i++) {
+        LMR_TRY(expect_two("larmor_sum", x[i], y));
+        data[i] = x[i]->data;
+    }
+    return lmr_vec_of(y)->sum(y->dev->ctx, larmor_array_count(y), count, factor, data, y->data);
+}
+
 larmor_status larmor_axpby_complex(const double a[2], const larmor_array *x, const double b[2], larmor_array *y)
 {
     if (!a || !b) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_axpby_complex: a factor is NULL");
@@ -476,11 +489,10 @@ larmor_status larmor_mul(const larmor_array *d, int conj, larmor_array *y)
     larmor_shape leading = y->shape;
     if (leading.ndim > d->shape.ndim) leading.ndim = d->shape.ndim;
     LMR_TRY(lmr_expect("larmor_mul", "d", d, y->dev, y->dtype, leading));
-    const int64_t n = larmor_array_count(d), total = larmor_array_count(y);
-    char *at = y->data;
-    for (int64_t done = 0; done < total; done += n, at += (size_t)n * larmor_dtype_size(y->dtype))
-        LMR_TRY(lmr_vec_of(y)->mul(y->dev->ctx, n, d->data, at, conj, at));
-    return LARMOR_OK;
+    const int64_t n = larmor_array_count(d);
+    if (n == 0) return LARMOR_OK;
+    const int64_t rows = larmor_array_count(y) / n;
+    return lmr_vec_of(y)->mul(y->dev->ctx, n, rows, d->data, y->data, conj, y->data);
 }
 
 larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2])
@@ -490,6 +502,19 @@ larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double ou
     LMR_TRY(expect_two("larmor_dot", x, y));
     const larmor_status st = lmr_vec_of(x)->dot(x->dev->ctx, larmor_array_count(x), x->data, y->data, out);
     return x->dev->whole ? x->dev->total(x->dev->whole, st, out) : st;
+}
+
+larmor_status larmor_distance(const larmor_array *x, const larmor_array *y, double out[3])
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_distance: out is NULL");
+    out[0] = out[1] = out[2] = 0;
+    LMR_TRY(expect_two("larmor_distance", x, y));
+    double square[4] = {0};
+    larmor_status st = lmr_vec_of(x)->distance(x->dev->ctx, larmor_array_count(x), x->data, y->data, square);
+    for (int i = 0; i < 4 && x->dev->whole; i += 2) st = x->dev->total(x->dev->whole, st, square + i);
+    LMR_TRY(st);
+    for (int i = 0; i < 3; i++) out[i] = sqrt(square[i]);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_nrm2(const larmor_array *x, double *out)

@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 15
+#define LMR_BACKEND_ABI 16
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -21,14 +21,18 @@ typedef struct lmr_vec {
     /* the same for complex factors {re, im} */
     larmor_status (*axpby_complex)(void *ctx, int64_t n, const double a[2], const void *x, const double b[2],
                                    void *y);
-    /* y <- d .* x or conj(d) .* x; y may be x */
-    larmor_status (*mul)(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y);
+    /* y <- sum factor[i] x[i] of 1 .. LARMOR_MAX_SUM arrays; y may be one of them */
+    larmor_status (*sum)(void *ctx, int64_t n, int count, const double *factor, const void *const *x, void *y);
+    /* y[i,r] <- d[i] x[i,r] or conj(d[i]) x[i,r] for all r < rows; y may be x */
+    larmor_status (*mul)(void *ctx, int64_t n, int64_t rows, const void *d, const void *x, int conj, void *y);
     /* y[i,c] <- d[i,c] x[i] */
     larmor_status (*expand)(void *ctx, int64_t n, int64_t nc, const void *d, const void *x, void *y);
     /* x[i] <- sum_c conj(d[i,c]) y[i,c], the adjoint of expand */
     larmor_status (*combine)(void *ctx, int64_t n, int64_t nc, const void *d, const void *y, void *x);
     /* out <- sum conj(x[i]) y[i], accumulated in double in an order that does not depend on threads; waits */
     larmor_status (*dot)(void *ctx, int64_t n, const void *x, const void *y, double out[2]);
+    /* out <- {sum |x[i]|^2, sum |y[i]|^2, sum |x[i] - y[i]|^2}, accumulated as dot is; waits */
+    larmor_status (*distance)(void *ctx, int64_t n, const void *x, const void *y, double out[3]);
     /* y <- x max(0, 1 - t / |x|), 0 where x is 0; y may be x */
     larmor_status (*shrink)(void *ctx, int64_t n, double t, const void *x, void *y);
     /* y <- |x|, y <- Re x, with imaginary parts 0; y may be x */

@@ -555,13 +555,13 @@ fail:
 static larmor_status diag_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const larmor_array *d = self;
-    return lmr_vec_of(x)->mul(x->dev->ctx, larmor_array_count(x), d->data, x->data, 0, y->data);
+    return lmr_vec_of(x)->mul(x->dev->ctx, larmor_array_count(x), 1, d->data, x->data, 0, y->data);
 }
 
 static larmor_status diag_adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     const larmor_array *d = self;
-    return lmr_vec_of(y)->mul(y->dev->ctx, larmor_array_count(y), d->data, y->data, 1, x->data);
+    return lmr_vec_of(y)->mul(y->dev->ctx, larmor_array_count(y), 1, d->data, y->data, 1, x->data);
 }
 
 static void diag_destroy(void *self)

@@ -108,11 +108,11 @@ static larmor_status double_points(const larmor_array *traj, larmor_array **poin
 typedef struct kernels {
     larmor_array *points, *room; /* room: that the points lie in */
     larmor_nufft *plan;
-    larmor_array *values, *lags;       /* [points] and [lags], in double */
-    larmor_array *edges;               /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
-    larmor_array *grid;                /* [cells], in double */
-    larmor_array *cells;               /* the same in the operator's type */
-    larmor_array *base; /* [points], in double: what several kernels multiply by weights of their own */
+    larmor_array *values, *lags; /* [points] and [lags], in double */
+    larmor_array *edges;         /* 0 for lag -N, which meets no two voxels of an image, and 1 for the others */
+    larmor_array *grid;          /* [cells], in double */
+    larmor_array *cells;         /* the same in the operator's type */
+    larmor_array *base;          /* [points], in double: what several kernels multiply by weights of their own */
     larmor_array *weights, *factor[2]; /* [points], in double, where there are several kernels */
     void *fft;
 } kernels;
@@ -221,8 +221,8 @@ static larmor_status take_product(kernels *k, const larmor_array *factors, int r
     const int64_t m = larmor_array_count(k->values);
     LMR_TRY(to_double(factors, row, k->factor[0]));
     LMR_TRY(to_double(factors, column, k->factor[1]));
-    LMR_TRY(vec->mul(ctx, m, k->factor[0]->data, product, 1, product));
-    if (k->weights) LMR_TRY(vec->mul(ctx, m, k->weights->data, product, 0, product));
+    LMR_TRY(vec->mul(ctx, m, 1, k->factor[0]->data, product, 1, product));
+    if (k->weights) LMR_TRY(vec->mul(ctx, m, 1, k->weights->data, product, 0, product));
     if (second) return vec->axpby_complex(ctx, m, i, product, one, k->values->data);
     return vec->axpby(ctx, m, 1, product, 0, k->values->data);
 }

@@ -7,7 +7,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_SPARSE_ABI 2
+#define LMR_SPARSE_ABI 3
 
 /* Axes of an array of n numbers along which differences are taken: element i has place i / step % length. */
 typedef struct lmr_axes {
@@ -59,6 +59,8 @@ typedef struct lmr_sparse_kernels {
      * adjoint: y [n] <- its exact adjoint of x [n, count]. */
     larmor_status (*gradient)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes, int adjoint, const void *x,
                               void *y);
+    /* y <- the adjoint of the gradient of x, both [n], at once; y is not x. */
+    larmor_status (*gradient_normal)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes, const void *x, void *y);
     /* y[i,(a,a)] <- weight_a (x[i,a] - x[i - step_a,a]), 0 at the first and last place of axis a;
      * y[i,(a,b)] <- (weight_b (x[i + step_b,a] - x[i,a]) + weight_a (x[i + step_a,b] - x[i,b])) / sqrt(2), 0 at the
      * last place of either; pairs in the order (0,0), (0,1), (1,1), (0,2), ...; x is [n, count].

@@ -9,6 +9,8 @@
 enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more than it brings */
 
 #define PRAGMA(text) _Pragma(#text)
+#define PARALLEL(n) PRAGMA(omp parallel num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
+#define SIMD_FOR(n) PRAGMA(omp parallel for simd schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
 #define PARALLEL_FOR(n) PRAGMA(omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
 
 static larmor_status axpby(void *ctx, int64_t n, double a, const void *x_, double b, void *y_)
@@ -43,16 +45,52 @@ static larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], cons
     return LARMOR_OK;
 }
 
-static larmor_status mul(void *ctx, int64_t n, const void *d_, const void *x_, int conj_d, void *y_)
+/* The same array may come in and go out, number by number, which the compiler is told by simd. */
+static larmor_status sum(void *ctx, int64_t n, int count, const double *factor, const void *const *x_, void *y_)
+{
+    const real *x[LARMOR_MAX_SUM] = {0};
+    real f[LARMOR_MAX_SUM] = {0};
+    for (int k = 0; k < count; k++) {
+        x[k] = x_[k];
+        f[k] = (real)factor[k];
+    }
+    const real *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], a = f[0], b = f[1], c = f[2], d = f[3];
+    real *y = y_;
+    switch (count) {
+    case 1:
+        SIMD_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = a * x0[i];
+        break;
+    case 2:
+        SIMD_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = a * x0[i] + b * x1[i];
+        break;
+    case 3:
+        SIMD_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = a * x0[i] + b * x1[i] + c * x2[i];
+        break;
+    default:
+        SIMD_FOR(n)
+        for (int64_t i = 0; i < 2 * n; i++) y[i] = a * x0[i] + b * x1[i] + c * x2[i] + d * x3[i];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status mul(void *ctx, int64_t n, int64_t rows, const void *d_, const void *x_, int conj_d, void *y_)
 {
     const real *d = d_, *x = x_;
     const real sign = conj_d ? -1 : 1;
     real *y = y_;
-    PARALLEL_FOR(n)
-    for (int64_t i = 0; i < n; i++) {
-        const real re = d[2 * i], im = sign * d[2 * i + 1], xr = x[2 * i], xi = x[2 * i + 1];
-        y[2 * i] = re * xr - im * xi;
-        y[2 * i + 1] = re * xi + im * xr;
+    PARALLEL(n * rows)
+    for (int64_t r = 0; r < rows; r++) {
+        const real *xr = x + 2 * n * r;
+        real *yr = y + 2 * n * r;
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < n; i++) {
+            const real a = d[2 * i], b = sign * d[2 * i + 1], re = xr[2 * i], im = xr[2 * i + 1];
+            yr[2 * i] = a * re - b * im;
+            yr[2 * i + 1] = a * im + b * re;
+        }
     }
     return LARMOR_OK;
 }
@@ -92,15 +130,47 @@ static larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d_, c
     return LARMOR_OK;
 }
 
-/* The ranges depend on n alone, and their sums are added in order: the same bits for every number of threads. */
+/* Sums are over ranges that depend on n alone, and those are added in order: the same bits for every number of threads.
+ */
+enum { RANGES = 512, LEAST = 1024 };
+
+static int64_t range_of(int64_t n)
+{
+    const int64_t size = (n + RANGES - 1) / RANGES;
+    return size < LEAST ? LEAST : size;
+}
+
+static larmor_status distance(void *ctx, int64_t n, const void *x_, const void *y_, double out[3])
+{
+    const real *x = x_, *y = y_;
+    double part[RANGES][3];
+    const int64_t size = range_of(n), ranges = (n + size - 1) / size;
+    PARALLEL_FOR(n)
+    for (int64_t b = 0; b < ranges; b++) {
+        const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
+        double xx = 0, yy = 0, apart = 0;
+#pragma omp simd reduction(+ : xx, yy, apart)
+        for (int64_t i = 2 * b * size; i < 2 * end; i++) {
+            const double u = x[i], v = y[i];
+            xx += u * u;
+            yy += v * v;
+            apart += (u - v) * (u - v);
+        }
+        part[b][0] = xx;
+        part[b][1] = yy;
+        part[b][2] = apart;
+    }
+    out[0] = out[1] = out[2] = 0;
+    for (int64_t b = 0; b < ranges; b++)
+        for (int i = 0; i < 3; i++) out[i] += part[b][i];
+    return LARMOR_OK;
+}
+
 static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, double out[2])
 {
-    enum { RANGES = 512, LEAST = 1024 };
     const real *x = x_, *y = y_;
     double re[RANGES], im[RANGES];
-    int64_t size = (n + RANGES - 1) / RANGES;
-    if (size < LEAST) size = LEAST;
-    const int64_t ranges = (n + size - 1) / size;
+    const int64_t size = range_of(n), ranges = (n + size - 1) / size;
     PARALLEL_FOR(n)
     for (int64_t b = 0; b < ranges; b++) {
         const int64_t end = (b + 1) * size < n ? (b + 1) * size : n;
@@ -168,5 +238,5 @@ static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, mul,       expand,    combine,
-                                dot,   shrink,        magnitude, real_part, random_vector};
+const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, sum,    mul,       expand,    combine,
+                                dot,   distance,      shrink, magnitude, real_part, random_vector};

@@ -21,7 +21,7 @@ struct lmr_cuda {
     cudaMemPool_t pool;                 /* the device's default one */
     cudaDeviceProp properties;          /* e.g. multiProcessorCount, sharedMemPerBlockOptin */
     double *partials;                   /* device, 2 LMR_CUDA_PARTIALS numbers: reductions' scratch */
-    double *answer;                     /* host, page-locked, 2 numbers: where reductions arrive */
+    double *answer;                     /* host, page-locked, 4 numbers: where reductions arrive */
     struct cublasContext *blas;         /* made at their first use, in la.cu */
     struct cusolverDnContext *solver;   /* likewise */
     cudaEvent_t passed;                 /* where the queue was at the last copy to or from another GPU */

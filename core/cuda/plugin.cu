@@ -173,7 +173,7 @@ larmor_status set_up(lmr_cuda *c)
     LMR_TRY(lmr_cuda_alloc(c, 2 * LMR_CUDA_PARTIALS * sizeof(double), &ptr));
     c->partials = static_cast<double *>(ptr);
     CUDA_TRY(cudaEventCreateWithFlags(&c->passed, cudaEventDisableTiming));
-    CUDA_TRY(cudaMallocHost(&ptr, 2 * sizeof(double)));
+    CUDA_TRY(cudaMallocHost(&ptr, 4 * sizeof(double)));
     c->answer = static_cast<double *>(ptr);
     CUDA_TRY(cudaStreamSynchronize(c->stream));
     return LARMOR_OK;

@@ -63,17 +63,61 @@ larmor_status axpby_complex(void *ctx, int64_t n, const double a[2], const void 
     return LARMOR_OK;
 }
 
-/* ---- products ---- */
+/* ---- y <- sum of factor x ---- */
 
-template <typename T> __global__ void mul_kernel(int64_t n, const cx<T> *d, const cx<T> *x, bool conj, cx<T> *y)
+template <typename T> struct terms {
+    T factor[LARMOR_MAX_SUM];
+    const cx<T> *x[LARMOR_MAX_SUM];
+};
+
+template <typename T, int COUNT> __global__ void sum_kernel(int64_t n, const __grid_constant__ terms<T> t, cx<T> *y)
 {
-    for (int64_t i = first_index(); i < n; i += index_stride()) y[i] = times(conj ? conjugate(d[i]) : d[i], x[i]);
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        cx<T> sum = {0, 0};
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            const cx<T> v = t.x[k][i];
+            sum.re += t.factor[k] * v.re;
+            sum.im += t.factor[k] * v.im;
+        }
+        y[i] = sum;
+    }
 }
 
-template <typename T> larmor_status mul(void *ctx, int64_t n, const void *d, const void *x, int conj, void *y)
+template <typename T>
+larmor_status sum(void *ctx, int64_t n, int count, const double *factor, const void *const *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    mul_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, in<T>(d), in<T>(x), conj != 0, out<T>(y));
+    static constexpr decltype(&sum_kernel<T, 1>) kernel[LARMOR_MAX_SUM] = {sum_kernel<T, 1>, sum_kernel<T, 2>,
+                                                                           sum_kernel<T, 3>, sum_kernel<T, 4>};
+    terms<T> t = {};
+    for (int k = 0; k < count; k++) {
+        t.factor[k] = (T)factor[k];
+        t.x[k] = in<T>(x[k]);
+    }
+    kernel[count - 1]<<<blocks(n), THREADS, 0, c->stream>>>(n, t, out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* ---- products ---- */
+
+/* Few rows are a dimension of the grid, so that many small ones are one launch. */
+template <typename T>
+__global__ void mul_kernel(int64_t n, int64_t rows, const cx<T> *d, const cx<T> *x, bool conj, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<T> factor = conj ? conjugate(d[i]) : d[i];
+        for (int64_t r = blockIdx.y; r < rows; r += gridDim.y) y[i + r * n] = times(factor, x[i + r * n]);
+    }
+}
+
+template <typename T>
+larmor_status mul(void *ctx, int64_t n, int64_t rows, const void *d, const void *x, int conj, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const dim3 grid(blocks(n), (unsigned)std::max<int64_t>(1, std::min<int64_t>(rows, 64)));
+    mul_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, rows, in<T>(d), in<T>(x), conj != 0, out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -179,6 +223,47 @@ template <typename T> larmor_status dot(void *ctx, int64_t n, const void *x, con
     return LARMOR_OK;
 }
 
+/* The squares of x and y as the two parts of one number, those of what is between them as another. */
+template <typename T>
+__global__ void distance_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *norms, cx<double> *apart)
+{
+    cx<double> sum = {0, 0}, between = {0, 0};
+#pragma unroll 4
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const cx<double> a = {x[i].re, x[i].im}, b = {y[i].re, y[i].im};
+        sum.re += a.re * a.re + a.im * a.im;
+        sum.im += b.re * b.re + b.im * b.im;
+        between.re += (a.re - b.re) * (a.re - b.re) + (a.im - b.im) * (a.im - b.im);
+    }
+    sum = block_sum(sum);
+    __syncthreads(); /* its scratch is used again */
+    between = block_sum(between);
+    if (threadIdx.x) return;
+    norms[blockIdx.x] = sum;
+    apart[blockIdx.x] = between;
+}
+
+/* The grid depends on n alone, as that of dot. */
+template <typename T> larmor_status distance(void *ctx, int64_t n, const void *x, const void *y, double result[3])
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const unsigned most = LMR_CUDA_PARTIALS / 2;
+    const unsigned needed = blocks(n, 4 * THREADS);
+    const unsigned grid = needed < most ? needed : most;
+    auto *norms = reinterpret_cast<cx<double> *>(c->partials), *apart = norms + most;
+    distance_kernel<T><<<grid, THREADS, 0, c->stream>>>(n, in<T>(x), in<T>(y), norms, apart);
+    CUDA_TRY(cudaGetLastError());
+    for (int i = 0; i < 2; i++) {
+        auto *partials = i ? apart : norms;
+        add_partials_kernel<<<1, THREADS, 0, c->stream>>>((int)grid, partials);
+        CUDA_TRY(cudaGetLastError());
+        CUDA_TRY(cudaMemcpyAsync(c->answer + 2 * i, partials, sizeof *partials, cudaMemcpyDeviceToHost, c->stream));
+    }
+    CUDA_TRY(cudaStreamSynchronize(c->stream));
+    for (int i = 0; i < 3; i++) result[i] = c->answer[i];
+    return LARMOR_OK;
+}
+
 /* ---- number by number ---- */
 
 /* In double: just above t the factor of shrinkage is a small difference. */
@@ -248,9 +333,9 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
     return LARMOR_OK;
 }
 
-template <typename T> constexpr lmr_vec table = {axpby<T>,     axpby_complex<T>, mul<T>,    expand<T>,
-                                                 combine<T>,   dot<T>,           shrink<T>, magnitude<T>,
-                                                 real_part<T>, random_vector<T>};
+template <typename T> constexpr lmr_vec table = {axpby<T>,  axpby_complex<T>, sum<T>,       mul<T>,
+                                                 expand<T>, combine<T>,       dot<T>,       distance<T>,
+                                                 shrink<T>, magnitude<T>,     real_part<T>, random_vector<T>};
 
 } // namespace
 

@@ -116,6 +116,9 @@ LARMOR_API larmor_status larmor_fill(larmor_array *x, double value);          /*
 LARMOR_API larmor_status larmor_copy(const larmor_array *x, larmor_array *y); /* y <- x */
 LARMOR_API larmor_status larmor_axpby(double a, const larmor_array *x, double b,
                                       larmor_array *y); /* y <- a x + b y */
+/* y <- sum factor[i] x[i] in one pass over count arrays, 1 to LARMOR_MAX_SUM of them; y may be one of them. */
+enum { LARMOR_MAX_SUM = 4 };
+LARMOR_API larmor_status larmor_sum(int count, const double *factor, const larmor_array *const *x, larmor_array *y);
 /* y <- a x + b y for complex a and b, {re, im} each. */
 LARMOR_API larmor_status larmor_axpby_complex(const double a[2], const larmor_array *x, const double b[2],
                                               larmor_array *y);
@@ -124,6 +127,8 @@ LARMOR_API larmor_status larmor_mul(const larmor_array *d, int conj, larmor_arra
 /* out = {re, im} of sum conj(x_i) y_i, summed in double; waits. */
 LARMOR_API larmor_status larmor_dot(const larmor_array *x, const larmor_array *y, double out[2]);
 LARMOR_API larmor_status larmor_nrm2(const larmor_array *x, double *out); /* sqrt(sum |x_i|^2); waits */
+/* out = {|x|, |y|, |x - y|} in one pass, with the norm of larmor_nrm2; waits. */
+LARMOR_API larmor_status larmor_distance(const larmor_array *x, const larmor_array *y, double out[3]);
 
 /* Element by element, for proximal maps and constraints of one's own; x may be y.
  *

@@ -66,6 +66,24 @@ larmor_status R(lmr_cpu_sparse_gradient)(void *ctx, int64_t n, int64_t row, cons
     return LARMOR_OK;
 }
 
+larmor_status R(lmr_cpu_sparse_gradient_normal)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes,
+                                                const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+    PARALLEL_FOR(n * axes->count)
+    for (int64_t i = 0; i < n; i += row) {
+        real *to = cleared(y + 2 * i, row);
+        for (int a = 0; a < axes->count; a++) {
+            const real w = (real)(axes->weight[a] * axes->weight[a]);
+            const int64_t step = axes->step[a];
+            add_difference(places(axes, a, i, row, 1, 0), w, step, x + 2 * (i - step), to);
+            add_difference(places(axes, a, i, row, 0, 1), -w, step, x + 2 * i, to);
+        }
+    }
+    return LARMOR_OK;
+}
+
 #define HALF_ROOT 0.70710678118654752
 
 static inline void symmetrised_row(int64_t n, int64_t i, int64_t row, const lmr_axes *axes, const real *x, real *y)

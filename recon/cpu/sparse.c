@@ -152,6 +152,7 @@ const lmr_sparse_kernels R(lmr_cpu_sparse) = {
     .modulate = modulate,
     .transpose = transpose,
     .gradient = R(lmr_cpu_sparse_gradient),
+    .gradient_normal = R(lmr_cpu_sparse_gradient_normal),
     .symmetrised = R(lmr_cpu_sparse_symmetrised),
     .analyse = R(lmr_cpu_sparse_analyse),
     .synthesise = R(lmr_cpu_sparse_synthesise),

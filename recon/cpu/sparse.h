@@ -14,6 +14,8 @@ enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more t
 
 larmor_status R(lmr_cpu_sparse_gradient)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes, int adjoint,
                                          const void *x, void *y);
+larmor_status R(lmr_cpu_sparse_gradient_normal)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes,
+                                                const void *x, void *y);
 larmor_status R(lmr_cpu_sparse_symmetrised)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes, int adjoint,
                                             const void *x, void *y);
 larmor_status R(lmr_cpu_sparse_analyse)(void *ctx, const lmr_box *box, int axis, const lmr_filter *filter,

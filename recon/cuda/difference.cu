@@ -54,6 +54,20 @@ template <typename T> __global__ void gradient_adjoint_kernel(int64_t n, lmr_axe
     }
 }
 
+template <typename T> __global__ void gradient_normal_kernel(int64_t n, lmr_axes axes, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        cx<T> sum = {0, 0};
+        for (int a = 0; a < axes.count; a++) {
+            const place at(axes, a, i);
+            const T w = (T)(axes.weight[a] * axes.weight[a]);
+            if (at.before) add_difference(sum, w, axes.step[a], x + i - axes.step[a]);
+            if (at.after) add_difference(sum, -w, axes.step[a], x + i);
+        }
+        y[i] = sum;
+    }
+}
+
 /* ---- the symmetrised gradient ---- */
 
 constexpr double HALF_ROOT = 0.70710678118654752;
@@ -119,6 +133,16 @@ template <typename T> larmor_status lmr_cuda_sparse_gradient(void *ctx, int64_t 
     return LARMOR_OK;
 }
 
+template <typename T> larmor_status lmr_cuda_sparse_gradient_normal(void *ctx, int64_t n, int64_t row,
+                                                                    const lmr_axes *axes, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    (void)row;
+    gradient_normal_kernel<<<blocks(n), THREADS, 0, c->stream>>>(n, *axes, in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
 template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64_t n, int64_t row,
                                                                 const lmr_axes *axes, int adjoint, const void *x,
                                                                 void *y)
@@ -136,6 +160,8 @@ template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64
 #define INSTANTIATE(T)                                                                                               \
     template larmor_status lmr_cuda_sparse_gradient<T>(void *, int64_t, int64_t, const lmr_axes *, int,              \
                                                        const void *, void *);                                        \
+    template larmor_status lmr_cuda_sparse_gradient_normal<T>(void *, int64_t, int64_t, const lmr_axes *,            \
+                                                              const void *, void *);                                 \
     template larmor_status lmr_cuda_sparse_symmetrised<T>(void *, int64_t, int64_t, const lmr_axes *, int,           \
                                                           const void *, void *);
 INSTANTIATE(float)

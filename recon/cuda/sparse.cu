@@ -184,6 +184,7 @@ template <typename T> constexpr lmr_sparse_kernels kernels = {
     .modulate = modulate<T>,
     .transpose = transpose<T>,
     .gradient = lmr_cuda_sparse_gradient<T>,
+    .gradient_normal = lmr_cuda_sparse_gradient_normal<T>,
     .symmetrised = lmr_cuda_sparse_symmetrised<T>,
     .analyse = lmr_cuda_sparse_analyse<T>,
     .synthesise = lmr_cuda_sparse_synthesise<T>,

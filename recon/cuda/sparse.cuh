@@ -6,6 +6,8 @@
 #include "recon/kernels_sparse.h"
 
 /* Their parts of the table; T is float or double. */
+template <typename T> larmor_status lmr_cuda_sparse_gradient_normal(void *ctx, int64_t n, int64_t row,
+                                                                    const lmr_axes *axes, const void *x, void *y);
 template <typename T> larmor_status lmr_cuda_sparse_gradient(void *ctx, int64_t n, int64_t row, const lmr_axes *axes,
                                                              int adjoint, const void *x, void *y);
 template <typename T> larmor_status lmr_cuda_sparse_symmetrised(void *ctx, int64_t n, int64_t row,

@@ -24,6 +24,12 @@ static larmor_status gradient_adjoint(void *self, const larmor_array *y, larmor_
     return g->kernels->gradient(x->dev->ctx, g->n, g->row, &g->axes, 1, y->data, x->data);
 }
 
+static larmor_status gradient_normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    const gradient *g = self;
+    return g->kernels->gradient_normal(x->dev->ctx, g->n, g->row, &g->axes, x->data, z->data);
+}
+
 static larmor_status symmetrised_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const gradient *g = self;
@@ -36,7 +42,7 @@ static larmor_status symmetrised_adjoint(void *self, const larmor_array *y, larm
     return g->kernels->symmetrised(x->dev->ctx, g->n, g->row, &g->axes, 1, y->data, x->data);
 }
 
-static const larmor_op_impl gradient_impl = {"gradient", gradient_forward, gradient_adjoint, NULL, free};
+static const larmor_op_impl gradient_impl = {"gradient", gradient_forward, gradient_adjoint, gradient_normal, free};
 static const larmor_op_impl symmetrised_impl = {"symmetrised gradient", symmetrised_forward, symmetrised_adjoint,
                                                 NULL, free};
 

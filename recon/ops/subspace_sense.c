@@ -41,7 +41,7 @@ static larmor_status weigh(const subspace_sense *s, int conj, const larmor_array
 {
     const size_t coil = (size_t)s->samples * larmor_dtype_size(from->dtype);
     for (int64_t c = 0; c < s->coils; c++)
-        LMR_TRY(lmr_vec_of(from)->mul(from->dev->ctx, s->samples, s->column->data,
+        LMR_TRY(lmr_vec_of(from)->mul(from->dev->ctx, s->samples, 1, s->column->data,
                                       (const char *)from->data + (size_t)c * coil, conj,
                                       (char *)to->data + (size_t)c * coil));
     return LARMOR_OK;

@@ -72,8 +72,8 @@ done:
     return st;
 }
 
-larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights,
-                               larmor_dtype dtype, larmor_shape image, larmor_array **t)
+larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights, larmor_dtype dtype,
+                               larmor_shape image, larmor_array **t)
 {
     larmor_array *values = NULL, *out = NULL;
     larmor_status st;
@@ -154,7 +154,7 @@ larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array
     LMR_TRY(larmor_crop(image, a->power->shape, 1, &padded)); /* where it lies does not matter */
     larmor_status st;
     LMR_OR(done, lmr_fft_of(padded)->exec(a->dev->ctx, a->fft, -1, padded->data));
-    LMR_OR(done, lmr_vec_of(padded)->mul(a->dev->ctx, larmor_array_count(padded), padded->data, padded->data, 1,
+    LMR_OR(done, lmr_vec_of(padded)->mul(a->dev->ctx, larmor_array_count(padded), 1, padded->data, padded->data, 1,
                                          padded->data));
     st = larmor_axpby(1, padded, 1, a->power);
 done:

@@ -35,12 +35,9 @@ static larmor_status set_penalty(lmr_admm *s, double penalty)
 /* r <- A^H b - N x - penalty K^H (K x - z + u) */
 static larmor_status inner_residual(lmr_admm *s)
 {
-    LMR_TRY(larmor_copy(s->z, s->work));
-    LMR_TRY(larmor_axpby(-1, s->u, 1, s->work));
-    LMR_TRY(larmor_axpby(-1, s->Kx, 1, s->work));
+    LMR_TRY(larmor_sum(3, (double[]){1, -1, -1}, (const larmor_array *[]){s->z, s->u, s->Kx}, s->work));
     LMR_TRY(lmr_map_back(s->K, s->work, s->r));
-    LMR_TRY(larmor_axpby(1, s->f.rhs, s->penalty, s->r));
-    return larmor_axpby(-1, s->Nx, 1, s->r);
+    return larmor_sum(3, (double[]){1, -1, s->penalty}, (const larmor_array *[]){s->f.rhs, s->Nx, s->r}, s->r);
 }
 
 static larmor_status precondition(lmr_admm *s, double *product)
@@ -78,8 +75,8 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x)
         LMR_TRY(larmor_axpby(step, s->p, 1, x));
         LMR_TRY(larmor_axpby(step, s->Np, 1, s->Nx));
         if (++taken == s->most) break;
-        LMR_TRY(larmor_axpby(-step, s->Np, 1, s->r));
-        LMR_TRY(larmor_axpby(-step * s->penalty, s->Kp, 1, s->r));
+        LMR_TRY(larmor_sum(3, (double[]){1, -step, -step * s->penalty}, (const larmor_array *[]){s->r, s->Np, s->Kp},
+                           s->r));
         before = rm;
         LMR_TRY(precondition(s, &rm));
         if (taken >= s->least && rm <= INNER_FALL * INNER_FALL * first) break;
@@ -88,13 +85,19 @@ static larmor_status solve_x(lmr_admm *s, larmor_array *x)
     return lmr_map(s->K, x, s->Kx);
 }
 
+/* Whether the penalty is looked at after so many steps. */
+static int balances_after(int steps)
+{
+    const int rarely = steps > SETTLED && (steps & (steps - 1)); /* each change is a new start */
+    return !rarely && steps % BALANCE_EVERY == 0;
+}
+
 /* z <- prox of g / penalty at h + u, u <- u + h - z, with h = 1.6 K x - 0.6 z */
 static larmor_status solve_z(lmr_admm *s)
 {
     const double relax = 1.6;
-    LMR_TRY(larmor_copy(s->z, s->zbefore));
-    LMR_TRY(larmor_axpby(relax, s->Kx, 1, s->u));
-    LMR_TRY(larmor_axpby(relax > 1 ? 1 - relax : 0, s->z, 1, s->u));
+    if (balances_after(s->steps + 1)) LMR_TRY(larmor_copy(s->z, s->zbefore));
+    LMR_TRY(larmor_sum(3, (double[]){1, relax, 1 - relax}, (const larmor_array *[]){s->u, s->Kx, s->z}, s->u));
     if (s->weight > 0)
         LMR_TRY(larmor_prox_apply(s->g, s->weight / s->penalty, s->u, s->z));
     else
@@ -105,13 +108,9 @@ static larmor_status solve_z(lmr_admm *s)
 /* |K x - z| / max(|K x|, |z|) */
 static larmor_status primal_residual(lmr_admm *s, double *residual)
 {
-    double apart, long_x, long_z;
-    LMR_TRY(larmor_copy(s->Kx, s->work));
-    LMR_TRY(larmor_axpby(-1, s->z, 1, s->work));
-    LMR_TRY(larmor_nrm2(s->work, &apart));
-    LMR_TRY(larmor_nrm2(s->Kx, &long_x));
-    LMR_TRY(larmor_nrm2(s->z, &long_z));
-    *residual = apart > 0 ? apart / fmax(long_x, long_z) : apart;
+    double norm[3];
+    LMR_TRY(larmor_distance(s->Kx, s->z, norm));
+    *residual = norm[2] > 0 ? norm[2] / fmax(norm[0], norm[1]) : norm[2];
     return LARMOR_OK;
 }
 
@@ -225,8 +224,7 @@ larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal)
 larmor_status lmr_admm_balance(lmr_admm *s, double primal)
 {
     s->steps++;
-    const int rarely = s->steps > SETTLED && (s->steps & (s->steps - 1)); /* each change is a new start */
-    return rarely || s->steps % BALANCE_EVERY ? LARMOR_OK : balance(s, primal);
+    return balances_after(s->steps) ? balance(s, primal) : LARMOR_OK;
 }
 
 static larmor_status iterate(lmr_run *run, lmr_admm *s, larmor_array *x)

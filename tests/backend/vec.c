@@ -52,20 +52,50 @@ static void axpby_with_b_zero_ignores_nan_in_y(void **state)
     }
 }
 
-static void mul_multiplies_by_d_or_its_conjugate_also_in_place(void **state)
+static void sum_adds_up_to_four_arrays_also_into_one_of_them(void **state)
 {
     (void)state;
+    const double factor[LARMOR_MAX_SUM] = {0.5, -2, 3, -0.25};
     for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int s = 0; s < SIZES * 4; s++) {
-            const int64_t n = sizes[s / 4];
+        for (int s = 0; s < SIZES; s++)
+            for (int count = 1; count <= LARMOR_MAX_SUM; count++)
+                for (int into = -1; into < count; into++) {
+                    const int64_t n = sizes[s];
+                    cx *x[LARMOR_MAX_SUM], *sum = calloc((size_t)n + 1, sizeof *sum);
+                    const void *from[LARMOR_MAX_SUM];
+                    assert_non_null(sum);
+                    for (int k = 0; k < count; k++) {
+                        x[k] = random_values(n, 30 + (unsigned)k);
+                        from[k] = upload(p, x[k], n);
+                        for (int64_t i = 0; i < n; i++) sum[i] += factor[k] * x[k][i];
+                    }
+                    void *to = into < 0 ? upload(p, x[0], n) : (void *)(uintptr_t)from[into];
+                    assert_ok(dev->be->vec[p]->sum(dev->ctx, n, count, factor, from, to));
+                    assert_close(p, to, sum, n, 12);
+                    for (int k = 0; k < count; k++) {
+                        release((void *)(uintptr_t)from[k]);
+                        free(x[k]);
+                    }
+                    if (into < 0) release(to);
+                    free(sum);
+                }
+}
+
+static void mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place(void **state)
+{
+    (void)state;
+    const int64_t rows[] = {0, 1, 3, 70};
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES * 16; s++) {
+            const int64_t n = sizes[s / 16], all = n * rows[s % 16 / 4];
             const int conjugate = s & 1, in_place = s & 2;
-            cx *d = random_values(n, 4), *x = random_values(n, 5);
+            cx *d = random_values(n, 4), *x = random_values(all, 5);
             void *dd = upload(p, d, n);
-            void *dx = upload(p, x, n);
-            void *dy = in_place ? dx : upload(p, d, n);
-            for (int64_t i = 0; i < n; i++) x[i] *= conjugate ? conj(d[i]) : d[i];
-            assert_ok(dev->be->vec[p]->mul(dev->ctx, n, dd, dx, conjugate, dy));
-            assert_close(p, dy, x, n, 4);
+            void *dx = upload(p, x, all);
+            void *dy = in_place ? dx : upload(p, x, all);
+            for (int64_t i = 0; i < all; i++) x[i] *= conjugate ? conj(d[i % n]) : d[i % n];
+            assert_ok(dev->be->vec[p]->mul(dev->ctx, n, rows[s % 16 / 4], dd, dx, conjugate, dy));
+            assert_close(p, dy, x, all, 4);
             release(dd);
             release(dx);
             free(d);
@@ -104,6 +134,30 @@ static void expand_multiplies_each_channel_and_combine_is_its_adjoint(void **sta
             free(x);
             free(y);
             free(sum);
+        }
+}
+
+static void distance_is_the_squares_of_both_and_of_what_is_between_them(void **state)
+{
+    (void)state;
+    for (int p = 0; p < LMR_PRECISIONS; p++)
+        for (int s = 0; s < SIZES; s++) {
+            const int64_t n = sizes[s];
+            cx *x = random_values(n, 11), *y = random_values(n, 12);
+            void *dx = upload(p, x, n), *dy = upload(p, y, n);
+            long double sum[3] = {0};
+            for (int64_t i = 0; i < n; i++) {
+                sum[0] += creal(x[i] * conj(x[i]));
+                sum[1] += creal(y[i] * conj(y[i]));
+                sum[2] += creal((x[i] - y[i]) * conj(x[i] - y[i]));
+            }
+            double out[3] = {NAN, NAN, NAN};
+            assert_ok(dev->be->vec[p]->distance(dev->ctx, n, dx, dy, out));
+            for (int i = 0; i < 3; i++) assert_at_most(fabs(out[i] - (double)sum[i]), 4e-15 * (double)sum[i]);
+            release(dx);
+            release(dy);
+            free(x);
+            free(y);
         }
 }
 
@@ -232,8 +286,10 @@ int main(void)
         cmocka_unit_test(axpby_is_a_x_plus_b_y),
         cmocka_unit_test(axpby_may_work_in_place),
         cmocka_unit_test(axpby_with_b_zero_ignores_nan_in_y),
-        cmocka_unit_test(mul_multiplies_by_d_or_its_conjugate_also_in_place),
+        cmocka_unit_test(mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place),
+        cmocka_unit_test(sum_adds_up_to_four_arrays_also_into_one_of_them),
         cmocka_unit_test(expand_multiplies_each_channel_and_combine_is_its_adjoint),
+        cmocka_unit_test(distance_is_the_squares_of_both_and_of_what_is_between_them),
         cmocka_unit_test(dot_conjugates_its_first_vector_and_sums_in_double),
         cmocka_unit_test(dot_does_not_depend_on_the_number_of_threads),
         cmocka_unit_test(shrink_shortens_by_t_and_kills_what_is_shorter),

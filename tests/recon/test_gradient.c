@@ -79,6 +79,21 @@ static void expect(int p, const larmor_array *x, const cplx *expected)
     free(got);
 }
 
+/* The normal map of x is the adjoint of y, the forward map of x. */
+static void expect_normal(larmor_op *op, int p, const larmor_array *x, const larmor_array *y)
+{
+    larmor_array *normal = NULL, *adjoint = NULL;
+    assert_ok(larmor_array_create(dev, type[p], larmor_op_in_shape(op), &normal));
+    assert_ok(larmor_array_create(dev, type[p], larmor_op_in_shape(op), &adjoint));
+    assert_ok(larmor_op_normal(op, x, normal));
+    assert_ok(larmor_op_adjoint(op, y, adjoint));
+    cplx *expected = values_of(adjoint);
+    expect(p, normal, expected);
+    free(expected);
+    larmor_array_free(normal);
+    larmor_array_free(adjoint);
+}
+
 typedef larmor_status constructor(larmor_device *, larmor_dtype, larmor_shape, unsigned, const double *,
                                   larmor_op **);
 
@@ -97,6 +112,7 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
     assert_ok(larmor_op_forward(op, in, out));
     direct(&a, x, y);
     expect(p, out, y);
+    expect_normal(op, p, in, out);
     if (a.n > 1) {
         assert_ok(larmor_op_adjoint_error(op, 3, &error));
         assert_at_most(error, limit[p]);
