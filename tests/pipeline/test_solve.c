@@ -50,7 +50,7 @@ static void lambda_is_as_asked_for(void **state)
         larmor_recon_result once = result_of(&s, &opts);
         opts.lambda = 3;
         larmor_recon_result thrice = result_of(&s, &opts);
-        assert_at_most(fabs(thrice.report.weight / once.report.weight - 3), 1e-5);
+        assert_at_most(fabs(thrice.report.weight / once.report.weight - 3), 1e-4); /* a GPU adds in any order */
 
         opts.lambda_mode = LARMOR_LAMBDA_AUTO;
         larmor_recon_result chosen = result_of(&s, &opts);
