@@ -384,6 +384,31 @@ static void complex_factors_multiply_both_arrays(void **state)
     larmor_array_free(x);
 }
 
+static void sums_and_distances_take_one_pass(void **state)
+{
+    (void)state;
+    const cx xv[2] = {1 + 2 * I, -3 + I}, yv[2] = {I, 2 - I};
+    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
+                 *other = make(LARMOR_C64, LARMOR_SHAPE(2), NULL);
+    const larmor_array *const terms[] = {x, y, x}, *const mixed[] = {x, other};
+    double norms[3];
+    assert_ok(larmor_distance(x, y, norms)); /* x - y is 1 + i, -5 + 2i */
+    assert_at_most(fabs(norms[0] - sqrt(15)), 1e-15);
+    assert_at_most(fabs(norms[1] - sqrt(6)), 1e-15);
+    assert_at_most(fabs(norms[2] - sqrt(31)), 1e-15);
+    assert_ok(larmor_sum(3, (double[]){2, -1, 0.5}, terms, y));
+    assert_values(y, (cx[]){2.5 + 4 * I, -9.5 + 3.5 * I}, 32);
+    assert_refused(larmor_sum(0, norms, terms, y), LARMOR_ERR_ARG, "got 0 arrays, expected 1 to 4");
+    assert_refused(larmor_sum(5, norms, terms, y), LARMOR_ERR_ARG, "got 5 arrays, expected 1 to 4");
+    assert_refused(larmor_sum(2, NULL, terms, y), LARMOR_ERR_ARG, "with a factor each");
+    assert_refused(larmor_sum(2, norms, mixed, x), LARMOR_ERR_SHAPE, "larmor_sum: y is c128 [2]");
+    assert_refused(larmor_distance(x, other, norms), LARMOR_ERR_SHAPE, "larmor_distance: y is c64 [2]");
+    assert_refused(larmor_distance(x, y, NULL), LARMOR_ERR_ARG, "out is NULL");
+    larmor_array_free(other);
+    larmor_array_free(y);
+    larmor_array_free(x);
+}
+
 /* The proximal map of t |x|_1 among numbers >= 0 is max(0, Re x - t), written as a user of the library would. */
 static void a_proximal_map_of_ones_own_runs_on_the_device(void **state)
 {
@@ -479,6 +504,7 @@ int main(void)
         cmocka_unit_test(memory_that_cannot_be_wrapped_is_refused_and_not_released),
         cmocka_unit_test(the_algebra_computes_what_it_says),
         cmocka_unit_test(complex_factors_multiply_both_arrays),
+        cmocka_unit_test(sums_and_distances_take_one_pass),
         cmocka_unit_test(a_proximal_map_of_ones_own_runs_on_the_device),
         cmocka_unit_test(mul_repeats_d_along_the_trailing_dimensions),
         cmocka_unit_test(mismatched_shapes_are_named_in_the_message),

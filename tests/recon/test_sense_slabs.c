@@ -209,18 +209,24 @@ static void sums_and_random_numbers_are_those_of_the_whole(void **state)
 {
     (void)state;
     scene s = make_scene();
-    double whole, parts, product[2], of_parts[2];
-    larmor_array *x = like(s.image[1]);
+    double whole, parts, product[2], of_parts[2], apart[3], near[3];
+    larmor_array *x = like(s.image[1]), *y = like(s.image[0]);
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     assert_ok(lmr_random_fill(x, 4));
     assert_ok(larmor_nrm2(s.image[1], &parts));
     assert_ok(larmor_dot(x, s.image[1], of_parts));
+    assert_ok(larmor_axpby(0.5, x, 0, x));
+    assert_ok(larmor_distance(s.image[1], x, near));
     assert_ok(larmor_ranks_sum_over(dev, NULL));
     assert_ok(larmor_nrm2(s.image[0], &whole));
     assert_ok(larmor_dot(s.image[0], s.image[0], product));
+    assert_ok(larmor_axpby(0.5, s.image[0], 0, y));
+    assert_ok(larmor_distance(s.image[0], y, apart));
+    for (int i = 0; i < 3; i++) assert_at_most(fabs(near[i] - apart[i]), 1e-13 * apart[i]);
     assert_at_most(fabs(parts - whole), 1e-13 * whole);
     assert_at_most(fabs(of_parts[0] - product[0]), 1e-13 * product[0]);
-    expect_planes(&s, s.image[0], x, 0);
+    expect_planes(&s, y, x, 0);
+    larmor_array_free(y);
     larmor_array_free(x);
     free_scene(&s);
 }
