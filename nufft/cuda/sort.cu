@@ -159,7 +159,7 @@ __device__ cut cut_of(int64_t bins, const uint32_t *piece_first, uint32_t i)
     return {bin, i - piece_first[bin], piece_first[bin + 1] - piece_first[bin]};
 }
 
-/* Which of ROUNDS equal parts of its bin a piece lies in. */
+/* Which of 2^round_bits equal parts of its bin a piece lies in. */
 constexpr int round_bits = 6;
 
 __global__ void round_kernel(int64_t pieces, int64_t bins, const uint32_t *piece_first, uint8_t *round,
