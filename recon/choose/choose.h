@@ -42,6 +42,7 @@ typedef struct lmr_trial {
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
+    double begin;                  /* the weight where the search begins, where one is expected */
     double held_noise;  /* the part of the noise in the misfit of the samples held out; 0 where not known */
     double deviation;   /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
     double held_square; /* of the samples held out: the misfit of no image at all */

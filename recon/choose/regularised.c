@@ -60,7 +60,8 @@ static larmor_status choose(search *w, double unit, double least, double expecte
     return LARMOR_OK;
 }
 
-/* Conjugate gradients give an image to begin with. A series begins as it is. */
+/* Conjugate gradients give an image to begin with, soon where gaps ask for a larger weight than the noise. A series
+ * begins as it is. */
 static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_solve_opts *o, double unit)
 {
     lmr_trial *t = w->trial;
@@ -69,7 +70,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     same.monitor = NULL;
     same.resume = NULL;
     same.circulant = t->c;
-    if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, t->expected));
+    if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, fmax(t->expected, t->begin / ABOVE)));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));

@@ -12,7 +12,7 @@
 #define LEAST 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
 /* Of the weight expected from the noise, the least: samples in far gaps do not tell of noise. */
 #define OF_EXPECTED 0.65
-#define ABOVE 4.         /* times the weight that is expected from the noise, where the search begins */
+#define ABOVE 4.         /* times the weight that is expected from the noise, where the search begins, at least */
 #define NEARLY 1e-6      /* relative: equal but for rounding */
 #define UNKNOWN 1e-2     /* and where none is expected, relative to the mean eigenvalue */
 #define STEP 3.          /* from one weight to the next */
@@ -81,7 +81,8 @@ static larmor_status lead(const lmr_trial *t, double *value)
     return lmr_ranks_lead(t->x->dev->whole, value);
 }
 
-larmor_status lmr_trial_judge(lmr_trial *t, double weight)
+/* The square of what the image differs by from the samples that are compared. */
+static larmor_status find_misfit(lmr_trial *t, double *misfit)
 {
     double norm;
     LMR_TRY(larmor_op_forward(t->A, t->x, t->residual));
@@ -89,9 +90,17 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
     if (t->disturbed) LMR_TRY(larmor_axpby(BETWEEN, t->held->noise, 1, t->residual));
     LMR_TRY(count_held(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
+    *misfit = norm * norm;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_trial_judge(lmr_trial *t, double weight)
+{
+    double misfit;
+    LMR_TRY(find_misfit(t, &misfit));
     t->choice.tried++;
-    if (!lmr_curve_add(&t->curve, log(weight), norm * norm))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", norm,
+    if (!lmr_curve_add(&t->curve, log(weight), misfit))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", misfit,
                         weight);
     return LARMOR_OK;
 }
@@ -129,8 +138,15 @@ static larmor_status rough_image(lmr_trial *t, larmor_op *M, double floor)
 {
     const larmor_solve_opts o = {.max_iter = ROUGH_ITERS, .tol = 1e-3, .lambda = floor, .precondition = M};
     LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, NULL));
-    LMR_TRY(larmor_nrm2(t->x, &t->size));
-    return larmor_zero(t->x);
+    return larmor_nrm2(t->x, &t->size);
+}
+
+/* Where samples are so few that their gaps, not the noise, decide, the best weight is far above the one that the noise
+ * asks for: the rough image's floor is nearer to it, and its solution takes fewer steps. */
+static double begin_at(const lmr_trial *t, double floor, double misfit)
+{
+    const double excess = t->held_noise > 0 && !t->disturbed ? misfit / t->held_noise : 1;
+    return fmax(ABOVE * t->expected, fmin(floor, excess * t->expected));
 }
 
 /* The noise's power over the image's is the best weight where the image's spectrum is flat. */
@@ -140,7 +156,7 @@ static larmor_status expect(lmr_trial *t)
     const int series = t->c->image.ndim < t->x->shape.ndim;
     const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
-    double size = 0, count = 1;
+    double size = 0, count = 1, misfit;
     larmor_op *M = NULL;
     larmor_status st = LARMOR_OK;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
@@ -150,6 +166,7 @@ static larmor_status expect(lmr_trial *t)
     if (series && t->has_penalty) return LARMOR_OK; /* more is not needed */
     LMR_TRY(lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
     LMR_OR(done, rough_image(t, M, floor));
+    LMR_OR(done, find_misfit(t, &misfit));
     if (!(size > 0)) goto done;
     LMR_OR(done, larmor_axpby(1, e, 0, t->residual));
     LMR_OR(done, count_held(t));
@@ -161,7 +178,9 @@ static larmor_status expect(lmr_trial *t)
     const double image =
         fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
     t->expected = image > 0 ? FLAT * power / image : 0;
-    st = lead(t, &t->expected);
+    t->begin = begin_at(t, floor, misfit);
+    LMR_OR(done, lead(t, &t->expected));
+    st = lead(t, &t->begin);
 done:
     larmor_op_free(M);
     return st;
@@ -296,14 +315,14 @@ static larmor_status fill_gaps(lmr_trial *t)
 /* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
 static larmor_status choose(lmr_trial *t)
 {
-    const double first = fmax(t->expected > 0 ? ABOVE * t->expected : UNKNOWN / LEAST * t->least, t->least);
+    const double first = fmax(t->expected > 0 ? STEP * t->begin : UNKNOWN / LEAST * t->least, t->least);
     LMR_TRY(try_weight(t, first));
+    LMR_TRY(descend(t, first));
     LMR_TRY(ascend(t, first));
     if (t->curve.count == 0) {
         t->choice.weight = first;
         return LARMOR_OK;
     }
-    if (t->curve.at[0] <= log(first) + NEARLY) LMR_TRY(descend(t, first));
     LMR_TRY(fill_gaps(t));
     if (t->disturbed)
         t->choice.weight = lmr_trial_largest(t) / LMR_DISTURBED;
