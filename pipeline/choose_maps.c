@@ -63,15 +63,15 @@ static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sigh
     const int index = r->list.group[0];
     larmor_group group;
     larmor_samples samples;
-    lmr_cartesian unused;
+    lmr_cartesian cartesian;
     int made;
     LMR_TRY(lmr_enter(&r->events, "coil maps"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->grid[index], "espirit"));
-    LMR_TRY(lmr_group_average(job, index, &samples, &made, &unused));
+    LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, at_region, sight);
-    larmor_samples_free(&samples);
+    lmr_group_leave(job, index, &samples, made, &cartesian);
     return st;
 }
 

@@ -34,14 +34,13 @@ static int group_with_most(const larmor_recon *r, int encoding, int last)
 }
 
 /* Of a volume in slabs some readouts tell, if a rank does not hold them all. */
-static larmor_status read_readouts(larmor_recon *r, int group, larmor_samples *samples)
+static larmor_status read_readouts(larmor_recon *r, int group, larmor_samples *samples, int *made,
+                                   lmr_cartesian *cartesian)
 {
     enum { PART = 8 }; /* of what may be used */
     const int64_t limit = r->opts.memory > 0 ? r->opts.memory : INT64_MAX;
-    lmr_cartesian unused;
-    int made;
     if (r->job.slabs) return lmr_slab_some(&r->job, group, limit / PART, samples);
-    return lmr_group_average(&r->job, group, samples, &made, &unused);
+    return lmr_group_average(&r->job, group, samples, made, cartesian);
 }
 
 static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
@@ -49,14 +48,19 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     const larmor_grid *grid = &r->job.grid[group];
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_samples samples;
+    lmr_cartesian cartesian;
+    int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(read_readouts(r, group, &samples));
+    LMR_TRY(read_readouts(r, group, &samples, &made, &cartesian));
     larmor_array *kspace = NULL, *traj = NULL;
     larmor_status st = larmor_samples_align(&samples, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    larmor_samples_free(&samples);
+    if (r->job.slabs)
+        larmor_samples_free(&samples);
+    else
+        lmr_group_leave(&r->job, group, &samples, made, &cartesian);
     return st;
 }
 

@@ -51,6 +51,7 @@ static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_wor
     job->weights = NULL;
     job->share = NULL;
     job->ready = NULL;
+    job->reread = NULL;
     for (int i = 0; i < ARRAYS; i++) {
         if (st) *arrays[i] = NULL;
         if (!st) st = copy_to(dev, arrays[i]);

@@ -198,7 +198,7 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     *extent = (larmor_extent){{1, 1, 1}, 0}; /* what is outside folds exactly onto the inside of a grid */
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
-    larmor_samples_free(&samples);
+    lmr_group_leave(&r->job, group, &samples, made, &cartesian);
     return st;
 }
 

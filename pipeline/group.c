@@ -12,6 +12,7 @@
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/reread.h"
 #include "pipeline/share.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
@@ -54,7 +55,10 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     larmor_group group;
     larmor_encoding encoding;
     larmor_status st;
+    int taken;
     *samples = (larmor_samples){0};
+    LMR_TRY(lmr_reread_take(job, index, calibration, samples, made, cartesian, &taken));
+    if (taken) return LARMOR_OK;
     LMR_OR(fail, lmr_source_group(job->source, index, &group));
     LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
@@ -75,10 +79,20 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
     return read_samples(job, index, 0, samples, made, cartesian);
 }
 
+/* Of what a source is asked for the whole image. */
+static int averages(const lmr_job *job)
+{
+    return job->info.averaged > 0 && !job->info.calibration;
+}
+
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
-    const int averaged = job->info.averaged > 0 && !job->info.calibration;
-    return read_samples(job, index, averaged, samples, made, cartesian);
+    return read_samples(job, index, averages(job), samples, made, cartesian);
+}
+
+void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
+{
+    lmr_reread_keep(job, index, averages(job), samples, made, cartesian);
 }
 
 /* Places of a grid have no density to be found: each counts once. */
@@ -92,8 +106,8 @@ static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 /* Those of an earlier image with the same trajectory, or new ones. */
 static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
-    const int decided = job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
-                        job->density_taken != LARMOR_DENSITY_AUTO;
+    const int decided =
+        job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid || job->density_taken != LARMOR_DENSITY_AUTO;
     const double before[2] = {lmr_share_density(job, frame), 0};
     if (decided) LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->dev, &frame->weights));
     if (frame->weights) return LARMOR_OK;

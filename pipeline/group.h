@@ -26,6 +26,9 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
                                 lmr_cartesian *cartesian);
 
+/* Instead of larmor_samples_free of these, which are as they were: the next to ask for them may get them again. */
+void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
+
 /* What an image in voxels of this grid is to be multiplied by, and what tells whether it is one. */
 double lmr_density_scale(const larmor_encoding *enc, const larmor_grid *grid);
 larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g);

@@ -65,6 +65,9 @@ typedef struct lmr_job {
     struct lmr_share *share; /* of pipeline/share.h: what images have in common; NULL: nothing is kept */
     struct lmr_ready *ready; /* the operator of the last image, or NULL; copies of the job have it, too */
 
+    int keep_samples;          /* 1: memory is not limited, so that samples may stay that are looked at */
+    struct lmr_reread *reread; /* of pipeline/reread.h: samples that are read again, or NULL */
+
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;

@@ -210,6 +210,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(compress(r));
+    r->job.keep_samples = !r->opts.memory;
     LMR_TRY(lmr_delays_find(r));
     if (r->opts.maps) LMR_TRY(take_maps(r));
     if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));

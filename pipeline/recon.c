@@ -19,6 +19,7 @@
 #include "pipeline/off_resonance.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
+#include "pipeline/reread.h"
 #include "pipeline/report.h"
 #include "pipeline/share.h"
 #include "pipeline/slab_run.h"
@@ -62,6 +63,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     r->job.coils = r->job.info.coils;
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
+    if (r->devices) lmr_reread_clear(&r->job);
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
     r->maps_before = maps_from;
     return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "pipeline/source.h"
 #include "tests/pipeline/scan.h"
 
 /* A source that gives images of two coils, in the shapes that it is told to. */
@@ -304,6 +305,100 @@ static void samples_conjugated_in_the_file_and_while_it_is_read_give_the_image(v
     rmdir(folder);
 }
 
+/* ---- samples that are wanted again ---- */
+
+/* A scan that counts how often it is read. */
+typedef struct counted {
+    larmor_source *inner;
+    int read;
+} counted;
+
+static larmor_raw_info inner_describe(void *self)
+{
+    return larmor_source_describe(((counted *)self)->inner);
+}
+
+static larmor_status inner_encoding(void *self, int encoding, larmor_encoding *out)
+{
+    return lmr_source_encoding(((counted *)self)->inner, encoding, out);
+}
+
+static larmor_status inner_group(void *self, int group, larmor_group *out)
+{
+    return lmr_source_group(((counted *)self)->inner, group, out);
+}
+
+static larmor_status inner_samples(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *on,
+                                   larmor_samples *out)
+{
+    counted *c = self;
+    c->read += !calibration;
+    return lmr_source_samples(c->inner, group, grid, calibration, COILS, on, out);
+}
+
+static larmor_status inner_meta(void *self, int group, larmor_image_meta *meta)
+{
+    return lmr_source_meta(((counted *)self)->inner, group, meta);
+}
+
+/* How often all images of a scan are read. */
+static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_result *result)
+{
+    const larmor_source_impl impl = {.describe = inner_describe,
+                                     .encoding = inner_encoding,
+                                     .group = inner_group,
+                                     .samples = inner_samples,
+                                     .meta = inner_meta};
+    counted c = {.read = 0};
+    larmor_source *source;
+    larmor_recon *recon;
+    assert_ok(larmor_source_of_arrays(&s->arrays, &c.inner));
+    assert_ok(larmor_source_create("counted", &impl, &c, &source));
+    assert_ok(larmor_recon_create(source, dev, opts, &recon));
+    for (int i = 0; i < s->arrays.images; i++) {
+        if (i) larmor_recon_result_free(result);
+        assert_ok(larmor_recon_run(recon, i, result));
+    }
+    larmor_recon_free(recon);
+    larmor_source_free(source);
+    larmor_source_free(c.inner);
+    return c.read;
+}
+
+/* With a limit of memory nothing stays, and all is read anew. late: the trajectory is off by this delay. */
+static void expect_same(int images, double late, larmor_recon_opts opts, int most)
+{
+    scan s = scan_of(COILS, images, 1e-4);
+    larmor_recon_result kept, anew;
+    s.arrays.image = s.image;
+    for (int i = 0; i < images && late != 0; i++) {
+        larmor_array *traj;
+        assert_ok(larmor_traj_delay(s.image[i].traj, (double[6]){late, late}, NULL, &traj));
+        larmor_array_free(s.image[i].traj);
+        s.image[i].traj = traj;
+    }
+    const int few = reads_of(&s, &opts, &kept);
+    opts.memory = INT64_C(1) << 40;
+    const int many = reads_of(&s, &opts, &anew);
+    const double apart = difference(kept.image[0].data, anew.image[0].data);
+    assert_true(is_cpu() ? apart == 0 : apart < 1e-3);
+    assert_int_equal(few, most);
+    assert_true(many > few);
+    larmor_recon_result_free(&kept);
+    larmor_recon_result_free(&anew);
+    free_scan(&s);
+}
+
+static void samples_that_stay_give_the_image_of_those_read_anew(void **state)
+{
+    (void)state;
+    expect_same(1, 0, OPTS(.iters = 5), 1);
+    expect_same(1, 0, OPTS(.iters = 5, .compress = 3), 2); /* of all coils, and compressed */
+    expect_same(1, .4, OPTS(.iters = 5), 2);               /* and with the delays that were found */
+    expect_same(1, 0, OPTS(.method = "tv", .iters = 5, .weighted = 1), 1);
+    expect_same(3, 0, OPTS(.iters = 5, .at_once = 1), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +408,7 @@ int main(void)
         cmocka_unit_test(incomplete_sources_are_refused),
         cmocka_unit_test(references_keep_a_source),
         cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),
+        cmocka_unit_test(samples_that_stay_give_the_image_of_those_read_anew),
         cmocka_unit_test(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image),
     };
     RUN_TESTS(tests);
