@@ -42,7 +42,9 @@ typedef struct lmr_trial {
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
-    double begin;                  /* the weight where the search begins, where one is expected */
+    double floor,
+        excess;         /* where a weight is expected: that of the rough image, and by how much its misfit exceeds the
+                             noise */
     double held_noise;  /* the part of the noise in the misfit of the samples held out; 0 where not known */
     double deviation;   /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
     double held_square; /* of the samples held out: the misfit of no image at all */
@@ -60,6 +62,9 @@ void lmr_trial_free(lmr_trial *t);
 /* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to
  * stop. */
 int lmr_trial_watch(void *trial, const larmor_progress *progress);
+/* Where samples are so few that gaps between them, not the noise, decide, the best weight is far above the one that the
+ * noise asks for, and its solution takes fewer steps: a weight near it, of at most so many times the rough image's. */
+double lmr_trial_gaps(const lmr_trial *t, double times);
 /* x <- the solution with weight |x|^2 / 2 from the samples that are kept. */
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 /* Enter how far x is from the samples that are held out. */

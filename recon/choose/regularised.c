@@ -70,7 +70,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     same.monitor = NULL;
     same.resume = NULL;
     same.circulant = t->c;
-    if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, fmax(t->expected, t->begin / ABOVE)));
+    if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, fmax(t->expected, lmr_trial_gaps(t, 1) / ABOVE)));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));

@@ -13,6 +13,7 @@
 /* Of the weight expected from the noise, the least: samples in far gaps do not tell of noise. */
 #define OF_EXPECTED 0.65
 #define ABOVE 4.         /* times the weight that is expected from the noise, where the search begins, at least */
+#define ABOVE_FLOOR 9.   /* and where gaps decide: solutions there take few steps, and lead to the next */
 #define NEARLY 1e-6      /* relative: equal but for rounding */
 #define UNKNOWN 1e-2     /* and where none is expected, relative to the mean eigenvalue */
 #define STEP 3.          /* from one weight to the next */
@@ -141,12 +142,9 @@ static larmor_status rough_image(lmr_trial *t, larmor_op *M, double floor)
     return larmor_nrm2(t->x, &t->size);
 }
 
-/* Where samples are so few that their gaps, not the noise, decide, the best weight is far above the one that the noise
- * asks for: the rough image's floor is nearer to it, and its solution takes fewer steps. */
-static double begin_at(const lmr_trial *t, double floor, double misfit)
+double lmr_trial_gaps(const lmr_trial *t, double times)
 {
-    const double excess = t->held_noise > 0 && !t->disturbed ? misfit / t->held_noise : 1;
-    return fmax(ABOVE * t->expected, fmin(floor, excess * t->expected));
+    return fmin(times * t->floor, t->excess * t->expected);
 }
 
 /* The noise's power over the image's is the best weight where the image's spectrum is flat. */
@@ -178,9 +176,10 @@ static larmor_status expect(lmr_trial *t)
     const double image =
         fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
     t->expected = image > 0 ? FLAT * power / image : 0;
-    t->begin = begin_at(t, floor, misfit);
+    t->floor = floor;
+    t->excess = t->held_noise > 0 && !t->disturbed ? misfit / t->held_noise : 1;
     LMR_OR(done, lead(t, &t->expected));
-    st = lead(t, &t->begin);
+    st = lead(t, &t->excess);
 done:
     larmor_op_free(M);
     return st;
@@ -315,7 +314,8 @@ static larmor_status fill_gaps(lmr_trial *t)
 /* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
 static larmor_status choose(lmr_trial *t)
 {
-    const double first = fmax(t->expected > 0 ? STEP * t->begin : UNKNOWN / LEAST * t->least, t->least);
+    const double known = STEP * fmax(ABOVE * t->expected, lmr_trial_gaps(t, ABOVE_FLOOR));
+    const double first = fmax(t->expected > 0 ? known : UNKNOWN / LEAST * t->least, t->least);
     LMR_TRY(try_weight(t, first));
     LMR_TRY(descend(t, first));
     LMR_TRY(ascend(t, first));
