@@ -6,7 +6,6 @@
 
 #include "core/ranks.h"
 #include "core/status.h"
-#include "pipeline/reread.h"
 
 /* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second
  * the factor itself would not be a normal number of it. */
@@ -157,7 +156,6 @@ int lmr_maps_group(const lmr_job *job)
 
 void lmr_job_clear(lmr_job *job)
 {
-    lmr_reread_clear(job);
     larmor_array_free(job->maps);
     larmor_array_free(job->eigenvalues);
     larmor_array_free(job->weights);

@@ -160,7 +160,8 @@ int lmr_spreads_series(const lmr_job *job, int series);
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);
 
-/* Free all that the job holds but its field and what its images have in common, which are others' to free. */
+/* Free all that the job holds but its field, samples that are read again and what its images have in common, which are
+ * others' to free. */
 void lmr_job_clear(lmr_job *job);
 
 /* The regulariser's options for so many frames at once. */

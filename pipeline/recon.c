@@ -34,6 +34,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_field_free(r->job.field);
     if (r->job.dev && r->job.dev->ranks == r->opts.ranks) r->job.dev->ranks = NULL;
     lmr_share_close(&r->job);
+    lmr_reread_clear(&r->job);
     lmr_job_clear(&r->job);
     larmor_array_free(r->maps);
     larmor_array_free(r->b0);
