@@ -106,8 +106,8 @@ static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 /* Those of an earlier image with the same trajectory, or new ones. */
 static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
-    const int decided =
-        job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid || job->density_taken != LARMOR_DENSITY_AUTO;
+    const int decided = job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
+                        job->density_taken != LARMOR_DENSITY_AUTO;
     const double before[2] = {lmr_share_density(job, frame), 0};
     if (decided) LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->dev, &frame->weights));
     if (frame->weights) return LARMOR_OK;

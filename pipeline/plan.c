@@ -13,6 +13,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/partial.h"
+#include "pipeline/reread.h"
 #include "pipeline/share.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
@@ -346,6 +347,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .share = list->series > 1 && !job->slabs ? LMR_SHARE_MOST : 0,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
+    if (!memory && plan->limit) plan->limit += lmr_reread_bytes(job); /* in the plan, or freed before */
     lmr_job of_one = *job; /* what takes whole series is planned for a member, what shares coils for the group */
     if (lmr_spreads_series(job, list->series)) of_one.dev = larmor_device_member(job->dev, 0);
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);

@@ -80,10 +80,20 @@ larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_s
     return LARMOR_OK;
 }
 
+static int64_t bytes_of(const larmor_samples *samples)
+{
+    return (int64_t)larmor_array_bytes(samples->kspace) + (int64_t)larmor_array_bytes(samples->traj);
+}
+
+int64_t lmr_reread_bytes(const lmr_job *job)
+{
+    return job->reread ? bytes_of(&job->reread->samples) : 0;
+}
+
 static int has_room(const lmr_job *job, const larmor_samples *samples)
 {
     int64_t available, total;
-    const double bytes = (double)larmor_array_bytes(samples->kspace) + (double)larmor_array_bytes(samples->traj);
+    const double bytes = (double)bytes_of(samples);
     if (job->slabs || larmor_device_members(job->dev) || !job->keep_samples) return 0;
     return !larmor_device_memory(job->dev, &available, &total) && ROOM * bytes <= (double)available;
 }

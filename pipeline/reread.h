@@ -14,6 +14,9 @@ larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_s
 void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
                      const lmr_cartesian *c);
 
+/* What they take of the device's memory. */
+int64_t lmr_reread_bytes(const lmr_job *job);
+
 void lmr_reread_clear(lmr_job *job);
 
 #endif

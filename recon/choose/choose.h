@@ -42,9 +42,8 @@ typedef struct lmr_trial {
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
-    double floor,
-        excess;         /* where a weight is expected: that of the rough image, and by how much its misfit exceeds the
-                             noise */
+    double floor;                  /* the weight of the rough image, where one is expected */
+    double excess;                 /* its misfit over that of the noise alone, or 1 */
     double held_noise;  /* the part of the noise in the misfit of the samples held out; 0 where not known */
     double deviation;   /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
     double held_square; /* of the samples held out: the misfit of no image at all */
