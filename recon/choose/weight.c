@@ -12,11 +12,11 @@
 #define LEAST 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
 /* Of the weight expected from the noise, the least: samples in far gaps do not tell of noise. */
 #define OF_EXPECTED 0.65
-#define ABOVE 4.         /* times the weight that is expected from the noise, where the search begins, at least */
-#define ABOVE_FLOOR 9.   /* and where gaps decide: solutions there take few steps, and lead to the next */
+#define ABOVE 4.         /* times the weight that is expected from the noise: unfinished solutions are judged, too */
+#define ABOVE_FLOOR 9.   /* times the rough image's weight, at most, where gaps decide: few steps are enough there */
 #define NEARLY 1e-6      /* relative: equal but for rounding */
-#define UNKNOWN 1e-2     /* and where none is expected, relative to the mean eigenvalue */
-#define STEP 3.          /* from one weight to the next */
+#define UNKNOWN 1e-2     /* where none is expected, the first weight, relative to the mean eigenvalue */
+#define STEP 3.          /* from one weight to the next, and of the first above these two */
 #define FARTHEST 9.      /* and while the misfit falls */
 #define APART 4.         /* neighbours of the best are no farther from it */
 #define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing.md */
