@@ -9,7 +9,7 @@
 #include "larmor/array.h"
 
 /* Grows by one with every change of a struct below. */
-#define LMR_BACKEND_ABI 16
+#define LMR_BACKEND_ABI 17
 
 enum { LMR_F32, LMR_F64, LMR_PRECISIONS };
 typedef enum lmr_copy_dir { LMR_TO_DEVICE, LMR_TO_HOST, LMR_ON_DEVICE } lmr_copy_dir;
@@ -127,6 +127,22 @@ typedef struct lmr_graph {
     void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
 } lmr_graph;
 
+/* Messages from memory to memory between devices of several processes, by the vendor's library, which is loaded when it is
+ * asked for. */
+enum { LMR_PEERS_NAME = 128 };
+typedef struct lmr_peers {
+    /* a name for a group of processes, which one of them makes for all; NULL: only whether there is such a library */
+    larmor_status (*name)(void *ctx, unsigned char name[LMR_PEERS_NAME]);
+    /* waits until all have joined, each with another device */
+    larmor_status (*join)(void *ctx, const unsigned char name[LMR_PEERS_NAME], int number, int count, void **peers);
+    /* send[i] to process i and receive[i] from there, for all i whose bytes are not 0; queued, and done once all that take part
+     * have called it */
+    larmor_status (*exchange)(void *ctx, void *peers, int count, const void *const *send, const int64_t *send_bytes,
+                              void *const *receive, const int64_t *receive_bytes);
+    /* 1: what is queued will not be done, because another process did not call it */
+    void (*leave)(void *ctx, void *peers, int gives_up);
+} lmr_peers;
+
 typedef struct lmr_backend {
     uint32_t abi; /* first in every version, so that it can be checked */
     const char *name;
@@ -145,6 +161,9 @@ typedef struct lmr_backend {
     larmor_status (*zero)(void *ctx, void *ptr, size_t bytes);
     /* waits unless both are on the device */
     larmor_status (*copy)(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes);
+    /* on the device: so many rows of `width` bytes, each one as many bytes after the one before as `step` says */
+    larmor_status (*copy_rows)(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
+                               int64_t rows);
     /* from the memory of one context's device to that of another's, in the order of both queues: it begins after what is
      * queued on either, and what is queued later on either finds it done */
     larmor_status (*pass)(void *ctx, void *dst, void *from, const void *src, size_t bytes);
@@ -160,6 +179,7 @@ typedef struct lmr_backend {
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
     const lmr_graph *graph; /* NULL: cannot */
+    const lmr_peers *peers; /* NULL: cannot */
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked
      * into the layer */
     const void *(*table)(const char *layer, uint32_t abi, int precision);

@@ -2,6 +2,8 @@
 #ifndef LMR_DEVICE_H
 #define LMR_DEVICE_H
 
+#include <pthread.h>
+
 #include "core/backend.h"
 #include "core/refs.h"
 #include "larmor/device.h"
@@ -46,6 +48,9 @@ int lmr_device_is_processor(const larmor_device *dev);
 /* Threads of loops on the processor: those of a processor device; for a GPU those of all cores, which its members share in a
  * group. */
 int lmr_device_threads(const larmor_device *dev);
+
+/* A thread that gets no signals: 1 if it was started. */
+int lmr_quiet_thread(pthread_t *thread, void *(*work)(void *user), void *user);
 
 /* The device gets one share of several. */
 void lmr_device_share_threads(larmor_device *dev, int shares);

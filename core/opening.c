@@ -26,12 +26,12 @@ static void *open_device(void *opening)
 }
 
 /* Signals are for the caller's threads. */
-static int start(larmor_opening *o)
+int lmr_quiet_thread(pthread_t *thread, void *(*work)(void *user), void *user)
 {
     sigset_t all, before;
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before)) return 0;
-    const int started = !pthread_create(&o->thread, NULL, open_device, o);
+    const int started = !pthread_create(thread, NULL, work, user);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
@@ -53,7 +53,7 @@ larmor_status larmor_device_open_begin(const char *spec, larmor_opening **openin
         free(o);
         return LMR_NO_MEMORY();
     }
-    o->started = takes_long(o->spec) && start(o);
+    o->started = takes_long(o->spec) && lmr_quiet_thread(&o->thread, open_device, o);
     *opening = o;
     return LARMOR_OK;
 }

@@ -1,11 +1,12 @@
 /* Ranks that are threads of one process: messages through its memory. Short ones are copied and wait in the receiver's box; long
- * ones are offered where they lie, and the receiver copies them from there. Who waits for a rank that has ended is
- * told so. SPDX-License-Identifier: Apache-2.0 */
+ * ones are offered where they lie, and the receiver copies them from there, from one GPU's memory to the other's without the
+ * processor's. Who waits for a rank that has ended is told so. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/device.h"
 #include "core/ranks.h"
 #include "core/status.h"
 
@@ -23,6 +24,7 @@ typedef enum offer_state { NOTHING, OFFERED, BEING_COPIED } offer_state;
 
 typedef struct offer { /* of one rank to another */
     offer_state state;
+    const larmor_device *at; /* whose memory data is; NULL: the host's */
     const void *data;
     int64_t bytes;
 } offer;
@@ -175,15 +177,23 @@ static larmor_status wait_held(seat *me, int to)
     return has_ended(to);
 }
 
-static larmor_status offer_held(seat *me, int to, const void *data, int64_t bytes)
+static larmor_status offer_held(seat *me, int to, const larmor_device *at, const void *data, int64_t bytes)
 {
     LMR_TRY(wait_held(me, to)); /* for what another thread of this rank offers */
-    *offer_of(me->room, me->number, to) = (offer){.state = OFFERED, .data = data, .bytes = bytes};
+    *offer_of(me->room, me->number, to) = (offer){.state = OFFERED, .at = at, .data = data, .bytes = bytes};
     pthread_cond_broadcast(&me->room->seat[to].news);
     return LARMOR_OK;
 }
 
-static larmor_status take_held(seat *me, int from, void *data, int64_t bytes)
+static larmor_status copy_offer(const offer *o, const larmor_device *at, void *data)
+{
+    if (at) return at->be->pass(at->ctx, data, o->at->ctx, o->data, (size_t)o->bytes);
+    memcpy(data, o->data, (size_t)o->bytes);
+    return LARMOR_OK;
+}
+
+/* copied: how the copy went, which is no error of the messages. */
+static larmor_status take_held(seat *me, int from, const larmor_device *at, void *data, int64_t bytes, larmor_status *copied)
 {
     room *r = me->room;
     offer *o = offer_of(r, from, me->number);
@@ -192,7 +202,7 @@ static larmor_status take_held(seat *me, int from, void *data, int64_t bytes)
     const int64_t there = o->bytes;
     o->state = BEING_COPIED;
     pthread_mutex_unlock(&r->lock);
-    if (there == bytes && bytes) memcpy(data, o->data, (size_t)bytes);
+    *copied = there == bytes && bytes ? copy_offer(o, at, data) : LARMOR_OK;
     pthread_mutex_lock(&r->lock);
     o->state = NOTHING;
     pthread_cond_broadcast(&r->seat[from].news);
@@ -211,15 +221,17 @@ static void withdraw_held(seat *me)
     }
 }
 
-static larmor_status exchange_held(seat *me, const void *const *send, const int64_t *send_bytes, void *const *data,
-                                   const int64_t *bytes)
+static larmor_status exchange_held(seat *me, const larmor_device *at, const void *const *send, const int64_t *send_bytes,
+                                   void *const *data, const int64_t *bytes, larmor_status *copied)
 {
     const int count = me->room->count;
     for (int i = 0; i < count; i++)
-        if (i != me->number && send_bytes[i]) LMR_TRY(offer_held(me, i, send[i], send_bytes[i]));
+        if (i != me->number && send_bytes[i]) LMR_TRY(offer_held(me, i, at, send[i], send_bytes[i]));
     for (int step = 1; step < count; step++) { /* not all from the same one at first */
         const int from = (me->number + count - step) % count;
-        if (bytes[from]) LMR_TRY(take_held(me, from, data[from], bytes[from]));
+        larmor_status one = LARMOR_OK;
+        if (bytes[from]) LMR_TRY(take_held(me, from, at, data[from], bytes[from], &one));
+        if (!*copied) *copied = one;
     }
     for (int i = 0; i < count; i++)
         if (i != me->number && send_bytes[i]) LMR_TRY(wait_held(me, i));
@@ -235,34 +247,26 @@ static larmor_status end_bulk(seat *me, larmor_status st)
     return st;
 }
 
-static larmor_status exchange(void *link, const void *const *send, const int64_t *send_bytes, void *const *data,
-                              const int64_t *bytes)
+static larmor_status exchange_on(void *link, const larmor_device *dev, const void *const *send, const int64_t *send_bytes,
+                                 void *const *data, const int64_t *bytes)
 {
     seat *me = link;
     const int own = me->number;
-    if (send_bytes[own]) memcpy(data[own], send[own], (size_t)send_bytes[own]);
+    larmor_status copied = LARMOR_OK;
+    if (send_bytes[own])
+        copied = dev->be->copy(dev->ctx, LMR_ON_DEVICE, data[own], send[own], (size_t)send_bytes[own]);
     pthread_mutex_lock(&me->room->lock);
-    return end_bulk(me, exchange_held(me, send, send_bytes, data, bytes));
+    LMR_TRY(end_bulk(me, exchange_held(me, dev, send, send_bytes, data, bytes, &copied)));
+    return copied;
 }
 
 static larmor_status pass(void *link, int other, int sends, void *data, int64_t bytes)
 {
     seat *me = link;
+    larmor_status copied = LARMOR_OK;
     pthread_mutex_lock(&me->room->lock);
-    larmor_status st = sends ? offer_held(me, other, data, bytes) : take_held(me, other, data, bytes);
+    larmor_status st = sends ? offer_held(me, other, NULL, data, bytes) : take_held(me, other, NULL, data, bytes, &copied);
     if (sends && !st) st = wait_held(me, other);
-    return end_bulk(me, st);
-}
-
-static larmor_status broadcast(void *link, void *data, int64_t bytes)
-{
-    seat *me = link;
-    const int count = me->room->count;
-    larmor_status st = LARMOR_OK;
-    pthread_mutex_lock(&me->room->lock);
-    if (me->number) st = take_held(me, 0, data, bytes);
-    for (int i = 1; i < count && !me->number && !st; i++) st = offer_held(me, i, data, bytes);
-    for (int i = 1; i < count && !me->number && !st; i++) st = wait_held(me, i);
     return end_bulk(me, st);
 }
 
@@ -317,7 +321,6 @@ const lmr_transport lmr_thread_transport = {.abi = LMR_TRANSPORT_ABI,
                                             .send = send_message,
                                             .receive = receive,
                                             .is_there = is_there,
-                                            .broadcast = broadcast,
                                             .pass = pass,
-                                            .exchange = exchange,
+                                            .exchange_on = exchange_on,
                                             .end = end};

@@ -42,6 +42,9 @@ static void free_ranks(larmor_ranks *r)
     free(r->with.sent);
     free(r->with.received);
     free(r->stage);
+    larmor_array_free(r->parts);
+    lmr_ranks_part_ways(r, 0);
+    larmor_device_free(r->peers_of);
     free(r);
 }
 
@@ -81,8 +84,7 @@ static larmor_status make_thread(larmor_ranks *r, int number, int count)
     r->by = &lmr_thread_transport;
     r->number = r->local = number;
     r->count = r->local_count = count;
-    r->stage = malloc(2 * (size_t)LMR_STAGE);
-    return r->stage ? make_room(r) : LMR_NO_MEMORY();
+    return make_room(r);
 }
 
 larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks)
@@ -309,184 +311,4 @@ larmor_status larmor_ranks_agree(larmor_ranks *ranks, larmor_status own, int64_t
 {
     LMR_NEED(ranks);
     return lmr_ranks_agree(ranks, own, least, NULL);
-}
-
-/* ---- numbers ---- */
-
-static int is_in_host(const larmor_array *x)
-{
-    return x->dev->be == &lmr_cpu_backend;
-}
-
-/* Where bytes at .. at + bytes of x lie for messages: there, or, of a GPU, in `stage`. */
-static void *place_of(const larmor_array *x, int64_t at, void *stage)
-{
-    return is_in_host(x) ? (char *)x->data + at : stage;
-}
-
-static larmor_status copy_out(const larmor_array *x, int64_t at, int64_t bytes, void *stage)
-{
-    if (is_in_host(x)) return LARMOR_OK;
-    return x->dev->be->copy(x->dev->ctx, LMR_TO_HOST, stage, (const char *)x->data + at, (size_t)bytes);
-}
-
-static larmor_status copy_in(const larmor_array *x, int64_t at, int64_t bytes, const void *stage)
-{
-    if (is_in_host(x)) return LARMOR_OK;
-    return x->dev->be->copy(x->dev->ctx, LMR_TO_DEVICE, (char *)x->data + at, stage, (size_t)bytes);
-}
-
-/* Of the first one that failed. */
-static void keep_first(larmor_status *first, larmor_status st)
-{
-    if (!*first) *first = st;
-}
-
-static int64_t piece_at(int64_t bytes, int64_t at, int64_t piece)
-{
-    return bytes - at < piece ? bytes - at : piece;
-}
-
-larmor_status lmr_ranks_broadcast(larmor_ranks *r, larmor_array *x)
-{
-    const int64_t bytes = (int64_t)larmor_array_bytes(x);
-    larmor_status own = LARMOR_OK;
-    for (int64_t at = 0; at < bytes; at += LMR_STAGE) {
-        const int64_t now = piece_at(bytes, at, LMR_STAGE);
-        if (r->number == 0 && !own) keep_first(&own, copy_out(x, at, now, r->stage));
-        LMR_TRY(r->by->broadcast(r->link, place_of(x, at, r->stage), now));
-        if (r->number > 0 && !own) keep_first(&own, copy_in(x, at, now, r->stage));
-    }
-    return own;
-}
-
-larmor_status lmr_ranks_pass(larmor_ranks *r, int from, int to, larmor_array *x)
-{
-    const int64_t bytes = (int64_t)larmor_array_bytes(x);
-    const int sends = r->number == from;
-    larmor_status own = LARMOR_OK;
-    for (int64_t at = 0; at < bytes; at += LMR_STAGE) {
-        const int64_t now = piece_at(bytes, at, LMR_STAGE);
-        if (sends && !own) keep_first(&own, copy_out(x, at, now, r->stage));
-        LMR_TRY(r->by->pass(r->link, sends ? to : from, sends, place_of(x, at, r->stage), now));
-        if (!sends && !own) keep_first(&own, copy_in(x, at, now, r->stage));
-    }
-    return own;
-}
-
-larmor_status lmr_ranks_spread(larmor_ranks *r, int from, larmor_array *x)
-{
-    if (from && (r->number == from || !r->number)) LMR_TRY(lmr_ranks_pass(r, from, 0, x));
-    return lmr_ranks_broadcast(r, x);
-}
-
-static void add_single(int64_t count, const void *from, void *to)
-{
-    const float *x = from;
-    float *y = to;
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
-static void add_double(int64_t count, const void *from, void *to)
-{
-    const double *x = from;
-    double *y = to;
-    for (int64_t i = 0; i < count; i++) y[i] += x[i];
-}
-
-/* A piece of `count` real numbers of which each rank sums its part, from rank 0's on, and rank `to` gets all parts. */
-static larmor_status sum_piece(larmor_ranks *r, int to, int64_t count, size_t size, char *data)
-{
-    const int me = r->number;
-    char *parts = r->stage + LMR_STAGE; /* of the others, one after the other */
-    const int64_t mine = (me + 1) * count / r->count - me * count / r->count;
-    const int64_t bytes = mine * (int64_t)size;
-    for (int i = 0; i < r->count; i++) {
-        const int64_t first = i * count / r->count, end = (i + 1) * count / r->count;
-        r->with.send[i] = data + first * (int64_t)size;
-        r->with.sent[i] = (end - first) * (int64_t)size;
-        r->with.receive[i] = parts + i * bytes;
-        r->with.received[i] = bytes;
-    }
-    LMR_TRY(r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received));
-    for (int i = 1; i < r->count && size == sizeof(float); i++) add_single(mine, parts + i * bytes, parts);
-    for (int i = 1; i < r->count && size == sizeof(double); i++) add_double(mine, parts + i * bytes, parts);
-    for (int i = 0; i < r->count; i++) {
-        const int64_t first = i * count / r->count, end = (i + 1) * count / r->count;
-        r->with.send[i] = parts;
-        r->with.sent[i] = i == to ? bytes : 0;
-        r->with.receive[i] = data + first * (int64_t)size;
-        r->with.received[i] = me == to ? (end - first) * (int64_t)size : 0;
-    }
-    return r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received);
-}
-
-larmor_status lmr_ranks_sum(larmor_ranks *r, int to, larmor_array *x)
-{
-    const size_t size = larmor_dtype_size(x->dtype) / 2;
-    const int64_t bytes = (int64_t)larmor_array_bytes(x);
-    const int64_t piece =
-        (LMR_STAGE / r->count - (int64_t)size) / 64 * 64 * r->count; /* parts differ by one number */
-    larmor_status own = LARMOR_OK;
-    for (int64_t at = 0; at < bytes; at += piece) {
-        const int64_t now = piece_at(bytes, at, piece);
-        if (!own) keep_first(&own, copy_out(x, at, now, r->stage));
-        LMR_TRY(sum_piece(r, to, now / (int64_t)size, size, place_of(x, at, r->stage)));
-        if (r->number == to && !own) keep_first(&own, copy_in(x, at, now, r->stage));
-    }
-    return own;
-}
-
-static int64_t total_of(const int64_t *bytes, int count)
-{
-    int64_t total = 0;
-    for (int i = 0; i < count; i++) total += bytes[i];
-    return total;
-}
-
-/* All at once, between arrays in the host's memory. */
-static larmor_status exchange_in_host(larmor_ranks *r, const larmor_array *from, const int64_t *sent,
-                                      larmor_array *to, const int64_t *received)
-{
-    for (int i = 0; i < r->count; i++) {
-        r->with.send[i] = (const char *)from->data + total_of(sent, i);
-        r->with.receive[i] = (char *)to->data + total_of(received, i);
-    }
-    return r->by->exchange(r->link, r->with.send, sent, r->with.receive, received);
-}
-
-/* With one rank to send to and one to receive from, in pieces through the host's memory. */
-static larmor_status exchange_step(larmor_ranks *r, int next, int before, const larmor_array *from,
-                                   const int64_t *sent, larmor_array *to, const int64_t *received, larmor_status *own)
-{
-    const int64_t most = sent[next] > received[before] ? sent[next] : received[before];
-    char *in = r->stage + LMR_STAGE;
-    for (int64_t at = 0; at < most; at += LMR_STAGE) {
-        const int64_t out_bytes = at < sent[next] ? piece_at(sent[next], at, LMR_STAGE) : 0;
-        const int64_t in_bytes = at < received[before] ? piece_at(received[before], at, LMR_STAGE) : 0;
-        memset(r->with.sent, 0, (size_t)r->count * sizeof *r->with.sent);
-        memset(r->with.received, 0, (size_t)r->count * sizeof *r->with.received);
-        r->with.send[next] = r->stage;
-        r->with.sent[next] = out_bytes;
-        r->with.receive[before] = in;
-        r->with.received[before] = in_bytes;
-        if (out_bytes && !*own) *own = copy_out(from, total_of(sent, next) + at, out_bytes, r->stage);
-        LMR_TRY(r->by->exchange(r->link, r->with.send, r->with.sent, r->with.receive, r->with.received));
-        if (in_bytes && !*own) *own = copy_in(to, total_of(received, before) + at, in_bytes, in);
-    }
-    return LARMOR_OK;
-}
-
-larmor_status lmr_ranks_exchange(larmor_ranks *r, const larmor_array *from, const int64_t *sent, larmor_array *to,
-                                 const int64_t *received)
-{
-    const int me = r->number;
-    if (is_in_host(from)) return exchange_in_host(r, from, sent, to, received);
-    larmor_status own = from->dev->be->copy(from->dev->ctx, LMR_ON_DEVICE, (char *)to->data + total_of(received, me),
-                                            (const char *)from->data + total_of(sent, me), (size_t)sent[me]);
-    for (int step = 1; step < r->count; step++) {
-        const int next = (me + step) % r->count, before = (me + r->count - step) % r->count;
-        LMR_TRY(exchange_step(r, next, before, from, sent, to, received, &own));
-    }
-    return own;
 }

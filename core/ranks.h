@@ -14,7 +14,10 @@ struct larmor_ranks {
     larmor_device *shared; /* rank 0: whose operators have rows on the others (core/rank_rows.h); NULL: none */
     int rows_made;         /* rank 0: operators since the start */
     struct lmr_row *rows;  /* elsewhere: the rows that are there */
-    char *stage;           /* [2 LMR_STAGE] of host memory */
+    char *stage;           /* [2 LMR_STAGE] of host memory; of threads NULL */
+    larmor_array *parts;   /* as many bytes on the device, once something was summed straight; or NULL */
+    larmor_device *peers_of; /* of processes: the device that joined `peers`, or tried to; or NULL */
+    void *peers;             /* of its backend: a way to the devices of the others; NULL: there is none */
     larmor_status agreed;  /* that of all, when they last agreed */
     struct {               /* of an exchange, [count] each */
         const void **send;
@@ -23,7 +26,7 @@ struct larmor_ranks {
     } with;
 };
 
-/* Bytes that go at a time where numbers pass through the host's memory. */
+/* Bytes that go at a time where numbers pass through the host's memory, and half of those of `parts`. */
 enum { LMR_STAGE = 1 << 23 };
 
 /* Tags of messages. */
@@ -58,13 +61,13 @@ void lmr_ranks_take(larmor_ranks *ranks, larmor_device *dev);
 /* Other ranks than 0: free the rows that rank 0 has not (core/rank_rows.c). */
 void lmr_rows_clear(larmor_ranks *ranks);
 
-/* Those that follow move numbers that lie on a device or in the host's memory, and are called by those ranks that have to
- * do with them, at the same place. A failing device of one does not keep the others waiting.
+/* core/rank_numbers.c: those that follow move numbers that lie on a device or in the host's memory, and are called by those ranks
+ * that have to do with them, at the same place. A failing device of one does not keep the others waiting.
  *
  * x of rank 0 to all: arrays of one type and shape. */
 larmor_status lmr_ranks_broadcast(larmor_ranks *ranks, larmor_array *x);
 
-/* x of rank `from` to all, likewise. */
+/* x of rank `from` to all, likewise, called by all. */
 larmor_status lmr_ranks_spread(larmor_ranks *ranks, int from, larmor_array *x);
 
 /* x to rank `to` on rank `from`, and the other way round: arrays of one size on both. */
@@ -77,6 +80,10 @@ larmor_status lmr_ranks_sum(larmor_ranks *ranks, int to, larmor_array *x);
  * all; sent and received: [count], of which all agree. */
 larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, const int64_t *sent, larmor_array *to,
                                  const int64_t *received);
+
+/* Where devices of processes have a way to each other it is left; also where ranks are freed. gives_up: what is queued is not
+ * waited for. */
+void lmr_ranks_part_ways(larmor_ranks *ranks, int gives_up);
 
 /* core/rank_threads.c: the messages of such ranks, and a link for each. */
 extern const lmr_transport lmr_thread_transport;

@@ -7,7 +7,7 @@
 #include "core/backend.h"
 
 /* Grows by one with every change of the struct below. */
-#define LMR_TRANSPORT_ABI 3
+#define LMR_TRANSPORT_ABI 4
 
 /* link: of this rank, which begin() makes; NULL if there is one in a process. Any thread may call; a message comes from one rank to another, in the order of those with its tag. */
 typedef struct lmr_transport {
@@ -26,6 +26,11 @@ typedef struct lmr_transport {
      * the rank itself is copied. Ranks with nothing to give or to get need not call it. */
     larmor_status (*exchange)(void *link, const void *const *send, const int64_t *send_bytes,
                               void *const *receive, const int64_t *receive_bytes);
+    /* The same in the memory of devices of one kind, of which dev is this rank's, in the order of their queues. Where there is one
+     * it takes the place of broadcast and exchange, which are NULL; what a device fails at is returned after the others have
+     * what they wait for. */
+    larmor_status (*exchange_on)(void *link, const larmor_device *dev, const void *const *send,
+                                 const int64_t *send_bytes, void *const *receive, const int64_t *receive_bytes);
     void (*end)(void *link);
 } lmr_transport;
 

@@ -94,19 +94,32 @@ static int is_gpu(const larmor_recon *r)
     return !lmr_device_is_processor(r->job.dev);
 }
 
-/* The most that the options, the source and the memory allow. */
+/* 1 if there are several GPUs, of which each has series of its own. */
+static int has_gpus(const larmor_recon *r)
+{
+    return larmor_device_members(r->job.dev) > 1 && is_gpu(r) && lmr_spreads_series(&r->job, r->list.series);
+}
+
+/* How many series one device has to compute beside each other at most, once the first one is done. */
+static int series_of_one(const larmor_recon *r)
+{
+    const int members = larmor_device_members(r->job.dev);
+    return has_gpus(r) ? (r->list.series + members - 1) / members : r->list.series - 1;
+}
+
+/* The most that the options, the source and the memory of a device allow. */
 static int most_at_once(const larmor_recon *r)
 {
     const larmor_recon_opts *o = &r->opts;
     const lmr_plan *plan = &r->plan;
-    if (larmor_device_members(r->job.dev) || larmor_ranks_count(o->ranks) > 1) return 1;
+    if ((larmor_device_members(r->job.dev) && !has_gpus(r)) || larmor_ranks_count(o->ranks) > 1) return 1;
     if (!o->at_once && (o->checkpoint || o->effort != LARMOR_PLAN_ESTIMATE)) return 1;
     if (!o->at_once && !lmr_source_any_thread(r->job.source)) return 1;
     const int64_t each = plan->planned - plan->images;
     const int64_t free = (o->memory ? plan->limit : plan->limit / 2) - plan->images;
     const int64_t fit = each > 0 && free > each ? free / each : 1;
     const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->job.dev);
-    const int series = r->list.series - 1;
+    const int series = series_of_one(r);
     int most = workers < series ? workers : series;
     if (o->at_once && o->at_once < most) most = o->at_once;
     return fit < most ? (int)fit : most;
@@ -163,6 +176,39 @@ larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, i
     return LARMOR_OK;
 }
 
+static void free_queues(larmor_device **queue, int count)
+{
+    for (int i = 0; queue && i < count; i++) larmor_device_free(queue[i]);
+    free(queue);
+}
+
+/* Queues of its own on each of these devices, one after the other, so that the first few workers are of different devices. */
+static larmor_status open_queues(const larmor_recon *r, larmor_device *const *device, int devices, larmor_device **queue)
+{
+    char spec[64];
+    for (int i = 0; i < devices * r->at_once; i++) {
+        const larmor_device *on = device[i % devices];
+        if (is_gpu(r))
+            snprintf(spec, sizeof spec, "%s", larmor_device_spec(on));
+        else
+            snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
+        LMR_TRY(larmor_device_open(spec, &queue[i]));
+        if (is_gpu(r)) lmr_device_share_threads(queue[i], devices * r->at_once);
+    }
+    return LARMOR_OK;
+}
+
+/* A worker for each queue. */
+static larmor_status divide(larmor_recon *r, larmor_device *const *device, int devices)
+{
+    const int count = devices * r->at_once;
+    larmor_device **queue = calloc((size_t)count, sizeof *queue);
+    larmor_status st = queue ? open_queues(r, device, devices, queue) : LMR_NO_MEMORY();
+    if (!st) st = lmr_devices_make(r, queue, count, NULL);
+    free_queues(queue, count);
+    return st;
+}
+
 larmor_status lmr_devices_open(larmor_recon *r)
 {
     const larmor_device *group = r->job.dev;
@@ -170,34 +216,23 @@ larmor_status lmr_devices_open(larmor_recon *r)
     if (members < 2) return LARMOR_OK;
     LMR_TRY(larmor_device_open("cpu:1", &r->home));
     if (!lmr_spreads_series(&r->job, series)) return LARMOR_OK;
+    if (r->at_once > 1) return divide(r, group->member, members);
     return lmr_devices_make(r, group->member, members, NULL);
 }
 
-static larmor_status divide(larmor_recon *r, larmor_device **part)
+int lmr_devices_are_one(const larmor_recon *r)
 {
-    char spec[64];
-    if (is_gpu(r))
-        snprintf(spec, sizeof spec, "%s", larmor_device_spec(r->job.dev));
-    else
-        snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
-    for (int i = 0; i < r->at_once; i++) {
-        LMR_TRY(larmor_device_open(spec, &part[i]));
-        if (is_gpu(r)) lmr_device_share_threads(part[i], r->at_once);
-    }
-    LMR_TRY(lmr_devices_make(r, part, r->at_once, NULL));
-    r->devices->beside = 1;
-    return LARMOR_OK;
+    return r->devices && r->devices->beside;
 }
 
 void lmr_devices_beside(larmor_recon *r)
 {
     if (r->devices) return;
     lmr_ready_clear(r->job.ready);
-    larmor_device **part = calloc((size_t)r->at_once, sizeof *part);
-    const larmor_status st = part ? divide(r, part) : LARMOR_ERR_MEMORY;
-    for (int i = 0; part && i < r->at_once; i++) larmor_device_free(part[i]);
-    free(part);
-    if (!st) return;
+    if (!divide(r, &r->job.dev, 1)) {
+        r->devices->beside = 1;
+        return;
+    }
     lmr_devices_close(r);
     r->at_once = 1;
 }

@@ -210,7 +210,7 @@ static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_r
     if (r->at_once > 1 && r->run) lmr_devices_beside(r);
     if (!r->devices) return solve(r, series, result);
     const larmor_status st = lmr_devices_solve(r, series, result);
-    if (st != LARMOR_ERR_MEMORY || r->at_once < 2) return st;
+    if (st != LARMOR_ERR_MEMORY || !lmr_devices_are_one(r)) return st;
     larmor_recon_result_free(result);
     lmr_devices_close(r);
     r->at_once = 1;

@@ -254,8 +254,9 @@ void lmr_report_plan(larmor_recon *r)
     if (r->threads_each > 0)
         snprintf(threads, sizeof threads, ", %d thread%s each", r->threads_each, plural(r->threads_each));
     if (r->at_once > 1)
-        snprintf(beside, sizeof beside, "; %d %s at the same time%s", r->at_once,
-                 r->list.series == r->list.groups ? "images" : "series", threads);
+        snprintf(beside, sizeof beside, "; %d %s at the same time%s%s", r->at_once,
+                 r->list.series == r->list.groups ? "images" : "series",
+                 larmor_device_members(r->job.dev) ? " on each" : "", threads);
     if (plan->limit)
         lmr_log(e, "memory: %s planned of %s %s on %s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
                 whose(r), spec, blocks, beside);

@@ -67,7 +67,7 @@ struct lmr_devices {
     larmor_group *group; /* [groups] of the source */
     atomic_int stop;     /* what runs is to end */
     larmor_ranks *ranks; /* or NULL */
-    int beside;          /* 1: the workers are parts of one processor */
+    int beside;          /* 1: the workers are parts of one device */
     int workers;
     lmr_worker *worker;
     int room;        /* of the queue, which holds the series first .. end - 1, each in its place */

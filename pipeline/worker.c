@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/device.h"
@@ -119,6 +120,19 @@ static int workers_left(const lmr_devices *d)
     return count;
 }
 
+/* 1 if another worker has the same device. */
+static int has_company(const lmr_worker *w)
+{
+    const lmr_devices *d = w->all;
+    const char *own = larmor_device_spec(w->job.dev);
+    for (int i = 0; i < d->workers && !w->rank; i++) {
+        const lmr_worker *other = &d->worker[i];
+        if (other != w && other->started && !other->left && !other->rank && !strcmp(larmor_device_spec(other->job.dev), own))
+            return 1;
+    }
+    return 0;
+}
+
 /* A device that fails or has no memory is left where another is there. */
 static int leave(lmr_worker *w, lmr_task *t)
 {
@@ -126,7 +140,7 @@ static int leave(lmr_worker *w, lmr_task *t)
     if (t->status != LARMOR_ERR_BACKEND && t->status != LARMOR_ERR_MEMORY) return 0;
     if (workers_left(w->all) < 2) return 0;
     w->left = 1;
-    if (w->all->beside)
+    if (w->all->recon->at_once > 1 && has_company(w))
         snprintf(text, sizeof text, "fewer series are computed at the same time: %s", t->message);
     else
         snprintf(text, sizeof text, "%s failed, other devices take over its series: %s",

@@ -284,6 +284,16 @@ static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *sr
     return LARMOR_OK;
 }
 
+static larmor_status copy_rows(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
+                               int64_t rows)
+{
+    const int pieces = rows > 0 ? pieces_of(width * (size_t)rows, ((const lmr_cpu *)ctx)->threads) : 1;
+#pragma omp parallel for num_threads(pieces) schedule(static) if (pieces > 1)
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)dst + (size_t)i * dst_step, (const char *)src + (size_t)i * src_step, width);
+    return LARMOR_OK;
+}
+
 static larmor_status pass(void *ctx, void *dst, void *from, const void *src, size_t bytes)
 {
     (void)from;
@@ -309,6 +319,7 @@ const lmr_backend lmr_cpu_backend = {
     .release = release,
     .zero = zero,
     .copy = copy,
+    .copy_rows = copy_rows,
     .pass = pass,
     .sync = sync_cpu,
     .convert = lmr_cpu_convert,

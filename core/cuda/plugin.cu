@@ -1,6 +1,7 @@
 /* The CUDA backend: entry, memory and the table. SPDX-License-Identifier: Apache-2.0 */
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include "core/cuda/tables.cuh"
@@ -277,10 +278,30 @@ larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size
     return LARMOR_OK;
 }
 
+larmor_status copy_rows(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
+                        int64_t rows)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    const size_t most = c->properties.memPitch;
+    if (!width || rows < 1) return LARMOR_OK;
+    if (dst_step <= most && src_step <= most) {
+        CUDA_TRY(cudaMemcpy2DAsync(dst, dst_step, src, src_step, width, (size_t)rows, cudaMemcpyDeviceToDevice,
+                                   c->stream));
+        return LARMOR_OK;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        CUDA_TRY(cudaMemcpyAsync(static_cast<char *>(dst) + (size_t)i * dst_step,
+                                 static_cast<const char *>(src) + (size_t)i * src_step, width,
+                                 cudaMemcpyDeviceToDevice, c->stream));
+    return LARMOR_OK;
+}
+
 /* The GPU of `to` may reach the memory of from's pool; where that cannot be, copies go through the host's. */
 void let_reach(lmr_cuda *from, const lmr_cuda *to)
 {
+    static std::mutex lock; /* of `reached`: each side's thread may pass */
     int can = 0;
+    const std::lock_guard<std::mutex> guard(lock);
     if (from->ordinal == to->ordinal || to->ordinal >= 64 || (from->reached >> to->ordinal & 1)) return;
     from->reached |= (uint64_t)1 << to->ordinal;
     cudaMemAccessDesc access = {};
@@ -344,6 +365,7 @@ const lmr_backend backend = {
     .reach = reach,
     .zero = zero,
     .copy = copy,
+    .copy_rows = copy_rows,
     .pass = pass,
     .sync = sync,
     .convert = lmr_cuda_convert,
@@ -355,6 +377,7 @@ const lmr_backend backend = {
     .la = {&lmr_cuda_la_f32, &lmr_cuda_la_f64},
     .mark = &lmr_cuda_mark,
     .graph = &lmr_cuda_graph,
+    .peers = &lmr_cuda_peers,
     .table = lmr_cuda_table::find,
     .set_stream = lmr_cuda_set_stream,
 };

@@ -44,12 +44,11 @@ static larmor_status arrange(const lmr_deal *d, larmor_array *slab, larmor_array
     for (int i = 0; i < d->ranks->count; i++) {
         int64_t first;
         const int64_t lines = lmr_slab_share(d->side, d->ranks->count, i, &first);
-        for (int64_t p = 0; p < d->own_planes; p++) {
-            char *in_slab = (char *)slab->data + (p * d->side + first) * size;
-            char *in_block = (char *)blocks->data + (first * d->own_planes + p * lines) * size;
-            LMR_TRY(dev->be->copy(dev->ctx, LMR_ON_DEVICE, to_blocks ? in_block : in_slab,
-                                  to_blocks ? in_slab : in_block, (size_t)(lines * size)));
-        }
+        const size_t plane = (size_t)(d->side * size), row = (size_t)(lines * size);
+        char *in_slab = (char *)slab->data + first * size;
+        char *in_block = (char *)blocks->data + first * d->own_planes * size;
+        LMR_TRY(dev->be->copy_rows(dev->ctx, to_blocks ? in_block : in_slab, to_blocks ? row : plane,
+                                   to_blocks ? in_slab : in_block, to_blocks ? plane : row, row, d->own_planes));
     }
     return LARMOR_OK;
 }

@@ -119,6 +119,14 @@ static int64_t largest(int64_t planes, int ranks)
     return (planes + ranks - 1) / ranks;
 }
 
+/* Of the plans of its FFTs: `planes` planes, and so many lines at a time. */
+static double fft_bytes(const larmor_device *dev, int precision, const int64_t cells[3], int64_t planes, int64_t lines)
+{
+    const lmr_fft *fft = dev->be->fft[precision];
+    const int64_t plane[3] = {cells[0], cells[1], 1}, line[3] = {cells[2], 1, 1};
+    return fft->bytes(dev->ctx, 2, plane, planes) + fft->bytes(dev->ctx, 1, line, lines);
+}
+
 /* While it is made, in double, and after. */
 static larmor_status toeplitz_bytes(const larmor_device *dev, const larmor_problem *p, int ranks, double tol,
                                     double *making, double *held)
@@ -129,7 +137,8 @@ static larmor_status toeplitz_bytes(const larmor_device *dev, const larmor_probl
     const double plane = (double)cells[0] * (double)cells[1];
     const double size = (double)larmor_dtype_size(p->dtype);
     const double lines = (double)largest(cells[0] * cells[1], ranks);
-    const double spectrum = size / 2 * (double)cells[2] * lines, together = 4096 * (double)cells[2];
+    const double spectrum = size / 2 * (double)cells[2] * lines;
+    const double few = LMR_SLAB_LINES * (double)cells[2], together = (double)lmr_slab_lines(dev) * (double)cells[2];
     const double slab = plane * (double)largest(n[2], ranks), lags = plane * (double)largest(2 * n[2], ranks);
     const int64_t modes[3] = {2 * n[0], 2 * n[1], 2 * n[2]}, most = largest(2 * n[2], ranks);
     larmor_nufft_opts psf = nufft_of(modes, 0, LARMOR_C128);
@@ -141,9 +150,10 @@ static larmor_status toeplitz_bytes(const larmor_device *dev, const larmor_probl
     LMR_TRY(lmr_bytes_add_nufft(dev, &psf, p->samples, &nufft));
     const double lag = 16 * (double)modes[0] * (double)modes[1], own = lag * (double)most;
     const double spreading = own + lag * (double)psf.modes[2] + nufft + 56 * (double)p->samples;
-    const double turning = own + 2 * 16 * fmax(lags, 2 * (double)n[2] * lines) + 3 * 16 * together;
-    *making = spectrum + fmax(spreading, turning);
-    *held = spectrum + 2 * size * fmax(slab, (double)n[2] * lines) + size * together;
+    const double turning = own + 2 * 16 * fmax(lags, 2 * (double)n[2] * lines) + 3 * 16 * few;
+    *making = spectrum + fmax(spreading, turning + fft_bytes(dev, LMR_F64, cells, most, LMR_SLAB_LINES));
+    *held = spectrum + 2 * size * fmax(slab, (double)n[2] * lines) + size * together +
+            fft_bytes(dev, lmr_precision(p->dtype), cells, largest(n[2], ranks), lmr_slab_lines(dev));
     return LARMOR_OK;
 }
 

@@ -23,6 +23,11 @@ int lmr_slab_pieces(int64_t planes)
     return pieces < MOST ? (int)pieces : MOST;
 }
 
+int64_t lmr_slab_lines(const larmor_device *dev)
+{
+    return lmr_device_is_processor(dev) ? LMR_SLAB_LINES : 4 * LMR_SLAB_LINES;
+}
+
 larmor_status larmor_ranks_part(const larmor_ranks *ranks, int64_t all, int64_t *first, int64_t *count)
 {
     LMR_NEED(first);

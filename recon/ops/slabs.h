@@ -10,6 +10,10 @@ int64_t lmr_slab_share(int64_t all, int ranks, int i, int64_t *first);
 /* In how many pieces the lags of a slab are found: so many NUFFTs, of grids that are small beside the slab. */
 int lmr_slab_pieces(int64_t planes);
 
+/* Lines of a convolution in slabs that are transformed at a time: enough to keep the device busy. */
+enum { LMR_SLAB_LINES = 4096 }; /* while its spectrum is made */
+int64_t lmr_slab_lines(const larmor_device *dev);
+
 /* Points of a NUFFT in the unit of a box that is a part of the volume, and the phases that move the box to its place. */
 typedef struct lmr_seen_points {
     const larmor_array *traj; /* as given */

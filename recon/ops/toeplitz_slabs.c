@@ -17,7 +17,6 @@
 #include "recon/ops/slabs.h"
 #include "recon/sparse.h"
 
-enum { TOGETHER = 4096 }; /* lines that are transformed at a time */
 
 /* ---- the stages ---- */
 
@@ -29,9 +28,10 @@ typedef struct stages {
     const lmr_sparse_kernels *sparse;
     const lmr_fft *fft;
     lmr_nufft_geometry plane, line; /* from modes to cells, and back */
-    void *plane_plan, *line_plan;   /* of the slab's planes, and of TOGETHER lines */
+    void *plane_plan, *line_plan;   /* of the slab's planes, and of some lines */
     lmr_deal deal;
-    larmor_array *a, *b, *lines; /* lines: [cells, TOGETHER] */
+    int64_t together;            /* lines that are transformed at a time */
+    larmor_array *a, *b, *lines; /* lines: [cells, together] */
 } stages;
 
 static void free_stages(stages *s)
@@ -45,9 +45,9 @@ static void free_stages(stages *s)
     *s = (stages){.dev = NULL};
 }
 
-/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest. */
+/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest; together: lines at a time at most. */
 static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor_dtype dtype, const int64_t modes[3],
-                                 const int64_t cells[3], const larmor_array *factor, stages *s)
+                                 const int64_t cells[3], int64_t together, const larmor_array *factor, stages *s)
 {
     const int precision = lmr_precision(dtype);
     *s = (stages){.dev = dev, .dtype = dtype, .fft = dev->be->fft[precision]};
@@ -61,13 +61,14 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
                                     .modes = {modes[0], modes[1], 1},
                                     .cells = {cells[0], cells[1], 1},
                                     .factor = {factor->data, factor->data}};
+    s->together = together;
     s->line = (lmr_nufft_geometry){
-        .ndim = 1, .batch = TOGETHER, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
+        .ndim = 1, .batch = together, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
     if (s->deal.own_planes) LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->deal.own_planes, &s->plane_plan));
-    LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, TOGETHER, &s->line_plan));
+    LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, together, &s->line_plan));
     LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->a));
     LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->b));
-    return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], TOGETHER), &s->lines);
+    return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], together), &s->lines);
 }
 
 /* a <- the transforms of x [modes of a plane, own planes]. */
@@ -104,9 +105,10 @@ static larmor_status lines_back(const stages *s, int64_t first, int64_t count)
     return s->kernels->crop(s->dev->ctx, &s->line, count, s->lines->data, to);
 }
 
-static int64_t together(int64_t left)
+static int64_t lines_now(const stages *s, int64_t first)
 {
-    return left < TOGETHER ? left : TOGETHER;
+    const int64_t left = s->deal.own_lines - first;
+    return left < s->together ? left : s->together;
 }
 
 /* ---- the operator ---- */
@@ -135,8 +137,8 @@ static larmor_status filter_lines(const slabs *n)
     const stages *s = &n->s;
     const int64_t cells = s->line.cells[0];
     const size_t real = larmor_dtype_size(s->dtype) / 2;
-    for (int64_t first = 0; first < s->deal.own_lines; first += TOGETHER) {
-        const int64_t count = together(s->deal.own_lines - first);
+    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+        const int64_t count = lines_now(s, first);
         const char *spectrum = (const char *)n->spectrum->data + (size_t)(first * cells) * real;
         LMR_TRY(transform_lines(s, first, count));
         LMR_TRY(s->sparse->weigh(s->dev->ctx, cells * count, 1, spectrum, s->lines->data, s->lines->data));
@@ -228,8 +230,8 @@ done:
 static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_array *spectrum)
 {
     LMR_TRY(lmr_deal_turn(&s->deal, 1, s->a, s->b));
-    for (int64_t first = 0; first < s->deal.own_lines; first += TOGETHER) {
-        const int64_t count = together(s->deal.own_lines - first);
+    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+        const int64_t count = lines_now(s, first);
         LMR_TRY(transform_lines(s, first, count));
         LMR_TRY(keep_spectrum(s, first, count, scale, spectrum));
     }
@@ -278,7 +280,7 @@ static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_n
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, gather_lags(ranks, &m.points, psf, modes, m.lags));
     lmr_lags_end(&m.points); /* before the next that take much */
-    st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, m.edges, &m.s);
+    st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, LMR_SLAB_LINES, m.edges, &m.s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     st = lmr_deal_to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
     if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
@@ -339,7 +341,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
     if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
-    st = make_stages(dev, ranks, dtype, opts->modes, cells, n->ones, &n->s);
+    st = make_stages(dev, ranks, dtype, opts->modes, cells, lmr_slab_lines(dev), n->ones, &n->s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.deal.own_planes);
     if (opts->batch) shape = larmor_shape_append(shape, opts->batch);

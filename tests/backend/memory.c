@@ -90,6 +90,35 @@ static void a_pass_comes_after_what_both_queues_have_and_before_what_they_get(vo
     }
 }
 
+/* Rows of 24 of 40 bytes become rows of 24 of 56; what lies between them stays. */
+static void rows_are_copied_and_what_is_between_them_stays(void **state)
+{
+    (void)state;
+    enum { WIDTH = 24, FROM = 40, TO = 56, MOST = 70000 };
+    for (int64_t rows = 0; rows <= MOST; rows = 10 * rows + 7) {
+        unsigned char *from = malloc((size_t)(FROM * (rows + 1))), *to = malloc((size_t)(TO * (rows + 1)));
+        void *a, *b;
+        for (int64_t i = 0; i < FROM * (rows + 1); i++) from[i] = (unsigned char)(i % 251);
+        memset(to, 255, (size_t)(TO * (rows + 1)));
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)(FROM * (rows + 1)), &a));
+        assert_ok(dev->be->alloc(dev->ctx, (size_t)(TO * (rows + 1)), &b));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, a, from, (size_t)(FROM * (rows + 1))));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, b, to, (size_t)(TO * (rows + 1))));
+        assert_ok(dev->be->copy_rows(dev->ctx, b, TO, a, FROM, WIDTH, rows));
+        assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, to, b, (size_t)(TO * (rows + 1))));
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < TO * (rows + 1); i++) {
+            const int64_t row = i / TO, at = i % TO;
+            wrong += to[i] != (row < rows && at < WIDTH ? from[row * FROM + at] : 255);
+        }
+        assert_int_equal(wrong, 0);
+        release(a);
+        release(b);
+        free(from);
+        free(to);
+    }
+}
+
 static void impossible_memory_is_refused_without_a_crash(void **state)
 {
     (void)state;
@@ -117,6 +146,7 @@ int main(void)
         cmocka_unit_test(zero_clears_the_asked_bytes_and_no_more),
         cmocka_unit_test(copies_go_to_the_device_and_within_it_and_back),
         cmocka_unit_test(a_pass_comes_after_what_both_queues_have_and_before_what_they_get),
+        cmocka_unit_test(rows_are_copied_and_what_is_between_them_stays),
         cmocka_unit_test(impossible_memory_is_refused_without_a_crash),
         cmocka_unit_test(the_table_says_what_it_is),
     };
