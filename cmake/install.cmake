@@ -119,6 +119,14 @@ if(LARMOR_BUNDLE)
   if(NOT LARMOR_BUNDLE_CUDA)
     list(APPEND present "^lib(cufft|cublas|cublasLt|cusolver|cusparse|nvJitLink)\\.so")
   endif()
+  if(LARMOR_HAVE_CUDA AND LARMOR_BUNDLE_CUDA) # what the plugin loads only when it is needed
+    install(CODE "file(GET_RUNTIME_DEPENDENCIES LIBRARIES $<TARGET_FILE:CUDA::cublas> $<TARGET_FILE:CUDA::cusolver>
+      DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} PRE_INCLUDE_REGEXES \"^lib(cu|nvJit)\" PRE_EXCLUDE_REGEXES \".*\"
+      RESOLVED_DEPENDENCIES_VAR loaded)
+      foreach(library $<TARGET_FILE:CUDA::cublas> $<TARGET_FILE:CUDA::cusolver> \${loaded})
+        file(INSTALL \${library} DESTINATION \${CMAKE_INSTALL_PREFIX}/${lib} FOLLOW_SYMLINK_CHAIN)
+      endforeach()" COMPONENT bundle EXCLUDE_FROM_ALL)
+  endif()
   install(RUNTIME_DEPENDENCY_SET needed COMPONENT bundle EXCLUDE_FROM_ALL PRE_EXCLUDE_REGEXES ${present}
     DIRECTORIES ${CUDAToolkit_LIBRARY_DIR} LIBRARY DESTINATION ${lib} COMPONENT bundle EXCLUDE_FROM_ALL)
   get_property(linked GLOBAL PROPERTY LARMOR_READER_LINKED)

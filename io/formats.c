@@ -131,10 +131,17 @@ typedef struct conversion {
     float *out;
 } conversion;
 
+/* The squares of numbers in single precision stay well inside double, where a root takes a tenth of what hypot does. */
+static float magnitude(const double v[2], int is_single)
+{
+    return (float)(is_single ? sqrt(v[0] * v[0] + v[1] * v[1]) : hypot(v[0], v[1]));
+}
+
 static larmor_status convert_part(void *user, int part, int64_t first, int64_t end)
 {
     (void)part;
     const conversion *c = user;
+    const int is_single = c->dtype == LARMOR_C64;
     for (int64_t i = first; i < end; i++) {
         double v[2];
         element(c->host, c->dtype, i, v);
@@ -142,7 +149,7 @@ static larmor_status convert_part(void *user, int part, int64_t first, int64_t e
             c->out[2 * i] = (float)v[0];
             c->out[2 * i + 1] = (float)v[1];
         } else
-            c->out[i] = (float)(c->as == LMR_AS_REAL ? v[0] : hypot(v[0], v[1]));
+            c->out[i] = c->as == LMR_AS_REAL ? (float)v[0] : magnitude(v, is_single);
     }
     return LARMOR_OK;
 }

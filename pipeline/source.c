@@ -15,8 +15,8 @@ struct larmor_source {
     larmor_source_impl impl;
     void *self;
     char *name;
-    pthread_mutex_t turn; /* held during a call: the devices of a group read in turn */
-    int any_thread;       /* 1: it is larmor's own, which may be called from any thread */
+    pthread_mutex_t turn; /* held during a call, unless several are fine: the devices of a group read in turn */
+    int any_thread;       /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
     atomic_int refs;
 };
 
@@ -25,12 +25,13 @@ static pthread_mutex_t *turn_of(const larmor_source *s)
     return (pthread_mutex_t *)(uintptr_t)&s->turn;
 }
 
-/* status = s->impl.function(s->self, ...), one call at a time */
+/* status = s->impl.function(s->self, ...), one call at a time unless several are fine */
 #define IN_TURN(s, call, status)                                                                                     \
     do {                                                                                                             \
-        pthread_mutex_lock(turn_of(s));                                                                              \
+        const int alone_ = (s)->any_thread < 2;                                                                      \
+        if (alone_) pthread_mutex_lock(turn_of(s));                                                                  \
         (status) = (call);                                                                                           \
-        pthread_mutex_unlock(turn_of(s));                                                                            \
+        if (alone_) pthread_mutex_unlock(turn_of(s));                                                                \
     } while (0)
 
 larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
@@ -330,6 +331,6 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
     if (source) *source = NULL;
     if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
     LMR_TRY(larmor_source_create(name, &impl, raw, source));
-    lmr_source_set_any_thread(*source);
+    (*source)->any_thread = 2; /* the scan is in memory, and nothing changes it */
     return LARMOR_OK;
 }

@@ -1,5 +1,6 @@
 /* Dense linear algebra on the GPU through cuBLAS and cuSOLVER, in the arrays' own precision: default math is free of
- * TF32. SPDX-License-Identifier: Apache-2.0 */
+ * TF32. Both are loaded at their first use: most reconstructions do without them (products.cu), and loading and beginning them takes a
+ * tenth of a second. SPDX-License-Identifier: Apache-2.0 */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 
@@ -8,16 +9,31 @@
 #include <memory>
 #include <new>
 
+#include "core/cuda/library.cuh"
 #include "core/cuda/tables.cuh"
 
 namespace
 {
 
+/* ---- the libraries ---- */
+
+#define BLAS_FUNCTIONS(X)                                                                                            \
+    X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasCgemm_v2_64) X(cublasZgemm_v2_64)           \
+    X(cublasGetStatusString)
+#define SOLVER_FUNCTIONS(X)                                                                                          \
+    X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream) X(cusolverDnCreateParams)                        \
+    X(cusolverDnDestroyParams) X(cusolverDnXsyevBatched_bufferSize) X(cusolverDnXsyevd_bufferSize)                   \
+    X(cusolverDnXsyevBatched) X(cusolverDnXsyevd)
+LMR_CUDA_LIBRARY(blas_library, BLAS_FUNCTIONS);
+LMR_CUDA_LIBRARY(solver_library, SOLVER_FUNCTIONS);
+blas_library blas;
+solver_library solver;
+
 larmor_status lmr_cuda_failed(cublasStatus_t code, const char *call, const char *function, int line)
 {
     (void)cudaGetLastError();
     const larmor_status status = code == CUBLAS_STATUS_ALLOC_FAILED ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND;
-    return lmr_cuda_failed_as(status, call, cublasGetStatusString(code), function, line);
+    return lmr_cuda_failed_as(status, call, blas.cublasGetStatusString(code), function, line);
 }
 
 larmor_status lmr_cuda_failed(cusolverStatus_t code, const char *call, const char *function, int line)
@@ -55,28 +71,31 @@ struct product {
     int64_t m, n, k, lda, ldb, ldc;
 };
 
-larmor_status multiply(cublasHandle_t blas, const product &p, const cx<float> *a, const cx<float> *b, cx<float> *c)
+larmor_status multiply(cublasHandle_t handle, const product &p, const cx<float> *a, const cx<float> *b, cx<float> *c)
 {
     static constexpr cuComplex one = {1, 0}, none = {0, 0};
     using number = cuComplex;
-    CUDA_TRY(cublasCgemm_64(blas, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
-                            reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c), p.ldc));
+    CUDA_TRY(blas.cublasCgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
+                                    reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c),
+                                    p.ldc));
     return LARMOR_OK;
 }
 
-larmor_status multiply(cublasHandle_t blas, const product &p, const cx<double> *a, const cx<double> *b, cx<double> *c)
+larmor_status multiply(cublasHandle_t handle, const product &p, const cx<double> *a, const cx<double> *b, cx<double> *c)
 {
     static constexpr cuDoubleComplex one = {1, 0}, none = {0, 0};
     using number = cuDoubleComplex;
-    CUDA_TRY(cublasZgemm_64(blas, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
-                            reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c), p.ldc));
+    CUDA_TRY(blas.cublasZgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
+                                    reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c),
+                                    p.ldc));
     return LARMOR_OK;
 }
 
 larmor_status open_blas(lmr_cuda *c)
 {
-    if (!c->blas) CUDA_TRY(cublasCreate(&c->blas));
-    CUDA_TRY(cublasSetStream(c->blas, c->stream));
+    LMR_TRY(lmr_cuda_load(LMR_CUDA_SONAME("cublas", CUBLAS_VER_MAJOR), &blas));
+    if (!c->blas) CUDA_TRY(blas.cublasCreate_v2(&c->blas));
+    CUDA_TRY(blas.cublasSetStream_v2(c->blas, c->stream));
     return LARMOR_OK;
 }
 
@@ -95,6 +114,9 @@ template <typename T> larmor_status gemm(void *ctx, char opa, char opb, int64_t 
         CUDA_TRY(cudaMemset2DAsync(result, ldc * sizeof(cx<T>), 0, m * sizeof(cx<T>), n, c->stream));
         return LARMOR_OK;
     }
+    bool done;
+    LMR_TRY(lmr_cuda_small_product<T>(c, opa, opb, m, n, k, a, lda, b, ldb, result, ldc, &done));
+    if (done) return LARMOR_OK;
     LMR_TRY(open_blas(c));
     return multiply(c->blas, p, static_cast<const cx<T> *>(a), static_cast<const cx<T> *>(b),
                     static_cast<cx<T> *>(result));
@@ -104,8 +126,9 @@ template <typename T> larmor_status gemm(void *ctx, char opa, char opb, int64_t 
 
 larmor_status open_solver(lmr_cuda *c)
 {
-    if (!c->solver) CUDA_TRY(cusolverDnCreate(&c->solver));
-    CUDA_TRY(cusolverDnSetStream(c->solver, c->stream));
+    LMR_TRY(lmr_cuda_load(LMR_CUDA_SONAME("cusolver", CUSOLVER_VER_MAJOR), &solver));
+    if (!c->solver) CUDA_TRY(solver.cusolverDnCreate(&c->solver));
+    CUDA_TRY(solver.cusolverDnSetStream(c->solver, c->stream));
     return LARMOR_OK;
 }
 
@@ -138,16 +161,16 @@ template <typename T> struct eigen_solver {
 
     ~eigen_solver()
     {
-        if (params) (void)cusolverDnDestroyParams(params);
+        if (params) (void)solver.cusolverDnDestroyParams(params);
     }
 
     larmor_status prepare(cx<T> *a, T *w)
     {
         size_t single = 0, host_single = 0;
-        CUDA_TRY(cusolverDnCreateParams(&params));
-        CUDA_TRY(cusolverDnXsyevBatched_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w,
+        CUDA_TRY(solver.cusolverDnCreateParams(&params));
+        CUDA_TRY(solver.cusolverDnXsyevBatched_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w,
                                                    matrix, &bytes, &host_bytes, block));
-        CUDA_TRY(cusolverDnXsyevd_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
+        CUDA_TRY(solver.cusolverDnXsyevd_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
                                              &single, &host_single));
         bytes = std::max(bytes, single);
         host_bytes = std::max(host_bytes, host_single);
@@ -176,7 +199,7 @@ template <typename T> struct eigen_solver {
     {
         int failed;
         CUDA_TRY(cudaMemcpyAsync(a, given.get() + n * n * i, n * n * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
-        CUDA_TRY(cusolverDnXsyevd(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix, work.get(),
+        CUDA_TRY(solver.cusolverDnXsyevd(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix, work.get(),
                                   bytes, host_work.get(), host_bytes, info.get()));
         LMR_TRY(failures(1, w, &failed));
         if (!failed) return LARMOR_OK;
@@ -188,7 +211,7 @@ template <typename T> struct eigen_solver {
         int failed;
         CUDA_TRY(cudaMemcpyAsync(given.get(), a, n * n * count * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
         CUDA_TRY(cudaMemsetAsync(info.get(), 0, (block + 1) * sizeof(int), c->stream));
-        CUDA_TRY(cusolverDnXsyevBatched(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
+        CUDA_TRY(solver.cusolverDnXsyevBatched(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
                                         work.get(), bytes, host_work.get(), host_bytes, info.get(), count));
         LMR_TRY(failures(count, w, &failed));
         if (!failed) return LARMOR_OK;
@@ -213,10 +236,10 @@ template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, in
     auto *w = static_cast<T *>(w_);
     const int64_t block = std::max<int64_t>(1, std::min<int64_t>(BLOCK_NUMBERS / (n * n), batch));
     const cusolverEigMode_t what = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
-    eigen_solver<T> solver = {.c = c, .n = n, .block = block, .vectors = what};
-    LMR_TRY(solver.prepare(a, w));
+    eigen_solver<T> eigen = {.c = c, .n = n, .block = block, .vectors = what};
+    LMR_TRY(eigen.prepare(a, w));
     for (int64_t first = 0; first < batch; first += block)
-        LMR_TRY(solver.solve(std::min(block, batch - first), a + first * n * n, w + first * n));
+        LMR_TRY(eigen.solve(std::min(block, batch - first), a + first * n * n, w + first * n));
     return LARMOR_OK;
 }
 
@@ -228,8 +251,8 @@ const lmr_la lmr_cuda_la_f32 = table<float>, lmr_cuda_la_f64 = table<double>;
 
 void lmr_cuda_close_la(lmr_cuda *c)
 {
-    if (c->blas) (void)cublasDestroy(c->blas);
-    if (c->solver) (void)cusolverDnDestroy(c->solver);
+    if (c->blas) (void)blas.cublasDestroy_v2(c->blas);
+    if (c->solver) (void)solver.cusolverDnDestroy(c->solver);
     c->blas = nullptr;
     c->solver = nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include "core/clamp.h"
 #include "core/status.h"
+#include "nufft/choose/memo.h"
 #include "nufft/choose/parts.h"
 
 static const double fine_step = 1.02; /* between those that are timed as well */
@@ -270,7 +271,11 @@ static larmor_status choose(const lmr_nufft_request *r, const int64_t *modes, lm
 
 larmor_status lmr_nufft_choose(const lmr_nufft_request *r, const int64_t modes[3], lmr_nufft_choice *choice)
 {
-    return choose(r, modes, choice);
+    const lmr_nufft_rates rates = lmr_nufft_rates_of(r);
+    if (lmr_nufft_recall(r, &rates, modes, choice)) return LARMOR_OK;
+    LMR_TRY(choose(r, modes, choice));
+    lmr_nufft_remember(r, &rates, modes, choice);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *r, lmr_nufft_choice *choice)

@@ -7,16 +7,24 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <new>
 
+#include "core/cuda/library.cuh"
 #include "nufft/cuda/points.cuh"
 
 namespace
 {
 
+#define SPARSE_FUNCTIONS(X)                                                                                          \
+    X(cusparseCreate) X(cusparseDestroy) X(cusparseSetStream) X(cusparseGetErrorString) X(cusparseCreateCsr)         \
+    X(cusparseCreateDnMat) X(cusparseDestroySpMat) X(cusparseDestroyDnMat) X(cusparseDnMatSetValues)                 \
+    X(cusparseSpMM) X(cusparseSpMM_bufferSize) X(cusparseSpMM_preprocess)
+LMR_CUDA_LIBRARY(sparse_library, SPARSE_FUNCTIONS);
+sparse_library sparse;
+
 larmor_status lmr_cuda_failed(cusparseStatus_t code, const char *call, const char *function, int line)
 {
     (void)cudaGetLastError();
     const bool memory = code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
-    return lmr_cuda_failed_as(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, call, cusparseGetErrorString(code),
+    return lmr_cuda_failed_as(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, call, sparse.cusparseGetErrorString(code),
                               function, line);
 }
 
@@ -65,9 +73,9 @@ larmor_status allocate(lmr_cuda *c, made *m, int64_t count, int64_t size, void *
 
 void release_product(lmr_cuda *c, const product &p)
 {
-    if (p.a) (void)cusparseDestroySpMat(p.a);
-    if (p.x) (void)cusparseDestroyDnMat(p.x);
-    if (p.y) (void)cusparseDestroyDnMat(p.y);
+    if (p.a) (void)sparse.cusparseDestroySpMat(p.a);
+    if (p.x) (void)sparse.cusparseDestroyDnMat(p.x);
+    if (p.y) (void)sparse.cusparseDestroyDnMat(p.y);
     lmr_cuda_release(c, p.buffer);
 }
 
@@ -84,7 +92,7 @@ void release(void *ctx, void *of)
     void *const memory[] = {m->stored,      m->bin_of,     m->values,         m->cells,          m->rows.offset,
                             m->rows.column, m->rows.value, m->columns.offset, m->columns.column, m->columns.value};
     for (void *each : memory) lmr_cuda_release(c, each);
-    if (m->sparse) (void)cusparseDestroy(m->sparse);
+    if (m->sparse) (void)sparse.cusparseDestroy(m->sparse);
     delete m;
 }
 
@@ -304,15 +312,15 @@ larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool long_index, in
     const cusparseIndexType_t index = long_index ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
     size_t bytes = 0;
     p->batch = batch;
-    CUDA_TRY(cusparseCreateCsr(&p->a, a.rows, a.columns, a.entries, a.offset, a.column, a.value, index, index,
+    CUDA_TRY(sparse.cusparseCreateCsr(&p->a, a.rows, a.columns, a.entries, a.offset, a.column, a.value, index, index,
                                CUSPARSE_INDEX_BASE_ZERO, real_type<T>));
     CUDA_TRY(
-        cusparseCreateDnMat(&p->x, a.columns, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
-    CUDA_TRY(cusparseCreateDnMat(&p->y, a.rows, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
-    CUDA_TRY(cusparseSpMM_bufferSize(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
+        sparse.cusparseCreateDnMat(&p->x, a.columns, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
+    CUDA_TRY(sparse.cusparseCreateDnMat(&p->y, a.rows, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
+    CUDA_TRY(sparse.cusparseSpMM_bufferSize(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
                                      fixed_order, &bytes));
     LMR_TRY(allocate(c, m, (int64_t)bytes, 1, &p->buffer));
-    CUDA_TRY(cusparseSpMM_preprocess(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
+    CUDA_TRY(sparse.cusparseSpMM_preprocess(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
                                      fixed_order, p->buffer));
     return LARMOR_OK;
 }
@@ -320,8 +328,9 @@ larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool long_index, in
 template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool long_index, const int64_t batches[2])
 {
     if (!m->points->m) return LARMOR_OK;
-    CUDA_TRY(cusparseCreate(&m->sparse));
-    CUDA_TRY(cusparseSetStream(m->sparse, c->stream));
+    LMR_TRY(lmr_cuda_load(LMR_CUDA_SONAME("cusparse", CUSPARSE_VER_MAJOR), &sparse));
+    CUDA_TRY(sparse.cusparseCreate(&m->sparse));
+    CUDA_TRY(sparse.cusparseSetStream(m->sparse, c->stream));
     for (int i = 0; i < 2; i++) {
         if (!batches[i]) continue;
         LMR_TRY(prepare<T>(c, m, m->rows, long_index, batches[i], &m->forward[i]));
@@ -338,10 +347,10 @@ larmor_status multiply(lmr_cuda *c, const made *m, const product p[2], int64_t b
     if (of.batch != batch)
         return LMR_CUDA_FAIL(LARMOR_ERR_BACKEND, "nufft: nothing is precomputed for %lld transforms at once",
                              (long long)batch);
-    CUDA_TRY(cusparseSetStream(m->sparse, c->stream));
-    CUDA_TRY(cusparseDnMatSetValues(of.x, x));
-    CUDA_TRY(cusparseDnMatSetValues(of.y, y));
-    CUDA_TRY(cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, of.a,
+    CUDA_TRY(sparse.cusparseSetStream(m->sparse, c->stream));
+    CUDA_TRY(sparse.cusparseDnMatSetValues(of.x, x));
+    CUDA_TRY(sparse.cusparseDnMatSetValues(of.y, y));
+    CUDA_TRY(sparse.cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, of.a,
                           of.x, &none, of.y, real_type<T>, fixed_order, of.buffer));
     return LARMOR_OK;
 }

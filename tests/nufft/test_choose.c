@@ -74,6 +74,51 @@ static void what_is_chosen_may_be_asked_for(void **state)
                 }
 }
 
+/* A choice that is remembered is that of the request itself, whatever was asked for before it: requests that differ in one member
+ * alone, in an order in which each finds what another one has left, and more of them than are kept. */
+static void what_is_remembered_is_the_choice_of_the_same_request(void **state)
+{
+    (void)state;
+    enum { KINDS = 14, ROUNDS = 3 };
+    static lmr_nufft_choice fresh[KINDS];
+    const lmr_nufft_rates usual = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, LMR_F64, 1);
+    lmr_nufft_rates dear = usual;
+    for (int d = 0; d < 3; d++) dear.cell[d] = 1e6;
+    const lmr_nufft_request base = {.ndim = 2, .tol = 1e-5, .points = 1e7, .rates = &usual};
+    for (int round = 0; round < ROUNDS; round++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            const int64_t modes[3] = {kind == 1 ? 60 : 64, kind == 2 ? 80 : 64, kind == 3 ? 9 : 1};
+            lmr_nufft_request r = base;
+            lmr_nufft_choice remembered;
+            if (kind == 3) r.ndim = 3;
+            if (kind == 4) r.single = 1;
+            if (kind == 5) r.tol = 2e-5;
+            if (kind == 6) r.upsample = 1.5;
+            if (kind == 7) r.width = 9;
+            if (kind == 8) r.points = 1e3;
+            if (kind == 9) r.cells[0] = r.cells[1] = 144;
+            if (kind == 10) r.rates = &dear;
+            if (kind == 11) r.lattice = 1;
+            if (kind == 12) r.batch = 32;
+            if (kind == 13) r.full = 1;
+            assert_int_equal(lmr_nufft_choose(&r, modes, &remembered), LARMOR_OK);
+            if (!round) fresh[kind] = remembered;
+            expect_same(&fresh[kind], &remembered);
+            for (int d = 0; d < 3; d++) assert_true(remembered.cells[d] >= modes[d]);
+            assert_true(remembered.bound <= r.tol);
+            if (kind == 6) assert_int_equal(remembered.cells[0], 96);
+            if (kind == 7) assert_int_equal(remembered.window.width, 9);
+            if (kind == 9) assert_int_equal(remembered.cells[1], 144);
+            for (int other = 0; other < 40 && round; other++) { /* of other requests, which take its place */
+                const int64_t one[3] = {100 + other + 40 * kind, 1, 1};
+                const lmr_nufft_request line = {.ndim = 1, .tol = 1e-3};
+                assert_int_equal(lmr_nufft_choose(&line, one, &remembered), LARMOR_OK);
+                assert_true(remembered.cells[0] >= one[0] && remembered.cells[0] < 3 * one[0]);
+            }
+        }
+    assert_true(fresh[10].cells[0] < fresh[0].cells[0] || fresh[10].window.width != fresh[0].window.width);
+}
+
 static void a_width_is_kept_by_the_smallest_grid_that_lets_it(void **state)
 {
     (void)state;
@@ -147,6 +192,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(good_sizes_have_small_factors_and_are_multiples_of_four),
     cmocka_unit_test(the_nearest_size_is_the_nearest_good_one_in_its_range),
     cmocka_unit_test(what_is_chosen_may_be_asked_for),
+    cmocka_unit_test(what_is_remembered_is_the_choice_of_the_same_request),
     cmocka_unit_test(a_width_is_kept_by_the_smallest_grid_that_lets_it),
     cmocka_unit_test(a_grid_takes_no_window_that_it_cannot_hold_twice),
     cmocka_unit_test(a_choice_at_another_grid_or_width_than_asked_for_is_none),

@@ -1,0 +1,14 @@
+/* What was chosen lately, for a whole process. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_NUFFT_MEMO_H
+#define LMR_NUFFT_MEMO_H
+
+#include "nufft/choose/request.h"
+
+/* rates: those of the request, also where it has none of its own. 1: *choice is what was chosen for such a request. */
+int lmr_nufft_recall(const lmr_nufft_request *request, const lmr_nufft_rates *rates, const int64_t modes[3],
+                     lmr_nufft_choice *choice);
+
+void lmr_nufft_remember(const lmr_nufft_request *request, const lmr_nufft_rates *rates, const int64_t modes[3],
+                        const lmr_nufft_choice *choice);
+
+#endif
