@@ -24,6 +24,7 @@ struct lmr_cuda {
     double *answer;                     /* host, page-locked, 4 numbers: where reductions arrive */
     struct cublasContext *blas;         /* made at their first use, in la.cu */
     struct cusolverDnContext *solver;   /* likewise */
+    struct lmr_cuda_idle_fft *idle_ffts; /* handles of cuFFT that no plan has, in fft.cu */
     cudaEvent_t passed;                 /* where the queue was at the last copy to or from another GPU */
     uint64_t reached;                   /* the GPUs that may reach this one's memory, a bit for each of the first 64 */
     bool recording, spoiled;            /* a graph is recorded; what was asked for meanwhile cannot be */

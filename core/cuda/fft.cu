@@ -44,13 +44,69 @@ larmor_status lmr_cuda_failed(cufftResult code, const char *call, const char *fu
 
 using ::lmr_cuda_failed;
 
+/* What a handle of cuFFT is made for. */
+struct layout {
+    int rank;
+    long long sizes[3];
+    int64_t stride, distance, batch;
+    cufftType type;
+    bool operator==(const layout &) const = default;
+};
+
+} // namespace
+
+/* A handle that no transform has: images of a scan make the same ones again and again, which takes longer than they run. */
+struct lmr_cuda_idle_fft {
+    cufftHandle handle;
+    layout of;
+    size_t bytes;
+    lmr_cuda_idle_fft *next;
+};
+
+namespace
+{
+
+enum { MOST_IDLE = 16 };
+
+/* The handle of this layout out of those that are idle, or nullptr. */
+lmr_cuda_idle_fft *find_idle(lmr_cuda *c, const layout &of)
+{
+    for (lmr_cuda_idle_fft **at = &c->idle_ffts; *at; at = &(*at)->next)
+        if ((*at)->of == of) {
+            lmr_cuda_idle_fft *const found = *at;
+            *at = found->next;
+            return found;
+        }
+    return nullptr;
+}
+
+void destroy_idle(lmr_cuda_idle_fft *idle)
+{
+    (void)cufftDestroy(idle->handle);
+    delete idle;
+}
+
+/* The latest is first, and the oldest goes where there are too many. */
+void keep_idle(lmr_cuda *c, lmr_cuda_idle_fft *idle)
+{
+    int count = 0;
+    idle->next = c->idle_ffts;
+    c->idle_ffts = idle;
+    for (lmr_cuda_idle_fft **at = &c->idle_ffts; *at; at = &(*at)->next)
+        if (++count > MOST_IDLE) {
+            destroy_idle(*at);
+            *at = nullptr;
+            return;
+        }
+}
+
 struct transform {
-    cufftHandle handle = 0;
-    bool made = false; /* false for a transform that does nothing: no elements, or all dimensions 1 */
+    lmr_cuda *owner = nullptr;
+    lmr_cuda_idle_fft *by = nullptr; /* nullptr for a transform that does nothing: no elements, or all dimensions 1 */
     lmr_cuda_scratch<char> work;
     ~transform()
     {
-        if (made) (void)cufftDestroy(handle);
+        if (by) keep_idle(owner, by);
     }
 };
 
@@ -68,20 +124,37 @@ larmor_status exec_one(cufftHandle handle, cx<double> *data, int sign)
     return LARMOR_OK;
 }
 
-/* batch arrays that begin `distance` numbers apart, their elements `stride` apart. */
-template <typename T> larmor_status make_handle(lmr_cuda *c, int rank, long long sizes[3], int64_t stride,
-                                                int64_t distance, int64_t batch, transform *t)
+larmor_status make_handle(lmr_cuda_idle_fft *idle)
 {
-    size_t bytes;
-    CUDA_TRY(cufftCreate(&t->handle));
-    t->made = true;
-    CUDA_TRY(cufftSetAutoAllocation(t->handle, 0));
-    CUDA_TRY(cufftSetStream(t->handle, c->stream));
-    const cufftType type = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
-    CUDA_TRY(cufftMakePlanMany64(t->handle, rank, sizes, sizes, stride, distance, sizes, stride, distance, type,
-                                 batch, &bytes));
-    LMR_TRY(t->work.allocate(c, (int64_t)bytes));
-    CUDA_TRY(cufftSetWorkArea(t->handle, t->work.get()));
+    layout *l = &idle->of;
+    CUDA_TRY(cufftCreate(&idle->handle));
+    CUDA_TRY(cufftSetAutoAllocation(idle->handle, 0));
+    CUDA_TRY(cufftMakePlanMany64(idle->handle, l->rank, l->sizes, l->sizes, l->stride, l->distance, l->sizes, l->stride,
+                                 l->distance, l->type, l->batch, &idle->bytes));
+    return LARMOR_OK;
+}
+
+/* batch arrays that begin `distance` numbers apart, their elements `stride` apart. */
+template <typename T> larmor_status make_transform(lmr_cuda *c, int rank, const long long sizes[3], int64_t stride,
+                                                   int64_t distance, int64_t batch, transform *t)
+{
+    const layout of = {rank,     {sizes[0], sizes[1], sizes[2]},         stride, distance, batch,
+                       sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z};
+    lmr_cuda_idle_fft *by = find_idle(c, of);
+    if (!by) {
+        by = new (std::nothrow) lmr_cuda_idle_fft{0, of, 0, nullptr};
+        if (!by) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
+        const larmor_status st = make_handle(by);
+        if (st) {
+            destroy_idle(by);
+            return st;
+        }
+    }
+    t->owner = c;
+    t->by = by;
+    CUDA_TRY(cufftSetStream(by->handle, c->stream));
+    LMR_TRY(t->work.allocate(c, (int64_t)by->bytes));
+    CUDA_TRY(cufftSetWorkArea(by->handle, t->work.get()));
     return LARMOR_OK;
 }
 
@@ -98,7 +171,7 @@ larmor_status make_plan(lmr_cuda *c, int ndim, const int64_t dim[3], int64_t bat
     if (!lmr_mul(each, batch, &total) || total > INT64_MAX / (int64_t)sizeof(cx<T>))
         return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "fft: the array is too large");
     if (!total || !rank) return LARMOR_OK;
-    return make_handle<T>(c, rank, sizes, 1, each, batch, t);
+    return make_transform<T>(c, rank, sizes, 1, each, batch, t);
 }
 
 template <typename T> larmor_status plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **out)
@@ -118,9 +191,9 @@ template <typename T> larmor_status exec(void *ctx, void *plan, int sign, void *
 {
     LMR_CUDA_ENTER(c, ctx);
     const auto *t = static_cast<transform *>(plan);
-    if (!t->made) return LARMOR_OK;
-    CUDA_TRY(cufftSetStream(t->handle, c->stream)); /* which may have changed since the plan was made */
-    return exec_one(t->handle, static_cast<cx<T> *>(data), sign);
+    if (!t->by) return LARMOR_OK;
+    CUDA_TRY(cufftSetStream(t->by->handle, c->stream)); /* which may have changed since the plan was made */
+    return exec_one(t->by->handle, static_cast<cx<T> *>(data), sign);
 }
 
 /* By the whole FFT: cuFFT leaves no lines out. */
@@ -153,12 +226,21 @@ template <typename T> larmor_status lmr_cuda_fft_columns(lmr_cuda *c, int64_t co
     std::unique_ptr<transform> t(new (std::nothrow) transform);
     if (!t) return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
     long long sizes[3] = {n};
-    if (n > 1) LMR_TRY(make_handle<T>(c, 1, sizes, columns, 1, columns, t.get()));
+    if (n > 1) LMR_TRY(make_transform<T>(c, 1, sizes, columns, 1, columns, t.get()));
     *out = t.release();
     return LARMOR_OK;
 }
 
 template larmor_status lmr_cuda_fft_columns<float>(lmr_cuda *, int64_t, int64_t, void **);
 template larmor_status lmr_cuda_fft_columns<double>(lmr_cuda *, int64_t, int64_t, void **);
+
+void lmr_cuda_close_fft(lmr_cuda *c)
+{
+    while (c->idle_ffts) {
+        lmr_cuda_idle_fft *const idle = c->idle_ffts;
+        c->idle_ffts = idle->next;
+        destroy_idle(idle);
+    }
+}
 
 const lmr_fft lmr_cuda_fft_f32 = table<float>, lmr_cuda_fft_f64 = table<double>;

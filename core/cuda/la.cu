@@ -231,9 +231,12 @@ template <typename T> larmor_status heev(void *ctx, int64_t n, int64_t batch, in
     if (n < 0 || batch < 0 || n > MOST_ROWS)
         return LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "heev: matrices of %lld rows", (long long)n);
     if (!n || !batch) return LARMOR_OK;
-    LMR_TRY(open_solver(c));
     auto *a = static_cast<cx<T> *>(a_);
     auto *w = static_cast<T *>(w_);
+    bool done;
+    LMR_TRY(lmr_cuda_small_eigen<T>(c, n, batch, vectors != 0, a, w, &done));
+    if (done) return LARMOR_OK;
+    LMR_TRY(open_solver(c));
     const int64_t block = std::max<int64_t>(1, std::min<int64_t>(BLOCK_NUMBERS / (n * n), batch));
     const cusolverEigMode_t what = vectors ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
     eigen_solver<T> eigen = {.c = c, .n = n, .block = block, .vectors = what};

@@ -187,6 +187,7 @@ void close_cuda(void *ctx)
     if (!cudaSetDevice(c->ordinal)) {
         lmr_cuda_stop_recording(c);
         lmr_cuda_close_la(c);
+        lmr_cuda_close_fft(c);
         lmr_cuda_release(c, c->partials);
         if (c->stream) (void)cudaStreamSynchronize(c->stream);
         if (c->own) (void)cudaStreamDestroy(c->own);

@@ -28,13 +28,18 @@ template <typename T>
 larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a,
                                      int64_t lda, const void *b, int64_t ldb, void *result, int64_t ldc, bool *done);
 
+/* As heev for small matrices, likewise; waits. */
+template <typename T>
+larmor_status lmr_cuda_small_eigen(lmr_cuda *c, int64_t n, int64_t batch, bool vectors, cx<T> *a, T *w, bool *done);
+
 /* Leave off recording and keep nothing; the device is current. */
 void lmr_cuda_stop_recording(lmr_cuda *c);
 
 /* The entry set_stream. */
 larmor_status lmr_cuda_set_stream(void *ctx, void *stream);
 
-/* Give up the handles that linear algebra made; the device is current. */
+/* Give up the handles that linear algebra made, and those of FFTs that no plan has; the device is current. */
 void lmr_cuda_close_la(lmr_cuda *c);
+void lmr_cuda_close_fft(lmr_cuda *c);
 
 #endif
