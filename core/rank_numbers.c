@@ -50,7 +50,8 @@ static larmor_status join_peers(larmor_ranks *r, larmor_device *dev)
 {
     const lmr_peers *peers = dev->be->peers;
     unsigned char name[LMR_PEERS_NAME] = {0};
-    larmor_status own = peers ? peers->name(dev->ctx, r->number ? NULL : name) : LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no peers");
+    larmor_status own =
+        peers ? peers->name(dev->ctx, r->number ? NULL : name) : LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no peers");
     own = lmr_ranks_agree(r, own, NULL, NULL); /* who joins waits for all */
     if (own) return own;
     LMR_TRY(r->by->broadcast(r->link, name, sizeof name));
@@ -118,7 +119,8 @@ static larmor_status send_straight(larmor_ranks *r, int from, int to, const larm
 static larmor_status sum_straight(larmor_ranks *r, int to, int64_t count, const larmor_array *x, char *data)
 {
     const int me = r->number;
-    const int64_t size = (int64_t)larmor_dtype_size(x->dtype), mine = part_at(r, count, me + 1) - part_at(r, count, me);
+    const int64_t size = (int64_t)larmor_dtype_size(x->dtype),
+                  mine = part_at(r, count, me + 1) - part_at(r, count, me);
     const lmr_vec *vec = x->dev->be->vec[lmr_precision(x->dtype)];
     char *parts = r->parts->data;
     for (int i = 0; i < r->count; i++) {
@@ -128,7 +130,8 @@ static larmor_status sum_straight(larmor_ranks *r, int to, int64_t count, const 
         r->with.received[i] = mine * size;
     }
     larmor_status own = exchange_straight(r, x->dev);
-    for (int i = 1; i < r->count && !own; i++) own = vec->axpby(x->dev->ctx, mine, 1, parts + i * mine * size, 1, parts);
+    for (int i = 1; i < r->count && !own; i++)
+        own = vec->axpby(x->dev->ctx, mine, 1, parts + i * mine * size, 1, parts);
     for (int i = 0; i < r->count; i++) {
         const int64_t first = part_at(r, count, i);
         r->with.send[i] = parts;

@@ -193,7 +193,8 @@ static larmor_status copy_offer(const offer *o, const larmor_device *at, void *d
 }
 
 /* copied: how the copy went, which is no error of the messages. */
-static larmor_status take_held(seat *me, int from, const larmor_device *at, void *data, int64_t bytes, larmor_status *copied)
+static larmor_status take_held(seat *me, int from, const larmor_device *at, void *data, int64_t bytes,
+                               larmor_status *copied)
 {
     room *r = me->room;
     offer *o = offer_of(r, from, me->number);
@@ -221,8 +222,9 @@ static void withdraw_held(seat *me)
     }
 }
 
-static larmor_status exchange_held(seat *me, const larmor_device *at, const void *const *send, const int64_t *send_bytes,
-                                   void *const *data, const int64_t *bytes, larmor_status *copied)
+static larmor_status exchange_held(seat *me, const larmor_device *at, const void *const *send,
+                                   const int64_t *send_bytes, void *const *data, const int64_t *bytes,
+                                   larmor_status *copied)
 {
     const int count = me->room->count;
     for (int i = 0; i < count; i++)
@@ -247,8 +249,8 @@ static larmor_status end_bulk(seat *me, larmor_status st)
     return st;
 }
 
-static larmor_status exchange_on(void *link, const larmor_device *dev, const void *const *send, const int64_t *send_bytes,
-                                 void *const *data, const int64_t *bytes)
+static larmor_status exchange_on(void *link, const larmor_device *dev, const void *const *send,
+                                 const int64_t *send_bytes, void *const *data, const int64_t *bytes)
 {
     seat *me = link;
     const int own = me->number;
@@ -265,7 +267,8 @@ static larmor_status pass(void *link, int other, int sends, void *data, int64_t 
     seat *me = link;
     larmor_status copied = LARMOR_OK;
     pthread_mutex_lock(&me->room->lock);
-    larmor_status st = sends ? offer_held(me, other, NULL, data, bytes) : take_held(me, other, NULL, data, bytes, &copied);
+    larmor_status st =
+        sends ? offer_held(me, other, NULL, data, bytes) : take_held(me, other, NULL, data, bytes, &copied);
     if (sends && !st) st = wait_held(me, other);
     return end_bulk(me, st);
 }

@@ -183,7 +183,8 @@ static void free_queues(larmor_device **queue, int count)
 }
 
 /* Queues of its own on each of these devices, one after the other, so that the first few workers are of different devices. */
-static larmor_status open_queues(const larmor_recon *r, larmor_device *const *device, int devices, larmor_device **queue)
+static larmor_status open_queues(const larmor_recon *r, larmor_device *const *device, int devices,
+                                 larmor_device **queue)
 {
     char spec[64];
     for (int i = 0; i < devices * r->at_once; i++) {

@@ -16,7 +16,7 @@ struct larmor_source {
     void *self;
     char *name;
     pthread_mutex_t turn; /* held during a call, unless several are fine: the devices of a group read in turn */
-    int any_thread;       /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
+    int any_thread; /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
     atomic_int refs;
 };
 

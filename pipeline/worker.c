@@ -127,7 +127,8 @@ static int has_company(const lmr_worker *w)
     const char *own = larmor_device_spec(w->job.dev);
     for (int i = 0; i < d->workers && !w->rank; i++) {
         const lmr_worker *other = &d->worker[i];
-        if (other != w && other->started && !other->left && !other->rank && !strcmp(larmor_device_spec(other->job.dev), own))
+        if (other != w && other->started && !other->left && !other->rank &&
+            !strcmp(larmor_device_spec(other->job.dev), own))
             return 1;
     }
     return 0;

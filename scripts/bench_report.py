@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Summaries and plots of what larmor-bench --json wrote.
 
-Ratios are geometric means over cases, with the least of them: the peer's seconds over larmor's, those of fixed
-upsampling factors over those of the chosen one, what the planner's efforts choose, what several devices gain over one,
+Ratios are geometric means over cases, with the least of them: the peer's seconds over larmor's, at the same tolerance and,
+where a case was run at several, at the same error; those of fixed upsampling factors over those of the chosen one, what the planner's efforts choose, what several devices gain over one,
 and an earlier file's over these.
 Plots need matplotlib.  SPDX-License-Identifier: Apache-2.0
 """
@@ -63,6 +63,54 @@ def summarise_peer(cases):
     summary("peer's best / larmor, execute, median",
             [(seconds(fastest(ran(c["peer"]))) / seconds(c["larmor"]), c["case"])
              for c in cases if ran(c.get("peer", []))])
+
+
+def without_tolerance(case):
+    """A name for all cases that differ in their tolerance alone."""
+    modes = "x".join(map(str, case["modes"]))
+    batch = f" x{case['batch']}" if case["batch"] > 1 else ""
+    return f"{modes} {case['distribution']} M={case['points']:.3g}{batch} type {case['type']} {case['precision']}"
+
+
+def error_curves(cases):
+    """{name: {"larmor", "peer, default" and "peer, best": [(error, seconds)], from the largest error on}} of problems that were
+    run at several tolerances, by what was reached."""
+    curves = {}
+    for c in cases:
+        if c["upsample_asked"] or not ran(c.get("peer", [])[:1]):
+            continue
+        curve = curves.setdefault(without_tolerance(c), {"larmor": [], "peer, default": [], "peer, best": []})
+        for name, timing in (("larmor", c["larmor"]), ("peer, default", c["peer"][0]),
+                             ("peer, best", fastest(ran(c["peer"])))):
+            if timing["error"] > 0:
+                curve[name].append((timing["error"], seconds(timing), seconds(timing, "median", ("set_points", "execute"))))
+    return {name: {key: sorted(at, reverse=True) for key, at in curve.items()} for name, curve in curves.items()
+            if len(curve["larmor"]) > 1}
+
+
+def seconds_at(curve, error, whole):
+    """What an error of this size takes: between two that were reached by the logarithms of both, None beyond them. A finer
+    tolerance that is quicker serves a coarser error as well."""
+    points = [(math.log(e), math.log(min(p[1 + whole] for p in curve if p[0] <= e))) for e, *_ in curve]
+    for (e, t), (finer, longer) in zip(points, points[1:]):
+        if finer <= math.log(error) <= e and e > finer:
+            return math.exp(t + (longer - t) * (e - math.log(error)) / (e - finer))
+    return None
+
+
+def summarise_errors(cases):
+    ratios = {}
+    for name, curve in error_curves(cases).items():
+        for digits in range(26):
+            error = 10 ** (-digits / 2)
+            for whole in 0, 1:
+                ours = seconds_at(curve["larmor"], error, whole)
+                for peer in "default", "best":
+                    theirs = seconds_at(curve[f"peer, {peer}"], error, whole)
+                    if ours and theirs:
+                        ratios.setdefault((peer, whole), []).append((theirs / ours, f"{name} at {error:.0e}"))
+    for (peer, whole), found in sorted(ratios.items(), reverse=True):
+        summary(f"peer's {peer} / larmor at the same error, {'set_points and execute' if whole else 'execute'}, median", found)
 
 
 def problem(case):
@@ -141,6 +189,28 @@ def plot_curves(plt, curves):
     return figure
 
 
+def plot_errors(plt, curves):
+    """A panel for each problem: seconds of execute over the error that is reached."""
+    across = min(4, len(curves))
+    down = -(-len(curves) // across)
+    figure, axes = plt.subplots(down, across, squeeze=False, figsize=(3.4 * across, 0.6 + 2.7 * down))
+    for at, (name, curve) in zip(axes.flat, curves.items()):
+        for key, marker in (("larmor", "s-"), ("peer, default", "o-"), ("peer, best", "x--")):
+            if curve[key] and (key != "peer, best" or curve[key] != curve["peer, default"]):
+                at.plot([p[0] for p in curve[key]], [p[1] for p in curve[key]], marker, ms=4, lw=1, label=key,
+                        fillstyle="full" if key == "larmor" else "none")
+        at.set(xscale="log", yscale="log")
+        at.invert_xaxis()
+        at.set_title(name, fontsize=7)
+        at.grid(which="both", alpha=0.3)
+        at.legend(fontsize=6)
+    for at in list(axes.flat)[len(curves):]:
+        at.set_visible(False)
+    figure.supxlabel("relative l2 error that is reached", fontsize=9)
+    figure.supylabel("seconds of execute", fontsize=9)
+    return figure
+
+
 def factor_curves(cases):
     curves = {}
     for c in cases:
@@ -206,6 +276,8 @@ def plot(path, nufft, planner, scaling):
         figure = plot_curves(plt, planner_curves(planner))
     elif any(c["upsample_asked"] for c in nufft):
         figure = plot_curves(plt, factor_curves(nufft))
+    elif error_curves(nufft):
+        figure = plot_errors(plt, error_curves(nufft))
     else:
         figure = plot_rates(plt, nufft)
     figure.suptitle((scaling or planner or nufft)[0]["device_reason"], fontsize=9)
@@ -226,6 +298,7 @@ def main():
     planner = [c for c in cases if "measure" in c]
     scaling = [c for c in cases if "scaling" in c]
     summarise_peer(nufft)
+    summarise_errors(nufft)
     if any(c["upsample_asked"] for c in nufft):
         summarise_factors(nufft)
     summarise_planner(planner)

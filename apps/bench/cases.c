@@ -214,6 +214,22 @@ static void set_precompute(case_list *list)
     list->count = kept;
 }
 
+/* Half a decade from one tolerance to the next, a decade to both sides, of what values of the precision can have. */
+static void add_tolerances(case_list *list)
+{
+    static const double steps[] = {10, 3.1622776601683795, 1, 0.31622776601683795, 0.1};
+    case_list all = {.wish = list->wish};
+    for (int i = 0; i < list->count; i++)
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            bench_case c = list->c[i];
+            c.tol *= steps[k];
+            if (c.tol <= 0.1 * (1 + 1e-9) && c.tol >= (c.is_double ? 1e-13 : 1e-6) * (1 - 1e-9)) append(&all, c);
+        }
+    free(list->c);
+    all.lacks_memory |= list->lacks_memory;
+    *list = all;
+}
+
 int bench_is_wanted(const bench_wish *wish, const bench_case *c)
 {
     return is_wanted(wish, c) && names(&wish->types, c->type);
@@ -232,10 +248,12 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
     if (!wish->matrix) st = add_single(&list);
     for (size_t i = 0; wish->matrix && i < sizeof sets / sizeof *sets; i++)
         if (!strcmp(wish->matrix, sets[i].name)) sets[i].add(&list);
-    if (!st && list.lacks_memory) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     set_precompute(&list);
+    if (wish->equal_error) add_tolerances(&list);
+    if (!st && list.lacks_memory) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
     if (!st && !list.count)
-        st = larmor_fail(LARMOR_ERR_ARG, "--matrix %s: no case of it fits the other options", wish->matrix);
+        st = larmor_fail(LARMOR_ERR_ARG, "%s%s: no case of it fits the other options",
+                         wish->matrix ? "--matrix " : "--tol", wish->matrix ? wish->matrix : "");
     if (st) {
         free(list.c);
         return st;

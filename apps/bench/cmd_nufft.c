@@ -36,6 +36,8 @@ static const app_option options[] = {
            .high = 1 << 16),
     OPTION(APP_NUMBER, wish.tol, 0, "tol", "X", "relative l2 error asked for (default: 1e-5)", .low = 1e-16,
            .high = 0.5),
+    OPTION(APP_FLAG, wish.equal_error, 0, "equal-error", "",
+           "each case at tolerances of a decade to both sides, for times at the same error by bench_report.py"),
     OPTION(APP_NUMBERS, wish.upsample, 0, "upsample", "F[,F]", "upsampling factors (default: chosen)", .low = 1.15,
            .high = 2.5),
     OPTION(APP_TEXT, wish.precompute, 0, "precompute", "FORM",

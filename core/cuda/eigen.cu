@@ -27,7 +27,9 @@ larmor_status lmr_cuda_small_eigen(lmr_cuda *c, int64_t n, int64_t batch, bool v
     int failed = 0;
     *done = n <= MOST;
     if (!*done) return LARMOR_OK;
-    const int threads = n <= 8 ? 32 : n <= 16 ? 64 : 128;
+    int threads = 128;
+    if (n <= 16) threads = 64;
+    if (n <= 8) threads = 32;
     const auto bytes = (size_t)lmr_cuda_eigen::bytes_of((int)n, threads); /* less than 48 kB */
     lmr_cuda_scratch<int> flag;
     LMR_TRY(flag.allocate(c, 1));
@@ -42,4 +44,5 @@ larmor_status lmr_cuda_small_eigen(lmr_cuda *c, int64_t n, int64_t batch, bool v
 }
 
 template larmor_status lmr_cuda_small_eigen<float>(lmr_cuda *, int64_t, int64_t, bool, cx<float> *, float *, bool *);
-template larmor_status lmr_cuda_small_eigen<double>(lmr_cuda *, int64_t, int64_t, bool, cx<double> *, double *, bool *);
+template larmor_status lmr_cuda_small_eigen<double>(lmr_cuda *, int64_t, int64_t, bool, cx<double> *, double *,
+                                                    bool *);

@@ -32,7 +32,8 @@ LMR_BOTH inline number times(number a, number b)
 LMR_BOTH inline void pair_of(int players, int round, int i, int *p, int *q)
 {
     const int moving = players - 1;
-    const int a = i ? (round + i) % moving : moving, b = (round + moving - i) % moving;
+    const int a = i ? (round + i) % moving : moving;
+    const int b = (round + moving - i) % moving;
     *p = a < b ? a : b;
     *q = a < b ? b : a;
 }
@@ -178,7 +179,9 @@ template <typename T> LMR_BOTH bool solve(const workspace &w, bool vectors, cx<T
     for (int i = me; i < n * n; i += all) {
         const int row = i % n, column = i / n;
         const cx<T> x = row <= column ? a[i] : a[column + row * n];
-        const number y = {(double)x.re, row == column ? 0 : row < column ? (double)x.im : -(double)x.im};
+        number y = {(double)x.re, (double)x.im};
+        if (row > column) y.im = -y.im;
+        if (row == column) y.im = 0;
         w.A[row + column * side] = y;
         w.V[row + column * side] = {row == column ? 1.0 : 0.0, 0};
         most = larger(most, larger(fabs(y.re), fabs(y.im)));

@@ -129,8 +129,8 @@ larmor_status make_handle(lmr_cuda_idle_fft *idle)
     layout *l = &idle->of;
     CUDA_TRY(cufftCreate(&idle->handle));
     CUDA_TRY(cufftSetAutoAllocation(idle->handle, 0));
-    CUDA_TRY(cufftMakePlanMany64(idle->handle, l->rank, l->sizes, l->sizes, l->stride, l->distance, l->sizes, l->stride,
-                                 l->distance, l->type, l->batch, &idle->bytes));
+    CUDA_TRY(cufftMakePlanMany64(idle->handle, l->rank, l->sizes, l->sizes, l->stride, l->distance, l->sizes,
+                                 l->stride, l->distance, l->type, l->batch, &idle->bytes));
     return LARMOR_OK;
 }
 
@@ -138,8 +138,8 @@ larmor_status make_handle(lmr_cuda_idle_fft *idle)
 template <typename T> larmor_status make_transform(lmr_cuda *c, int rank, const long long sizes[3], int64_t stride,
                                                    int64_t distance, int64_t batch, transform *t)
 {
-    const layout of = {rank,     {sizes[0], sizes[1], sizes[2]},         stride, distance, batch,
-                       sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z};
+    const layout of = {rank,  {sizes[0], sizes[1], sizes[2]},        stride, distance,
+                       batch, sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z};
     lmr_cuda_idle_fft *by = find_idle(c, of);
     if (!by) {
         by = new (std::nothrow) lmr_cuda_idle_fft{0, of, 0, nullptr};

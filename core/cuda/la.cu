@@ -18,12 +18,13 @@ namespace
 /* ---- the libraries ---- */
 
 #define BLAS_FUNCTIONS(X)                                                                                            \
-    X(cublasCreate_v2) X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasCgemm_v2_64) X(cublasZgemm_v2_64)           \
-    X(cublasGetStatusString)
+    X(cublasCreate_v2)                                                                                               \
+    X(cublasDestroy_v2) X(cublasSetStream_v2) X(cublasCgemm_v2_64) X(cublasZgemm_v2_64) X(cublasGetStatusString)
 #define SOLVER_FUNCTIONS(X)                                                                                          \
-    X(cusolverDnCreate) X(cusolverDnDestroy) X(cusolverDnSetStream) X(cusolverDnCreateParams)                        \
-    X(cusolverDnDestroyParams) X(cusolverDnXsyevBatched_bufferSize) X(cusolverDnXsyevd_bufferSize)                   \
-    X(cusolverDnXsyevBatched) X(cusolverDnXsyevd)
+    X(cusolverDnCreate)                                                                                              \
+    X(cusolverDnDestroy) X(cusolverDnSetStream) X(cusolverDnCreateParams) X(cusolverDnDestroyParams)                 \
+        X(cusolverDnXsyevBatched_bufferSize) X(cusolverDnXsyevd_bufferSize) X(cusolverDnXsyevBatched)                \
+            X(cusolverDnXsyevd)
 LMR_CUDA_LIBRARY(blas_library, BLAS_FUNCTIONS);
 LMR_CUDA_LIBRARY(solver_library, SOLVER_FUNCTIONS);
 blas_library blas;
@@ -75,19 +76,20 @@ larmor_status multiply(cublasHandle_t handle, const product &p, const cx<float> 
 {
     static constexpr cuComplex one = {1, 0}, none = {0, 0};
     using number = cuComplex;
-    CUDA_TRY(blas.cublasCgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
-                                    reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c),
-                                    p.ldc));
+    CUDA_TRY(blas.cublasCgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a),
+                                    p.lda, reinterpret_cast<const number *>(b), p.ldb, &none,
+                                    reinterpret_cast<number *>(c), p.ldc));
     return LARMOR_OK;
 }
 
-larmor_status multiply(cublasHandle_t handle, const product &p, const cx<double> *a, const cx<double> *b, cx<double> *c)
+larmor_status multiply(cublasHandle_t handle, const product &p, const cx<double> *a, const cx<double> *b,
+                       cx<double> *c)
 {
     static constexpr cuDoubleComplex one = {1, 0}, none = {0, 0};
     using number = cuDoubleComplex;
-    CUDA_TRY(blas.cublasZgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a), p.lda,
-                                    reinterpret_cast<const number *>(b), p.ldb, &none, reinterpret_cast<number *>(c),
-                                    p.ldc));
+    CUDA_TRY(blas.cublasZgemm_v2_64(handle, p.opa, p.opb, p.m, p.n, p.k, &one, reinterpret_cast<const number *>(a),
+                                    p.lda, reinterpret_cast<const number *>(b), p.ldb, &none,
+                                    reinterpret_cast<number *>(c), p.ldc));
     return LARMOR_OK;
 }
 
@@ -168,10 +170,10 @@ template <typename T> struct eigen_solver {
     {
         size_t single = 0, host_single = 0;
         CUDA_TRY(solver.cusolverDnCreateParams(&params));
-        CUDA_TRY(solver.cusolverDnXsyevBatched_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w,
-                                                   matrix, &bytes, &host_bytes, block));
-        CUDA_TRY(solver.cusolverDnXsyevd_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
-                                             &single, &host_single));
+        CUDA_TRY(solver.cusolverDnXsyevBatched_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value,
+                                                          w, matrix, &bytes, &host_bytes, block));
+        CUDA_TRY(solver.cusolverDnXsyevd_bufferSize(c->solver, params, vectors, upper, n, matrix, a, n, value, w,
+                                                    matrix, &single, &host_single));
         bytes = std::max(bytes, single);
         host_bytes = std::max(host_bytes, host_single);
         LMR_TRY(work.allocate(c, (int64_t)bytes));
@@ -199,8 +201,8 @@ template <typename T> struct eigen_solver {
     {
         int failed;
         CUDA_TRY(cudaMemcpyAsync(a, given.get() + n * n * i, n * n * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
-        CUDA_TRY(solver.cusolverDnXsyevd(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix, work.get(),
-                                  bytes, host_work.get(), host_bytes, info.get()));
+        CUDA_TRY(solver.cusolverDnXsyevd(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
+                                         work.get(), bytes, host_work.get(), host_bytes, info.get()));
         LMR_TRY(failures(1, w, &failed));
         if (!failed) return LARMOR_OK;
         return LMR_CUDA_FAIL(LARMOR_ERR_NUMERIC, "heev: no convergence or a non-finite matrix (code %d)", codes[i]);
@@ -212,7 +214,7 @@ template <typename T> struct eigen_solver {
         CUDA_TRY(cudaMemcpyAsync(given.get(), a, n * n * count * sizeof *a, cudaMemcpyDeviceToDevice, c->stream));
         CUDA_TRY(cudaMemsetAsync(info.get(), 0, (block + 1) * sizeof(int), c->stream));
         CUDA_TRY(solver.cusolverDnXsyevBatched(c->solver, params, vectors, upper, n, matrix, a, n, value, w, matrix,
-                                        work.get(), bytes, host_work.get(), host_bytes, info.get(), count));
+                                               work.get(), bytes, host_work.get(), host_bytes, info.get(), count));
         LMR_TRY(failures(count, w, &failed));
         if (!failed) return LARMOR_OK;
         CUDA_TRY(cudaMemcpyAsync(codes.get(), info.get(), count * sizeof(int), cudaMemcpyDeviceToHost, c->stream));

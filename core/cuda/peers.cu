@@ -56,7 +56,8 @@ larmor_status load(const nccl **found)
                find(library, "ncclSend", n.Send) && find(library, "ncclRecv", n.Recv) &&
                find(library, "ncclGetErrorString", n.GetErrorString);
     if (is_there) return LARMOR_OK;
-    return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has no messages between two GPUs: 2.7 or newer is needed", names[0]);
+    return LMR_CUDA_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has no messages between two GPUs: 2.7 or newer is needed",
+                         names[0]);
 }
 
 struct peers {
@@ -101,14 +102,13 @@ larmor_status join(void *ctx, const unsigned char name[LMR_PEERS_NAME], int numb
     return LARMOR_OK;
 }
 
-larmor_status queue_all(const lmr_cuda *c, const peers *p, int count, const void *const *send, const int64_t *send_bytes,
-                        void *const *receive, const int64_t *receive_bytes)
+larmor_status queue_all(const lmr_cuda *c, const peers *p, int count, const void *const *send,
+                        const int64_t *send_bytes, void *const *receive, const int64_t *receive_bytes)
 {
     const nccl *by = p->by;
     for (int i = 0; i < count; i++) {
         if (send_bytes[i]) NCCL_TRY(Send(send[i], (size_t)send_bytes[i], NCCL_INT8, i, p->group, c->stream));
-        if (receive_bytes[i])
-            NCCL_TRY(Recv(receive[i], (size_t)receive_bytes[i], NCCL_INT8, i, p->group, c->stream));
+        if (receive_bytes[i]) NCCL_TRY(Recv(receive[i], (size_t)receive_bytes[i], NCCL_INT8, i, p->group, c->stream));
     }
     return LARMOR_OK;
 }

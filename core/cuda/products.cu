@@ -21,9 +21,8 @@ template <typename T> __device__ void add_product(cx<T> &sum, cx<T> a, cx<T> b)
 enum { COLUMNS = 8 }; /* that a thread sums at a time */
 
 /* A row of C for each thread, from the small matrix in shared memory. op: of b. */
-template <typename T>
-__global__ void rows_kernel(int64_t m, int n, int k, const cx<T> *a, int64_t lda, const cx<T> *b, int64_t ldb, char op,
-                            cx<T> *c, int64_t ldc)
+template <typename T> __global__ void rows_kernel(int64_t m, int n, int k, const cx<T> *a, int64_t lda,
+                                                  const cx<T> *b, int64_t ldb, char op, cx<T> *c, int64_t ldc)
 {
     extern __shared__ char room[];
     auto *small = reinterpret_cast<cx<T> *>(room); /* [n, k], n being counted to a whole number of COLUMNS */
@@ -50,9 +49,8 @@ __global__ void rows_kernel(int64_t m, int n, int k, const cx<T> *a, int64_t lda
         }
 }
 
-template <typename T>
-larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64_t n, int64_t k, const cx<T> *a, int64_t lda, const cx<T> *b,
-                   int64_t ldb, cx<T> *result, int64_t ldc)
+template <typename T> larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64_t n, int64_t k, const cx<T> *a,
+                                         int64_t lda, const cx<T> *b, int64_t ldb, cx<T> *result, int64_t ldc)
 {
     const int64_t padded = (n + COLUMNS - 1) / COLUMNS * COLUMNS;
     const auto bytes = (size_t)(padded * k) * sizeof(cx<T>);
@@ -60,7 +58,7 @@ larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64_t n, int64_t k, const
         CUDA_TRY(cudaFuncSetAttribute(rows_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     const unsigned most = 8u * (unsigned)c->properties.multiProcessorCount;
     rows_kernel<T><<<std::min(blocks(m), most), THREADS, bytes, c->stream>>>(m, (int)n, (int)k, a, lda, b, ldb, opb,
-                                                                           result, ldc);
+                                                                             result, ldc);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
@@ -68,15 +66,16 @@ larmor_status rows(lmr_cuda *c, char opb, int64_t m, int64_t n, int64_t k, const
 /* ---- sums over a long side ---- */
 
 enum {
-    TILE = 16,                            /* rows in shared memory at a time */
-    SUMS = MOST * MOST / (int)THREADS,    /* that a thread has */
-    LEAST_ROWS = 512, MOST_PARTS = 256 /* of a block; blocks, whose sums are added in their order */
+    TILE = 16,                         /* rows in shared memory at a time */
+    SUMS = MOST * MOST / (int)THREADS, /* that a thread has */
+    LEAST_ROWS = 512,
+    MOST_PARTS = 256 /* of a block; blocks, whose sums are added in their order */
 };
 
 /* part [m, n, blocks] <- what the rows of each block give to the m x n sums. conjugate: a's. */
-template <typename T>
-__global__ void sums_kernel(int m, int n, int64_t k, const cx<T> *a, int64_t lda, const cx<T> *b, int64_t ldb,
-                            bool conjugate, int64_t rows, cx<T> *part)
+template <typename T> __global__ void sums_kernel(int m, int n, int64_t k, const cx<T> *a, int64_t lda,
+                                                  const cx<T> *b, int64_t ldb, bool conjugate, int64_t rows,
+                                                  cx<T> *part)
 {
     extern __shared__ char room[];
     auto *left = reinterpret_cast<cx<T> *>(room), *right = left + TILE * m;
@@ -124,27 +123,28 @@ __global__ void add_parts_kernel(int m, int n, int parts, const cx<T> *part, cx<
     }
 }
 
-template <typename T>
-larmor_status sums(lmr_cuda *c, bool conjugate, int64_t m, int64_t n, int64_t k, const cx<T> *a, int64_t lda,
-                   const cx<T> *b, int64_t ldb, cx<T> *result, int64_t ldc)
+template <typename T> larmor_status sums(lmr_cuda *c, bool conjugate, int64_t m, int64_t n, int64_t k, const cx<T> *a,
+                                         int64_t lda, const cx<T> *b, int64_t ldb, cx<T> *result, int64_t ldc)
 {
-    const int64_t each = std::max<int64_t>(LEAST_ROWS, (k + MOST_PARTS - 1) / MOST_PARTS), parts = (k + each - 1) / each;
+    const int64_t each = std::max<int64_t>(LEAST_ROWS, (k + MOST_PARTS - 1) / MOST_PARTS),
+                  parts = (k + each - 1) / each;
     const auto bytes = (size_t)(TILE * (m + n)) * sizeof(cx<T>);
     lmr_cuda_scratch<cx<T>> part;
     LMR_TRY(part.allocate(c, parts * m * n));
     sums_kernel<T><<<(unsigned)parts, THREADS, bytes, c->stream>>>((int)m, (int)n, k, a, lda, b, ldb, conjugate, each,
-                                                                  part.get());
+                                                                   part.get());
     CUDA_TRY(cudaGetLastError());
-    add_parts_kernel<T><<<blocks(m * n), THREADS, 0, c->stream>>>((int)m, (int)n, (int)parts, part.get(), result, ldc);
+    add_parts_kernel<T>
+        <<<blocks(m * n), THREADS, 0, c->stream>>>((int)m, (int)n, (int)parts, part.get(), result, ldc);
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
 } // namespace
 
-template <typename T>
-larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a_,
-                                     int64_t lda, const void *b_, int64_t ldb, void *result_, int64_t ldc, bool *done)
+template <typename T> larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa, char opb, int64_t m, int64_t n,
+                                                           int64_t k, const void *a_, int64_t lda, const void *b_,
+                                                           int64_t ldb, void *result_, int64_t ldc, bool *done)
 {
     const auto *a = static_cast<const cx<T> *>(a_), *b = static_cast<const cx<T> *>(b_);
     auto *result = static_cast<cx<T> *>(result_);
@@ -155,7 +155,7 @@ larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa, char opb, int64_t m,
     return is_sum ? sums(c, opa == 'C', m, n, k, a, lda, b, ldb, result, ldc) : LARMOR_OK;
 }
 
-template larmor_status lmr_cuda_small_product<float>(lmr_cuda *, char, char, int64_t, int64_t, int64_t, const void *, int64_t,
-                                                     const void *, int64_t, void *, int64_t, bool *);
+template larmor_status lmr_cuda_small_product<float>(lmr_cuda *, char, char, int64_t, int64_t, int64_t, const void *,
+                                                     int64_t, const void *, int64_t, void *, int64_t, bool *);
 template larmor_status lmr_cuda_small_product<double>(lmr_cuda *, char, char, int64_t, int64_t, int64_t, const void *,
                                                       int64_t, const void *, int64_t, void *, int64_t, bool *);

@@ -14,9 +14,10 @@ namespace
 {
 
 #define SPARSE_FUNCTIONS(X)                                                                                          \
-    X(cusparseCreate) X(cusparseDestroy) X(cusparseSetStream) X(cusparseGetErrorString) X(cusparseCreateCsr)         \
-    X(cusparseCreateDnMat) X(cusparseDestroySpMat) X(cusparseDestroyDnMat) X(cusparseDnMatSetValues)                 \
-    X(cusparseSpMM) X(cusparseSpMM_bufferSize) X(cusparseSpMM_preprocess)
+    X(cusparseCreate)                                                                                                \
+    X(cusparseDestroy) X(cusparseSetStream) X(cusparseGetErrorString) X(cusparseCreateCsr) X(cusparseCreateDnMat)    \
+        X(cusparseDestroySpMat) X(cusparseDestroyDnMat) X(cusparseDnMatSetValues) X(cusparseSpMM)                    \
+            X(cusparseSpMM_bufferSize) X(cusparseSpMM_preprocess)
 LMR_CUDA_LIBRARY(sparse_library, SPARSE_FUNCTIONS);
 sparse_library sparse;
 
@@ -24,8 +25,8 @@ larmor_status lmr_cuda_failed(cusparseStatus_t code, const char *call, const cha
 {
     (void)cudaGetLastError();
     const bool memory = code == CUSPARSE_STATUS_ALLOC_FAILED || code == CUSPARSE_STATUS_INSUFFICIENT_RESOURCES;
-    return lmr_cuda_failed_as(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, call, sparse.cusparseGetErrorString(code),
-                              function, line);
+    return lmr_cuda_failed_as(memory ? LARMOR_ERR_MEMORY : LARMOR_ERR_BACKEND, call,
+                              sparse.cusparseGetErrorString(code), function, line);
 }
 
 using ::lmr_cuda_failed;
@@ -313,15 +314,16 @@ larmor_status prepare(lmr_cuda *c, made *m, const matrix &a, bool long_index, in
     size_t bytes = 0;
     p->batch = batch;
     CUDA_TRY(sparse.cusparseCreateCsr(&p->a, a.rows, a.columns, a.entries, a.offset, a.column, a.value, index, index,
-                               CUSPARSE_INDEX_BASE_ZERO, real_type<T>));
+                                      CUSPARSE_INDEX_BASE_ZERO, real_type<T>));
+    CUDA_TRY(sparse.cusparseCreateDnMat(&p->x, a.columns, 2 * batch, 2 * batch, m->values, real_type<T>,
+                                        CUSPARSE_ORDER_ROW));
     CUDA_TRY(
-        sparse.cusparseCreateDnMat(&p->x, a.columns, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
-    CUDA_TRY(sparse.cusparseCreateDnMat(&p->y, a.rows, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
+        sparse.cusparseCreateDnMat(&p->y, a.rows, 2 * batch, 2 * batch, m->values, real_type<T>, CUSPARSE_ORDER_ROW));
     CUDA_TRY(sparse.cusparseSpMM_bufferSize(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
-                                     fixed_order, &bytes));
+                                            fixed_order, &bytes));
     LMR_TRY(allocate(c, m, (int64_t)bytes, 1, &p->buffer));
     CUDA_TRY(sparse.cusparseSpMM_preprocess(m->sparse, as_is, as_is, &one, p->a, p->x, &none, p->y, real_type<T>,
-                                     fixed_order, p->buffer));
+                                            fixed_order, p->buffer));
     return LARMOR_OK;
 }
 
@@ -350,8 +352,8 @@ larmor_status multiply(lmr_cuda *c, const made *m, const product p[2], int64_t b
     CUDA_TRY(sparse.cusparseSetStream(m->sparse, c->stream));
     CUDA_TRY(sparse.cusparseDnMatSetValues(of.x, x));
     CUDA_TRY(sparse.cusparseDnMatSetValues(of.y, y));
-    CUDA_TRY(sparse.cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, of.a,
-                          of.x, &none, of.y, real_type<T>, fixed_order, of.buffer));
+    CUDA_TRY(sparse.cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
+                                 of.a, of.x, &none, of.y, real_type<T>, fixed_order, of.buffer));
     return LARMOR_OK;
 }
 

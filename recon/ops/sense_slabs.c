@@ -120,7 +120,8 @@ static int64_t largest(int64_t planes, int ranks)
 }
 
 /* Of the plans of its FFTs: `planes` planes, and so many lines at a time. */
-static double fft_bytes(const larmor_device *dev, int precision, const int64_t cells[3], int64_t planes, int64_t lines)
+static double fft_bytes(const larmor_device *dev, int precision, const int64_t cells[3], int64_t planes,
+                        int64_t lines)
 {
     const lmr_fft *fft = dev->be->fft[precision];
     const int64_t plane[3] = {cells[0], cells[1], 1}, line[3] = {cells[2], 1, 1};

@@ -17,7 +17,6 @@
 #include "recon/ops/slabs.h"
 #include "recon/sparse.h"
 
-
 /* ---- the stages ---- */
 
 /* FFTs of one precision: of the planes of a slab, and of some lines. */

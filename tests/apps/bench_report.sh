@@ -28,6 +28,20 @@ printed "^peer's best / larmor, execute, median: geometric mean 2.000, least 0.5
 expect 0 peers.jsonl --only 'b|c'
 printed "^peer's default / larmor, execute, median: geometric mean 8.000, least 8.000 \(b\), most 8.000, cases 1$"
 
+# The same problem at three tolerances. At an error of 1e-4 larmor takes 2 s; the peer, whose errors are ten times larger at the same
+# tolerance, takes 8 s there. At 1e-3, the only other error that both have, it is 4 s for 1 s.
+at_tolerance() { # TOLERANCE ERROR SECONDS PEER-ERROR PEER-SECONDS
+    line "equal $1" 0 "$3" "$5" | python3 -c 'import json, sys
+c = json.load(sys.stdin)
+c["tol"], c["larmor"]["error"], c["peer"][0]["error"] = map(float, sys.argv[1:])
+print(json.dumps(c))' "$1" "$2" "$4"
+}
+{ at_tolerance 1e-3 1e-3 1 1e-2 2; at_tolerance 1e-4 1e-4 2 1e-3 4; at_tolerance 1e-5 1e-5 4 1e-4 8; } >equal.jsonl
+expect 0 equal.jsonl
+printed "^peer's default / larmor, execute, median: geometric mean 2.000, "
+printed "^peer's default / larmor at the same error, execute, median: geometric mean 4.000, least 4.000 \\(8x8 uniform M=100 type 1 single at .*\\), most 4.000, cases 3$"
+printed "^peer's default / larmor at the same error, set_points and execute, median: geometric mean 4.000, .* cases 3$"
+
 # Fixed factors beside the chosen one.
 { line chosen 0 2; line "at 1.25" 1.25 3; line "at 2" 2 1; } >factors.jsonl
 expect 0 factors.jsonl
@@ -63,7 +77,7 @@ printed '^weak a, devices: times one by number, 2: 1.90 \(95 %\), 4: 3.00 \(75 %
 printed '^weak a, ranks: times one by number, 2: 1.50 \(75 %\)$'
 
 # Plots, or the word that what draws them is missing.
-for file in peers factors planner scaling; do
+for file in peers factors planner scaling equal; do
     if python3 -c 'import matplotlib' 2>/dev/null; then
         expect 0 $file.jsonl -o $file.png
         [ "$(head -c 4 $file.png | tail -c 3)" = PNG ] || fail "$last: $file.png is no PNG"
@@ -81,4 +95,4 @@ expect 1 peers.jsonl --only nothing
 said 'peers.jsonl: no case in it fits'
 expect 1 none.jsonl
 said 'none.jsonl: No such file or directory'
-only before.jsonl factors.jsonl peers.jsonl planner.jsonl scaling.jsonl
+only before.jsonl equal.jsonl factors.jsonl peers.jsonl planner.jsonl scaling.jsonl

@@ -48,7 +48,8 @@ std::vector<complex> matrix_of(int n, int rank, double scale)
 
 template <typename T> bool solve(int n, std::vector<cx<T>> *a, std::vector<T> *values, bool vectors = true)
 {
-    std::vector<lmr_cuda_eigen::number> shared((size_t)lmr_cuda_eigen::bytes_of(n, 1) / sizeof(lmr_cuda_eigen::number) + 1);
+    std::vector<lmr_cuda_eigen::number> shared(
+        (size_t)lmr_cuda_eigen::bytes_of(n, 1) / sizeof(lmr_cuda_eigen::number) + 1);
     values->resize((size_t)n);
     return lmr_cuda_eigen::solve(lmr_cuda_eigen::workspace_of(n, shared.data()), vectors, a->data(), values->data());
 }
@@ -76,7 +77,8 @@ template <typename T> void expect_eigenvectors(int n, int rank, double scale, do
     for (int j = 0; j < n; j++) {
         expect(!j || values[(size_t)j] >= values[(size_t)j - 1], "values that do not ascend", n, rank, scale);
         const complex last = at(n - 1, j);
-        expect(abs(last) < 1e-5 || (last.real() > 0 && fabs(last.imag()) <= 4 * epsilon), "another phase", n, rank, scale);
+        expect(abs(last) < 1e-5 || (last.real() > 0 && fabs(last.imag()) <= 4 * epsilon), "another phase", n, rank,
+               scale);
         for (int i = 0; i < n; i++) {
             complex product = 0, overlap = 0;
             for (int l = 0; l < n; l++) {

@@ -11,8 +11,8 @@ static void gemm_multiplies_with_every_operation_and_leading_dimension(void **st
 {
     (void)state;
     const char ops[] = "NTC";
-    const int64_t shapes[][3] = {{1, 1, 1}, {3, 2, 5}, {7, 4, 1}, {17, 13, 19}, {2, 3, 0}, {700, 9, 12}, {257, 64, 64},
-                                {12, 9, 700}, {64, 64, 1500}, {300, 65, 3}};
+    const int64_t shapes[][3] = {{1, 1, 1},    {3, 2, 5},     {7, 4, 1},    {17, 13, 19},   {2, 3, 0},
+                                 {700, 9, 12}, {257, 64, 64}, {12, 9, 700}, {64, 64, 1500}, {300, 65, 3}};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < 10 * 9; s++) {
             const char opa = ops[s % 3], opb = ops[s / 3 % 3];
