@@ -30,6 +30,15 @@ for dims in 1 2 3; do
 done
 rm ./*.json
 
+# A decade to both sides of the tolerance, in half decades, as far as the precision goes.
+# shellcheck disable=SC2086
+expect 0 nufft $small --type 2 --modes 12 --tol 1e-3 --equal-error
+for tol in 1e-02 3e-03 1e-03 3e-04 1e-04; do printed "^2D 12x12 uniform M=500 type 2 single $tol "; done
+[ "$(grep -c '^2D 12x12' out)" -eq 5 ] || fail "$last: five tolerances expected"
+# shellcheck disable=SC2086
+expect 0 nufft $small --type 2 --modes 12 --tol 1e-6 --equal-error
+[ "$(grep -c '^2D 12x12' out)" -eq 3 ] || fail "$last: three tolerances within single precision expected"
+
 for distribution in cluster radial spiral stars cones koosh; do
     case $distribution in radial | spiral | cluster) modes=12,10 ;; *) modes=8,8,6 ;; esac
     # shellcheck disable=SC2086

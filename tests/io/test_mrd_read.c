@@ -2,6 +2,7 @@
 #include "tests/io/mrd_scan.h"
 
 #include <ismrmrd/dataset.h>
+#include <pthread.h>
 
 static void assert_shape(const larmor_array *x, larmor_shape shape)
 {
@@ -78,6 +79,61 @@ static void a_file_of_the_reference_library_is_read(void **state)
     ismrmrd_close_dataset(&set);
     larmor_raw *raw = opened_with(NULL);
     assert_the_radial_scan(raw);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+enum { READERS = 4, ROUNDS = 50 };
+
+typedef struct reader {
+    const larmor_raw *raw;
+    larmor_device *dev;
+    const larmor_samples *expected;
+    int wrong;
+} reader;
+
+static void *read_again(void *user)
+{
+    reader *r = user;
+    for (int i = 0; i < ROUNDS; i++) {
+        larmor_encoding enc;
+        larmor_group group;
+        larmor_image_meta meta;
+        larmor_samples s = {0};
+        larmor_grid grid;
+        r->wrong += larmor_raw_encoding(r->raw, 0, &enc) || larmor_encoding_grid(&enc, NULL, &grid) ||
+                    larmor_raw_group(r->raw, 0, &group) || larmor_raw_image_meta(r->raw, 0, &meta) ||
+                    larmor_raw_samples(r->raw, 0, &grid, 0, r->dev, &s);
+        if (s.kspace) {
+            r->wrong += memcmp(kspace(&s), kspace(r->expected), 8 * (size_t)larmor_array_count(s.kspace)) != 0;
+            r->wrong += memcmp(traj(&s), traj(r->expected), 8 * (size_t)larmor_array_count(s.traj)) != 0;
+        }
+        larmor_samples_free(&s);
+    }
+    return NULL;
+}
+
+/* As the devices of a group take them. */
+static void several_threads_read_samples_at_the_same_time(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(60, 3);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    larmor_samples expected = samples_of(raw, 0, 0);
+    reader readers[READERS];
+    pthread_t thread[READERS];
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = (reader){.raw = raw, .expected = &expected};
+        assert_ok(larmor_device_open("cpu:1", &readers[i].dev));
+        assert_int_equal(pthread_create(&thread[i], NULL, read_again, &readers[i]), 0);
+    }
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(readers[i].wrong, 0);
+        larmor_device_free(readers[i].dev);
+    }
+    larmor_samples_free(&expected);
     larmor_raw_free(raw);
     free_scan(s);
 }
@@ -573,6 +629,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(all_layouts_of_a_file_give_the_same_samples),
         WITH_SCAN(a_file_of_the_reference_library_is_read),
+        WITH_SCAN(several_threads_read_samples_at_the_same_time),
         WITH_SCAN(reading_leaves_the_file_as_it_was),
         WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout),
         WITH_SCAN(flags_send_readouts_where_they_belong),
