@@ -31,7 +31,7 @@ static int64_t total_of(const int64_t *bytes, int count)
 
 /* ---- straight: by the transport between threads, by the vendor's library between the GPUs of processes ---- */
 
-void lmr_ranks_part_ways(larmor_ranks *r, int gives_up)
+void lmr_ranks_leave_peers(larmor_ranks *r, int gives_up)
 {
     if (r->peers) r->peers_of->be->peers->leave(r->peers_of->ctx, r->peers, gives_up);
     r->peers = NULL;
@@ -41,7 +41,7 @@ void lmr_ranks_part_ways(larmor_ranks *r, int gives_up)
 static larmor_status stay_together(larmor_ranks *r, larmor_status own)
 {
     own = lmr_ranks_agree(r, own, NULL, NULL);
-    if (own) lmr_ranks_part_ways(r, 1);
+    if (own) lmr_ranks_leave_peers(r, 1);
     return own;
 }
 
@@ -64,7 +64,7 @@ static int is_straight(larmor_ranks *r, const larmor_array *x)
     if (r->by->exchange_on) return 1;
     if (lmr_device_is_processor(x->dev)) return 0;
     if (r->peers_of != x->dev) {
-        lmr_ranks_part_ways(r, 0);
+        lmr_ranks_leave_peers(r, 0);
         larmor_device_free(r->peers_of);
         r->peers_of = lmr_device_ref(x->dev);
         (void)join_peers(r, x->dev);
@@ -143,15 +143,23 @@ static larmor_status sum_straight(larmor_ranks *r, int to, int64_t count, const 
     return own;
 }
 
+/* All have them afterwards, or none has. */
+static larmor_status make_parts(larmor_ranks *r, larmor_device *dev)
+{
+    const larmor_shape room = LARMOR_SHAPE(2 * LMR_STAGE / (int64_t)larmor_dtype_size(LARMOR_C128));
+    const larmor_status st = lmr_ranks_agree(r, larmor_array_create(dev, LARMOR_C128, room, &r->parts), NULL, NULL);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(r->parts);
+    r->parts = NULL;
+    return st;
+}
+
 static larmor_status sum_all_straight(larmor_ranks *r, int to, const larmor_array *x)
 {
     const int64_t size = (int64_t)larmor_dtype_size(x->dtype), count = larmor_array_count(x);
     const int64_t piece = 2 * LMR_STAGE / size - r->count; /* parts differ by one number */
     larmor_status own = LARMOR_OK;
-    if (!r->parts) {
-        const larmor_shape room = LARMOR_SHAPE(2 * LMR_STAGE / (int64_t)larmor_dtype_size(LARMOR_C128));
-        LMR_TRY(lmr_ranks_agree(r, larmor_array_create(x->dev, LARMOR_C128, room, &r->parts), NULL, NULL));
-    }
+    if (!r->parts) LMR_TRY(make_parts(r, x->dev));
     for (int64_t at = 0; at < count; at += piece)
         keep_first(&own, sum_straight(r, to, piece_at(count, at, piece), x, (char *)x->data + at * size));
     return own;

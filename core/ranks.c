@@ -43,7 +43,7 @@ static void free_ranks(larmor_ranks *r)
     free(r->with.received);
     free(r->stage);
     larmor_array_free(r->parts);
-    lmr_ranks_part_ways(r, 0);
+    lmr_ranks_leave_peers(r, 0);
     larmor_device_free(r->peers_of);
     free(r);
 }

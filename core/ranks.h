@@ -83,7 +83,7 @@ larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, 
 
 /* Where devices of processes have a way to each other it is left; also where ranks are freed. gives_up: what is queued is not
  * waited for. */
-void lmr_ranks_part_ways(larmor_ranks *ranks, int gives_up);
+void lmr_ranks_leave_peers(larmor_ranks *ranks, int gives_up);
 
 /* core/rank_threads.c: the messages of such ranks, and a link for each. */
 extern const lmr_transport lmr_thread_transport;

@@ -308,10 +308,11 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
     larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
-    /* Of one device: the most series that are computed at the same time, each by its part of a processor's threads, or in a
-     * queue of its own on a GPU, which has at most 4; 1: one after the other, in the caller's thread. Default: as many as
-     * keep the device busy and fit, but 1 with a checkpoint, with an effort that measures, and for a source of your own
-     * (larmor_source_create). The images do not depend on it, on a GPU but for rounding. */
+    /* Of one device, or of each GPU of a group: the most series that are computed at the same time, each by its part of a
+     * processor's threads, or in a queue of its own on a GPU, which has at most 4; 1: one after the other, of one device in
+     * the caller's thread. Default: as many as keep the device busy and fit, but 1 with a checkpoint, with an effort that
+     * measures, and for a source of your own (larmor_source_create). The images do not depend on it, on a GPU but for
+     * rounding. */
     int at_once;
     larmor_compress_method compress_method;
 } larmor_recon_opts;
@@ -353,9 +354,10 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * would give these up for want of memory. The same devices give the same bits on processors, and opts->memory is the limit of each. What is not for slabs is refused as without them. The
  * error of a member is that of the call, "rank 1: its message", by its number in the group. */
 
-/* On one device several series are computed at the same time, too (larmor_recon_opts.at_once), once the first one that is
- * run has settled what they share: a solver gains little from many threads where images are small, and a GPU waits for the
- * host. Images, reports and lines of the log are those of one after the other, on a processor bit for bit. */
+/* On one device, and on each GPU of a group, several series are computed at the same time, too
+ * (larmor_recon_opts.at_once), of one device once the first one that is run has settled what they share: a solver gains
+ * little from many threads where images are small, and a GPU waits for the host. Images, reports and lines of the log are
+ * those of one after the other, on a processor bit for bit. */
 
 /* The device for a scan: larmor_device_open, but "auto" takes the processor where it is expected to be done in the time that a
  * GPU needs to begin and to end, about a third of a second: most single 2D images by cg. larmor_device_reason says so. Not
