@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "tests/backend/host_values.h"
+
 namespace
 {
 
@@ -18,16 +20,6 @@ void expect(bool holds, const char *what, int n, int rank, double scale)
     if (holds) return;
     failures++;
     printf("%d rows, rank %d, scale %g: %s\n", n, rank, scale, what);
-}
-
-/* The same numbers everywhere, in [-1, 1). */
-double random_value()
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (double)((state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
 }
 
 /* rank 0: any Hermitian matrix; else that of so many vectors, whose numbers come in equal pairs. */

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/backend/host_values.h"
+
 namespace
 {
 
@@ -16,16 +18,6 @@ struct sizes {
     int ndim;
     int64_t cells[3], modes[3];
 };
-
-/* The same numbers everywhere, in [-1, 1). */
-double random_value()
-{
-    static uint64_t state = 88172645463325252u;
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (double)((state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 - 1;
-}
 
 /* Which single precision holds, so that both precisions begin with the same. */
 std::vector<number> random_numbers(int64_t count)
