@@ -141,8 +141,10 @@ void lmr_devices_divide(larmor_recon *r)
 static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
 {
     lmr_worker *w = &d->worker[d->workers];
+    const int members = larmor_device_members(d->recon->job.dev);
     w->all = d;
     w->rank = rank;
+    w->member = members ? d->workers % members : 0; /* as open_queues deals them */
     w->events = (lmr_events){.listener = lmr_worker_listen, .user = w, .energy = 1};
     const larmor_status st = dev ? copy_job(d->recon, dev, w) : LARMOR_OK;
     if (st)

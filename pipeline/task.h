@@ -48,7 +48,8 @@ typedef struct lmr_task {
 
 typedef struct lmr_worker {
     struct lmr_devices *all;
-    int rank; /* of the process that computes; 0: this one, by the members that follow */
+    int rank;   /* of the process that computes; 0: this one, by the members that follow */
+    int member; /* which device of a group it has a queue of; 0 without a group */
     pthread_t thread;
     int started, left; /* left: its device failed */
     lmr_job job;       /* on its device */

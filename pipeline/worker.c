@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/clock.h"
 #include "core/device.h"
@@ -120,34 +119,42 @@ static int workers_left(const lmr_devices *d)
     return count;
 }
 
-/* 1 if another worker has the same device. */
-static int has_company(const lmr_worker *w)
+/* How many other queues of its device have been left, or are at work. */
+static int count_beside(const lmr_worker *w, int left)
 {
     const lmr_devices *d = w->all;
-    const char *own = larmor_device_spec(w->job.dev);
+    int count = 0;
     for (int i = 0; i < d->workers && !w->rank; i++) {
         const lmr_worker *other = &d->worker[i];
-        if (other != w && other->started && !other->left && !other->rank &&
-            !strcmp(larmor_device_spec(other->job.dev), own))
-            return 1;
+        count += other != w && other->started && !other->rank && other->member == w->member && other->left == left;
     }
-    return 0;
+    return count;
+}
+
+static void tell_of_leaving(lmr_worker *w, lmr_task *t, larmor_status st, const char *message, const char *device)
+{
+    char text[1400];
+    if (w->all->beside || (st == LARMOR_ERR_MEMORY && count_beside(w, 0)))
+        snprintf(text, sizeof text, "fewer series are computed at the same time: %s", message);
+    else if (!count_beside(w, 1) || st == LARMOR_ERR_MEMORY)
+        snprintf(text, sizeof text, "%s failed, other devices take over its series: %s", device, message);
+    else
+        return; /* what its first queue told */
+    lmr_add_line(t, 1, text);
 }
 
 /* A device that fails or has no memory is left where another is there. */
 static int leave(lmr_worker *w, lmr_task *t)
 {
-    char text[1400];
-    if (t->status != LARMOR_ERR_BACKEND && t->status != LARMOR_ERR_MEMORY) return 0;
+    char message[sizeof t->message], device[sizeof t->result.report.device];
+    const larmor_status st = t->status;
+    if (st != LARMOR_ERR_BACKEND && st != LARMOR_ERR_MEMORY) return 0;
     if (workers_left(w->all) < 2) return 0;
     w->left = 1;
-    if (w->all->recon->at_once > 1 && has_company(w))
-        snprintf(text, sizeof text, "fewer series are computed at the same time: %s", t->message);
-    else
-        snprintf(text, sizeof text, "%s failed, other devices take over its series: %s",
-                 w->rank ? t->result.report.device : larmor_device_spec(w->job.dev), t->message);
+    snprintf(message, sizeof message, "%s", t->message);
+    snprintf(device, sizeof device, "%s", w->rank ? t->result.report.device : larmor_device_spec(w->job.dev));
     lmr_clear_task(t);
-    lmr_add_line(t, 1, text);
+    tell_of_leaving(w, t, st, message, device);
     return 1;
 }
 

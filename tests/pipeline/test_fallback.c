@@ -137,6 +137,7 @@ static void a_device_of_a_group_that_fails_hands_its_series_to_another(void **st
     assert_ok(run_on_two(1, &g, &result, image));
     assert_true(g.count > 0);
     assert_memory_equal(image, expected, sizeof image);
+    assert_noted(g.notes, "; 2 images at the same time on each");
     assert_noted(g.notes, "W:cuda:0 failed, other devices take over its series: cuda:0: ");
     larmor_recon_result_free(&result);
 }
