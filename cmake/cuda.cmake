@@ -52,6 +52,6 @@ function(lmr_cuda_plugin)
   endif()
   target_link_options(larmor_cuda PRIVATE -Wl,--no-undefined -Wl,--version-script=${symbols} -static-libstdc++
     -static-libgcc)
-  # cuBLAS and cuSOLVER are loaded at their first use
+  # cuBLAS, cuSOLVER and cuSPARSE are loaded at their first use
   target_link_libraries(larmor_cuda PRIVATE CUDA::cufft ${CMAKE_DL_LIBS})
 endfunction()
