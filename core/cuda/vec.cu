@@ -2,6 +2,7 @@
  * stride, so that no length is too large. SPDX-License-Identifier: Apache-2.0 */
 #include <algorithm>
 
+#include "core/cuda/block_sum.cuh"
 #include "core/cuda/tables.cuh"
 #include "core/random.h"
 
@@ -165,21 +166,6 @@ template <typename T> larmor_status combine(void *ctx, int64_t n, int64_t nc, co
 
 /* ---- sum of conj(x) y ---- */
 
-/* The block's sum in thread 0, by halves: always the same order. */
-__device__ cx<double> block_sum(cx<double> v)
-{
-    __shared__ cx<double> part[THREADS];
-    part[threadIdx.x] = v;
-    for (int half = THREADS / 2; half; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) {
-            part[threadIdx.x].re += part[threadIdx.x + half].re;
-            part[threadIdx.x].im += part[threadIdx.x + half].im;
-        }
-    }
-    return part[0];
-}
-
 template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, const cx<T> *y, cx<double> *partials)
 {
     cx<double> sum = {0, 0};
@@ -191,17 +177,6 @@ template <typename T> __global__ void dot_kernel(int64_t n, const cx<T> *x, cons
     }
     sum = block_sum(sum);
     if (!threadIdx.x) partials[blockIdx.x] = sum;
-}
-
-__global__ void add_partials_kernel(int count, cx<double> *partials)
-{
-    cx<double> sum = {0, 0};
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-        sum.re += partials[i].re;
-        sum.im += partials[i].im;
-    }
-    sum = block_sum(sum);
-    if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
 }
 
 /* The grid depends on n alone, so the same numbers give the same bits on every run. */

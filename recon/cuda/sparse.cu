@@ -1,5 +1,6 @@
 /* Sparsity on the GPU: groups, products and moves, and this topic's table for CUDA. SPDX-License-Identifier:
  * Apache-2.0 */
+#include "core/cuda/block_sum.cuh"
 #include "recon/cuda/sparse.cuh"
 
 namespace
@@ -41,32 +42,12 @@ larmor_status shrink_groups(void *ctx, int64_t n, int64_t groups, double t, cons
     return LARMOR_OK;
 }
 
-/* The block's sum in thread 0, by halves: always the same order. */
-__device__ double block_sum(double v)
-{
-    __shared__ double part[THREADS];
-    part[threadIdx.x] = v;
-    for (int half = THREADS / 2; half; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
-    }
-    return part[0];
-}
-
 template <typename T> __global__ void sum_norms_kernel(int64_t n, int64_t groups, const cx<T> *x, double *partials)
 {
     double sum = 0;
     for (int64_t i = first_index(); i < n; i += index_stride()) sum += norm(n, groups, x + i);
     sum = block_sum(sum);
     if (!threadIdx.x) partials[blockIdx.x] = sum;
-}
-
-__global__ void add_partials_kernel(int count, double *partials)
-{
-    double sum = 0;
-    for (int i = threadIdx.x; i < count; i += THREADS) sum += partials[i];
-    sum = block_sum(sum);
-    if (!threadIdx.x) partials[0] = sum; /* all have read: block_sum has waited for them */
 }
 
 /* The grid depends on n alone, so the same numbers give the same bits on every run. */

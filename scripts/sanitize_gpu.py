@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Run the suite's test programs on a GPU under the tools of compute-sanitizer, and print a table of what each found.
+
+Before an issue that touches a .cu file is resolved, all programs pass all tools. A finding, a program that fails or one
+that does not end within the limit makes the exit code 1; nothing that was not run to its end counts as clean.
+
+    scripts/sanitize_gpu.py build/cuda                        # all tools, every test that runs on a GPU
+    scripts/sanitize_gpu.py build/cuda --tools racecheck -R '^nufft'
+    scripts/sanitize_gpu.py /opt/larmor/libexec/larmor/tests  # an installed bundle (LARMOR_BUNDLE_TESTS)
+
+The tool `plain` is the program alone. SPDX-License-Identifier: Apache-2.0"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+TOOLS = ("plain", "memcheck", "initcheck", "synccheck", "racecheck")
+# Tests provoke errors of CUDA's functions (memory that is not there, what a graph cannot record) and assert their messages;
+# larmor looks at every code that is returned, so that an error that no test expects fails the test.
+OPTIONS = {
+    "memcheck": ["--report-api-errors", "no", "--leak-check", "no"],
+    "initcheck": [],
+    "synccheck": [],
+    # Kernels of CUB and cuFFT are left out: under racecheck they take minutes, and they are not larmor's.
+    "racecheck": ["--kernel-name", "kernel_substring=GLOBAL__N"],
+}
+SKIPPED = 77
+# Where a test has more cases than a slowed kernel can do: the cases that are run, chosen so that every kernel of the program
+# is among them. Patterns of cmocka's filter.
+CASES = {}
+
+
+def programs(folder, pattern):
+    """{name without its device: (command, environment)} of the tests that CTest knows in a folder."""
+    text = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, text=True,
+                          check=True).stdout
+    found = {}
+    for test in json.loads(text)["tests"]:
+        name, at, device = test["name"].partition("@")
+        if not at or device not in ("cpu", "cuda") or not re.search(pattern, name) or "command" not in test:
+            continue
+        environment = {}
+        for prop in test.get("properties", []):
+            if prop["name"] == "ENVIRONMENT":
+                environment = dict(entry.split("=", 1) for entry in prop["value"])
+        if device == "cuda" or name not in found:
+            found[name] = (test["command"], environment)
+    return found
+
+
+def run(name, command, environment, tool, limit):
+    """(verdict, seconds, output) of one program under one tool."""
+    prefix = [] if tool == "plain" else ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *OPTIONS[tool]]
+    environment = {**os.environ, **environment, "LARMOR_TEST_DEVICE": "cuda"}
+    if tool != "plain" and name in CASES:
+        environment["LARMOR_TEST_FILTER"] = CASES[name]
+    begun = time.monotonic()
+    try:
+        done = subprocess.run([*prefix, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=limit, errors="replace", check=False)
+    except subprocess.TimeoutExpired as late:
+        text = late.stdout or b""
+        return "not ended", time.monotonic() - begun, text.decode(errors="replace") if isinstance(text, bytes) else text
+    seconds = time.monotonic() - begun
+    if done.returncode == SKIPPED:
+        return "skipped", seconds, done.stdout
+    if tool == "plain":
+        return "clean" if done.returncode == 0 else f"failed ({done.returncode})", seconds, done.stdout
+    counted = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:error|hazard)", done.stdout)
+    if not counted:
+        return f"failed ({done.returncode})", seconds, done.stdout
+    if int(counted.group(1)):
+        return f"{counted.group(1)} found", seconds, done.stdout
+    return "clean" if done.returncode == 0 else f"failed ({done.returncode})", seconds, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="a build's folder, or the folder of an installed bundle's tests")
+    parser.add_argument("-R", default="", metavar="REGEX", help="only tests whose name matches")
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS, help="all by default")
+    parser.add_argument("-j", type=int, default=max(1, (os.cpu_count() or 2) - 1), help="programs at once")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one program under one tool")
+    parser.add_argument("--logs", help="a folder for the output of what is not clean")
+    options = parser.parse_args()
+    tests = programs(options.folder, options.R)
+    if not tests:
+        sys.exit(f"{options.folder}: no tests of programs that know devices; configure with -DLARMOR_TESTS=ON")
+    if options.logs:
+        os.makedirs(options.logs, exist_ok=True)
+    results = {}
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        # The slowest tool first, so that its long programs do not begin last.
+        jobs = {pool.submit(run, name, *tests[name], tool, options.limit): (name, tool)
+                for tool in reversed(options.tools) for name in tests}
+        for job in concurrent.futures.as_completed(jobs):
+            name, tool = jobs[job]
+            results[name, tool] = job.result()[:2]
+            if options.logs and results[name, tool][0] not in ("clean", "skipped"):
+                with open(os.path.join(options.logs, f"{name}.{tool}.txt"), "w", encoding="utf-8") as file:
+                    file.write(job.result()[2])
+    print("| test | " + " | ".join(options.tools) + " |\n|---|" + "---|" * len(options.tools))
+    for name in tests:
+        cells = ["{} {:.0f} s".format(*results[name, tool]) for tool in options.tools]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+    bad = [(key, verdict) for key, (verdict, _) in results.items() if verdict not in ("clean", "skipped")]
+    ran = sum(verdict == "clean" for verdict, _ in results.values())
+    print(f"\n{ran} clean, {len(bad)} not, {len(results) - ran - len(bad)} skipped, of {len(tests)} programs by "
+          f"{len(options.tools)} tools")
+    sys.exit(1 if bad or not ran else 0)
+
+
+if __name__ == "__main__":
+    main()
