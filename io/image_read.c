@@ -9,6 +9,7 @@
 #include "io/image_check.h"
 #include "io/reader/checksum.h"
 #include "io/reader_process.h"
+#include "io/reverse_axes.h"
 
 /* ---- a file and its reader ---- */
 
@@ -79,7 +80,18 @@ static int is_possible_array(const lmr_reader_array *a)
     return a->bytes == needed;
 }
 
-/* Elements that the file has as they are; numbers of the file, whatever the reader says of their place. */
+/* Elements in the order of the array, where the file has them in that of C. */
+static larmor_status reorder(const lmr_reader_array *a, void **host)
+{
+    void *ordered = lmr_new(a->bytes, 1);
+    if (!ordered) return LMR_NO_MEMORY();
+    lmr_reverse_axes(a->axes, a->dim, larmor_dtype_size((larmor_dtype)a->dtype), *host, ordered);
+    free(*host);
+    *host = ordered;
+    return LARMOR_OK;
+}
+
+/* Elements that the file has in one piece; numbers of the file, whatever the reader says of their place. */
 static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larmor_shape shape, larmor_device *dev,
                                       larmor_array **x)
 {
@@ -89,6 +101,7 @@ static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larm
     void *host = lmr_new(a->bytes, 1);
     if (!host) return LMR_NO_MEMORY();
     larmor_status st = lmr_source_read(&in->source, a->at, host, (size_t)a->bytes);
+    if (!st && a->last_fastest) st = reorder(a, &host);
     if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, x);
     free(host);
     return st;

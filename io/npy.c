@@ -1,6 +1,6 @@
 /* NumPy arrays, format version 1.0: little endian, Fortran order, so that dim[0] (fastest here) is NumPy's axis 0 and
- * image[x, y] means the same on both sides. C order is read with its axes reversed. SPDX-License-Identifier:
- * Apache-2.0 */
+ * image[x, y] means the same on both sides. Files in C order are read as NumPy means them, too.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* NumPy arrays, format versions 1 to 3. Fortran order is read as it is, C order with its axes reversed.
+/* NumPy arrays, format versions 1 to 3. dim[0] is NumPy's axis 0, whatever the order of the elements in the file.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static const struct {
 typedef struct npy {
     larmor_dtype dtype;
     int fortran, axes;
-    int64_t dim[MAX_AXES]; /* fastest first */
+    int64_t dim[MAX_AXES]; /* NumPy's axis 0 first */
     int64_t data, bytes;   /* where and how many */
 } npy;
 
@@ -61,11 +61,7 @@ static larmor_status parse_shape(const lmr_source *source, const char *p, npy *f
         else if (*p != ')')
             return damaged(source, "NumPy header: shape is damaged");
     }
-    for (int d = 0; !file->fortran && d < file->axes / 2; d++) {
-        const int64_t other = file->dim[file->axes - 1 - d];
-        file->dim[file->axes - 1 - d] = file->dim[d];
-        file->dim[d] = other;
-    }
+    if (!file->axes) file->dim[file->axes++] = 1; /* a number has no axes */
     return LARMOR_OK;
 }
 
@@ -129,6 +125,7 @@ static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)
     *array = (lmr_reader_array){.dtype = (int)file.dtype, .axes = file.axes, .bytes = file.bytes};
     array->in_file = LMR_IN_ONE;
     array->at = file.data;
+    array->last_fastest = !file.fortran && file.axes > 1;
     for (int d = 0; d < file.axes; d++) array->dim[d] = file.dim[d];
     return LARMOR_OK;
 }

@@ -16,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 3, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 4, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65 };
@@ -73,9 +73,10 @@ typedef struct lmr_reader_scan {
 
 typedef struct lmr_reader_array {
     int32_t dtype, axes;
-    int64_t dim[LMR_READER_AXES]; /* fastest first */
+    int64_t dim[LMR_READER_AXES]; /* in the order of the array that is made, whose dim[0] is the fastest */
     int64_t bytes;
-    int32_t in_file; /* where the file has the elements, an lmr_reader_where */
+    int32_t in_file;      /* where the file has the elements, an lmr_reader_where */
+    int32_t last_fastest; /* 1: the file has them with the last dimension fastest; of LMR_IN_ONE alone */
     int64_t at;
     int32_t stored,
         checksums; /* of pieces: F32 for an array of C64 without imaginary parts, else dtype; 1: with checksums */

@@ -130,7 +130,7 @@ class Scan:
 def read(path: Any) -> Any:
     """An image or any array from .h5, .nii, .nii.gz, .cfl or .npy, its axes in NumPy's order: [..., z, y, x].
 
-    .npy: files of larmor are in Fortran's order; `read` gives the transpose of what numpy.load gives.
+    .npy: axis 0 of the file is x in both orders of memory; `read` gives the transpose of what numpy.load gives.
     """
     return out_array(lib.larmor_image_read, _path(path), _arrays.device("cpu").pointer)
 
@@ -195,6 +195,7 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
 def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
     """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz or .png.
 
+    .npy: numpy.load gives the transpose, as axis 0 of the file is x.
     force: replace a file. meta: geometry of the image, members of larmor_image_meta. An existing file stays as it is
     until the new one is complete.
     """

@@ -118,6 +118,13 @@ def test_arrays_come_back_from_files_with_their_axes(tmp_path, numbers):
     assert np.array_equal(np.load(tmp_path / "x.npy").T, 2 * x)
 
 
+def test_npy_files_that_are_equal_to_numpy_are_equal_here(tmp_path, numbers):
+    for x in (numbers(3, 4, 5), numbers(4, 4).astype(np.complex64), numbers(7, 2).real):
+        for order in (np.ascontiguousarray, np.asfortranarray):
+            np.save(tmp_path / "x.npy", order(x))
+            assert np.array_equal(larmor.read(tmp_path / "x.npy"), x.T)
+
+
 def test_files_that_are_damaged_or_missing_are_named(tmp_path):
     wrong = tmp_path / "wrong.h5"
     wrong.write_bytes(b"no scan")

@@ -57,24 +57,78 @@ static void npy_header_is_numpys_own(void **state)
     larmor_array_free(x);
 }
 
-/* numpy.save(numpy.arange(6, dtype='<f4').reshape(2, 3)): C order, so the last axis is the fastest. */
-static void npy_in_c_order_has_its_axes_reversed(void **state)
+/* What numpy.save writes of an array in C order, whose last axis is the fastest. */
+static void put_c_order(const char *path, const char *descr, size_t element, larmor_shape shape, const void *values)
+{
+    const size_t bytes = (size_t)larmor_shape_count(shape) * element;
+    char *file = malloc(128 + bytes);
+    assert_non_null(file);
+    memset(file, ' ', 128);
+    memcpy(file, "\x93NUMPY\x01\x00\x76\x00", 10);
+    int used = 10 + sprintf(file + 10, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    for (int d = 0; d < shape.ndim; d++) used += sprintf(file + used, "%d, ", (int)shape.dim[d]);
+    file[used + sprintf(file + used, "), }")] = ' ';
+    file[127] = '\n';
+    memcpy(file + 128, values, bytes);
+    put_file(path, file, 128 + bytes);
+    free(file);
+}
+
+/* The index in C order of element i of an array whose dim[0] is the fastest. */
+static int64_t in_c_order(larmor_shape shape, int64_t i)
+{
+    int64_t index[LARMOR_MAX_DIMS], place = 0;
+    for (int d = 0; d < shape.ndim; d++) {
+        index[d] = i % shape.dim[d];
+        i /= shape.dim[d];
+    }
+    for (int d = 0; d < shape.ndim; d++) place = place * shape.dim[d] + index[d];
+    return place;
+}
+
+/* numpy.array_equal of numpy.asfortranarray(x) and numpy.ascontiguousarray(x) is true, and so it is here. */
+static void npy_in_c_order_is_the_array_that_numpy_loads(void **state)
 {
     (void)state;
-    char file[128 + 24];
-    memset(file, ' ', sizeof file);
-    memcpy(file, "\x93NUMPY\x01\x00\x76\x00", 10);
-    static const char dict[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-    memcpy(file + 10, dict, sizeof dict - 1);
-    file[127] = '\n';
-    for (int i = 0; i < 6; i++) memcpy(file + 128 + 4 * i, &(float){(float)i}, 4);
-    put_file(in_folder("c.npy"), file, sizeof file);
+    static const char *const descr[] = {"<f4", "<f8", "<c8", "<c16", "<i8"};
+    const larmor_shape shapes[] = {LARMOR_SHAPE(2, 3),       LARMOR_SHAPE(7),
+                                   LARMOR_SHAPE(5, 5),       LARMOR_SHAPE(40, 19),
+                                   LARMOR_SHAPE(3, 4, 5),    LARMOR_SHAPE(17, 2, 3, 33),
+                                   LARMOR_SHAPE(1, 6, 1, 2), LARMOR_SHAPE(2, 3, 1, 4, 2, 1, 3, 2)};
+    for (size_t t = 0; t < 5; t++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            const size_t element = larmor_dtype_size(dtypes[t]);
+            larmor_array *x = random_array(dtypes[t], shapes[s], 3), *y;
+            char *fortran = values_of(x), *c = malloc(larmor_array_bytes(x));
+            assert_non_null(c);
+            for (int64_t i = 0; i < larmor_array_count(x); i++)
+                memcpy(c + (size_t)in_c_order(shapes[s], i) * element, fortran + (size_t)i * element, element);
+            put_c_order(in_folder("c.npy"), descr[t], element, shapes[s], c);
+            assert_ok(larmor_image_read(in_folder("c.npy"), dev, &y));
+            assert_same(x, y);
+            larmor_array_free(y);
+            larmor_array_free(x);
+            free(c);
+            free(fortran);
+        }
+}
+
+/* numpy.save(path, numpy.float32(2)): no axes. */
+static void npy_of_a_number_is_an_array_of_one(void **state)
+{
+    (void)state;
+    const float two = 2;
+    put_c_order(in_folder("c.npy"), "<f4", 4, LARMOR_SHAPE(1), &two);
+    size_t bytes;
+    char *file = (char *)get_file(in_folder("c.npy"), &bytes);
+    char *one = strstr(file + 10, "(1, )");
+    assert_non_null(one);
+    memcpy(one, "()   ", 5);
+    put_file(in_folder("c.npy"), file, bytes);
+    free(file);
     larmor_array *x;
     assert_ok(larmor_image_read(in_folder("c.npy"), dev, &x));
-    assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(3, 2)));
-    float *v = values_of(x);
-    for (int i = 0; i < 6; i++) assert_true(v[i] == (float)i);
-    free(v);
+    assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(1)));
     larmor_array_free(x);
 }
 
@@ -353,7 +407,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit),
         IN_FOLDER(npy_header_is_numpys_own),
-        IN_FOLDER(npy_in_c_order_has_its_axes_reversed),
+        IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads),
+        IN_FOLDER(npy_of_a_number_is_an_array_of_one),
         IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones),
         IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart),
         IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5),
