@@ -108,24 +108,31 @@ static larmor_status need(larmor_array **work, const larmor_op *A, larmor_shape 
     return *work ? LARMOR_OK : larmor_array_create(A->dev, A->dtype, shape, work);
 }
 
+/* The only linear map from or to an array without elements gives zeros: operators never see one. */
+static int is_trivial(const larmor_array *x, const larmor_array *y)
+{
+    return !larmor_array_count(x) || !larmor_array_count(y);
+}
+
 larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, y, A->out));
-    return A->impl.forward(A->self, x, y);
+    return is_trivial(x, y) ? larmor_zero(y) : A->impl.forward(A->self, x, y);
 }
 
 larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, y, A->out, x, A->in));
-    return A->impl.adjoint(A->self, y, x);
+    return is_trivial(y, x) ? larmor_zero(x) : A->impl.adjoint(A->self, y, x);
 }
 
 larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, z, A->in));
+    if (is_trivial(x, z) || !larmor_shape_count(A->out)) return larmor_zero(z);
     if (A->impl.normal) return A->impl.normal(A->self, x, z);
     LMR_TRY(need(&A->between, A, A->out));
     LMR_TRY(A->impl.forward(A->self, x, A->between));

@@ -226,3 +226,31 @@ builtins.kept = [linop.stack([A, A @ own]), prox.Function(lambda t, x: x, lambda
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shape", [(0,), (16, 0), (0, 16), (4, 0, 8)])
+def test_arrays_without_elements_give_zeros_or_are_refused(shape):
+    x = np.zeros(shape, np.complex64)
+    found = [linop.gradient(shape), linop.gradient(shape, -1, spacing=[1.5] * len(shape)), linop.wavelet(shape),
+             linop.symmetrised_gradient(shape, 0), linop.fft(shape), linop.diag(x), linop.mask(x.real), linop.phase(x),
+             linop.coils(np.zeros((3, *shape))), linop.weights(x.real, batch=2), linop.stack([linop.diag(x)] * 2),
+             linop.Function(lambda x: x, lambda x: x, shape, shape)]
+    for A in found:
+        v, y = np.zeros(A.in_shape, np.complex64), np.zeros(A.out_shape, np.complex64)
+        for result in (A @ v, A.H @ y, A.N @ v, (A + A) @ v):
+            assert not result.any(), A.name
+        assert A.adjoint_error() == 0, A.name
+        for name in [None, *solve.regularisers()]:  # each gives an image without elements, or one line
+            try:
+                found = solve.cg(A, y) if name is None else solve.regularised(A, y, name, lam=0.1, iterations=2)
+                assert found[0].shape == A.in_shape
+            except larmor.Error as refused:
+                assert str(refused)
+    assert prox.l1(shape)(0.5, x).shape == shape
+
+
+def test_samples_that_are_none_give_zeros(numbers):
+    for empty in (np.zeros((0, 7, 2)), np.zeros((5, 0, 2))):
+        for A in (linop.nufft(empty, (8, 8)), linop.sense(numbers(2, 8, 8).astype(np.complex64), empty)):
+            y = np.zeros(A.out_shape, np.complex64)
+            assert (A @ np.ones((8, 8))).shape == y.shape and not (A.H @ y).any() and not (A.N @ np.ones((8, 8))).any()

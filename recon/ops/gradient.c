@@ -54,7 +54,7 @@ static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axe
     g->row = 1;
     for (int d = 0; d < shape.ndim; d++) {
         const int64_t length = shape.dim[d];
-        if (g->row == 1) g->row = length;
+        if (g->row == 1 && length > 1) g->row = length;
         if (lmr_has_axis(axes, d)) {
             const double h = spacing ? spacing[d] : 1;
             if (!(h > 0) || !isfinite(h))

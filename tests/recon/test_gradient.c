@@ -230,12 +230,37 @@ static void axes_and_spacings_that_are_none_are_refused(void **state)
                    LARMOR_ERR_SHAPE, "gradient: the image has 8 dimensions, expected at most 7");
 }
 
+static void images_without_elements_have_no_differences(void **state)
+{
+    (void)state;
+    const larmor_shape shapes[] = {LARMOR_SHAPE(0), LARMOR_SHAPE(0, 16), LARMOR_SHAPE(16, 0), LARMOR_SHAPE(1, 0, 4)};
+    for (int i = 0; i < 4; i++) {
+        larmor_op *G = NULL, *E = NULL;
+        assert_ok(larmor_op_gradient(dev, LARMOR_C64, shapes[i], 1, NULL, &G));
+        assert_ok(larmor_op_symmetrised_gradient(dev, LARMOR_C64, shapes[i], 1, NULL, &E));
+        larmor_array *x = zeros(LARMOR_C64, larmor_op_in_shape(G)), *y = zeros(LARMOR_C64, larmor_op_out_shape(G));
+        larmor_array *z = zeros(LARMOR_C64, larmor_op_in_shape(G));
+        assert_ok(larmor_op_forward(G, x, y));
+        assert_ok(larmor_op_adjoint(G, y, x));
+        assert_ok(larmor_op_normal(G, x, z));
+        double error;
+        assert_ok(larmor_op_adjoint_error(G, 1, &error));
+        assert_ok(larmor_op_adjoint_error(E, 1, &error));
+        larmor_array_free(z);
+        larmor_array_free(y);
+        larmor_array_free(x);
+        larmor_op_free(E);
+        larmor_op_free(G);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gradients_are_forward_differences_and_their_adjoint_is_exact),
     cmocka_unit_test(symmetrised_gradients_are_as_defined_and_their_adjoint_is_exact),
     cmocka_unit_test(affine_images_constant_fields_and_rotations_have_no_symmetrised_gradient),
     cmocka_unit_test(the_symmetrised_gradient_of_a_gradient_holds_second_differences),
     cmocka_unit_test(axes_and_spacings_that_are_none_are_refused),
+    cmocka_unit_test(images_without_elements_have_no_differences),
 };
 
 int main(void)
