@@ -15,19 +15,21 @@ endif()
 
 set(lib ${CMAKE_INSTALL_LIBDIR})
 set(test_dir ${CMAKE_INSTALL_LIBEXECDIR}/larmor/tests)
-# Debian's packages lie where the linker looks anyway.
+# The run paths of the build are those of the installation, whose layout its folder has: CMake ends one that it replaces later
+# by a colon, and the empty entry after that means the working directory. Debian's packages lie where the linker looks anyway.
 if(NOT LARMOR_DEBIAN)
-  set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "$ORIGIN/../${lib}")
-  # of the build, too: CMake's own would be empty there, and an empty one means the working directory
+  set(programs_path "$ORIGIN/../${lib}" "$ORIGIN/../lib") # where they are built the folder of libraries is lib
+  list(REMOVE_DUPLICATES programs_path)
+  set_target_properties(larmor_cli larmor_bench PROPERTIES INSTALL_RPATH "${programs_path}" BUILD_WITH_INSTALL_RPATH ON)
   set_target_properties(larmor_reader PROPERTIES INSTALL_RPATH "$ORIGIN/../../${lib}" BUILD_WITH_INSTALL_RPATH ON)
-  set_target_properties(larmor larmor_finufft larmor_cufinufft PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(larmor larmor_finufft larmor_cufinufft PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 endif()
 if(LARMOR_HAVE_CUDA)
   set(cuda_path "$ORIGIN/..;${CUDAToolkit_LIBRARY_DIR};/usr/local/cuda/lib64")
   if(SKBUILD) # CUDA's libraries are those of NVIDIA's wheels, beside the package
     set(cuda_path "$ORIGIN/../../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib")
   endif()
-  set_target_properties(larmor_cuda PROPERTIES INSTALL_RPATH "${cuda_path}")
+  set_target_properties(larmor_cuda PROPERTIES INSTALL_RPATH "${cuda_path}" BUILD_WITH_INSTALL_RPATH ON)
 endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)

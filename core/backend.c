@@ -1,5 +1,5 @@
 /* Plugins: where they are searched for, and their checks. SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* dladdr, secure_getenv */
+#define _GNU_SOURCE /* secure_getenv */
 #include "core/backend.h"
 
 #include <dlfcn.h>
@@ -9,13 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/own_path.h"
 #include "core/status.h"
 
-#ifndef LARMOR_PLUGIN_INSTALL_DIR
-#define LARMOR_PLUGIN_INSTALL_DIR ""
-#endif
-
-enum { MAX_PATH = 1024, MAX_FOLDERS = 5 };
+enum { MAX_PATH = 1024, MAX_FOLDERS = 1 + 2 * LMR_OWN_FOLDERS };
 
 typedef struct folders {
     int count;
@@ -24,35 +21,12 @@ typedef struct folders {
 } folders;
 
 /* Never a relative path: what lies in the working directory must not be run. */
-static void add_folder(folders *f, const char *base, const char *below)
+static void add_folder(folders *f, const char *path)
 {
-    char path[MAX_PATH];
-    const int used = snprintf(path, sizeof path, "%s%s", base, below);
-    if (path[0] != '/' || used >= (int)sizeof path || f->count == MAX_FOLDERS) return;
+    if (path[0] != '/' || strlen(path) >= MAX_PATH || f->count == MAX_FOLDERS) return;
     for (int i = 0; i < f->count; i++)
         if (!strcmp(f->path[i], path)) return;
-    memcpy(f->path[f->count++], path, (size_t)used + 1);
-}
-
-static void cut_last_name(char *path)
-{
-    char *slash = strrchr(path, '/');
-    if (slash) *slash = 0;
-}
-
-/* Beside the library that this function is in, or beside the program if that was linked statically. */
-static void add_own_folders(folders *f)
-{
-    static const char here; /* any address of this library */
-    Dl_info info;
-    char own[MAX_PATH];
-    if (!dladdr(&here, &info) || !info.dli_fname || info.dli_fname[0] != '/') return;
-    if (snprintf(own, sizeof own, "%s", info.dli_fname) >= (int)sizeof own) return;
-    cut_last_name(own);
-    add_folder(f, own, "");
-    add_folder(f, own, "/larmor");
-    cut_last_name(own);
-    add_folder(f, own, "/lib/larmor");
+    snprintf(f->path[f->count++], MAX_PATH, "%s", path);
 }
 
 static void list_folders(folders *f)
@@ -60,15 +34,19 @@ static void list_folders(folders *f)
     const char *asked = secure_getenv("LARMOR_PLUGIN_DIR"); /* NULL in a program with more rights than its user */
     f->count = 0;
     f->ignored = NULL;
-    if (asked && *asked) add_folder(f, asked, "");
+    if (asked && *asked) add_folder(f, asked);
     if (asked && *asked && asked[0] != '/') f->ignored = asked;
-    add_own_folders(f);
-    add_folder(f, LARMOR_PLUGIN_INSTALL_DIR, "");
+    for (lmr_own_folder which = 0; which < LMR_OWN_FOLDERS; which++) {
+        char path[MAX_PATH];
+        if (lmr_own_path(which, "", path, sizeof path)) add_folder(f, path);
+        if (lmr_own_path(which, "larmor", path, sizeof path)) add_folder(f, path);
+    }
 }
 
 static void say_not_found(const folders *f, const char *file)
 {
-    char list[MAX_PATH] = "";
+    char list[MAX_PATH] =
+        "any folder, because liblarmor was loaded by a relative path or lies where any user may put files";
     size_t used = 0;
     for (int i = 0; i < f->count && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", f->path[i]);

@@ -1,51 +1,42 @@
 /* Where the program larmor-reader is. SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* dladdr, secure_getenv */
+#define _GNU_SOURCE /* secure_getenv */
 #include "io/reader_path.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* From the library's folder to the reader, and the reader's place by the installation prefix. */
+#include "core/own_path.h"
+
+/* From the library's folder to the reader. */
 #ifndef LARMOR_READER_FROM_LIBRARY
 #define LARMOR_READER_FROM_LIBRARY "../libexec/larmor/larmor-reader"
 #endif
-#ifndef LARMOR_READER_INSTALLED
-#define LARMOR_READER_INSTALLED ""
-#endif
 
-enum { PLACES = 3 };
+enum { PLACES = 2 * LMR_OWN_FOLDERS };
 
-/* Never a relative path: what lies in the working directory must not be run. */
-static int add(char place[PLACES][LMR_READER_PATH], int count, const char *folder, const char *below)
+static int add(char place[PLACES][LMR_READER_PATH], int count, lmr_own_folder which, const char *below)
 {
-    if (*folder != '/' && *below != '/') return count;
-    const int used = snprintf(place[count], LMR_READER_PATH, "%s%s%s", folder, *folder ? "/" : "", below);
-    return used < LMR_READER_PATH ? count + 1 : count;
+    if (!lmr_own_path(which, below, place[count], LMR_READER_PATH)) return count;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(place[i], place[count])) return count;
+    return count + 1;
 }
 
-/* Places by the folder of the library that this function is in, or of a program that was linked with it. */
 static int list(char place[PLACES][LMR_READER_PATH])
 {
-    static const char here; /* any address of this library */
-    Dl_info info;
-    char folder[LMR_READER_PATH] = "";
     int count = 0;
-    if (dladdr(&here, &info) && info.dli_fname) snprintf(folder, sizeof folder, "%s", info.dli_fname);
-    char *slash = strrchr(folder, '/');
-    if (slash) {
-        *slash = '\0';
-        count = add(place, count, folder, LARMOR_READER_FROM_LIBRARY);
-        count = add(place, count, folder, "larmor-reader");
+    for (lmr_own_folder which = 0; which < LMR_OWN_FOLDERS; which++) {
+        count = add(place, count, which, LARMOR_READER_FROM_LIBRARY);
+        count = add(place, count, which, "larmor-reader");
     }
-    return add(place, count, "", LARMOR_READER_INSTALLED);
+    return count;
 }
 
 larmor_status lmr_reader_path(char path[LMR_READER_PATH])
 {
-    char place[PLACES][LMR_READER_PATH], text[3 * LMR_READER_PATH] = "";
+    char place[PLACES][LMR_READER_PATH], text[PLACES * (LMR_READER_PATH + 2)] = "";
     const char *asked = secure_getenv("LARMOR_READER"); /* NULL in a program with more rights than its user */
     if (asked && *asked) {
         if (*asked != '/' || strlen(asked) >= LMR_READER_PATH)
@@ -56,6 +47,11 @@ larmor_status lmr_reader_path(char path[LMR_READER_PATH])
         return LARMOR_OK;
     }
     const int count = list(place);
+    if (!count)
+        return LMR_FAIL(
+            LARMOR_ERR_UNSUPPORTED,
+            "the program larmor-reader is looked for nowhere, because liblarmor was loaded by a relative path "
+            "or lies where any user may put files. Move liblarmor or set LARMOR_READER.");
     size_t used = 0;
     for (int i = 0; i < count; i++) {
         if (!access(place[i], X_OK)) {
@@ -63,7 +59,6 @@ larmor_status lmr_reader_path(char path[LMR_READER_PATH])
             return LARMOR_OK;
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", place[i]);
-        if (used >= sizeof text) break;
     }
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "the program larmor-reader is not installed (looked for %s). Install it or set LARMOR_READER.",

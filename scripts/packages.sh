@@ -12,6 +12,9 @@ jobs=$(nproc 2>/dev/null || echo 2)
 packages=$PWD/build/packages
 mkdir -p "$packages"
 
+# Fails where a package names a folder of its build: others might put there what is then run.
+check_paths() { "${PYTHON:-python3}" scripts/check_paths.py --not "$PWD" "$@"; }
+
 # The tools that make and mend wheels, in an environment of their own.
 tools() {
     scripts/deps.sh build
@@ -29,18 +32,26 @@ bundle)
     cmake --preset release -DLARMOR_TESTS=OFF
     cmake --build --preset release -j "$jobs"
     (cd build/release && cpack -B "$packages")
+    check_paths "$packages"/larmor-*.tar.gz
     ;;
 deb)
     scripts/deps.sh deb
     cmake --preset deb
     cmake --build --preset deb -j "$jobs"
     (cd build/deb && cpack -B "$packages")
+    rm -rf "$packages/unpacked"
+    for package in "$packages"/*.deb; do
+        dpkg-deb -x "$package" "$packages/unpacked"
+    done
+    check_paths "$packages/unpacked"
+    rm -rf "$packages/unpacked"
     ;;
 wheel)
     tools
     pip wheel -q --no-deps -w "$packages/raw" .
     auditwheel repair -w "$packages/repaired" "$packages"/raw/larmor-*.whl
     python scripts/wheel_licences.py "$packages"/raw/larmor-*.whl "$packages"/repaired/larmor-*.whl
+    check_paths "$packages"/repaired/larmor-*.whl
     mv "$packages"/repaired/larmor-*.whl "$packages"
     ;;
 cuda-wheel)
@@ -48,6 +59,7 @@ cuda-wheel)
     pip wheel -q --no-deps -w "$packages/raw" ${LARMOR_CUDA_ARCHITECTURES:+-C "cmake.define.LARMOR_CUDA_ARCHITECTURES=$LARMOR_CUDA_ARCHITECTURES"} python/cuda
     # CUDA's own libraries come by NVIDIA's wheels
     auditwheel repair --exclude 'libcu*' --exclude 'libnv*' -w "$packages/repaired" "$packages"/raw/larmor_cuda*.whl
+    check_paths "$packages"/repaired/larmor_cuda*.whl
     mv "$packages"/repaired/larmor_cuda*.whl "$packages"
     ;;
 *)

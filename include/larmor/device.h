@@ -30,7 +30,8 @@ typedef struct larmor_device_info {
  * everything else it is one device: the first GPU, or a processor with the threads of all.
  *
  * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that
- * is absolute, in the folder of liblarmor, its larmor/ and its ../lib/larmor/, and where it was installed.
+ * is absolute, in the folder of liblarmor and in its larmor/. Programs with more rights than their user ignore
+ * $LARMOR_PLUGIN_DIR, and a folder where any user may put files, such as /tmp, is not searched.
  *
  * Errors  LARMOR_ERR_ARG for a name that is not one of these; LARMOR_ERR_UNSUPPORTED for a backend that this
  *         build or machine lacks (the message names what is missing); LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND if the

@@ -25,8 +25,8 @@ options=$(pkg-config --cflags --libs larmor)
 libdir=$(pkg-config --variable=libdir larmor)
 
 # what the installation must not need
-! grep -rlF -e "$source/" -e "$build/" "$prefix/include" "$libdir/cmake" "$libdir/pkgconfig" ||
-    fail "these files name the source or the build"
+python3 "$source/scripts/check_paths.py" --not "$source" --not "$build" "$prefix/bin" "$prefix/include" "$libdir" \
+    "$prefix/libexec/larmor/larmor-reader" "$prefix/share" || fail "these files name the source or the build"
 
 # ---- versions, and the plugin ----
 
