@@ -96,7 +96,7 @@ void lmr_mrd_metres_to_mm(larmor_raw *raw);
  * Fails with LARMOR_ERR_FORMAT where readouts without a trajectory need what is missing. */
 larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units);
 
-/* mrd_units.c: what the trajectory's components and units are. units is NULL or "auto", or one of larmor_raw_opts. */
+/* mrd_units.c: what the trajectory's components and units are. units is NULL or "auto", or as in larmor_raw_opts. */
 larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
 /* The matrix that an encoding's stored trajectory asks for, by its unit and its extent or sample distance; 0 or 1 along
  * axes that it does not tell. */
@@ -105,6 +105,8 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units
 /* mrd_third.c: what the third component is; plane: the largest value of the first two. A matrix of one partition becomes
  * that of a volume where it is kz. */
 larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, double plane, lmr_mrd_traj *t);
+/* How many evenly spaced values a component has, where each readout has one of them, and their distance; else 0. */
+int lmr_mrd_levels(const larmor_raw *raw, int encoding, int use, int dims, int component, double *step);
 
 typedef struct lmr_mrd_line { /* in cycles per encoded field of view */
     double first, step;       /* of sample 0, discarded or not, and from a sample to the next */

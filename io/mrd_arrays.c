@@ -35,7 +35,9 @@ static larmor_status find_units(const char *name, const larmor_encoding *space, 
     if (name) LMR_TRY(lmr_find_name("trajectory units", name, unit_at, &entry));
     const larmor_traj_unit u = larmor_traj_unit_entry(entry);
     for (int d = 0; d < 3; d++) {
-        const double cycles = u.fixed + u.per_voxel * (double)space->matrix[d] + u.per_mm * space->fov_mm[d];
+        double cycles = u.fixed + u.per_voxel * (double)space->matrix[d] + u.per_mm * space->fov_mm[d];
+        if (u.per_recon > 0 && space->recon_fov_mm[d] > 0)
+            cycles += u.per_recon * space->fov_mm[d] / space->recon_fov_mm[d];
         if (!(cycles > 0))
             return LMR_FAIL(LARMOR_ERR_ARG, "trajectory units: %s needs matrix and field of view of the scan",
                             u.name);

@@ -11,7 +11,7 @@
 
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
 {
-    char line[256];
+    char line[384];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line - 1, format, arguments);

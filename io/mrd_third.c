@@ -20,24 +20,34 @@ typedef struct third { /* of the readouts of an encoding */
     int by_step2, by_slice; /* 1: and each level has a value of its own of them */
 } third;
 
-static int is_of(const larmor_raw *raw, int64_t i, int encoding, int use)
+static int has_dims(const larmor_raw *raw, int64_t i, int encoding, int use, int dims)
 {
     const lmr_mrd_head *h = &raw->head[i];
-    return raw->readout[i].use & use && h->encoding == encoding && h->traj_dims == 3;
+    return raw->readout[i].use & use && h->encoding == encoding && h->traj_dims == dims;
 }
 
-static void range_of(const larmor_raw *raw, int64_t i, double *low, double *high)
+static int is_of(const larmor_raw *raw, int64_t i, int encoding, int use)
+{
+    return has_dims(raw, i, encoding, use, 3);
+}
+
+static void range_along(const larmor_raw *raw, int64_t i, int component, double *low, double *high)
 {
     const lmr_mrd_head *h = &raw->head[i];
     const float *k = raw->traj + raw->readout[i].traj;
     float least = INFINITY, most = -INFINITY;
     for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
-        const float kz = k[3 * s + 2];
-        least = kz < least ? kz : least;
-        most = kz > most ? kz : most;
+        const float at = k[h->traj_dims * s + component];
+        least = at < least ? at : least;
+        most = at > most ? at : most;
     }
     *low = (double)least;
     *high = (double)most;
+}
+
+static void range_of(const larmor_raw *raw, int64_t i, double *low, double *high)
+{
+    range_along(raw, i, 2, low, high);
 }
 
 static int ascending(const void *a, const void *b)
@@ -63,6 +73,26 @@ static int levels_of(double *value, int64_t count, double range, double *step)
         if (fabs(place - round(place)) > EVEN) return 0;
     }
     return (int)levels;
+}
+
+int lmr_mrd_levels(const larmor_raw *raw, int encoding, int use, int dims, int component, double *step)
+{
+    double *value = lmr_new(raw->info.acquisitions, sizeof *value), inside = 0, lowest = INFINITY,
+           highest = -INFINITY;
+    int64_t count = 0;
+    int levels = 0;
+    for (int64_t i = 0; value && i < raw->info.acquisitions; i++) {
+        double low, high;
+        if (!has_dims(raw, i, encoding, use, dims)) continue;
+        range_along(raw, i, component, &low, &high);
+        lowest = fmin(lowest, low);
+        highest = fmax(highest, high);
+        inside = fmax(inside, high - low);
+        value[count++] = low;
+    }
+    if (count && inside <= STEADY * (highest - lowest)) levels = levels_of(value, count, highest - lowest, step);
+    free(value);
+    return levels;
 }
 
 /* 1 if each level has one value of the counter, which no other level has. */

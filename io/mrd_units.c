@@ -6,26 +6,33 @@
 #include <string.h>
 
 #include "core/names.h"
-#include "io/mrd.h"
+#include "io/mrd_units.h"
 #include "io/parts.h"
 #include "io/reader/source.h"
 
-enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, UNITS };
+#define NO_EXTENT 1e-5   /* of the largest range of values, for an axis along which all are the same */
+#define MOST_BEYOND 1.05 /* of the edge of k-space, for values of a unit that ends there by definition */
+
+enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, PER_RECON_FOV };
 
 static const struct unit {
     larmor_traj_unit is;
     const char *label;
     double bound; /* values end here by definition; 0: they do not */
-} units_table[UNITS] = {
-    [PER_FOV] = {{"1/fov", 1, 0, 0}, "1/FOV", 0}, [NORM] = {{"norm", 0, 1, 0}, "norm", .5},
-    [PM1] = {{"pm1", 0, .5, 0}, "pm1", 1},        [RAD] = {{"rad", 0, .5 / M_PI, 0}, "rad", M_PI},
-    [PER_M] = {{"1/m", 0, 0, 1e-3}, "1/m", 0},    [RAD_PER_M] = {{"rad/m", 0, 0, .5e-3 / M_PI}, "rad/m", 0},
-    [PER_MM] = {{"1/mm", 0, 0, 1}, "1/mm", 0},
+} units_table[LMR_UNITS] = {
+    [PER_FOV] = {{"1/fov", 1, 0, 0, 0}, "1/FOV", 0},
+    [NORM] = {{"norm", 0, 1, 0, 0}, "norm", .5},
+    [PM1] = {{"pm1", 0, .5, 0, 0}, "pm1", 1},
+    [RAD] = {{"rad", 0, .5 / M_PI, 0, 0}, "rad", M_PI},
+    [PER_M] = {{"1/m", 0, 0, 1e-3, 0}, "1/m", 0},
+    [RAD_PER_M] = {{"rad/m", 0, 0, .5e-3 / M_PI, 0}, "rad/m", 0},
+    [PER_MM] = {{"1/mm", 0, 0, 1, 0}, "1/mm", 0},
+    [PER_RECON_FOV] = {{"1/recon-fov", 0, 0, 0, 1}, "1/FOV of reconSpace", 0},
 };
 
 larmor_traj_unit larmor_traj_unit_entry(int i)
 {
-    return i >= 0 && i < UNITS ? units_table[i].is : (larmor_traj_unit){.name = NULL};
+    return i >= 0 && i < LMR_UNITS ? units_table[i].is : (larmor_traj_unit){.name = NULL};
 }
 
 static const char *name_at(int i)
@@ -33,32 +40,64 @@ static const char *name_at(int i)
     return larmor_traj_unit_entry(i).name;
 }
 
-/* The unit of that name, or UNITS. */
-static int unit_named(const char *name)
+/* The unit of that name, or LMR_UNITS. */
+static int unit_named(const char *name, size_t length)
 {
     int unit = 0;
-    while (unit < UNITS && strcmp(name, units_table[unit].is.name) != 0) unit++;
+    while (unit < LMR_UNITS &&
+           (strncmp(name, units_table[unit].is.name, length) != 0 || units_table[unit].is.name[length]))
+        unit++;
     return unit;
 }
 
-static double unit_scale(int unit, const larmor_encoding *space, int d)
+/* The units of the axes by one name for all, or two or three with commas between; the last one holds for what follows. */
+static int units_named(const char *names, int unit[3])
+{
+    for (int d = 0; d < 3; d++) {
+        const size_t length = strcspn(names, ",");
+        unit[d] = unit_named(names, length);
+        if (unit[d] == LMR_UNITS) return 0;
+        if (names[length] && d == 2) return 0;
+        if (names[length]) names += length + 1;
+    }
+    return 1;
+}
+
+const char *lmr_unit_label(int unit)
+{
+    return units_table[unit].label;
+}
+
+double lmr_unit_bound(int unit)
+{
+    return units_table[unit].bound;
+}
+
+int lmr_unit_is_recon(int unit)
+{
+    return units_table[unit].is.per_recon > 0;
+}
+
+lmr_names lmr_unit_names(void)
+{
+    return lmr_list_names(name_at);
+}
+
+double lmr_unit_scale(int unit, const larmor_encoding *space, int d)
 {
     const larmor_traj_unit *u = &units_table[unit].is;
-    return u->fixed + u->per_voxel * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
+    double scale = u->fixed + u->per_voxel * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
+    if (u->per_recon > 0 && space->recon_fov_mm[d] > 0)
+        scale += u->per_recon * space->fov_mm[d] / space->recon_fov_mm[d];
+    return scale;
 }
 
 /* ---- what is stored ---- */
 
-typedef struct extent { /* of the stored values, by component */
-    double low[3], high[3];
-    double step2[3]; /* mean square of the step from sample to sample */
-    int64_t samples;
-} extent;
-
 typedef struct measuring {
     const larmor_raw *raw;
     int encoding, use, dims;
-    extent e;
+    lmr_extent e;
 } measuring;
 
 static int is_measured(const measuring *m, int64_t i)
@@ -74,7 +113,7 @@ static larmor_status measure_components(void *user, int part, int64_t first, int
     (void)part;
     measuring *m = user;
     for (int64_t d = first; d < end; d++) {
-        double low = INFINITY, high = -INFINITY, step2 = 0;
+        double low = INFINITY, high = -INFINITY, step2 = 0, turn2 = 0;
         for (int64_t i = 0; i < m->raw->info.acquisitions; i++) {
             const lmr_mrd_head *h = &m->raw->head[i];
             if (i % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
@@ -87,164 +126,113 @@ static larmor_status measure_components(void *user, int part, int64_t first, int
                 if (s == h->discard_pre) continue;
                 const double step = v - (double)k[(s - 1) * m->dims];
                 step2 += step * step;
+                if (s == h->discard_pre + 1) continue;
+                const double turn = step - ((double)k[(s - 1) * m->dims] - (double)k[(s - 2) * m->dims]);
+                turn2 += turn * turn;
             }
         }
         m->e.low[d] = low;
         m->e.high[d] = high;
         m->e.step2[d] = step2;
+        m->e.turn2[d] = turn2;
     }
     return LARMOR_OK;
 }
 
-static larmor_status measure(const larmor_raw *raw, int encoding, int use, int dims, extent *e)
+static larmor_status measure(const larmor_raw *raw, int encoding, int use, int dims, lmr_extent *e)
 {
-    measuring m = {
-        raw, encoding, use, dims, {{INFINITY, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY}, {0}, 0}};
-    int64_t steps = 0;
+    measuring m = {raw, encoding, use, dims, {.samples = 0}};
+    int64_t steps = 0, turns = 0;
+    for (int d = 0; d < 3; d++) {
+        m.e.low[d] = INFINITY;
+        m.e.high[d] = -INFINITY;
+    }
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         if (!is_measured(&m, i)) continue;
         const int64_t kept = lmr_head_kept(&raw->head[i]);
         m.e.samples += kept > 0 ? kept : 0;
         steps += kept > 1 ? kept - 1 : 0;
+        turns += kept > 2 ? kept - 2 : 0;
     }
     LMR_TRY(lmr_in_parts(dims, lmr_parts_for(m.e.samples * dims * (int64_t)sizeof(float)), measure_components, &m));
     for (int d = 0; d < dims && steps; d++) m.e.step2[d] /= (double)steps;
+    for (int d = 0; d < dims && turns; d++) m.e.turn2[d] /= (double)turns;
     *e = m.e;
     return LARMOR_OK;
 }
 
-static double largest(const extent *e, int d)
+static double largest(const lmr_extent *e, int d)
 {
     return fmax(fabs(e->low[d]), fabs(e->high[d]));
 }
 
-/* ---- the hypothesis test ---- */
+/* ---- what it is in a unit ---- */
 
-typedef struct fit { /* of one unit */
-    double reach;    /* largest |k| over the edge of the encoded k-space, over the axes */
-    double least;    /* the same, smallest over the axes that have extent */
-    double step;     /* from sample to sample, in 1 / encoded field of view */
-    int axis;        /* of reach */
-} fit;
-
-static fit try_unit(int unit, const larmor_encoding *space, const extent *e, int spatial)
+lmr_reading lmr_read_in(const int unit[3], const larmor_encoding *space, const lmr_stored *s)
 {
-    fit f = {.least = INFINITY};
-    for (int d = 0; d < spatial; d++) {
-        const double scale = unit_scale(unit, space, d);
-        const double reach = largest(e, d) * scale / ((double)space->matrix[d] / 2);
-        if (reach > f.reach * (1 + 1e-4)) f.axis = d; /* of equal ones the first */
-        f.reach = fmax(f.reach, reach);
-        if (e->high[d] > e->low[d] && reach < f.least) f.least = reach;
-        f.step += e->step2[d] * scale * scale;
+    lmr_reading r = {.axis = 0};
+    double range = 0;
+    for (int d = 0; d < s->axes; d++) range = fmax(range, s->e.high[d] - s->e.low[d]);
+    for (int d = 0; d < 3; d++) {
+        r.unit[d] = unit[d];
+        if (d >= s->axes || s->e.high[d] - s->e.low[d] <= NO_EXTENT * range) continue;
+        const double scale = lmr_unit_scale(unit[d], space, d);
+        r.reach[d] = largest(&s->e, d) * scale / ((double)space->matrix[d] / 2);
+        if (r.reach[d] > r.reach[r.axis] * (1 + 1e-4)) r.axis = d; /* of equal ones the first */
+        r.step += s->e.step2[d] * scale * scale;
     }
-    f.step = sqrt(f.step);
-    return f;
+    r.step = sqrt(r.step);
+    return r;
 }
 
-/* The trajectory ends about where the matrix says, and its samples are dense enough for the field of view. */
-static int fits_edge(const fit *f)
+lmr_text lmr_reading_name(const lmr_reading *r, int axes)
 {
-    return f->reach >= .8 && f->reach <= 1.05 && (f->step <= 1.3 || fabs(f->reach - 1) <= .02);
+    lmr_text name;
+    int same = 1;
+    for (int d = 1; d < axes; d++) same &= r->unit[d] == r->unit[0];
+    int n = snprintf(name.s, sizeof name.s, "%s", name_at(r->unit[0]));
+    for (int d = 1; d < axes && !same; d++)
+        n += snprintf(name.s + n, sizeof name.s - (size_t)n, ",%s", name_at(r->unit[d]));
+    return name;
 }
 
-/* Or it covers less, e.g. for an interpolated image, but its samples are spaced as the field of view asks. */
-static int fits_step(const fit *f)
+static void report(larmor_raw *raw, const lmr_reading *r, const larmor_encoding *space, int axes, const char *how)
 {
-    return f->reach >= .3 && f->reach < .8 && f->step >= .7 && f->step <= 1.1;
+    const double half = (double)space->matrix[r->axis] / 2;
+    const lmr_text name = lmr_reading_name(r, axes);
+    snprintf(raw->info.traj_units, sizeof raw->info.traj_units, "%.47s", name.s);
+    snprintf(raw->info.traj_report, sizeof raw->info.traj_report, "%.63s (kmax %.1f of %g), %s",
+             strchr(name.s, ',') ? name.s : lmr_unit_label(r->unit[0]), r->reach[r->axis] * half, half, how);
 }
 
-static int same_scale(int a, int b, const larmor_encoding *space, int spatial)
+/* " Is the unit 1/FOV?" if another unit of all axes fits. */
+static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
 {
-    for (int d = 0; d < spatial; d++)
-        if (fabs(unit_scale(a, space, d) / unit_scale(b, space, d) - 1) > 1e-4) return 0;
-    return 1;
-}
-
-/* The unit whose hypothesis holds: UNITS if none does; *second is set if another one holds as well. */
-static int choose(const fit fits[UNITS], const larmor_encoding *space, int spatial, int (*holds)(const fit *),
-                  int *second)
-{
-    int best = UNITS;
-    *second = UNITS;
-    for (int u = 0; u < UNITS; u++) {
-        if (!holds(&fits[u]) || (best < UNITS && same_scale(u, best, space, spatial))) continue;
-        const int better = best == UNITS || fabs(fits[u].reach - 1) < fabs(fits[best].reach - 1);
-        if (better) {
-            *second = best;
-            best = u;
-        } else if (*second == UNITS || fabs(fits[u].reach - 1) < fabs(fits[*second].reach - 1))
-            *second = u;
+    lmr_text question = {""};
+    for (int u = LMR_UNITS; u-- > 0;) {
+        const lmr_reading other = lmr_read_in((int[]){u, u, u}, space, s);
+        if (lmr_reading_is_full(&other, space, s->axes))
+            snprintf(question.s, sizeof question.s, " Is the unit %s?", lmr_unit_label(u));
     }
-    return best;
+    return question;
 }
 
-/* One of two that hold is clearly nearer to the edge of k-space. */
-static int clear(const fit *best, const fit *second)
+static larmor_status take_given(larmor_raw *raw, const char *names, const larmor_encoding *space, const lmr_stored *s,
+                                lmr_reading *out)
 {
-    const double a = fabs(best->reach - 1), b = fabs(second->reach - 1);
-    return a <= .02 && b >= a + .01 && b >= 3 * a;
-}
-
-static void report(larmor_raw *raw, int unit, const larmor_encoding *space, const fit *f, const char *how)
-{
-    const double half = (double)space->matrix[f->axis] / 2;
-    snprintf(raw->info.traj_units, sizeof raw->info.traj_units, "%s", units_table[unit].is.name);
-    snprintf(raw->info.traj_report, sizeof raw->info.traj_report, "%s (kmax %.1f of %g), %s", units_table[unit].label,
-             f->reach * half, half, how);
-}
-
-static larmor_status infer(larmor_raw *raw, const larmor_encoding *space, const extent *e, int spatial, int *unit)
-{
-    fit fits[UNITS];
-    int second;
-    for (int u = 0; u < UNITS; u++) fits[u] = try_unit(u, space, e, spatial);
-    *unit = choose(fits, space, spatial, fits_edge, &second);
-    const int by_step = *unit == UNITS;
-    if (by_step) *unit = choose(fits, space, spatial, fits_step, &second);
-    if (*unit == UNITS) {
-        double k = 0;
-        for (int d = 0; d < spatial; d++) k = fmax(k, largest(e, d));
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "trajectory units not recognised: values up to %.4g do not fit matrix %lld x %lld and field of "
-            "view %g x %g mm. Use --traj-units %s.",
-            k, (long long)space->matrix[0], (long long)space->matrix[1], space->fov_mm[0], space->fov_mm[1],
-            lmr_list_names(name_at).s);
+    int unit[3];
+    units_named(names, unit);
+    *out = lmr_read_in(unit, space, s);
+    const double bound = lmr_unit_bound(unit[out->axis]);
+    const int axis = out->axis;
+    if (bound > 0 && out->reach[axis] > MOST_BEYOND) {
+        const double worst = -s->e.low[axis] > s->e.high[axis] ? s->e.low[axis] : s->e.high[axis];
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory value %.4g outside %.4g..%.4g.%s Use --traj-units.", worst,
+                        -bound, bound, other_unit(space, s).s);
     }
-    const fit *f = &fits[*unit];
-    if (second != UNITS && (by_step || !clear(f, &fits[second])))
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT, "trajectory units may be %s or %s (kmax %.1f or %.1f of %g). Use --traj-units.",
-            units_table[*unit].is.name, units_table[second].is.name, f->reach * (double)space->matrix[f->axis] / 2,
-            fits[second].reach * (double)space->matrix[fits[second].axis] / 2, (double)space->matrix[f->axis] / 2);
-    const int sure = !by_step && second == UNITS && f->least >= .8 && f->step <= 1.3;
-    const char *confidence = by_step ? "confidence low" : "confidence medium";
-    if (sure) confidence = "confidence high";
-    report(raw, *unit, space, f, confidence);
-    return LARMOR_OK;
-}
-
-static larmor_status take_given(larmor_raw *raw, const char *name, const larmor_encoding *space, const extent *e,
-                                int spatial, int *unit)
-{
-    *unit = unit_named(name);
-    const fit f = try_unit(*unit, space, e, spatial);
-    const double bound = units_table[*unit].bound;
-    if (bound > 0 && f.reach > 1.05) {
-        char question[48] = "";
-        for (int u = UNITS; u-- > 0;) {
-            const fit other = try_unit(u, space, e, spatial);
-            if (fits_edge(&other)) snprintf(question, sizeof question, " is the unit %s?", units_table[u].label);
-        }
-        const double worst = -e->low[f.axis] > e->high[f.axis] ? e->low[f.axis] : e->high[f.axis];
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory value %.4g outside %.4g..%.4g;%s Use --traj-units.", worst,
-                        -bound, bound, question);
-    }
-    if (f.reach < .1)
-        lmr_mrd_warn(raw, "trajectory in %s reaches only %.2g of the matrix's k-space.", units_table[*unit].label,
-                     f.reach);
-    report(raw, *unit, space, &f, "as given");
+    if (out->reach[axis] < .1)
+        lmr_mrd_warn(raw, "trajectory in %s reaches only %.2g of the matrix's k-space.%s", lmr_unit_label(unit[axis]),
+                     out->reach[axis], other_unit(space, s).s);
     return LARMOR_OK;
 }
 
@@ -290,8 +278,9 @@ static int64_t even(double n)
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name, int64_t matrix[3])
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
-    int dims = 0, unit = 0, use;
-    extent e;
+    int dims = 0, use;
+    int unit[3];
+    lmr_extent e;
     if (components(raw, encoding, &dims, &use) || !use || dims < 2) return;
     if (measure(raw, encoding, use, dims, &e)) return;
     const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
@@ -300,17 +289,16 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
         reach = fmax(reach, largest(&e, d));
         step2 += e.step2[d];
     }
-    if (name) unit = unit_named(name);
-    if (!name || unit == UNITS) unit = unit_by_reach(reach);
-    /* where values end by definition, one sample for each voxel, but no more voxels than samples */
-    const double across = 2 * units_table[unit].bound / sqrt(step2);
+    if (!name || !units_named(name, unit)) unit[0] = unit[1] = unit[2] = unit_by_reach(reach);
     const double most = pow((double)e.samples, 1. / spatial);
     const int64_t known = space->matrix[0] ? space->matrix[0] : space->matrix[1];
     for (int d = 0; d < spatial; d++) {
-        if (units_table[unit].bound > 0)
+        /* where values end by definition, one sample for each voxel, but no more voxels than samples */
+        const double bound = lmr_unit_bound(unit[d]), across = 2 * bound / sqrt(step2);
+        if (bound > 0)
             matrix[d] = known ? known : even(fmin(across, most));
         else
-            matrix[d] = even(2 * largest(&e, d) * unit_scale(unit, space, d));
+            matrix[d] = even(2 * largest(&e, d) * lmr_unit_scale(unit[d], space, d));
     }
 }
 
@@ -362,36 +350,57 @@ static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t
     return LARMOR_OK;
 }
 
+/* The units that another encoding has do not fit this one. */
+static void check_other(larmor_raw *raw, const lmr_stored *s, const lmr_reading *r)
+{
+    const larmor_encoding *space = &raw->header.encoding[s->encoding].space;
+    if (lmr_reading_is_full(r, space, s->axes)) return;
+    const lmr_text other = other_unit(space, s);
+    if (!*other.s && r->reach[r->axis] <= MOST_BEYOND) return;
+    lmr_mrd_warn(raw,
+                 "encoding %d: trajectory in %s, as in the encodings before, reaches %.2g of the matrix's k-space.%s",
+                 s->encoding + 1, lmr_reading_name(r, s->axes).s, r->reach[r->axis], other.s);
+}
+
+/* unit[0] is below 0 until an encoding has told them: a file has the same ones for all. */
 static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const char *units, lmr_mrd_traj *t,
-                                 int *unit)
+                                 int unit[3])
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
-    extent e;
-    LMR_TRY(measure(raw, encoding, use, t->dims, &e));
-    LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(largest(&e, 0), largest(&e, 1)), t));
-    const int tested = t->step > 0 ? 2 : t->spatial;
+    lmr_stored s = {.encoding = encoding, .use = use, .dims = t->dims};
+    lmr_reading r;
+    const char *how = "as given";
+    LMR_TRY(measure(raw, encoding, use, t->dims, &s.e));
+    LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(largest(&s.e, 0), largest(&s.e, 1)), t));
+    s.axes = t->step > 0 ? 2 : t->spatial;
     int extended = 0;
-    for (int d = 0; d < t->spatial; d++) extended |= e.high[d] > e.low[d];
+    for (int d = 0; d < t->spatial; d++) extended |= s.e.high[d] > s.e.low[d];
     if (!extended)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "trajectory has no extent (all %lld samples at k = %g, %g). Convert it again.",
-                        (long long)e.samples, e.low[0] + 0., e.low[1] + 0.); /* no -0 */
-    if (*unit < 0) {
+                        (long long)s.e.samples, s.e.low[0] + 0., s.e.low[1] + 0.); /* no -0 */
+    if (unit[0] < 0) {
         if (units)
-            LMR_TRY(take_given(raw, units, space, &e, tested, unit));
+            LMR_TRY(take_given(raw, units, space, &s, &r));
         else
-            LMR_TRY(infer(raw, space, &e, tested, unit));
+            LMR_TRY(lmr_mrd_choose_units(raw, &s, &r, &how));
+        for (int d = 0; d < 3; d++) unit[d] = r.unit[d];
+        report(raw, &r, space, s.axes, how);
+    } else {
+        r = lmr_read_in(unit, space, &s);
+        check_other(raw, &s, &r);
     }
-    for (int d = 0; d < t->spatial; d++) t->scale[d] = unit_scale(*unit, space, d);
+    for (int d = 0; d < t->spatial; d++) t->scale[d] = lmr_unit_scale(unit[d], space, d);
     if (t->step > 0) t->scale[2] = 1 / t->step;
     return LARMOR_OK;
 }
 
 larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
 {
-    int unit = -1; /* found in the first encoding with a trajectory; a file has one */
+    int unit[3] = {-1, -1, -1};
+    int given[3];
     if (units && !strcmp(units, "auto")) units = NULL;
-    if (units && unit_named(units) == UNITS)
+    if (units && !units_named(units, given))
         return LMR_FAIL(LARMOR_ERR_ARG, "--traj-units \"%s\": auto, %s expected.",
                         lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_list_names(name_at).s);
     for (int e = 0; e < raw->header.encodings; e++) {
@@ -399,9 +408,9 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
         int use;
         LMR_TRY(components(raw, e, &t->dims, &use));
         if (!use) continue;
-        if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, &unit));
+        if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, unit));
         LMR_TRY(find_centers(raw, e, t));
     }
-    raw->info.traj_stored = unit >= 0;
+    raw->info.traj_stored = unit[0] >= 0;
     return LARMOR_OK;
 }

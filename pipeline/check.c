@@ -66,7 +66,8 @@ static const char *code_of(const char *line)
 {
     static const char *const codes[][2] = {
         {"channel ", "dead-coil"},        {"counter ", "limits"},           {"center ", "limits"},
-        {"the noise scan", "noise-scan"}, {"trajectory in ", "resolution"}, {"trajectory ", "trajectory"}};
+        {"the noise scan", "noise-scan"}, {"trajectory in ", "resolution"}, {"trajectory units ", "units"},
+        {"trajectory ", "trajectory"}};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (!strncmp(line, codes[i][0], strlen(codes[i][0]))) return codes[i][1];
     return strstr(line, "--join") ? "counters" : "header";
@@ -92,12 +93,7 @@ static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f
                   (long long)info->acquisitions,
                   dropped ? "They are left out." : "--drop-nonfinite leaves them out.");
     take_warnings(info->warnings, f);
-    if (strstr(info->traj_report, "confidence low"))
-        lmr_found(f, LARMOR_WARNING, "units",
-                  "trajectory: %s: the unit follows from the distance of samples alone. Give it by --traj-units.",
-                  info->traj_report);
-    else if (info->traj_stored)
-        lmr_found(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
+    if (info->traj_stored) lmr_found(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
 }
 
 /* ---- what recon would do ---- */

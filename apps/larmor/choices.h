@@ -5,7 +5,7 @@
 
 const char *choose_trajectory(int i, const char **help);
 const char *choose_phantom(int i, const char **help);
-const char *choose_method(int i, const char **help); /* cg, grid, and the regularisers */
+const char *choose_method(int i, const char **help);      /* cg, grid, and the regularisers */
 const char *choose_maps_method(int i, const char **help); /* auto, and those of the library */
 const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
@@ -14,8 +14,9 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
 /* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
 #define SCAN_OPTIONS(settings)                                                                                       \
     APP_OPTION(settings, APP_TEXT, raw.group, 0, "group", "G", "HDF5 group of the scan", .preset = "dataset"),       \
-        APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U", "unit of the stored trajectory",        \
-                   .preset = "auto", .choice = choose_unit_or_auto),                                                 \
+        APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U",                                         \
+                   "unit of the stored trajectory, or of each axis with commas between", .preset = "auto",           \
+                   .choice = choose_unit_or_auto),                                                                   \
         APP_OPTION(settings, APP_TEXT, raw.join, 0, "join", "LIST",                                                  \
                    "counters that make no separate images: none, or some of slice, contrast, phase, repetition and " \
                    "set, with commas between; auto: those that exceed their limits and whose images have too few "   \
@@ -27,6 +28,7 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
 
 /* The same, where the samples count. */
 #define SAMPLES_OPTIONS(settings)                                                                                    \
-    SCAN_OPTIONS(settings), APP_OPTION(settings, APP_FLAG, raw.conjugate, 0, "conj", "", "conjugate the samples first")
+    SCAN_OPTIONS(settings),                                                                                          \
+        APP_OPTION(settings, APP_FLAG, raw.conjugate, 0, "conj", "", "conjugate the samples first")
 
 #endif

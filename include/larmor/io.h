@@ -17,7 +17,8 @@ typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable *
 
 typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset" */
-    const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry */
+    const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry, or one for each axis with commas
+                                  * between: "norm,norm,pm1" */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
     const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
                                   * slice, contrast, phase, repetition and set, with commas between; "segment":
@@ -43,8 +44,9 @@ LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
 typedef struct larmor_traj_unit { /* of stored trajectories */
     const char *name;             /* e.g. "rad/m" */
-    /* cycles per field of view for a stored 1: fixed + per_voxel N + per_mm field of view */
-    double fixed, per_voxel, per_mm;
+    /* cycles per field of view of encodedSpace for a stored 1: fixed + per_voxel N + per_mm field of view +
+     * per_recon field of view / reconSpace's */
+    double fixed, per_voxel, per_mm, per_recon;
 } larmor_traj_unit;
 
 /* Unit i, "1/fov" first; past the last its name is NULL. */
@@ -72,7 +74,7 @@ typedef struct larmor_raw_info {
     int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
-    char traj_units[16];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
+    char traj_units[48];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
     char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
@@ -84,7 +86,7 @@ typedef struct larmor_raw_info {
     int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
     double readout_start_ms; /* when a readout's first sample is taken, from the time when the image has its phase */
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
-    char warnings[2048];     /* lines for the user, each ending in '\n'; "" if none */
+    char warnings[4096];     /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */

@@ -116,7 +116,7 @@ static void of_two_units_the_one_that_ends_at_the_edge_is_taken(void **state)
         write_scan(s);
         if (!u) { /* 1/mm would reach .9375 */
             larmor_raw *raw = opened_with(NULL);
-            assert_report(raw, "norm (kmax 128.0 of 128), confidence medium");
+            assert_report(raw, "norm (kmax 128.0 of 128), confidence high");
             larmor_raw_free(raw);
         } else { /* norm would reach 1.067, beyond the edge */
             larmor_raw *raw = opened_with(NULL);
@@ -127,7 +127,9 @@ static void of_two_units_the_one_that_ends_at_the_edge_is_taken(void **state)
     }
     scan *s = spokes_in("norm", &e, 2, 256, .97); /* 1/mm would reach .909: both may be */
     write_scan(s);
-    refused("trajectory units may be norm or 1/mm (kmax 124.2 or 116.4 of 128). Use --traj-units.");
+    refused("trajectory units may be norm or 1/mm: k-space would end at 0.97, 0.97 or 0.909, 0.909 of the edge along "
+            "x, y. "
+            "Use --traj-units.");
     larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = "norm"});
     assert_report(raw, "norm (kmax 124.2 of 128), as given");
     larmor_raw_free(raw);
@@ -140,8 +142,15 @@ static void two_units_that_end_near_the_edge_are_not_told_apart(void **state)
     const space e = {{256, 256, 1}, {256, 256, 1}, {250, 250, 5}, {250, 250, 5}, "radial", ""};
     scan *s = spokes_in("norm", &e, 2, 256, .985);
     write_scan(s);
-    refused("trajectory units may be norm or 1/mm (kmax 126.1 or 123.1 of 128). Use --traj-units.");
+    refused("trajectory units may be norm or 1/mm: k-space would end at 0.985, 0.985 or 0.962, 0.962 of the edge "
+            "along x, "
+            "y. Use --traj-units.");
     free_scan(s);
+}
+
+static void assert_warned(const larmor_raw *raw, const char *line)
+{
+    if (!strstr(larmor_raw_describe(raw).warnings, line)) fail_msg("%s", larmor_raw_describe(raw).warnings);
 }
 
 static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
@@ -151,25 +160,151 @@ static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);
     assert_report(raw, "1/FOV (kmax 16.0 of 32), confidence low");
+    assert_warned(
+        raw, "trajectory units are taken to be 1/fov, by the distance of samples alone: k-space ends at 0.5, 0.5 of "
+             "the edge along x, y. --traj-units says it.\n");
     larmor_raw_free(raw);
     free_scan(s);
     s = spokes_in("1/fov", &plane64, 2, 320, .5); /* steps of .1 / FOV say nothing */
     write_scan(s);
     refused(
         "trajectory units not recognised: values up to 16 do not fit matrix 64 x 64 and field of view 192 x 192 mm. "
-        "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm.");
+        "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov.");
     free_scan(s);
 }
 
-static void samples_too_far_apart_for_the_field_of_view_speak_against_a_unit(void **state)
+/* Spokes, and places at random whose steps say nothing. */
+static void readouts_that_end_before_or_behind_the_edge_are_not_refused(void **state)
 {
     (void)state;
-    scan *s = spokes_in("1/fov", &plane64, 2, 16, .9);
-    write_scan(s);
-    refused("trajectory units not recognised: values up to 28.8 do not fit matrix 64 x 64 and field of view 192 x "
-            "192 mm. "
-            "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm.");
-    free_scan(s);
+    static const double reach[] = {.9, .95, 1.1};
+    for (int i = 0; i < 3; i++)
+        for (int random = 0; random < 2; random++) {
+            scan *s = spokes_in("1/fov", &plane64, 2, 64, reach[i]);
+            for (int n = 0; n < 64 && random; n++)
+                for (int r = 0; r < SPOKES; r++) {
+                    const double at[2] = {2 * fmod(.618034 * (n + 64 * r), 1) - 1,
+                                          2 * fmod(.7548777 * (n * r + 1), 1) - 1};
+                    for (int d = 0; d < 2; d++) traj_of(s, r)[2 * n + d] = (float)(32 * reach[i] * at[d]);
+                }
+            write_scan(s);
+            larmor_raw *raw = opened_with(NULL);
+            assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
+            assert_int_equal(
+                strstr(larmor_raw_describe(raw).warnings, "samples beyond the edge are left out") != NULL, i == 2);
+            larmor_raw_free(raw);
+            free_scan(s);
+        }
+}
+
+/* The largest distance of what is read from spokes that end at the edge of the matrix along each axis. */
+static double error_of_spokes(const larmor_raw *raw, const space *e, int dims, int samples)
+{
+    larmor_samples x = samples_of(raw, 0, 0);
+    double most = 0;
+    assert_int_equal(larmor_array_count(x.traj), dims * samples * SPOKES);
+    for (int r = 0; r < SPOKES; r++)
+        for (int n = 0; n < samples; n++) {
+            const double at = 2. * n / samples - 1, angle = M_PI * r / SPOKES;
+            const double unit[3] = {at * cos(angle), at * sin(angle), at * sin(r)};
+            for (int d = 0; d < dims; d++)
+                most = fmax(most, fabs(traj(&x)[dims * (n + samples * r) + d] - unit[d] * e->matrix[d] / 2));
+        }
+    larmor_samples_free(&x);
+    return most;
+}
+
+/* Encoded space is twice as long along x as the image, or 1.25 times, or along both axes. */
+static void cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encoded_space(void **state)
+{
+    (void)state;
+    static const double factor[3][2] = {{2, 1}, {2, 2}, {1.25, 1}};
+    for (int i = 0; i < 3; i++) {
+        const space e = {{(int)(64 * factor[i][0]), (int)(64 * factor[i][1]), 1},
+                         {64, 64, 1},
+                         {256 * factor[i][0], 256 * factor[i][1], 5},
+                         {256, 256, 5},
+                         "radial",
+                         ""};
+        scan *s = spokes_in("1/fov", &e, 2, 128, 1);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
+        assert_string_equal(larmor_raw_describe(raw).warnings, "");
+        larmor_raw_free(raw);
+        for (int r = 0; r < SPOKES; r++)
+            for (int n = 0; n < 128; n++)
+                for (int d = 0; d < 2; d++) traj_of(s, r)[2 * n + d] /= (float)factor[i][d];
+        write_scan(s);
+        raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).traj_units, "1/recon-fov");
+        assert_warned(
+            raw, "trajectory units are taken to be 1/recon-fov, by reconSpace's field of view: k-space ends at 1, 1 "
+                 "of the edge along x, y. --traj-units says it.\n");
+        if (i < 2) assert_at_most(error_of_spokes(raw, &e, 2, 128), 1e-4);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+/* Every axis in every other unit: read right with a warning, or refused with the options that decide. */
+static void an_axis_in_another_unit_is_read_and_said_or_asked_for(void **state)
+{
+    (void)state;
+    const space planes = {{64, 48, 1}, {64, 48, 1}, {240, 160, 5}, {240, 160, 5}, "radial", ""};
+    const space volume = {{64, 48, 20}, {64, 48, 20}, {240, 160, 100}, {240, 160, 100}, "other", ""};
+    int read = 0, asked = 0;
+    for (int dims = 2; dims <= 3; dims++)
+        for (int u = 0; u < UNITS; u++)
+            for (int other = 0; other < UNITS; other++)
+                for (int odd = 0; odd < dims; odd++) {
+                    if (u == other || (u + 2 * other + odd) % 4) continue;
+                    const space *e = dims == 2 ? &planes : &volume;
+                    scan *s = spokes_in(units[u], e, dims, 64, 1), *o = spokes_in(units[other], e, dims, 64, 1);
+                    for (int r = 0; r < SPOKES; r++)
+                        for (int n = 0; n < 64; n++) traj_of(s, r)[dims * n + odd] = traj_of(o, r)[dims * n + odd];
+                    write_scan(s);
+                    larmor_raw *raw = NULL;
+                    if (larmor_raw_open(path, NULL, &raw)) {
+                        assert_non_null(strstr(larmor_last_error(), "trajectory units may be "));
+                        asked++;
+                        char names[64];
+                        snprintf(names, sizeof names, "%s,%s,%s", units[odd == 0 ? other : u],
+                                 units[odd == 1 ? other : u], units[odd == 2 ? other : u]);
+                        raw = opened_with(&(larmor_raw_opts){.traj_units = names});
+                    } else {
+                        assert_warned(raw, "which differ between axes");
+                        read++;
+                    }
+                    assert_at_most(error_of_spokes(raw, e, dims, 64), 1e-4);
+                    larmor_raw_free(raw);
+                    free_scan(s);
+                    free_scan(o);
+                }
+    assert_true(read >= 45);
+    assert_at_most(asked, 5);
+}
+
+/* Partitions 1/FOV apart that end at half of the matrix: the field of view decides. */
+static void partitions_that_are_spaced_by_the_field_of_view_need_no_warning(void **state)
+{
+    (void)state;
+    for (int apart = 1; apart <= 2; apart++) { /* 2: twelve partitions in units half as large */
+        const int nz = apart == 1 ? 16 : 12;
+        const space e = {{64, 64, nz}, {64, 64, nz}, {192, 192, 80}, {192, 192, 80}, "radial", ""};
+        scan *s = spokes_in("pm1", &e, 3, 64, 1);
+        for (int r = 0; r < SPOKES; r++)
+            for (int n = 0; n < 64; n++) traj_of(s, r)[3 * n + 2] = (float)((r % 8 - 4) / 8.);
+        if (apart == 2)
+            for (int r = 0; r < SPOKES; r++)
+                for (int n = 0; n < 64; n++) traj_of(s, r)[3 * n + 2] = (float)((r - 6) / 12.);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).traj_units, apart == 1 ? "pm1" : "pm1,pm1,norm");
+        assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "trajectory units") != NULL, apart == 2);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
 }
 
 static void nothing_is_rescaled_to_fit(void **state)
@@ -194,11 +329,11 @@ static void given_units_that_cannot_be_are_refused(void **state)
     scan *s = spokes_in("1/fov", &plane64, 2, 64, 1);
     write_scan(s);
     refused_with(&(larmor_raw_opts){.traj_units = "norm"}, LARMOR_ERR_FORMAT,
-                 "trajectory value -32 outside -0.5..0.5; is the unit 1/FOV? Use --traj-units.");
+                 "trajectory value -32 outside -0.5..0.5. Is the unit 1/FOV? Use --traj-units.");
     refused_with(&(larmor_raw_opts){.traj_units = "rad"}, LARMOR_ERR_FORMAT,
-                 "trajectory value -32 outside -3.142..3.142; is the unit 1/FOV? Use --traj-units.");
+                 "trajectory value -32 outside -3.142..3.142. Is the unit 1/FOV? Use --traj-units.");
     refused_with(&(larmor_raw_opts){.traj_units = "1/fo"}, LARMOR_ERR_ARG,
-                 "--traj-units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m or 1/mm expected.");
+                 "--traj-units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov expected.");
     larmor_raw_free(opened_with(&(larmor_raw_opts){.traj_units = "auto"}));
     larmor_raw *raw =
         opened_with(&(larmor_raw_opts){.traj_units = "1/m"}); /* reaches too little: told, not refused */
@@ -208,7 +343,7 @@ static void given_units_that_cannot_be_are_refused(void **state)
     write_scan(s);
     raw = opened_with(&(larmor_raw_opts){.traj_units = "1/fov"});
     assert_string_equal(larmor_raw_describe(raw).warnings,
-                        "trajectory in 1/FOV reaches only 0.016 of the matrix's k-space.\n");
+                        "trajectory in 1/FOV reaches only 0.016 of the matrix's k-space. Is the unit norm?\n");
     larmor_raw_free(raw);
     raw = opened_with(&(larmor_raw_opts){.traj_units = "1/mm"});
     larmor_raw_free(raw);
@@ -447,7 +582,10 @@ int main(void)
         WITH_SCAN(of_two_units_the_one_that_ends_at_the_edge_is_taken),
         WITH_SCAN(two_units_that_end_near_the_edge_are_not_told_apart),
         WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step),
-        WITH_SCAN(samples_too_far_apart_for_the_field_of_view_speak_against_a_unit),
+        WITH_SCAN(readouts_that_end_before_or_behind_the_edge_are_not_refused),
+        WITH_SCAN(cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encoded_space),
+        WITH_SCAN(an_axis_in_another_unit_is_read_and_said_or_asked_for),
+        WITH_SCAN(partitions_that_are_spaced_by_the_field_of_view_need_no_warning),
         WITH_SCAN(nothing_is_rescaled_to_fit),
         WITH_SCAN(given_units_that_cannot_be_are_refused),
         WITH_SCAN(a_trajectory_without_extent_is_refused),
