@@ -39,6 +39,7 @@ struct larmor_raw {
     char *xml;
     lmr_mrd_header header;
     lmr_mrd_traj traj_of[LMR_MRD_MAX_ENCODINGS];
+    int64_t claimed;                /* acquisitions, with those at the end that were never written */
     lmr_mrd_head *head;             /* [info.acquisitions] */
     lmr_mrd_readout *readout;       /* [info.acquisitions] */
     float *data, *traj;             /* the pools */

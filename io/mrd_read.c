@@ -85,7 +85,8 @@ static int is_possible_scan(const lmr_reader_scan *s)
         if (!isfinite(s->echo_ms[e])) return 0;
     return in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
            s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
-           s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
+           s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
+           isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
 }
 
 static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
@@ -120,6 +121,9 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_SCAN, group, most, &answer));
     LMR_TRY(take_header(reader, &answer->scan, raw));
     raw->info.acquisitions = answer->scan.acquisitions;
+    raw->claimed = answer->scan.claimed;
+    if (answer->scan.is_unclosed)
+        lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     raw->info.echoes = raw->header.echoes;
@@ -139,6 +143,27 @@ static int64_t numbers_of(const lmr_mrd_head *h)
     return INT64_C(2) * h->samples * h->channels + (int64_t)h->samples * h->traj_dims;
 }
 
+/* What a program that was stopped never wrote: at the end it does not count, before that it is left out. Returns 0 if there
+ * is nothing else. */
+static int leave_out_unwritten(larmor_raw *raw)
+{
+    int64_t n = raw->info.acquisitions, first = -1, missing;
+    while (n > 0 && raw->head[n - 1].unwritten) n--;
+    raw->info.acquisitions = n;
+    missing = raw->claimed - n;
+    for (int64_t i = 0; i < n; i++) {
+        if (!raw->head[i].unwritten) continue;
+        if (first < 0) first = i;
+        missing++;
+    }
+    if (missing)
+        lmr_mrd_warn(raw,
+                     "%lld of %lld acquisitions were never written, from number %lld on: the scan may have been "
+                     "stopped. The others are read.",
+                     (long long)missing, (long long)raw->claimed, (long long)(first < 0 ? n : first));
+    return n > 0;
+}
+
 /* Heads that claim more numbers than the file can hold are the reader's invention: it has looked. */
 static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, larmor_raw *raw)
 {
@@ -154,7 +179,7 @@ static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, la
         numbers += numbers_of(&raw->head[i]);
         if (numbers > source->size / (int64_t)sizeof(float)) return lmr_reader_lies(reader);
     }
-    return LARMOR_OK;
+    return leave_out_unwritten(raw) ? LARMOR_OK : lmr_reader_lies(reader);
 }
 
 /* Room for the numbers of all readouts that are used. */

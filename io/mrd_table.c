@@ -109,11 +109,13 @@ static int goes_both_ways(const larmor_raw *raw)
 /* Which readouts are left out, and what that means. */
 static void report_dropped(larmor_raw *raw)
 {
-    int64_t count[KINDS + 1] = {0}, corrections = 0;
+    int64_t count[KINDS + 1] = {0}, corrections = 0, unwritten = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         count[kind_of(raw->head[i].flags)]++;
+        unwritten += raw->head[i].unwritten != 0;
         corrections += (raw->head[i].flags & LARMOR_ACQ_PHASE_CORRECTION) != 0;
     }
+    add_dropped(&raw->info, unwritten, "never written");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
     if (corrections && goes_both_ways(raw))
         lmr_mrd_warn(raw,
@@ -127,7 +129,7 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
     larmor_raw_info *info = &raw->info;
     int largest = 0;
     for (int64_t i = 0; i < info->acquisitions; i++) {
-        raw->readout[i].use = use_of(raw->head[i].flags);
+        raw->readout[i].use = raw->head[i].unwritten ? 0 : use_of(raw->head[i].flags);
         if (raw->head[i].samples > largest) largest = raw->head[i].samples;
     }
     for (int64_t i = 0; i < info->acquisitions; i++) {

@@ -6,6 +6,8 @@
 
 #include "io/reader/h5_driver.h"
 
+enum { LEAST_USER_BLOCK = 512 }; /* bytes; any other is twice as long, four times, and so on */
+
 static _Thread_local int lacks_memory; /* a call of HDF5 failed for want of it since it was made quiet */
 
 static herr_t look_for_memory(unsigned n, const H5E_error2_t *error, void *user)
@@ -58,16 +60,34 @@ typedef H5L_info_t link_info;
 #define iterate H5Literate_by_name
 #endif
 
+static const unsigned char signature[] = "\211HDF\r\n\032\n";
+
+void lmr_h5_find_base(lmr_source *source)
+{
+    unsigned char b[8];
+    source->base = 0;
+    for (int64_t at = 0; at < source->size; at = at ? 2 * at : LEAST_USER_BLOCK)
+        if (lmr_source_get(source, at, b, sizeof b) == sizeof b && !memcmp(b, signature, sizeof b)) {
+            source->base = at;
+            return;
+        }
+}
+
 /* Recognise what is not HDF5, and a file that ends before HDF5's own end-of-file address. */
+static larmor_status is_not_hdf5(const lmr_source *source, const char *needed)
+{
+    char b[4];
+    const int64_t got = lmr_source_get(source, 0, b, sizeof b);
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",
+                    lmr_printable(b, got < 0 ? 0 : got, 4).s, needed);
+}
+
 static larmor_status check_superblock(const lmr_source *source, const char *needed)
 {
-    static const unsigned char signature[] = "\211HDF\r\n\032\n";
     unsigned char b[64] = {0};
-    const int64_t got = lmr_source_get(source, 0, b, sizeof b);
+    const int64_t got = lmr_source_get(source, source->base, b, sizeof b);
     if (got < 0) return LMR_FAIL(LARMOR_ERR_IO, "cannot be read.");
-    if (got < 8 || memcmp(b, signature, 8))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",
-                        lmr_printable((char *)b, got < 4 ? got : 4, 4).s, needed);
+    if (got < 8 || memcmp(b, signature, 8)) return is_not_hdf5(source, needed);
     const int version = b[8], old = version < 2;
     const int offset_bytes = old ? b[13] : b[9];
     const int length_bytes = old ? b[14] : b[10];
@@ -85,11 +105,13 @@ larmor_status lmr_h5_open(const lmr_source *source, const char *needed, hid_t *f
 {
     *file = -1;
     LMR_TRY(check_superblock(source, needed));
-    const hid_t opened = lmr_h5_open_descriptor(source->fd, 1);
+    if (source->is_written)
+        return LMR_FAIL(LARMOR_ERR_IO, "is being written by another program. Wait until it is complete.");
+    const hid_t opened = lmr_h5_open_descriptor(source);
     if (opened < 0) return lmr_h5_damaged("superblock or root group", "/");
     hsize_t user = 0;
     const hid_t plan = H5Fget_create_plist(opened);
-    const int odd = plan < 0 || H5Pget_userblock(plan, &user) < 0 || user;
+    const int odd = plan < 0 || H5Pget_userblock(plan, &user) < 0 || user != (hsize_t)source->base;
     lmr_h5_close(plan);
     if (!odd) {
         *file = opened;
@@ -124,6 +146,12 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
     *id = H5Oopen(file, path, H5P_DEFAULT);
     if (*id > 0) return LARMOR_OK;
     *id = 0;
+    if (!lacks_memory && lmr_h5_is_newer(file))
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "%s is stored as HDF5 %d.%d does not read it. Write it with libver \"v114\", or use the h5repack of a "
+            "newer HDF5.",
+            path, H5_VERS_MAJOR, H5_VERS_MINOR);
     return lmr_h5_damaged("object header", path);
 }
 

@@ -17,6 +17,9 @@ void lmr_h5_loud(lmr_h5_print before);
 /* 1 if a call of HDF5 has failed for want of memory since lmr_h5_quiet, in this thread. */
 int lmr_h5_lacks_memory(void);
 
+/* Find out where HDF5's part of a file begins (source->base): at its start, or behind a block of the user's. */
+void lmr_h5_find_base(lmr_source *source);
+
 /* Open a source read-only, without plug-ins. needed: for the message, "MRD raw
  * data is". Messages do not name the file. To be closed by lmr_h5_close_descriptor.
  *

@@ -54,7 +54,8 @@ larmor_status lmr_dataset_open(const lmr_source *source, hid_t file, const char 
     const int got = out->rank < 0 ? -1 : H5Sget_simple_extent_dims(space, out->dim, NULL);
     H5Sclose(space);
     if (got < 0 || count < 0 || !out->bytes) return lmr_h5_damaged("extent", path);
-    out->count = count;
+    out->count = out->claimed = count;
+    out->written = -1;
     return LARMOR_OK;
 }
 
@@ -120,16 +121,62 @@ static larmor_status check_chunks(lmr_dataset *d)
                     d->path, (long long)d->per_block, LARGEST_BLOCK);
 }
 
+/* Where chunk b begins: chunks are counted as elements are, the last dimension fastest. */
+static void find_origin(const lmr_dataset *d, int64_t b, hsize_t *origin)
+{
+    hsize_t left = (hsize_t)b;
+    for (int k = d->rank; k-- > 0;) {
+        const hsize_t chunks = (d->dim[k] - 1) / d->chunk[k] + 1;
+        origin[k] = left % chunks * d->chunk[k];
+        left /= chunks;
+    }
+}
+
+/* Goes through the whole index, so that one that is damaged does not pass as one that lacks chunks. */
+static larmor_status count_written(lmr_dataset *d, hsize_t *last)
+{
+#if H5_VERSION_GE(1, 10, 5)
+    const hid_t space = H5Dget_space(d->id);
+    hsize_t chunks = 0, origin[H5S_MAX_RANK] = {0};
+    int good = space >= 0 && H5Dget_num_chunks(d->id, space, &chunks) >= 0;
+    if (good && last && chunks) good = H5Dget_chunk_info(d->id, space, chunks - 1, origin, NULL, NULL, NULL) >= 0;
+    lmr_h5_close(space);
+    if (!good) return lmr_h5_damaged("chunk index", d->path);
+    d->written = (int64_t)chunks;
+    if (last) *last = origin[0];
+    return LARMOR_OK;
+#else
+    (void)last;
+    return lmr_h5_damaged("chunk index", d->path);
+#endif
+}
+
+/* Elements of one dimension end with the last chunk that was written. */
+static larmor_status end_with_chunks(lmr_dataset *d)
+{
+    hsize_t origin[H5S_MAX_RANK], last = 0;
+    uint32_t mask;
+    int64_t at, bytes;
+    if (d->rank != 1 || !d->count) return LARMOR_OK;
+    find_origin(d, (d->count - 1) / d->per_block, origin);
+    if (lmr_h5_find_chunk(d->file, d->id, origin, &at, &bytes, &mask)) return LARMOR_OK;
+    LMR_TRY(count_written(d, &last));
+    const int64_t end = d->written ? (int64_t)last + d->per_block : 0;
+    if (last < d->dim[0] && end < d->count) d->count = end;
+    return LARMOR_OK;
+}
+
 larmor_status lmr_dataset_prepare(lmr_dataset *d, const char *what)
 {
     if (d->bytes > LARGEST_ELEMENT) return lmr_h5_damaged("type", d->path);
     if (d->layout == H5D_CHUNKED) {
         LMR_TRY(check_chunks(d));
+        LMR_TRY(end_with_chunks(d));
     } else if (d->layout == H5D_CONTIGUOUS) {
         d->address = H5Dget_offset(d->id);
-        if (d->address == HADDR_UNDEF) return lmr_h5_damaged("storage", d->path);
+        if (d->address == HADDR_UNDEF) d->count = 0; /* HDF5 gives it a place when it is written */
         d->per_block = USUAL_BLOCK / (int64_t)d->bytes + 1;
-        if (d->per_block > d->count) d->per_block = d->count;
+        if (d->per_block > d->count) d->per_block = d->count ? d->count : 1;
     } else {
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is stored compactly, which is not read. Use h5repack.", d->path);
     }
@@ -154,17 +201,6 @@ static larmor_status read_contiguous(lmr_dataset *d, int64_t first)
     return got == (int64_t)bytes ? LARMOR_OK : lmr_h5_damaged("storage", d->path);
 }
 
-/* Where chunk b begins: chunks are counted as elements are, the last dimension fastest. */
-static void find_origin(const lmr_dataset *d, int64_t b, hsize_t *origin)
-{
-    hsize_t left = (hsize_t)b;
-    for (int k = d->rank; k-- > 0;) {
-        const hsize_t chunks = (d->dim[k] - 1) / d->chunk[k] + 1;
-        origin[k] = left % chunks * d->chunk[k];
-        left /= chunks;
-    }
-}
-
 static int64_t index_of(const lmr_dataset *d, const hsize_t *place)
 {
     hsize_t index = 0;
@@ -172,13 +208,34 @@ static int64_t index_of(const lmr_dataset *d, const hsize_t *place)
     return (int64_t)index;
 }
 
+static larmor_status never_written(const lmr_dataset *d, int64_t first)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s was not written to its end: element %lld of %lld is missing.", d->path,
+                    (long long)first, (long long)d->claimed);
+}
+
+/* Whether a chunk is missing that HDF5 does not find in an index that is sound. */
+static larmor_status is_missing(lmr_dataset *d, const hsize_t *origin, int *missing)
+{
+    uint32_t mask;
+    int64_t at, bytes;
+    *missing = 0;
+    if (lmr_h5_find_chunk(d->file, d->id, origin, &at, &bytes, &mask)) return LARMOR_OK;
+    if (d->written < 0) LMR_TRY(count_written(d, NULL));
+    *missing = 1;
+    return LARMOR_OK;
+}
+
 /* A chunk is as long as its elements unless a filter changed that. */
-static larmor_status read_chunk(lmr_dataset *d, const hsize_t *origin)
+static larmor_status read_chunk(lmr_dataset *d, const hsize_t *origin, int *missing)
 {
     const size_t bytes = (size_t)d->per_block * d->bytes;
     const size_t room = d->filters ? bytes + LMR_FILTER_ROOM : bytes;
     uint32_t mask = 0;
+    *missing = 0;
     const size_t stored = lmr_h5_get_chunk(d->file, d->id, origin, d->block, room, &mask);
+    if (!stored) LMR_TRY(is_missing(d, origin, missing));
+    if (*missing) return LARMOR_OK;
     if (!stored) return lmr_h5_damaged("chunk index", d->path);
     const char *wrong = lmr_filter_undo(d->filter, d->filters, mask, d->bytes, stored, bytes, &d->block, &d->spare);
     if (!wrong) return LARMOR_OK;
@@ -186,18 +243,28 @@ static larmor_status read_chunk(lmr_dataset *d, const hsize_t *origin)
                     (long long)index_of(d, origin), d->path);
 }
 
-larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
+larmor_status lmr_dataset_find_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
 {
     hsize_t origin[H5S_MAX_RANK];
+    int missing = !d->count;
     *elements = NULL;
     if (d->layout == H5D_CONTIGUOUS) {
-        LMR_TRY(read_contiguous(d, b * d->per_block));
+        if (!missing) LMR_TRY(read_contiguous(d, b * d->per_block));
     } else {
         find_origin(d, b, origin);
-        LMR_TRY(read_chunk(d, origin));
+        LMR_TRY(read_chunk(d, origin, &missing));
     }
-    *elements = d->block;
+    if (!missing) *elements = d->block;
     return LARMOR_OK;
+}
+
+larmor_status lmr_dataset_block(lmr_dataset *d, int64_t b, const unsigned char **elements)
+{
+    hsize_t origin[H5S_MAX_RANK] = {0};
+    LMR_TRY(lmr_dataset_find_block(d, b, elements));
+    if (*elements) return LARMOR_OK;
+    if (d->layout == H5D_CHUNKED) find_origin(d, b, origin);
+    return never_written(d, index_of(d, origin));
 }
 
 /* The rows of the chunk in d->block, as far as they are inside the extent. */
@@ -226,6 +293,7 @@ larmor_status lmr_dataset_each(lmr_dataset *d, lmr_take take, void *user)
 {
     hsize_t origin[H5S_MAX_RANK], chunks = 1;
     const unsigned char *elements;
+    if (d->count < d->claimed) return never_written(d, d->count);
     if (d->layout == H5D_CONTIGUOUS) {
         for (int64_t first = 0; first < d->count; first += d->per_block) {
             const int64_t left = d->count - first;
@@ -256,26 +324,29 @@ static int find_cut(const lmr_dataset *d)
 }
 
 /* 0 if the chunk is not as the others are. */
-static larmor_status find_piece(const lmr_dataset *d, int64_t b, int cut, int checksums, lmr_reader_piece *piece,
+static larmor_status find_piece(lmr_dataset *d, int64_t b, int cut, int checksums, lmr_reader_piece *piece,
                                 int *as_it_is)
 {
     hsize_t origin[H5S_MAX_RANK];
     uint32_t mask = 0;
     int64_t at, stored;
+    int missing;
     find_origin(d, b, origin);
     const hsize_t left = d->dim[cut] - origin[cut];
     const hsize_t here = left < d->chunk[cut] ? left : d->chunk[cut];
     const int64_t bytes = d->per_block * (int64_t)d->bytes;
-    if (!lmr_h5_find_chunk(d->file, d->id, origin, &at, &stored, &mask))
-        return lmr_h5_damaged("chunk index", d->path);
+    if (!lmr_h5_find_chunk(d->file, d->id, origin, &at, &stored, &mask)) {
+        LMR_TRY(is_missing(d, origin, &missing));
+        return never_written(d, index_of(d, origin));
+    }
     *as_it_is = !mask && stored == bytes + (checksums ? LMR_CHECKSUM_BYTES : 0);
     *piece =
         (lmr_reader_piece){at, bytes, index_of(d, origin), d->per_block / (int64_t)d->chunk[cut] * (int64_t)here};
     return LARMOR_OK;
 }
 
-static larmor_status find_pieces(const lmr_dataset *d, int64_t chunks, int cut, int checksums,
-                                 lmr_reader_piece *piece, int64_t *count)
+static larmor_status find_pieces(lmr_dataset *d, int64_t chunks, int cut, int checksums, lmr_reader_piece *piece,
+                                 int64_t *count)
 {
     int as_it_is = 1;
     for (int64_t b = 0; b < chunks && as_it_is; b++) LMR_TRY(find_piece(d, b, cut, checksums, &piece[b], &as_it_is));
@@ -289,6 +360,7 @@ larmor_status lmr_dataset_pieces(lmr_dataset *d, lmr_reader_piece **pieces, int6
     int cut = 0;
     *pieces = NULL;
     *count = 0;
+    if (d->count < d->claimed) return never_written(d, d->count);
     *checksums = d->layout == H5D_CHUNKED && d->filters == 1 && d->filter[0] == LMR_FILTER_FLETCHER32;
     if (d->layout == H5D_CHUNKED) {
         if (d->filters && !*checksums) return LARMOR_OK;

@@ -13,7 +13,9 @@ typedef struct lmr_dataset {
     hid_t file, id, type; /* the file is the caller's */
     int rank;
     hsize_t dim[H5S_MAX_RANK];
-    int64_t count; /* of elements */
+    int64_t count;   /* of elements; after lmr_dataset_prepare: up to the last chunk that was written */
+    int64_t claimed; /* elements that the extent has */
+    int64_t written; /* chunks in the index, -1 until it is needed */
     size_t bytes;  /* of an element in the file */
     H5D_layout_t layout;
     haddr_t address;             /* contiguous layout */
@@ -35,12 +37,16 @@ void lmr_dataset_close(lmr_dataset *dataset);
 lmr_text lmr_dataset_describe(const lmr_dataset *dataset);
 
 /* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, filters other than deflate,
- * shuffle and fletcher32, and more elements than the file can hold. what: they are, for the message. */
+ * shuffle and fletcher32, and more elements than the file can hold. Chunks of one dimension that are missing at the end,
+ * where a program was stopped, lower the count, to 0 if nothing was written. what: they are, for the message. */
 larmor_status lmr_dataset_prepare(lmr_dataset *dataset, const char *what);
 
 /* Block b of per_block elements, valid until the next call: those from b * per_block on, or, in more dimensions and
  * chunked, those of the b-th chunk, whose elements beyond the extent are undefined. */
 larmor_status lmr_dataset_block(lmr_dataset *dataset, int64_t b, const unsigned char **elements);
+
+/* The same, but *elements is NULL for a chunk that was never written. */
+larmor_status lmr_dataset_find_block(lmr_dataset *dataset, int64_t b, const unsigned char **elements);
 
 /* All elements, each once: `take` gets runs of n, whose indices count on from `first`, the last dimension fastest. */
 typedef void (*lmr_take)(int64_t first, int64_t n, const unsigned char *elements, void *user);

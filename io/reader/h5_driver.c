@@ -5,12 +5,11 @@
  * reads of HDF5 pass this driver, so it can compare that number with the size of the buffer. */
 #include "io/reader/h5_driver.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/file.h>
-#include <sys/stat.h>
+#include <string.h>
 
+#include "io/reader/h5_header.h"
 #include "io/reader/source.h"
 
 #if H5_VERSION_GE(1, 13, 0)
@@ -20,6 +19,7 @@
 typedef struct input {
     H5FD_t base; /* HDF5's part, first */
     lmr_source source;
+    lmr_h5_headers headers;
     haddr_t end; /* of the part that HDF5 uses */
     int limited; /* a chunk is being read, into `room` bytes */
     int looking; /* 1: not even that, but where it is */
@@ -31,26 +31,28 @@ static H5FD_t *open_input(const char *name, unsigned flags, hid_t access, haddr_
 {
     (void)name;
     (void)most;
-    const int *fd = H5Pget_driver_info(access);
-    struct stat s;
-    if (!fd || flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT) || fstat(*fd, &s)) return NULL;
+    const lmr_source *const *source = H5Pget_driver_info(access);
+    if (!source || flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC | H5F_ACC_CREAT)) return NULL;
     input *in = calloc(1, sizeof *in);
     if (!in) return NULL;
-    in->source.fd = *fd;
-    in->source.size = s.st_size;
-    return &in->base;
+    in->source = **source;
+    if (lmr_h5_headers_reopen(&in->headers, &in->source)) return &in->base;
+    free(in);
+    return NULL;
 }
 
 static herr_t close_input(H5FD_t *file)
 {
+    lmr_h5_headers_free(&((input *)file)->headers);
     free((input *)file);
     return 0;
 }
 
+/* Metadata are not accumulated: an object's header must be read from its beginning. */
 static herr_t query(const H5FD_t *file, unsigned long *flags)
 {
     (void)file;
-    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+    *flags = H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
     return 0;
 }
 
@@ -92,7 +94,12 @@ static herr_t get_bytes(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
         in->at = at;
         if (in->looking) return 0;
     }
-    return lmr_source_get(&in->source, (int64_t)at, to, bytes) == (int64_t)bytes ? 0 : -1;
+    if (lmr_source_get(&in->source, (int64_t)at, to, bytes) != (int64_t)bytes) return -1;
+    if (type == H5FD_MEM_DRAW) return 0;
+    if (bytes >= 4 && !memcmp(to, "OHDR", 4) && !lmr_h5_headers_look(&in->headers, &in->source, (int64_t)at))
+        return -1;
+    lmr_h5_headers_apply(&in->headers, (int64_t)at, (int64_t)bytes, to);
+    return 0;
 }
 
 static herr_t put_nothing(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t bytes, const void *from)
@@ -106,18 +113,6 @@ static herr_t put_nothing(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
     return -1;
 }
 
-static herr_t lock_input(H5FD_t *file, hbool_t exclusive)
-{
-    const int fd = ((const input *)file)->source.fd;
-    return flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) && errno != ENOSYS ? -1 : 0;
-}
-
-static herr_t unlock_input(H5FD_t *file)
-{
-    const int fd = ((const input *)file)->source.fd;
-    return flock(fd, LOCK_UN) && errno != ENOSYS ? -1 : 0;
-}
-
 /* A file has a driver of its own, so that no state outlives it. */
 static hid_t make_driver(void)
 {
@@ -129,7 +124,7 @@ static hid_t make_driver(void)
         .name = "larmor",
         .maxaddr = INT64_MAX,
         .fc_degree = H5F_CLOSE_STRONG,
-        .fapl_size = sizeof(int),
+        .fapl_size = sizeof(lmr_source *),
         .open = open_input,
         .close = close_input,
         .query = query,
@@ -139,8 +134,6 @@ static hid_t make_driver(void)
         .get_handle = get_handle,
         .read = get_bytes,
         .write = put_nothing,
-        .lock = lock_input,
-        .unlock = unlock_input,
         .fl_map = H5FD_FLMAP_DICHOTOMY,
     };
     return H5FDregister(&driver);
@@ -164,17 +157,12 @@ static void hold_plugins(int more)
     pthread_mutex_unlock(&loading_lock);
 }
 
-hid_t lmr_h5_open_descriptor(int fd, int lock)
+hid_t lmr_h5_open_descriptor(const lmr_source *source)
 {
     hold_plugins(1);
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS), driver = make_driver();
-    int good = access >= 0 && driver >= 0 && H5Pset_driver(access, driver, &fd) >= 0 &&
+    int good = access >= 0 && driver >= 0 && H5Pset_driver(access, driver, &source) >= 0 &&
                H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0;
-#if H5_VERSION_GE(1, 10, 7)
-    good = good && H5Pset_file_locking(access, lock != 0, 1) >= 0;
-#else
-    (void)lock;
-#endif
     const hid_t file = good ? H5Fopen("larmor's own descriptor", H5F_ACC_RDONLY, access) : -1;
     if (access >= 0) H5Pclose(access);
     if (file < 0 && driver >= 0) H5FDunregister(driver);
@@ -197,6 +185,18 @@ static input *input_of(hid_t file)
 {
     void *handle = NULL;
     return H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 ? NULL : handle;
+}
+
+int lmr_h5_is_newer(hid_t file)
+{
+    const input *in = input_of(file);
+    return in && in->headers.is_newer;
+}
+
+int lmr_h5_is_unclosed(hid_t file)
+{
+    const input *in = input_of(file);
+    return in && in->headers.is_unclosed;
 }
 
 /* The chunk's length in its index, 0 if that fails. */

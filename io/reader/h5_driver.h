@@ -5,12 +5,20 @@
 
 #include <hdf5.h>
 
-/* HDF5's read-only file of a descriptor, which stays the caller's. lock: hold a shared lock while it is open, where
- * the file system has locks. Negative if HDF5 cannot open it. To be closed by lmr_h5_close_descriptor. */
-hid_t lmr_h5_open_descriptor(int fd, int lock);
+#include "io/reader/source.h"
+
+/* HDF5's read-only file of a source, which stays the caller's; its lock is the caller's as well. Negative if
+ * HDF5 cannot open it. To be closed by lmr_h5_close_descriptor. */
+hid_t lmr_h5_open_descriptor(const lmr_source *source);
 
 /* Close a file from lmr_h5_open_descriptor and what is open in it, then its driver. */
 void lmr_h5_close_descriptor(hid_t file);
+
+/* 1 if something that HDF5 was asked for is stored in the way of a release that is newer than it. */
+int lmr_h5_is_newer(hid_t file);
+
+/* 1 if the program that wrote it has not closed it. */
+int lmr_h5_is_unclosed(hid_t file);
 
 /* H5Dread_chunk into a buffer of `room` bytes: a chunk that its index calls longer is not read.
  *

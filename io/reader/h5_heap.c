@@ -65,12 +65,12 @@ static const char *list_objects(heap *h)
 
 static const char *open_collection(heap *h, uint64_t address)
 {
-    const uint64_t end = (uint64_t)h->source->size;
+    const uint64_t base = (uint64_t)h->source->base, end = (uint64_t)h->source->size - base;
     if (address > end || end - address < COLLECTION_HEAD) return "heap address beyond the file";
-    const unsigned char *head = look(h, address);
+    const unsigned char *head = look(h, base + address);
     if (!head) return "heap cannot be read";
     if (memcmp(head, "GCOL", 4) || head[4] != 1) return "no heap where the file says";
-    h->address = address;
+    h->address = base + address;
     h->size = lmr_little_endian(head + 8, 8);
     if (h->size < COLLECTION_HEAD || h->size > end - address) return "heap leaves the file";
     if (address < h->end) return "heaps overlap";

@@ -8,6 +8,7 @@
 
 #include "io/reader/sandbox.h"
 #include "io/reader/serve.h"
+#include "io/reader/source.h"
 
 /* 1 if both sides mean the same by each packet. */
 static int agrees(const lmr_reader_setup *s, int64_t bytes)
@@ -30,11 +31,13 @@ int main(void)
     if (!setup.has_second) close(LMR_READER_SECOND); /* not the host program's */
     if (setup.composes) close(LMR_READER_FILE);
     if (!lmr_sandbox_follow(setup.parent)) _exit(LMR_READER_ALONE);
+    int is_written = 0;
     if (!strcmp(setup.suffix, ".h5")) {
+        is_written = !setup.composes && !lmr_source_lock(LMR_READER_FILE); /* the filter would refuse it */
         H5dont_atexit();
         H5open();
     }
     if (!lmr_sandbox_limit(setup.memory, setup.room, setup.seconds)) _exit(LMR_READER_ALONE);
     lmr_sandbox_filter();     /* where the kernel has it */
-    _exit(lmr_serve(&setup)); /* not by return: HDF5 must not tidy up after a damaged file */
+    _exit(lmr_serve(&setup, is_written)); /* not by return: HDF5 must not tidy up after a damaged file */
 }

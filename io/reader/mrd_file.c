@@ -106,6 +106,12 @@ larmor_status lmr_mrd_file_header(lmr_mrd_file *f, char *text)
 
 /* ---- the acquisitions ---- */
 
+static larmor_status none_written(const lmr_dataset *d)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "has room for %lld acquisitions, none of which was written.",
+                    (long long)d->claimed);
+}
+
 static larmor_status find_acquisitions(lmr_mrd_file *f)
 {
     char path[280];
@@ -122,6 +128,7 @@ static larmor_status find_acquisitions(lmr_mrd_file *f)
     LMR_TRY(lmr_mrd_find_members(d->type, &f->places));
     if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions.");
     LMR_TRY(lmr_dataset_prepare(d, "acquisitions"));
+    if (!d->count) return none_written(d);
     if (d->count > LMR_MRD_MAX_ACQUISITIONS)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "has %lld acquisitions, limit %lld.", (long long)d->count,
                         (long long)LMR_MRD_MAX_ACQUISITIONS);
@@ -140,14 +147,38 @@ static larmor_status check_lengths(int64_t i, const lmr_mrd_head *h, const lmr_m
     return LARMOR_OK;
 }
 
+static int is_zero(const unsigned char *p, size_t bytes)
+{
+    size_t i = 0;
+    while (i < bytes && !p[i]) i++;
+    return i == bytes;
+}
+
+/* A program that is stopped leaves zeros at the end of the last chunk. */
+static larmor_status end_with_written(lmr_dataset *d, lmr_mrd_head *head, int64_t end)
+{
+    for (int64_t i = end; i < d->count; i++) head[i].unwritten = 1;
+    d->count = end;
+    return end ? LARMOR_OK : none_written(d);
+}
+
 larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_refs *refs)
 {
     lmr_dataset *d = &f->data;
     const int64_t bytes = f->source->size;
-    const unsigned char *element = NULL;
+    const unsigned char *block = NULL;
     uint64_t numbers = 0;
-    for (int64_t i = 0; i < d->count; i++, element += d->bytes) {
-        if (i % d->per_block == 0) LMR_TRY(lmr_dataset_block(d, i / d->per_block, &element));
+    int64_t end = 0, found = 0;
+    for (int64_t i = 0; i < d->count; i++) {
+        if (i % d->per_block == 0) {
+            LMR_TRY(lmr_dataset_find_block(d, i / d->per_block, &block));
+            found += block != NULL;
+        }
+        head[i] = (lmr_mrd_head){.unwritten = !block};
+        refs[i] = (lmr_mrd_refs){.data = {0}};
+        if (!block) continue;
+        const unsigned char *element = block + (size_t)(i % d->per_block) * d->bytes;
+        if (!is_zero(element, d->bytes)) end = i + 1;
         lmr_mrd_decode_head(element, &f->places, &head[i]);
         refs[i].data = lmr_heap_ref_decode(element + f->places.data);
         refs[i].traj = lmr_heap_ref_decode(element + f->places.traj);
@@ -159,7 +190,8 @@ larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_re
                             "file's %lld bytes hold.",
                             (long long)i, head[i].stored, head[i].channels, (long long)bytes);
     }
-    return LARMOR_OK;
+    if (d->written >= 0 && found != d->written) return lmr_h5_damaged("chunk index", d->path);
+    return end_with_written(d, head, end);
 }
 
 /* ---- life ---- */
@@ -198,4 +230,14 @@ void lmr_mrd_file_close(lmr_mrd_file *f)
 int64_t lmr_mrd_file_count(const lmr_mrd_file *f)
 {
     return f->data.count;
+}
+
+int lmr_mrd_file_is_unclosed(const lmr_mrd_file *f)
+{
+    return lmr_h5_is_unclosed(f->id);
+}
+
+int64_t lmr_mrd_file_claims(const lmr_mrd_file *f)
+{
+    return f->data.claimed;
 }

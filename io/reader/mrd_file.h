@@ -19,14 +19,20 @@ typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
 larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out);
 void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
 
+/* Acquisitions up to the last chunk that was written and, after lmr_mrd_file_heads, to the last one that was; and as many
+ * as the file has room for. */
 int64_t lmr_mrd_file_count(const lmr_mrd_file *file);
+int64_t lmr_mrd_file_claims(const lmr_mrd_file *file);
+
+/* 1 if the program that wrote the file has not closed it. */
+int lmr_mrd_file_is_unclosed(const lmr_mrd_file *file);
 
 /* The XML header: its length, then its text into a buffer of that length. */
 larmor_status lmr_mrd_file_header_bytes(lmr_mrd_file *file, int64_t *bytes);
 larmor_status lmr_mrd_file_header(lmr_mrd_file *file, char *text);
 
 /* The heads of all acquisitions and where their numbers are, `count` each. The numbers are as many as the head claims
- * and no more than the file can hold. */
+ * and no more than the file can hold. Where nothing was written a head is zero but for `unwritten`. */
 larmor_status lmr_mrd_file_heads(lmr_mrd_file *file, lmr_mrd_head *head, lmr_mrd_refs *refs);
 
 #endif

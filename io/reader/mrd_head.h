@@ -13,6 +13,7 @@ typedef struct lmr_mrd_head { /* of an acquisition, from the file */
     int32_t samples; /* of all segments that are joined; the reader leaves it alone */
     uint16_t stored, channels, discard_pre, discard_post, center_sample, encoding, traj_dims;
     uint16_t counter[LMR_COUNTERS];
+    uint16_t unwritten; /* 1: the file has a place for it that was never written */
     float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
 } lmr_mrd_head;
 

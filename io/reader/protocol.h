@@ -64,8 +64,8 @@ typedef struct lmr_reader_place { /* the bytes of the file where an acquisition'
 } lmr_reader_place;
 
 typedef struct lmr_reader_scan {
-    int64_t acquisitions, xml_bytes;
-    int32_t encodings, receiver_channels;
+    int64_t acquisitions, claimed, xml_bytes; /* claimed: with those behind the last chunk that was written */
+    int32_t encodings, receiver_channels, is_unclosed; /* 1: by the program that wrote it */
     double noise_bandwidth;
     int32_t echoes, has_readout_start;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;

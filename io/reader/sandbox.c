@@ -78,8 +78,6 @@ static const int granted[] = {
     SYS_brk,
     SYS_madvise,
     SYS_futex,
-    SYS_fstat,
-    SYS_flock,
     SYS_close,
     SYS_dup,
     SYS_rt_sigreturn,
@@ -124,12 +122,6 @@ int lmr_sandbox_filter(void)
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
         REFUSE,
         END(SECCOMP_RET_ALLOW),
-        /* fstat, as glibc has it */
-        UNLESS(SYS_newfstatat, 4),
-        LOAD(args[3]),
-        UNLESS(AT_EMPTY_PATH, 1),
-        END(SECCOMP_RET_ALLOW),
-        REFUSE,
         /* abort() */
         UNLESS(SYS_tgkill, 4),
         LOAD(args[0]),

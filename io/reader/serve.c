@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/reader/compose.h"
+#include "io/reader/h5.h"
 #include "io/reader/mrd_file.h"
 #include "io/reader/parsers.h"
 
@@ -125,6 +126,8 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
         memcpy(memory, header.encoding, encodings);
         memcpy((char *)memory + encodings, xml, (size_t)bytes);
         *out = (lmr_reader_scan){.acquisitions = lmr_mrd_file_count(s->scan),
+                                 .is_unclosed = lmr_mrd_file_is_unclosed(s->scan),
+                                 .claimed = lmr_mrd_file_claims(s->scan),
                                  .xml_bytes = bytes,
                                  .encodings = header.encodings,
                                  .receiver_channels = header.receiver_channels,
@@ -278,7 +281,7 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
     }
 }
 
-int lmr_serve(const lmr_reader_setup *setup)
+int lmr_serve(const lmr_reader_setup *setup, int is_written)
 {
     static session s; /* the process serves one file */
     static lmr_reader_answer out;
@@ -286,7 +289,8 @@ int lmr_serve(const lmr_reader_setup *setup)
     char path[PATH_MAX], second[PATH_MAX];
     snprintf(path, sizeof path, "%.*s", PATH_MAX - 1, setup->path);
     snprintf(second, sizeof second, "%.*s", PATH_MAX - 1, setup->second);
-    s.input.source = (lmr_source){.path = path, .fd = LMR_READER_FILE, .size = setup->size};
+    s.input.source = (lmr_source){.path = path, .fd = LMR_READER_FILE, .size = setup->size, .is_written = is_written};
+    if (!strcmp(setup->suffix, ".h5") && !setup->composes) lmr_h5_find_base(&s.input.source);
     if (*setup->inside) s.input.source.inside = setup->inside;
     s.second = (lmr_source){.path = second, .fd = LMR_READER_SECOND, .size = setup->second_size};
     s.input.second = setup->has_second ? &s.second : NULL;

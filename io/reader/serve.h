@@ -7,8 +7,9 @@
 /* Say that this is larmor-reader. Returns 0 if there is nobody to say it to. */
 int lmr_greet(void);
 
-/* Answer requests until the other side closes its socket. Returns the exit status of the process. */
-int lmr_serve(const lmr_reader_setup *setup);
+/* Answer requests until the other side closes its socket. is_written: another program has locked the file, to write.
+ * Returns the exit status of the process. */
+int lmr_serve(const lmr_reader_setup *setup, int is_written);
 
 /* Take a packet of at most `bytes`. Returns its length; 0 if the other side is gone. */
 int64_t lmr_take_packet(void *packet, size_t bytes);

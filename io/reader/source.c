@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define DEFLATE_RATIO 1032
@@ -47,6 +48,11 @@ void lmr_source_close(lmr_source *source)
     if (source->fd >= 0) close(source->fd);
     free(source->path);
     *source = (lmr_source){.fd = -1};
+}
+
+int lmr_source_lock(int fd)
+{
+    return !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
 }
 
 #define STEP ((size_t)16 << 20) /* bytes, until it is asked again whether to stop */

@@ -15,6 +15,8 @@ typedef struct lmr_source {
     const char *inside; /* what follows the colon in FILE.h5:/group, or NULL; the caller's */
     int fd;
     int64_t size;
+    int64_t base;   /* where HDF5's part begins, behind a block of the user's; its addresses are counted from here */
+    int is_written; /* 1: another program has locked it, to write */
     struct timespec modified;
 } lmr_source;
 
@@ -23,6 +25,10 @@ typedef struct lmr_source {
  * Errors  LARMOR_ERR_IO: missing, not permitted, not regular; LARMOR_ERR_FORMAT: empty; LARMOR_ERR_MEMORY. */
 larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *source);
 void lmr_source_close(lmr_source *source);
+
+/* Hold a shared lock on a descriptor, as HDF5 does, until it is closed everywhere. Returns 0 if another program holds one to
+ * write; 1 as well where the file system has no locks. */
+int lmr_source_lock(int fd);
 
 /* Up to `bytes` from `offset` on: how many there are, or -1 with errno. */
 int64_t lmr_source_get(const lmr_source *source, int64_t offset, void *to, size_t bytes);

@@ -98,11 +98,13 @@ static void scan(void)
     memcpy(memory, &e, sizeof e);
     memcpy(memory + sizeof e, xml, sizeof xml);
     answer.scan = (lmr_reader_scan){.acquisitions = READOUTS,
+                                    .claimed = READOUTS,
                                     .xml_bytes = sizeof xml,
                                     .encodings = 1,
                                     .receiver_channels = 1,
                                     .noise_bandwidth = .793};
     if (is("2^40 readouts")) answer.scan.acquisitions = INT64_C(1) << 40;
+    if (is("fewer readouts than it says")) answer.scan.claimed = 1;
     if (is("-1 readouts")) answer.scan.acquisitions = -1;
     if (is("64 encodings")) answer.scan.encodings = 64;
     if (is("-1 encodings")) answer.scan.encodings = -1;
@@ -117,6 +119,7 @@ static void heads(void)
     for (int i = 0; i < READOUTS; i++) {
         head[i] = (lmr_mrd_head){.stored = SAMPLES, .channels = 1, .traj_dims = 2, .center_sample = SAMPLES / 2};
         head[i].counter[LMR_STEP1] = (uint16_t)i;
+        if (is("no head written")) head[i].unwritten = 1;
         if (is("long readouts")) head[i].stored = head[i].channels = 65535;
     }
 }

@@ -25,7 +25,11 @@ typedef struct layout {                                /* how to write it; zero 
     int utf8, fixed_length, xml_elements, xml_chunked; /* the header */
     int filters, contiguous, chunk; /* the acquisitions; filters: deflate, shuffle and fletcher32 */
     const char *leave_out;          /* a member of the acquisition type */
-    int64_t claim;                  /* so many acquisitions, none of them written */
+    int64_t claim;                  /* so many acquisitions, of which those of `only` are written, */
+    uint64_t only;                  /* bits: readouts by their number, */
+    int last;                       /* 1: and the last one, which is the scan's first */
+    int libver;                     /* 1: structures of the newest release that HDF5 knows */
+    hsize_t user_block;             /* bytes before HDF5's part */
 } layout;
 
 static char path[96]; /* of the file that the last scan was written to */
@@ -228,6 +232,15 @@ static inline void write_xml(hid_t file, const scan *s, const layout *l)
     H5Tclose(type);
 }
 
+static inline void write_readout(hid_t d, hid_t type, hsize_t i, const readout *r)
+{
+    const hid_t where = H5Dget_space(d), one = H5Screate_simple(1, (hsize_t[]){1}, NULL);
+    H5Sselect_elements(where, H5S_SELECT_SET, 1, &i);
+    assert_true(H5Dwrite(d, type, one, where, H5P_DEFAULT, r) >= 0);
+    H5Sclose(one);
+    H5Sclose(where);
+}
+
 static inline void write_readouts(hid_t file, const scan *s, const layout *l)
 {
     const hsize_t n = l->claim ? (hsize_t)l->claim : (hsize_t)s->count;
@@ -243,6 +256,9 @@ static inline void write_readouts(hid_t file, const scan *s, const layout *l)
         H5Pset_fletcher32(list);
     }
     const hid_t d = H5Dcreate2(file, "dataset/data", type, data_space, H5P_DEFAULT, list, H5P_DEFAULT);
+    for (hsize_t i = 0; l->claim && i < (hsize_t)s->count; i++)
+        if (l->only >> i & 1) write_readout(d, type, i, &s->r[i]);
+    if (l->last) write_readout(d, type, n - 1, &s->r[0]);
     if (!l->claim && s->count) H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, s->r);
     H5Dclose(d);
     H5Pclose(list);
@@ -251,16 +267,26 @@ static inline void write_readouts(hid_t file, const scan *s, const layout *l)
 }
 
 /* A new file with an empty group /dataset at `path`. */
-static inline hid_t new_file(void)
+static inline hid_t new_file_as(const layout *l)
 {
-    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+    if (l->libver) H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    if (l->user_block) H5Pset_userblock(creation, l->user_block);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
+    H5Pclose(access);
+    H5Pclose(creation);
     H5Gclose(H5Gcreate2(file, "dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     return file;
 }
 
+static inline hid_t new_file(void)
+{
+    return new_file_as(&(layout){0});
+}
+
 static inline void write_scan_as(const scan *s, const layout *l)
 {
-    const hid_t file = new_file();
+    const hid_t file = new_file_as(l);
     write_xml(file, s, l);
     write_readouts(file, s, l);
     H5Fclose(file);

@@ -24,8 +24,8 @@ static void a_driver_lives_until_its_file_is_closed(void **state)
     write_scan(s);
     free_scan(s);
     assert_ok(lmr_source_open(path, "a file", &source));
-    const hid_t file = lmr_h5_open_descriptor(source.fd, 1);
-    const hid_t other = lmr_h5_open_descriptor(source.fd, 1);
+    const hid_t file = lmr_h5_open_descriptor(&source);
+    const hid_t other = lmr_h5_open_descriptor(&source);
     assert_true(file > 0 && other > 0);
     const hid_t driver = driver_of(file);
     assert_int_equal(H5Iis_valid(driver), 1);
@@ -48,7 +48,7 @@ static void plugins_are_off_while_a_file_is_open_and_then_as_they_were(void **st
     assert_true(H5PLset_loading_state(H5PL_FILTER_PLUGIN) >= 0 && H5PLget_loading_state(&before) >= 0);
     assert_true(before != 0);
     assert_ok(lmr_source_open(path, "a file", &source));
-    const hid_t file = lmr_h5_open_descriptor(source.fd, 1), other = lmr_h5_open_descriptor(source.fd, 1);
+    const hid_t file = lmr_h5_open_descriptor(&source), other = lmr_h5_open_descriptor(&source);
     lmr_h5_close_descriptor(other);
     assert_true(H5PLget_loading_state(&now) >= 0);
     assert_int_equal(now, 0);

@@ -256,6 +256,35 @@ static void h5_that_claims_more_than_it_has_is_refused(void **state)
     H5Pclose(plan);
 }
 
+/* The second of three chunks and more are missing; or all, where HDF5 has given the data no place yet. */
+static void h5_that_was_not_written_to_its_end_is_refused(void **state)
+{
+    (void)state;
+    const hsize_t dim[5] = {1, 1, 1, 6, 4}, chunk[5] = {1, 1, 1, 2, 4}, from[5] = {0};
+    const float value[8] = {1};
+    for (int packed = 0; packed < 2; packed++) {
+        const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_chunk(plan, 5, chunk);
+        if (packed) H5Pset_deflate(plan, 1);
+        put_series(H5T_NATIVE_FLOAT, 5, dim, plan);
+        const hid_t f = H5Fopen(in_folder("s.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
+                    data = H5Dopen2(f, "/dataset/image_0/data", H5P_DEFAULT), space = H5Dget_space(data),
+                    part = H5Screate_simple(5, chunk, NULL);
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, from, NULL, chunk, NULL);
+        assert_true(H5Dwrite(data, H5T_NATIVE_FLOAT, part, space, H5P_DEFAULT, value) >= 0);
+        H5Sclose(space);
+        H5Sclose(part);
+        H5Dclose(data);
+        H5Fclose(f);
+        H5Pclose(plan);
+        refused(in_folder("s.h5"), LARMOR_ERR_FORMAT,
+                "/dataset/image_0/data was not written to its end: element 8 of 24 is missing.");
+    }
+    put_series(H5T_NATIVE_FLOAT, 5, dim, H5P_DEFAULT);
+    refused(in_folder("s.h5"), LARMOR_ERR_FORMAT,
+            "/dataset/image_0/data was not written to its end: element 0 of 24 is missing.");
+}
+
 /* Two images, a chunk each; the index says that the first chunk is longer and the second shorter than they are. */
 static void h5_chunks_shorter_than_their_images_are_refused(void **state)
 {
@@ -380,6 +409,7 @@ int main(void)
         IN_FOLDER(h5_that_is_none_or_holds_no_images_is_refused),
         IN_FOLDER(h5_data_of_another_kind_is_refused),
         IN_FOLDER(h5_that_claims_more_than_it_has_is_refused),
+        IN_FOLDER(h5_that_was_not_written_to_its_end_is_refused),
         IN_FOLDER(h5_chunks_shorter_than_their_images_are_refused),
         IN_FOLDER(h5_data_outside_the_file_is_not_read),
         IN_FOLDER(every_cut_of_a_file_is_refused),

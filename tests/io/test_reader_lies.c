@@ -25,13 +25,29 @@ static void a_reader_that_tells_the_truth_is_believed(void **state)
 static void lies_about_a_scan_are_refused(void **state)
 {
     (void)state;
-    static const char *const lies[] = {"other magic",     "short answer",      "short bytes",
-                                       "more bytes",      "status 99",         "status -1",
-                                       "stopped",         "always wants room", "huge room",
-                                       "2^40 readouts",   "-1 readouts",       "64 encodings",
-                                       "-1 encodings",    "long header",       "bandwidth NaN",
-                                       "negative matrix", "field of view NaN", "limit",
-                                       "more heads",      "long readouts",     "trajectory without end"};
+    static const char *const lies[] = {"other magic",
+                                       "short answer",
+                                       "short bytes",
+                                       "more bytes",
+                                       "status 99",
+                                       "status -1",
+                                       "stopped",
+                                       "always wants room",
+                                       "huge room",
+                                       "2^40 readouts",
+                                       "-1 readouts",
+                                       "64 encodings",
+                                       "-1 encodings",
+                                       "long header",
+                                       "bandwidth NaN",
+                                       "negative matrix",
+                                       "field of view NaN",
+                                       "limit",
+                                       "fewer readouts than it says",
+                                       "no head written",
+                                       "more heads",
+                                       "long readouts",
+                                       "trajectory without end"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) scan_refused(lies[i], LARMOR_ERR_FORMAT, lie);
     static const char *const places[] = {"place past the end", "place before the file", "place at 2^63"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +34,10 @@ static int try_all(pid_t parent)
     possible |= (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) << 4;
     possible |= (ftruncate(file, 0) == 0) << 5;
     possible |= (kill(parent, 0) == 0) << 6;
+    struct stat s;
+    possible |= (fstatat(AT_FDCWD, "/etc/passwd", &s, 0) == 0 || fstatat(file, "/etc/passwd", &s, AT_EMPTY_PATH) == 0)
+                << 2;
+    possible |= (flock(file, LOCK_EX | LOCK_NB) == 0) << 5;
     void *volatile much = malloc((size_t)2 << 30), *volatile little = malloc((size_t)16 << 20);
     possible |= (much || !little) << 7;
     return possible;
