@@ -3,9 +3,9 @@
 
 Usage: scripts/check_paths.py [--not FOLDER]... THING...
 THING is a file, a folder, a wheel or a .tar.gz. --not names the folders of the build and of the sources.
-In no file may one of those folders stand, in no binary (but for what debuggers read) and no script of larmor's a path below
-a folder for temporary files. Libraries are looked for from $ORIGIN or in CUDA's folders. In liblarmor and the programs
-stands no path at all but those of the kernel. SPDX-License-Identifier: Apache-2.0
+In no file may one of those folders stand, in no binary (but for what debuggers read) and no script of larmor's a path
+below a folder for temporary files. Libraries are looked for from $ORIGIN or in CUDA's folders. In liblarmor and the
+programs stands no path at all but those of the kernel. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import zipfile
 
-TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 KERNEL = (b"/proc/", b"/sys/", b"/dev/", b"/lib64/ld-", b"/lib/ld-")
 WITHOUT_PATHS = re.compile(r"^(liblarmor.*\.so[.0-9]*|larmor|larmor-bench)$")
 SCRIPTS = (".py", ".pc", ".cmake", ".sh")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every document has its place in the site's tables of contents, once, and they name nothing that is not there. The site
-# itself is built by scripts/docs.sh. Usage: tests/check_site.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
+# Every document has its place in the site's tables of contents, once, and they name nothing that is not there. Every
+# function of the headers is called by the Python package, or docs/python.md says what takes its place. The site itself is
+# built by scripts/docs.sh. Usage: tests/check_site.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu
 root=${1:-$(dirname "$0")/..}
 cd "$root"
@@ -28,6 +29,8 @@ for page in docs/*.md; do
     name=$(basename "$page")
     [ "$name" = index.md ] || grep -q "($name)" docs/index.md || { echo "docs/index.md: $name is not listed"; status=1; }
 done
+
+PYTHONDONTWRITEBYTECODE=1 python3 docs/site/left_to_c.py >"$work/left" || { cat "$work/left"; status=1; }
 
 [ $status -ne 0 ] || echo "site: $(wc -l <"$work/named") pages, all in a table of contents"
 exit $status

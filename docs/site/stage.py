@@ -135,9 +135,9 @@ def c_pages(out: pathlib.Path) -> None:
     """A page for each header."""
     headers = Headers(ROOT / "include" / "larmor")
     functions = [name for name, kind in headers.kinds.items() if kind == "function"]
-    missing = left_to_c.missing(functions)
-    if missing:
-        sys.exit(f"docs/python.md: neither wrapped nor left to C: {', '.join(missing)}")
+    faults = left_to_c.faults(functions)
+    if faults:
+        sys.exit("\n".join(faults))
     folder = out / "c"
     folder.mkdir()
     names = [path.name for path in headers.files]
