@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/gate.h"
 #include "core/random.h"
 
 struct larmor_op {
@@ -14,6 +15,8 @@ struct larmor_op {
     larmor_dtype dtype;
     larmor_shape in, out;
     larmor_array *between; /* A x of a normal map in two steps, from the first one on */
+    lmr_gate gate;         /* around each map: what it works with serves one call at a time */
+    int several;           /* 1: forward and adjoint map may be called by several threads at the same time */
     lmr_refs refs;
 };
 
@@ -39,9 +42,20 @@ larmor_status larmor_op_create(larmor_device *dev, const larmor_op_impl *impl, v
     A->in = in;
     A->out = out;
     if (!A->impl.name) A->impl.name = "operator";
+    lmr_gate_init(&A->gate);
     atomic_init(&A->refs, 1);
     *op = A;
     return LARMOR_OK;
+}
+
+void lmr_op_serve_several(larmor_op *op)
+{
+    op->several = 1;
+}
+
+lmr_gate *lmr_op_gate(larmor_op *op)
+{
+    return &op->gate;
 }
 
 larmor_op *larmor_op_ref(larmor_op *A)
@@ -56,6 +70,7 @@ void larmor_op_free(larmor_op *A)
     if (A->impl.destroy) A->impl.destroy(A->self);
     larmor_array_free(A->between);
     larmor_device_free(A->dev);
+    lmr_gate_destroy(&A->gate);
     free(A);
 }
 
@@ -114,29 +129,49 @@ static int is_trivial(const larmor_array *x, const larmor_array *y)
     return !larmor_array_count(x) || !larmor_array_count(y);
 }
 
+typedef larmor_status (*map)(void *self, const larmor_array *from, larmor_array *to);
+
+static larmor_status apply(larmor_op *A, map f, const larmor_array *from, larmor_array *to)
+{
+    if (is_trivial(from, to)) return larmor_zero(to);
+    if (A->several) return f(A->self, from, to);
+    LMR_TRY(lmr_gate_enter(&A->gate));
+    const larmor_status st = f(A->self, from, to);
+    lmr_gate_leave(&A->gate);
+    return st;
+}
+
 larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, y, A->out));
-    return is_trivial(x, y) ? larmor_zero(y) : A->impl.forward(A->self, x, y);
+    return apply(A, A->impl.forward, x, y);
 }
 
 larmor_status larmor_op_adjoint(larmor_op *A, const larmor_array *y, larmor_array *x)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, y, A->out, x, A->in));
-    return is_trivial(y, x) ? larmor_zero(x) : A->impl.adjoint(A->self, y, x);
+    return apply(A, A->impl.adjoint, y, x);
+}
+
+static larmor_status normal_in_two_steps(larmor_op *A, const larmor_array *x, larmor_array *z)
+{
+    LMR_TRY(need(&A->between, A, A->out));
+    LMR_TRY(A->impl.forward(A->self, x, A->between));
+    return A->impl.adjoint(A->self, A->between, z);
 }
 
 larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array *z)
 {
     LMR_NEED(A);
     LMR_TRY(expect_pair(A, x, A->in, z, A->in));
-    if (is_trivial(x, z) || !larmor_shape_count(A->out)) return larmor_zero(z);
-    if (A->impl.normal) return A->impl.normal(A->self, x, z);
-    LMR_TRY(need(&A->between, A, A->out));
-    LMR_TRY(A->impl.forward(A->self, x, A->between));
-    return A->impl.adjoint(A->self, A->between, z);
+    if (!larmor_shape_count(A->out)) return larmor_zero(z);
+    if (A->impl.normal || is_trivial(x, z)) return apply(A, A->impl.normal, x, z);
+    LMR_TRY(lmr_gate_enter(&A->gate));
+    const larmor_status st = normal_in_two_steps(A, x, z);
+    lmr_gate_leave(&A->gate);
+    return st;
 }
 
 /* ---- composition ---- */
@@ -397,7 +432,7 @@ larmor_shape lmr_op_blocks_between(const larmor_op *op, int i)
     return blocks_of(op)->row[i].A->in;
 }
 
-larmor_status lmr_op_blocks_replace(larmor_op *op, larmor_op *const *B)
+static larmor_status replace(larmor_op *op, larmor_op *const *B)
 {
     rows *p = blocks_of(op);
     for (int i = 0; i < p->count; i++) {
@@ -410,6 +445,14 @@ larmor_status lmr_op_blocks_replace(larmor_op *op, larmor_op *const *B)
         p->row[i].B = larmor_op_ref(B[i]);
     }
     return LARMOR_OK;
+}
+
+larmor_status lmr_op_blocks_replace(larmor_op *op, larmor_op *const *B)
+{
+    LMR_TRY(lmr_gate_enter(&op->gate));
+    const larmor_status st = replace(op, B);
+    lmr_gate_leave(&op->gate);
+    return st;
 }
 
 /* What all rows have between their factors, below each other. */
@@ -452,7 +495,7 @@ larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_ar
     return LARMOR_OK;
 }
 
-larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, larmor_array *x)
+static larmor_status right(larmor_op *op, const larmor_array *between, larmor_array *x)
 {
     const rows *p = blocks_of(op);
     int64_t first = 0;
@@ -469,6 +512,14 @@ larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, la
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
     return LARMOR_OK;
+}
+
+larmor_status lmr_op_blocks_right(larmor_op *op, const larmor_array *between, larmor_array *x)
+{
+    LMR_TRY(lmr_gate_enter(&op->gate));
+    const larmor_status st = right(op, between, x);
+    lmr_gate_leave(&op->gate);
+    return st;
 }
 
 int lmr_op_is_held(const larmor_op *op)
@@ -583,6 +634,7 @@ larmor_status larmor_op_diag(larmor_array *d, larmor_op **D)
     *D = NULL;
     if (!d) return LMR_FAIL(LARMOR_ERR_ARG, "diag: d is NULL");
     LMR_TRY(larmor_op_create(d->dev, &impl, d, d->dtype, d->shape, d->shape, D));
+    lmr_op_serve_several(*D);
     larmor_array_ref(d);
     return LARMOR_OK;
 }

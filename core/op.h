@@ -2,11 +2,19 @@
 #ifndef LMR_OP_H
 #define LMR_OP_H
 
+#include "core/gate.h"
 #include "larmor/op.h"
 
 /* The `self` of an operator that was made with this forward map, NULL for any other: so a kind of operator recognises
  * its own when a caller hands one back to it. */
 void *lmr_op_self(const larmor_op *A, larmor_status (*forward)(void *self, const larmor_array *x, larmor_array *y));
+
+/* op's forward and adjoint map write nothing but their output, or see to it themselves: several threads may be in them at
+ * the same time. Threads take turns in all others. */
+void lmr_op_serve_several(larmor_op *op);
+
+/* What is held around op's maps: for functions that read or change what they work with. */
+lmr_gate *lmr_op_gate(larmor_op *op);
 
 /* Products below each other, y = [A_0 B_0 x, A_1 B_1 x, ...] along the last dimension: a stack of chains which take
  * turns in the memory of one. The normal map is the sum of B_i^H (A_i^H A_i) B_i.

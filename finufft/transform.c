@@ -26,7 +26,7 @@ struct lmr_transform {
     int64_t modes; /* of all dimensions; of type 3 targets */
     int64_t points;
     int warns, on_host, has_points;
-    pthread_mutex_t lock; /* a plan of larmor serves one thread at a time; FINUFFT's may be executed by several */
+    pthread_mutex_t lock; /* of what setpts changes: execute may be called by several threads */
 };
 
 int lmr_transform_complain(const char *who, int warns, int code, const char *text)

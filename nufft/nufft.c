@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/gate.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"
 #include "nufft/tune/survey.h"
@@ -21,6 +22,7 @@ struct larmor_nufft {
     lmr_nufft_plan *plan; /* types 1 and 2 once points are set */
     lmr_type3 *type3;     /* type 3 once points are set */
     larmor_nufft_info info;
+    lmr_gate gate; /* around set_points and execute, whose grids serve one call at a time */
 };
 
 /* ---- create ---- */
@@ -80,6 +82,7 @@ larmor_status larmor_nufft_create(larmor_device *dev, const larmor_nufft_opts *o
     larmor_nufft *handle = calloc(1, sizeof *handle);
     if (!handle) return LMR_NO_MEMORY();
     handle->opts = filled;
+    lmr_gate_init(&handle->gate);
     larmor_status st;
     LMR_OR(fail, lmr_nufft_attach(dev, &filled, &handle->on));
     handle->rates = lmr_wisdom_rates(dev, handle->on.kernels, handle->on.precision, handle->on.threads);
@@ -119,6 +122,7 @@ void larmor_nufft_free(larmor_nufft *handle)
     lmr_nufft_plan_free(handle->plan);
     lmr_type3_free(handle->type3);
     lmr_nufft_detach(&handle->on);
+    lmr_gate_destroy(&handle->gate);
     free(handle);
 }
 
@@ -227,39 +231,55 @@ static larmor_status set_type3(larmor_nufft *handle, const larmor_array *points,
     return LARMOR_OK;
 }
 
-larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *points, const larmor_array *targets)
+static larmor_status set_type12(larmor_nufft *handle, const larmor_array *points)
 {
-    if (!handle || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
     const larmor_nufft_opts *o = &handle->opts;
-    if (o->type == 3 && !targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
-    if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
     int64_t m;
     int lattice;
-    if (o->type == 3) return set_type3(handle, points, targets);
     LMR_TRY(lmr_nufft_expect_points(&handle->on, o, "points", points, &m));
     LMR_TRY(lmr_survey_lattice(o->ndim, points, m, &lattice));
     return o->effort && !o->spread_only && m > 0 ? tune(handle, points, m, lattice)
                                                  : set_points(handle, points, m, lattice);
 }
 
+larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *points, const larmor_array *targets)
+{
+    if (!handle || !points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_points: a plan and points are needed");
+    const larmor_nufft_opts *o = &handle->opts;
+    if (o->type == 3 && !targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: type 3 needs targets, got NULL");
+    if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
+    LMR_TRY(lmr_gate_enter(&handle->gate));
+    const larmor_status st = o->type == 3 ? set_type3(handle, points, targets) : set_type12(handle, points);
+    lmr_gate_leave(&handle->gate);
+    return st;
+}
+
 /* ---- execute ---- */
 
 static larmor_status run(const larmor_nufft *handle, int adjoint, const larmor_array *in, larmor_array *out)
 {
-    if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
     if (handle->type3) return lmr_type3_execute(handle->type3, adjoint, in, out);
     if (handle->plan) return lmr_nufft_plan_execute(handle->plan, adjoint, in, out);
     return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
 }
 
+static larmor_status run_in_turn(larmor_nufft *handle, int adjoint, const larmor_array *in, larmor_array *out)
+{
+    if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan is NULL");
+    LMR_TRY(lmr_gate_enter(&handle->gate));
+    const larmor_status st = run(handle, adjoint, in, out);
+    lmr_gate_leave(&handle->gate);
+    return st;
+}
+
 larmor_status larmor_nufft_execute(larmor_nufft *handle, const larmor_array *in, larmor_array *out)
 {
-    return run(handle, 0, in, out);
+    return run_in_turn(handle, 0, in, out);
 }
 
 larmor_status larmor_nufft_execute_adjoint(larmor_nufft *handle, const larmor_array *in, larmor_array *out)
 {
-    return run(handle, 1, in, out);
+    return run_in_turn(handle, 1, in, out);
 }
 
 /* ---- memory ---- */

@@ -2,6 +2,7 @@
 #include "nufft/op.h"
 
 #include "core/array.h"
+#include "core/op.h"
 #include "nufft/options.h"
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
@@ -48,6 +49,7 @@ static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, co
         out = larmor_shape_append(out, o.batch);
     }
     LMR_OR(fail, larmor_op_create(dev, &impl, plan, o.dtype, in, out, A));
+    lmr_op_serve_several(*A); /* a plan does */
     return LARMOR_OK;
 fail:
     larmor_nufft_free(plan);

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-typedef struct larmor_nufft larmor_nufft; /* a plan; one thread at a time */
+typedef struct larmor_nufft larmor_nufft; /* a plan; calls from several threads take turns */
 
 /* In what order modes lie in memory, in each dimension. */
 typedef enum larmor_mode_order {

@@ -8,7 +8,9 @@
 extern "C" {
 #endif
 
-typedef struct larmor_op larmor_op; /* refcounted; one thread at a time */
+/* Refcounted. Calls from several threads take turns, also where one is a part of another. A thread that waits answers
+ * larmor_stop_when. */
+typedef struct larmor_op larmor_op;
 
 typedef struct larmor_op_impl { /* outputs are overwritten, never accumulated into; x and y never overlap */
     const char *name;
@@ -67,7 +69,7 @@ LARMOR_API larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmo
  *
  * dev     where x and y are: another handle than those of the rows.
  * ops     [count], each on another handle (larmor_device_member), with equal inputs and with outputs that agree in all but
- *         their last dimension. References are kept; nobody else may use them meanwhile.
+ *         their last dimension. References are kept.
  * Errors  LARMOR_ERR_ARG for rows that share a handle; LARMOR_ERR_SHAPE if shapes, dtypes or kinds of devices do not fit;
  *         LARMOR_ERR_MEMORY, also where a thread cannot be started. It cannot be recorded as a graph. */
 LARMOR_API larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, int count, larmor_op **op);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-typedef struct larmor_simulation larmor_simulation; /* serves one thread at a time */
+typedef struct larmor_simulation larmor_simulation; /* calls from several threads take turns */
 
 /* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm apart. */
 typedef struct larmor_simulation_opts {

@@ -77,7 +77,7 @@ LARMOR_API larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
 
 /* ---- proximal maps ---- */
 
-typedef struct larmor_prox larmor_prox; /* of a function g; refcounted; one thread at a time */
+typedef struct larmor_prox larmor_prox; /* of a function g; refcounted; calls from several threads take turns */
 
 typedef struct larmor_prox_impl {
     const char *name;
@@ -261,7 +261,7 @@ LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight,
                                               larmor_shape shape, larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
 
-typedef struct larmor_regulariser larmor_regulariser; /* refcounted; one thread at a time */
+typedef struct larmor_regulariser larmor_regulariser; /* several threads may solve with it at the same time */
 
 typedef struct larmor_regulariser_opts { /* zero means default */
     double lambda;    /* relative: see larmor_regularised; default: the regulariser's own; negative: none */

@@ -148,7 +148,9 @@ larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got slice %d, repetition %d, contrast %d, expected less than %lld, %lld, %d",
                         slice, repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
-    LMR_TRY(lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal));
-    *traj = larmor_array_ref((larmor_array *)nominal);
-    return LARMOR_OK;
+    LMR_TRY(lmr_gate_enter(&simulation->gate));
+    const larmor_status st = lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal);
+    if (!st) *traj = larmor_array_ref((larmor_array *)nominal);
+    lmr_gate_leave(&simulation->gate);
+    return st;
 }

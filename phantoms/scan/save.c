@@ -136,15 +136,23 @@ static larmor_status append_all(larmor_simulation *s, larmor_raw_writer *writer)
     return LARMOR_OK;
 }
 
-larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out)
+static larmor_status save(larmor_simulation *simulation, larmor_output *out)
 {
-    LMR_NEED(simulation);
-    LMR_NEED(out);
     larmor_raw_writer *writer;
     LMR_TRY(start_file(simulation, out, &writer));
     larmor_status st = append_noise_scan(simulation, writer);
     if (!st) st = append_all(simulation, writer);
     if (!st) st = larmor_raw_finish(writer);
     larmor_raw_writer_free(writer);
+    return st;
+}
+
+larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out)
+{
+    LMR_NEED(simulation);
+    LMR_NEED(out);
+    LMR_TRY(lmr_gate_enter(&simulation->gate));
+    const larmor_status st = save(simulation, out);
+    lmr_gate_leave(&simulation->gate);
     return st;
 }

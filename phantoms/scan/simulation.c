@@ -290,6 +290,7 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     LMR_NEED(opts);
     larmor_simulation *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
+    lmr_gate_init(&s->gate);
     s->o = *opts;
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
@@ -313,5 +314,6 @@ void larmor_simulation_free(larmor_simulation *simulation)
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);
+    lmr_gate_destroy(&simulation->gate);
     free(simulation);
 }

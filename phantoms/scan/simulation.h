@@ -3,6 +3,7 @@
 #define LMR_SIMULATION_H
 
 #include "core/array.h"
+#include "core/gate.h"
 #include "larmor/simulate.h"
 
 enum { LMR_SIMULATION_COILS = 1024 };
@@ -24,6 +25,7 @@ struct larmor_simulation {
     /* of the repetition and contrast that were asked for last, those below 0 of none */
     int repetition, contrast;
     larmor_array *traj, *exact;
+    lmr_gate gate; /* around them */
 };
 
 /* 1 if the object is not the same in every repetition. */

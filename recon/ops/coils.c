@@ -51,6 +51,9 @@ larmor_status larmor_op_coils(larmor_array *maps, larmor_op **S)
     const larmor_shape image = larmor_shape_of(ndim, maps->shape.dim);
     *s = (coils){larmor_array_ref(maps), larmor_shape_count(image), maps->shape.dim[ndim]};
     const larmor_status st = larmor_op_create(maps->dev, &impl, s, maps->dtype, image, maps->shape, S);
-    if (st) destroy(s);
+    if (st)
+        destroy(s);
+    else
+        lmr_op_serve_several(*S);
     return st;
 }

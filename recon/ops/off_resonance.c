@@ -8,6 +8,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/gate.h"
 #include "core/op.h"
 #include "core/refs.h"
 #include "nufft/toeplitz.h"
@@ -34,6 +35,7 @@ struct larmor_segments {
     larmor_array *field;               /* [voxels] Hz, f64, from f0 */
     larmor_array *place;               /* int64 [samples]: which of the distinct times */
     larmor_array *terms;               /* c128 [times, normal.segments], or NULL */
+    lmr_gate gate;                     /* around what is found later: normal and terms */
 };
 
 void larmor_segments_free(larmor_segments *s)
@@ -46,6 +48,7 @@ void larmor_segments_free(larmor_segments *s)
     free(s->forward.b);
     free(s->normal.b);
     larmor_device_free(s->dev);
+    lmr_gate_destroy(&s->gate);
     free(s);
 }
 
@@ -126,6 +129,7 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     larmor_segments *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     atomic_init(&s->refs, 1);
+    lmr_gate_init(&s->gate);
     s->dev = lmr_device_ref(field->dev);
     s->image = field->shape;
     s->samples = times->shape;
@@ -141,10 +145,8 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     return st;
 }
 
-/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512. */
-static larmor_status find_terms(larmor_segments *s)
+static larmor_status fit_terms(larmor_segments *s)
 {
-    if (s->terms) return LARMOR_OK;
     lmr_fit differences;
     larmor_status st = lmr_fit_differences(&s->fit, &differences);
     if (!st) st = lmr_fit_segments(&differences, 0, s->normal_bound, &s->normal);
@@ -159,11 +161,22 @@ static larmor_status find_terms(larmor_segments *s)
     return st;
 }
 
+/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512. */
+static larmor_status find_terms(larmor_segments *s)
+{
+    LMR_TRY(lmr_gate_enter(&s->gate));
+    const larmor_status st = s->terms ? LARMOR_OK : fit_terms(s);
+    lmr_gate_leave(&s->gate);
+    return st;
+}
+
 larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments_info *info)
 {
     LMR_NEED(s);
     LMR_NEED(info);
     const lmr_fit *p = &s->fit;
+    lmr_gate *gate = (lmr_gate *)(uintptr_t)&s->gate;
+    LMR_TRY(lmr_gate_enter(gate));
     *info = (larmor_segments_info){.segments = s->forward.segments,
                                    .error = s->forward.error,
                                    .terms = s->terms ? s->normal.segments : 0,
@@ -172,6 +185,7 @@ larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments
                                    .high_hz = s->f0 + p->f[p->nodes - 1],
                                    .first_s = s->t0 - p->reach,
                                    .last_s = s->t0 + p->reach};
+    lmr_gate_leave(gate);
     return LARMOR_OK;
 }
 

@@ -123,7 +123,9 @@ larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shift[3])
     if (!w || !shift)
         return LMR_FAIL(LARMOR_ERR_ARG, "wavelet: shift of %s, expected three numbers for a wavelet transform",
                         W ? larmor_op_name(W) : "NULL");
+    LMR_TRY(lmr_gate_enter(lmr_op_gate(W)));
     memcpy(w->shift, shift, sizeof w->shift);
+    lmr_gate_leave(lmr_op_gate(W));
     return LARMOR_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/op.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"
 #include "recon/sparse.h"
@@ -43,6 +44,7 @@ larmor_status lmr_op_weigh(const char *name, larmor_array *w, larmor_dtype dtype
     larmor_status st;
     LMR_OR(fail, lmr_sparse_kernels_of(w->dev, dtype, &s->kernels));
     LMR_OR(fail, larmor_op_create(w->dev, &impl, s, dtype, shape, shape, W));
+    lmr_op_serve_several(*W);
     return LARMOR_OK;
 fail:
     destroy(s);

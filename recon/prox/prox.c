@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/gate.h"
 #include "recon/prox/prox.h"
 
 struct larmor_prox {
@@ -12,6 +13,7 @@ struct larmor_prox {
     void *self;
     larmor_dtype dtype;
     larmor_shape shape;
+    lmr_gate gate; /* around apply and value: what they work with serves one call at a time */
     atomic_int refs;
 };
 
@@ -45,6 +47,7 @@ larmor_status larmor_prox_create(larmor_device *dev, const larmor_prox_impl *imp
     p->dtype = dtype;
     p->shape = shape;
     p->refs = 1;
+    lmr_gate_init(&p->gate);
     *out = p;
     return LARMOR_OK;
 }
@@ -57,14 +60,20 @@ larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x,
     LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
     LMR_TRY(lmr_expect(p->impl.name, "output", z, p->dev, p->dtype, p->shape));
     if (!larmor_array_count(x)) return LARMOR_OK; /* the only array there is */
-    return p->impl.apply(p->self, t, x, z);
+    LMR_TRY(lmr_gate_enter(&p->gate));
+    const larmor_status st = p->impl.apply(p->self, t, x, z);
+    lmr_gate_leave(&p->gate);
+    return st;
 }
 
 larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g)
 {
     if (!p || !g) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_prox_value: p and g are needed");
     LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
-    return p->impl.value(p->self, x, g);
+    LMR_TRY(lmr_gate_enter(&p->gate));
+    const larmor_status st = p->impl.value(p->self, x, g);
+    lmr_gate_leave(&p->gate);
+    return st;
 }
 
 larmor_shape larmor_prox_shape(const larmor_prox *p)
@@ -93,5 +102,6 @@ void larmor_prox_free(larmor_prox *p)
     if (!p || --p->refs > 0) return;
     if (p->impl.destroy) p->impl.destroy(p->self);
     larmor_device_free(p->dev);
+    lmr_gate_destroy(&p->gate);
     free(p);
 }

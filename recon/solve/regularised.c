@@ -189,23 +189,23 @@ larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st)
 }
 
 /* The weight: that which was set, or lambda in its unit. */
-static larmor_status weigh(larmor_op *A, const larmor_array *b, larmor_regulariser *r)
+static larmor_status weigh(larmor_op *A, const larmor_array *b, const larmor_regulariser *r, double *weight)
 {
     double unit;
-    r->weight = r->fixed;
+    *weight = r->fixed;
     if (r->fixed > 0) return LARMOR_OK;
     LMR_TRY(larmor_lambda_unit(A, b, &unit));
-    r->weight = r->penalty.lambda * unit;
+    *weight = r->penalty.lambda * unit;
     return LARMOR_OK;
 }
 
-static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, const larmor_solve_opts *o,
-                           lmr_regularised *u, larmor_report *report)
+static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, double weight,
+                           const larmor_solve_opts *o, lmr_regularised *u, larmor_report *report)
 {
     lmr_admm s = {.make = u->circulant ? lmr_regularised_inverse : NULL, .maker = u};
     larmor_status st = lmr_run_check("admm", u->AE, b, u->z, o);
     if (!st) st = lmr_data_create("admm", u->AE, b, o->lambda, &s.f);
-    if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, r->weight, o, &s);
+    if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s);
     if (!st) st = lmr_admm_run(&s, b, u->z, o, report);
     lmr_admm_free(&s);
     return st;
@@ -218,10 +218,12 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     LMR_TRY(lmr_regularised_check(A, b, r, x));
     larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
     lmr_regularised u;
-    LMR_TRY(weigh(A, b, r));
+    double weight; /* other threads may use r, too */
+    LMR_TRY(weigh(A, b, r, &weight));
+    r->weight = weight;
     larmor_status st = lmr_regularised_create(r, A, x, &u);
     if (!st) st = lmr_regularised_settings(r, A, &o, &u);
-    if (!st) st = solve(b, r, &o, &u, report);
+    if (!st) st = solve(b, r, weight, &o, &u, report);
     st = lmr_regularised_image(&u, st);
     lmr_regularised_free(&u);
     return st;

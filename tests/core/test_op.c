@@ -3,6 +3,9 @@
 
 #include <complex.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "core/device.h"
 #include "core/op.h"
@@ -170,6 +173,7 @@ static void arrays_without_elements_never_reach_the_operator(void **state)
     for (int i = 0; i < 3; i++) assert_true(out[i] == 0);
     assert_ok(larmor_op_adjoint(from_nothing, y, x));
     assert_adjoint(from_nothing);
+    assert_int_equal(m.forwards + m.adjoints, 0);
     larmor_op_free(from_nothing);
     larmor_op *to_nothing = make(&m, 0, 3, 1);
     larmor_array *z = vector(3, 7);
@@ -281,6 +285,131 @@ static void an_incomplete_operator_is_refused_and_self_stays_the_callers(void **
                      LARMOR_ERR_SHAPE);
     assert_int_equal(m.destroyed, 0);
     larmor_op_free(NULL);
+}
+
+/* ---- several threads ---- */
+
+/* An operator that waits inside until the other threads have begun their calls and have had time to come in, too. */
+typedef struct room {
+    atomic_int inside, most, begun, expected, leave;
+} room;
+
+static larmor_status come_in(void *self, const larmor_array *x, larmor_array *y)
+{
+    room *r = self;
+    const int now = atomic_fetch_add(&r->inside, 1) + 1;
+    if (now > atomic_load(&r->most)) atomic_store(&r->most, now);
+    while (atomic_load(&r->begun) < atomic_load(&r->expected) || !atomic_load(&r->leave)) sched_yield();
+    for (int i = 0; i < 1000; i++) sched_yield();
+    atomic_fetch_sub(&r->inside, 1);
+    return larmor_copy(x, y);
+}
+
+static larmor_op *room_op(room *r)
+{
+    static const larmor_op_impl room_impl = {"room", come_in, come_in, NULL, NULL};
+    larmor_op *op;
+    assert_ok(larmor_op_create(dev, &room_impl, r, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
+    return op;
+}
+
+typedef struct caller {
+    room *r;
+    larmor_op *op;
+    larmor_array *x, *y;
+    larmor_stop_asked stop;
+    larmor_status st;
+} caller;
+
+static int stop_at_once(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static void *call(void *arg)
+{
+    caller *c = arg;
+    larmor_stop_when(c->stop, NULL);
+    atomic_fetch_add(&c->r->begun, 1);
+    c->st = larmor_op_normal(c->op, c->x, c->y);
+    return NULL;
+}
+
+static void threads_take_turns_in_an_operator_and_in_what_it_is_made_of(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    room r = {.expected = THREADS, .leave = 1};
+    pthread_t thread[THREADS];
+    caller c[THREADS];
+    larmor_op *op = room_op(&r), *chain, *stack;
+    assert_ok(larmor_op_chain(op, op, &chain));
+    assert_ok(larmor_op_stack(&op, 1, &stack));
+    larmor_op *const all[THREADS] = {op, chain, stack, op};
+    for (int i = 0; i < THREADS; i++) {
+        c[i] = (caller){&r, all[i], vector(2, 5), vector(2, 6), NULL, LARMOR_OK};
+        assert_int_equal(pthread_create(&thread[i], NULL, call, &c[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        assert_int_equal(c[i].st, LARMOR_OK);
+        larmor_array_free(c[i].x);
+        larmor_array_free(c[i].y);
+    }
+    assert_int_equal(r.most, 1);
+    larmor_op_free(stack);
+    larmor_op_free(chain);
+    larmor_op_free(op);
+}
+
+static void a_thread_that_waits_for_its_turn_can_be_stopped(void **state)
+{
+    (void)state;
+    room r = {.expected = 2};
+    pthread_t thread[2];
+    larmor_op *op = room_op(&r);
+    caller c[2];
+    for (int i = 0; i < 2; i++) {
+        c[i] = (caller){&r, op, vector(2, 5), vector(2, 6), i ? stop_at_once : NULL, LARMOR_OK};
+        assert_int_equal(pthread_create(&thread[i], NULL, call, &c[i]), 0);
+        while (!atomic_load(&r.inside)) sched_yield(); /* the first one is in before the second one comes */
+    }
+    assert_int_equal(pthread_join(thread[1], NULL), 0);
+    assert_int_equal(c[1].st, LARMOR_STOPPED);
+    assert_int_equal(r.inside, 1);
+    atomic_store(&r.leave, 1);
+    assert_int_equal(pthread_join(thread[0], NULL), 0);
+    assert_int_equal(c[0].st, LARMOR_OK);
+    for (int i = 0; i < 2; i++) {
+        larmor_array_free(c[i].x);
+        larmor_array_free(c[i].y);
+    }
+    larmor_op_free(op);
+}
+
+static larmor_status call_myself(void *self, const larmor_array *x, larmor_array *y)
+{
+    return larmor_op_adjoint(*(larmor_op **)self, x, y);
+}
+
+static larmor_status end_of_calls(void *self, const larmor_array *y, larmor_array *x)
+{
+    (void)self;
+    return larmor_copy(y, x);
+}
+
+static void an_operator_may_use_itself(void **state)
+{
+    (void)state;
+    static const larmor_op_impl own_impl = {"own", call_myself, end_of_calls, NULL, NULL};
+    larmor_op *op;
+    assert_ok(larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
+    larmor_array *x = vector(2, 5), *y = vector(2, 6);
+    assert_ok(larmor_op_forward(op, x, y));
+    larmor_array_free(y);
+    larmor_array_free(x);
+    larmor_op_free(op);
 }
 
 /* ---- composition ---- */
@@ -526,6 +655,9 @@ int main(void)
         cmocka_unit_test(every_map_refuses_arrays_that_share_memory),
         cmocka_unit_test(maps_that_ran_once_need_no_more_memory),
         cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
+        cmocka_unit_test(threads_take_turns_in_an_operator_and_in_what_it_is_made_of),
+        cmocka_unit_test(a_thread_that_waits_for_its_turn_can_be_stopped),
+        cmocka_unit_test(an_operator_may_use_itself),
         cmocka_unit_test(a_chain_is_the_product),
         cmocka_unit_test(a_chain_uses_the_left_factors_own_normal),
         cmocka_unit_test(a_stack_puts_rows_below_each_other_and_adds_their_normals),

@@ -1,4 +1,4 @@
-/* NUFFTs in several threads: each with a plan of its own, and one plan for all of them, one after the other.
+/* NUFFTs in several threads: each with a plan of its own, and one plan or operator for all of them at the same time.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -194,55 +194,69 @@ static void plans_of_different_threads_give_what_each_gives_alone(void **state)
     for (int i = 0; i < KINDS; i++) free(alone[i].out);
 }
 
-/* ---- one plan ---- */
+/* ---- one plan, and one operator ---- */
 
-typedef struct turn {
-    pthread_mutex_t *mine; /* held while the plan is used */
-    larmor_nufft *plan;
+typedef struct guest {
+    larmor_nufft *plan; /* or */
+    larmor_op *op;
+    larmor_array *x;
     larmor_device *on;
     job j;
-} turn;
+} guest;
 
-static void *take_turns(void *arg)
+/* With points that are set again before each transform, so that both meet those of other threads. */
+static void *visit(void *arg)
 {
-    turn *t = arg;
-    for (int i = 0; i < ROUNDS && !t->j.st; i++) {
-        pthread_mutex_lock(t->mine);
-        t->j.st = execute(t->plan, &t->j, t->on);
-        pthread_mutex_unlock(t->mine);
+    guest *g = arg;
+    larmor_array *y = NULL;
+    if (g->op) g->j.st = larmor_array_create(g->on, g->j.opts.dtype, larmor_op_out_shape(g->op), &y);
+    for (int i = 0; i < 4 * ROUNDS && !g->j.st; i++) {
+        if (g->op) {
+            g->j.st = larmor_op_forward(g->op, g->x, y);
+            if (!g->j.st) g->j.st = larmor_array_read(y, g->j.out, (size_t)g->j.bytes);
+        } else {
+            g->j.st = execute(g->plan, &g->j, g->on);
+        }
     }
+    larmor_array_free(y);
     return NULL;
 }
 
-static void one_plan_serves_threads_that_take_turns(void **state)
+static void threads_that_share_a_plan_or_an_operator_get_what_one_gets(void **state)
 {
     (void)state;
-    enum { TURNS = 4 };
+    enum { GUESTS = 4 };
     for (int kind = 0; kind < KINDS; kind++) {
-        pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-        pthread_t thread[TURNS];
-        turn t[TURNS];
+        pthread_t thread[GUESTS];
+        guest g[GUESTS];
         job alone = job_of(kind);
         larmor_device *on;
-        larmor_nufft *plan;
-        if (alone.toeplitz) {
-            free(alone.out);
-            continue;
-        }
+        larmor_nufft *plan = NULL;
+        larmor_op *op = NULL;
+        larmor_array *points = NULL, *x = NULL;
         run(&alone);
         assert_int_equal(alone.st, LARMOR_OK);
         assert_ok(larmor_device_open(alone.device, &on));
-        assert_ok(larmor_nufft_create(on, &alone.opts, &plan));
-        for (int i = 0; i < TURNS; i++) {
-            t[i] = (turn){.mine = &mutex, .plan = plan, .on = on, .j = job_of(kind)};
-            assert_int_equal(pthread_create(&thread[i], NULL, take_turns, &t[i]), 0);
+        if (alone.toeplitz) {
+            assert_ok(points_of(&alone, on, &points));
+            assert_ok(larmor_op_toeplitz(on, &alone.opts, points, NULL, &op));
+            assert_ok(numbers(on, alone.opts.dtype, larmor_op_in_shape(op), 22, 1, &x));
+        } else {
+            assert_ok(larmor_nufft_create(on, &alone.opts, &plan));
         }
-        for (int i = 0; i < TURNS; i++) {
+        for (int i = 0; i < GUESTS; i++) {
+            g[i] = (guest){.plan = plan, .op = op, .x = x, .on = on, .j = job_of(kind)};
+            assert_int_equal(pthread_create(&thread[i], NULL, visit, &g[i]), 0);
+        }
+        for (int i = 0; i < GUESTS; i++) {
             assert_int_equal(pthread_join(thread[i], NULL), 0);
-            assert_int_equal(t[i].j.st, LARMOR_OK);
-            assert_memory_equal(t[i].j.out, alone.out, (size_t)alone.bytes);
-            free(t[i].j.out);
+            assert_int_equal(g[i].j.st, LARMOR_OK);
+            assert_memory_equal(g[i].j.out, alone.out, (size_t)alone.bytes);
+            free(g[i].j.out);
         }
+        larmor_array_free(x);
+        larmor_array_free(points);
+        larmor_op_free(op);
         larmor_nufft_free(plan);
         larmor_device_free(on);
         free(alone.out);
@@ -253,7 +267,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_different_threads_give_what_each_gives_alone),
-        cmocka_unit_test(one_plan_serves_threads_that_take_turns),
+        cmocka_unit_test(threads_that_share_a_plan_or_an_operator_get_what_one_gets),
     };
     RUN_TESTS(tests);
 }
