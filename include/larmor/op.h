@@ -33,7 +33,6 @@ LARMOR_API larmor_status larmor_op_create(larmor_device *dev, const larmor_op_im
  *
  * Input and output must not share memory, so that no operator has to handle that. The first call may allocate the
  * operator's work buffers. Later calls of larmor's own operators allocate nothing, so that a graph can record them.
- * Where x or y has no elements, y is zero and impl is not called.
  * Errors  LARMOR_ERR_SHAPE if shape, dtype or device differ from the operator's; LARMOR_ERR_ARG if the arrays share
  *         memory; LARMOR_ERR_MEMORY; those of the operator. */
 LARMOR_API larmor_status larmor_op_forward(larmor_op *A, const larmor_array *x, larmor_array *y);

@@ -46,7 +46,7 @@ static const larmor_op_impl gradient_impl = {"gradient", gradient_forward, gradi
 static const larmor_op_impl symmetrised_impl = {"symmetrised gradient", symmetrised_forward, symmetrised_adjoint,
                                                 NULL, free};
 
-/* The first dimension longer than 1 is the row. */
+/* The first dimension longer than 1 is the row, of 1 at least: loops of the kernels step by it. */
 static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axes, const double *spacing, gradient *g)
 {
     int64_t step = 1;

@@ -59,7 +59,6 @@ larmor_status larmor_prox_apply(larmor_prox *p, double t, const larmor_array *x,
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: step is %g, expected a finite number > 0", p->impl.name, t);
     LMR_TRY(lmr_expect(p->impl.name, "input", x, p->dev, p->dtype, p->shape));
     LMR_TRY(lmr_expect(p->impl.name, "output", z, p->dev, p->dtype, p->shape));
-    if (!larmor_array_count(x)) return LARMOR_OK; /* the only array there is */
     LMR_TRY(lmr_gate_enter(&p->gate));
     const larmor_status st = p->impl.apply(p->self, t, x, z);
     lmr_gate_leave(&p->gate);

@@ -161,32 +161,6 @@ static void arrays_of_another_shape_never_reach_the_operator(void **state)
     larmor_op_free(A);
 }
 
-static void arrays_without_elements_never_reach_the_operator(void **state)
-{
-    (void)state;
-    matrix m;
-    cx out[3];
-    larmor_op *from_nothing = make(&m, 3, 0, 1);
-    larmor_array *x = vector(0, 5), *y = vector(3, 6);
-    assert_ok(larmor_op_forward(from_nothing, x, y));
-    assert_ok(larmor_array_read(y, out, larmor_array_bytes(y)));
-    for (int i = 0; i < 3; i++) assert_true(out[i] == 0);
-    assert_ok(larmor_op_adjoint(from_nothing, y, x));
-    assert_adjoint(from_nothing);
-    assert_int_equal(m.forwards + m.adjoints, 0);
-    larmor_op_free(from_nothing);
-    larmor_op *to_nothing = make(&m, 0, 3, 1);
-    larmor_array *z = vector(3, 7);
-    assert_ok(larmor_op_normal(to_nothing, z, y));
-    assert_ok(larmor_array_read(y, out, larmor_array_bytes(y)));
-    for (int i = 0; i < 3; i++) assert_true(out[i] == 0);
-    assert_int_equal(m.forwards + m.adjoints, 0);
-    larmor_op_free(to_nothing);
-    larmor_array_free(z);
-    larmor_array_free(y);
-    larmor_array_free(x);
-}
-
 static void every_map_refuses_arrays_that_share_memory(void **state)
 {
     (void)state;
@@ -651,7 +625,6 @@ int main(void)
         cmocka_unit_test(an_operator_maps_and_its_normal_is_adjoint_after_forward),
         cmocka_unit_test(the_adjoint_test_finds_a_wrong_adjoint),
         cmocka_unit_test(arrays_of_another_shape_never_reach_the_operator),
-        cmocka_unit_test(arrays_without_elements_never_reach_the_operator),
         cmocka_unit_test(every_map_refuses_arrays_that_share_memory),
         cmocka_unit_test(maps_that_ran_once_need_no_more_memory),
         cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
