@@ -1,15 +1,13 @@
 /* BART's two files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
- * stacked at dimension 13 (slice) if their slice counters differ, else at 10 (time).
- * SPDX-License-Identifier: Apache-2.0 */
+ * stacked by their counters in the dimensions that BART has for them: echoes in 5, repetitions in 10, phases in 11, slices
+ * in 13, averages in 14, sets in 15; those that differ in none, in 10. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "io/bart_axes.h"
 #include "io/bytes.h"
-#include "io/formats.h"
 
-#define DIMS 16
-#define TIME_DIM 10
-#define SLICE_DIM 13
+#define DIMS LMR_BART_AXES
 
 /* ---- writing ---- */
 
@@ -50,16 +48,16 @@ static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_a
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
+    const lmr_as as = images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_COMPLEX;
     int64_t dims[DIMS];
-    for (int d = 0; d < DIMS; d++) dims[d] = d < 3 ? images->dim[d] : 1;
-    int stack = TIME_DIM;
-    for (int i = 1; i < images->count; i++)
-        if (images->image[i].meta.slice != images->image[0].meta.slice) stack = SLICE_DIM;
-    dims[stack] = images->count;
-    LMR_TRY(put_header(out, dims));
-    for (int i = 0; i < images->count; i++)
-        LMR_TRY(put_values(out, images->image[i].data, images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_COMPLEX));
-    return LARMOR_OK;
+    int *place = lmr_new(images->count, sizeof *place), *order = lmr_new(images->count, sizeof *order);
+    larmor_status st = place && order ? lmr_bart_axes(images, dims, place) : LMR_NO_MEMORY();
+    for (int i = 0; i < images->count && !st; i++) order[place[i]] = i;
+    if (!st) st = put_header(out, dims);
+    for (int i = 0; i < images->count && !st; i++) st = put_values(out, images->image[order[i]].data, as);
+    free(order);
+    free(place);
+    return st;
 }
 
 static larmor_status save(larmor_output *out, const larmor_array *x)

@@ -7,6 +7,8 @@
 #include "core/atomic.h"
 #include "larmor/io.h"
 
+enum { LMR_MOST_IMAGES = 1 << 20 }; /* of a file */
+
 typedef struct lmr_images { /* checked: of one shape and type */
     const larmor_image *image;
     int count;
@@ -15,7 +17,8 @@ typedef struct lmr_images { /* checked: of one shape and type */
     const larmor_write_opts *opts; /* never NULL */
 } lmr_images;
 
-enum { LMR_CAN_READ = 1, LMR_CAN_READ_META = 2, LMR_CAN_DESCRIBE = 4 };
+/* LIST: a geometry of each image; PLACE: the file says where images lie. */
+enum { LMR_CAN_READ = 1, LMR_CAN_READ_META = 2, LMR_CAN_DESCRIBE = 4, LMR_CAN_LIST = 8, LMR_CAN_PLACE = 16 };
 
 typedef struct lmr_format {
     const char *suffix, *name;

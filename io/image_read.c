@@ -7,6 +7,7 @@
 
 #include "io/formats.h"
 #include "io/image_check.h"
+#include "io/image_list.h"
 #include "io/reader/checksum.h"
 #include "io/reader_process.h"
 #include "io/reverse_axes.h"
@@ -187,7 +188,8 @@ static larmor_status upload_pieces(input *in, const lmr_reader_array *a, larmor_
     return st;
 }
 
-static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
+/* said: what the reader said of it. */
+static larmor_status read_described(input *in, larmor_device *dev, lmr_reader_array *said, larmor_array **x)
 {
     const lmr_reader_answer *answer;
     larmor_shape shape;
@@ -195,6 +197,7 @@ static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
     LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
     const void *memory = lmr_reader_memory(in->reader, &bytes);
     const lmr_reader_array a = answer->array;
+    *said = a;
     if (!is_possible_array(&a)) return lmr_reader_lies(in->reader);
     LMR_TRY(lmr_shape_from(in->source.path, a.axes, a.dim, &shape));
     if (a.in_file == LMR_IN_ONE) return upload_from_file(in, &a, shape, dev, x);
@@ -204,21 +207,94 @@ static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
     return larmor_array_upload(dev, dtype, shape, dtype, memory, x);
 }
 
+static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
+{
+    lmr_reader_array said;
+    return read_described(in, dev, &said, x);
+}
+
 static int is_counter(int value)
 {
     return value >= 0 && value <= 65535;
+}
+
+static int is_possible_meta(const larmor_image_meta *m)
+{
+    return is_counter(m->encoding) && is_counter(m->slice) && is_counter(m->contrast) && is_counter(m->phase) &&
+           is_counter(m->repetition) && is_counter(m->set) && is_counter(m->average);
 }
 
 static larmor_status read_meta(input *in, larmor_image_meta *meta)
 {
     const lmr_reader_answer *answer;
     LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_META, NULL, 0, &answer));
-    const larmor_image_meta *m = &answer->meta;
-    if (!is_counter(m->encoding) || !is_counter(m->slice) || !is_counter(m->contrast) || !is_counter(m->phase) ||
-        !is_counter(m->repetition) || !is_counter(m->set) || !is_counter(m->average))
-        return lmr_reader_lies(in->reader);
-    *meta = *m;
+    if (!is_possible_meta(&answer->meta)) return lmr_reader_lies(in->reader);
+    *meta = answer->meta;
     return LARMOR_OK;
+}
+
+/* ---- all images of a file ---- */
+
+/* Of each image its own, where they fit the array. */
+static larmor_status read_metas(input *in, const lmr_reader_array *array, lmr_image_list *list)
+{
+    const lmr_reader_answer *answer;
+    int64_t bytes, needed = 1;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_LIST, NULL, INT64_MAX, &answer));
+    const larmor_image_meta *meta = lmr_reader_memory(in->reader, &bytes);
+    const lmr_reader_list l = answer->list;
+    const int64_t size[5] = {l.dim[0], l.dim[1], l.dim[2], l.channels, l.count};
+    for (int d = 0; d < 5; d++)
+        if (size[d] < 1 || !lmr_mul(needed, size[d], &needed)) return lmr_reader_lies(in->reader);
+    for (int d = 0; d < array->axes; d++) {
+        if (needed % array->dim[d]) return lmr_reader_lies(in->reader);
+        needed /= array->dim[d];
+    }
+    if (needed != 1 || !meta || bytes / (int64_t)sizeof *meta != l.count || bytes % (int64_t)sizeof *meta)
+        return lmr_reader_lies(in->reader);
+    for (int64_t i = 0; i < l.count; i++)
+        if (!is_possible_meta(&meta[i])) return lmr_reader_lies(in->reader);
+    list->meta = lmr_new(l.count, sizeof *list->meta);
+    if (!list->meta) return LMR_NO_MEMORY();
+    memcpy(list->meta, meta, (size_t)bytes);
+    list->metas = l.count;
+    list->axes = 5;
+    memcpy(list->dim, size, sizeof size);
+    return LARMOR_OK;
+}
+
+static larmor_status read_list(input *in, larmor_device *dev, lmr_image_list *list)
+{
+    lmr_reader_array array;
+    LMR_TRY(read_described(in, dev, &array, &list->all));
+    list->has_geometry = (in->format->can & LMR_CAN_PLACE) != 0;
+    list->is_real = in->format->can & LMR_CAN_LIST && array.stored == LARMOR_F32;
+    if (in->format->can & LMR_CAN_LIST) return read_metas(in, &array, list);
+    list->axes = array.axes;
+    memcpy(list->dim, array.dim, (size_t)array.axes * sizeof *list->dim);
+    list->meta = lmr_new(1, sizeof *list->meta);
+    if (!list->meta) return LMR_NO_MEMORY();
+    list->metas = 1;
+    return read_meta(in, list->meta);
+}
+
+larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_image_list *list)
+{
+    *list = (lmr_image_list){.all = NULL};
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ | LMR_CAN_READ_META, &in));
+    const larmor_status st = read_list(&in, dev, list);
+    list->format = in.format;
+    close_input(&in);
+    if (st) lmr_image_list_free(list);
+    return st;
+}
+
+void lmr_image_list_free(lmr_image_list *list)
+{
+    larmor_array_free(list->all);
+    free(list->meta);
+    *list = (lmr_image_list){.all = NULL};
 }
 
 /* A text that ends and has no control characters but, in several lines, their ends. */

@@ -183,5 +183,5 @@ const lmr_format lmr_format_h5 = {
     .name = "ISMRMRD images",
     .element = element,
     .write = write_images,
-    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_LIST | LMR_CAN_PLACE,
 };

@@ -152,12 +152,12 @@ const lmr_format lmr_format_nii = {
     .name = "NIfTI-1",
     .element = element,
     .write = write_plain,
-    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_PLACE,
 };
 
 const lmr_format lmr_format_nii_gz = {
     .suffix = ".nii.gz",
     .name = "NIfTI-1",
     .write = write_packed,
-    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
+    .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_PLACE,
 };

@@ -1,11 +1,12 @@
 /* NumPy arrays, format version 1.0: little endian, Fortran order, so that dim[0] (fastest here) is NumPy's axis 0 and
  * image[x, y] means the same on both sides. Files in C order are read as NumPy means them, too.
+ * Several images are [x, y(, z), slices, volumes] as in NIfTI, without what there is one of.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "io/bytes.h"
-#include "io/formats.h"
+#include "io/volume.h"
 
 static const struct {
     const char *name;
@@ -48,19 +49,21 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     const larmor_array *first = images->image[0].data;
     const larmor_dtype dtype = magnitude ? LARMOR_F32 : larmor_array_dtype(first);
     larmor_shape shape = larmor_array_shape(first);
-    if (images->count > 1) shape = larmor_shape_append(shape, images->count);
-    LMR_TRY(put_header(out, dtype, shape));
+    lmr_volumes v;
+    LMR_TRY(lmr_order(images, &v));
+    if (v.slices > 1) shape = larmor_shape_append(shape, v.slices);
+    if (v.volumes > 1) shape = larmor_shape_append(shape, v.volumes);
     const size_t bytes = (size_t)images->voxels * larmor_dtype_size(dtype);
     void *host = malloc(bytes);
-    if (!host) return LMR_NO_MEMORY();
-    larmor_status st = LARMOR_OK;
+    larmor_status st = host ? put_header(out, dtype, shape) : LMR_NO_MEMORY();
     for (int i = 0; i < images->count && !st; i++) {
-        const larmor_array *x = images->image[i].data;
+        const larmor_array *x = images->image[v.order[i]].data;
         st = magnitude ? lmr_values(x, LMR_AS_MAGNITUDE, host) : larmor_array_read(x, host, bytes);
         if (!st) st = lmr_finite(out, dtype, host, images->voxels);
         if (!st) st = lmr_output_put(out, 0, host, bytes);
     }
     free(host);
+    free(v.order);
     return st;
 }
 

@@ -98,9 +98,17 @@ static void sort_items(item *items, int count)
     qsort(items, (size_t)count, sizeof *items, compare);
 }
 
-/* Items in the order of the file, with `along` measured on the first image's slice direction. */
-static larmor_status collect(const char *path, const lmr_images *images, item *items, int *one_place, int *one_slice)
+static int is_parallel(const frame *a, const frame *b)
 {
+    return distance(a->read, b->read) <= SAME_DIRECTION && distance(a->phase, b->phase) <= SAME_DIRECTION &&
+           distance(a->slice, b->slice) <= SAME_DIRECTION;
+}
+
+/* Items in the order of the file, with `along` measured on the first image's slice direction. Returns the first that is
+ * not parallel to it, or the count. */
+static int collect(const lmr_images *images, item *items, int *one_place, int *one_slice)
+{
+    int askew = images->count;
     *one_place = *one_slice = 1;
     for (int i = 0; i < images->count; i++) {
         const larmor_image_meta *m = &images->image[i].meta;
@@ -111,20 +119,16 @@ static larmor_status collect(const char *path, const lmr_images *images, item *i
                           .f = f};
         const frame *first = &items[0].f;
         items[i].along = dot(f.position, first->slice);
-        if (distance(f.read, first->read) > SAME_DIRECTION || distance(f.phase, first->phase) > SAME_DIRECTION ||
-            distance(f.slice, first->slice) > SAME_DIRECTION)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: image %d is not parallel to the first; NIfTI holds one orientation, "
-                            "use .h5",
-                            path, i + 1);
+        if (!is_parallel(&f, first) && i < askew) askew = i;
         if (distance(f.position, first->position) > SAME_PLACE) *one_place = 0;
         if (m->slice != images->image[0].meta.slice) *one_slice = 0;
     }
-    return LARMOR_OK;
+    return askew;
 }
 
-/* Volumes must have as many slices as the first, at the same places. */
-static larmor_status check_volumes(const char *path, const item *items, int count, lmr_volumes *v)
+/* Volumes must have as many slices as the first, at the same places. Returns the first item where they have not, or the
+ * count. */
+static int find_odd(const item *items, int count, lmr_volumes *v)
 {
     v->slices = 1;
     while (v->slices < count && !compare_counters(&items[0], &items[v->slices])) v->slices++;
@@ -134,12 +138,18 @@ static larmor_status check_volumes(const char *path, const item *items, int coun
         if (v->volumes * v->slices != count || compare_counters(&items[i], start) ||
             (i >= v->slices && i % v->slices == 0 && !compare_counters(&items[i], &items[i - 1])) ||
             distance(items[i].f.position, same->f.position) > SAME_PLACE)
-            return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: repetitions or contrasts have different slices (image %d); NIfTI "
-                            "cannot hold that, use .h5",
-                            path, items[i].index + 1);
+            return i;
     }
-    return LARMOR_OK;
+    return count;
+}
+
+static larmor_status check_volumes(const char *path, const item *items, int count, lmr_volumes *v)
+{
+    const int odd = find_odd(items, count, v);
+    if (odd == count) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "%s: repetitions or contrasts have different slices (image %d); NIfTI cannot hold that, use .h5",
+                    path, items[odd].index + 1);
 }
 
 /* The distance between neighbours, which must be the same for all slices. */
@@ -175,7 +185,11 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
     v->order = calloc((size_t)count, sizeof *v->order);
     larmor_status st = items && v->order ? LARMOR_OK : LMR_NO_MEMORY();
     int one_place = 1, one_slice = 1;
-    if (!st) st = collect(path, images, items, &one_place, &one_slice);
+    const int askew = st ? count : collect(images, items, &one_place, &one_slice);
+    if (askew < count)
+        st = LMR_FAIL(LARMOR_ERR_ARG,
+                      "%s: image %d is not parallel to the first; NIfTI holds one orientation, use .h5", path,
+                      askew + 1);
     double step = st ? 0 : items[0].f.voxel[2];
     if (!st && images->dim[2] == 1 && !(one_place && one_slice)) {
         sort_items(items, count);
@@ -190,4 +204,33 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
         v->order = NULL;
     }
     return st;
+}
+
+larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
+{
+    const int count = images->count;
+    *v = (lmr_volumes){.slices = 1, .volumes = count};
+    item *items = calloc((size_t)count, sizeof *items);
+    v->order = calloc((size_t)count, sizeof *v->order);
+    if (!items || !v->order) {
+        free(items);
+        free(v->order);
+        v->order = NULL;
+        return LMR_NO_MEMORY();
+    }
+    int one_place = 1, one_slice = 1;
+    const int askew = collect(images, items, &one_place, &one_slice) < count;
+    for (int i = 0; i < count; i++) {
+        v->order[i] = i;
+        if (askew) items[i].along = 0;
+    }
+    if (images->dim[2] == 1 && !(one_place && one_slice)) {
+        sort_items(items, count);
+        if (find_odd(items, count, v) < count)
+            *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
+        else
+            for (int i = 0; i < count; i++) v->order[i] = items[i].index;
+    }
+    free(items);
+    return LARMOR_OK;
 }

@@ -18,4 +18,10 @@ typedef struct lmr_volumes {
  *         different slices; LARMOR_ERR_MEMORY. On success free v->order. */
 larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v);
 
+/* As lmr_arrange, of any images and without a geometry: those that are not parallel are in the order of their slice
+ * counters, and where volumes have different slices each image is a volume, in the order in which it comes.
+ *
+ * Errors  LARMOR_ERR_MEMORY. On success free v->order. */
+larmor_status lmr_order(const lmr_images *images, lmr_volumes *v);
+
 #endif

@@ -43,18 +43,33 @@ static void print(const settings *s, const app_files *files, const larmor_compar
     json_close(&j, '}');
 }
 
+/* Images are compared with those of the same counters and places, whatever their order in the files; two arrays of other
+ * kinds as they are. */
+static larmor_status compare(const larmor_image_set *a, const larmor_image_set *b, const larmor_compare_opts *opts,
+                             larmor_comparison *d)
+{
+    larmor_array *p = NULL, *q = NULL;
+    if (!a->has_counters && !b->has_counters) return larmor_compare(a->all, b->all, opts, d);
+    larmor_status st = larmor_images_stack(a->image, a->count, &p);
+    if (!st) st = larmor_images_stack(b->image, b->count, &q);
+    if (!st) st = larmor_compare(p, q, opts, d);
+    larmor_array_free(p);
+    larmor_array_free(q);
+    return st;
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const larmor_compare_opts opts = {.magnitude = s->magnitude, .transpose = s->transpose, .inside = (int)s->inside};
     larmor_device *dev = NULL;
-    larmor_array *a = NULL, *b = NULL;
+    larmor_image_set a = {.count = 0}, b = {.count = 0};
     larmor_comparison d;
     int code = APP_DONE;
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_image_read(files->name[0], dev, &a));
-    APP_OR(done, APP_INPUT, larmor_image_read(files->name[1], dev, &b));
-    const larmor_status st = larmor_compare(a, b, &opts, &d);
+    APP_OR(done, APP_INPUT, larmor_images_read(files->name[0], dev, &a));
+    APP_OR(done, APP_INPUT, larmor_images_read(files->name[1], dev, &b));
+    const larmor_status st = compare(&a, &b, &opts, &d);
     if (st) {
         char both[1024];
         snprintf(both, sizeof both, "%s against %s", files->name[0], files->name[1]);
@@ -69,8 +84,8 @@ static int run(const void *given, const app_files *files)
         code = APP_FAILED;
     }
 done:
-    larmor_array_free(a);
-    larmor_array_free(b);
+    larmor_images_free(&a);
+    larmor_images_free(&b);
     larmor_device_free(dev);
     return code;
 }
@@ -81,7 +96,8 @@ const app_command cmd_compare = {
     .summary = "the error of image A against image B",
     .details =
         "nrmse is the least |s A - B| / |B| over all complex factors s. Formats follow the suffixes (.h5, .nii,\n"
-        ".nii.gz, .cfl, .npy); dimensions of 1 do not count. If one image has no phase, magnitudes are compared.",
+        ".nii.gz, .cfl, .npy); slices are compared by their places and series by their counters, whatever their order in\n"
+        "the files; dimensions of 1 do not count. If one image has no phase, magnitudes are compared.",
     .min_files = 2,
     .max_files = 2,
     .options = options,

@@ -27,22 +27,15 @@ static const app_option options[] = {
     {0},
 };
 
-/* An image of two or three dimensions goes with its geometry, larger arrays only where the format knows none. */
-static larmor_status write_any(const settings *s, larmor_output *out, larmor_array *x, const larmor_image_meta *meta,
+/* Images go one by one with their geometry, other arrays as they are. */
+static larmor_status write_any(const settings *s, larmor_output *out, const larmor_image_set *set,
                                app_window_text *shown)
 {
     const char *path = larmor_output_path(out);
-    const larmor_shape shape = larmor_array_shape(x);
     const larmor_write_opts opts = {.magnitude = s->magnitude, .window = {s->window.value[0], s->window.value[1]}};
-    if (!s->magnitude && larmor_format_of(path).saves) return larmor_array_save(out, x);
-    larmor_array *picture;
-    larmor_status st =
-        larmor_array_reshape(x, shape.ndim > 1 ? shape : LARMOR_SHAPE(larmor_array_count(x), 1), &picture);
-    if (st) return st;
-    const larmor_image image = {.data = picture, .meta = *meta};
-    st = larmor_image_write(out, &image, 1, &opts);
-    *shown = app_describe_window(path, &image, 1, &s->window);
-    larmor_array_free(picture);
+    if (!s->magnitude && !set->has_counters && larmor_format_of(path).saves) return larmor_array_save(out, set->all);
+    const larmor_status st = larmor_image_write(out, set->image, set->count, &opts);
+    *shown = app_describe_window(path, set->image, set->count, &s->window);
     return st;
 }
 
@@ -50,18 +43,16 @@ static int convert_image(const settings *s, const char *from, const char *to)
 {
     larmor_device *dev = NULL;
     larmor_output *out = NULL;
-    larmor_array *x = NULL;
-    larmor_image_meta meta;
+    larmor_image_set set = {.count = 0};
     app_window_text shown = {""};
     int code = APP_DONE;
     APP_OR(done, APP_RUN, app_output_open(to, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_image_read(from, dev, &x));
-    APP_OR(done, APP_INPUT, larmor_image_read_meta(from, &meta));
-    APP_OR(done, APP_RUN, write_any(s, out, x, &meta, &shown));
+    APP_OR(done, APP_INPUT, larmor_images_read(from, dev, &set));
+    APP_OR(done, APP_RUN, write_any(s, out, &set, &shown));
     app_log("wrote %s%s", to, shown.s);
 done:
-    larmor_array_free(x);
+    larmor_images_free(&set);
     larmor_device_free(dev);
     larmor_output_free(out);
     return code;
@@ -134,8 +125,9 @@ const app_command cmd_convert = {
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, or from BART's k-space and trajectory to a scan",
     .details =
-        "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Geometry is kept\n"
-        "where the format has one.",
+        "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Images go one by one\n"
+        "with their geometry and counters, so that a .nii is that which recon would have written; .npy has neither, and\n"
+        ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",
     .max_files = 2,
     .written_files = 1u << 1,
     .options = options,

@@ -344,6 +344,30 @@ LARMOR_API larmor_status larmor_image_read(const char *path, larmor_device *dev,
 /* As larmor_image_read: the geometry of the first image of an .h5 or a .nii file; other formats: unit voxels. */
 LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta);
 
+typedef struct larmor_image_set { /* free with larmor_images_free */
+    larmor_image *image;          /* [count] of one shape, parts of `all` */
+    int count;                    /* 0 of an array without a geometry that would be more than 2^20 images */
+    int has_geometry; /* 1: the file says where its images lie; else voxels are 1 mm and directions 0, which is unknown */
+    int has_counters; /* 1: it says which images they are: all but .npy, and a .cfl with other axes than those below */
+    larmor_array *all; /* as larmor_image_read gives it, but real where the file is */
+} larmor_image_set;
+
+/* The images of a file one by one, each with its own geometry and counters: of .h5 those of a series; of .nii and .nii.gz
+ * each volume, as a repetition; of .npy and .cfl what follows the first three axes, in .cfl with the counters of BART's
+ * axes: echoes 5, repetitions 10, phases 11, slices 13, averages 14, sets 15.
+ *
+ * Errors  those of larmor_image_read. */
+LARMOR_API larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_image_set *set);
+LARMOR_API void larmor_images_free(larmor_image_set *set); /* also sets all to NULL */
+
+/* Images as NIfTI has them, [nx, ny, slices or nz, volumes]: the slices that have the other counters alike are a volume,
+ * sorted by position, and volumes are sorted by their counters. Images of other kinds are volumes in their order.
+ * Dimensions of 1 at the end are dropped.
+ *
+ * images  of one shape and type, as for larmor_image_write.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_array **volumes);
+
 typedef struct larmor_image_info {
     char format[24];        /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
     char type[24];          /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */

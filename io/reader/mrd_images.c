@@ -211,12 +211,17 @@ static larmor_status read_values(lmr_dataset *d, void *result)
     return lmr_dataset_each(d, take_values, c);
 }
 
+static larmor_status check_headers(const lmr_dataset *d)
+{
+    if (H5Tget_class(d->type) == H5T_COMPOUND && d->bytes <= 4096 && d->rank == 1 && d->count) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is no list of image headers.", d->path);
+}
+
 /* The header of the first image, an lmr_mrd_image. */
 static larmor_status read_first(lmr_dataset *d, void *result)
 {
     const unsigned char *element;
-    if (H5Tget_class(d->type) != H5T_COMPOUND || d->bytes > 4096 || d->rank != 1 || !d->count)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s is no list of image headers.", d->path);
+    LMR_TRY(check_headers(d));
     LMR_TRY(lmr_dataset_prepare(d, "images"));
     LMR_TRY(lmr_dataset_block(d, 0, &element));
     return lmr_mrd_decode_image(d->type, element, result);
@@ -260,26 +265,87 @@ static larmor_status read_images(const lmr_input *input, lmr_reader_array *array
     return LARMOR_OK;
 }
 
+static larmor_image_meta meta_of(const lmr_mrd_image *h)
+{
+    larmor_image_meta meta = {.slice = h->slice,
+                              .contrast = h->contrast,
+                              .phase = h->phase,
+                              .repetition = h->repetition,
+                              .set = h->set,
+                              .average = h->average,
+                              .measurement_uid = h->measurement_uid,
+                              .time_stamp = h->acquisition_time_stamp};
+    memcpy(meta.physiology_stamp, h->physiology_time_stamp, sizeof meta.physiology_stamp);
+    lmr_mrd_get_floats(meta.fov_mm, h->field_of_view);
+    lmr_mrd_get_floats(meta.position_mm, h->position);
+    lmr_mrd_get_floats(meta.read_dir, h->read_dir);
+    lmr_mrd_get_floats(meta.phase_dir, h->phase_dir);
+    lmr_mrd_get_floats(meta.slice_dir, h->slice_dir);
+    lmr_mrd_get_floats(meta.table_mm, h->patient_table_position);
+    return meta;
+}
+
 static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 {
     lmr_mrd_image h = {0};
     LMR_TRY(read_series(&input->source, "/header", read_first, &h));
-    *meta = (larmor_image_meta){.slice = h.slice,
-                                .contrast = h.contrast,
-                                .phase = h.phase,
-                                .repetition = h.repetition,
-                                .set = h.set,
-                                .average = h.average,
-                                .measurement_uid = h.measurement_uid,
-                                .time_stamp = h.acquisition_time_stamp};
-    memcpy(meta->physiology_stamp, h.physiology_time_stamp, sizeof meta->physiology_stamp);
-    lmr_mrd_get_floats(meta->fov_mm, h.field_of_view);
-    lmr_mrd_get_floats(meta->position_mm, h.position);
-    lmr_mrd_get_floats(meta->read_dir, h.read_dir);
-    lmr_mrd_get_floats(meta->phase_dir, h.phase_dir);
-    lmr_mrd_get_floats(meta->slice_dir, h.slice_dir);
-    lmr_mrd_get_floats(meta->table_mm, h.patient_table_position);
+    *meta = meta_of(&h);
     return LARMOR_OK;
+}
+
+/* ---- the geometry of all images ---- */
+
+static larmor_status read_extent(lmr_dataset *d, void *result)
+{
+    lmr_reader_list *list = result;
+    if (d->rank != LMR_MRD_RANK)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %d dimensions, images have %d.", d->path, d->rank, LMR_MRD_RANK);
+    *list = (lmr_reader_list){.count = (int64_t)d->dim[0], .channels = (int64_t)d->dim[1]};
+    for (int k = 0; k < 3; k++) list->dim[k] = (int64_t)d->dim[LMR_MRD_RANK - 1 - k];
+    return LARMOR_OK;
+}
+
+typedef struct headers {
+    const lmr_input *input;
+    int64_t count; /* of images */
+    larmor_image_meta *meta;
+    hid_t type;
+    size_t bytes; /* of an element in the file */
+    larmor_status status;
+} headers;
+
+static void take_headers(int64_t first, int64_t n, const unsigned char *elements, void *user)
+{
+    headers *h = user;
+    for (int64_t i = 0; i < n && !h->status; i++) {
+        lmr_mrd_image header = {0};
+        h->status = lmr_mrd_decode_image(h->type, elements + (size_t)i * h->bytes, &header);
+        if (!h->status) h->meta[first + i] = meta_of(&header);
+    }
+}
+
+static larmor_status read_headers(lmr_dataset *d, void *result)
+{
+    headers *h = result;
+    void *room;
+    LMR_TRY(check_headers(d));
+    if (d->count != h->count)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has %lld headers for %lld images.", d->path, (long long)d->count,
+                        (long long)h->count);
+    LMR_TRY(lmr_dataset_prepare(d, "images"));
+    LMR_TRY(h->input->room(h->input->user, h->count * (int64_t)sizeof *h->meta, &room));
+    h->meta = room;
+    h->type = d->type;
+    h->bytes = d->bytes;
+    LMR_TRY(lmr_dataset_each(d, take_headers, h));
+    return h->status;
+}
+
+static larmor_status read_list(const lmr_input *input, lmr_reader_list *list)
+{
+    LMR_TRY(read_series(&input->source, "/data", read_extent, list));
+    headers h = {.input = input, .count = list->count};
+    return read_series(&input->source, "/header", read_headers, &h);
 }
 
 /* ---- what is in it ---- */
@@ -336,5 +402,6 @@ const lmr_parser lmr_parser_h5 = {
     .suffix = ".h5",
     .read = read_images,
     .read_meta = read_meta,
+    .read_list = read_list,
     .describe = describe,
 };

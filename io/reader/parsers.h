@@ -19,6 +19,8 @@ typedef struct lmr_parser {
     /* The elements go to one piece of input->room, or stay in the file. */
     larmor_status (*read)(const lmr_input *input, lmr_reader_array *array);
     larmor_status (*read_meta)(const lmr_input *input, larmor_image_meta *meta);
+    /* The larmor_image_meta of each image goes to one piece of input->room. */
+    larmor_status (*read_list)(const lmr_input *input, lmr_reader_list *list);
     larmor_status (*describe)(const lmr_input *input, larmor_image_info *info);
 } lmr_parser; /* a NULL: that is not in the format */
 

@@ -16,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 4, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 5, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65 };
@@ -42,6 +42,7 @@ typedef enum lmr_reader_ask {
     LMR_ASK_PLACES,   /* bytes, both ways: an lmr_reader_place for each acquisition */
     LMR_ASK_ARRAY,    /* answer: array; bytes: its elements, unless the file has them as they are */
     LMR_ASK_META,     /* answer: meta */
+    LMR_ASK_LIST,     /* answer: list; bytes: the larmor_image_meta of each image */
     LMR_ASK_DESCRIBE, /* answer: info */
     LMR_ASK_ROOM,     /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
 
@@ -82,6 +83,11 @@ typedef struct lmr_reader_array {
         checksums; /* of pieces: F32 for an array of C64 without imaginary parts, else dtype; 1: with checksums */
 } lmr_reader_array;
 
+typedef struct lmr_reader_list { /* of a file whose images have each a geometry of its own */
+    int64_t count, channels;     /* images, and arrays of each */
+    int64_t dim[3];              /* of an array */
+} lmr_reader_list;
+
 typedef enum lmr_reader_where {
     LMR_NOT_IN_FILE, /* not as they are: they follow the answer */
     LMR_IN_ONE,      /* at byte `at` and those after it */
@@ -120,6 +126,7 @@ typedef struct lmr_reader_answer {
     union {
         lmr_reader_scan scan;
         lmr_reader_array array;
+        lmr_reader_list list;
         larmor_image_meta meta;
         larmor_image_info info;
         lmr_reader_composed composed;

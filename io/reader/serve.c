@@ -274,6 +274,8 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
         out->meta =
             (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
         return p && p->read_meta ? p->read_meta(&s->input, &out->meta) : cannot(s);
+    case LMR_ASK_LIST:
+        return p && p->read_list ? p->read_list(&s->input, &out->list) : cannot(s);
     case LMR_ASK_DESCRIBE:
         return p && p->describe ? p->describe(&s->input, &out->info) : cannot(s);
     default:

@@ -74,11 +74,14 @@ from larmor._scan import (
     phantom_noise_level,
     phantoms,
     read,
+    read_images,
     read_meta,
     read_traj,
+    stack_images,
     traj,
     trajectories,
     write,
+    write_images,
     write_traj,
 )
 
@@ -90,5 +93,5 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Fiel
            "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack", "linop", "nlinv",
            "noise_level", "normalise", "nufft", "off_phase", "phantom", "phantom_coils", "phantom_field_map",
            "phantom_kspace", "phantom_noise_level", "phantoms", "plan", "predict_field_of_view", "prox", "read",
-           "read_meta", "read_traj", "recon", "resize", "solve", "traj", "trajectories", "whiten", "whitening",
-           "write", "write_scan", "write_traj"]
+           "read_images", "read_meta", "read_traj", "recon", "resize", "solve", "stack_images", "traj", "trajectories",
+           "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]

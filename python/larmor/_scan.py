@@ -142,6 +142,31 @@ def read_meta(path: Any) -> dict[str, Any]:
     return _structs.to_dict(meta)
 
 
+def read_images(path: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """The images of a file one by one [images, (z,) y, x], and the geometry and counters of each.
+
+    Of .h5 those of a series, of .nii and .nii.gz each volume, of .npy and .cfl what follows the first three axes of the
+    file.
+    """
+    answer_ctrl_c()
+    found = ffi.new("larmor_image_set *")
+    check(lib.larmor_images_read(_path(path), _arrays.device("cpu").pointer, found))
+    try:
+        images = [_arrays.to_numpy(lib.larmor_array_ref(found.image[i].data)).copy() for i in range(found.count)]
+        return np.stack(images), [_structs.to_dict(found.image[i].meta) for i in range(found.count)]
+    finally:
+        lib.larmor_images_free(found)
+
+
+def stack_images(images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> Any:
+    """Images with their geometry as NIfTI has them [volumes, z, y, x]: slices of one volume by their positions.
+
+    Axes of 1 at the beginning are dropped.
+    """
+    keep: list[Any] = []
+    return out_array(lib.larmor_images_stack, _list_of(images, metas, keep), len(images))
+
+
 def describe(path: Any) -> dict[str, Any]:
     """What an image file is: format, shape, range, geometry, notes, as in `larmor info`."""
     info = ffi.new("larmor_image_info *")
@@ -164,19 +189,25 @@ def output(path: Any, force: bool) -> Any:
     return created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
 
 
+def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: list[Any]) -> Any:
+    """A larmor_image[] in the memory of arrays that `keep` keeps alive."""
+    made = ffi.new("larmor_image[]", len(images))
+    keep.append(made)
+    for i, (image, meta) in enumerate(zip(images, metas, strict=True)):
+        array = _arrays.wrap(_arrays.as_input(image), _arrays.device("cpu"))
+        keep.append(array)
+        made[i].data = array
+        _structs.fill(ffi.addressof(made[i], "meta"), meta)
+    return made
+
+
 def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:
     """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
     keep: list[Any] = []
-    on = _arrays.device("cpu")
     target = output(path, force)
-    list_ = ffi.new("larmor_image[]", len(images))
-    for i, (image, meta) in enumerate(zip(images, metas, strict=True)):
-        array = _arrays.wrap(_arrays.as_input(image), on)
-        keep.append(array)
-        list_[i].data = array
-        _structs.fill(ffi.addressof(list_[i], "meta"), meta)
+    list_ = _list_of(images, metas, keep)
     opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude})
     if header:
         keep.append(ffi.new("char[]", header.encode()))

@@ -118,6 +118,24 @@ def test_arrays_come_back_from_files_with_their_axes(tmp_path, numbers):
     assert np.array_equal(np.load(tmp_path / "x.npy").T, 2 * x)
 
 
+def test_images_of_a_series_keep_their_places_through_files(tmp_path, numbers):
+    slices, repetitions = 3, 2
+    images = [numbers(4, 5).astype(np.complex64) for _ in range(slices * repetitions)]
+    metas = [{"fov_mm": (5.0, 40.0, 50.0), "position_mm": (1.0, 2.0, 6.0 * (slices - 1 - i % slices)),
+              "read_dir": (1.0, 0.0, 0.0), "phase_dir": (0.0, 1.0, 0.0), "slice_dir": (0.0, 0.0, 1.0),
+              "slice": i % slices, "repetition": i // slices} for i in range(slices * repetitions)]
+    larmor.write_images(tmp_path / "x.h5", images, metas)
+    back, places = larmor.read_images(tmp_path / "x.h5")
+    assert np.array_equal(back, images)
+    assert [m["position_mm"][2] for m in places] == [m["position_mm"][2] for m in metas]
+    expected = np.reshape(images, (repetitions, slices, 4, 5))[:, ::-1]
+    assert np.array_equal(larmor.stack_images(back, places), expected)
+    larmor.write_images(tmp_path / "x.nii", back, places)
+    volumes, (place, _) = larmor.read_images(tmp_path / "x.nii")
+    assert np.allclose(volumes, np.abs(expected))
+    assert np.allclose(place["fov_mm"], (18, 40, 50))
+
+
 def test_npy_files_that_are_equal_to_numpy_are_equal_here(tmp_path, numbers):
     for x in (numbers(3, 4, 5), numbers(4, 4).astype(np.complex64), numbers(7, 2).real):
         for order in (np.ascontiguousarray, np.asfortranarray):
