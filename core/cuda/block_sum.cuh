@@ -22,12 +22,16 @@ __device__ inline cx<double> plus(cx<double> a, cx<double> b)
 template <typename V> __device__ inline V block_sum(V v)
 {
     __shared__ V part[THREADS];
+    V sum = v;
     part[threadIdx.x] = v;
     for (int half = THREADS / 2; half; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) part[threadIdx.x] = plus(part[threadIdx.x], part[threadIdx.x + half]);
+        if (threadIdx.x < half) {
+            sum = plus(sum, part[threadIdx.x + half]);
+            part[threadIdx.x] = sum;
+        }
     }
-    return threadIdx.x ? v : part[0]; /* thread 0 wrote part[0] itself */
+    return sum; /* part[0] is the same, but other threads would read it while thread 0 writes it */
 }
 
 /* partials[0] <- the sum of count partials; one block. */
