@@ -17,6 +17,7 @@ enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4 };
 typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
     int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */
     int use;
+    int zeros_first, zeros_last; /* samples of those kept that are 0 in all coils, from either end */
 } lmr_mrd_readout;
 
 typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
@@ -90,6 +91,11 @@ larmor_status lmr_mrd_route(larmor_raw *raw);
 /* Look at all samples: finite, of sane size, not all zero; takes out non-finite acquisitions if asked, and coils
  * without signal or noise. */
 larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
+
+/* mrd_zeros.c: fill zeros_first and zeros_last of a readout; leave out what is exactly 0 in all coils, with a warning: samples
+ * at the ends of readouts become discarded ones, readouts are not used. */
+void lmr_mrd_count_zeros(larmor_raw *raw, int64_t i);
+larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw);
 
 /* mrd_complete.c: fields of view that the header states in metres become mm, with a warning. */
 void lmr_mrd_metres_to_mm(larmor_raw *raw);

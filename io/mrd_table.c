@@ -29,10 +29,10 @@ static const struct {
 };
 enum { KINDS = sizeof left_out / sizeof *left_out };
 
-/* The kind of a readout that is left out, KINDS of one that is not. */
+/* The kind of a readout that is left out, KINDS of one that is not. Scanners flag noise readouts as something else, too. */
 static int kind_of(uint64_t flags)
 {
-    int kind = 0;
+    int kind = flags & LARMOR_ACQ_NOISE ? KINDS : 0;
     while (kind < KINDS && !(flags & left_out[kind].flag)) kind++;
     return kind;
 }
@@ -113,7 +113,8 @@ static void report_dropped(larmor_raw *raw)
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
         count[kind_of(raw->head[i].flags)]++;
         unwritten += raw->head[i].unwritten != 0;
-        corrections += (raw->head[i].flags & LARMOR_ACQ_PHASE_CORRECTION) != 0;
+        corrections +=
+            (raw->head[i].flags & (LARMOR_ACQ_PHASE_CORRECTION | LARMOR_ACQ_NOISE)) == LARMOR_ACQ_PHASE_CORRECTION;
     }
     add_dropped(&raw->info, unwritten, "never written");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
@@ -325,7 +326,9 @@ static larmor_status look_at_part(void *user, int part, int64_t first, int64_t e
     findings *f = &l->found[part];
     for (int64_t i = first; i < end; i++) {
         LMR_TRY(lmr_go_on());
-        if (!l->raw->readout[i].use || look_at(l->raw, i, f)) continue;
+        if (!l->raw->readout[i].use) continue;
+        lmr_mrd_count_zeros(l->raw, i);
+        if (look_at(l->raw, i, f)) continue;
         f->nonfinite++;
         if (l->drop_nonfinite) l->raw->readout[i].use = 0;
     }
@@ -376,6 +379,7 @@ larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite)
     findings f = {0};
     LMR_TRY(look_at_all(raw, drop_nonfinite, &f));
     if (!drop_nonfinite) LMR_TRY(refuse_nonfinite(&f));
+    if (f.imaging_peak > 0) LMR_TRY(lmr_mrd_leave_out_zeros(raw));
     LMR_TRY(count_uses(raw));
     if ((double)f.peak > LARMOR_LARGEST_SAMPLE)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "values up to %.1e: uninitialised or overflowing data.", (double)f.peak);

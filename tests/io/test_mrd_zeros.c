@@ -1,0 +1,117 @@
+/* Noise readouts with other flags, and samples that are exactly 0. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+enum { SPOKES = 8, SAMPLES = 64, COILS = 2 };
+
+static void set_zero(scan *s, int i, int first, int end)
+{
+    for (int c = 0; c < COILS; c++)
+        for (int n = first; n < end; n++)
+            for (int part = 0; part < 2; part++) data_of(s, i)[2 * (c * SAMPLES + n) + part] = 0;
+}
+
+static void a_noise_readout_is_noise_whatever_else_its_flags_say(void **state)
+{
+    (void)state;
+    static const int flags[] = {20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
+        scan *s = radial_scan(SPOKES, COILS);
+        s->r[3].head.flags = LARMOR_ACQ_NOISE | LARMOR_ACQ_FLAG(flags[f]);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        const larmor_raw_info info = larmor_raw_describe(raw);
+        assert_int_equal(info.noise, 1);
+        assert_int_equal(info.noise_samples, SAMPLES);
+        assert_int_equal(info.imaging, SPOKES - 1);
+        assert_int_equal(info.dropped, 0);
+        assert_string_equal(info.warnings, "");
+        larmor_array *noise;
+        assert_ok(larmor_raw_noise(raw, dev, &noise));
+        bring_to_host(&noise);
+        assert_true(((const float *)larmor_array_data(noise))[0] == 4);
+        larmor_array_free(noise);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+/* Spokes of which every other one is padded at its end, and the first at its beginning. */
+static void zeros_at_the_ends_of_readouts_are_not_acquired(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(SPOKES, COILS);
+    set_zero(s, 0, 0, 5);
+    for (int i = 1; i < SPOKES; i += 2) set_zero(s, i, SAMPLES - 20, SAMPLES);
+    data_of(s, 2)[0] = data_of(s, 2)[1] = 0; /* in one coil alone */
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(
+        larmor_raw_describe(raw).warnings,
+        "85 samples at the ends of 5 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
+    larmor_samples x = samples_of(raw, 0, 0);
+    const int64_t total = SPOKES * SAMPLES - 85;
+    assert_int_equal(larmor_array_shape(x.kspace).dim[0], total);
+    int64_t at = 0;
+    for (int i = 0; i < SPOKES; i++)
+        for (int n = i ? 0 : 5; n < (i % 2 ? SAMPLES - 20 : SAMPLES); n++, at++)
+            for (int c = 0; c < COILS; c++) {
+                const float *got = kspace(&x) + 2 * (at + c * total);
+                const float *stored = data_of(s, i) + 2 * (c * SAMPLES + n);
+                assert_true(got[0] == stored[0] && got[1] == stored[1]);
+                const double k = 32 * (2. * n / SAMPLES - 1);
+                assert_at_most(fabs(traj(&x)[2 * at] - k * cos(M_PI * i / SPOKES)), 1e-5);
+            }
+    assert_int_equal(at, total);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void readouts_of_zeros_are_not_acquired(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(SPOKES, COILS);
+    set_zero(s, 2, 0, SAMPLES);
+    set_zero(s, 7, 0, SAMPLES);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(larmor_raw_describe(raw).warnings,
+                        "2 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
+    assert_int_equal(larmor_raw_describe(raw).imaging, SPOKES - 2);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(larmor_array_shape(x.kspace).dim[1], SPOKES - 2);
+    assert_true(kspace(&x)[2 * SAMPLES * 2] == 4); /* the fourth readout is the third of these */
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* Every third sample is 0, as of weak signal that was rounded to integers. */
+static void zeros_among_rounded_samples_are_values(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(SPOKES, COILS);
+    for (int i = 0; i < SPOKES; i++)
+        for (int n = i % 3; n < SAMPLES; n += 3) set_zero(s, i, n, n + 1);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(larmor_raw_describe(raw).warnings, "");
+    larmor_raw_free(raw);
+    for (int i = 0; i < SPOKES; i++) set_zero(s, i, SAMPLES - 16, SAMPLES);
+    write_scan(s);
+    raw = opened_with(NULL);
+    assert_non_null(strstr(larmor_raw_describe(raw).warnings, " samples at the ends of 8 readouts are exactly 0"));
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITH_SCAN(a_noise_readout_is_noise_whatever_else_its_flags_say),
+        WITH_SCAN(zeros_at_the_ends_of_readouts_are_not_acquired),
+        WITH_SCAN(readouts_of_zeros_are_not_acquired),
+        WITH_SCAN(zeros_among_rounded_samples_are_values),
+    };
+    RUN_TESTS(tests);
+}
