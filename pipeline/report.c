@@ -387,11 +387,10 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
         return;
     }
     if (m->chi2 > 0)
-        snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom, of %.3g", m->chi2, m->freedom);
+        snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom", m->chi2);
     else if (m->freedom < FREE * m->samples)
-        snprintf(chi2, sizeof chi2, "; the image has as many voxels as there are samples, which says nothing");
-    lmr_log(e, "%s: misfit: %.3g of the samples is left over, %.3g beyond noise%s", name, m->relative,
-            m->beyond_noise, chi2);
+        snprintf(chi2, sizeof chi2, "; with as many voxels as samples that says nothing");
+    lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
 }
 
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,

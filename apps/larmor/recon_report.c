@@ -141,6 +141,14 @@ static void report_coils(json *j, const recon_run *r)
     json_text(j, "coils_method", plan.compressed_along ? "geometric" : "svd");
 }
 
+/* Images that the log warns of: of what is wrong with the scan each of them. */
+static int count_warned(const recon_run *r)
+{
+    int count = 0;
+    for (int i = 0; i < r->images; i++) count += r->warned[i];
+    return count;
+}
+
 void recon_report(const recon_run *r, double seconds)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -158,7 +166,10 @@ void recon_report(const recon_run *r, double seconds)
     if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
-    json_integer(&j, "doubtful", r->doubtful.count);
+    json_integer(&j, "doubtful", count_warned(r));
+    json_open(&j, "warnings", '[');
+    for (int i = 0; i < r->warnings; i++) json_text(&j, NULL, r->warning[i]);
+    json_close(&j, ']');
     report_solver(&j, r, &r->last, r->interrupted);
     report_misfit(&j, &r->last.misfit);
     json_open(&j, "results", '[');
