@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/delays.h"
+#include "pipeline/describe.h"
 #include "pipeline/devices.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
@@ -216,6 +217,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));
     if (!r->job.slabs) lmr_devices_plan(r);
     LMR_TRY(expect_room(r, LMR_SLABS_EXPECTED));
+    LMR_TRY(lmr_describe_compare(r));
     LMR_TRY(lmr_enter(&r->events, "field of view"));
     if (!r->job.slabs) {
         LMR_TRY(lmr_grids_enlarge(r));

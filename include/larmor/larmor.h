@@ -8,6 +8,7 @@
 #include "larmor/checkpoint.h"
 #include "larmor/compress.h"
 #include "larmor/delays.h"
+#include "larmor/describe.h"
 #include "larmor/device.h"
 #include "larmor/fieldmap.h"
 #include "larmor/io.h"

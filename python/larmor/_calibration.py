@@ -237,6 +237,19 @@ def consistency(kspace: Any, traj: Any) -> float:
     return float(residual[0])
 
 
+def compare_descriptions(kspace: Any, traj: Any) -> dict[str, Any]:
+    """Whether another description of readouts off the grid explains their samples better than the trajectory does.
+
+    misfit and better: of the trajectory and of the best other description, name; is_clear: whether that is
+    clearly better; reach: the centre of k-space that was compared, in 1/FOV, 0 where it is sampled too sparsely.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_description *")
+    check(lib.larmor_compare_descriptions(_wrapped(_complex(kspace), on), _points(traj, on), found))
+    return _structs.to_dict(found)
+
+
 def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Sequence[float] | None = None) -> Any:
     """The trajectory of delayed gradients; delay: numbers x, y, z, xy, xz, yz, or some of them by name."""
     if isinstance(delay, Mapping):

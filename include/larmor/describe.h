@@ -1,0 +1,31 @@
+/* Whether another description of a scan explains its samples better. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_DESCRIBE_H
+#define LARMOR_DESCRIBE_H
+
+#include "larmor/array.h"
+
+typedef struct larmor_description {
+    double reach; /* 1/FOV: the centre of k-space that was compared; 0: it is sampled too sparsely, nothing was */
+    double
+        misfit; /* of the samples as described; one image of the field of view for each coil explains them to this */
+    double better; /* of the other description that explains them best; misfit itself if there is none */
+    int is_clear;  /* 1: the difference is beyond what scans that are described rightly have */
+    char name[96]; /* of the other description, as a part of a sentence: "every second readout reversed" */
+} larmor_description;
+
+/* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
+ * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order of
+ * readouts, other angles of spokes, an object that moves once during the scan, another image in the second part of the
+ * scan.
+ *
+ * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy, in a
+ * part of the centre of k-space that readouts cover about three times. A linear map of all of k-space (a mirrored axis,
+ * another unit) leaves it as it is. Other descriptions are tried only where the misfit beyond noise is above 0.06.
+ *
+ * kspace  [samples, readouts, coils], complex, in the order of time.
+ * traj    [nd, samples, readouts], real, in cycles per field of view.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for samples without energy in the centre; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
+                                                     larmor_description *found);
+
+#endif

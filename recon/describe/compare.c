@@ -1,0 +1,401 @@
+/* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with each.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/describe.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "recon/describe/fit.h"
+#include "recon/inputs.h"
+
+static const double noticeable = 0.06; /* misfit beyond noise: below it nothing else is tried */
+static const double clear_part = 0.6;  /* of the misfit: what explains the samples to less of it is clearly better */
+static const double clear_gain = 0.04; /* of misfit, likewise */
+static const double most_left = 0.35;  /* misfit: what leaves more of the samples unexplained explains nothing */
+static const double wider = 1.5;       /* field of view: an object beyond the described one is no wrong description */
+
+static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
+static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
+
+typedef struct search {
+    const lmr_scan *scan;
+    larmor_description *found;
+    lmr_fitted own, rough; /* as described */
+    double *k;             /* [nd, n, readouts], of a candidate */
+    double *cycles;        /* [n, readouts], likewise */
+    int *image;
+} search;
+
+static double *place(const search *s, int64_t i, int64_t r)
+{
+    return s->k + s->scan->nd * (i + s->scan->n * r);
+}
+
+static const double *said(const search *s, int64_t i, int64_t r)
+{
+    return s->scan->k + s->scan->nd * (i + s->scan->n * r);
+}
+
+/* The misfit; infinite where the candidate leaves out much of the centre, which is easily explained then. */
+static larmor_status fit(const search *s, const lmr_candidate *a, lmr_effort effort, double *misfit)
+{
+    const lmr_fitted *own = effort == LMR_FIT_FULL ? &s->own : &s->rough;
+    lmr_fitted fitted;
+    const larmor_status st = lmr_fit(s->scan, a, effort, &fitted);
+    *misfit = fitted.misfit;
+    if (a->reach > 0) return st;
+    if (st == LARMOR_ERR_NUMERIC || fitted.cells < as_much * own->cells ||
+        (double)fitted.samples < as_much * (double)own->samples)
+        *misfit = INFINITY;
+    return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+}
+
+static larmor_status try_candidate(const search *s, const lmr_candidate *a, const char *name)
+{
+    double misfit;
+    LMR_TRY(fit(s, a, LMR_FIT_ROUGH, &misfit));
+    if (misfit > promising * s->rough.misfit) return LARMOR_OK;
+    LMR_TRY(fit(s, a, LMR_FIT_FULL, &misfit));
+    if (misfit >= s->found->better) return LARMOR_OK;
+    s->found->better = misfit;
+    snprintf(s->found->name, sizeof s->found->name, "%s", name);
+    return LARMOR_OK;
+}
+
+/* The candidate in s->k, of this name. */
+static larmor_status try_places(const search *s, const char *name)
+{
+    return try_candidate(s, &(lmr_candidate){.k = s->k}, name);
+}
+
+/* ---- places along readouts ---- */
+
+/* The place of sample number `at` of a readout, which need not be whole and goes straight on beyond the ends. */
+static void place_at(const search *s, double at, int64_t r, double *k)
+{
+    const int64_t n = s->scan->n;
+    int64_t i = (int64_t)floor(at);
+    if (i < 0) i = 0;
+    if (i > n - 2) i = n - 2;
+    const double *a = said(s, i, r), *b = said(s, i + 1, r);
+    for (int d = 0; d < s->scan->nd; d++) k[d] = a[d] + (at - (double)i) * (b[d] - a[d]);
+}
+
+/* Readouts first, first + every, ... come `by` samples later than described. */
+static void shift_readouts(const search *s, double by, int64_t first, int64_t every)
+{
+    memcpy(s->k, s->scan->k, (size_t)(s->scan->nd * s->scan->n * s->scan->readouts) * sizeof *s->k);
+    for (int64_t r = first; r < s->scan->readouts; r += every)
+        for (int64_t i = 0; i < s->scan->n; i++) place_at(s, (double)i - by, r, place(s, i, r));
+}
+
+static larmor_status try_shifts(const search *s)
+{
+    static const double by[] = {0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 11, 15};
+    char name[96];
+    for (size_t j = 0; j < 2 * sizeof by / sizeof *by; j++) {
+        const double shift = j % 2 ? -by[j / 2] : by[j / 2];
+        for (int every = 1; every <= 2; every++) {
+            if (every == 2 && fabs(shift) > 5) continue;
+            shift_readouts(s, shift, every - 1, every);
+            snprintf(name, sizeof name, "%s %g samples %s", every == 2 ? "every second readout" : "all readouts",
+                     fabs(shift), shift > 0 ? "later" : "earlier");
+            LMR_TRY(try_places(s, name));
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* ---- every second readout ---- */
+
+enum { MIRRORED_X, MIRRORED_Y, MIRRORED_Z, REVERSED, SWAPPED };
+
+static void change_readout(const search *s, int change, int64_t r)
+{
+    for (int64_t i = 0; i < s->scan->n; i++) {
+        double *k = place(s, i, r);
+        if (change <= MIRRORED_Z) k[change] = -k[change];
+        if (change == REVERSED) memcpy(k, said(s, s->scan->n - 1 - i, r), (size_t)s->scan->nd * sizeof *k);
+        if (change != SWAPPED) continue;
+        k[0] = said(s, i, r)[1];
+        k[1] = said(s, i, r)[0];
+    }
+}
+
+static larmor_status try_alternating(const search *s)
+{
+    static const char *const change[] = {"mirrored along x", "mirrored along y", "mirrored along z", "reversed",
+                                         "with x and y swapped"};
+    char name[96];
+    for (int j = MIRRORED_X; j <= SWAPPED; j++) {
+        if ((j == MIRRORED_Z && s->scan->nd < 3) || (j == SWAPPED && s->scan->nd < 2)) continue;
+        memcpy(s->k, s->scan->k, (size_t)(s->scan->nd * s->scan->n * s->scan->readouts) * sizeof *s->k);
+        for (int64_t r = 0; r < s->scan->readouts; r += 2) change_readout(s, j, r);
+        snprintf(name, sizeof name, "every second readout %s", change[j]);
+        LMR_TRY(try_places(s, name));
+    }
+    return LARMOR_OK;
+}
+
+/* ---- the order of readouts, and of numbers ---- */
+
+static larmor_status try_orders(const search *s)
+{
+    const int64_t m = s->scan->readouts, size = s->scan->nd * s->scan->n;
+    char name[96];
+    for (int by = -2; by <= 2; by++) {
+        if (by == 0) continue;
+        for (int64_t r = 0; r < m; r++)
+            memcpy(place(s, 0, r), said(s, 0, (r + by + m) % m), (size_t)size * sizeof *s->k);
+        snprintf(name, sizeof name, "the trajectory of the readout %d %s", abs(by), by > 0 ? "after" : "before");
+        LMR_TRY(try_places(s, name));
+    }
+    for (int64_t r = 0; r < m; r++) memcpy(place(s, 0, r), said(s, 0, m - 1 - r), (size_t)size * sizeof *s->k);
+    LMR_TRY(try_places(s, "readouts in the opposite order"));
+    for (int64_t r = 0; r < m; r++) memcpy(place(s, 0, r), said(s, 0, (m - r) % m), (size_t)size * sizeof *s->k);
+    LMR_TRY(try_places(s, "readouts behind the first in the opposite order"));
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t i = 0; i < s->scan->n; i++)
+            for (int d = 0; d < s->scan->nd; d++) place(s, i, r)[d] = said(s, 0, r)[i + s->scan->n * d];
+    return try_places(s, "a trajectory that is stored component by component");
+}
+
+/* ---- angles ---- */
+
+/* Each readout turned by so many radians more than the one before. */
+static void turn_readouts(const search *s, double each)
+{
+    for (int64_t r = 0; r < s->scan->readouts; r++) {
+        const double c = cos(each * (double)r), w = sin(each * (double)r);
+        for (int64_t i = 0; i < s->scan->n; i++) {
+            const double *k = said(s, i, r);
+            double *to = place(s, i, r);
+            to[0] = c * k[0] - w * k[1];
+            to[1] = w * k[0] + c * k[1];
+            if (s->scan->nd == 3) to[2] = k[2];
+        }
+    }
+}
+
+/* The angle of a readout in the plane from its first to its last sample. */
+static double angle_of(const search *s, int64_t r)
+{
+    const double *a = said(s, 0, r), *b = said(s, s->scan->n - 1, r);
+    return atan2(b[1] - a[1], b[0] - a[0]);
+}
+
+/* Spokes by another angle from one to the next. */
+static void fan_readouts(const search *s, double each)
+{
+    for (int64_t r = 0; r < s->scan->readouts; r++) {
+        const double turn = angle_of(s, 0) + each * (double)r - angle_of(s, r), c = cos(turn), w = sin(turn);
+        for (int64_t i = 0; i < s->scan->n; i++) {
+            const double *k = said(s, i, r);
+            double *to = place(s, i, r);
+            to[0] = c * k[0] - w * k[1];
+            to[1] = w * k[0] + c * k[1];
+        }
+    }
+}
+
+enum { EVEN, EVEN_ALL_ROUND, GOLDEN, TINY = 10, FULL_GOLDEN = GOLDEN + TINY, ANGLES = FULL_GOLDEN + TINY };
+
+/* Usual angle number i in degrees: even ones, golden ones of the half and of the full circle. */
+static double usual_angle(int i, int64_t readouts)
+{
+    const double ratio = (1 + sqrt(5)) / 2;
+    if (i == EVEN) return 180 / (double)readouts;
+    if (i == EVEN_ALL_ROUND) return 360 / (double)readouts;
+    if (i < FULL_GOLDEN) return 180 / (ratio + i - GOLDEN);
+    return 360 / (ratio + i - FULL_GOLDEN + 1);
+}
+
+static larmor_status try_usual_angles(const search *s)
+{
+    char name[96];
+    for (int i = 0; i < ANGLES; i++) {
+        const double each = usual_angle(i, s->scan->readouts);
+        fan_readouts(s, each * M_PI / 180);
+        snprintf(name, sizeof name, "%.2f degrees from one readout to the next", each);
+        LMR_TRY(try_places(s, name));
+    }
+    return LARMOR_OK;
+}
+
+/* Every readout turned by a bit more than the one before. */
+static larmor_status try_turns(const search *s)
+{
+    const double m = fmin(50, (double)s->scan->readouts), step = 0.5 / (s->scan->reach * m), most = 2 * M_PI / 180;
+    double best = 0, least = INFINITY, misfit, width = step;
+    char name[96];
+    for (double each = -most; each <= most; each += step) {
+        turn_readouts(s, each);
+        LMR_TRY(fit(s, &(lmr_candidate){.k = s->k}, LMR_FIT_ROUGH, &misfit));
+        if (misfit >= least) continue;
+        least = misfit;
+        best = each;
+    }
+    for (int i = 0; i < 6; i++) {
+        width /= 2;
+        for (int side = -1; side <= 1; side += 2) {
+            turn_readouts(s, best + side * width);
+            LMR_TRY(fit(s, &(lmr_candidate){.k = s->k}, LMR_FIT_ROUGH, &misfit));
+            if (misfit >= least) continue;
+            least = misfit;
+            best += side * width;
+            break;
+        }
+    }
+    turn_readouts(s, best);
+    snprintf(name, sizeof name, "%+.2f degrees more from one readout to the next", best * 180 / M_PI);
+    return try_places(s, name);
+}
+
+/* ---- images in parts of the scan ---- */
+
+typedef enum division {                 /* of the readouts into those of two images */
+                        EARLY_AND_LATE, /* before and after a part of the scan */
+                        SPREAD,         /* as many, evenly: of a half every second one */
+                        SCATTERED       /* as many, by chance */
+} division;
+
+static larmor_status fit_two(const search *s, division by, double part, double reach, double *misfit)
+{
+    uint32_t chance = 1;
+    for (int64_t r = 0; r < s->scan->readouts; r++) {
+        chance = 1664525 * chance + 1013904223;
+        const double at[] = {[EARLY_AND_LATE] = (double)r / (double)s->scan->readouts,
+                             [SPREAD] = fmod((double)r * part, 1),
+                             [SCATTERED] = (double)chance / 4294967296.};
+        s->image[r] = at[by] < part;
+    }
+    return fit(s, &(lmr_candidate){.image = s->image, .images = 2, .reach = reach}, LMR_FIT_FULL, misfit);
+}
+
+/* Two images explain more than one whatever readouts they are of. Only what they explain beyond two images of others counts:
+ * *misfit <- that of one image, times their misfit over the least of the others. */
+static larmor_status fit_division(const search *s, division by, double part, double reach, double *misfit)
+{
+    double own, two, least;
+    LMR_TRY(fit(s, &(lmr_candidate){.reach = reach}, LMR_FIT_FULL, &own));
+    least = own;
+    *misfit = INFINITY;
+    for (division other = EARLY_AND_LATE; other <= SCATTERED; other++) {
+        LMR_TRY(fit_two(s, other, part, reach, other == by ? misfit : &two));
+        if (other != by) least = fmin(least, two);
+    }
+    if (least > 0) *misfit *= s->found->misfit / least;
+    return LARMOR_OK;
+}
+
+static void take(const search *s, double misfit, const char *name)
+{
+    if (!(misfit < s->found->better)) return;
+    s->found->better = misfit;
+    snprintf(s->found->name, sizeof s->found->name, "%s", name);
+}
+
+static larmor_status try_parts(const search *s)
+{
+    static const double part[] = {0.5, 0.25, 0.375, 0.625, 0.75};
+    double misfit;
+    char name[96];
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        LMR_TRY(fit_division(s, EARLY_AND_LATE, part[i], s->scan->reach, &misfit));
+        snprintf(name, sizeof name, "another image after %.0f %% of the scan", 100 * part[i]);
+        take(s, misfit, name);
+    }
+    if (s->scan->reach_of_two == 0) return LARMOR_OK;
+    LMR_TRY(fit_division(s, SPREAD, 0.5, s->scan->reach_of_two, &misfit));
+    take(s, misfit, "another image in every second readout");
+    return LARMOR_OK;
+}
+
+/* ---- phases of readouts ---- */
+
+/* Readouts turned so that each has the same phase where it is nearest to the centre, in the coil with most energy. */
+static larmor_status try_phases(const search *s)
+{
+    for (int64_t r = 0; r < s->scan->readouts; r++) {
+        double nearest = INFINITY, cycles = 0;
+        for (int64_t i = 0; i < s->scan->n; i++) {
+            const float *x = s->scan->x + 2 * (i + s->scan->n * r);
+            double r2 = 0;
+            for (int d = 0; d < s->scan->nd; d++) r2 += pow(said(s, i, r)[d], 2);
+            if (r2 >= nearest) continue;
+            nearest = r2;
+            cycles = -atan2((double)x[1], (double)x[0]) / (2 * M_PI);
+        }
+        for (int64_t i = 0; i < s->scan->n; i++) s->cycles[i + s->scan->n * r] = nearest < 0.25 ? cycles : 0;
+    }
+    return try_candidate(s, &(lmr_candidate){.cycles = s->cycles}, "another phase of each readout");
+}
+
+/* ---- all ---- */
+
+static larmor_status try_all(const search *s)
+{
+    LMR_TRY(try_shifts(s));
+    LMR_TRY(try_alternating(s));
+    LMR_TRY(try_orders(s));
+    LMR_TRY(try_phases(s));
+    if (s->scan->nd == 2) LMR_TRY(try_usual_angles(s));
+    if (s->scan->nd == 2) LMR_TRY(try_turns(s));
+    return s->found->better < clear_part * s->found->misfit ? LARMOR_OK : try_parts(s);
+}
+
+/* An object that reaches beyond the field of view is another explanation. */
+static larmor_status judge(const search *s)
+{
+    larmor_description *f = s->found;
+    double beyond;
+    LMR_TRY(fit(s, &(lmr_candidate){.field = wider}, LMR_FIT_FULL, &beyond));
+    const double own = fmin(f->misfit, beyond);
+    f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
+    return LARMOR_OK;
+}
+
+static larmor_status compare(const lmr_scan *scan, larmor_description *found)
+{
+    search s = {.scan = scan, .found = found};
+    LMR_TRY(lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_FULL, &s.own));
+    found->better = found->misfit = s.own.misfit;
+    if (s.own.beyond_noise < noticeable || scan->n < 2) return LARMOR_OK;
+    s.k = lmr_new(scan->nd * scan->n * scan->readouts, sizeof *s.k);
+    s.cycles = lmr_new(scan->n * scan->readouts, sizeof *s.cycles);
+    s.image = lmr_new(scan->readouts, sizeof *s.image);
+    larmor_status st = s.k && s.image && s.cycles ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_ROUGH, &s.rough);
+    if (!st) st = try_all(&s);
+    if (!st) st = judge(&s);
+    free(s.image);
+    free(s.cycles);
+    free(s.k);
+    return st;
+}
+
+larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
+                                          larmor_description *found)
+{
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(found);
+    *found = (larmor_description){.reach = 0};
+    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
+    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] < 1 || points.dim[0] > 3 ||
+        points.dim[1] != data.dim[0] || points.dim[2] != data.dim[1])
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "descriptions: kspace is %s and the trajectory %s, expected [samples, readouts, coils] and "
+                        "[nd, samples, readouts]",
+                        lmr_describe(kspace).s, lmr_describe(traj).s);
+    lmr_scan scan;
+    larmor_status st = lmr_scan_open(kspace, traj, &scan);
+    found->reach = scan.reach;
+    if (!st && scan.reach > 0) st = compare(&scan, found);
+    lmr_scan_close(&scan);
+    return st;
+}

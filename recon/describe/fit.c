@@ -1,0 +1,359 @@
+/* One image for each coil is fitted to the samples in the centre of k-space, by conjugate gradients on a coarse grid.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recon/describe/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "larmor/operators.h"
+#include "larmor/recon.h"
+#include "larmor/solve.h"
+#include "recon/inputs.h"
+
+static const double most_reach[4] = {0, 6, 6, 4};       /* 1/FOV, by dimensions */
+static const double least_reach = 1.5;                  /* 1/FOV: fewer cells than 3 x 3 do not differ */
+static const double shrink = 0.92;                      /* of the reach, from one trial to the next */
+static const double enough_visits = 3;                  /* of a cell of 1/FOV by different readouts, on average */
+static const double least_step[4] = {0, 0.4, 0.4, 0.6}; /* 1/FOV, between samples of a readout, by dimensions */
+static const double outer = 0.9;  /* of samples, by their distance: those beyond tell the noise */
+static const double margin = 1.3; /* of the grid over twice the reach */
+enum { ITERS = 16, FEW_ITERS = 8 };
+
+/* ---- the scan ---- */
+
+typedef struct ranked {
+    double energy;
+    int64_t coil;
+} ranked;
+
+static int stronger_first(const void *a, const void *b)
+{
+    const double x = ((const ranked *)a)->energy, y = ((const ranked *)b)->energy;
+    return (x < y) - (x > y);
+}
+
+static larmor_status take_coils(const float *x, int64_t points, int64_t coils, lmr_scan *scan)
+{
+    ranked *order = lmr_new(coils, sizeof *order);
+    if (!order) return LMR_NO_MEMORY();
+    for (int64_t c = 0; c < coils; c++) {
+        order[c] = (ranked){0, c};
+        for (int64_t i = 0; i < 2 * points; i++) order[c].energy += pow((double)x[2 * c * points + i], 2);
+    }
+    qsort(order, (size_t)coils, sizeof *order, stronger_first);
+    scan->coils = coils < LMR_FIT_MOST_COILS ? coils : LMR_FIT_MOST_COILS;
+    scan->x = lmr_new(2 * points * scan->coils, sizeof *scan->x);
+    for (int64_t c = 0; c < scan->coils && scan->x; c++)
+        memcpy(scan->x + 2 * points * c, x + 2 * points * order[c].coil, (size_t)(2 * points) * sizeof *x);
+    free(order);
+    return scan->x ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over the samples in the outermost part of k-space, which few large ones do not change. */
+static larmor_status find_noise(lmr_scan *scan)
+{
+    const int64_t points = scan->n * scan->readouts;
+    double *r2 = lmr_new(points, sizeof *r2), *sorted = lmr_new(points, sizeof *sorted);
+    larmor_status st = r2 && sorted ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < points && !st; i++) {
+        r2[i] = 0;
+        for (int d = 0; d < scan->nd; d++) r2[i] += pow(scan->k[scan->nd * i + d], 2);
+        sorted[i] = r2[i];
+    }
+    if (!st) qsort(sorted, (size_t)points, sizeof *sorted, ascending);
+    const double far = st ? 0 : sorted[(int64_t)((double)(points - 1) * outer)];
+    for (int64_t c = 0; c < scan->coils && !st; c++) {
+        const float *x = scan->x + 2 * points * c;
+        int64_t count = 0;
+        for (int64_t i = 0; i < points; i++)
+            if (r2[i] >= far) sorted[count++] = pow((double)x[2 * i], 2) + pow((double)x[2 * i + 1], 2);
+        qsort(sorted, (size_t)count, sizeof *sorted, ascending);
+        scan->noise[c] = count ? sorted[count / 2] / log(2) : 0;
+    }
+    free(sorted);
+    free(r2);
+    return st;
+}
+
+/* The cell of 1/FOV of a place within the reach, of side^nd cells; -1: beyond. */
+static int64_t cell_of(int nd, const double *k, double reach, int64_t side)
+{
+    double r2 = 0;
+    int64_t cell = 0;
+    for (int d = nd - 1; d >= 0; d--) {
+        r2 += k[d] * k[d];
+        cell = cell * side + (int64_t)floor(k[d] + 0.5) + side / 2;
+    }
+    return r2 < reach * reach ? cell : -1;
+}
+
+static int64_t power(int64_t side, int nd)
+{
+    int64_t cells = 1;
+    for (int d = 0; d < nd; d++) cells *= side;
+    return cells;
+}
+
+/* How many readouts visit a cell within the reach, on average over all of its cells. */
+static double count_visits(const lmr_scan *scan, double reach, int64_t side, int64_t *last)
+{
+    const int64_t cells = power(side, scan->nd);
+    const double unit_ball[4] = {0, 2, M_PI, 4 * M_PI / 3};
+    const double volume = unit_ball[scan->nd] * pow(reach, scan->nd);
+    int64_t visits = 0;
+    for (int64_t i = 0; i < cells; i++) last[i] = -1;
+    for (int64_t r = 0; r < scan->readouts; r++)
+        for (int64_t i = 0; i < scan->n; i++) {
+            const int64_t cell = cell_of(scan->nd, scan->k + scan->nd * (i + scan->n * r), reach, side);
+            if (cell < 0 || last[cell] == r) continue;
+            last[cell] = r;
+            visits++;
+        }
+    return (double)visits / volume;
+}
+
+static larmor_status find_reach(lmr_scan *scan)
+{
+    const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3;
+    int64_t *last = lmr_new(power(side, scan->nd), sizeof *last);
+    if (!last) return LMR_NO_MEMORY();
+    double reach = most_reach[scan->nd];
+    for (int images = 1; images <= 2; images++) {
+        while (reach >= least_reach && count_visits(scan, reach, side, last) < images * enough_visits)
+            reach *= shrink;
+        *(images == 1 ? &scan->reach : &scan->reach_of_two) = reach >= least_reach ? reach : 0;
+    }
+    free(last);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj, lmr_scan *scan)
+{
+    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
+    float *x = NULL;
+    larmor_status st;
+    *scan = (lmr_scan){.dev = larmor_array_device(kspace),
+                       .nd = (int)points.dim[0],
+                       .n = data.dim[0],
+                       .readouts = data.dim[1],
+                       .spacing = least_step[points.dim[0]]};
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &scan->k));
+    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
+    LMR_OR(done, take_coils(x, scan->n * scan->readouts, data.dim[2], scan));
+    LMR_OR(done, find_noise(scan));
+    st = find_reach(scan);
+done:
+    free(x);
+    return st;
+}
+
+void lmr_scan_close(lmr_scan *scan)
+{
+    free(scan->k);
+    free(scan->x);
+    *scan = (lmr_scan){.nd = 0};
+}
+
+/* ---- a fit ---- */
+
+typedef struct centre {
+    int64_t count;
+    double *k, *w; /* [nd, count] in units of the grid's field of view; roots of the weights */
+    int64_t *from; /* the samples' places in the scan */
+    int *image;    /* [count] */
+} centre;
+
+static void centre_close(centre *c)
+{
+    free(c->k);
+    free(c->w);
+    free(c->from);
+    free(c->image);
+}
+
+/* Weights even out the density of samples, so that a cell counts alike wherever it is. */
+static larmor_status weigh(const lmr_scan *scan, double field, centre *c)
+{
+    const int64_t side = 2 * (int64_t)ceil(most_reach[scan->nd]) + 3, cells = power(side, scan->nd);
+    int64_t *held = calloc((size_t)cells, sizeof *held);
+    if (!held) return LMR_NO_MEMORY();
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < c->count; i++) {
+            double k[3] = {0};
+            for (int d = 0; d < scan->nd; d++) k[d] = c->k[scan->nd * i + d] / field;
+            const int64_t cell = cell_of(scan->nd, k, INFINITY, side);
+            if (pass)
+                c->w[i] = 1 / sqrt((double)held[cell]);
+            else
+                held[cell]++;
+        }
+    free(held);
+    return LARMOR_OK;
+}
+
+/* The samples within the reach, of each readout those that are a step apart. */
+static larmor_status take_centre(const lmr_scan *scan, const lmr_candidate *a, centre *c)
+{
+    const double *all = a->k ? a->k : scan->k;
+    const double field = a->field > 0 ? a->field : 1;
+    const double reach = a->reach > 0 ? a->reach : scan->reach;
+    const int64_t points = scan->n * scan->readouts;
+    const int nd = scan->nd;
+    *c = (centre){.k = lmr_new(nd * points, sizeof *c->k),
+                  .w = lmr_new(points, sizeof *c->w),
+                  .from = lmr_new(points, sizeof *c->from),
+                  .image = lmr_new(points, sizeof *c->image)};
+    if (!c->k || !c->w || !c->from || !c->image) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < scan->readouts; r++) {
+        const double *before = NULL;
+        for (int64_t i = 0; i < scan->n; i++) {
+            const double *k = all + nd * (i + scan->n * r);
+            double r2 = 0, step2 = 0;
+            for (int d = 0; d < nd; d++) {
+                r2 += k[d] * k[d];
+                if (before) step2 += pow(k[d] - before[d], 2);
+            }
+            if (!(r2 < reach * reach) || (before && step2 < scan->spacing * scan->spacing)) continue;
+            before = k;
+            for (int d = 0; d < nd; d++) c->k[nd * c->count + d] = k[d] * field;
+            c->image[c->count] = a->image ? a->image[r] : 0;
+            c->from[c->count++] = i + scan->n * r;
+        }
+    }
+    return weigh(scan, field, c);
+}
+
+/* The centre's samples of one image. */
+typedef struct part {
+    larmor_array *traj, *weights, *kspace;
+    larmor_op *A;
+    larmor_array *x, *rest;
+    int64_t count, *from;
+} part;
+
+static void part_close(part *p)
+{
+    larmor_op_free(p->A);
+    larmor_array_free(p->traj);
+    larmor_array_free(p->weights);
+    larmor_array_free(p->kspace);
+    larmor_array_free(p->x);
+    larmor_array_free(p->rest);
+    free(p->from);
+}
+
+static larmor_status make_operator(const lmr_scan *scan, double field, const double *k, const double *w, part *p)
+{
+    const int64_t side = 2 * (int64_t)ceil(margin * scan->reach * field);
+    larmor_shape image = {.ndim = scan->nd};
+    for (int d = 0; d < scan->nd; d++) image.dim[d] = side;
+    larmor_shape coil = image;
+    coil.dim[coil.ndim++] = 1;
+    larmor_array *one = NULL;
+    larmor_status st;
+    LMR_OR(done,
+           larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(scan->nd, p->count, 1), LARMOR_F64, k, &p->traj));
+    LMR_OR(done, larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(p->count, 1), LARMOR_F64, w, &p->weights));
+    LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
+    LMR_OR(done, larmor_fill(one, 1));
+    const larmor_sense_opts sense = {.traj = p->traj, .weights = p->weights, .nufft_tol = 1e-4, .toeplitz = -1};
+    LMR_OR(done, larmor_op_sense(one, &sense, &p->A));
+    LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, image, &p->x));
+    st = larmor_array_create(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), &p->rest);
+done:
+    larmor_array_free(one);
+    return st;
+}
+
+static larmor_status part_open(const lmr_scan *scan, const centre *c, double field, int image, part *p)
+{
+    double *k = lmr_new(scan->nd * c->count + 1, sizeof *k), *w = lmr_new(c->count + 1, sizeof *w);
+    *p = (part){.from = lmr_new(c->count + 1, sizeof *p->from)};
+    larmor_status st = k && w && p->from ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < c->count && !st; i++) {
+        if (c->image[i] != image) continue;
+        for (int d = 0; d < scan->nd; d++) k[scan->nd * p->count + d] = c->k[scan->nd * i + d];
+        w[p->count] = c->w[i] * c->w[i];
+        p->from[p->count++] = c->from[i];
+    }
+    if (!st && p->count) st = make_operator(scan, field, k, w, p);
+    free(w);
+    free(k);
+    return st;
+}
+
+static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t coil, part *p)
+{
+    const float *x = scan->x + 2 * scan->n * scan->readouts * coil;
+    float *y = lmr_new(2 * p->count, sizeof *y);
+    if (!y) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < p->count; i++) {
+        const int64_t at = p->from[i];
+        const double turn = a->cycles ? 2 * M_PI * a->cycles[at] : 0;
+        const double re = x[2 * at], im = x[2 * at + 1];
+        y[2 * i] = (float)(re * cos(turn) - im * sin(turn));
+        y[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
+    }
+    larmor_array_free(p->kspace);
+    p->kspace = NULL;
+    larmor_status st =
+        larmor_array_upload(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), LARMOR_C64, y, &p->kspace);
+    free(y);
+    return st ? st : larmor_sense_weigh(p->weights, p->kspace);
+}
+
+/* Adds |F x - y|^2 and |y|^2 of the least squares image x. */
+static larmor_status solve(part *p, lmr_effort effort, double *left, double *energy)
+{
+    const larmor_solve_opts opts = {.max_iter = effort == LMR_FIT_FULL ? ITERS : FEW_ITERS, .tol = 1e-3};
+    double size, rest;
+    LMR_TRY(larmor_nrm2(p->kspace, &size));
+    if (!(size > 0)) return LARMOR_OK;
+    LMR_TRY(larmor_zero(p->x));
+    LMR_TRY(larmor_cg(p->A, p->kspace, p->x, &opts, NULL));
+    LMR_TRY(larmor_op_forward(p->A, p->x, p->rest));
+    LMR_TRY(larmor_axpby(-1, p->kspace, 1, p->rest));
+    LMR_TRY(larmor_nrm2(p->rest, &rest));
+    *left += rest * rest;
+    *energy += size * size;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort effort, lmr_fitted *fitted)
+{
+    const int images = a->images > 0 ? a->images : 1;
+    const int64_t coils = effort == LMR_FIT_FULL ? scan->coils : 1;
+    const double field = a->field > 0 ? a->field : 1;
+    double left = 0;
+    centre c;
+    *fitted = (lmr_fitted){.misfit = INFINITY};
+    larmor_status st = take_centre(scan, a, &c);
+    fitted->samples = c.count;
+    for (int64_t i = 0; i < c.count && !st; i++) fitted->cells += c.w[i] * c.w[i];
+    for (int m = 0; m < images && !st; m++) {
+        part p;
+        st = part_open(scan, &c, field, m, &p);
+        for (int64_t i = 0; i < coils && !st && p.count; i++) {
+            st = load(scan, a, i, &p);
+            if (!st) st = solve(&p, effort, &left, &fitted->energy);
+        }
+        part_close(&p);
+    }
+    centre_close(&c);
+    LMR_TRY(st);
+    if (!(fitted->energy > 0))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
+    fitted->misfit = sqrt(left / fitted->energy);
+    double noise = 0;
+    for (int64_t i = 0; i < coils; i++) noise += scan->noise[i] * fitted->cells;
+    fitted->beyond_noise = sqrt(fmax(0, left - noise) / fitted->energy);
+    return LARMOR_OK;
+}

@@ -1,0 +1,166 @@
+/* recon/describe: whether another description of a scan explains its samples better. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "larmor/describe.h"
+#include "larmor/phantom.h"
+#include "tests/support/test.h"
+
+enum { N = 48, SAMPLES = 96, SPOKES = 75, COILS = 3 };
+
+/* Spokes by an angle (degrees) from one to the next, [2, SAMPLES, SPOKES]. */
+static double *spokes_of(double angle)
+{
+    double *k = malloc(sizeof *k * 2 * SAMPLES * SPOKES);
+    for (int r = 0; r < SPOKES; r++)
+        for (int i = 0; i < SAMPLES; i++) {
+            const double at = (i - SAMPLES / 2) * (double)N / SAMPLES, a = angle * r * M_PI / 180;
+            k[2 * (i + SAMPLES * r)] = at * cos(a);
+            k[2 * (i + SAMPLES * r) + 1] = at * sin(a);
+        }
+    return k;
+}
+
+static larmor_array *upload(const double *k)
+{
+    larmor_array *traj;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES), LARMOR_F64, k, &traj));
+    return traj;
+}
+
+/* Samples of the phantom with some noise where k has them. */
+static larmor_array *sampled(const double *k, double noise)
+{
+    larmor_phantom *phantom;
+    larmor_array *traj = upload(k), *kspace;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    larmor_phantom_free(phantom);
+    larmor_array_free(traj);
+    return kspace;
+}
+
+/* What is found for samples at `is`, which the trajectory says are at `said`. Frees both. */
+static larmor_description found_for(double *is, double *said, double noise)
+{
+    larmor_description found;
+    larmor_array *kspace = sampled(is, noise), *traj = upload(said);
+    assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    if (is != said) free(is);
+    free(said);
+    return found;
+}
+
+static void a_right_description_is_not_doubted(void **state)
+{
+    (void)state;
+    const double angle[] = {111.2461180, 23.6281, 180. / SPOKES}, noise[] = {1e-6, 1e-3, 5e-3};
+    for (int a = 0; a < 3; a++)
+        for (int i = 0; i < 3; i++) {
+            double *k = spokes_of(angle[a]);
+            const larmor_description found = found_for(k, k, noise[i]);
+            assert_at_most(3, found.reach);
+            assert_int_equal(found.is_clear, 0);
+            if (i == 0) assert_at_most(found.misfit, 0.02);
+        }
+}
+
+static void expect_clear(larmor_description found, const char *name)
+{
+    assert_int_equal(found.is_clear, 1);
+    assert_at_most(found.better, 0.5 * found.misfit);
+    assert_non_null(strstr(found.name, name));
+}
+
+static void every_second_readout_mirrored_is_named(void **state)
+{
+    (void)state;
+    double *said = spokes_of(111.2461180);
+    for (int r = 0; r < SPOKES; r += 2)
+        for (int i = 0; i < SAMPLES; i++) said[2 * (i + SAMPLES * r) + 1] *= -1;
+    expect_clear(found_for(spokes_of(111.2461180), said, 1e-4), "every second readout mirrored along y");
+}
+
+static void samples_that_are_later_than_described_are_named(void **state)
+{
+    (void)state;
+    double *said = spokes_of(111.2461180), *is = spokes_of(111.2461180);
+    for (int r = 0; r < SPOKES; r++)
+        for (int i = 0; i < SAMPLES; i++)
+            for (int d = 0; d < 2; d++) {
+                double *k = is + 2 * SAMPLES * r + d;
+                k[2 * i] -= 3 * (said[2 * SAMPLES * r + d + 2] - said[2 * SAMPLES * r + d]);
+            }
+    expect_clear(found_for(is, said, 1e-4), "all readouts 3 samples later");
+}
+
+static void other_angles_are_named(void **state)
+{
+    (void)state;
+    expect_clear(found_for(spokes_of(111.2461180), spokes_of(23.6281), 1e-4), "111.25 degrees");
+    expect_clear(found_for(spokes_of(111.2461180), spokes_of(111.9), 1e-4), "degrees");
+    expect_clear(found_for(spokes_of(180. / SPOKES), spokes_of(360. / SPOKES), 1e-4), "degrees");
+}
+
+static void an_object_that_moves_once_is_named(void **state)
+{
+    (void)state;
+    double *k = spokes_of(111.2461180);
+    larmor_array *still = sampled(k, 1e-4), *traj = upload(k), *kspace;
+    float *x;
+    larmor_description found;
+    assert_ok(larmor_array_download(still, LARMOR_C64, &x));
+    for (int c = 0; c < COILS; c++)
+        for (int r = SPOKES / 2; r < SPOKES; r++)
+            for (int i = 0; i < SAMPLES; i++) {
+                float *at = x + 2 * (i + SAMPLES * (r + SPOKES * c));
+                const double turn = -2 * M_PI * 0.08 * k[2 * (i + SAMPLES * r)], re = at[0], im = at[1];
+                at[0] = (float)(re * cos(turn) - im * sin(turn));
+                at[1] = (float)(re * sin(turn) + im * cos(turn));
+            }
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), LARMOR_C64, x, &kspace));
+    assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+    expect_clear(found, "another image after 50 % of the scan");
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    larmor_array_free(still);
+    free(x);
+    free(k);
+}
+
+static void what_cannot_be_compared_says_so(void **state)
+{
+    (void)state;
+    larmor_description found;
+    larmor_array *kspace, *traj;
+    double k[2 * SAMPLES * 2] = {0};
+    for (int i = 0; i < SAMPLES; i++) k[2 * i] = k[2 * (SAMPLES + i) + 1] = (i - SAMPLES / 2) / 2.;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), LARMOR_F64, k, &traj));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &kspace));
+    assert_ok(larmor_fill(kspace, 1));
+    assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+    assert_true(found.reach == 0 && !found.is_clear);
+    larmor_array *other;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), &other));
+    assert_int_equal(larmor_compare_descriptions(other, traj, &found), LARMOR_ERR_SHAPE);
+    larmor_array_free(other);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_description_is_not_doubted),
+        cmocka_unit_test(every_second_readout_mirrored_is_named),
+        cmocka_unit_test(samples_that_are_later_than_described_are_named),
+        cmocka_unit_test(other_angles_are_named),
+        cmocka_unit_test(an_object_that_moves_once_is_named),
+        cmocka_unit_test(what_cannot_be_compared_says_so),
+    };
+    RUN_TESTS(tests);
+}
