@@ -14,10 +14,17 @@
 /* What a readout is for: bits, 0 for those that are left out. */
 enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4 };
 
+typedef struct lmr_mrd_place { /* of the centre of k-space along a readout without a trajectory */
+    int32_t sample;            /* in the order of the line; 0: was not filled in */
+    int32_t is_echo;           /* 1: the data say so */
+} lmr_mrd_place;
+
 typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
     int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */
     int use;
     int zeros_first, zeros_last; /* samples of those kept that are 0 in all coils, from either end */
+    double energy;        /* of the samples that are kept */
+    lmr_mrd_place centre;
 } lmr_mrd_readout;
 
 typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
@@ -119,9 +126,22 @@ typedef struct lmr_mrd_line { /* in cycles per encoded field of view */
     double first, step;       /* of sample 0, discarded or not, and from a sample to the next */
 } lmr_mrd_line;
 
-/* mrd_line.c: where the samples of a readout without a trajectory are along it. spans: 1: it covers the matrix, 0: it does
+/* mrd_line.c: where the samples of a readout without a trajectory are along it, whose centre is there. spans: 1: it covers the matrix, 0: it does
  * unless it has fewer samples. */
-lmr_mrd_line lmr_mrd_line_of(const lmr_mrd_head *h, int64_t matrix, int spans);
+lmr_mrd_line lmr_mrd_line_of(const lmr_mrd_head *h, lmr_mrd_place centre, int64_t matrix, int spans);
+
+/* mrd_echo.c: the energy of a readout's samples; the centre of all readouts of an encoding that have no trajectory, by their
+ * heads and by the echo, with a warning where these differ. */
+double lmr_mrd_energy(const larmor_raw *raw, int64_t i);
+larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding);
+
+typedef struct lmr_mrd_strongest { /* of the lines or partitions of an encoding */
+    int64_t line;                  /* -1: none stands out, or the one that was said to be the centre is about as strong */
+    int64_t gap;                   /* to the farther one of its neighbours */
+} lmr_mrd_strongest;
+/* The counter of axis 1 or 2 at which images have most energy. said: the counter that should be the centre. */
+larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int axis, int64_t said,
+                                     lmr_mrd_strongest *out);
 
 /* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
  * */

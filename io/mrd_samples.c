@@ -76,7 +76,7 @@ static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larm
     const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
     const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
     const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
-    const lmr_mrd_line line = h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, space->matrix[0], 0);
+    const lmr_mrd_line line = h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, raw->readout[i].centre, space->matrix[0], 0);
     for (int d = 0; d < grid->ndim; d++) {
         if (h->traj_dims && d < t->spatial)
             k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
@@ -262,7 +262,7 @@ static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmo
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
         const int64_t matrix = raw->header.encoding[h->encoding].space.matrix[0];
-        const lmr_mrd_line line = lmr_mrd_line_of(h, matrix, 1);
+        const lmr_mrd_line line = lmr_mrd_line_of(h, raw->readout[s->readout[r]].centre, matrix, 1);
         out->along[r] = (line.first + line.step * h->discard_pre) / (double)matrix;
         out->step[r] = line.step / (double)matrix;
     }

@@ -328,6 +328,7 @@ static larmor_status look_at_part(void *user, int part, int64_t first, int64_t e
         LMR_TRY(lmr_go_on());
         if (!l->raw->readout[i].use) continue;
         lmr_mrd_count_zeros(l->raw, i);
+        if (l->raw->head[i].traj_dims < 3) l->raw->readout[i].energy = lmr_mrd_energy(l->raw, i);
         if (look_at(l->raw, i, f)) continue;
         f->nonfinite++;
         if (l->drop_nonfinite) l->raw->readout[i].use = 0;

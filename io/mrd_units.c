@@ -10,8 +10,10 @@
 #include "io/parts.h"
 #include "io/reader/source.h"
 
-#define NO_EXTENT 1e-5   /* of the largest range of values, for an axis along which all are the same */
-#define MOST_BEYOND 1.05 /* of the edge of k-space, for values of a unit that ends there by definition */
+#define NO_EXTENT 1e-5    /* of the largest range of values, for an axis along which all are the same */
+#define MAX_LINES 1.5     /* between the center that the header says and the line with most energy, without a word */
+#define MAX_LINES_EPI 3.5 /* likewise of echo-planar lines, which gradients of the field shift */
+#define MOST_BEYOND 1.05  /* of the edge of k-space, for values of a unit that ends there by definition */
 
 enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, PER_RECON_FOV };
 
@@ -304,6 +306,11 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
 
 /* ---- encodings ---- */
 
+static int made_from_counters(const char *trajectory)
+{
+    return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
+}
+
 /* The counter at k = 0 along axis 1 or 2, for readouts without a trajectory along it. */
 static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mrd_traj *t)
 {
@@ -322,26 +329,32 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
         if (step < low) low = step;
     }
     const int64_t center = given >= 0 ? given : n / 2;
-    t->center[axis] = (double)center;
-    if (high < 0 || (low - center >= -(n / 2) && high - center <= n / 2)) return LARMOR_OK;
-    t->center[axis] = (double)(n / 2);
-    if (high >= n)
+    const int fits = high < 0 || (low - center >= -(n / 2) && high - center <= n / 2);
+    const int64_t said = fits ? center : n / 2;
+    const double most = strcmp(e->space.trajectory, "epi") ? MAX_LINES : MAX_LINES_EPI;
+    lmr_mrd_strongest strongest;
+    LMR_TRY(lmr_mrd_strongest_line(raw, encoding, axis, said, &strongest));
+    t->center[axis] = (double)said;
+    if (!fits && high >= n)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.", (long long)at,
                         axis == 1 ? "line" : "partition", (long long)high, (long long)n);
-    lmr_mrd_warn(raw, "center %lld of kspace_encoding_step_%d does not fit the counters; %lld is taken.",
-                 (long long)given, axis, (long long)(n / 2));
+    if (strongest.line >= 0 && fabs((double)(strongest.line - said)) > most + (double)(strongest.gap - 1)) {
+        t->center[axis] = (double)strongest.line;
+        lmr_mrd_warn(
+            raw, "center of kspace_encoding_step_%d is %lld%s, but the data have most energy at %lld; %lld is taken.",
+            axis, (long long)center, given >= 0 ? "" : ", half of the matrix", (long long)strongest.line,
+            (long long)strongest.line);
+    } else if (!fits)
+        lmr_mrd_warn(raw, "center %lld of kspace_encoding_step_%d does not fit the counters; %lld is taken.",
+                     (long long)given, axis, (long long)said);
     return LARMOR_OK;
-}
-
-static int made_from_counters(const char *trajectory)
-{
-    return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
 }
 
 /* Axes along which readouts have no trajectory get their center from the counters. */
 static larmor_status find_centers(larmor_raw *raw, int encoding, lmr_mrd_traj *t)
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    LMR_TRY(lmr_mrd_find_echoes(raw, encoding));
     if (made_from_counters(space->trajectory)) LMR_TRY(find_center(raw, encoding, 1, t));
     if (space->ndim == 3 && (made_from_counters(space->trajectory) || t->spatial == 2))
         LMR_TRY(find_center(raw, encoding, 2, t));

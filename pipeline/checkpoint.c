@@ -17,7 +17,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10002 };
+enum { FORMAT = 0x10003 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -60,6 +60,7 @@ static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
     LMR_TRY(lmr_archive_number(a, &w->unit));
     LMR_TRY(lmr_archive_number(a, &w->data));
     LMR_TRY(lmr_archive_number(a, &w->scale));
+    LMR_TRY(lmr_archive_number(a, &w->taken));
     LMR_TRY(lmr_archive_number(a, &w->largest));
     LMR_TRY(choice_of(a, &w->choice));
     return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
@@ -97,6 +98,21 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
 }
 
+static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
+{
+    double *const numbers[] = {&m->relative,         &m->beyond_noise, &m->chi2,
+                               &m->samples,          &m->freedom,      &m->worst_readout_ratio,
+                               &m->worst_coil_misfit};
+    LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) LMR_TRY(lmr_archive_number(a, numbers[i]));
+    for (int i = 0; i < LARMOR_MISFIT_RINGS; i++) LMR_TRY(lmr_archive_number(a, &m->by_radius[i]));
+    LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));
+    LMR_TRY(lmr_archive_long(a, &m->worst_readout, -1, INT64_MAX));
+    LMR_TRY(lmr_archive_integer(a, &m->bad_coils, 0, INT_MAX));
+    return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
+}
+
 static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
 {
     int status = (int)r->status, from = (int)r->lambda_from;
@@ -117,6 +133,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &r->ffts, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
     LMR_TRY(findings_of(a, r));
+    LMR_TRY(misfit_of(a, &r->misfit));
     return lmr_archive_number(a, &r->seconds);
 }
 

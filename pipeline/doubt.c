@@ -27,26 +27,82 @@ static void describe_partial(const larmor_coverage *c, int d, char *line, size_t
         "xyz"[d], fmax(-c->low[d], c->high[d]), fmin(-c->low[d], c->high[d]), "xyz"[d]);
 }
 
+/* Kinds, which stay what they are. Those below are larmor_maps_doubt. */
+enum {
+    DOUBT_PARTIAL = LARMOR_MAPS_AMBIGUOUS + 1, /* and the next two: along x, y, z */
+    DOUBT_UNPREDICTED = DOUBT_PARTIAL + 3,
+    DOUBT_MISFIT,
+    DOUBT_READOUTS,
+    DOUBT_COILS,
+};
+
+/* Of the samples' norm, beyond noise: good images of 15 real scans have .04 to .28, and right simulated ones less. */
+#define MAX_BEYOND_NOISE 0.30
+/* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to 1.1. */
+#define MAX_CHI2 1.25
+
+/* The doubt that is looked for: those before it are counted down. */
+typedef struct wanted {
+    int before, kind; /* kind: once it is found */
+    char *line;
+    size_t room;
+} wanted;
+
+/* 1 if the doubt that comes now is the one. */
+static int is_it(wanted *w, int kind)
+{
+    if (w->kind || w->before-- != 0) return 0;
+    w->kind = kind;
+    return 1;
+}
+
+static void find_partial(const larmor_recon_report *report, wanted *w)
+{
+    const int filled =
+        report->partial_fourier == LARMOR_PARTIAL_HOMODYNE || report->partial_fourier == LARMOR_PARTIAL_POCS;
+    for (int d = 0; d < 3 && !filled; d++)
+        if (report->coverage.partial[d] && is_it(w, DOUBT_PARTIAL + d))
+            describe_partial(&report->coverage, d, w->line, w->room);
+}
+
+static void find_misfit(const larmor_misfit *m, wanted *w)
+{
+    if (!m->measured || !m->fitted) return;
+    const int unexplained = m->beyond_noise > MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
+    if (unexplained && is_it(w, DOUBT_MISFIT))
+        snprintf(
+            w->line, w->room,
+            "the image does not explain its samples: %.0f %% of them beyond noise is left over. Trajectory, its "
+            "units, coil maps, noise scan or the samples themselves are not what they are taken for; larmor check "
+            "looks at each.",
+            100 * m->beyond_noise);
+    if (m->bad_readouts && is_it(w, DOUBT_READOUTS))
+        snprintf(
+            w->line, w->room,
+            "%lld readout%s far worse than the others, the worst number %lld (from 0, in the order of the image) by "
+            "a factor of %.3g: spikes, a moved object, or a readout of another place in k-space. Leave %s out.",
+            (long long)m->bad_readouts, m->bad_readouts == 1 ? " fits" : "s fit", (long long)m->worst_readout,
+            sqrt(m->worst_readout_ratio), m->bad_readouts == 1 ? "it" : "them");
+    if (m->bad_coils && is_it(w, DOUBT_COILS))
+        snprintf(
+            w->line, w->room,
+            "%d coil%s far worse than the others, the worst number %d (from 0): %.0f %% of its samples is left over. "
+            "Its map is not that of its samples, or it is broken.",
+            m->bad_coils, m->bad_coils == 1 ? " fits" : "s fit", m->worst_coil, 100 * m->worst_coil_misfit);
+}
+
 int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room)
 {
     if (!report || !line || i < 0) return 0;
-    if (report->maps.doubt != LARMOR_MAPS_TRUSTED && i-- == 0) {
+    wanted w = {.before = i, .line = line, .room = room};
+    if (report->maps.doubt != LARMOR_MAPS_TRUSTED && is_it(&w, (int)report->maps.doubt))
         describe_maps(&report->maps, line, room);
-        return (int)report->maps.doubt;
-    }
-    const int filled =
-        report->partial_fourier == LARMOR_PARTIAL_HOMODYNE || report->partial_fourier == LARMOR_PARTIAL_POCS;
-    for (int d = 0; d < 3 && !filled; d++) {
-        if (!report->coverage.partial[d] || i-- != 0) continue;
-        describe_partial(&report->coverage, d, line, room);
-        return LARMOR_MAPS_AMBIGUOUS + 1 + d;
-    }
-    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && i == 0) {
+    find_partial(report, &w);
+    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, DOUBT_UNPREDICTED))
         snprintf(line, room,
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
                  "maps or trajectory do not describe them. The weight is the one expected from the noise; "
                  "state another by --lambda.");
-        return LARMOR_MAPS_AMBIGUOUS + 4;
-    }
-    return 0;
+    find_misfit(&report->misfit, &w);
+    return w.kind;
 }

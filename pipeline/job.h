@@ -15,6 +15,7 @@ typedef struct lmr_weight {
     double unit;          /* the weight that is expected from the noise; the weight of a later image scales with it */
     double data;          /* samples of all coils that it was chosen from */
     double scale;         /* the job's then */
+    double taken;         /* the part of the noise that such an image takes up (pipeline/misfit.h); 0: not known */
     double largest;       /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
     larmor_choice choice;
     int encoding;

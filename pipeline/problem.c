@@ -232,6 +232,13 @@ done:
     return st;
 }
 
+larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int image_ndim, larmor_shape in,
+                                  larmor_op **M)
+{
+    if (in.ndim == image_ndim) return larmor_circulant_inverse(C, weight, NULL, 0, M);
+    return larmor_circulant_inverse_frames(C, weight, 0, in.dim[in.ndim - 1], M);
+}
+
 static larmor_status alternate(larmor_array *samples, int coils)
 {
     for (int c = 0; c < coils; c++) {

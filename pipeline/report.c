@@ -237,7 +237,8 @@ void lmr_report_shrunk(larmor_recon *r)
 static void report_given_up(larmor_recon *r)
 {
     if (r->plan.choose < 0 && lmr_chooses(&r->job))
-        lmr_log(&r->events, "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
+        lmr_log(&r->events,
+                "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
     if (r->plan.precondition < 0 && !r->job.precondition)
         lmr_log(&r->events, "memory: the preconditioner does not fit; without it more iterations are needed");
 }
@@ -284,6 +285,8 @@ void lmr_report_slabs(larmor_recon *r)
 }
 
 /* ---- a series ---- */
+
+#define FREE 0.02 /* of the samples, as pipeline/misfit.c has it */
 
 /* What the weight was chosen from. */
 static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now,
@@ -371,6 +374,25 @@ static void report_partial(larmor_recon *r, const char *name, const larmor_recon
         lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
 }
 
+/* Of every image, so that it says when nothing was measured, too. */
+static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const larmor_misfit *m = &now->misfit;
+    lmr_events *e = &r->events;
+    char chi2[96] = "";
+    if (!m->measured) {
+        const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
+        if (r->job.no_maps) why = "a root sum of squares is no image of a model";
+        lmr_log(e, "%s: misfit: not measured, as %s", name, why);
+        return;
+    }
+    if (m->chi2 > 0)
+        snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom", m->chi2);
+    else if (m->freedom < FREE * m->samples)
+        snprintf(chi2, sizeof chi2, "; with as many voxels as samples that says nothing");
+    lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
+}
+
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
                        const larmor_recon_report *before)
 {
@@ -385,13 +407,18 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
     if (now->outside)
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
-    if (r->job.method == LMR_METHOD_GRID) return;
+    if (r->job.method == LMR_METHOD_GRID) {
+        report_misfit(r, name, now);
+        return;
+    }
     report_partial(r, name, now);
     if (now->direct) {
         lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",
                 name);
+        report_misfit(r, name, now);
         return;
     }
     report_noise(r, name, now, before);
     report_solver(r, name, now);
+    report_misfit(r, name, now);
 }

@@ -11,6 +11,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/gridding.h"
+#include "pipeline/misfit.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
 #include "pipeline/share.h"
@@ -117,14 +118,6 @@ static larmor_solve_opts solve_opts(const lmr_job *job)
                                .user = (void *)(uintptr_t)job};
 }
 
-/* The circulant's inverse for each image of x's shape. */
-static larmor_status inverse_of(const larmor_circulant *C, double lambda, int image_ndim, larmor_shape shape,
-                                larmor_op **M)
-{
-    if (shape.ndim == image_ndim) return larmor_circulant_inverse(C, lambda, NULL, 0, M);
-    return larmor_circulant_inverse_frames(C, lambda, 0, shape.dim[shape.ndim - 1], M);
-}
-
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts *o, larmor_report *report)
 {
@@ -132,8 +125,8 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
     larmor_status st = LARMOR_OK;
     double norm;
     if (p->C)
-        LMR_OR(done,
-               inverse_of(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim, larmor_op_in_shape(p->A), &M));
+        LMR_OR(done, lmr_problem_inverse(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim,
+                                         larmor_op_in_shape(p->A), &M));
     if (p->C && o->tol == 0) {
         LMR_OR(done, image_noise(job, p, M, &norm));
         o->error = (job->precondition < 0 ? STRICT : ENOUGH) * norm;
@@ -235,6 +228,39 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
     return LARMOR_OK;
 }
 
+/* The image is there: without memory the misfit is not measured. Ranks go on or fail alike. */
+static larmor_status try_misfit(const lmr_job *job, larmor_status st)
+{
+    return st == LARMOR_ERR_MEMORY && !job->slabs ? LARMOR_OK : st;
+}
+
+/* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with as many
+ * samples and the same weight. */
+static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array *x, larmor_recon_report *result)
+{
+    const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN && lmr_weight_holds(job, p->frames, p->count);
+    const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
+    double taken = kept ? job->chosen.taken : 0;
+    if (job->events->trial || result->interrupted) return LARMOR_OK;
+    const lmr_solved solved = {.frames = p->frames,
+                               .count = p->count,
+                               .A = p->A,
+                               .b = p->b,
+                               .x = x,
+                               .C = p->C,
+                               .weight = job->method == LMR_METHOD_CG ? result->weight : -1,
+                               .deviation = result->noise,
+                               .noise = p->noise};
+    const larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
+    if (st == LARMOR_STOPPED && !job->slabs) {
+        result->interrupted = 1;
+        return LARMOR_OK;
+    }
+    LMR_TRY(try_misfit(job, st));
+    if (chosen || kept) job->chosen.taken = taken;
+    return LARMOR_OK;
+}
+
 static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
 {
     larmor_segments_info info;
@@ -330,6 +356,8 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         st = LARMOR_OK;
     }
     st = forgive(st, *x, result);
+    lmr_held_out_free(&p.held); /* before more memory is taken */
+    if (!st) st = measure_misfit(job, &p, *x, result);
 done:
     lmr_held_out_free(&p.held);
     larmor_circulant_free(p.C);
@@ -372,11 +400,20 @@ static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, 
     return lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_SCAN;
 }
 
+/* Gridding multiplies the samples by their weights. A root sum of squares is no image of a model. */
+static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larmor_recon_report *result)
+{
+    double noise = 0;
+    if (!job->no_maps) LMR_TRY(noise_level(job, frame, &noise));
+    LMR_TRY(lmr_grid_frame(job, frame, x));
+    return job->no_maps ? LARMOR_OK : try_misfit(job, lmr_misfit_of_image(job, frame, *x, noise, &result->misfit));
+}
+
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
     *x = NULL;
-    if (job->method == LMR_METHOD_GRID) return lmr_grid_frame(job, frames, x);
+    if (job->method == LMR_METHOD_GRID) return grid(job, frames, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     double noise = 0;
     if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
@@ -385,7 +422,11 @@ larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmo
         if (lmr_is_partial(&result->coverage)) result->partial_fourier = LARMOR_PARTIAL_ZERO;
         result->lambda_from = LARMOR_LAMBDA_NONE;
         result->noise = noise;
-        return lmr_cartesian_solve(job, frames, x);
+        LMR_TRY(lmr_cartesian_solve(job, frames, x));
+        LMR_TRY(try_misfit(job, lmr_misfit_of_image(job, frames, *x, noise, &result->misfit)));
+        if (lmr_is_partial(&result->coverage))
+            result->misfit.fitted = 0; /* coils mix what is there with what is not */
+        return LARMOR_OK;
     }
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
     job->likeness = lmr_likeness_of(job, frames, count);

@@ -77,6 +77,13 @@ static larmor_status check_with(const file_list *read, int descriptor, const cha
     return larmor_files_check(read->path, read->count, all.path, all.count);
 }
 
+/* Nothing is printed there from now on. */
+static void mute(int descriptor)
+{
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0) dup2(null, descriptor);
+}
+
 int app_check_files(const app_command *command, const void *settings, const app_files *files)
 {
     file_list read = {.count = 0};
@@ -91,13 +98,14 @@ int app_check_files(const app_command *command, const void *settings, const app_
     }
     larmor_status st = larmor_files_check(read.path, read.count, written.path, written.count);
     const larmor_status with_stderr = st ? LARMOR_OK : check_with(&read, STDERR_FILENO, "/dev/stderr");
+    const larmor_status with_stdout = st ? LARMOR_OK : check_with(&read, STDOUT_FILENO, "/dev/stdout");
+    if (with_stdout == LARMOR_ERR_ARG) mute(STDOUT_FILENO);
     if (with_stderr == LARMOR_ERR_ARG) { /* so nothing can be said there */
-        const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        if (null >= 0) dup2(null, STDERR_FILENO);
+        mute(STDERR_FILENO);
         return APP_USAGE;
     }
     if (!st) st = with_stderr;
-    if (!st) st = check_with(&read, STDOUT_FILENO, "/dev/stdout");
+    if (!st) st = with_stdout;
     return st ? app_fail(APP_INPUT, st) : APP_DONE;
 }
 

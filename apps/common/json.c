@@ -4,6 +4,23 @@
 #include <inttypes.h>
 #include <math.h>
 
+static int written;
+
+int json_is_written(void)
+{
+    return written;
+}
+
+void json_failure(const char *command, int code, const char *error)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "command", command);
+    json_integer(&j, "exit_code", code);
+    json_text(&j, "error", error);
+    json_close(&j, '}');
+}
+
 const app_option json_options[] = {
     APP_OPTION(json_settings, APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
@@ -69,6 +86,7 @@ void json_close(json *j, char bracket)
     if (j->items) fprintf(j->out, "\n%*s", 2 * j->depth, "");
     fputc(bracket, j->out);
     if (!j->depth) fputc('\n', j->out);
+    if (!j->depth && j->out == stdout) written = 1;
     j->items = 1;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "json.h"
 
 static void print_commands(FILE *out)
 {
@@ -68,6 +69,23 @@ static int end_of_output(int code)
     return APP_FAILED;
 }
 
+/* 1 if the command is to print an object, also where its other options are refused. */
+static int asks_for_json(const app_command *command, int argc, char **argv)
+{
+    int has = 0;
+    for (const app_option *o = command->options; o->name; o++) has |= !strcmp(o->name, "json");
+    for (int i = 0; has && i < argc && strcmp(argv[i], "--"); i++)
+        if (!strcmp(argv[i], "--json")) return 1;
+    return 0;
+}
+
+/* Whoever reads an object gets one, whatever became of the command. */
+static void tell_failure(const app_command *command, int code, int argc, char **argv)
+{
+    if (!code || json_is_written() || app_is_silent() || !asks_for_json(command, argc, argv)) return;
+    json_failure(command->name, code, app_last_error()[0] ? app_last_error() : "stopped by a signal");
+}
+
 int main(int argc, char **argv)
 {
     app_libraries_are_loaded();
@@ -101,5 +119,6 @@ int main(int argc, char **argv)
     if (code < 0) code = command->run(settings, &files);
     if (code == APP_AGAIN) code = command->run(settings, &files);
     free(settings);
+    tell_failure(command, code, argc - 2, argv + 2);
     return app_end_signals(end_of_output(code));
 }

@@ -10,7 +10,7 @@ pthread_mutex_t app_stderr = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "larmor";
 static int quiet, line_written;
 static int silent;
-static char silent_error[1024];
+static char last_error[1024];
 
 void app_set_program(const char *name)
 {
@@ -44,12 +44,20 @@ void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    if (silent) {
-        vsnprintf(silent_error, sizeof silent_error, format, arguments);
-        va_end(arguments);
-        return;
-    }
+    vsnprintf(last_error, sizeof last_error, format, arguments);
+    va_end(arguments);
+    if (silent) return;
+    va_start(arguments, format);
     print_line(program, format, arguments);
+    va_end(arguments);
+}
+
+void app_warn(const char *format, ...)
+{
+    if (silent) return;
+    va_list arguments;
+    va_start(arguments, format);
+    print_line("warning", format, arguments);
     va_end(arguments);
 }
 
@@ -70,7 +78,17 @@ void app_set_silent(void)
 
 const char *app_silent_error(void)
 {
-    return silent_error;
+    return silent ? last_error : "";
+}
+
+int app_is_silent(void)
+{
+    return silent;
+}
+
+const char *app_last_error(void)
+{
+    return last_error;
 }
 
 void app_set_quiet(void)

@@ -12,6 +12,9 @@ void app_set_program(const char *name);
 /* The program's name, ": ...", and a newline on stderr. */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* "warning: ..." and a newline on stderr, whatever --quiet says: what makes an image doubtful. */
+void app_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* A line of the log on stderr, unless --quiet was given. */
 void app_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void app_set_quiet(void);
@@ -19,6 +22,10 @@ void app_set_quiet(void);
 /* Errors are not printed either; app_silent_error is the last one. For a process whose errors another one tells. */
 void app_set_silent(void);
 const char *app_silent_error(void);
+int app_is_silent(void);
+
+/* The last error, printed or not; "" before there was any. */
+const char *app_last_error(void);
 int app_is_quiet(void);
 
 /* What is printed behind the word for so many things: "" for 1, else "s". */

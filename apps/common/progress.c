@@ -143,6 +143,6 @@ int app_listen(void *user, const larmor_event *event)
     if (event->kind == LARMOR_EVENT_STAGE) app_progress_stage(user, event->stage);
     if (event->kind == LARMOR_EVENT_STEP) app_monitor(user, &progress);
     if (event->kind == LARMOR_EVENT_LOG) app_log("%s", event->text);
-    if (event->kind == LARMOR_EVENT_WARNING) app_log("warning: %s", event->text);
+    if (event->kind == LARMOR_EVENT_WARNING) app_warn("%s", event->text);
     return app_stopped() != 0;
 }

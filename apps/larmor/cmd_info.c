@@ -356,7 +356,7 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_INPUT, st);
     const larmor_raw_info r = larmor_raw_describe(raw);
-    if (r.warnings[0] && !app_is_quiet()) fputs(r.warnings, stderr);
+    if (r.warnings[0]) fputs(r.warnings, stderr);
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
 done:
     larmor_raw_free(raw);

@@ -120,7 +120,7 @@ static int find(maps_run *r)
     char line[512];
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_RUN, st);
     app_has_computed();
-    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) app_log("warning: %s", line);
+    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) app_warn("%s", line);
     return APP_DONE;
 }
 

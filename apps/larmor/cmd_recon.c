@@ -169,7 +169,8 @@ static const app_option options[] = {
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
            "free)"),
     OPTION(APP_INTEGER, at_once, 0, "at-once", "N",
-           "the most images, or series, that a device computes at the same time; 1: one after the other (default: as many as "
+           "the most images, or series, that a device computes at the same time; 1: one after the other (default: as "
+           "many as "
            "keep a processor's threads busy, or 4 on a GPU, and fit into half of the memory)",
            .low = 0, .high = 4096),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
@@ -184,9 +185,21 @@ static const app_option options[] = {
 
 /* ---- what the library says ---- */
 
+/* Without memory it is only in the log. */
+static void keep_warning(recon_run *r, const char *text)
+{
+    char **more = realloc(r->warning, (size_t)(r->warnings + 1) * sizeof *more);
+    if (!more) return;
+    r->warning = more;
+    more[r->warnings] = strdup(text);
+    if (more[r->warnings]) r->warnings++;
+}
+
 static int on_event(void *run, const larmor_event *e)
 {
-    if (e->kind == LARMOR_EVENT_STEP && e->steps > 0) app_keep_result(1); /* the iterate of an image, and not of a trial */
+    if (e->kind == LARMOR_EVENT_WARNING) keep_warning(run, e->text);
+    if (e->kind == LARMOR_EVENT_STEP && e->steps > 0)
+        app_keep_result(1); /* the iterate of an image, and not of a trial */
     return app_listen(&((recon_run *)run)->progress, e);
 }
 
@@ -355,8 +368,9 @@ static int prepare(recon_run *r, larmor_recon_opts *opts)
 /* ---- the images ---- */
 
 /* What came of a series: its images go to the places of their groups in the file. */
-static void keep(recon_run *r, int series, larmor_recon_result *result)
+static void keep(recon_run *r, int series, int warned, larmor_recon_result *result)
 {
+    char line[8];
     r->last = result->report;
     if (r->last.interrupted) r->interrupted = 1;
     if (r->last.status) recon_note(r, series);
@@ -364,6 +378,7 @@ static void keep(recon_run *r, int series, larmor_recon_result *result)
         const int to = result->image[i].group;
         r->image[to] = (larmor_image){larmor_array_ref(result->image[i].data), result->image[i].meta};
         r->report[to] = r->last;
+        r->warned[to] = warned || r->last.doubtful || larmor_recon_doubt(&r->last, 0, line, sizeof line);
     }
     r->done += result->count;
     larmor_recon_result_free(result);
@@ -376,10 +391,11 @@ static int run_series(recon_run *r, int series)
     larmor_status st = larmor_recon_describe(r->recon, series, &plan);
     if (st) return app_fail(APP_RUN, st);
     app_progress_begin(&r->progress, plan.name);
+    const int before = r->warnings;
     st = larmor_recon_run(r->recon, series, &result);
     app_progress_end(&r->progress);
     r->wanted += plan.images;
-    if (!st) keep(r, series, &result);
+    if (!st) keep(r, series, r->of_scan || r->warnings > before, &result);
     app_keep_result(r->done > 0);
     if (st == LARMOR_STOPPED || (app_stopped() && series + 1 < r->series)) r->interrupted = 1;
     return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
@@ -392,11 +408,15 @@ static int run_all(recon_run *r)
     r->series = larmor_recon_series(r->recon);
     r->image = calloc((size_t)groups, sizeof *r->image);
     r->report = calloc((size_t)groups, sizeof *r->report);
-    if (!r->image || !r->report) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    r->warned = calloc((size_t)groups, sizeof *r->warned);
+    r->of_scan = r->warnings;
+    if (!r->image || !r->report || !r->warned)
+        return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     for (int s = 0; s < r->series && !r->interrupted && !code; s++) code = run_series(r, s);
     for (int i = 0; i < groups; i++) { /* without those that are not there */
         if (!r->image[i].data) continue;
         r->image[r->images] = r->image[i];
+        r->warned[r->images] = r->warned[i];
         r->report[r->images++] = r->report[i];
     }
     return code;
@@ -417,6 +437,9 @@ static void clear(recon_run *r)
     for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
+    for (int i = 0; i < r->warnings; i++) free(r->warning[i]);
+    free(r->warning);
+    free(r->warned);
     free(r->image);
     free(r->report);
     larmor_recon_free(r->recon);

@@ -9,7 +9,8 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample;
-    const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond, *device;
+    const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond,
+        *device;
     const char *partial_fourier;
     int64_t memory, at_once, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
     const char *map_sets, *crop, *normalise;
@@ -50,6 +51,9 @@ typedef struct recon_run {
     larmor_recon_report last;       /* of the last series that was run */
     recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */
     char reason[512];               /* of the first of those */
+    char **warning;                 /* [warnings] lines of the log */
+    int warnings, of_scan;          /* of_scan: those before the first image, which are of all */
+    int *warned;                    /* [images] 1: the log warns of it */
     app_progress progress;
 } recon_run;
 

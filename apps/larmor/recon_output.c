@@ -72,12 +72,13 @@ const char *recon_partial(const larmor_recon_report *report)
     return names[report->partial_fourier];
 }
 
-enum { MOST_NOTES = 12, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+enum { MOST_NOTES = 16, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32], noise[32], grid[80], doubts[MOST_DOUBTS * DOUBT_ROOM];
+    char lambda[32], iters[32], residual[32], noise[32], grid[80], misfit[32], beyond[32], chi2[32],
+        doubts[MOST_DOUBTS * DOUBT_ROOM];
     int count;
 } note;
 
@@ -95,6 +96,16 @@ static void add_doubts(const larmor_recon_report *result, note *n)
     for (int i = 0; i < MOST_DOUBTS && larmor_recon_doubt(result, i, line, sizeof line); i++)
         length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "", line);
     if (length) add_note(n, "LarmorWarning", n->doubts);
+}
+
+static void add_misfit(const larmor_misfit *m, note *n)
+{
+    snprintf(n->misfit, sizeof n->misfit, "%.4g", m->relative);
+    snprintf(n->beyond, sizeof n->beyond, "%.4g", m->beyond_noise);
+    snprintf(n->chi2, sizeof n->chi2, "%.4g", m->chi2);
+    add_note(n, "LarmorMisfit", n->misfit);
+    add_note(n, "LarmorMisfitBeyondNoise", n->beyond);
+    if (m->chi2 > 0) add_note(n, "LarmorChi2", n->chi2);
 }
 
 static void describe_image(const recon_run *r, const larmor_recon_report *result, note *n)
@@ -115,6 +126,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
     snprintf(n->grid, sizeof n->grid, "%lldx%lldx%lld", (long long)result->grid[0], (long long)result->grid[1],
              (long long)result->grid[2]);
     add_note(n, "LarmorGrid", n->grid);
+    if (result->misfit.measured) add_misfit(&result->misfit, n);
     add_doubts(result, n);
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
     if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
@@ -200,8 +212,8 @@ int recon_check_saved(const recon_run *r)
         const larmor_status st = larmor_recon_describe(r->recon, i, &plan);
         if (st) return app_fail(APP_RUN, st);
         if (plan.slabs) {
-            app_error("--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.", plan.slabs,
-                      r->ranks ? "processes" : "devices");
+            app_error("--save-maps: the volume is in slabs, and each of %d %s has the maps of its planes.",
+                      plan.slabs, r->ranks ? "processes" : "devices");
             return APP_REFUSED;
         }
         int known = 0;

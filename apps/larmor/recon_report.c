@@ -2,6 +2,7 @@
  * */
 #include "recon_report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,28 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
     json_flag(j, "interrupted", interrupted);
 }
 
+/* Null: of root sums of squares, of images that were interrupted, or without memory for it. */
+static void report_misfit(json *j, const larmor_misfit *m)
+{
+    if (!m->measured) {
+        json_number(j, "misfit", NAN);
+        return;
+    }
+    json_open(j, "misfit", '{');
+    json_number(j, "relative", m->relative);
+    json_number(j, "beyond_noise", m->beyond_noise);
+    json_number(j, "chi2_per_freedom", m->chi2 > 0 ? m->chi2 : NAN);
+    json_number(j, "freedom", m->freedom);
+    json_number(j, "samples", m->samples);
+    json_flag(j, "fitted", m->fitted);
+    json_numbers(j, "by_radius", m->by_radius, LARMOR_MISFIT_RINGS);
+    json_integer(j, "bad_readouts", m->bad_readouts);
+    if (m->bad_readouts) json_integer(j, "worst_readout", m->worst_readout);
+    json_integer(j, "bad_coils", m->bad_coils);
+    if (m->bad_coils) json_integer(j, "worst_coil", m->worst_coil);
+    json_close(j, '}');
+}
+
 static void report_doubts(json *j, const larmor_recon_report *result)
 {
     char line[512];
@@ -101,6 +124,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_integers(j, "grid", r->report[i].grid, 3);
     report_doubts(j, &r->report[i]);
     report_solver(j, r, &r->report[i], r->report[i].interrupted);
+    report_misfit(j, &r->report[i].misfit);
     json_number(j, "seconds", r->report[i].seconds);
     json_close(j, '}');
 }
@@ -115,6 +139,14 @@ static void report_coils(json *j, const recon_run *r)
     json_integer(j, "coils_compressed_from", plan.compressed_from);
     json_number(j, "coils_energy", plan.compressed_energy);
     json_text(j, "coils_method", plan.compressed_along ? "geometric" : "svd");
+}
+
+/* Images that the log warns of: of what is wrong with the scan each of them. */
+static int count_warned(const recon_run *r)
+{
+    int count = 0;
+    for (int i = 0; i < r->images; i++) count += r->warned[i];
+    return count;
 }
 
 void recon_report(const recon_run *r, double seconds)
@@ -134,8 +166,12 @@ void recon_report(const recon_run *r, double seconds)
     if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
-    json_integer(&j, "doubtful", r->doubtful.count);
+    json_integer(&j, "doubtful", count_warned(r));
+    json_open(&j, "warnings", '[');
+    for (int i = 0; i < r->warnings; i++) json_text(&j, NULL, r->warning[i]);
+    json_close(&j, ']');
     report_solver(&j, r, &r->last, r->interrupted);
+    report_misfit(&j, &r->last.misfit);
     json_open(&j, "results", '[');
     for (int i = 0; i < r->images; i++) report_image(&j, r, i);
     json_close(&j, ']');

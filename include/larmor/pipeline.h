@@ -424,6 +424,31 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_UNPREDICTED /* expected from the noise: no image predicts the samples held out better than zero does */
 } larmor_lambda_from;
 
+enum { LARMOR_MISFIT_RINGS = 8 };
+
+/* How well the image, or the images of a series together, explain their samples b, which are whitened, compressed and weighted
+ * as the solver has them; of gridding with the root of the density (docs/misfit.md). A number stands for the real and imaginary
+ * part of a sample of one coil. */
+typedef struct larmor_misfit {
+    int measured; /* 1; 0: it was not, and all else is 0 */
+    int fitted; /* 1: least squares, also with a penalty; 0: gridding, or one FFT of a part of k-space, which seek no fit */
+    double relative;     /* |A x - b| / |b| */
+    double beyond_noise; /* sqrt(max(0, |A x - b|^2 - what the noise is expected to leave)) / |b| */
+    /* |A x - b|^2 over what the noise is expected to leave: chi squared over the degrees of freedom. 0: not known, as there is
+     * no noise, or the image has about as many voxels as there are numbers */
+    double chi2;
+    double samples,
+        freedom; /* numbers; those of them that noise does not change the image by, samples - tr(A H A^H) */
+    double
+        by_radius[LARMOR_MISFIT_RINGS];  /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings;
+                                            * the last one has those beyond, too; 0: no samples */
+    int64_t bad_readouts, worst_readout; /* that fit far worse than the others; the worst one, from 0, in the order of
+                                            * the readouts of the image, frame after frame; -1: none */
+    double worst_readout_ratio;          /* its |A x - b|^2 over that of the others at its radii */
+    int bad_coils, worst_coil; /* likewise, of the coils, from 0, virtual ones where they are compressed; -1: none */
+    double worst_coil_misfit;  /* |A x - b| / |b| of its samples */
+} larmor_misfit;
+
 typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a doubtful one; else LARMOR_OK */
     char message[512];               /* of that; else "" */
@@ -446,8 +471,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_coverage coverage;               /* of the first image */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
-    double seconds;   /* from the samples to the images */
-    char device[32];  /* that it was computed on; another than the caller's where that was left */
+    larmor_misfit misfit;
+    double seconds;  /* from the samples to the images */
+    char device[32]; /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a

@@ -79,9 +79,17 @@ class Reconstruction:
         for report in self.reports:
             each.append({"LarmorLambda": f"{report['lambda']:g}", "LarmorLambdaFrom": report["lambda_from"],
                          "LarmorIterations": str(report["solver"]["iters"]),
+                         **_misfit_notes(report["misfit"]),
                          **({"LarmorWarning": " ".join(report["doubts"])} if report["doubts"] else {})})
         _scan.write_images(path, list(self.images), self.meta, force=force, magnitude=magnitude, header=self._header,
                            notes=notes, each=each)
+
+
+def _misfit_notes(misfit: Mapping[str, Any]) -> dict[str, str]:
+    if not misfit["measured"]:
+        return {}
+    notes = {"LarmorMisfit": f"{misfit['relative']:.4g}", "LarmorMisfitBeyondNoise": f"{misfit['beyond_noise']:.4g}"}
+    return {**notes, **({"LarmorChi2": f"{misfit['chi2']:.4g}"} if misfit["chi2"] > 0 else {})}
 
 
 class _Listener:

@@ -13,7 +13,7 @@ shown() {
 }
 for columns in 120 80 60 40; do
     shown $columns
-    grep -E '^(preparation|image|writing)' lines | grep -vE ' by |: (noise|lambda|the limit)' >progress || fail "no progress at $columns columns"
+    grep -E '^(preparation|image|writing)' lines | grep -vE ' by |: (noise|lambda|the limit|misfit:)' >progress || fail "no progress at $columns columns"
     awk -v most="$columns" 'length($0) >= most { print; exit 1 }' progress >long ||
         fail "at $columns columns a line has as many: $(cat long)"
     grep -q '\[#*\.*\] [0-9]*/[0-9]*' progress || fail "no bar at $columns columns"

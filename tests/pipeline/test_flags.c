@@ -162,7 +162,7 @@ static void early_echoes_are_where_their_heads_say(void **state)
     assert_at_most(change_of(&(store){.early = EARLY}), SAME);
     assert_at_most(change_of(&(store){.early = EARLY, .reversed = 1}), SAME);
     assert_at_most(change_of(&(store){.early = EARLY, .discards = 1}), SAME);
-    assert_at_most(0.1, change_of(&(store){.early = EARLY, .unsaid = 1}));
+    assert_at_most(change_of(&(store){.early = EARLY, .unsaid = 1}), SAME); /* by the echo */
 }
 
 static const struct {
@@ -213,7 +213,7 @@ static void readouts_of_two_kinds_count_once(void **state)
 {
     (void)state;
     scan s = scan_of(COILS, 1, 0);
-    const larmor_raw_info info = info_of(&s, &(store){.foreign = LARMOR_ACQ_DUMMY | LARMOR_ACQ_NOISE | LARMOR_ACQ_RT_FEEDBACK});
+    const larmor_raw_info info = info_of(&s, &(store){.foreign = LARMOR_ACQ_DUMMY | LARMOR_ACQ_RT_FEEDBACK});
     char said[64];
     snprintf(said, sizeof said, "%d dummy", SPOKES);
     assert_string_equal(info.dropped_report, said);

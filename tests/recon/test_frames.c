@@ -24,6 +24,8 @@ static void free_ops(larmor_op *ops[FRAMES])
 
 static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
 {
+    /* A GPU's library of matrix products may add in another order from one call to the next. */
+    const double rounding = strncmp(larmor_device_spec(dev), "cpu", 3) ? 1e-15 : 0;
     larmor_op *ops[FRAMES], *A;
     random_ops(LARMOR_C128, samples, ops);
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
@@ -40,11 +42,11 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
         larmor_array *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
         assert_ok(larmor_op_forward(ops[t], one, samples_of_one));
         cplx *expected = values_of(samples_of_one);
-        assert_at_most(difference(got + first, expected, samples[t]), 0);
+        assert_at_most(difference(got + first, expected, samples[t]), rounding);
         free(expected);
         assert_ok(larmor_op_adjoint(ops[t], samples_of_one, one));
         expected = values_of(one);
-        assert_at_most(difference(back + VOXELS * t, expected, VOXELS), 0);
+        assert_at_most(difference(back + VOXELS * t, expected, VOXELS), rounding);
         free(expected);
         larmor_array_free(samples_of_one);
         larmor_array_free(one);

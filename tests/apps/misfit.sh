@@ -1,0 +1,43 @@
+#!/bin/sh
+# How well an image explains its samples: in the log, the report and the image. Warnings that an image cannot be trusted are
+# never hidden and are counted, and a command that fails says so as an object, too. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+: "${SPOIL:?names the program that damages scans}"
+
+expect 0 phantom -o right.h5 --matrix 48 --coils 4 --snr 30 --noise-scan 2000 --maps maps.cfl -q
+
+# A right scan.
+expect 0 recon right.h5 -o right-image.h5 --json
+grep -q '^image 1 of 1: misfit: 0\.[0-9]* of the samples, 0[.0-9]* beyond noise; chi squared [01]\.' err ||
+    fail "$last: the misfit expected in the log"
+! grep -q '^warning:' err || fail "$last: a right scan is warned of"
+printed '^  "doubtful": 0,$'
+printed '^  "warnings": \[\],$'
+printed '^    "beyond_noise": 0'
+printed '^      "misfit": {$'
+grep -q LarmorMisfitBeyondNoise right-image.h5 || fail "right-image.h5 has no LarmorMisfitBeyondNoise"
+
+# Gradients that are said to be late: the samples are not explained, and --quiet says it, too.
+expect 0 recon right.h5 -o wrong.h5 --maps maps.cfl --delays 9,-9 --json -q
+grep -q '^warning: image 1 of 1: the image does not explain its samples: [0-9]* % of them beyond noise is left over' err ||
+    fail "$last: a warning expected"
+[ "$(wc -l <err)" = 1 ] || fail "$last: nothing but the warning expected"
+printed '^  "doubtful": 1,$'
+printed '^    "image 1 of 1: the image does not explain its samples'
+grep -q 'LarmorWarning' wrong.h5 || fail "wrong.h5 has no LarmorWarning"
+
+# An object for each command that fails, on one that asks for it, and nothing else on stdout.
+failed() {
+    code=$1 text=$2
+    shift 2
+    expect "$code" "$@" --json
+    printed '^  "exit_code": '"$code"',$'
+    printed '^  "error": ".*'"$text"
+    printed '^  "command": "'"$1"'",$'
+    expect "$code" "$@"
+    [ ! -s out ] || fail "$*: nothing on stdout expected"
+}
+failed 3 'no such file' recon none.h5 -o x.nii
+failed 2 'unknown option' recon right.h5 -o x.nii --nonsense
+failed 3 'no such file' info none.h5
+failed 2 'expected' compare right-image.h5

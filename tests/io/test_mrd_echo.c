@@ -1,0 +1,211 @@
+/* The centre of k-space of readouts without a trajectory: by the header, and by the echo in the data.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+enum { LINE = 128, LINES = 48, COILS = 2 };
+static const space lines = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "cartesian", ""};
+
+static double sinc(double x)
+{
+    return fabs(x) < 1e-9 ? 1 : sin(M_PI * x) / (M_PI * x);
+}
+
+/* k-space of a rectangle off the middle, with a sample's worth of a delay along the line. */
+static void signal_of(double kx, double ky, int coil, float *to)
+{
+    const double phase = 2 * M_PI * (.1 * kx + .07 * ky) + coil;
+    const double size = sinc(.3 * kx) * sinc(.6 * ky) / (1 + coil);
+    to[0] = (float)(size * cos(phase));
+    to[1] = (float)(size * sin(phase));
+}
+
+/* One line whose first `cut` samples in time are missing, of the given center_sample. late: samples by which it is delayed. */
+static void add_line(scan *s, int step, int line, int reversed, int cut, int center, int late)
+{
+    const int n = LINE - cut, i = add_readout(s, n, COILS, 0);
+    for (int c = 0; c < COILS; c++)
+        for (int t = 0; t < n; t++) {
+            const int at = cut + t - late;
+            const int place = reversed ? LINE - at : at; /* k from -64 on, or from 64 down */
+            signal_of(place - LINE / 2, line - LINES / 2, c, data_of(s, i) + 2 * (c * n + t));
+        }
+    s->r[i].head.idx.kspace_encode_step_1 = (uint16_t)step;
+    s->r[i].head.center_sample = (uint16_t)center;
+    if (reversed) s->r[i].head.flags = LARMOR_ACQ_REVERSE;
+}
+
+/* Lines that go both ways, as EPI's do. */
+static scan *both_ways(int cut, int forward, int reversed, int late)
+{
+    scan *s = empty_scan(&lines);
+    for (int l = 0; l < LINES; l++) add_line(s, l, l, l % 2, cut, l % 2 ? reversed : forward, late);
+    return s;
+}
+
+/* The largest distance between where samples are read and where they are. */
+static double error_along(const larmor_raw *raw, int cut)
+{
+    larmor_samples x = samples_of(raw, 0, 0);
+    const int n = LINE - cut;
+    double most = 0;
+    assert_int_equal(x.outside, 0);
+    for (int l = 0; l < LINES; l++)
+        for (int t = 0; t < n; t++) {
+            const double k = l % 2 ? LINE / 2 - cut - t : cut + t - LINE / 2;
+            most = fmax(most, fabs(traj(&x)[2 * (t + (int64_t)n * l)] - k));
+        }
+    larmor_samples_free(&x);
+    return most;
+}
+
+/* The sample at k = 0 is number 64 - cut in time in both directions. A reversed line's k ends one sample later than a forward
+ * line's, as the first sample of a line of 128 is at -64 and its last at 63. */
+static void lines_in_reverse_are_placed_by_their_echo_however_they_count(void **state)
+{
+    (void)state;
+    static const struct {
+        int cut, reversed;
+        const char *said;
+    } cases[] = {
+        {0, LINE / 2, ""},
+        {32, 32, ""},
+        {32, 33, "center_sample of 24 readouts in reverse counts samples from 1: so the echo says.\n"},
+        {32, 63, "center_sample of 24 readouts in reverse counts samples from the other end: so the echo says.\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scan *s = both_ways(cases[i].cut, LINE / 2 - cases[i].cut, cases[i].reversed, 0);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
+        if (cases[i].cut) assert_at_most(error_along(raw, cases[i].cut), 1e-9);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+static void a_centre_that_is_not_the_echo_s_is_said_and_replaced(void **state)
+{
+    (void)state;
+    static const int centers[] = {0, 20, 37, 60};
+    for (int i = 0; i < 4; i++) {
+        scan *s = empty_scan(&lines);
+        for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, centers[i], 0);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        char said[200];
+        snprintf(said, sizeof said,
+                 "center_sample is %d in 48 readouts of 96 samples, k = 0 at sample %d of the line, but the echo is "
+                 "at 32.0; "
+                 "the echo is taken.\n",
+                 centers[i], i < 2 ? 48 : centers[i]);
+        assert_string_equal(larmor_raw_describe(raw).warnings, said);
+        larmor_samples x = samples_of(raw, 0, 0);
+        for (int t = 0; t < 96; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - 32)), 1e-9);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+/* Two samples off: said, but the header stays; one off: nothing. */
+static void small_differences_leave_the_header_s_centre(void **state)
+{
+    (void)state;
+    for (int off = -1; off <= 2; off++) {
+        scan *s = empty_scan(&lines);
+        for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, 32 + off, 0);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "; the header is taken.\n") != NULL,
+                         abs(off) == 2);
+        larmor_samples x = samples_of(raw, 0, 0);
+        assert_at_most(fabs(traj(&x)[0] + 32 + off), 1e-9);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+static void data_without_an_echo_leave_the_header_s_centre(void **state)
+{
+    (void)state;
+    scan *s = empty_scan(&lines);
+    unsigned seed = 1;
+    for (int l = 0; l < LINES; l++) {
+        add_line(s, l, l, 0, 32, 40, 0);
+        for (int n = 0; n < 2 * COILS * 96; n++) {
+            seed = seed * 1664525u + 1013904223u;
+            data_of(s, l)[n] = (float)(seed >> 8) / (1 << 24) - .5f;
+        }
+    }
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(larmor_raw_describe(raw).warnings, "");
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_at_most(fabs(traj(&x)[0] + 40), 1e-9);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void delays_between_both_directions_are_said(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        scan *s = both_ways(0, LINE / 2, LINE / 2, late);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        const char *warnings = larmor_raw_describe(raw).warnings;
+        assert_int_equal(strstr(warnings, "echoes of lines in reverse are ") != NULL, late);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+/* 34 of 48 lines, counted from 0, of which line 10 is at ky = 0. */
+static void the_centre_line_is_where_the_data_have_most_energy(void **state)
+{
+    (void)state;
+    static const struct {
+        int center; /* of the header; -1: none */
+        const char *said;
+    } cases[] = {
+        {10, ""},
+        {11, ""},
+        {24, "center of kspace_encoding_step_1 is 24, but the data have most energy at 10; 10 is taken.\n"},
+        {0, "center of kspace_encoding_step_1 is 0, but the data have most energy at 10; 10 is taken.\n"},
+        {-1, "center of kspace_encoding_step_1 is 24, half of the matrix, but the data have most energy at 10; 10 is "
+             "taken.\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char limits[200];
+        snprintf(limits, sizeof limits,
+                 "<kspace_encoding_step_1><minimum>0</minimum><maximum>33</maximum><center>%d</center>"
+                 "</kspace_encoding_step_1>",
+                 cases[i].center);
+        space e = lines;
+        if (cases[i].center >= 0) e.limits = limits;
+        scan *s = empty_scan(&e);
+        for (int l = 0; l < 34; l++) add_line(s, l, l + 14, 0, 0, LINE / 2, 0);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
+        larmor_samples x = samples_of(raw, 0, 0);
+        for (int l = 0; l < 34; l++)
+            assert_at_most(fabs(traj(&x)[2 * (int64_t)LINE * l + 1] - (l - (i == 1 ? 11 : 10))), 1e-9);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITH_SCAN(lines_in_reverse_are_placed_by_their_echo_however_they_count),
+        WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced),
+        WITH_SCAN(small_differences_leave_the_header_s_centre),
+        WITH_SCAN(data_without_an_echo_leave_the_header_s_centre),
+        WITH_SCAN(delays_between_both_directions_are_said),
+        WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy),
+    };
+    RUN_TESTS(tests);
+}

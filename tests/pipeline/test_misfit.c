@@ -1,0 +1,259 @@
+/* pipeline/misfit.c, pipeline/residuals.c. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { NOISE_SAMPLES = 20000 };
+
+/* A x of the image that a reconstruction gave, less b; x is in units of the density. */
+static larmor_array *left_over(const scan *s, const larmor_array *image)
+{
+    const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-6};
+    larmor_op *A;
+    larmor_array *x, *r;
+    assert_ok(larmor_op_sense(s->maps, &opts, &A));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(image), &x));
+    assert_ok(larmor_copy(image, x));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(s->image[0].kspace), &r));
+    assert_ok(larmor_axpby(1. / (N * N), x, 0, x));
+    assert_ok(larmor_op_forward(A, x, r));
+    assert_ok(larmor_axpby(-1, s->image[0].kspace, 1, r));
+    larmor_array_free(x);
+    larmor_op_free(A);
+    return r;
+}
+
+static double norm_of(const larmor_array *x)
+{
+    double norm;
+    assert_ok(larmor_nrm2(x, &norm));
+    return norm;
+}
+
+static int ring_of(const double *k)
+{
+    const double scale = 2. / N; /* samples at an edge are rounded as there */
+    const int ring = (int)(sqrt(pow(scale * k[0], 2) + pow(scale * k[1], 2)) * LARMOR_MISFIT_RINGS);
+    return ring < LARMOR_MISFIT_RINGS ? ring : LARMOR_MISFIT_RINGS - 1;
+}
+
+static void it_is_the_residual_of_a_direct_computation(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 2e-3);
+    const char *const methods[] = {"cg", "tv"};
+    for (int i = 0; i < 2; i++) {
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .oversample = {1}, .eps = 1e-6);
+        larmor_recon_result result = result_of(&s, &opts);
+        const larmor_misfit *m = &result.report.misfit;
+        larmor_array *r = left_over(&s, result.image[0].data);
+        assert_true(m->measured && m->fitted);
+        assert_at_most(fabs(m->relative / (norm_of(r) / norm_of(s.image[0].kspace)) - 1), 1e-3);
+        float *left = values_of(r), *b = values_of(s.image[0].kspace);
+        double *k, rings[2][LARMOR_MISFIT_RINGS] = {{0}};
+        assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+        for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
+            const int ring = ring_of(k + 2 * (j % (SAMPLES * SPOKES)));
+            rings[0][ring] += pow(left[2 * j], 2) + pow(left[2 * j + 1], 2);
+            rings[1][ring] += pow(b[2 * j], 2) + pow(b[2 * j + 1], 2);
+        }
+        for (int j = 0; j < LARMOR_MISFIT_RINGS; j++)
+            assert_at_most(fabs(m->by_radius[j] / sqrt(rings[0][j] / rings[1][j]) - 1), 2e-3);
+        free(k);
+        free(b);
+        free(left);
+        larmor_array_free(r);
+        larmor_recon_result_free(&result);
+    }
+    free_scan(&s);
+}
+
+/* Samples of the phantom's own pixels on a trajectory, and a noise scan. */
+static scan scan_on(const char *name, int readouts, double sigma)
+{
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "other", .images = 1}};
+    larmor_traj_opts opts = {.matrix = {N, N}, .readouts = readouts};
+    if (!strcmp(name, "cartesian")) opts.acceleration[0] = 2;
+    larmor_op *A;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
+    assert_ok(larmor_traj_create(dev, name, &opts, &s.image[0].traj));
+    const larmor_sense_opts sense = {.traj = s.image[0].traj, .nufft_tol = 1e-6};
+    assert_ok(larmor_op_sense(s.maps, &sense, &A));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_op_out_shape(A), &s.image[0].kspace));
+    assert_ok(larmor_op_forward(A, s.truth, s.image[0].kspace));
+    assert_ok(larmor_axpby(1. / (N * N), s.image[0].kspace, 0, s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SAMPLES, COILS), &s.arrays.noise));
+    assert_ok(larmor_zero(s.arrays.noise));
+    assert_ok(larmor_phantom_noise(s.arrays.noise, sigma, 2));
+    larmor_op_free(A);
+    return s;
+}
+
+static void chi_squared_of_known_noise_is_1(void **state)
+{
+    (void)state;
+    const struct {
+        const char *traj, *method;
+        int readouts;
+        double sigma;
+    } cases[] = {{"golden", "cg", 60, 1e-3},   {"golden", "cg", 20, 1e-3}, {"golden", "cg", 30, 1e-2},
+                 {"radial", "cg", 40, 1e-3},   {"spiral", "cg", 0, 1e-3},  {"spiral", "cg", 0, 1e-2},
+                 {"cartesian", "cg", 0, 1e-3}, {"golden", "tv", 40, 1e-3}, {"golden", "wavelet", 40, 1e-3},
+                 {"golden", "tgv", 40, 1e-3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scan s = scan_on(cases[i].traj, cases[i].readouts, cases[i].sigma);
+        larmor_recon_opts opts = OPTS(.maps = s.maps, .method = cases[i].method, .oversample = {1});
+        const int is_cg = !strcmp(opts.method, "cg");
+        if (is_cg) {
+            opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
+            opts.lambda = 1e-4;
+            opts.tol = 1e-4;
+        }
+        larmor_recon_result result = result_of(&s, &opts);
+        const larmor_misfit *m = &result.report.misfit;
+        const double scatter = 1 / sqrt(m->freedom) + 1 / sqrt((double)NOISE_SAMPLES * COILS);
+        assert_true(m->measured && m->freedom < m->samples);
+        assert_at_most(fabs(m->chi2 - 1), is_cg ? 3 * scatter : 0.05); /* a penalty's image is not that of a prior */
+        larmor_recon_result_free(&result);
+        free_scan(&s);
+    }
+}
+
+/* Numbers of one readout, or of one coil, turned about. */
+static void turn(larmor_array *kspace, int64_t first, int64_t count)
+{
+    float *x = values_of(kspace);
+    for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
+    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+    free(x);
+}
+
+static int has_doubt(const larmor_recon_report *report, const char *text)
+{
+    char line[512];
+    for (int i = 0; larmor_recon_doubt(report, i, line, sizeof line); i++)
+        if (strstr(line, text)) return 1;
+    return 0;
+}
+
+static void a_readout_that_fits_far_worse_is_named(void **state)
+{
+    (void)state;
+    enum { READOUT = 7 };
+    scan s = scan_of(COILS, 1, 1e-3);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    larmor_recon_result right = result_of(&s, &opts);
+    for (int c = 0; c < COILS; c++) turn(s.image[0].kspace, SAMPLES * (READOUT + SPOKES * c), SAMPLES);
+    larmor_recon_result wrong = result_of(&s, &opts);
+    assert_int_equal(right.report.misfit.bad_readouts, 0);
+    assert_int_equal(right.report.misfit.worst_readout, -1);
+    assert_int_equal(wrong.report.misfit.bad_readouts, 1);
+    assert_int_equal(wrong.report.misfit.worst_readout, READOUT);
+    assert_true(has_doubt(&wrong.report, "1 readout fits far worse than the others, the worst number 7"));
+    assert_false(has_doubt(&right.report, ""));
+    larmor_recon_result_free(&right);
+    larmor_recon_result_free(&wrong);
+    free_scan(&s);
+}
+
+static void a_coil_that_fits_far_worse_is_named(void **state)
+{
+    (void)state;
+    enum { COIL = 2 };
+    scan s = scan_of(COILS, 1, 1e-3);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    float *x = values_of(s.image[0].kspace), *coil = x + 2 * (int64_t)COIL * SAMPLES * SPOKES;
+    for (int64_t i = 0; i < SAMPLES * SPOKES; i++) /* as strong, but of no object */
+        for (int part = 0; part < 2; part++) coil[2 * i + part] *= (i * i / 7) % 2 ? 1 : -1;
+    assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
+    free(x);
+    larmor_recon_result wrong = result_of(&s, &opts);
+    assert_int_equal(wrong.report.misfit.bad_coils, 1);
+    assert_int_equal(wrong.report.misfit.worst_coil, COIL);
+    assert_true(has_doubt(&wrong.report, "1 coil fits far worse than the others, the worst number 2"));
+    larmor_recon_result_free(&wrong);
+    free_scan(&s);
+}
+
+/* k-space that is said to reach further than it does. */
+static void samples_that_are_not_explained_are_a_doubt(void **state)
+{
+    (void)state;
+    const double sigma[] = {0, 1e-3, 1e-2}; /* the last one is stronger than most samples */
+    for (int i = 0; i < 3; i++) {
+        scan s = scan_of(COILS, 1, sigma[i]);
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        larmor_recon_result right = result_of(&s, &opts);
+        assert_true(right.report.misfit.measured);
+        assert_false(has_doubt(&right.report, ""));
+        larmor_recon_result_free(&right);
+        free_scan(&s);
+    }
+    scan s = scan_of(COILS, 1, 1e-3);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+    double *k;
+    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
+    assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
+    larmor_recon_result wrong = result_of(&s, &opts);
+    assert_true(has_doubt(&wrong.report, "the image does not explain its samples"));
+    larmor_recon_result_free(&wrong);
+    free(k);
+    free_scan(&s);
+}
+
+/* Every method, of one image and of a series, on the grid and off it; the line of the log stands for each. */
+static void every_image_has_a_misfit_or_a_line_that_says_why_not(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 3, 1e-3);
+    const larmor_recon_opts cases[] = {
+        OPTS(.maps = s.maps),
+        OPTS(.maps = s.maps, .eps = 1e-8),
+        OPTS(.maps = s.maps, .toeplitz = -1, .precondition = -1),
+        OPTS(.maps = s.maps, .weighted = 1),
+        OPTS(.maps = s.maps, .method = "grid"),
+        OPTS(.maps = s.maps, .method = "tv"),
+        OPTS(.maps = s.maps, .method = "tv", .joint = 1),
+        OPTS(.maps = s.maps, .method = "tgv"),
+        OPTS(.maps = s.maps, .method = "wavelet"),
+        OPTS(.maps = s.maps, .method = "llr"),
+        OPTS(.map_sets = 2, .maps_method = "espirit"),
+        OPTS(.maps_method = "nlinv"),
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        notes n = {.text = ""};
+        larmor_recon_opts opts = cases[i];
+        opts.listener = take_note;
+        opts.user = &n;
+        larmor_recon_result result = result_of(&s, &opts);
+        const larmor_misfit *m = &result.report.misfit;
+        assert_true(m->measured);
+        assert_at_most(m->relative, 0.4); /* weighted, the noise of the rim counts more */
+        assert_int_equal(m->fitted, !opts.method || strcmp(opts.method, "grid"));
+        assert_at_most(m->beyond_noise, m->relative);
+        assert_noted(n, "misfit: ");
+        larmor_recon_result_free(&result);
+    }
+    notes n = {.text = ""};
+    const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1, .listener = take_note, .user = &n);
+    larmor_recon_result result = result_of(&s, &rss);
+    assert_false(result.report.misfit.measured);
+    assert_noted(n, "misfit: not measured, as a root sum of squares is no image of a model");
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_the_residual_of_a_direct_computation),
+        cmocka_unit_test(chi_squared_of_known_noise_is_1),
+        cmocka_unit_test(a_readout_that_fits_far_worse_is_named),
+        cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
+        cmocka_unit_test(samples_that_are_not_explained_are_a_doubt),
+        cmocka_unit_test(every_image_has_a_misfit_or_a_line_that_says_why_not),
+    };
+    RUN_TESTS(tests);
+}
