@@ -76,7 +76,8 @@ static double find_peak(const double *energy, int64_t n, double *peak)
     *peak = energy[at];
     const double median = n > 2 ? median_of(energy, n) : -1;
     if (median < 0 || !(*peak >= MIN_ECHO_OVER_MEDIAN * median)) return NAN;
-    const double before = at > 0 ? energy[at - 1] : 0, after = at + 1 < n ? energy[at + 1] : 0;
+    const double before = at > 0 ? energy[at - 1] : 0;
+    const double after = at + 1 < n ? energy[at + 1] : 0;
     return (double)at + (after - before) / (before + *peak + after);
 }
 
