@@ -52,9 +52,11 @@ static larmor_status open_on(const lmr_backend *be, int ordinal, int threads, la
     larmor_device *dev = calloc(1, sizeof *dev);
     if (!dev) return LMR_NO_MEMORY();
     dev->be = be;
+    lmr_gate_init(&dev->gate);
     atomic_init(&dev->refs, 1);
     const larmor_status st = be->open(ordinal, threads, &dev->ctx);
     if (st) {
+        lmr_gate_destroy(&dev->gate);
         free(dev);
         return st;
     }
@@ -320,6 +322,7 @@ void larmor_device_free(larmor_device *dev)
     for (int i = 0; i < dev->members; i++) larmor_device_free(dev->member[i]);
     free(dev->member);
     dev->be->close(dev->ctx);
+    lmr_gate_destroy(&dev->gate);
     free(dev);
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "core/backend.h"
+#include "core/gate.h"
 #include "core/refs.h"
 #include "larmor/device.h"
 
@@ -17,11 +18,13 @@ struct larmor_device {
     int threads;   /* lmr_device_threads */
     int recording; /* between larmor_graph_begin and larmor_graph_end */
     void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
+    lmr_gate gate; /* around that */
     void (*forget)(void *learnt);
     larmor_device **member;     /* [members] of a group, in the order in which they were named */
     int members;                /* 0: a single device */
     struct larmor_ranks *ranks; /* processes that share the coils of operators here (core/ranks.h); NULL: none */
-    struct larmor_ranks *whole; /* those that have the parts of arrays here (larmor_ranks_sum_over); NULL: they are whole */
+    struct larmor_ranks
+        *whole; /* those that have the parts of arrays here (larmor_ranks_sum_over); NULL: they are whole */
     larmor_status (*total)(struct larmor_ranks *whole, larmor_status own, double sum[2]); /* over those ranks */
     lmr_refs refs;
 };

@@ -478,8 +478,8 @@ static void keep(const trial *t, const lmr_wisdom_key *key)
     lmr_wisdom_add(t->on->dev, key, &plan);
 }
 
-larmor_status lmr_tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *request,
-                       const larmor_array *points, int64_t m, lmr_tuned *best)
+static larmor_status tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *request,
+                          const larmor_array *points, int64_t m, lmr_tuned *best)
 {
     trial t = {.on = on, .opts = o, .points = points, .m = m, .effort = (int)o->effort};
     lmr_wisdom_key key;
@@ -499,6 +499,16 @@ larmor_status lmr_tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, c
         t.plan = NULL;
     }
     end(&t);
+    return st;
+}
+
+/* One at a time on a device: what is known of it stays as it is, and nothing else is timed meanwhile. */
+larmor_status lmr_tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *request,
+                       const larmor_array *points, int64_t m, lmr_tuned *best)
+{
+    LMR_TRY(lmr_gate_enter(&on->dev->gate));
+    const larmor_status st = tune(on, o, request, points, m, best);
+    lmr_gate_leave(&on->dev->gate);
     return st;
 }
 

@@ -97,25 +97,32 @@ lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kerne
                                  int threads)
 {
     lmr_nufft_rates rates = lmr_nufft_builtin_rates(kernels->model, precision, threads);
+    lmr_gate *gate = (lmr_gate *)(uintptr_t)&dev->gate;
+    if (lmr_gate_enter(gate)) return rates; /* stopped: nothing will be computed by them */
     const lmr_nufft_scales *scales = lmr_wisdom_scales(dev, precision);
     if (scales) lmr_nufft_scale_rates(&rates, scales);
+    lmr_gate_leave(gate);
     return rates;
 }
 
 larmor_status lmr_wisdom_set_scales(larmor_device *dev, int precision, const lmr_nufft_scales *scales)
 {
+    LMR_TRY(lmr_gate_enter(&dev->gate));
     wisdom *w = wisdom_of(dev);
-    if (!w) return LMR_NO_MEMORY();
-    w->calibrated[precision] = 1;
-    w->scales[precision] = *scales;
-    return LARMOR_OK;
+    if (w) {
+        w->calibrated[precision] = 1;
+        w->scales[precision] = *scales;
+    }
+    lmr_gate_leave(&dev->gate);
+    return w ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
 void larmor_wisdom_forget(larmor_device *dev)
 {
-    if (!dev || !dev->learnt) return;
-    dev->forget(dev->learnt);
+    if (!dev || lmr_gate_enter(&dev->gate)) return;
+    if (dev->learnt) dev->forget(dev->learnt);
     dev->learnt = NULL;
+    lmr_gate_leave(&dev->gate);
 }
 
 /* ---- lines ----
@@ -417,9 +424,11 @@ larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wi
     if (report) *report = (larmor_wisdom_report){0};
     if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_wisdom_load: a device is needed");
     if (!path && default_path(0, standard)) return LARMOR_OK; /* there is none */
+    LMR_TRY(lmr_gate_enter(&dev->gate));
     reading r = {.own = wisdom_of(dev)};
-    if (!r.own) return LMR_NO_MEMORY();
-    LMR_TRY(read_file(dev, path ? path : standard, &r));
+    const larmor_status st = r.own ? read_file(dev, path ? path : standard, &r) : LMR_NO_MEMORY();
+    lmr_gate_leave(&dev->gate);
+    LMR_TRY(st);
     if (path && !r.report.found) return LMR_FAIL(LARMOR_ERR_IO, "wisdom %s: %s", path, strerror(ENOENT));
     if (report) *report = r.report;
     return LARMOR_OK;
@@ -445,13 +454,18 @@ static larmor_status write_file(const larmor_device *dev, const char *path, wisd
     enum { PATIENCE = 30 };
     char *text = NULL;
     size_t size = 0;
+    lmr_gate *gate = (lmr_gate *)(uintptr_t)&dev->gate;
     larmor_output *out;
     larmor_status st = lmr_output_open(path, "", NULL, 1, PATIENCE, &out);
     if (st) return lmr_fail_in(st, "wisdom");
     FILE *f = open_memstream(&text, &size);
     reading r = {.own = all, .foreign = f};
     st = f ? read_file(dev, path, &r) : LMR_NO_MEMORY();
-    if (!st) print_all(dev, dev->learnt, all, f);
+    if (!st) st = lmr_gate_enter(gate);
+    if (!st) {
+        print_all(dev, dev->learnt, all, f);
+        lmr_gate_leave(gate);
+    }
     if (f && fclose(f) && !st) st = LMR_NO_MEMORY();
     if (!st) st = lmr_output_put(out, 0, text, size);
     if (!st) st = lmr_output_commit(out);

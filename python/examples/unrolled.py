@@ -33,7 +33,7 @@ def scan(angle):
     spokes = larmor.phantom_kspace(traj, coils=COILS, noise=1e-5, seed=int(100 * angle), degrees=angle)
     lines = larmor.phantom_kspace(larmor.traj("cartesian", SHAPE), degrees=angle).reshape(SHAPE)
     truth = np.fft.fftshift(np.fft.ifftn(np.fft.ifftshift(lines))).astype(np.complex64)
-    return torch.from_numpy(spokes * np.sqrt(density)), torch.from_numpy(truth)
+    return torch.from_numpy((spokes * np.sqrt(density)).astype(np.complex64)), torch.from_numpy(truth)
 
 
 # %%

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ _wrap, _free = lib.larmor_array_wrap, lib.larmor_array_free
 
 
 class Device:
-    """A processor or a GPU; serves one thread at a time.
+    """A processor or a GPU. Several threads may use one: calls on a GPU take turns, those on a processor do not.
 
     spec: "cpu", "cpu:4" (4 threads), "cuda", "cuda:1", or "auto".
     """
@@ -60,6 +61,8 @@ class Device:
         self.spec = text(lib.larmor_device_spec(self.pointer))
         self.is_gpu = not self.spec.startswith("cpu")
         self._stream: int | None = None
+        # Held while a stream is chosen and work is queued on it; whoever holds it may take it again.
+        self.turn: Any = threading.RLock() if self.is_gpu else contextlib.nullcontext()
 
     def __repr__(self) -> str:
         return f"larmor.Device({self.spec!r})"
@@ -117,23 +120,30 @@ class Device:
 
 
 class _Devices(threading.local):
-    """Handles serve one thread at a time, so each thread has its own."""
+    """Each thread has handles of its own of GPUs, so that threads do not wait for each other."""
 
     def __init__(self) -> None:
         self.opened: dict[str, Device] = {}
 
 
 _devices = _Devices()
+_processors: dict[str, Device] = {}  # what one thread makes on a processor goes with what another one makes
+_opening = threading.Lock()
 
 
 def device(spec: str | Device | None = None) -> Device:
-    """This thread's handle of a device, opened once; None: all of the processor's cores."""
+    """The handle of a device, opened once, of a GPU once in each thread; None: all of the processor's cores."""
     if isinstance(spec, Device):
         return spec
-    found = _devices.opened.get(spec or "cpu")
+    spec = spec or "cpu"
+    found = _processors.get(spec) or _devices.opened.get(spec)
     if found is None:
         answer_ctrl_c()
-        found = _devices.opened[spec or "cpu"] = Device(spec or "cpu")
+        with _opening:
+            found = _processors.get(spec)
+            if found is None:
+                found = Device(spec)
+                (_devices.opened if found.is_gpu else _processors)[spec] = found
     return found
 
 
@@ -166,10 +176,30 @@ def _is_cupy(x: Any) -> bool:
     return type(x).__module__.partition(".")[0] == "cupy"
 
 
+def wants_gradient(x: Any) -> bool:
+    """Whether a gradient of this tensor is to be recorded now."""
+    if not _is_torch(x) or not x.requires_grad:
+        return False
+    import torch
+
+    return torch.is_grad_enabled()
+
+
+def _without_gradient(x: Any) -> Any:
+    """The tensor itself, which autograd does not follow; refused where it is asked to."""
+    from torch.autograd import forward_ad
+
+    if wants_gradient(x) or (getattr(forward_ad, "_current_level", -1) >= 0 and
+                             forward_ad.unpack_dual(x).tangent is not None):
+        raise ArgumentError("a tensor that requires a gradient: this call has none; use larmor.torch, or hand in "
+                            "x.detach()")
+    return x.detach()
+
+
 def _torch_memory(x: Any) -> Memory:
     import torch
 
-    x = x.detach()
+    x = _without_gradient(x)
     if x.is_conj() or x.is_neg():
         raise ArgumentError("a tensor whose conjugation is pending has no memory of its own; call resolve_conj() first")
     if not x.is_contiguous():
@@ -217,12 +247,24 @@ def dtype_of(x: Array) -> Any:
     return x.dtype if type(x) is np.ndarray else memory(x).dtype
 
 
-def as_input(x: Array, dtype: Any = None) -> Array:
-    """An array that larmor can read: of this dtype and contiguous; a copy only where it is not."""
+def is_double(x: Array) -> bool:
+    """Whether these are complex numbers of double precision."""
+    return str(getattr(x, "dtype", "")).removeprefix("torch.") == "complex128"
+
+
+def as_input(x: Array, dtype: Any = None, *, narrow: bool = False, name: str = "input") -> Array:
+    """An array that larmor can read: of this dtype and contiguous; a copy only where it is not.
+
+    narrow  complex128 becomes complex64 where that is the dtype, which else is refused.
+    name    of the array in messages.
+    """
     if type(x) is np.ndarray and x.dtype == dtype and x.flags.c_contiguous:
         return x
+    if not narrow and dtype is not None and np.dtype(dtype) == np.complex64 and is_double(x):
+        raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, the "
+                         "plan or the maps, or hand in x.astype(numpy.complex64)")
     if _is_torch(x):
-        x = x.detach().resolve_conj().resolve_neg()
+        x = _without_gradient(x).resolve_conj().resolve_neg()
         if dtype is not None:
             import torch
 
@@ -266,7 +308,7 @@ def device_of(x: Array) -> Device:
     """This thread's device for an array, queueing on the stream that is current for it."""
     if isinstance(x, np.ndarray):
         return device("cpu")
-    where = memory(x)
+    where = memory(x.detach() if _is_torch(x) else x)
     found = device("cpu" if where.gpu is None else f"cuda:{where.gpu}")
     if where.stream is not None:
         found.use_stream(where.stream)
@@ -348,6 +390,18 @@ def run(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
     finally:
         _free(cell[0])
         _free(cell[1])
+
+
+def run_on(function: Any, handle: Any, on: Device, x: Array, out: Array) -> None:
+    """run, on a GPU on the stream that is current for x."""
+    if not on.is_gpu:
+        run(function, handle, on, x, out)
+        return
+    with on.turn:
+        stream = memory(x).stream
+        if stream is not None:
+            on.use_stream(stream)
+        run(function, handle, on, x, out)
 
 
 class _Borrowed:

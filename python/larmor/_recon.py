@@ -15,6 +15,7 @@ from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import (
     ArgumentError,
+    ShapeError,
     answer_ctrl_c,
     check,
     created,
@@ -33,7 +34,7 @@ Listener = Callable[[dict[str, Any]], Any]
 class ScanArrays:
     """A scan in memory, of one image or, where kspace and the others are lists, of several in the order of time.
 
-    kspace       [coils, readouts, samples], complex.
+    kspace       [coils, readouts, samples], complex64, in which images are computed; complex128 is refused.
     traj         [readouts, samples, ndim], columns (kz,) ky, kx in cycles per field of view.
     matrix       [y, x] or [z, y, x] of the image.
     fov_mm       in the same order; default: voxels of 1 mm.
@@ -156,6 +157,11 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
     spaces = scan.kspace if isinstance(scan.kspace, (list, tuple)) else [scan.kspace]
     members = {name: _several(getattr(scan, name), len(spaces), name)
                for name in ("traj", "density", "calibration", "calibration_traj", "times")}
+    for name, given in [*(("kspace", k) for k in spaces), *(("calibration", k) for k in members["calibration"]),
+                        ("noise", scan.noise)]:
+        if _arrays.is_double(given):
+            raise ShapeError(f"{name}: got complex128, expected complex64, in which images are computed; hand in "
+                             f"{name}.astype(numpy.complex64)")
     list_ = ffi.new("larmor_readouts[]", len(spaces))
     for i, kspace in enumerate(spaces):
         values = {name: of[i] for name, of in members.items()}

@@ -2,17 +2,20 @@
 
 An operator maps arrays of in_shape to arrays of out_shape, both complex.
 
-    A @ x      A x, where x may have leading axes of a batch only if the operator has them
+    A @ x      A x, where x may have leading axes of a batch only if the operator has them; A * x is the same
     A.H @ y    the adjoint          A.N @ x    A^H A x, by the quicker way where there is one
-    A @ B      the product          A + B, 2j * A, -A
+    A @ B      the product          A + B, 2j * A, A / 2, -A
 
-Operators have `shape`, `matvec` and `rmatvec`, so that SciPy's solvers take them as they are, and PyLops by
-pylops.aslinearoperator. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-License-Identifier: Apache-2.0
+An operator computes in its own precision. Real arrays are taken to it; complex128 is refused where it is complex64.
+A tensor of PyTorch that requires a gradient gets one. Threads that share an operator take turns.
+Operators have `shape`, `matvec` and `rmatvec`, so that SciPy's solvers take them as they are; PyLops's take those of
+larmor.pylops. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,8 +57,13 @@ def _free() -> Any:
     return ffi.cast("void(*)(void *)", ffi.addressof(lib, "larmor_op_free"))
 
 
+_MAPS = {"forward": lib.larmor_op_forward, "adjoint": lib.larmor_op_adjoint, "normal": lib.larmor_op_normal}
+
+
 class Operator:
-    """A linear operator; made by the functions of this module. Serves one thread at a time."""
+    """A linear operator; made by the functions of this module. Threads that share one take turns."""
+
+    __array_ufunc__ = None  # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
 
     def __init__(self, pointer: Any, device: Device) -> None:
         self._op = pointer
@@ -73,13 +81,16 @@ class Operator:
         """Of the matrix, as SciPy has it: numbers out, numbers in."""
         return (math.prod(self.out_shape), math.prod(self.in_shape))
 
-    def _run(self, function: Any, x: Array, before: tuple[int, ...], after: tuple[int, ...], out: Array) -> Array:
+    def _run(self, way: str, x: Array, before: tuple[int, ...], after: tuple[int, ...], out: Array) -> Array:
         answer_ctrl_c()
-        x = _arrays.as_input(x, self.dtype)
-        if self.device.is_gpu:
-            stream = _arrays.memory(x).stream
-            if stream is not None:
-                self.device.use_stream(stream)
+        if _arrays.wants_gradient(x):
+            if out is not None:
+                raise ArgumentError(f"{self.name}: out is given for a tensor that requires a gradient; leave it out, "
+                                    "or hand in x.detach()")
+            from larmor import torch as with_gradient
+
+            return with_gradient.apply(self, x, way)
+        x = _arrays.as_input(x, self.dtype, name=self.name)
         if tuple(x.shape) != before:
             raise ShapeError(f"{self.name}: got an array of shape {tuple(x.shape)}, expected {before}")
         if out is None:
@@ -88,20 +99,20 @@ class Operator:
             raise ShapeError(f"{self.name}: got an output of shape {tuple(out.shape)}, expected {after}")
         elif _arrays.dtype_of(out) != self.dtype:
             raise ShapeError(f"{self.name}: got an output of {out.dtype}, expected {self.dtype}")
-        _arrays.run(function, self._op, self.device, x, out)
+        _arrays.run_on(_MAPS[way], self._op, self.device, x, out)
         return out
 
     def forward(self, x: Array, out: Array = None) -> Array:
         """A x."""
-        return self._run(lib.larmor_op_forward, x, self.in_shape, self.out_shape, out)
+        return self._run("forward", x, self.in_shape, self.out_shape, out)
 
     def adjoint(self, y: Array, out: Array = None) -> Array:
         """A^H y."""
-        return self._run(lib.larmor_op_adjoint, y, self.out_shape, self.in_shape, out)
+        return self._run("adjoint", y, self.out_shape, self.in_shape, out)
 
     def normal(self, x: Array, out: Array = None) -> Array:
         """A^H A x."""
-        return self._run(lib.larmor_op_normal, x, self.in_shape, self.in_shape, out)
+        return self._run("normal", x, self.in_shape, self.in_shape, out)
 
     __call__ = forward
 
@@ -146,18 +157,23 @@ class Operator:
                         self.device)
 
     def __add__(self, other: Operator) -> Operator:
-        return _sum([(1, self), (1, other)])
+        return _sum([(1, self), (1, other)]) if isinstance(other, Operator) else NotImplemented
 
     def __sub__(self, other: Operator) -> Operator:
-        return _sum([(1, self), (-1, other)])
+        return _sum([(1, self), (-1, other)]) if isinstance(other, Operator) else NotImplemented
 
     def __neg__(self) -> Operator:
         return _sum([(-1, self)])
 
-    def __mul__(self, factor: complex) -> Operator:
-        return _sum([(factor, self)])
+    def __mul__(self, other: Any) -> Any:
+        """Of a number the multiple, of anything else A @ other, as in SciPy, SigPy and PyLops."""
+        return _sum([(complex(other), self)]) if _is_number(other) else self @ other
 
-    __rmul__ = __mul__
+    def __rmul__(self, factor: complex) -> Operator:
+        return _sum([(complex(factor), self)]) if _is_number(factor) else NotImplemented
+
+    def __truediv__(self, factor: complex) -> Operator:
+        return _sum([(1 / complex(factor), self)]) if _is_number(factor) else NotImplemented
 
     def adjoint_error(self, seed: int = 1) -> float:
         """|<A x, y> - <x, A^H y>| relative to the norms, for random x and y: rounding if the adjoint is right."""
@@ -169,12 +185,22 @@ class Operator:
     # What SciPy asks of an operator.
 
     def matvec(self, x: Any) -> Any:
-        """A x of vectors."""
-        return self.forward(np.reshape(x, self.in_shape)).reshape(-1)
+        """A x of vectors in the operator's precision; they may have another, as those of SciPy's solvers do."""
+        return self._in_precision_of(x, self.forward, self.in_shape).reshape(-1)
 
     def rmatvec(self, y: Any) -> Any:
-        """A^H y of vectors."""
-        return self.adjoint(np.reshape(y, self.out_shape)).reshape(-1)
+        """A^H y of vectors, likewise."""
+        return self._in_precision_of(y, self.adjoint, self.out_shape).reshape(-1)
+
+    def _in_precision_of(self, x: Any, function: Any, shape: tuple[int, ...]) -> Any:
+        """function(x), computed in the operator's precision and given back in that of x."""
+        result = function(_arrays.as_input(np.reshape(x, shape), self.dtype, narrow=True))
+        return result.astype(np.complex128) if _arrays.is_double(x) and not _arrays.is_double(result) else result
+
+
+def _is_number(x: Any) -> bool:
+    """Whether x is one number, also as an array of no axes."""
+    return isinstance(x, numbers.Number) or (getattr(x, "ndim", None) == 0 and not isinstance(x, Operator))
 
 
 def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
@@ -190,7 +216,7 @@ def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
         part = ffi.gc(out[0], lib.larmor_array_free)
         for factor, op in terms:
             check(getattr(lib, name)(op._op, x, part))
-            factor = complex(factor).conjugate() if conjugate else complex(factor)
+            factor = factor.conjugate() if conjugate else factor
             check(lib.larmor_axpby_complex([factor.real, factor.imag], part, [1.0, 0.0], y))
 
     return _own("sum", lambda x, y: add("larmor_op_forward", x, y, False),

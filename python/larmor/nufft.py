@@ -7,7 +7,8 @@ Points are arrays [..., ndim]; column d goes with axis d of the modes. With poin
     type 3   f[k] = sum_j c[j] exp(+2 pi i s[k] . x[j])
 
 With units "radians" points are those of FINUFFT: 2 pi k / N, and targets 2 pi s. A batch is leading axes, which all
-transforms share. Arrays of NumPy, CuPy and PyTorch are read and written where they are.
+transforms share. Arrays of NumPy, CuPy and PyTorch are read and written where they are. A tensor that requires a
+gradient gets one; that of points is there for the options tol, sign and units.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -106,7 +107,7 @@ class Plan:
     The others are those of larmor_nufft_opts (docs/nufft.md): mode_order "centred" or "fft", effort "estimate",
     "measure" or "exhaustive", upsample, width, threads, max_batch, precompute, precompute_memory, both_directions.
 
-    A plan serves one thread at a time.
+    Threads that share a plan take turns in it.
     """
 
     def __init__(self, kind: int, modes: int | Sequence[int], *, batch: int = 1, tol: float = 1e-5,
@@ -135,6 +136,7 @@ class Plan:
         self._plan = ffi.gc(out[0], lib.larmor_nufft_free)
         self._values: tuple[int, ...] | None = None  # shape of the points
         self._targets: tuple[int, ...] = ()
+        self.points_set = 0  # how often
 
     def set_points(self, points: Array, targets: Array = None) -> Plan:
         """Sort points [..., ndim], and for type 3 targets [..., ndim]; the arrays may change afterwards."""
@@ -144,31 +146,32 @@ class Plan:
         if self.units == "radians" and self.kind != 3:
             scale = [n / (2 * math.pi) for n in self.modes]
         ordered = reversed_points(points, self.ndim, scale)
-        self._follow(ordered)
-        wrapped = _arrays.wrap(ordered, self.device)
+        there = None
         if self.kind == 3:
             if targets is None:
                 raise ArgumentError("targets: none; a plan of type 3 needs them")
             targets = _as_points(targets)
             back = [1 / (2 * math.pi)] * self.ndim if self.units == "radians" else None
             there = reversed_points(targets, self.ndim, back)
-            check(lib.larmor_nufft_set_points(self._plan, wrapped, _arrays.wrap(there, self.device)))
-            self._targets = tuple(targets.shape[:-1])
-        else:
-            if targets is not None:
-                raise ArgumentError("targets: given; only plans of type 3 take them")
-            check(lib.larmor_nufft_set_points(self._plan, wrapped, ffi.NULL))
-            self._targets = self.modes
+        elif targets is not None:
+            raise ArgumentError("targets: given; only plans of type 3 take them")
+        with self.device.turn:
+            self._follow(ordered)
+            wrapped = _arrays.wrap(ordered, self.device)
+            to = ffi.NULL if there is None else _arrays.wrap(there, self.device)
+            check(lib.larmor_nufft_set_points(self._plan, wrapped, to))
+        self._targets = self.modes if there is None else tuple(targets.shape[:-1])
         self._values = tuple(points.shape[:-1])
+        self.points_set += 1
         return self
 
     def execute(self, x: Array, out: Array = None) -> Array:
         """Type 1: values [batch..., points...] to modes [batch..., modes...]; type 2: back; type 3: to targets."""
-        return self._run(lib.larmor_nufft_execute, self.kind != 2, x, out)
+        return self._run(False, x, out)
 
     def adjoint(self, x: Array, out: Array = None) -> Array:
         """The exact conjugate transpose of execute."""
-        return self._run(lib.larmor_nufft_execute_adjoint, self.kind == 2, x, out)
+        return self._run(True, x, out)
 
     def _follow(self, x: Array) -> None:
         """Queue on the stream that is current for x."""
@@ -177,12 +180,19 @@ class Plan:
             if stream is not None:
                 self.device.use_stream(stream)
 
-    def _run(self, function: Any, from_values: bool, x: Array, out: Array) -> Array:
+    def _run(self, is_adjoint: bool, x: Array, out: Array) -> Array:
         if self._values is None:
             raise ArgumentError("the plan has no points; call set_points first")
         answer_ctrl_c()
-        x = _arrays.as_input(x, self.dtype)
-        self._follow(x)
+        if _arrays.wants_gradient(x):
+            if out is not None:
+                raise ArgumentError("out: given for a tensor that requires a gradient; leave it out, or hand in "
+                                    "x.detach()")
+            from larmor import torch as with_gradient
+
+            return with_gradient.execute(self, x, is_adjoint)
+        from_values = (self.kind == 2) == is_adjoint
+        x = _arrays.as_input(x, self.dtype, name="plan")
         before, after = (self._values, self._targets) if from_values else (self._targets, self._values)
         shape = tuple(x.shape)
         lead = shape[:len(shape) - len(before)]
@@ -193,7 +203,8 @@ class Plan:
         elif tuple(out.shape) != lead + after or _arrays.dtype_of(out) != self.dtype:
             raise ShapeError(f"out: got {out.dtype} of shape {tuple(out.shape)}, expected {self.dtype} of "
                              f"{lead + after}")
-        _arrays.run(function, self._plan, self.device, x, out)
+        _arrays.run_on(lib.larmor_nufft_execute_adjoint if is_adjoint else lib.larmor_nufft_execute, self._plan,
+                       self.device, x, out)
         return out
 
     @property
@@ -217,6 +228,11 @@ def _device(x: Array, given: str | Device | None) -> Device:
 
 def _values(x: Array) -> tuple[Array, Any]:
     """The values as complex numbers of the precision they have."""
+    if _arrays.wants_gradient(x):
+        import torch
+
+        x = x.to(torch.complex64 if x.dtype in (torch.float32, torch.complex64) else torch.complex128)
+        return x, np.dtype(str(x.dtype).removeprefix("torch."))
     x = _arrays.as_input(x)
     single = str(x.dtype).endswith(("complex64", "float32"))
     dtype = np.dtype(np.complex64 if single else np.complex128)
@@ -226,6 +242,10 @@ def _values(x: Array) -> tuple[Array, Any]:
 def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Array = None,
           device: str | Device | None = None, **more: Any) -> Array:
     """Values at points [..., ndim] to modes. `values` is [batch..., points...]; the others are those of Plan."""
+    if _arrays.wants_gradient(points):
+        from larmor import torch as with_gradient
+
+        return with_gradient.by_points(points, values, modes, out=out, device=device, **more)
     points = _as_points(points)
     values, dtype = _values(values)
     where = _device(values, device)
@@ -235,6 +255,10 @@ def type1(points: Array, values: Array, modes: int | Sequence[int], *, out: Arra
 
 def type2(points: Array, modes: Array, *, out: Array = None, device: str | Device | None = None, **more: Any) -> Array:
     """Modes [batch..., modes...] to values at points [..., ndim]. The others are those of Plan."""
+    if _arrays.wants_gradient(points):
+        from larmor import torch as with_gradient
+
+        return with_gradient.by_points(points, modes, None, out=out, device=device, **more)
     points = _as_points(points)
     modes, dtype = _values(modes)
     where = _device(modes, device)

@@ -18,7 +18,8 @@ __all__ = ["Function", "Prox", "group_l1", "l1", "stack"]
 
 
 class Prox:
-    """The proximal map of a function g of complex arrays; made by the functions of this module."""
+    """The proximal map of a function g of complex arrays; made by the functions of this module. Threads that share one
+    take turns."""
 
     def __init__(self, pointer: Any, device: Device) -> None:
         self._prox = pointer
@@ -31,15 +32,17 @@ class Prox:
         _library.answer_ctrl_c()
         x = _arrays.as_input(x, self.dtype)
         out = _arrays.empty(x, x.shape, self.dtype)
-        check(lib.larmor_prox_apply(self._prox, t, _arrays.wrap(x, self.device),
-                                    _arrays.wrap(out, self.device, write=True)))
+        with self.device.turn:
+            check(lib.larmor_prox_apply(self._prox, t, _arrays.wrap(x, self.device),
+                                        _arrays.wrap(out, self.device, write=True)))
         return out
 
     def value(self, x: Array) -> float:
         """g(x)."""
         _library.answer_ctrl_c()
         value = ffi.new("double *")
-        check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device), value))
+        with self.device.turn:
+            check(lib.larmor_prox_value(self._prox, _arrays.wrap(_arrays.as_input(x, self.dtype), self.device), value))
         return float(value[0])
 
 

@@ -26,7 +26,9 @@ class _Linop(_linop.Linop):  # type: ignore[misc]
         super().__init__(*map(list, shapes), repr_str=f"larmor {A.name}")
 
     def _apply(self, input: Any) -> Any:
-        return self.larmor.adjoint(input) if self.is_adjoint else self.larmor.forward(input)
+        A = self.larmor
+        return (A._in_precision_of(input, A.adjoint, A.out_shape) if self.is_adjoint else
+                A._in_precision_of(input, A.forward, A.in_shape))
 
     def _adjoint_linop(self) -> Any:
         return _Linop(self.larmor, not self.is_adjoint)

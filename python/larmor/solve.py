@@ -67,18 +67,14 @@ def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any]
            lam: float, monitor: Monitor | None, precondition: Operator | None = None,
            circulant: Circulant | None = None, **members: Any) -> tuple[Array, Report]:
     _library.answer_ctrl_c()
-    b = _arrays.as_input(b, A.dtype)
+    b = _arrays.as_input(b, A.dtype, name="b")
     if x0 is None:
         x = _arrays.empty(b, A.in_shape, A.dtype)
         x[...] = 0
     else:
-        x0 = _arrays.as_input(x0, A.dtype)
+        x0 = _arrays.as_input(x0, A.dtype, name="x0")
         x = _arrays.empty(x0, x0.shape, A.dtype)
         x[...] = x0
-    if A.device.is_gpu:
-        stream = _arrays.memory(b).stream
-        if stream is not None:
-            A.device.use_stream(stream)
     opts = ffi.new("larmor_solve_opts *", {"max_iter": iterations, "tol": tol, "lambda": lam, **members})
     if precondition is not None:
         opts.precondition = precondition._op
@@ -91,7 +87,12 @@ def _solve(function: Any, A: Operator, b: Array, x0: Array, extra: Sequence[Any]
     report = ffi.new("larmor_report *")
     stopped = False
     try:
-        check(function(A._op, _arrays.wrap(b, A.device), *extra, _arrays.wrap(x, A.device, write=True), opts, report))
+        with A.device.turn:
+            stream = _arrays.memory(b).stream if A.device.is_gpu else None
+            if stream is not None:
+                A.device.use_stream(stream)
+            check(function(A._op, _arrays.wrap(b, A.device), *extra, _arrays.wrap(x, A.device, write=True), opts,
+                           report))
     except Stopped:
         stopped = True
     end = "stopped" if stopped else _ENDS.get(report.end, "")
@@ -193,11 +194,16 @@ def pocs(A: Operator, b: Array, phase: Array, x0: Array = None, *, iterations: i
     x0     an image, such as `cg` makes.
     tol    of the relative change. lam: of the second step.
     """
-    phase = _arrays.wrap(_arrays.as_input(phase, A.dtype), A.device, keep=True)
+    phase = _arrays.wrap(_arrays.as_input(phase, A.dtype, name="phase"), A.device, keep=True)
     return _solve(lib.larmor_pocs, A, b, x0, (phase,), iterations, tol, lam, monitor)
 
 
 # ---- preconditioners ----
+
+
+def _type_of(maps: Array, dtype: Any) -> Any:
+    """The type that is asked for, else that of the maps."""
+    return dtype or (np.complex128 if _arrays.is_double(maps) else np.complex64)
 
 
 class Circulant:
@@ -208,13 +214,17 @@ class Circulant:
     shape    of the image.
     maps     [coils, image...]; default: one coil of sensitivity 1.
     weights  [readouts, samples], those of A.
+    dtype    default: that of complex maps, else complex64.
     """
 
     def __init__(self, points: Array, shape: Sequence[int], *, maps: Array = None, weights: Array = None,
-                 dtype: Any = np.complex64, device: str | Device | None = None) -> None:
+                 dtype: Any = None, device: str | Device | None = None) -> None:
         points = _traj(points)
+        dtype = _type_of(maps, dtype)
         self.device = _arrays.device_of(points) if device is None else _arrays.device(device)
-        m = ffi.NULL if maps is None else _arrays.wrap(_arrays.as_input(maps, dtype), self.device, keep=True)
+        m = ffi.NULL
+        if maps is not None:
+            m = _arrays.wrap(_arrays.as_input(maps, dtype, name="maps"), self.device, keep=True)
         w = ffi.NULL if weights is None else _arrays.wrap(_real(weights), self.device, keep=True)
         self._circulant = _library.created(lib.larmor_circulant_create, "larmor_circulant", lib.larmor_circulant_free,
                                            m, _arrays.wrap(points, self.device, keep=True), w,
@@ -226,13 +236,14 @@ class Circulant:
 
 
 def precondition_kspace(points: Array, shape: Sequence[int], *, maps: Array = None, lam: float = 0,
-                        dtype: Any = np.complex64, device: str | Device | None = None) -> Any:
+                        dtype: Any = None, device: str | Device | None = None) -> Any:
     """Weights for `lsmr` that make it converge in few iterations: [readouts, samples], with maps [coils, readouts,
     samples]. The others are those of Circulant."""
     _library.answer_ctrl_c()
+    dtype = _type_of(maps, dtype)
     points = _traj(points)
     on = _arrays.device_of(points) if device is None else _arrays.device(device)
-    m = ffi.NULL if maps is None else _arrays.wrap(_arrays.as_input(maps, dtype), on, keep=True)
+    m = ffi.NULL if maps is None else _arrays.wrap(_arrays.as_input(maps, dtype, name="maps"), on, keep=True)
     out = ffi.new("larmor_array **")
     check(lib.larmor_precondition_kspace(m, _arrays.wrap(points, on), _arrays.shape_of(tuple(shape)),
                                          _arrays.dtype_number(dtype), lam, out))
@@ -256,7 +267,7 @@ def lambda_unit(A: Operator, b: Array) -> float:
     """The absolute weight that a relative one of 1 stands for: the typical magnitude of A^H b."""
     _library.answer_ctrl_c()
     unit = ffi.new("double *")
-    check(lib.larmor_lambda_unit(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype), A.device), unit))
+    check(lib.larmor_lambda_unit(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype, name="b"), A.device), unit))
     return float(unit[0])
 
 
@@ -285,13 +296,13 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
     noise      like b, as strong as that of b: where the search begins.
     """
     _library.answer_ctrl_c()
-    b = _arrays.as_input(b, A.dtype)
+    b = _arrays.as_input(b, A.dtype, name="b")
     spread = np.ascontiguousarray(np.broadcast_to(np.asarray(factors), tuple(b.shape)).astype(A.dtype))
     r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
     keep = [_arrays.wrap(spread, A.device)]
     with_held = ffi.new("larmor_held_out *", {"A": held._op, "factors": keep[0]})
     if noise is not None:
-        keep.append(_arrays.wrap(_arrays.as_input(noise, A.dtype), A.device))
+        keep.append(_arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device))
         with_held.noise = keep[1]
     opts = ffi.new("larmor_solve_opts *", {"penalty": penalty, "inner": inner})
     handle = ffi.new_handle(monitor)
@@ -310,8 +321,8 @@ def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None
     _library.answer_ctrl_c()
     r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
     weight = ffi.new("double *")
-    check(lib.larmor_weight_of_noise(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype), A.device),
-                                     _arrays.wrap(_arrays.as_input(noise, A.dtype), A.device), r, weight))
+    check(lib.larmor_weight_of_noise(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype, name="b"), A.device),
+                                     _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device), r, weight))
     return float(weight[0])
 
 
@@ -330,10 +341,10 @@ def noise_left(A: Operator, b: Array, noise: Array, factors: Array) -> float:
     factors  which fit b's shape by NumPy's rules, not alike in all coils: 1 and -1 in turn, for example.
     """
     _library.answer_ctrl_c()
-    b = _arrays.as_input(b, A.dtype)
+    b = _arrays.as_input(b, A.dtype, name="b")
     spread = np.ascontiguousarray(np.broadcast_to(np.asarray(factors), tuple(b.shape)).astype(A.dtype))
     factor = ffi.new("double *")
     check(lib.larmor_noise_left(A._op, _arrays.wrap(b, A.device),
-                                _arrays.wrap(_arrays.as_input(noise, A.dtype), A.device),
+                                _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device),
                                 _arrays.wrap(spread, A.device), factor))
     return float(factor[0])

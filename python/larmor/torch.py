@@ -7,8 +7,9 @@ y = A x of type 2, g the gradient of y and r_d the index of a mode along axis d,
 
 so that the trajectory takes one batched type 2 of all axes. Where it has a gradient, `nufft` computes that with the
 values, by one plan, and keeps it until the backward pass: as many numbers as the values have, for each axis. Gradients
-can be differentiated again. Each call sorts the points anew, and its backward uses that again; for a trajectory that
-stays, `apply` with larmor.linop.nufft sorts them once.
+can be differentiated again. Operators and plans that are called with a tensor that requires a gradient come here by
+themselves; solvers and proximal maps, which have no gradient, refuse it. Each call sorts the points anew, and its
+backward uses that again; for a trajectory that stays, `apply` with larmor.linop.nufft sorts them once.
 Source: Wang, Fessler, IEEE Trans. Comput. Imaging 9, 1020 (2023).
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,6 +25,7 @@ import torch
 
 from larmor import _arrays
 from larmor import nufft as _nufft
+from larmor._library import ArgumentError
 from larmor.linop import Operator
 
 __all__ = ["Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint", "sense"]
@@ -115,20 +117,73 @@ def sense(x: Tensor, maps: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tens
     return nufft(maps * x.unsqueeze(-ndim - 1), points, tol=tol)
 
 
+_BACK = {"forward": "adjoint", "adjoint": "forward", "normal": "normal"}
+
+
 class _Apply(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, A: Operator, adjoint: bool) -> Tensor:
-        ctx.A, ctx.adjoint = A, adjoint
-        return A.adjoint(x) if adjoint else A.forward(x)
+    def forward(ctx: Any, x: Tensor, A: Operator, way: str) -> Tensor:
+        ctx.A, ctx.way = A, way
+        return getattr(A, way)(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        return _Apply.apply(g, ctx.A, not ctx.adjoint), None, None
+        return _Apply.apply(g, ctx.A, _BACK[ctx.way]), None, None
 
 
-def apply(A: Operator, x: Tensor) -> Tensor:
-    """A x for any operator of larmor.linop, on the tensor's device; its gradient is that of A^H."""
-    return _Apply.apply(_arrays.as_input(x, A.dtype) if not x.requires_grad else x, A, False)
+def _taken_to(x: Tensor, dtype: Any, name: str) -> Tensor:
+    """x as numbers of this type, which autograd follows."""
+    _arrays.as_input(x.detach()[..., :0], dtype, name=name)  # refuses what cannot be taken to it
+    return x.to(getattr(torch, np.dtype(dtype).name))
+
+
+def apply(A: Operator, x: Tensor, way: str = "forward") -> Tensor:
+    """A x for any operator of larmor.linop, on the tensor's device; its gradient is that of A^H.
+
+    way: "adjoint" for A^H x, "normal" for A^H A x.
+    """
+    if way not in _BACK:
+        raise ArgumentError(f"way: got {way!r}, expected one of {', '.join(_BACK)}")
+    return _Apply.apply(_taken_to(x, A.dtype, A.name), A, way)
+
+
+class _Execute(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, plan: _nufft.Plan, adjoint: bool, points_set: int) -> Tensor:
+        ctx.plan, ctx.adjoint, ctx.points_set = plan, adjoint, points_set
+        return plan.adjoint(x) if adjoint else plan.execute(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        if ctx.plan.points_set != ctx.points_set:
+            raise ArgumentError("a plan's points were set again before the backward pass of what it had computed; make "
+                                "a plan for each set of points")
+        return _Execute.apply(g, ctx.plan, not ctx.adjoint, ctx.points_set), None, None, None
+
+
+def execute(plan: _nufft.Plan, x: Tensor, adjoint: bool = False) -> Tensor:
+    """plan.execute(x), or plan.adjoint(x), with the gradient with respect to x."""
+    return _Execute.apply(_taken_to(x, plan.dtype, "plan"), plan, adjoint, plan.points_set)
+
+
+def by_points(points: Tensor, x: Any, modes: int | Sequence[int] | None, *, out: Any = None, device: Any = None,
+              tol: float = 1e-5, sign: int | None = None, units: str = "cycles", **more: Any) -> Tensor:
+    """larmor.nufft.type2 of x at points, or with modes type1, with the gradient with respect to the points, too."""
+    given = [name for name, value in {"out": out, "device": device, **more}.items() if value is not None]
+    if given:
+        raise ArgumentError(f"{given[0]}: given for points that require a gradient, which go with tol, sign and units "
+                            "alone; leave it out, or hand in points.detach()")
+    if units not in ("cycles", "radians"):
+        raise ArgumentError(f"units: got {units!r}, expected cycles or radians")
+    ndim = points.shape[-1]
+    x, _ = _nufft._values(torch.as_tensor(x, device=points.device))
+    wanted = x.shape[x.ndim - ndim:] if modes is None else np.atleast_1d(np.asarray(modes))
+    shape = tuple(int(n) for n in wanted)
+    if units == "radians":
+        points = points * torch.tensor([n / (2 * math.pi) for n in shape], dtype=points.dtype, device=points.device)
+    usual = -1 if modes is None else 1
+    points = -points if sign == -usual else points  # the exponent has k in it once
+    return nufft(x, points, tol=tol) if modes is None else nufft_adjoint(x, points, shape, tol=tol)
 
 
 class Nufft(torch.nn.Module):

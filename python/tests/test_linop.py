@@ -6,13 +6,14 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from conftest import relative
 
 import larmor
-from larmor import linop, prox, solve
+from larmor import linop, nufft, prox, solve
 from larmor._library import _alive
 
 C128 = np.complex128
@@ -254,3 +255,54 @@ def test_samples_that_are_none_give_zeros(numbers):
         for A in (linop.nufft(empty, (8, 8)), linop.sense(numbers(2, 8, 8).astype(np.complex64), empty)):
             y = np.zeros(A.out_shape, np.complex64)
             assert (A @ np.ones((8, 8))).shape == y.shape and not (A.H @ y).any() and not (A.N @ np.ones((8, 8))).any()
+
+
+def test_threads_that_share_a_handle_get_what_one_gets(rng, numbers):
+    points = rng.uniform(-8, 8, (150, 2))
+    W = linop.wavelet((16, 16), dtype=C128)
+    g = prox.stack([prox.l1((4, 16), dtype=C128)] * 4)
+    found = {name: (A.forward, numbers(*A.in_shape)) for name, A in operators(rng, numbers).items()}
+    A = linop.sense(numbers(3, 16, 16), points[None])
+    found |= {"sense normal": (A.normal, numbers(16, 16)), "sense": (A.forward, numbers(16, 16)),
+              "plan": (nufft.Plan(1, (16, 16), dtype=C128).set_points(points).execute, numbers(150)),
+              "type 3": (nufft.Plan(3, 2, dtype=C128).set_points(points, points).execute, numbers(150)),
+              "prox": (lambda x: g(0.1, x), numbers(16, 16)),
+              "cg": (lambda y: solve.cg(A, y, iterations=3)[0], numbers(*A.out_shape)),
+              "tv": (lambda y: solve.admm(A, y, prox.l1(W.out_shape, 0.1, dtype=C128), W, iterations=3)[0],
+                     numbers(*A.out_shape))}
+    for name, (function, x) in found.items():
+        expected = function(x)
+        with ThreadPoolExecutor(4) as threads:
+            together = list(threads.map(lambda _, f=function, x=x: f(x), range(12)))
+        assert all(np.array_equal(y, expected) for y in together), name
+
+
+def test_a_star_applies_composes_and_scales(problem, numbers):
+    A, x, y = problem
+    assert np.array_equal(A * x, y)
+    assert relative((A.H * A) * x, A.H @ y) < 1e-12
+    for scaled in (A * 2j, 2j * A, A * np.complex64(2j), np.complex64(2j) * A, A * np.array(2j), A / -0.5j):
+        assert relative(scaled @ x, 2j * y) < 1e-6
+    for wrong in (lambda: x * A, lambda: x @ A, lambda: A + x, lambda: x + A, lambda: A - 1, lambda: A / A):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(larmor.Error):
+        A * x[:3]
+
+
+def test_complex128_stays_or_is_refused(rng, numbers):
+    traj = rng.uniform(-8, 8, (30, 32, 2))
+    maps, x, y = numbers(4, 16, 16), numbers(16, 16), numbers(4, 30, 32)
+    single, double = linop.sense(maps.astype(np.complex64), traj), linop.sense(maps, traj)
+    assert (double @ x).dtype == (double @ x.astype(np.complex64)).dtype == solve.cg(double, y)[0].dtype == C128
+    assert (single @ x.real).dtype == np.complex64  # real arrays take the operator's type
+    assert solve.Circulant(traj, (16, 16), maps=maps).inverse(1).dtype == C128
+    plan = nufft.Plan(2, (16, 16)).set_points(traj)
+    for call in (lambda: single @ x, lambda: single.H @ y, lambda: single.N @ x, lambda: single * x,
+                 lambda: solve.cg(single, y), lambda: solve.cg(single, y.astype(np.complex64), x),
+                 lambda: solve.regularised(single, y, "tv"), lambda: prox.l1((16, 16))(1, x), lambda: plan.execute(x),
+                 lambda: solve.Circulant(traj, (16, 16), maps=maps, dtype=np.complex64),
+                 lambda: larmor.recon(larmor.ScanArrays(y, traj, (16, 16)))):
+        with pytest.raises(larmor.ShapeError, match="got complex128, expected complex64"):
+            call()
+    assert single.matvec(x.ravel()).dtype == C128  # as SciPy's solvers, which compute in double precision, need it

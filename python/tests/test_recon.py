@@ -35,7 +35,7 @@ def test_images_trajectories_and_maps_have_the_same_axes(scan):
     assert done.images.shape == (1, *SHAPE)
     assert magnitude_error(done.images[0], truth) < 0.3
     direct = larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj)
-    again, _ = larmor.solve.cg(direct, scan.kspace * np.prod(SHAPE), iterations=30)
+    again, _ = larmor.solve.cg(direct, scan.kspace * float(np.prod(SHAPE)), iterations=30)
     assert magnitude_error(again, truth) < 0.3
 
 
