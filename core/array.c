@@ -91,8 +91,8 @@ larmor_status lmr_expect(const char *who, const char *what, const larmor_array *
     if (x && x->dtype == dtype && x->dev == dev && larmor_shape_equal(x->shape, shape)) return LARMOR_OK;
     if (x && x->dtype == dtype && larmor_shape_equal(x->shape, shape) &&
         !strcmp(larmor_device_spec(x->dev), larmor_device_spec(dev)))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, but another handle of that device; open the device once", who,
-                        what, lmr_describe(x).s);
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, but another handle of that device; open the device once",
+                        who, what, lmr_describe(x).s);
     return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s is %s, expected %s", who, what, lmr_describe(x).s,
                     lmr_describe_as(dev, dtype, shape).s);
 }

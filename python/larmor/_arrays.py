@@ -182,7 +182,7 @@ def wants_gradient(x: Any) -> bool:
         return False
     import torch
 
-    return torch.is_grad_enabled()
+    return bool(torch.is_grad_enabled())
 
 
 def _without_gradient(x: Any) -> Any:
