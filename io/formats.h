@@ -28,6 +28,10 @@ typedef struct lmr_format {
                    int magnitude); /* bytes of a value in the file; NULL where they are not known before */
     larmor_status (*write)(larmor_output *out, const lmr_images *images);
     larmor_status (*save)(larmor_output *out, const larmor_array *x); /* or NULL */
+    /* Whether a file can hold the images, whose data are not looked at; NULL: any. And which of them go into which of
+     * several files; NULL: all into one. */
+    larmor_status (*check)(const char *path, const lmr_images *images);
+    larmor_status (*divide)(const char *path, const lmr_images *images, int *class);
     unsigned can; /* what the reader's parser of this suffix can do */
 } lmr_format;
 

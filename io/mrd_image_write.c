@@ -31,22 +31,21 @@ static larmor_status make_attributes(const larmor_write_opts *opts, int i, lmr_b
     return lmr_bytes_end(xml);
 }
 
-static larmor_status check_ranges(const larmor_output *out, const lmr_images *images)
+static larmor_status check_ranges(const char *path, const lmr_images *images)
 {
     if (images->count > LMR_MRD_MAX_COUNTER)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d images, at most %d fit", out->path, images->count,
-                        LMR_MRD_MAX_COUNTER);
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d images, at most %d fit", path, images->count, LMR_MRD_MAX_COUNTER);
     for (int d = 0; d < 3; d++)
         if (images->dim[d] > LMR_MRD_MAX_COUNTER)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %" PRId64 " voxels along an axis, at most %d fit", out->path,
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: %" PRId64 " voxels along an axis, at most %d fit", path,
                             images->dim[d], LMR_MRD_MAX_COUNTER);
     for (int i = 0; i < images->count; i++) {
         const larmor_image_meta *m = &images->image[i].meta;
         const int counter[] = {m->average, m->slice, m->contrast, m->phase, m->repetition, m->set};
         for (size_t c = 0; c < sizeof counter / sizeof counter[0]; c++)
             if (counter[c] < 0 || counter[c] > LMR_MRD_MAX_COUNTER)
-                return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has a counter of %d; 0 to %d expected", out->path,
-                                i + 1, counter[c], LMR_MRD_MAX_COUNTER);
+                return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has a counter of %d; 0 to %d expected", path, i + 1,
+                                counter[c], LMR_MRD_MAX_COUNTER);
     }
     return LARMOR_OK;
 }
@@ -163,7 +162,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     const int is_complex = images->is_complex && !images->opts->magnitude;
     lmr_bytes work = {0};
     lmr_h5_new file = {0};
-    LMR_TRY(check_ranges(out, images));
+    LMR_TRY(check_ranges(out->path, images));
     larmor_status st = describe(images, is_complex, &work);
     if (!st) st = lmr_h5_begin(out, (int64_t)work.size, &file);
     if (!st) st = lmr_h5_give(&file, LMR_ASK_IMAGES, &work);
@@ -183,5 +182,6 @@ const lmr_format lmr_format_h5 = {
     .name = "ISMRMRD images",
     .element = element,
     .write = write_images,
+    .check = check_ranges,
     .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_LIST | LMR_CAN_PLACE,
 };

@@ -112,18 +112,37 @@ static larmor_status emit_gzipped(larmor_output *out, const lmr_images *images, 
     return st;
 }
 
+/* bytes: of the voxels. */
+static larmor_status arrange(const char *path, const lmr_images *images, lmr_volumes *v, int64_t *bytes)
+{
+    LMR_TRY(lmr_arrange(path, images, v));
+    const int64_t sizes[4] = {images->dim[0], images->dim[1], images->dim[2] * v->slices, v->volumes};
+    *bytes = sizeof(float);
+    for (int d = 0; d < 4; d++)
+        if (sizes[d] > MAX_SIZE || !lmr_mul(*bytes, sizes[d], bytes)) {
+            free(v->order);
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: NIfTI-1 holds at most %d voxels along an axis, got %" PRId64 "; use .h5", path,
+                            MAX_SIZE, sizes[d]);
+        }
+    return LARMOR_OK;
+}
+
+static larmor_status check(const char *path, const lmr_images *images)
+{
+    lmr_volumes v;
+    int64_t bytes;
+    LMR_TRY(arrange(path, images, &v, &bytes));
+    free(v.order);
+    return LARMOR_OK;
+}
+
 static larmor_status write_either(larmor_output *out, const lmr_images *images, int gzipped)
 {
     lmr_volumes v;
-    LMR_TRY(lmr_arrange(out->path, images, &v));
-    const int64_t sizes[4] = {images->dim[0], images->dim[1], images->dim[2] * v.slices, v.volumes};
-    int64_t bytes = sizeof(float);
-    larmor_status st = LARMOR_OK;
-    for (int d = 0; d < 4 && !st; d++)
-        if (sizes[d] > MAX_SIZE || !lmr_mul(bytes, sizes[d], &bytes))
-            st = LMR_FAIL(LARMOR_ERR_ARG,
-                          "%s: NIfTI-1 holds at most %d voxels along an axis, got %" PRId64 "; use .h5", out->path,
-                          MAX_SIZE, sizes[d]);
+    int64_t bytes;
+    larmor_status st = arrange(out->path, images, &v, &bytes);
+    if (st) return st;
     if (!st && !gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
     if (!st) st = gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL);
     free(v.order);
@@ -152,6 +171,8 @@ const lmr_format lmr_format_nii = {
     .name = "NIfTI-1",
     .element = element,
     .write = write_plain,
+    .check = check,
+    .divide = lmr_divide,
     .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_PLACE,
 };
 
@@ -159,5 +180,7 @@ const lmr_format lmr_format_nii_gz = {
     .suffix = ".nii.gz",
     .name = "NIfTI-1",
     .write = write_packed,
+    .check = check,
+    .divide = lmr_divide,
     .can = LMR_CAN_READ | LMR_CAN_READ_META | LMR_CAN_DESCRIBE | LMR_CAN_PLACE,
 };

@@ -24,7 +24,7 @@ static unsigned char grey(float value, const double window[2])
     return (unsigned char)lrint(255 * (value - window[0]) / (window[1] - window[0]));
 }
 
-static larmor_status lay_out(const larmor_output *out, const lmr_images *images, mosaic *m)
+static larmor_status lay_out(const char *path, const lmr_images *images, mosaic *m)
 {
     *m = (mosaic){.nx = images->dim[0], .ny = images->dim[1], .tiles = images->dim[2] * images->count};
     m->columns = (int64_t)ceil(sqrt((double)m->tiles * (double)m->ny / (double)m->nx));
@@ -35,9 +35,8 @@ static larmor_status lay_out(const larmor_output *out, const lmr_images *images,
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "%s: the mosaic of %" PRId64 " slices is wider or higher than %d pixels; use "
                         ".nii",
-                        out->path, m->tiles, MAX_SIDE);
-    m->pixel = calloc((size_t)(m->columns * m->nx), (size_t)(m->rows * m->ny));
-    return m->pixel ? LARMOR_OK : LMR_NO_MEMORY();
+                        path, m->tiles, MAX_SIDE);
+    return LARMOR_OK;
 }
 
 static larmor_status paint(const larmor_output *out, const lmr_images *images, mosaic *m)
@@ -104,11 +103,19 @@ static larmor_status encode(const mosaic *m, lmr_bytes *file)
     return LARMOR_OK;
 }
 
+static larmor_status check(const char *path, const lmr_images *images)
+{
+    mosaic m;
+    return lay_out(path, images, &m);
+}
+
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     mosaic m;
     lmr_bytes file = {0};
-    larmor_status st = lay_out(out, images, &m);
+    larmor_status st = lay_out(out->path, images, &m);
+    if (!st) m.pixel = calloc((size_t)(m.columns * m.nx), (size_t)(m.rows * m.ny));
+    if (!st && !m.pixel) st = LMR_NO_MEMORY();
     if (!st) st = paint(out, images, &m);
     if (!st) st = encode(&m, &file);
     if (!st) st = lmr_bytes_end(&file);
@@ -124,5 +131,6 @@ const lmr_format lmr_format_png = {
     .name = "PNG",
     .is_picture = 1,
     .write = write_images,
+    .check = check,
     .can = LMR_CAN_DESCRIBE,
 };

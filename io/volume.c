@@ -9,6 +9,7 @@
 #define SAME_PLACE 1e-3     /* mm: positions are stored as float */
 #define UNEVEN 0.01         /* of the step */
 #define SHIFTED 0.02        /* of a voxel */
+#define SAME_SIZE 1e-3      /* of a voxel's side */
 
 static double dot(const double a[3], const double b[3])
 {
@@ -104,6 +105,22 @@ static int is_parallel(const frame *a, const frame *b)
            distance(a->slice, b->slice) <= SAME_DIRECTION;
 }
 
+static int has_same_voxels(const frame *a, const frame *b)
+{
+    for (int k = 0; k < 3; k++)
+        if (fabs(a->voxel[k] - b->voxel[k]) > SAME_SIZE * b->voxel[k]) return 0;
+    return 1;
+}
+
+static item item_of(const lmr_images *images, int i)
+{
+    const larmor_image_meta *m = &images->image[i].meta;
+    return (item){.counter = {m->encoding, m->contrast, m->phase, m->repetition, m->set, m->average},
+                  .slice = m->slice,
+                  .index = i,
+                  .f = frame_of(m, images->dim)};
+}
+
 /* Items in the order of the file, with `along` measured on the first image's slice direction. Returns the first that is
  * not parallel to it, or the count. */
 static int collect(const lmr_images *images, item *items, int *one_place, int *one_slice)
@@ -112,12 +129,8 @@ static int collect(const lmr_images *images, item *items, int *one_place, int *o
     *one_place = *one_slice = 1;
     for (int i = 0; i < images->count; i++) {
         const larmor_image_meta *m = &images->image[i].meta;
-        const frame f = frame_of(m, images->dim);
-        items[i] = (item){.counter = {m->encoding, m->contrast, m->phase, m->repetition, m->set, m->average},
-                          .slice = m->slice,
-                          .index = i,
-                          .f = f};
-        const frame *first = &items[0].f;
+        items[i] = item_of(images, i);
+        const frame f = items[i].f, *first = &items[0].f;
         items[i].along = dot(f.position, first->slice);
         if (!is_parallel(&f, first) && i < askew) askew = i;
         if (distance(f.position, first->position) > SAME_PLACE) *one_place = 0;
@@ -150,6 +163,27 @@ static larmor_status check_volumes(const char *path, const item *items, int coun
     return LMR_FAIL(LARMOR_ERR_ARG,
                     "%s: repetitions or contrasts have different slices (image %d); NIfTI cannot hold that, use .h5",
                     path, items[odd].index + 1);
+}
+
+/* Images of three dimensions are volumes already, which must be at one place; and all have one size of voxels. */
+static larmor_status check_places(const char *path, const lmr_images *images, const item *items)
+{
+    const frame *first = &items[0].f;
+    for (int i = 0; i < images->count; i++) {
+        const frame *f = &items[i].f;
+        if (!has_same_voxels(f, first))
+            return LMR_FAIL(
+                LARMOR_ERR_ARG,
+                "%s: image %d has voxels of %.4g x %.4g x %.4g mm, the first of %.4g x %.4g x %.4g mm; NIfTI "
+                "holds one size, use .h5",
+                path, i + 1, f->voxel[0], f->voxel[1], f->voxel[2], first->voxel[0], first->voxel[1],
+                first->voxel[2]);
+        const double apart = distance(f->position, first->position);
+        if (images->dim[2] > 1 && apart > SAME_PLACE)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: volume %d is %.3f mm from the first; NIfTI holds one place, use .h5",
+                            path, i + 1, apart);
+    }
+    return LARMOR_OK;
 }
 
 /* The distance between neighbours, which must be the same for all slices. */
@@ -190,9 +224,10 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
         st = LMR_FAIL(LARMOR_ERR_ARG,
                       "%s: image %d is not parallel to the first; NIfTI holds one orientation, use .h5", path,
                       askew + 1);
+    if (!st) st = check_places(path, images, items);
     double step = st ? 0 : items[0].f.voxel[2];
+    if (!st) sort_items(items, count);
     if (!st && images->dim[2] == 1 && !(one_place && one_slice)) {
-        sort_items(items, count);
         st = check_volumes(path, items, count, v);
         if (!st && v->slices > 1 && !one_place) st = find_step(path, items, v->slices, &step);
     }
@@ -220,17 +255,136 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     }
     int one_place = 1, one_slice = 1;
     const int askew = collect(images, items, &one_place, &one_slice) < count;
-    for (int i = 0; i < count; i++) {
-        v->order[i] = i;
+    for (int i = 0; i < count; i++)
         if (askew) items[i].along = 0;
-    }
-    if (images->dim[2] == 1 && !(one_place && one_slice)) {
-        sort_items(items, count);
-        if (find_odd(items, count, v) < count)
-            *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
-        else
-            for (int i = 0; i < count; i++) v->order[i] = items[i].index;
-    }
+    sort_items(items, count);
+    int odd = 0;
+    if (images->dim[2] == 1 && !(one_place && one_slice)) odd = find_odd(items, count, v) < count;
+    if (odd) *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
+    for (int i = 0; i < count; i++) v->order[i] = odd ? i : items[i].index;
     free(items);
     return LARMOR_OK;
+}
+
+/* ---- several files, where one cannot hold all ---- */
+
+/* What divides them: images of one class can be in one file. */
+static int find_class(const item *items, const int *class, int i, int (*alike)(const item *a, const item *b))
+{
+    for (int j = 0; j < i; j++)
+        if (alike(&items[i], &items[j])) return class[j];
+    return i;
+}
+
+static int lie_alike(const item *a, const item *b)
+{
+    return is_parallel(&a->f, &b->f) && has_same_voxels(&a->f, &b->f);
+}
+
+static int are_at_one_place(const item *a, const item *b)
+{
+    return lie_alike(a, b) && distance(a->f.position, b->f.position) <= SAME_PLACE;
+}
+
+/* 1 if slice s goes on where those from `start` on, of which there are two or more, do. Half of the tolerance, as the
+ * step of a file is the mean one. */
+static int goes_on(const item *slice, int start, int s)
+{
+    const double step = slice[start + 1].along - slice[start].along, here = slice[s].along - slice[s - 1].along;
+    const frame *first = &slice[start].f;
+    const double along = slice[s].along - slice[start].along;
+    double aside = 0;
+    for (int k = 0; k < 3; k++)
+        aside += pow(slice[s].f.position[k] - first->position[k] - along * first->slice[k], 2);
+    return step > SAME_PLACE && fabs(here - step) <= UNEVEN / 2 * step &&
+           sqrt(aside) <= SHIFTED / 2 * fmin(first->voxel[0], first->voxel[1]);
+}
+
+/* Volumes have the same slices if these are at the same places. */
+static int have_same_slices(const item *a, int m, const item *b, int n)
+{
+    if (m != n) return 0;
+    for (int s = 0; s < n; s++)
+        if (distance(a[s].f.position, b[s].f.position) > SAME_PLACE) return 0;
+    return 1;
+}
+
+/* Of parallel slices, sorted: those of volumes with the same slices, as far as the slices are evenly spaced. The class of
+ * a slice is its index in the first such volume where it is the first of its run. */
+static void divide_slices(const item *items, int count, int *class)
+{
+    for (int v = 0, end; v < count; v = end) {
+        end = v + 1;
+        while (end < count && !compare_counters(&items[v], &items[end])) end++;
+        int first = 0, same = v;
+        for (int w = 0, last; w < v && same == v; w = last) {
+            last = w + 1;
+            while (last < v && !compare_counters(&items[w], &items[last])) last++;
+            if (have_same_slices(&items[v], end - v, &items[w], last - w)) same = w;
+        }
+        for (int s = 0; s < end - v; s++) {
+            if (s > 0 && !goes_on(&items[v], first, s)) first = s;
+            class[items[v + s].index] = items[same + first].index;
+        }
+    }
+}
+
+/* Some of the images, which one file cannot hold: class gets another number for each file. */
+static void divide_parallel(const lmr_images *images, item *items, int count, int *class)
+{
+    const frame first = items[0].f;
+    for (int i = 0; i < count; i++) items[i].along = dot(items[i].f.position, first.slice);
+    if (images->dim[2] == 1) {
+        sort_items(items, count);
+        divide_slices(items, count, class);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        int j = 0;
+        while (j < i && !are_at_one_place(&items[i], &items[j])) j++;
+        class[items[i].index] = items[j].index;
+    }
+}
+
+/* 1 if one file holds the images of the class. */
+static larmor_status fits(const char *path, const lmr_images *images, const int *class, int which, int *one_file)
+{
+    lmr_images some = *images;
+    lmr_volumes v;
+    larmor_image *image = lmr_new(images->count, sizeof *image);
+    if (!image) return LMR_NO_MEMORY();
+    some.image = image;
+    some.count = 0;
+    for (int i = 0; i < images->count; i++)
+        if (class[i] == which) image[some.count++] = images->image[i];
+    const larmor_status st = lmr_arrange(path, &some, &v);
+    *one_file = !st;
+    free(v.order);
+    free(image);
+    return st == LARMOR_ERR_MEMORY ? st : LARMOR_OK;
+}
+
+larmor_status lmr_divide(const char *path, const lmr_images *images, int *class)
+{
+    const int count = images->count;
+    item *all = lmr_new(count, sizeof *all), *some = lmr_new(count, sizeof *some);
+    int *lying = lmr_new(count, sizeof *lying);
+    larmor_status st = all && some && lying ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int i = 0; i < count && !st; i++) {
+        all[i] = item_of(images, i);
+        class[i] = lying[i] = find_class(all, lying, i, lie_alike);
+    }
+    for (int c = 0; c < count && !st; c++) {
+        int number = 0, one_file = 1;
+        if (lying[c] != c) continue;
+        st = fits(path, images, lying, c, &one_file);
+        if (one_file) continue;
+        for (int i = 0; i < count; i++)
+            if (lying[i] == c) some[number++] = all[i];
+        divide_parallel(images, some, number, class);
+    }
+    free(lying);
+    free(some);
+    free(all);
+    return st;
 }

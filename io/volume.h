@@ -24,4 +24,11 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
  * Errors  LARMOR_ERR_MEMORY. On success free v->order. */
 larmor_status lmr_order(const lmr_images *images, lmr_volumes *v);
 
+/* Into which files images go of which one cannot hold all: by orientation and size of voxels, then by runs of evenly
+ * spaced slices and by volumes that have the same ones.
+ *
+ * class   [images] becomes the same for those of one file.
+ * Errors  LARMOR_ERR_MEMORY. */
+larmor_status lmr_divide(const char *path, const lmr_images *images, int *class);
+
 #endif

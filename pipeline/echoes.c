@@ -51,7 +51,8 @@ static int wanted(int only, int value)
 
 static int is_wanted(const larmor_counters *only, const larmor_group *g)
 {
-    return wanted(only->slice, g->slice) && wanted(only->contrast, g->contrast) && wanted(only->phase, g->phase) &&
+    return (only->encoding < 1 || only->encoding == g->encoding + 1) && wanted(only->slice, g->slice) &&
+           wanted(only->contrast, g->contrast) && wanted(only->phase, g->phase) &&
            wanted(only->repetition, g->repetition) && wanted(only->set, g->set);
 }
 
@@ -251,7 +252,7 @@ larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev,
     LMR_TRY(lmr_options_copy(opts, &s.opts));
     s.events.listener = s.opts.listener;
     s.events.user = s.opts.user;
-    s.only = s.opts.only ? *s.opts.only : (larmor_counters){-1, -1, -1, -1, -1};
+    s.only = s.opts.only ? *s.opts.only : (larmor_counters){-1, -1, -1, -1, -1, 0};
     s.opts.only = &s.only;
     s.opts.joint = 0;
     s.opts.checkpoint = NULL;

@@ -12,11 +12,12 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 {
     const larmor_recon_opts *o = &r->opts;
     const larmor_counters *only = o->only;
-    const int64_t whole[] = {o->joint,           o->iters,        o->lambda_mode,  o->llr_block,     o->no_maps,
-                             o->calibration,     o->no_whitening, o->density,      o->weighted,      o->effort,
-                             o->toeplitz,        o->precondition, o->matrix[0],    o->matrix[1],     o->matrix[2],
-                             o->partial_fourier, only->slice,     only->contrast,  only->phase,      only->repetition,
-                             only->set,          o->coefficients, o->basis_frames};
+    const int64_t whole[] = {o->joint,     o->iters,        o->lambda_mode,  o->llr_block,
+                             o->no_maps,   o->calibration,  o->no_whitening, o->density,
+                             o->weighted,  o->effort,       o->toeplitz,     o->precondition,
+                             o->matrix[0], o->matrix[1],    o->matrix[2],    o->partial_fourier,
+                             only->slice,  only->contrast,  only->phase,     only->repetition,
+                             only->set,    o->coefficients, o->basis_frames, only->encoding > 0 ? only->encoding : 0};
     const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
                            o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
     const int64_t maps[] = {o->map_sets, o->crop, o->normalise};

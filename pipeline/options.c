@@ -162,7 +162,7 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
     r->b0_name = strdup(o->b0_name ? o->b0_name : "map");
     if (!r->method || !r->maps_name || !r->maps_method || !r->b0_name) return LMR_NO_MEMORY();
-    r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1};
+    r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
     o->method = r->method;
     o->maps_name = r->maps_name;
     o->maps_method = r->maps_method;

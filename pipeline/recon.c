@@ -19,8 +19,8 @@
 #include "pipeline/off_resonance.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
-#include "pipeline/reread.h"
 #include "pipeline/report.h"
+#include "pipeline/reread.h"
 #include "pipeline/share.h"
 #include "pipeline/slab_run.h"
 #include "pipeline/slab_threads.h"
@@ -103,6 +103,23 @@ static larmor_status check_series(const larmor_recon *r, int series)
     if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no reconstruction given");
     if (series >= 0 && series < r->list.series) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG, "recon: series %d, expected 0 to %d", series, r->list.series - 1);
+}
+
+larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_image_place *place, int *group)
+{
+    LMR_TRY(check_series(recon, series));
+    LMR_NEED(place);
+    const lmr_job *job = &recon->job;
+    const int *groups = recon->list.group + recon->list.first[series];
+    const int images = lmr_outputs(job, recon->list.first[series + 1] - recon->list.first[series]);
+    for (int i = 0; i < images; i++) {
+        larmor_recon_image image = {.group = groups[i]};
+        LMR_TRY(lmr_describe_image(job, groups[0], i, &image));
+        const larmor_grid *grid = &job->grid[groups[i]];
+        place[i] = (larmor_image_place){.shape = larmor_shape_of(grid->ndim, grid->crop), .meta = image.meta};
+        if (group) group[i] = groups[i];
+    }
+    return LARMOR_OK;
 }
 
 larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan)

@@ -8,7 +8,8 @@
 
 int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)
 {
-    return (only->slice < 0 || only->slice == g->slice) && (only->contrast < 0 || only->contrast == g->contrast) &&
+    return (only->encoding < 1 || only->encoding == g->encoding + 1) &&
+           (only->slice < 0 || only->slice == g->slice) && (only->contrast < 0 || only->contrast == g->contrast) &&
            (only->phase < 0 || only->phase == g->phase) &&
            (only->repetition < 0 || only->repetition == g->repetition) && (only->set < 0 || only->set == g->set);
 }
@@ -43,9 +44,10 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
 {
     const char *name = lmr_source_name(job->source);
     if (!list->groups)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: no image has the slice, contrast, phase, repetition and set asked for; see larmor info.",
-                        name);
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "%s: no image has the encoding, slice, contrast, phase, repetition and set asked for; see larmor info.",
+            name);
     for (int s = 0; job->basis && s < list->series; s++) {
         const int64_t frames = larmor_array_shape(job->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];

@@ -142,6 +142,9 @@ int app_check_files(const app_command *command, const void *settings, const app_
 /* larmor_output_open for a file that app_check_files has seen; others are refused, because nothing has compared them. */
 larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
+/* The same for files in the place of one of the table, whose names follow from it. out [count]: NULL where an error was. */
+larmor_status app_outputs_open(const char *const *paths, int count, int force, larmor_output **out);
+
 /* Seconds since some moment. */
 double app_now(void);
 

@@ -17,7 +17,7 @@ typedef struct file_list {
     int count;
 } file_list;
 
-static file_list written; /* of this call: what app_output_open may open */
+static file_list read_files, written; /* of this call; what app_output_open may open */
 
 int app_hold_descriptors(void)
 {
@@ -88,7 +88,7 @@ int app_check_files(const app_command *command, const void *settings, const app_
 {
     file_list read = {.count = 0};
     int fits = 1;
-    written.count = 0;
+    read_files.count = written.count = 0;
     for (int i = 0; i < files->count; i++)
         fits &= add(command->written_files >> i & 1 ? &written : &read, files->name[i]);
     for (const app_option *o = command->options; o->name; o++) fits &= add_option(o, settings, &read);
@@ -96,6 +96,7 @@ int app_check_files(const app_command *command, const void *settings, const app_
         app_error("%s: at most %d files in one call.", command->name, MOST_FILES - 1);
         return APP_USAGE;
     }
+    read_files = read;
     larmor_status st = larmor_files_check(read.path, read.count, written.path, written.count);
     const larmor_status with_stderr = st ? LARMOR_OK : check_with(&read, STDERR_FILENO, "/dev/stderr");
     const larmor_status with_stdout = st ? LARMOR_OK : check_with(&read, STDOUT_FILENO, "/dev/stdout");
@@ -116,4 +117,23 @@ larmor_status app_output_open(const char *path, int force, larmor_output **out)
     *out = NULL;
     return larmor_fail(LARMOR_ERR_ARG, "%s: no option or argument of the command's table says that it is written",
                        path);
+}
+
+static larmor_status check_others(const char *const *paths, int count)
+{
+    const size_t all = (size_t)(written.count + count);
+    const char **path = malloc(all * sizeof *path);
+    if (!path) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    memcpy(path, written.path, (size_t)written.count * sizeof *path);
+    memcpy(path + written.count, paths, (size_t)count * sizeof *path);
+    const larmor_status st = larmor_files_check(read_files.path, read_files.count, path, (int)all);
+    free(path);
+    return st;
+}
+
+larmor_status app_outputs_open(const char *const *paths, int count, int force, larmor_output **out)
+{
+    larmor_status st = check_others(paths, count);
+    for (int i = 0; i < count && !st; i++) st = larmor_output_open(paths[i], force, &out[i]);
+    return st;
 }

@@ -115,7 +115,7 @@ static int write_maps(const b0_run *r, larmor_output *out)
 static int estimate(b0_run *r, const larmor_echo_opts *echo)
 {
     const settings *s = r->s;
-    const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1};
+    const larmor_counters only = {(int)s->slice, -1, (int)s->phase, (int)s->repetition, -1, 0};
     larmor_recon_opts opts = {.size = sizeof opts, .only = &only, .memory = s->memory, .maps_name = s->maps};
     int code = APP_DONE;
     opts.listener = app_listen;

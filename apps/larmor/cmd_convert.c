@@ -124,10 +124,11 @@ const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, or from BART's k-space and trajectory to a scan",
-    .details =
-        "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Images go one by one\n"
-        "with their geometry and counters, so that a .nii is that which recon would have written; .npy has neither, and\n"
-        ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",
+    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Images go "
+               "one by one\n"
+               "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "
+               "neither, and\n"
+               ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",
     .max_files = 2,
     .written_files = 1u << 1,
     .options = options,

@@ -65,7 +65,7 @@ typedef struct maps_run {
 static int open_all(maps_run *r)
 {
     const settings *s = r->s;
-    const larmor_counters only = {(int)s->slice, -1, -1, -1, -1};
+    const larmor_counters only = {(int)s->slice, -1, -1, -1, -1, 0};
     larmor_recon_opts opts = {.size = sizeof opts,
                               .calibration = s->calibration,
                               .no_whitening = !strcmp(s->whiten, "off"),

@@ -5,6 +5,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "map_options.h"
+#include "recon_files.h"
 #include "recon_options.h"
 #include "recon_output.h"
 #include "recon_ranks.h"
@@ -161,6 +162,7 @@ static const app_option options[] = {
     ONLY(phase),
     ONLY(repetition),
     ONLY(set),
+    ONLY(encoding),
     SAMPLES_OPTIONS(recon_settings),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
@@ -410,13 +412,15 @@ static int run_all(recon_run *r)
     r->report = calloc((size_t)groups, sizeof *r->report);
     r->warned = calloc((size_t)groups, sizeof *r->warned);
     r->of_scan = r->warnings;
-    if (!r->image || !r->report || !r->warned)
+    r->group = calloc((size_t)groups, sizeof *r->group);
+    if (!r->image || !r->report || !r->warned || !r->group)
         return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
     for (int s = 0; s < r->series && !r->interrupted && !code; s++) code = run_series(r, s);
     for (int i = 0; i < groups; i++) { /* without those that are not there */
         if (!r->image[i].data) continue;
         r->image[r->images] = r->image[i];
         r->warned[r->images] = r->warned[i];
+        r->group[r->images] = i;
         r->report[r->images++] = r->report[i];
     }
     return code;
@@ -434,7 +438,7 @@ static int keep_checkpoint(const recon_run *r, int code)
 static void clear(recon_run *r)
 {
     for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
-    for (int i = 0; i < APP_MAX_TEXTS; i++) larmor_output_free(r->output[i]);
+    for (int i = 0; i < APP_MAX_TEXTS; i++) recon_free_files(&r->output[i]);
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
     for (int i = 0; i < r->warnings; i++) free(r->warning[i]);
@@ -442,6 +446,7 @@ static void clear(recon_run *r)
     free(r->warned);
     free(r->image);
     free(r->report);
+    free(r->group);
     larmor_recon_free(r->recon);
     larmor_checkpoint_free(r->checkpoint);
     larmor_source_free(r->source);

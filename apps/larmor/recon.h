@@ -12,7 +12,8 @@ typedef struct recon_settings {
     const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond,
         *device;
     const char *partial_fourier;
-    int64_t memory, at_once, iters, threads, calibration, llr_block, slice, contrast, phase, repetition, set;
+    int64_t memory, at_once, iters, threads, calibration, llr_block;
+    int64_t slice, contrast, phase, repetition, set, encoding;
     const char *map_sets, *crop, *normalise;
     const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
     double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
@@ -30,11 +31,19 @@ typedef struct recon_numbers {
     int count;
 } recon_numbers;
 
+/* The files of an --output: one, or several where one cannot hold all images. */
+typedef struct recon_files {
+    larmor_output **out; /* [count] */
+    int count;
+    int *file; /* [groups of the source] which of them an image goes to, from 0; NULL: all into one */
+} recon_files;
+
 /* All that a run holds, freed in one place. */
 typedef struct recon_run {
     const recon_settings *s;
     const char *input;
-    larmor_output *output[APP_MAX_TEXTS], *maps_output, *density_output;
+    recon_files output[APP_MAX_TEXTS];
+    larmor_output *maps_output, *density_output;
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *raw;
     larmor_source *source;
@@ -45,6 +54,7 @@ typedef struct recon_run {
     larmor_image_meta b0_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */
+    int *group;                  /* of the source, of each of them */
     int images, done;            /* of the list, which is made last; those that were computed */
     int wanted, series;          /* images that there should be, in so many series */
     int interrupted;

@@ -315,7 +315,8 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};
     static const char *const compress[] = {"auto", "svd", "geometric", NULL};
     static const int choices[] = {0, 1, -1};
-    *only = (larmor_counters){(int)s->slice, (int)s->contrast, (int)s->phase, (int)s->repetition, (int)s->set};
+    *only = (larmor_counters){(int)s->slice,      (int)s->contrast, (int)s->phase,
+                              (int)s->repetition, (int)s->set,      (int)s->encoding + 1};
     *opts = (larmor_recon_opts){.size = sizeof *opts,
                                 .method = s->method,
                                 .joint = s->joint,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "map_options.h"
+#include "recon_files.h"
 
 /* ---- before the work ---- */
 
@@ -16,32 +17,24 @@ int recon_open_outputs(recon_run *r)
     const recon_settings *s = r->s;
     int code = APP_DONE;
     for (int i = 0; i < s->outputs.count; i++)
-        APP_OR(done, APP_RUN, app_output_open(s->outputs.text[i], s->force, &r->output[i]));
+        if ((code = recon_open_files(r, i))) goto done;
     if (s->save_maps) APP_OR(done, APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
     if (s->save_density) APP_OR(done, APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
 done:
     return code;
 }
 
-/* Images are reserved on the grid of the first, which the others have, too. */
+/* Maps are reserved on the grid of the first image. */
 int recon_reserve(recon_run *r)
 {
-    const recon_settings *s = r->s;
     const int series = larmor_recon_series(r->recon);
     larmor_recon_plan plan = {.images = 0};
-    int64_t images = 0;
-    int code = APP_DONE;
-    for (int i = series; i-- > 0;) {
-        APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, i, &plan));
-        images += plan.images;
-    }
-    if (!images) return APP_DONE;
+    int code = series ? recon_divide_files(r) : APP_DONE;
+    if (!series || code) return code;
+    APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
     const larmor_grid *grid = &plan.grid;
-    const larmor_shape all = larmor_shape_append(larmor_shape_of(grid->ndim, grid->crop), images);
     const int64_t channels = larmor_raw_describe(r->raw).channels;
     const larmor_shape maps = larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), channels * plan.sets);
-    for (int i = 0; i < s->outputs.count; i++)
-        APP_OR(done, APP_RUN, larmor_output_reserve(r->output[i], LARMOR_C64, all, s->magnitude));
     if (r->maps_output) APP_OR(done, APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
     if (r->density_output)
         APP_OR(done, APP_RUN,
@@ -164,14 +157,44 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
 
 /* ---- images ---- */
 
-static int write_images(const recon_run *r, larmor_output *out, const larmor_write_opts *opts)
+typedef struct chosen { /* what goes into one file */
+    larmor_image *image;
+    larmor_notes *each;
+    int count;
+} chosen;
+
+static int write_file(const recon_run *r, larmor_output *out, const chosen *c, const larmor_write_opts *opts)
 {
     const char *path = larmor_output_path(out);
-    const larmor_status st = larmor_image_write(out, r->image, r->images, opts);
+    const larmor_status st = larmor_image_write(out, c->image, c->count, opts);
     if (st) return app_fail(APP_RUN, st);
-    app_log("wrote %s (%d image%s%s%s)", path, r->images, app_s(r->images), r->interrupted ? ", interrupted" : "",
-            app_describe_window(path, r->image, r->images, &r->s->window).s);
+    app_log("wrote %s (%d image%s%s%s)", path, c->count, app_s(c->count), r->interrupted ? ", interrupted" : "",
+            app_describe_window(path, c->image, c->count, &r->s->window).s);
     return APP_DONE;
+}
+
+/* A file that fails takes no other one with it. The exit code of the first that failed. */
+static int write_files(const recon_run *r, const recon_files *files, const larmor_write_opts *opts)
+{
+    int code = APP_DONE;
+    chosen c = {.image = calloc((size_t)r->images, sizeof *c.image),
+                .each = calloc((size_t)r->images, sizeof *c.each)};
+    if (!c.image || !c.each) code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    for (int f = 0; f < files->count && c.image && c.each; f++) {
+        larmor_write_opts own = *opts;
+        own.each = c.each;
+        c.count = 0;
+        for (int i = 0; i < r->images; i++) {
+            if (files->file && files->file[r->group[i]] != f) continue;
+            c.image[c.count] = r->image[i];
+            c.each[c.count++] = opts->each[i];
+        }
+        const int failed = c.count ? write_file(r, files->out[f], &c, &own) : APP_DONE;
+        if (!code) code = failed;
+    }
+    free(c.image);
+    free(c.each);
+    return code;
 }
 
 static int write_all(recon_run *r)
@@ -191,7 +214,10 @@ static int write_all(recon_run *r)
                                     .each = each,
                                     .window = {s->window.value[0], s->window.value[1]}};
     app_progress_begin(&r->progress, "writing");
-    for (int i = 0; i < s->outputs.count && !code; i++) code = write_images(r, r->output[i], &opts);
+    for (int i = 0; i < s->outputs.count && notes && each; i++) {
+        const int failed = write_files(r, &r->output[i], &opts);
+        if (!code) code = failed;
+    }
     app_progress_end(&r->progress);
     free(each);
     free(notes);
@@ -224,7 +250,8 @@ int recon_check_saved(const recon_run *r)
         images += plan.images;
     }
     if (s->save_maps && slices > 1) {
-        app_error("--save-maps: %s has maps for each of %d slices; choose one by --slice.", r->input, slices);
+        app_error("--save-maps: %s has maps for each of %d slices; choose one by --slice or --encoding.", r->input,
+                  slices);
         return APP_USAGE;
     }
     if (s->save_density && images > 1) {
@@ -282,8 +309,9 @@ static int save_density(const recon_run *r)
 
 int recon_write(recon_run *r)
 {
-    int code = write_all(r);
-    if (!code && r->maps_output) code = save_maps(r);
-    if (!code && r->density_output) code = save_density(r);
-    return code;
+    const int images = write_all(r);
+    const int maps = r->maps_output ? save_maps(r) : APP_DONE;
+    const int density = r->density_output ? save_density(r) : APP_DONE;
+    if (images) return images;
+    return maps ? maps : density;
 }

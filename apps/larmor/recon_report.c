@@ -156,7 +156,8 @@ void recon_report(const recon_run *r, double seconds)
     json_open(&j, NULL, '{');
     json_text(&j, "input", r->input);
     json_open(&j, "outputs", '[');
-    for (int i = 0; i < r->s->outputs.count; i++) json_text(&j, NULL, r->s->outputs.text[i]);
+    for (int i = 0; i < r->s->outputs.count; i++)
+        for (int f = 0; f < r->output[i].count; f++) json_text(&j, NULL, larmor_output_path(r->output[i].out[f]));
     json_close(&j, ']');
     json_text(&j, "method", r->s->method);
     json_text(&j, "device", r->last.device);

@@ -292,6 +292,23 @@ typedef struct larmor_write_opts { /* zero means default */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_image_window(const larmor_image *images, int count, double window[2]);
 
+typedef struct larmor_image_place { /* an image without its voxels */
+    larmor_shape shape;             /* [nx, ny] or [nx, ny, nz] */
+    larmor_image_meta meta;
+} larmor_image_place;
+
+/* Before images are made: how many files of a path's format hold them, and which of them each goes to. Images of one size go
+ * into one file, and into one .nii or .nii.gz those that are parallel, with one size of voxels, evenly spaced slices and the
+ * same of them in each volume.
+ *
+ * file    [count] the number of each image's file, from 0, in the order of their first images.
+ * Errors  LARMOR_ERR_ARG for a suffix, and for images that no file of the format holds; LARMOR_ERR_SHAPE. */
+LARMOR_API larmor_status larmor_images_divide(const char *path, const larmor_image_place *places, int count, int *file,
+                                              int *files);
+
+/* The name of such a file: "a.nii.gz" and file 0 give "a_1.nii.gz". room: bytes of name. Errors: LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *name, size_t room);
+
 /* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place.
  *
  * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.

@@ -227,6 +227,7 @@ typedef enum larmor_compress_method {
 
 typedef struct larmor_counters { /* of the images that are wanted; -1: all */
     int slice, contrast, phase, repetition, set;
+    int encoding; /* counted from 1; 0 and below: all */
 } larmor_counters;
 
 typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
@@ -413,6 +414,13 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
 LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
+
+/* The shapes and places of the images of a series, before they are made.
+ *
+ * place   [images of the plan].
+ * group   [images of the plan] of the source, as in larmor_recon_image; may be NULL.
+ * Errors  those of larmor_recon_describe. */
+LARMOR_API larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_image_place *place, int *group);
 
 /* Where the weight of the penalty comes from. */
 typedef enum larmor_lambda_from {

@@ -60,7 +60,7 @@ class ScanArrays:
 class Reconstruction:
     """Images and how they came about."""
 
-    images: Any  # [images, (z,) y, x], complex
+    images: Any  # [images, (z,) y, x], complex; where the sizes of encodings differ a list of images
     meta: list[dict[str, Any]]  # geometry and counters of each image
     reports: list[dict[str, Any]]  # of the series of each image: weight, iterations, noise, grid, doubts, ...
     maps: Any  # coil maps of the last series [(sets,) coils, image...], or None
@@ -72,7 +72,10 @@ class Reconstruction:
     _header: str | None = field(default=None, repr=False)
 
     def write(self, path: Any, *, force: bool = False, magnitude: bool = False) -> None:
-        """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too."""
+        """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
+
+        What one file cannot hold, as planes that are not parallel in a .nii, goes to PATH_1.nii, PATH_2.nii and so on.
+        """
         notes = {"LarmorVersion": version, "DataRole": "Image",
                  "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
                  "SeriesDescription": f"larmor {self.provenance['method']}"}
@@ -82,8 +85,10 @@ class Reconstruction:
                          "LarmorIterations": str(report["solver"]["iters"]),
                          **_misfit_notes(report["misfit"]),
                          **({"LarmorWarning": " ".join(report["doubts"])} if report["doubts"] else {})})
-        _scan.write_images(path, list(self.images), self.meta, force=force, magnitude=magnitude, header=self._header,
-                           notes=notes, each=each)
+        images = list(self.images)
+        for name, chosen in _scan.divide(path, images, self.meta):
+            _scan.write_images(name, [images[i] for i in chosen], [self.meta[i] for i in chosen], force=force,
+                               magnitude=magnitude, header=self._header, notes=notes, each=[each[i] for i in chosen])
 
 
 def _misfit_notes(misfit: Mapping[str, Any]) -> dict[str, str]:
@@ -269,7 +274,9 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
     provenance = {"larmor": version, "method": method, "source": name, "device": on.spec, "reason": on.reason,
                   "seconds": time.perf_counter() - began,
                   "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam}
-    return Reconstruction(np.stack(images) if images else np.empty((0,)), meta, reports, all_maps, listener.log,
+    alike = len({image.shape for image in images}) == 1
+    made = np.stack(images) if alike else images or np.empty((0,))
+    return Reconstruction(made, meta, reports, all_maps, listener.log,
                           listener.warnings, provenance, density, eigenvalues, header)
 
 
@@ -310,7 +317,7 @@ def plan(scan: Any, *, method: str = "cg", device: str | Device | None = "auto",
          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
          **options: Any) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
-    coils, bytes of memory. Nothing is reconstructed."""
+    coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
@@ -324,6 +331,9 @@ def plan(scan: Any, *, method: str = "cg", device: str | Device | None = "auto",
         made = ffi.new("larmor_recon_plan *")
         check(lib.larmor_recon_describe(run, series, made))
         found.append(_structs.to_dict(made))
+        places = ffi.new("larmor_image_place[]", made.images)
+        check(lib.larmor_recon_expect(run, series, places, ffi.NULL))
+        found[-1]["places"] = [{"shape": _arrays.dims(place.shape), **_structs.to_dict(place.meta)} for place in places]
     return found
 
 

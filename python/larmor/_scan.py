@@ -201,6 +201,24 @@ def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: li
     return made
 
 
+def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
+    """The files of this path's format that hold the images, and which of them are in each."""
+    places = ffi.new("larmor_image_place[]", len(images))
+    for place, image, meta in zip(places, images, metas, strict=True):
+        place.shape = _arrays.shape_of(tuple(image.shape))
+        _structs.fill(ffi.addressof(place, "meta"), meta)
+    file, files = ffi.new("int[]", len(images)), ffi.new("int *")
+    check(lib.larmor_images_divide(_path(path), places, len(images), file, files))
+    found = []
+    for f in range(files[0]):
+        name = ffi.new("char[]", _path(path))
+        if files[0] > 1:
+            name = ffi.new("char[4096]")
+            check(lib.larmor_divided_name(_path(path), f, name, 4096))
+        found.append((os.fsdecode(ffi.string(name)), [i for i in range(len(images)) if file[i] == f]))
+    return found
+
+
 def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:

@@ -136,6 +136,23 @@ def test_images_of_a_series_keep_their_places_through_files(tmp_path, numbers):
     assert np.allclose(place["fov_mm"], (18, 40, 50))
 
 
+def test_images_that_one_file_cannot_hold_are_written_to_several(tmp_path, numbers):
+    images = [numbers(4, 4).astype(np.complex64) for _ in range(3)]
+    axes = np.eye(3)
+    metas = [{"fov_mm": (5.0, 40.0, 40.0), "read_dir": tuple(axes[i]), "phase_dir": tuple(axes[(i + 1) % 3]),
+              "slice_dir": tuple(axes[(i + 2) % 3]), "slice": i} for i in range(3)]
+    reports = [{"lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": []}] * 3
+    done = larmor.Reconstruction(images, metas, reports, None, [], [], {"method": "grid"})
+    done.write(tmp_path / "x.nii")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x_1.nii", "x_2.nii", "x_3.nii"]
+    for i in range(3):
+        assert np.allclose(larmor.read(tmp_path / f"x_{i + 1}.nii"), np.abs(images[i]))
+        assert np.allclose(larmor.read_meta(tmp_path / f"x_{i + 1}.nii")["read_dir"], axes[i])
+    done.images[2] = numbers(2, 2).astype(np.complex64)
+    done.write(tmp_path / "x.h5")
+    assert len(larmor.read_images(tmp_path / "x_1.h5")[0]) == 2
+
+
 def test_npy_files_that_are_equal_to_numpy_are_equal_here(tmp_path, numbers):
     for x in (numbers(3, 4, 5), numbers(4, 4).astype(np.complex64), numbers(7, 2).real):
         for order in (np.ascontiguousarray, np.asfortranarray):

@@ -5,6 +5,8 @@
  * unflagged   the same with one repetition, and without flag 21
  * contrast    the same, but the calibration is a block of its own with another contrast
  * spokes      a radial scan that counts each spoke as a slice
+ * planes      three slices, of which each lies in another plane
+ * gaps        four parallel slices at 0, 7, 14 and 22 mm
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +21,7 @@ static larmor_device *dev;
 static larmor_raw_writer *writer;
 static float *data; /* [samples, readouts, coils], re and im */
 static double k[2 * N * SPOKES];
-static int readouts;
+static int readouts, planes;
 
 static void check(larmor_status st)
 {
@@ -89,7 +91,12 @@ static void append(int r, larmor_acquisition a, double scale)
     a.dwell_us = 4;
     a.data = values;
     a.traj = traj;
-    a.read_dir[0] = a.phase_dir[1] = a.slice_dir[2] = 1;
+    for (int d = 0; d < 3; d++) {
+        const int turned = (d + (planes ? a.slice : 0)) % 3;
+        a.read_dir[turned] = d == 0;
+        a.phase_dir[turned] = d == 1;
+        a.slice_dir[turned] = d == 2;
+    }
     check(larmor_raw_append(writer, &a));
 }
 
@@ -109,8 +116,16 @@ static void append_centre(int all, double scale)
         if (all || r % EVERY) append(r, (larmor_acquisition){.step1 = r, .flags = LARMOR_ACQ_CALIBRATION}, scale);
 }
 
+static void append_slice(int slice, double place_mm)
+{
+    for (int r = 0; r < N; r++)
+        append(r, (larmor_acquisition){.step1 = r, .slice = slice, .position_mm = {0, 0, place_mm}}, 1 + slice);
+}
+
 static int append_all(const char *way)
 {
+    static const double gaps[] = {0, 7, 14, 22};
+    planes = !strcmp(way, "planes");
     if (!strcmp(way, "integrated")) {
         append_image(0, 1, 1);
         append_image(1, 1, 0);
@@ -120,6 +135,10 @@ static int append_all(const char *way)
     } else if (!strcmp(way, "contrast")) {
         append_centre(1, .3);
         append_image(0, 0, 0);
+    } else if (planes) {
+        for (int s = 0; s < 3; s++) append_slice(s, 0);
+    } else if (!strcmp(way, "gaps")) {
+        for (int s = 0; s < 4; s++) append_slice(s, gaps[s]);
     } else if (!strcmp(way, "spokes"))
         for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.slice = r, .traj_dims = 2}, 1);
     else
@@ -141,6 +160,7 @@ int main(int argc, char **argv)
                                      .ndim = 2},
                         .coils = COILS,
                         .readouts = N,
+                        .slices = 4,
                         .repetitions = 2};
     larmor_output *out;
     snprintf(scan.encoding.trajectory, sizeof scan.encoding.trajectory, "%s", radial ? "radial" : "cartesian");

@@ -52,7 +52,7 @@ expect 0 recon scan.h5 -o x.npy --save-density density.cfl --method grid --force
 # What does not go together.
 expect 0 phantom -o many.h5 --matrix 32 --coils 2 --slices 3 --repetitions 2 -q
 expect 2 recon many.h5 -o x.npy --save-maps m.npy --force -q
-said 'larmor: --save-maps: many.h5 has maps for each of 3 slices; choose one by --slice.'
+said 'larmor: --save-maps: many.h5 has maps for each of 3 slices; choose one by --slice or --encoding.'
 expect 0 recon many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
 expect 2 recon many.h5 -o x.npy --save-density d.npy --slice 1 --method grid --force -q
 said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose one by --slice, --repetition and so on.'

@@ -1,6 +1,7 @@
 /* Damages a scan on purpose: spoil FILE.h5 WAY. SPDX-License-Identifier: Apache-2.0 */
 #include <hdf5.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,51 @@ static void change_acquisitions(hid_t file, const char *way)
     H5Dclose(set);
 }
 
+/* A second encoding like the first but for its matrix, 48 x 48, for the second half of the acquisitions. */
+static void add_encoding(hid_t file)
+{
+    char *text, *all;
+    const hid_t header = H5Dopen2(file, "/dataset/xml", H5P_DEFAULT), string = H5Dget_type(header);
+    check(H5Dread(header, string, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text) >= 0, "reading the header");
+    H5Dclose(header);
+    H5Tclose(string);
+    const char *begin = strstr(text, "<encoding>"), *end = strstr(text, "</encoding>");
+    check(begin && end, "finding the encoding");
+    end += strlen("</encoding>");
+    all = calloc(2, strlen(text) + 1);
+    check(all != NULL, "memory");
+    snprintf(all, 2 * strlen(text), "%.*s", (int)(end - text), text);
+    while (begin <
+           end) { /* sizes of a matrix are whole numbers of two digits here, and those of a field of view are not */
+        const int is_size = !strncmp(begin, "<matrixSize>", strlen("<matrixSize>"));
+        const char *size = is_size ? "<matrixSize><x>48</x><y>48</y>" : NULL;
+        strncat(all, size ? size : begin, size ? strlen(size) : 1);
+        begin += size ? strlen(size) : 1;
+    }
+    strcat(all, end);
+    replace_header(file, all);
+    free(all);
+    free(text);
+    const hid_t set = H5Dopen2(file, "/dataset/data", H5P_DEFAULT), space = H5Dget_space(set);
+    const hid_t head = H5Tcreate(H5T_COMPOUND, sizeof(uint16_t)), type = H5Tcreate(H5T_COMPOUND, sizeof(uint16_t));
+    hsize_t count = 0;
+    const uint16_t second = 1;
+    check(H5Tinsert(head, "encoding_space_ref", 0, H5T_NATIVE_UINT16) >= 0 && H5Tinsert(type, "head", 0, head) >= 0,
+          "a type");
+    check(H5Sget_simple_extent_dims(space, &count, NULL) >= 0, "the extent");
+    for (hsize_t i = count / 2; i < count; i++) {
+        const hsize_t one = 1;
+        const hid_t memory = H5Screate_simple(1, &one, NULL);
+        check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &i, NULL, &one, NULL) >= 0, "a selection");
+        check(H5Dwrite(set, type, memory, space, H5P_DEFAULT, &second) >= 0, "writing");
+        H5Sclose(memory);
+    }
+    H5Tclose(type);
+    H5Tclose(head);
+    H5Sclose(space);
+    H5Dclose(set);
+}
+
 /* Zeros outside of an ellipse around the phantom, in all that a .cfl file holds along its first two dimensions. */
 static void clear_around(const char *path)
 {
@@ -212,6 +258,8 @@ int main(int argc, char **argv)
         replace_header(file, "<ismrmrdHeader/>");
     else if (!strcmp(way, "no-header"))
         replace_header(file, NULL);
+    else if (!strcmp(way, "encodings"))
+        add_encoding(file);
     else
         change_acquisitions(file, way);
     check(H5Fclose(file) >= 0, "closing");

@@ -407,7 +407,7 @@ static void a_checkpoint_of_other_options_is_refused(void **state)
     (void)state;
     place p = {.saves = 0};
     scan s = scan_of(COILS, 2, 1e-3);
-    const larmor_counters first = {-1, -1, -1, 0, -1};
+    const larmor_counters first = {-1, -1, -1, 0, -1, 0};
     const larmor_recon_opts base = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1);
     const larmor_recon_opts others[] = {
         OPTS(.method = "tv", .iters = 3),

@@ -128,7 +128,7 @@ static void all_images_of_a_scan_share_the_matrix(void **state)
 {
     (void)state;
     scan s = scan_of(MANY, 3, 1e-5);
-    const larmor_counters last = {-1, -1, -1, 2, -1};
+    const larmor_counters last = {-1, -1, -1, 2, -1, 0};
     const larmor_recon_opts opts = OPTS(.method = "grid"), one = OPTS(.method = "grid", .only = &last);
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_recon_result all[3], alone = result_of(&s, &one);

@@ -85,7 +85,7 @@ static void what_there_is_to_do_is_read_from_scan_and_options(void **state)
     assert_true(w.kind == LMR_WORK_CG && w.ndim == 2 && w.chooses && !w.on_grid);
     assert_true(w.images == 3 && w.coils == COILS && w.cells == N * N);
     assert_true(w.samples == (double)larmor_array_count(s.image[0].kspace) / COILS);
-    const larmor_counters one = {-1, -1, -1, 1, -1};
+    const larmor_counters one = {-1, -1, -1, 1, -1, 0};
     opts = (larmor_recon_opts)OPTS(.method = "grid", .only = &one, .matrix = {2 * N});
     assert_ok(lmr_predict_workload(source, &opts, &w));
     assert_true(w.kind == LMR_WORK_GRID && !w.chooses && w.images == 1 && w.cells == 4 * N * N);

@@ -70,8 +70,8 @@ static void only_the_images_that_are_asked_for_are_made(void **state)
         larmor_counters only;
         int series, slice, repetition;
     } asked[] = {
-        {{1, -1, -1, -1, -1}, 2, 1, 0}, {{-1, 1, -1, -1, -1}, 1, 1, 1}, {{-1, -1, 2, -1, -1}, 1, 1, 1},
-        {{-1, -1, -1, 1, -1}, 2, 0, 1}, {{-1, -1, -1, -1, 0}, 3, 0, 0}, {{0, 0, 0, 1, 0}, 1, 0, 1},
+        {{1, -1, -1, -1, -1, 0}, 2, 1, 0}, {{-1, 1, -1, -1, -1, 0}, 1, 1, 1}, {{-1, -1, 2, -1, -1, 0}, 1, 1, 1},
+        {{-1, -1, -1, 1, -1, 0}, 2, 0, 1}, {{-1, -1, -1, -1, 0, 0}, 3, 0, 0}, {{0, 0, 0, 1, 0, 0}, 1, 0, 1},
     };
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         larmor_recon_plan plan;
@@ -83,10 +83,11 @@ static void only_the_images_that_are_asked_for_are_made(void **state)
         assert_int_equal(plan.first.repetition, asked[i].repetition);
         larmor_recon_free(recon);
     }
-    const larmor_counters nothing = {5, -1, -1, -1, -1};
+    const larmor_counters nothing = {5, -1, -1, -1, -1, 0};
     const larmor_recon_opts opts = OPTS(.only = &nothing);
     larmor_recon *recon;
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays: no image has the slice, contrast");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
+                   "arrays: no image has the encoding, slice, contrast");
     free_scan(&s);
 }
 
@@ -94,7 +95,7 @@ static void llr_needs_more_than_one_frame(void **state)
 {
     (void)state;
     scan s = two_slices();
-    const larmor_counters one = {-1, -1, -1, 1, -1};
+    const larmor_counters one = {-1, -1, -1, 1, -1, 0};
     const larmor_recon_opts opts = OPTS(.method = "llr", .only = &one);
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays has one frame of a slice");

@@ -1,0 +1,131 @@
+/* The files of each --output: which images go to which of them. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_files.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+void recon_free_files(recon_files *files)
+{
+    for (int i = 0; i < files->count && files->out; i++) larmor_output_free(files->out[i]);
+    free(files->out);
+    free(files->file);
+    *files = (recon_files){.count = 0};
+}
+
+static larmor_status make_room(recon_files *files, int count)
+{
+    *files = (recon_files){.out = calloc((size_t)count, sizeof *files->out), .count = count};
+    return files->out ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+}
+
+int recon_open_files(recon_run *r, int i)
+{
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, make_room(&r->output[i], 1));
+    APP_OR(done, APP_RUN, app_output_open(r->s->outputs.text[i], r->s->force, r->output[i].out));
+done:
+    return code;
+}
+
+/* ---- what is expected ---- */
+
+typedef struct expected { /* all images, series after series */
+    larmor_image_place *place;
+    int *group, *file; /* of the source; of the files */
+    int count, groups;
+} expected;
+
+static larmor_status expect(const recon_run *r, expected *e)
+{
+    const int series = larmor_recon_series(r->recon);
+    larmor_recon_plan plan;
+    larmor_status st = LARMOR_OK;
+    int all = 0;
+    for (int s = 0; s < series && !st; s++) {
+        st = larmor_recon_describe(r->recon, s, &plan);
+        all += plan.images;
+    }
+    *e = (expected){.place = calloc((size_t)all + 1, sizeof *e->place),
+                    .group = calloc((size_t)all + 1, sizeof *e->group),
+                    .file = calloc((size_t)all + 1, sizeof *e->file),
+                    .groups = larmor_source_describe(r->source).groups};
+    if (!e->place || !e->group || !e->file) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int s = 0; s < series && !st; s++) {
+        st = larmor_recon_describe(r->recon, s, &plan);
+        if (!st) st = larmor_recon_expect(r->recon, s, e->place + e->count, e->group + e->count);
+        e->count += plan.images;
+    }
+    return st;
+}
+
+static void free_expected(expected *e)
+{
+    free(e->place);
+    free(e->group);
+    free(e->file);
+}
+
+/* ---- several files ---- */
+
+static larmor_status open_several(const recon_run *r, const char *path, recon_files *files)
+{
+    enum { ROOM = PATH_MAX };
+    const int count = files->count;
+    char *name = malloc((size_t)count * ROOM);
+    const char **names = calloc((size_t)count, sizeof *names);
+    larmor_status st = name && names ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    for (int f = 0; f < count && !st; f++) {
+        names[f] = name + (size_t)f * ROOM;
+        st = larmor_divided_name(path, f, name + (size_t)f * ROOM, ROOM);
+    }
+    if (!st) st = app_outputs_open(names, count, r->s->force, files->out);
+    if (!st) app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
+    free(names);
+    free(name);
+    return st;
+}
+
+static larmor_status reserve(const recon_run *r, const recon_files *files, const expected *e)
+{
+    larmor_status st = LARMOR_OK;
+    for (int f = 0; f < files->count && !st; f++) {
+        larmor_shape shape = {.ndim = 0};
+        int64_t images = 0;
+        for (int i = 0; i < e->count; i++) {
+            if (e->file[i] != f) continue;
+            shape = e->place[i].shape;
+            images++;
+        }
+        st = larmor_output_reserve(files->out[f], LARMOR_C64, larmor_shape_append(shape, images), r->s->magnitude);
+    }
+    return st;
+}
+
+static larmor_status divide(recon_run *r, int number, expected *e)
+{
+    recon_files *files = &r->output[number];
+    const char *path = r->s->outputs.text[number];
+    int count;
+    larmor_status st = larmor_images_divide(path, e->place, e->count, e->file, &count);
+    if (!st && count > 1) {
+        recon_free_files(files);
+        st = make_room(files, count);
+        if (!st) files->file = calloc((size_t)e->groups + 1, sizeof *files->file);
+        if (!st && !files->file) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+        for (int i = 0; i < e->count && !st; i++) files->file[e->group[i]] = e->file[i];
+        if (!st) st = open_several(r, path, files);
+    }
+    return st ? st : reserve(r, files, e);
+}
+
+int recon_divide_files(recon_run *r)
+{
+    expected e;
+    int code = APP_DONE;
+    APP_OR(done, APP_RUN, expect(r, &e));
+    for (int i = 0; i < r->s->outputs.count && e.count; i++) APP_OR(done, APP_RUN, divide(r, i, &e));
+done:
+    free_expected(&e);
+    return code;
+}
