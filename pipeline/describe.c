@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "larmor/describe.h"
 #include "pipeline/group.h"
+#include "pipeline/maps.h"
 
 static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
 {
@@ -31,6 +32,59 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
     return LARMOR_OK;
 }
 
+/* ---- given maps ---- */
+
+/* The region as the coils themselves have it. */
+static larmor_status uncolour(const lmr_job *job, larmor_array *region)
+{
+    larmor_array *colouring;
+    if (!job->whitening) return LARMOR_OK;
+    LMR_TRY(larmor_noise_colouring(job->whitening, &colouring));
+    const larmor_status st = larmor_whiten(colouring, region);
+    larmor_array_free(colouring);
+    return st;
+}
+
+static void say_maps(larmor_recon *r, const larmor_description *found)
+{
+    if (found->is_clear)
+        lmr_warn(&r->events,
+                 "the given maps do not fit: they leave %.2g of the coils' images in low resolution unexplained, %s "
+                 "%.2g. Check their orientation, the order of coils and which scan they are of.",
+                 found->misfit, found->name, found->better);
+    else
+        lmr_log(&r->events, "description: the given maps fit the coils' images to a misfit of %.2g", found->misfit);
+}
+
+static larmor_status compare_given(larmor_recon *r, int index, const larmor_samples *samples)
+{
+    lmr_job *job = &r->job;
+    const larmor_grid *grid = &job->grid[index];
+    larmor_array *region = NULL, *view = NULL;
+    larmor_region_report report;
+    larmor_description found;
+    larmor_group group;
+    larmor_status st;
+    LMR_OR(done, lmr_source_group(job->source, index, &group));
+    LMR_OR(done, lmr_maps_region(job, index, &group, grid, samples, &region, &report));
+    if (!region) goto done;
+    LMR_OR(done, uncolour(job, region));
+    LMR_OR(done, larmor_array_reshape(job->given, larmor_shape_append(lmr_grid_shape(grid), job->info.coils), &view));
+    LMR_OR(done, larmor_compare_maps(region, report.fov, view, &found));
+    say_maps(r, &found);
+done:
+    larmor_array_free(view);
+    larmor_array_free(region);
+    return st;
+}
+
+/* 1 if maps are given that are those of the samples' coils, of one set on the image's grid. */
+static int has_given(const lmr_job *job, int index)
+{
+    return job->given && job->coils > 1 && !job->compression && !job->sets &&
+           larmor_shape_equal(lmr_grid_shape(&job->grid[index]), job->given_image);
+}
+
 static larmor_status compare_first(larmor_recon *r)
 {
     lmr_job *job = &r->job;
@@ -41,7 +95,8 @@ static larmor_status compare_first(larmor_recon *r)
     LMR_TRY(lmr_enter(&r->events, "description"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    const larmor_status st = cartesian.on_grid ? LARMOR_OK : compare_off_grid(r, &samples);
+    larmor_status st = cartesian.on_grid ? LARMOR_OK : compare_off_grid(r, &samples);
+    if (!st && has_given(job, index)) st = compare_given(r, index, &samples);
     lmr_group_leave(job, index, &samples, made, &cartesian);
     return st;
 }

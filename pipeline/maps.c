@@ -317,6 +317,28 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
     return st;
 }
 
+larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                              const larmor_samples *samples, larmor_array **region, larmor_region_report *found)
+{
+    double aliasing = 0;
+    larmor_samples own;
+    lmr_maps_task task;
+    *region = NULL;
+    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    const larmor_region_opts opts = region_opts(job, task.encoded);
+    if (!st)
+        st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &opts, region, found);
+    if (!st && !found->cartesian)
+        st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &aliasing);
+    if (st || !(aliasing <= aliases_3d)) {
+        larmor_array_free(*region);
+        *region = NULL;
+    }
+    if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
+    larmor_samples_free(&own);
+    return st;
+}
+
 /* ---- the maps ---- */
 
 /* Each set of maps is mixed as the coils of the samples are. */

@@ -2,6 +2,7 @@
 #ifndef LMR_PIPELINE_MAPS_H
 #define LMR_PIPELINE_MAPS_H
 
+#include "larmor/maps.h"
 #include "pipeline/job.h"
 
 /* What a method finds maps from. */
@@ -9,7 +10,7 @@ typedef struct lmr_maps_task {
     lmr_job *job;
     const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
     larmor_shape image;
-    double encoded[3]; /* the field of view that was encoded, as part of the image's */
+    double encoded[3];         /* the field of view that was encoded, as part of the image's */
     struct lmr_common *common; /* of the image's readouts, where these are the samples; or NULL */
 } lmr_maps_task;
 
@@ -55,5 +56,10 @@ int lmr_maps_alias(int ndim, double aliasing);
  * at_region  0: side, cartesian and folded are not looked for, and stay 0. */
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples, int at_region, lmr_maps_sight *sight);
+
+/* The calibration region that maps of this group are made from; *region stays NULL where there is none, or where images
+ * of the centre alias so much that nothing can be said of maps. */
+larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
+                              const larmor_samples *samples, larmor_array **region, larmor_region_report *found);
 
 #endif

@@ -28,4 +28,18 @@ typedef struct larmor_description {
 LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
                                                      larmor_description *found);
 
+/* Compare how well maps fit the coils' images of low resolution with how well others do: their conjugates, the maps mirrored,
+ * moved by half the field of view, with two axes swapped, in another order of coils, times another factor for each coil;
+ * and with what any maps would explain, as neighbouring voxels say.
+ *
+ * The misfit is the root of the part of the images' energy that no image times the maps explains.
+ *
+ * region  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it.
+ * fov     [nd] of the region's grid, as in larmor_region_report.
+ * maps    [image..., coils], complex, of the same coils.
+ * found   reach is half the region along x.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3], const larmor_array *maps,
+                                             larmor_description *found);
+
 #endif

@@ -250,6 +250,19 @@ def compare_descriptions(kspace: Any, traj: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
+def compare_maps(kspace: Any, traj: Any, maps: Any) -> dict[str, Any]:
+    """Whether coil maps fit the coils' images of low resolution, and whether others do: as compare_descriptions."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    points, image = _points(traj, on), _arrays.shape_of(tuple(np.shape(maps)[1:]))
+    centre, found = ffi.new("larmor_region_report *"), ffi.new("larmor_description *")
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_calibration_region(_wrapped(_complex(kspace), on), points, image, ffi.NULL, out, centre))
+    region = ffi.gc(out[0], lib.larmor_array_free)
+    check(lib.larmor_compare_maps(region, centre.fov, _wrapped(_complex(maps), on), found))
+    return _structs.to_dict(found)
+
+
 def delayed(traj: Any, delay: Sequence[float] | Mapping[str, float], *, fov: Sequence[float] | None = None) -> Any:
     """The trajectory of delayed gradients; delay: numbers x, y, z, xy, xz, yz, or some of them by name."""
     if isinstance(delay, Mapping):

@@ -128,6 +128,19 @@ def test_a_wrong_trajectory_is_less_consistent():
     assert larmor.consistency(kspace, traj) < 0.5 * larmor.consistency(kspace, larmor.delayed(traj, {"x": 1.0}))
 
 
+def test_descriptions_and_maps_that_do_not_fit_are_named():
+    traj = larmor.traj("golden", (48, 48), readouts=75)
+    kspace, maps = larmor.phantom_kspace(traj, coils=4), larmor.phantom_coils((48, 48), 4)
+    assert not larmor.compare_descriptions(kspace, traj)["is_clear"]
+    wrong = traj.copy()
+    wrong[::2, :, 0] *= -1
+    found = larmor.compare_descriptions(kspace, wrong)
+    assert found["is_clear"] and found["better"] < 0.5 * found["misfit"]
+    assert not larmor.compare_maps(kspace, traj, maps)["is_clear"]
+    found = larmor.compare_maps(kspace, traj, maps.conj())
+    assert found["is_clear"] and found["name"] == "their conjugates"
+
+
 def test_colouring_undoes_whitening(numbers):
     W = larmor.whitening(numbers(4, 500))
     assert relative(larmor.colouring(W) @ W, np.eye(4)) < 1e-12

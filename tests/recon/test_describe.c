@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "larmor/describe.h"
+#include "larmor/maps.h"
 #include "larmor/phantom.h"
 #include "tests/support/test.h"
 
@@ -152,6 +153,103 @@ static void what_cannot_be_compared_says_so(void **state)
     larmor_array_free(traj);
 }
 
+/* ---- maps ---- */
+
+enum { MAP_COILS = 4 };
+
+/* What is found for the true maps after a change. */
+static larmor_description found_for_maps(void (*change)(float *maps))
+{
+    double *k = spokes_of(111.2461180), fov[3];
+    larmor_phantom *phantom;
+    larmor_array *traj = upload(k), *kspace, *region, *maps, *changed;
+    larmor_region_report report;
+    larmor_description found;
+    float *s;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), MAP_COILS, &maps));
+    assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
+    memcpy(fov, report.fov, sizeof fov);
+    assert_ok(larmor_array_download(maps, LARMOR_C64, &s));
+    change(s);
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, MAP_COILS), LARMOR_C64, s, &changed));
+    assert_ok(larmor_compare_maps(region, fov, changed, &found));
+    larmor_array_free(changed);
+    larmor_array_free(maps);
+    larmor_array_free(region);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    larmor_phantom_free(phantom);
+    free(s);
+    free(k);
+    return found;
+}
+
+static void keep(float *s)
+{
+    (void)s;
+}
+
+static void conjugate(float *s)
+{
+    for (int i = 0; i < N * N * MAP_COILS; i++) s[2 * i + 1] *= -1;
+}
+
+static void mirror(float *s)
+{
+    for (int row = 0; row < N * MAP_COILS; row++)
+        for (int i = 1; i < N / 2; i++)
+            for (int part = 0; part < 2; part++) {
+                float *a = s + 2 * (i + N * row) + part, *b = s + 2 * (N - i + N * row) + part;
+                const float kept = *a;
+                *a = *b;
+                *b = kept;
+            }
+}
+
+static void reorder(float *s)
+{
+    for (int i = 0; i < 2 * N * N; i++) {
+        const float kept = s[i];
+        s[i] = s[i + 2 * N * N];
+        s[i + 2 * N * N] = kept;
+    }
+}
+
+static void turn_one(float *s)
+{
+    for (int i = 0; i < 2 * N * N; i++) s[i] *= -1;
+}
+
+/* Maps of coils that sit elsewhere. */
+static void replace(float *s)
+{
+    for (int c = 0; c < MAP_COILS; c++)
+        for (int i = 0; i < N * N; i++) {
+            s[2 * (i + N * N * c)] = (float)cos(c * 1.7 * (i % N) / N * M_PI + c);
+            s[2 * (i + N * N * c) + 1] = (float)sin(c * (i / N) * 1.1 / N * M_PI);
+        }
+}
+
+static void true_maps_are_not_doubted(void **state)
+{
+    (void)state;
+    const larmor_description found = found_for_maps(keep);
+    assert_int_equal(found.is_clear, 0);
+    assert_at_most(found.misfit, 0.05);
+}
+
+static void maps_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    expect_clear(found_for_maps(conjugate), "their conjugates");
+    expect_clear(found_for_maps(mirror), "the maps mirrored along x");
+    expect_clear(found_for_maps(reorder), "another order");
+    expect_clear(found_for_maps(turn_one), "another factor for each coil");
+    expect_clear(found_for_maps(replace), "maps from the data");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +259,8 @@ int main(void)
         cmocka_unit_test(other_angles_are_named),
         cmocka_unit_test(an_object_that_moves_once_is_named),
         cmocka_unit_test(what_cannot_be_compared_says_so),
+        cmocka_unit_test(true_maps_are_not_doubted),
+        cmocka_unit_test(maps_that_do_not_fit_are_named),
     };
     RUN_TESTS(tests);
 }
