@@ -65,14 +65,34 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
     return lmr_source_samples(job->source, index, &encoded, calibration, job->info.coils, job->dev, samples);
 }
 
+/* The noise in the readouts before their oversampling goes: what is beyond the grid's field of view is noise alone. */
+static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
+                                   double *level)
+{
+    const larmor_shape shape = larmor_array_shape(samples->traj);
+    larmor_array *traj = NULL;
+    double *k;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < larmor_array_count(samples->traj); i++)
+        k[i] *= grid->fov_mm[i % shape.dim[0]] / e->fov_mm[i % shape.dim[0]];
+    larmor_status st =
+        larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, shape, LARMOR_F64, k, &traj);
+    free(k);
+    if (!st) st = larmor_noise_level(samples->kspace, traj, level);
+    larmor_array_free(traj);
+    return st;
+}
+
 /* The readouts on the grid's field of view, the other coordinates in cycles of it, too. */
-static larmor_status crop(const larmor_encoding *e, const larmor_grid *grid, larmor_samples *samples,
-                          lmr_cartesian *c)
+static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const larmor_grid *grid,
+                          larmor_samples *samples, lmr_cartesian *c)
 {
     larmor_array *kspace, *traj;
-    double *k;
+    double *k, level = 0;
+    if (!job->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));
+    c->level = level * c->deviation;
     larmor_array_free(samples->kspace);
     larmor_array_free(samples->traj);
     samples->kspace = kspace;
@@ -98,7 +118,7 @@ static larmor_status read_cropped(const lmr_job *job, int index, const larmor_gr
     if (grid->fov_mm[0] >= e.fov_mm[0] * (1 - 1e-6) || !counts_lines(job, g->encoding, &e)) return LARMOR_OK;
     LMR_TRY(read_encoded(job, index, &e, calibration, samples));
     larmor_status st = LARMOR_OK;
-    if (samples->kspace && samples->traj) st = crop(&e, grid, samples, c);
+    if (samples->kspace && samples->traj) st = crop(job, &e, grid, samples, c);
     if (!st) *cropped = 1;
     if (st) larmor_samples_free(samples);
     return st == LARMOR_ERR_ARG ? LARMOR_OK : st; /* readouts of another kind: on the grid, or between */

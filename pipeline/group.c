@@ -106,8 +106,8 @@ static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 /* Those of an earlier image with the same trajectory, or new ones. */
 static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
-    const int decided = job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
-                        job->density_taken != LARMOR_DENSITY_AUTO;
+    const int decided =
+        job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid || job->density_taken != LARMOR_DENSITY_AUTO;
     const double before[2] = {lmr_share_density(job, frame), 0};
     if (decided) LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->dev, &frame->weights));
     if (frame->weights) return LARMOR_OK;
@@ -270,6 +270,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     if (job->keep_weights) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
+    result->noise /= frame[0].cartesian.deviation;
     if (job->basis_frames) {
         larmor_array *frames;
         LMR_OR(done, lmr_subspace_frames(job, x, &frames));

@@ -112,7 +112,8 @@ typedef struct lmr_cartesian {
     int box;                 /* 1: every place from low to high is sampled equally often */
     int64_t low[3], high[3]; /* the outermost places */
     double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
-                       * oversampling was removed */
+                       * oversampling was removed: */
+    double level; /* of the noise in the samples, before whitening and the job's scale, as measured with it; 0: not */
 } lmr_cartesian;
 
 /* The inputs of one image, which belong to their maker. */

@@ -31,8 +31,10 @@ enum {
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
-    *deviation = frame->cartesian.deviation;
-    return job->whitening ? LARMOR_OK : larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
+    const lmr_cartesian *c = &frame->cartesian;
+    *deviation = job->whitening ? c->deviation : c->level * job->scale;
+    if (*deviation > 0) return LARMOR_OK;
+    return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
 
 /* What the iterative methods share. */

@@ -418,7 +418,10 @@ static void print_choices(FILE *out, const app_option *o)
 }
 
 const app_option app_shared_options[] = {
-    {.letter = 'q', .name = "quiet", .metavar = "", .help = "no log and no progress, only results, warnings that an image cannot be trusted, and errors"},
+    {.letter = 'q',
+     .name = "quiet",
+     .metavar = "",
+     .help = "no log and no progress, only results, warnings that an image cannot be trusted, and errors"},
     {.letter = 'h', .name = "help", .metavar = "", .help = "print this"},
     {0},
 };

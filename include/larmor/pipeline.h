@@ -465,10 +465,12 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_report solver;            /* zeros of "grid" */
     larmor_lambda_from lambda_from;
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
-    double noise;          /* standard deviation of the real and of the imaginary part of a sample, after whitening */
-    larmor_choice choice;  /* how the weight was found, by this image or an earlier one; else zeros */
-    double largest;        /* eigenvalue of A^H A; that of the image whose weight is shared; 0 if it was not needed */
-    int segments, terms;   /* of off-resonance: of the forward map; of the Toeplitz normal map, if it was; else 0 */
+    double
+        noise; /* standard deviation of the real and of the imaginary part of a sample, after whitening, as it was acquired:
+                   * where oversampling of readouts was removed, that of a sample with it */
+    larmor_choice choice; /* how the weight was found, by this image or an earlier one; else zeros */
+    double largest;       /* eigenvalue of A^H A; that of the image whose weight is shared; 0 if it was not needed */
+    int segments, terms;  /* of off-resonance: of the forward map; of the Toeplitz normal map, if it was; else 0 */
     int toeplitz, preconditioned; /* 1: the normal map was Toeplitz; the circulant was used */
     int ffts;                     /* 1: all samples are on the grid: FFTs took the place of NUFFTs */
     int direct;      /* 1: k-space is fully sampled: one FFT of each coil and their combination, without a solver */

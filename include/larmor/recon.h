@@ -24,11 +24,11 @@ typedef struct larmor_traj_opts {
     int64_t samples;   /* per readout; default: 2 N_x for spokes, N_x for lines, as Nyquist asks for an arm */
     int64_t tiny; /* golden, stars: index of the tiny golden angle pi / (tau + tiny - 1); 0 or 1 is the golden one */
     double density; /* spiral: exponent of the radial growth, 1 Archimedean, > 1 denser in the centre; default 1 */
-    double undersampling;    /* divides the default number of readouts; default 1 */
-    int64_t first;           /* readouts of the series before this trajectory: golden, stars and koosh continue their
+    double undersampling; /* divides the default number of readouts; default 1 */
+    int64_t first;        /* readouts of the series before this trajectory: golden, stars and koosh continue their
                                 angles; radial and spiral rotate, for every `readouts` of these, by the golden
                                 fraction of the angle between neighbours; cartesian ignores it; default 0 */
-    int64_t repetition;      /* of a series of such trajectories: this many times its readouts count as well; default 0 */
+    int64_t repetition; /* of a series of such trajectories: this many times its readouts count as well; default 0 */
     int64_t acceleration[2]; /* cartesian: every R-th line along y and z, the centre among them; default 1, 1 */
     int64_t calibration[2]; /* cartesian: fully sampled lines in the middle of y and z; default 0: none in y, and in z
                                as many as in y, at most all */
@@ -161,8 +161,10 @@ LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_ar
 /* The standard deviation of the real and of the imaginary part of the noise, estimated from the data themselves: the
  * root of the mean square over coils.
  *
- * It is found from the median of third differences along the readouts at the rim of k-space, beyond 0.9 of its radius,
- * where signal is least and smooth. Readouts that have few samples there are used further in.
+ * It is found from the median of differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where
+ * signal is least and smooth. Readouts that have few samples there are used further in. The differences are of the third
+ * order, or, where most samples are at most 0.6 cycles per field of view apart, of the eighth, by which less of the object
+ * passes.
  * Signal that is left makes the estimate too large, never too small.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.

@@ -13,8 +13,14 @@
 #define OUTER 0.9
 #define STEP 0.1
 
-/* 1 -3 3 -1, whose squares sum up to 20; at most so many differences a coil, and at least about so many. */
-enum { TAPS = 4, MOST = 1 << 17, LEAST = 400 };
+/* Differences of samples beside each other: of the third order, 1 -3 3 -1; of the eighth where readouts are oversampled, at
+ * steps of so many cycles per field of view. An object within the field of view is then within a part of what the steps
+ * resolve, and the noise beyond it remains: of the voxel at its edge 1/16 of the signal passes at a half, where the third
+ * order lets a third pass. Their weights are binomial coefficients. */
+#define OVERSAMPLED_STEP 0.6
+enum { ORDER = 3, OVERSAMPLED_ORDER = 8, MOST_ORDER = 8 };
+/* At most so many differences a coil, and at least about so many; steps that are looked at. */
+enum { MOST = 1 << 17, LEAST = 400, LOOKED_AT = 4096 };
 
 static void exchange(float *x, int64_t i, int64_t j)
 {
@@ -48,10 +54,23 @@ static float selected(float *x, int64_t count, int64_t place)
     return x[place];
 }
 
-/* The deviation of normal numbers whose third differences these are, by their median: few large ones do not matter. */
-static double deviation_of(int64_t count, float *differences)
+/* weight[0] .. weight[order]: of samples in a difference of this order. The sum of their squares is returned. */
+static double weights_of(int order, float weight[MOST_ORDER + 1])
 {
-    const double median_of_normal = 0.67448975, squares = 20;
+    double binomial = 1, squares = 0;
+    for (int i = 0; i <= order; i++) {
+        weight[i] = (float)(i % 2 ? -binomial : binomial);
+        squares += binomial * binomial;
+        binomial = binomial * (order - i) / (i + 1);
+    }
+    return squares;
+}
+
+/* The deviation of normal numbers whose differences these are, by their median: few large ones do not matter. squares: of
+ * the weights. */
+static double deviation_of(int64_t count, float *differences, double squares)
+{
+    const double median_of_normal = 0.67448975;
     return selected(differences, count, count / 2) / median_of_normal / sqrt(squares);
 }
 
@@ -67,6 +86,7 @@ typedef struct points {
     const double *k; /* [nd, samples, readouts] */
     int nd;
     int64_t samples, readouts;
+    int order; /* of the differences */
     int threads;
     double *most; /* [readouts] the largest |k|^2 */
     double limit; /* of |k|^2, for those that count */
@@ -88,7 +108,7 @@ static void find_most(void *self, int64_t readout)
     p->most[readout] = most;
 }
 
-/* Runs of four samples of one readout whose |k|^2 is at least the limit, of which the first one has this number: those that
+/* Runs of order + 1 samples of one readout whose |k|^2 is at least the limit, of which the first one has this number: those that
  * are used go to first (NULL: none does), and how many there are is returned. */
 static int64_t runs_of(const points *p, int64_t readout, int64_t number, int64_t *first)
 {
@@ -96,8 +116,8 @@ static int64_t runs_of(const points *p, int64_t readout, int64_t number, int64_t
     const int64_t from = number;
     for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
         inside = squared_radius(p->k + i * p->nd, p->nd) >= p->limit ? inside + 1 : 0;
-        if (inside < TAPS) continue;
-        if (first && number % p->step == 0) first[number / p->step - p->unused_yet] = i - TAPS + 1;
+        if (inside <= p->order) continue;
+        if (first && number % p->step == 0) first[number / p->step - p->unused_yet] = i - p->order;
         number++;
     }
     return number - from;
@@ -113,6 +133,21 @@ static void use_runs(void *self, int64_t readout)
 {
     points *p = self;
     if (p->before[readout + 1] > p->before[readout]) runs_of(p, readout, p->before[readout], p->first);
+}
+
+/* The usual |k| from a sample to the next. */
+static float usual_step(const points *p)
+{
+    float steps[LOOKED_AT];
+    int64_t count = 0;
+    const int64_t all = p->samples * p->readouts, apart = 1 + all / LOOKED_AT;
+    for (int64_t i = 0; i < all; i += apart) {
+        if (i % p->samples + 1 == p->samples) continue;
+        double square = 0;
+        for (int d = 0; d < p->nd; d++) square += pow(p->k[(i + 1) * p->nd + d] - p->k[i * p->nd + d], 2);
+        steps[count++] = (float)sqrt(square);
+    }
+    return count ? selected(steps, count, count / 2) : 1;
 }
 
 /* How many runs there are here, and on all ranks, where each has a part. */
@@ -136,11 +171,14 @@ static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, do
 }
 
 /* Differences of one coil's samples y, interleaved, for the runs that begin with these. Their count is returned. */
-static int64_t differences_of(const float *y, const int64_t *first, int64_t runs, float *differences)
+static int64_t differences_of(const float *y, const int64_t *first, int64_t runs, int order, const float *weight,
+                              float *differences)
 {
     for (int64_t i = 0; i < 2 * runs; i++) {
         const float *at = y + 2 * first[i / 2] + i % 2;
-        differences[i] = fabsf(at[0] - 3 * at[2] + 3 * at[4] - at[6]);
+        float sum = 0;
+        for (int j = 0; j <= order; j++) sum += weight[j] * at[2 * j];
+        differences[i] = fabsf(sum);
     }
     return 2 * runs;
 }
@@ -215,8 +253,16 @@ static larmor_status level_with(larmor_array *kspace, points *of, room *w, doubl
     const int64_t coils = kspace->shape.dim[2];
     larmor_ranks *ranks = kspace->dev->whole;
     int64_t own, before = 0;
-    double all, sum = 0;
+    double all, sum = 0, step = (double)usual_step(of);
+    float weight[MOST_ORDER + 1];
+    LMR_TRY(lmr_ranks_lead(ranks, &step));
+    of->order = step <= OVERSAMPLED_STEP ? OVERSAMPLED_ORDER : ORDER;
     LMR_TRY(outer_runs(ranks, of, &own, &all));
+    if (all == 0 && of->order > ORDER) { /* readouts are too short */
+        of->order = ORDER;
+        LMR_TRY(outer_runs(ranks, of, &own, &all));
+    }
+    const double squares = weights_of(of->order, weight);
     if (ranks) LMR_TRY(lmr_ranks_before(ranks, own, &before));
     of->before[0] = before;
     for (int64_t r = 0; r < of->readouts; r++) of->before[r + 1] += of->before[r];
@@ -224,9 +270,9 @@ static larmor_status level_with(larmor_array *kspace, points *of, room *w, doubl
     const larmor_status prepared = prepare(w, of, own);
     for (int64_t c = 0; c < coils; c++) {
         larmor_status st = prepared ? prepared : read_coil(w, kspace, c);
-        int64_t used = st ? 0 : differences_of(w->y, of->first, w->runs, w->differences);
+        int64_t used = st ? 0 : differences_of(w->y, of->first, w->runs, of->order, weight, w->differences);
         LMR_TRY(gather(ranks, kspace->dev, st, &used, w->differences));
-        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences), 2);
+        if (used && !larmor_ranks_number(ranks)) sum += pow(deviation_of(used, w->differences, squares), 2);
     }
     *deviation = coils > 0 ? sqrt(sum / (double)coils) : 0;
     return lmr_ranks_lead(ranks, deviation);

@@ -10,10 +10,10 @@ static cplx gaussian(uint64_t *seed)
 }
 
 /* A disc off the centre, of this radius in fields of view, with noise, on spokes of n samples from edge to edge. */
-static double level_of(double matrix, int64_t n, int64_t spokes, double signal, const double noise[COILS])
+static double level_of_disc(double radius, double matrix, int64_t n, int64_t spokes, double signal,
+                            const double noise[COILS])
 {
     double *k = radial_points(matrix, n, spokes), level;
-    const double radius = 0.3;
     const int64_t all = n * spokes;
     uint64_t seed = 11;
     cplx *y = malloc((size_t)(all * COILS) * sizeof *y);
@@ -30,6 +30,11 @@ static double level_of(double matrix, int64_t n, int64_t spokes, double signal, 
     free(k);
     free(y);
     return level;
+}
+
+static double level_of(double matrix, int64_t n, int64_t spokes, double signal, const double noise[COILS])
+{
+    return level_of_disc(0.3, matrix, n, spokes, signal, noise);
 }
 
 static void of_noise_alone_it_is_the_deviation(void **state)
@@ -59,6 +64,15 @@ static void signal_at_the_rim_hardly_adds_to_it(void **state)
     assert_at_most(fabs(level_of(128, 512, 200, 7e4, noise) - 1), 0.1);
 }
 
+/* As strong as the noise at the rim, and from -0.3 to 0.5 of the field of view. */
+static void of_oversampled_readouts_signal_does_not_add_to_it(void **state)
+{
+    (void)state;
+    const double noise[COILS] = {1, 1, 1};
+    assert_at_most(fabs(level_of_disc(0.4, 128, 256, 200, 7e4, noise) - 1), 0.03);
+    assert_true(level_of_disc(0.4, 128, 128, 200, 7e4, noise) > 2); /* where they are not */
+}
+
 static void short_readouts_have_a_level_too(void **state)
 {
     (void)state;
@@ -82,6 +96,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(of_noise_alone_it_is_the_deviation),
     cmocka_unit_test(of_coils_it_is_the_root_of_the_mean_square),
     cmocka_unit_test(signal_at_the_rim_hardly_adds_to_it),
+    cmocka_unit_test(of_oversampled_readouts_signal_does_not_add_to_it),
     cmocka_unit_test(short_readouts_have_a_level_too),
     cmocka_unit_test(what_does_not_fit_is_refused),
 };
