@@ -221,7 +221,8 @@ static int is_counter(int value)
 static int is_possible_meta(const larmor_image_meta *m)
 {
     return is_counter(m->encoding) && is_counter(m->slice) && is_counter(m->contrast) && is_counter(m->phase) &&
-           is_counter(m->repetition) && is_counter(m->set) && is_counter(m->average);
+           is_counter(m->repetition) && is_counter(m->set) && is_counter(m->average) && m->place_unknown >= 0 &&
+           m->place_unknown <= 1;
 }
 
 static larmor_status read_meta(input *in, larmor_image_meta *meta)

@@ -143,6 +143,11 @@ typedef struct lmr_mrd_strongest { /* of the lines or partitions of an encoding 
 larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int axis, int64_t said,
                                      lmr_mrd_strongest *out);
 
+/* mrd_geometry.c: 1 if a head has directions, a position; warnings of images whose place is not known. */
+int lmr_mrd_is_oriented(const lmr_mrd_head *h);
+int lmr_mrd_is_placed(const lmr_mrd_head *h);
+larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
+
 /* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
  * */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);

@@ -72,9 +72,11 @@ static lmr_mrd_image header_of(const lmr_images *images, int i, int is_complex, 
     memcpy(h.physiology_time_stamp, m->physiology_stamp, sizeof h.physiology_time_stamp);
     lmr_mrd_set_floats(h.field_of_view, m->fov_mm);
     lmr_mrd_set_floats(h.position, m->position_mm);
-    lmr_mrd_set_floats(h.read_dir, m->read_dir);
-    lmr_mrd_set_floats(h.phase_dir, m->phase_dir);
-    lmr_mrd_set_floats(h.slice_dir, m->slice_dir);
+    if (!m->place_unknown) { /* else 0, as in the scan */
+        lmr_mrd_set_floats(h.read_dir, m->read_dir);
+        lmr_mrd_set_floats(h.phase_dir, m->phase_dir);
+        lmr_mrd_set_floats(h.slice_dir, m->slice_dir);
+    }
     lmr_mrd_set_floats(h.patient_table_position, m->table_mm);
     return h;
 }

@@ -339,7 +339,8 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
     LMR_TRY(lmr_mrd_join(raw, opts->join));
     LMR_TRY(lmr_mrd_complete_images(raw));
-    return lmr_mrd_group(raw);
+    LMR_TRY(lmr_mrd_group(raw));
+    return lmr_mrd_check_geometry(raw);
 }
 
 larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)

@@ -76,7 +76,8 @@ static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larm
     const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
     const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
     const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
-    const lmr_mrd_line line = h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, raw->readout[i].centre, space->matrix[0], 0);
+    const lmr_mrd_line line =
+        h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, raw->readout[i].centre, space->matrix[0], 0);
     for (int d = 0; d < grid->ndim; d++) {
         if (h->traj_dims && d < t->spatial)
             k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
@@ -585,13 +586,6 @@ larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept
 
 /* ---- geometry ---- */
 
-/* 1 if v is a direction; files that were simulated often have none. */
-static int is_direction(const float v[3])
-{
-    const double length = sqrt((double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2]);
-    return length > .9 && length < 1.1;
-}
-
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
     LMR_NEED(raw);
@@ -600,7 +594,7 @@ larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_ima
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
     const larmor_group *g = &raw->group[group];
     const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
-    const int oriented = is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
+    const int oriented = lmr_mrd_is_oriented(h);
     *meta = (larmor_image_meta){.encoding = g->encoding,
                                 .slice = g->slice,
                                 .contrast = g->contrast,
@@ -608,6 +602,7 @@ larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_ima
                                 .repetition = g->repetition,
                                 .set = g->set,
                                 .average = h->counter[LMR_AVERAGE],
+                                .place_unknown = !oriented || !lmr_mrd_is_placed(h),
                                 .measurement_uid = h->measurement_uid,
                                 .time_stamp = h->time_stamp};
     for (int d = 0; d < 3; d++) {

@@ -26,7 +26,7 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
     n->sto_xyz = n->qto_xyz = ras;
     nifti_mat44_to_quatern(ras, &n->quatern_b, &n->quatern_c, &n->quatern_d, &n->qoffset_x, &n->qoffset_y,
                            &n->qoffset_z, NULL, NULL, NULL, &n->qfac);
-    n->qform_code = n->sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    n->qform_code = n->sform_code = NIFTI_XFORM_SCANNER_ANAT; /* matrices of code 0 would not be filled in */
     n->ndim = n->dim[0] = v->volumes > 1 ? 4 : 3;
     n->nx = n->dim[1] = (int)dim[0];
     n->ny = n->dim[2] = (int)dim[1];
@@ -37,7 +37,8 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
     n->dx = n->pixdim[1];
     n->dy = n->pixdim[2];
     n->dz = n->pixdim[3];
-    n->dt = n->pixdim[4] = 1;
+    n->dt = n->pixdim[4] = v->step_s > 0 ? (float)v->step_s : 1;
+    if (v->step_s > 0) n->time_units = NIFTI_UNITS_SEC;
     n->datatype = DT_FLOAT32;
     n->nbyper = 4;
     n->nifti_type = NIFTI_FTYPE_NIFTI1_1;
@@ -47,6 +48,7 @@ static larmor_status make_header(const lmr_volumes *v, const int64_t dim[3], nif
     n->scl_inter = 0;
     memcpy(n->descrip, "larmor", sizeof "larmor");
     *header = nifti_convert_nim2nhdr(n);
+    if (v->place_unknown) header->qform_code = header->sform_code = NIFTI_XFORM_UNKNOWN;
     nifti_image_free(n);
     return LARMOR_OK;
 }

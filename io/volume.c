@@ -8,6 +8,7 @@
 #define SAME_DIRECTION 1e-4 /* of unit vectors */
 #define SAME_PLACE 1e-3     /* mm: positions are stored as float */
 #define UNEVEN 0.01         /* of the step */
+#define TICK_S 2.5e-3       /* of time stamps, which ISMRMRD does not say: Siemens' */
 #define SHIFTED 0.02        /* of a voxel */
 #define SAME_SIZE 1e-3      /* of a voxel's side */
 
@@ -211,6 +212,28 @@ static larmor_status find_step(const char *path, const item *items, int slices, 
     return LARMOR_OK;
 }
 
+static int has_directions(const larmor_image_meta *m)
+{
+    return dot(m->read_dir, m->read_dir) > 0 && dot(m->phase_dir, m->phase_dir) > 0 &&
+           dot(m->slice_dir, m->slice_dir) > 0;
+}
+
+/* Seconds between volumes whose repetition alone differs and whose stamps rise; else 0. */
+static double step_between(const lmr_images *images, const lmr_volumes *v)
+{
+    for (int i = 1; i < v->volumes; i++) {
+        const larmor_image_meta *a = &images->image[v->order[(i - 1) * v->slices]].meta;
+        const larmor_image_meta *b = &images->image[v->order[i * v->slices]].meta;
+        const int alike = a->encoding == b->encoding && a->contrast == b->contrast && a->phase == b->phase &&
+                          a->set == b->set && a->average == b->average;
+        if (!alike || a->repetition >= b->repetition || a->time_stamp >= b->time_stamp) return 0;
+    }
+    if (v->volumes < 2) return 0;
+    const larmor_image_meta *first = &images->image[v->order[0]].meta;
+    const larmor_image_meta *last = &images->image[v->order[(v->volumes - 1) * v->slices]].meta;
+    return (last->time_stamp - first->time_stamp) * TICK_S / (last->repetition - first->repetition);
+}
+
 larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volumes *v)
 {
     const int count = images->count;
@@ -232,6 +255,10 @@ larmor_status lmr_arrange(const char *path, const lmr_images *images, lmr_volume
         if (!st && v->slices > 1 && !one_place) st = find_step(path, items, v->slices, &step);
     }
     for (int i = 0; i < count && !st; i++) v->order[i] = items[i].index;
+    v->place_unknown = v->slices > 1 && one_place;
+    for (int i = 0; i < count; i++)
+        v->place_unknown |= images->image[i].meta.place_unknown || !has_directions(&images->image[i].meta);
+    if (!st) v->step_s = step_between(images, v);
     if (!st) set_affine(&items[0].f, images->dim, step, v->affine);
     free(items);
     if (st) {

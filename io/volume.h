@@ -7,6 +7,8 @@
 typedef struct lmr_volumes {
     int slices, volumes; /* images in a volume, and volumes */
     int *order;          /* [slices, volumes] indices of images; owned */
+    int place_unknown;   /* 1: an image does not say where it lies, or slices lie on each other */
+    double step_s;       /* between volumes that are repetitions, by their time stamps; 0: not known */
     double affine[3][4]; /* voxel indices to LPS mm of the first volume; columns are step vectors, then the corner */
 } lmr_volumes;
 

@@ -70,6 +70,7 @@ static const char *code_of(const char *line)
         {"trajectory ", "trajectory"}};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (!strncmp(line, codes[i][0], strlen(codes[i][0]))) return codes[i][1];
+    if (strstr(line, "NIfTI files say") || strstr(line, " have no position")) return "geometry";
     return strstr(line, "--join") ? "counters" : "header";
 }
 

@@ -70,7 +70,7 @@ static larmor_status check_groups(const larmor_raw *raw, const larmor_raw_info *
 
 typedef struct tally { /* of the readouts that are used */
     int64_t samples, discarded, most_discarded;
-    int64_t without, crooked, first_crooked, left_handed, used; /* directions */
+    int64_t crooked, first_crooked, left_handed, used; /* directions */
     int64_t moved, first_moved;
     double *place; /* [65536] x 3 of the first readout of each slice; NAN: there is none */
 } tally;
@@ -88,10 +88,7 @@ static void look_at_directions(const larmor_acquisition *a, int64_t i, tally *t)
         for (int c = 0; c < 3; c++) off = fmax(off, fabs(product(d[r], d[c]) - (r == c)));
         size += product(d[r], d[r]);
     }
-    if (size == 0) {
-        t->without++;
-        return;
-    }
+    if (size == 0) return;
     if (!(off <= DIRECTION)) {
         if (!t->crooked++) t->first_crooked = i;
         return;
@@ -128,33 +125,12 @@ static larmor_status take(const larmor_raw *raw, const larmor_raw_info *info, ta
     return LARMOR_OK;
 }
 
-/* Slices that are all in the same place. */
-static void check_slices(const tally *t, int groups, lmr_findings *f)
-{
-    int slices = 0, same = 0;
-    const double *first = NULL;
-    for (int s = 0; s < 65536; s++) {
-        const double *here = t->place + 3 * (int64_t)s;
-        if (isnan(here[0])) continue;
-        slices++;
-        if (!first) first = here;
-        same += fabs(here[0] - first[0]) + fabs(here[1] - first[1]) + fabs(here[2] - first[2]) <= APART_MM;
-    }
-    if (slices > 1 && same == slices && groups >= slices)
-        lmr_found(f, LARMOR_WARNING, "geometry",
-                  "all %d slices are at the same position; images in .nii and .h5 will lie on each other.", slices);
-}
-
-static void judge(const tally *t, int groups, lmr_findings *f)
+static void judge(const tally *t, lmr_findings *f)
 {
     if (t->discarded)
         lmr_found(f, (double)t->discarded > MANY_DISCARDED * (double)t->samples ? LARMOR_WARNING : LARMOR_NOTE,
                   "discards", "%.3g %% of the samples are marked as discarded, up to %lld of a readout.",
                   100 * (double)t->discarded / (double)t->samples, (ll)t->most_discarded);
-    if (t->without)
-        lmr_found(f, LARMOR_WARNING, "geometry",
-                  "%lld of %lld readouts have no directions: the images' orientation in the patient is unknown.",
-                  (ll)t->without, (ll)t->used);
     if (t->crooked)
         lmr_found(f, LARMOR_WARNING, "geometry",
                   "directions of %lld readouts are not perpendicular unit vectors, first in acquisition %lld.",
@@ -166,7 +142,6 @@ static void judge(const tally *t, int groups, lmr_findings *f)
         lmr_found(f, LARMOR_WARNING, "geometry",
                   "positions of %lld readouts differ from that of their slice's first, first in acquisition %lld.",
                   (ll)t->moved, (ll)t->first_moved);
-    check_slices(t, groups, f);
 }
 
 larmor_status lmr_check_heads(const larmor_raw *raw, lmr_findings *f)
@@ -178,7 +153,7 @@ larmor_status lmr_check_heads(const larmor_raw *raw, lmr_findings *f)
     check_noise(&info, f);
     larmor_status st = check_groups(raw, &info, f);
     if (!st) st = take(raw, &info, &t);
-    if (!st) judge(&t, info.groups, f);
+    if (!st) judge(&t, f);
     free(t.place);
     return st;
 }

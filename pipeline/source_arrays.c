@@ -525,6 +525,7 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
     m->encoding = 0;
     int oriented = 0;
     for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
+    m->place_unknown |= !oriented;
     for (int d = 0; d < 3; d++) {
         m->fov_mm[d] = s->encoding.recon_fov_mm[d];
         if (!oriented) {

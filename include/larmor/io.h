@@ -259,6 +259,7 @@ typedef struct larmor_image_meta { /* geometry of ISMRMRD: patient coordinates L
     double read_dir[3], phase_dir[3], slice_dir[3];
     double table_mm[3];
     int encoding, slice, contrast, phase, repetition, set, average;
+    int place_unknown; /* 1: the scan has no directions or no position; x, y, z and 0 stand for them */
     uint32_t measurement_uid, time_stamp, physiology_stamp[3];
 } larmor_image_meta;
 

@@ -211,6 +211,15 @@ static void set_geometry(double affine[3][4], const int64_t dim[3], larmor_image
     }
 }
 
+/* 1 if the rows of a matrix of code 0 are filled in all the same, as larmor does: relative to images of the same scan they
+ * are right. */
+static int has_axes(const float *const row[3])
+{
+    int axes = 1;
+    for (int c = 0; c < 3; c++) axes &= row[0][c] != 0 || row[1][c] != 0 || row[2][c] != 0;
+    return axes;
+}
+
 static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 {
     const lmr_source *source = &input->source;
@@ -220,8 +229,9 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
     gzclose(n.file);
     const nifti_1_header *h = &n.header;
     double affine[3][4] = {{0}};
-    if (h->sform_code > 0) {
-        const float *const row[3] = {h->srow_x, h->srow_y, h->srow_z};
+    const float *const row[3] = {h->srow_x, h->srow_y, h->srow_z};
+    const int unknown = h->sform_code <= 0 && h->qform_code <= 0;
+    if (h->sform_code > 0 || (unknown && has_axes(row))) {
         for (int k = 0; k < 3; k++)
             for (int c = 0; c < 4; c++) affine[k][c] = (double)row[k][c];
     } else if (h->qform_code > 0) {
@@ -243,6 +253,7 @@ static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
             if (!isfinite(affine[k][c]))
                 return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: geometry is not finite.", source->path);
     set_geometry(affine, dim, meta);
+    meta->place_unknown = unknown;
     return LARMOR_OK;
 }
 

@@ -50,7 +50,10 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
         "would have too few samples, --join none makes them.\n";
     assert_images(NULL, 1, 60, said);
     assert_images("auto", 1, 60, said);
-    assert_images("none", 60, 1, "");
+    assert_images(
+        "none", 60, 1,
+        "60 of 60 slices are at the same position as another one: where they lie is not known, which is what "
+        "NIfTI files say (code 0).\n");
     assert_images("slice", 1, 60, "");
     free_scan(s);
     s = spoke_by_spoke(UP_TO_0("contrast"), offsetof(ISMRMRD_EncodingCounters, contrast));

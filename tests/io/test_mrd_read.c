@@ -620,8 +620,43 @@ static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **st
     raw = opened_with(NULL);
     assert_ok(larmor_raw_image_meta(raw, 0, &m));
     assert_true(m.read_dir[0] == 1 && m.phase_dir[1] == 1 && m.slice_dir[2] == 1 && m.slice_dir[0] == 0);
+    assert_int_equal(m.place_unknown, 1);
     larmor_raw_free(raw);
     free_scan(s);
+}
+
+/* Two slices 5 mm apart, then with one thing wrong each. */
+static void a_place_that_the_scan_does_not_say_is_a_warning(void **state)
+{
+    (void)state;
+    static const char *const said[] = {"",
+                                       "2 of 4 readouts have no directions: the images' orientation in the patient "
+                                       "is unknown, which is what NIfTI files "
+                                       "say (code 0).\n",
+                                       "4 of 4 readouts have no position: 0 is taken for it.\n2 of 2 slices are at "
+                                       "the same position as another one: "
+                                       "where they lie is not known, which is what NIfTI files say (code 0).\n",
+                                       "2 of 2 slices are at the same position as another one: where they lie is not "
+                                       "known, which is what NIfTI files say "
+                                       "(code 0).\n"};
+    for (int wrong = 0; wrong < 4; wrong++) {
+        scan *s = radial_scan(4, 1);
+        for (int i = 0; i < 4; i++) {
+            ISMRMRD_AcquisitionHeader *h = &s->r[i].head;
+            h->idx.slice = (uint16_t)(i / 2);
+            h->position[2] = wrong == 3 ? 5 : 5 * (float)(i / 2);
+            if (wrong == 1 && i < 2) h->slice_dir[2] = 0;
+            if (wrong == 2) h->position[1] = h->position[2] = (float)NAN;
+        }
+        write_scan(s);
+        larmor_raw *raw = opened_with(&(larmor_raw_opts){.join = "none"});
+        larmor_image_meta m;
+        assert_string_equal(larmor_raw_describe(raw).warnings, said[wrong]);
+        assert_ok(larmor_raw_image_meta(raw, 0, &m));
+        assert_int_equal(m.place_unknown, wrong == 1 || wrong == 2);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
 }
 
 int main(void)
@@ -648,6 +683,7 @@ int main(void)
         WITH_SCAN(samples_beyond_the_grid_are_left_out_and_counted),
         WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
         WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group),
+        WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning),
     };
     RUN_TESTS(tests);
 }

@@ -45,19 +45,24 @@ static void qform_of(const header *h, double m[3][4])
     }
 }
 
-static void assert_affine(const char *path, const double expected[3][4])
+static void assert_affine_of(const char *path, int code, const double expected[3][4])
 {
     const header h = read_header(path);
     double q[3][4];
     qform_of(&h, q);
-    assert_int_equal(h.qform, 1);
-    assert_int_equal(h.sform, 1);
+    assert_int_equal(h.qform, code);
+    assert_int_equal(h.sform, code);
     assert_int_equal(h.units & 7, 2);
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < 4; c++) {
             assert_at_most(fabs((double)h.srow[k][c] - expected[k][c]), c == 3 ? 1e-4 : 1e-5);
             assert_at_most(fabs(q[k][c] - expected[k][c]), c == 3 ? 1e-4 : 1e-5);
         }
+}
+
+static void assert_affine(const char *path, const double expected[3][4])
+{
+    assert_affine_of(path, 1, expected);
 }
 
 /* read = (.6, .8, 0), phase = (-.48, .36, .8), slice = read x phase = (.64, -.48, .6): orthonormal and all exact in
@@ -252,6 +257,8 @@ static void slices_without_positions_are_stacked_by_counter_with_their_thickness
     const header h = read_header(in_folder("x.nii"));
     assert_int_equal(h.dim[3], 3);
     assert_at_most(fabs((double)h.pixdim[3] - 3), 1e-6);
+    assert_int_equal(h.sform, 0); /* they cannot all be there */
+    assert_int_equal(h.qform, 0);
 }
 
 static void image_without_geometry_gets_voxels_of_one_mm(void **state)
@@ -260,7 +267,51 @@ static void image_without_geometry_gets_voxels_of_one_mm(void **state)
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, NULL));
     const double expected[3][4] = {{-1, 0, 0, 4}, {0, -1, 0, 3}, {0, 0, 1, 0}};
-    assert_affine(in_folder("x.nii"), expected);
+    assert_affine_of(in_folder("x.nii"), 0, expected);
+    larmor_array_free(x);
+}
+
+/* The codes are 0, and stay so through a copy, whose matrix is the same. */
+static void a_place_that_is_not_known_is_said_by_code_0(void **state)
+{
+    (void)state;
+    larmor_image_meta unknown = oblique, again;
+    unknown.place_unknown = 1;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    assert_ok(write_image(in_folder("x.nii"), 0, x, &unknown));
+    assert_affine_of(in_folder("x.nii"), 0, oblique_ras);
+    assert_ok(larmor_image_read_meta(in_folder("x.nii"), &again));
+    assert_int_equal(again.place_unknown, 1);
+    assert_ok(write_image(in_folder("y.nii"), 0, x, &again));
+    assert_affine_of(in_folder("y.nii"), 0, oblique_ras);
+    assert_ok(write_image(in_folder("x.h5"), 0, x, &unknown)); /* which has directions of 0 then */
+    assert_ok(larmor_image_read_meta(in_folder("x.h5"), &again));
+    assert_ok(write_image(in_folder("z.nii"), 0, x, &again));
+    assert_int_equal(read_header(in_folder("z.nii")).sform, 0);
+    larmor_array_free(x);
+}
+
+/* Three repetitions, 1.2 s apart by their stamps in ticks of 2.5 ms; contrasts are no series in time. */
+static void a_series_has_its_time_step_in_seconds(void **state)
+{
+    (void)state;
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    for (int way = 0; way < 3; way++) {
+        larmor_image images[3];
+        larmor_output *out;
+        for (int i = 0; i < 3; i++) {
+            images[i] = (larmor_image){.data = x, .meta = oblique};
+            images[i].meta.time_stamp = way == 1 ? 0 : (uint32_t)(1000 + 480 * i);
+            *(way == 2 ? &images[i].meta.contrast : &images[i].meta.repetition) = i;
+        }
+        assert_ok(larmor_output_open(in_folder("x.nii"), 1, &out));
+        assert_ok(larmor_image_write(out, images, 3, NULL));
+        larmor_output_free(out);
+        const header h = read_header(in_folder("x.nii"));
+        assert_int_equal(h.dim[4], 3);
+        assert_at_most(fabs((double)h.pixdim[4] - (way ? 1 : 1.2)), 1e-6);
+        assert_int_equal(h.units & 0x38, way ? 0 : 8); /* NIfTI's code of seconds */
+    }
     larmor_array_free(x);
 }
 
@@ -326,6 +377,8 @@ int main(void)
         IN_FOLDER(slices_of_other_orientation_are_refused),
         IN_FOLDER(slices_without_positions_are_stacked_by_counter_with_their_thickness),
         IN_FOLDER(image_without_geometry_gets_voxels_of_one_mm),
+        IN_FOLDER(a_place_that_is_not_known_is_said_by_code_0),
+        IN_FOLDER(a_series_has_its_time_step_in_seconds),
         cmocka_unit_test(slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file),
         IN_FOLDER(integers_are_scaled_to_real_numbers),
     };
