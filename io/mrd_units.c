@@ -219,6 +219,68 @@ static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
     return question;
 }
 
+/* ---- of arrays ---- */
+
+#define MIN_GIVEN_REACH .2   /* of the edge, for arrays in cycles per field of view that another unit fits, too */
+#define MAX_GIVEN_REACH 1.25 /* likewise */
+#define LEAST_REACH .1       /* of the edge, without a warning */
+
+/* The first unit but cycles per field of view by which k-space ends at the edge along all axes; LMR_UNITS: none does. */
+static int fitting_unit(const larmor_encoding *space, const lmr_stored *s)
+{
+    for (int u = 0; u < LMR_UNITS; u++) {
+        const lmr_reading r = lmr_read_in((int[]){u, u, u}, space, s);
+        if (u != PER_FOV && !lmr_unit_is_recon(u) && lmr_reading_is_full(&r, space, s->axes)) return u;
+    }
+    return LMR_UNITS;
+}
+
+/* "64 x 64": what values in a unit are multiplied by. */
+static lmr_text factors_text(int unit, const larmor_encoding *space)
+{
+    lmr_text text;
+    int n = snprintf(text.s, sizeof text.s, "%.6g", lmr_unit_scale(unit, space, 0));
+    for (int d = 1; d < space->ndim; d++)
+        n += snprintf(text.s + n, sizeof text.s - (size_t)n, ", %.6g", lmr_unit_scale(unit, space, d));
+    return text;
+}
+
+larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const double low[3], const double high[3],
+                                     char *warning, size_t size)
+{
+    if (!warning || !size) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_check_unit: nowhere to put the warning");
+    *warning = 0;
+    if (!encoding || !low || !high)
+        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_traj_check_unit: an encoding and limits of the values expected");
+    lmr_stored s = {.dims = encoding->ndim, .axes = encoding->ndim};
+    for (int d = 0; d < encoding->ndim; d++) {
+        s.e.low[d] = low[d];
+        s.e.high[d] = high[d];
+    }
+    const lmr_reading r = lmr_read_in((int[]){PER_FOV, PER_FOV, PER_FOV}, encoding, &s);
+    const double reach = r.reach[r.axis];
+    if (reach == 0 || lmr_reading_is_full(&r, encoding, s.axes)) return LARMOR_OK;
+    const int unit = fitting_unit(encoding, &s);
+    const char *const axes = s.axes == 3 ? "x, y, z" : "x, y";
+    if (unit < LMR_UNITS && (reach < MIN_GIVEN_REACH || reach > MAX_GIVEN_REACH))
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "trajectory: got values up to %.4g, expected cycles per field of view, up to %g; they are in "
+                        "\"%s\", multiply them by %s along %s",
+                        fmax(-s.e.low[r.axis], s.e.high[r.axis]), (double)encoding->matrix[r.axis] / 2,
+                        units_table[unit].is.name, factors_text(unit, encoding).s, axes);
+    if (unit < LMR_UNITS)
+        snprintf(warning, size,
+                 "trajectory in cycles per field of view ends at %.2g of the edge of k-space. If it is in \"%s\", "
+                 "multiply it by %s along %s.",
+                 reach, units_table[unit].is.name, factors_text(unit, encoding).s, axes);
+    else if (reach < LEAST_REACH)
+        snprintf(warning, size, "trajectory in cycles per field of view reaches only %.2g of the matrix's k-space.",
+                 reach);
+    return LARMOR_OK;
+}
+
+/* ---- of files ---- */
+
 static larmor_status take_given(larmor_raw *raw, const char *names, const larmor_encoding *space, const lmr_stored *s,
                                 lmr_reading *out)
 {

@@ -558,6 +558,45 @@ static larmor_status set_images(const larmor_scan_arrays *given, scan *s)
     return LARMOR_OK;
 }
 
+static double number_at(const void *numbers, larmor_dtype type, int64_t i)
+{
+    return type == LARMOR_F64 ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
+}
+
+/* Widen the limits of the values along each axis. */
+static larmor_status find_limits(const larmor_array *traj, double low[3], double high[3])
+{
+    const int64_t count = larmor_array_count(traj), axes = larmor_array_shape(traj).dim[0];
+    const size_t bytes = larmor_array_bytes(traj);
+    void *copy = malloc(bytes);
+    if (!copy) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(traj, copy, bytes);
+    for (int64_t i = 0; i < count && !st; i++) {
+        const double k = number_at(copy, larmor_array_dtype(traj), i);
+        low[i % axes] = fmin(low[i % axes], k);
+        high[i % axes] = fmax(high[i % axes], k);
+    }
+    free(copy);
+    return st;
+}
+
+static larmor_status check_unit(const larmor_scan_arrays *given, scan *s)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const larmor_array *before = NULL;
+    char line[512];
+    for (int i = 0; i < given->images; i++) {
+        const larmor_array *traj = given->image[i].traj;
+        if (traj && traj != before) LMR_TRY(find_limits(traj, low, high));
+        before = traj;
+    }
+    if (!before) return LARMOR_OK;
+    const larmor_status st = larmor_traj_check_unit(&s->encoding, low, high, line, sizeof line);
+    if (st) return lmr_fail_in(st, "arrays");
+    if (*line) snprintf(s->info.warnings, sizeof s->info.warnings, "%s\n", line);
+    return LARMOR_OK;
+}
+
 static larmor_status set_noise(larmor_array *noise, scan *s)
 {
     if (!noise) return LARMOR_OK;
@@ -585,6 +624,7 @@ static larmor_status fill(const larmor_scan_arrays *given, scan *s)
     snprintf(info->traj_units, sizeof info->traj_units, "1/fov");
     snprintf(info->traj_report, sizeof info->traj_report, "1/FOV, as given");
     LMR_TRY(set_images(given, s));
+    LMR_TRY(check_unit(given, s));
     LMR_TRY(set_noise(given->noise, s));
     info->acquisitions = info->imaging + info->calibration + info->noise;
     return LARMOR_OK;

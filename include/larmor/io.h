@@ -60,6 +60,15 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
 } larmor_encoding;
 
+/* What is wrong with a trajectory that is said to be in cycles per field of view: where it ends by that, and the unit of all
+ * axes by which it ends at the edge of k-space instead.
+ *
+ * low, high  the least and largest values along each axis of the encoding.
+ * warning    a line of at most `size` bytes for the user; "" if nothing is wrong.
+ * Errors     LARMOR_ERR_FORMAT: it cannot be in cycles per field of view, and another unit fits; LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const double low[3],
+                                                const double high[3], char *warning, size_t size);
+
 #define LARMOR_MAX_ECHOES 16
 
 typedef struct larmor_raw_info {

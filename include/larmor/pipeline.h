@@ -95,7 +95,8 @@ typedef struct larmor_scan_arrays { /* a scan in memory, on any device; zero mea
 /* Arrays as a source. It keeps references to the arrays, and never changes them.
  *
  * Errors  LARMOR_ERR_ARG for a matrix, field of view, counter or trajectory that makes no sense; LARMOR_ERR_SHAPE for
- *         arrays that do not fit together; LARMOR_ERR_MEMORY. */
+ *         arrays that do not fit together; LARMOR_ERR_FORMAT for a trajectory that is in another unit
+ *         (larmor_traj_check_unit), LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan, larmor_source **source);
 
 /* ---- frames ---- */

@@ -189,3 +189,10 @@ def test_the_package_needs_numpy_alone():
             "import larmor; print(larmor.phantom((8, 8)).shape)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(8, 8)"
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(1, "norm"), (2, "pm1"), (2 * np.pi, "rad")])
+def test_arrays_with_a_trajectory_in_another_unit_are_refused(scan, scale, unit):
+    wrong = larmor.ScanArrays(scan.kspace, scan.traj / np.array(SHAPE) * scale, SHAPE)
+    with pytest.raises(larmor.FormatError, match=f'they are in "{unit}", multiply them by'):
+        larmor.recon(wrong)

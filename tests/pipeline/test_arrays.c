@@ -148,6 +148,46 @@ static void refuse(const scan *s, larmor_status status, const char *text)
     assert_null(source);
 }
 
+/* The trajectory of each unit, which ends where its largest value is; the third is one that no other unit fits. */
+static void a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        double scale;
+        const char *refusal, *warning;
+    } cases[] = {
+        {1. / N,
+         "expected cycles per field of view, up to 16; they are in \"norm\", multiply them by 32, 32 along x, y",
+         NULL},
+        {2. / N, "they are in \"pm1\", multiply them by 16, 16 along x, y", NULL},
+        {2 * M_PI / N, "arrays: trajectory: got values up to 3.1", NULL},
+        {1, NULL, NULL},
+        {.5, NULL, NULL},
+        {.075, NULL, "trajectory in cycles per field of view reaches only 0.075 of the matrix's k-space."},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scan s = scan_of(COILS, 1, 0);
+        larmor_source *source;
+        double *k = (double *)values_of(s.image[0].traj);
+        for (int64_t j = 0; j < larmor_array_count(s.image[0].traj); j++) k[j] *= cases[i].scale;
+        assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
+        free(k);
+        s.arrays.image = s.image;
+        if (cases[i].refusal) {
+            refuse(&s, LARMOR_ERR_FORMAT, cases[i].refusal);
+        } else {
+            assert_ok(larmor_source_of_arrays(&s.arrays, &source));
+            const larmor_raw_info info = larmor_source_describe(source);
+            if (cases[i].warning)
+                assert_non_null(strstr(info.warnings, cases[i].warning));
+            else
+                assert_string_equal(info.warnings, "");
+            larmor_source_free(source);
+        }
+        free_scan(&s);
+    }
+}
+
 static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
 {
     larmor_array *x;
@@ -229,6 +269,7 @@ int main(void)
         cmocka_unit_test(counters_and_geometry_come_with_the_image),
         cmocka_unit_test(a_point_that_is_not_finite_spoils_its_image_alone),
         cmocka_unit_test(a_trajectory_beyond_the_k_space_altogether_is_refused),
+        cmocka_unit_test(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     RUN_TESTS(tests);
