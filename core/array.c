@@ -369,6 +369,58 @@ larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void
     return st;
 }
 
+static int is_finite(const larmor_array *x, const void *host, int64_t i)
+{
+    switch (x->dtype) {
+    case LARMOR_F32:
+        return isfinite(((const float *)host)[i]);
+    case LARMOR_C64:
+        return isfinite(((const float *)host)[2 * i]) && isfinite(((const float *)host)[2 * i + 1]);
+    case LARMOR_F64:
+        return isfinite(((const double *)host)[i]);
+    case LARMOR_C128:
+        return isfinite(((const double *)host)[2 * i]) && isfinite(((const double *)host)[2 * i + 1]);
+    default:
+        return 1;
+    }
+}
+
+/* "[8, 8, 0]" of an element. */
+static lmr_text place_of(larmor_shape shape, int64_t i)
+{
+    lmr_text text = {"["};
+    int n = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        n += snprintf(text.s + n, sizeof text.s - (size_t)n, "%s%lld", d ? ", " : "", (long long)(i % shape.dim[d]));
+        i /= shape.dim[d];
+    }
+    snprintf(text.s + n, sizeof text.s - (size_t)n, "]");
+    return text;
+}
+
+larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name)
+{
+    void *host;
+    double norm;
+    int64_t bad = 0, first = 0;
+    LMR_NEED(x);
+    LMR_NEED(name);
+    if (lmr_is_complex(x->dtype)) { /* quicker; a norm may also be too large for a double */
+        LMR_TRY(larmor_nrm2(x, &norm));
+        if (isfinite(norm)) return LARMOR_OK;
+    }
+    LMR_TRY(read_all(x, &host));
+    for (int64_t i = larmor_array_count(x); i-- > 0;) {
+        if (is_finite(x, host, i)) continue;
+        bad++;
+        first = i;
+    }
+    free(host);
+    if (!bad) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %lld value%s not finite, the first at %s.", name, (long long)bad,
+                    bad == 1 ? " is" : "s are", place_of(x->shape, first).s);
+}
+
 larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larmor_array **out)
 {
     void *host;

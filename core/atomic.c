@@ -176,7 +176,7 @@ static larmor_status check_targets(const larmor_output *out)
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path, which,
                             p ? " " : "");
         if (!out->force)
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sexists already; --force overwrites it", out->path, which,
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sexists already; --force overwrites it", out->path, which,
                             p ? " " : "");
     }
     return LARMOR_OK;
@@ -399,7 +399,8 @@ static larmor_status place_all(larmor_output *out)
         const int error = errno;
         while (p-- > 0) take_back(out, &out->part[p]);
         if (error == EEXIST)
-            return LMR_FAIL(LARMOR_ERR_IO, "%s: appeared while it was computed; --force overwrites it", out->path);
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: appeared while it was computed; --force overwrites it",
+                            out->path);
         return cannot(out, "rename", error);
     }
     for (int p = 0; p < out->parts; p++)
@@ -408,10 +409,19 @@ static larmor_status place_all(larmor_output *out)
     return LARMOR_OK;
 }
 
+/* A file that is replaced may be private, or meant for all. */
+static mode_t final_mode(const larmor_output *out, const lmr_part *part)
+{
+    struct stat s;
+    if (!out->force || fstatat(out->folder, part->name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+        return part->mode;
+    return s.st_mode & 0777;
+}
+
 larmor_status lmr_output_commit(larmor_output *out)
 {
     for (int p = 0; p < out->parts; p++) {
-        if (fchmod(out->part[p].fd, out->part[p].mode)) return cannot(out, "set the mode", errno);
+        if (fchmod(out->part[p].fd, final_mode(out, &out->part[p]))) return cannot(out, "set the mode", errno);
         if (ftruncate(out->part[p].fd, out->part[p].written)) return cannot(out, "cut to its length", errno);
         if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
     }

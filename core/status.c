@@ -103,6 +103,7 @@ const char *larmor_status_name(larmor_status status)
         [LARMOR_ERR_BACKEND] = "LARMOR_ERR_BACKEND",
         [LARMOR_ERR_NUMERIC] = "LARMOR_ERR_NUMERIC",
         [LARMOR_STOPPED] = "LARMOR_STOPPED",
+        [LARMOR_ERR_EXISTS] = "LARMOR_ERR_EXISTS",
     };
     const unsigned i = (unsigned)status;
     return i < sizeof names / sizeof *names ? names[i] : "unknown status";

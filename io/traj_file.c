@@ -42,6 +42,7 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
     double *values = NULL, *k = NULL;
     LMR_TRY(larmor_image_read(path, dev, &stored));
     larmor_status st;
+    LMR_OR(done, larmor_array_expect_finite(stored, path));
     const larmor_shape shape = larmor_array_shape(stored);
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);

@@ -121,10 +121,12 @@ static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_find
               memory);
 }
 
-static larmor_status plan(larmor_source *source, larmor_device *dev, lmr_findings *f)
+static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t memory, lmr_findings *f)
 {
-    const larmor_recon_opts opts = {
-        .size = sizeof opts, .oversample = {1}, .delays = LARMOR_DELAYS_OFF}; /* both are looked for by themselves */
+    const larmor_recon_opts opts = {.size = sizeof opts,
+                                    .memory = memory,
+                                    .oversample = {1},
+                                    .delays = LARMOR_DELAYS_OFF}; /* both are looked for by themselves */
     larmor_recon *recon;
     larmor_recon_plan one, other;
     larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
@@ -155,14 +157,14 @@ static const char *without_path(const char *message, const char *path)
     return !strncmp(message, path, length) && !strncmp(message + length, ": ", 2) ? message + length + 2 : message;
 }
 
-static larmor_status look(larmor_raw *raw, const char *path, larmor_device *dev, lmr_findings *f)
+static larmor_status look(larmor_raw *raw, const char *path, larmor_device *dev, int64_t memory, lmr_findings *f)
 {
     larmor_source *source = NULL;
     larmor_status st;
     LMR_OR(done, lmr_check_heads(raw, f));
     LMR_OR(done, larmor_source_of_raw(raw, path, &source));
     LMR_OR(done, lmr_check_samples(source, dev, f));
-    st = plan(source, dev, f);
+    st = plan(source, dev, memory, f);
 done:
     larmor_source_free(source);
     return st;
@@ -187,7 +189,7 @@ larmor_status larmor_check(const char *path, const larmor_raw_opts *opts, larmor
     } else if (!st) {
         const larmor_raw_info info = larmor_raw_describe(raw);
         judge_file(&info, dropped, &f);
-        st = look(raw, path, dev, &f);
+        st = look(raw, path, dev, open.memory > 0 ? open.memory : 0, &f);
     }
     larmor_raw_free(raw);
     if (!st) st = f.st;

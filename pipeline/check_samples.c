@@ -146,47 +146,114 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     return LARMOR_OK;
 }
 
-/* Cells of 1/FOV within the sampled ellipse, and those that hold a sample; of all, and within the centre. calibrated: other
+/* Cells of 1/FOV: a header may claim far more of them than memory holds, so that they are counted by the samples. */
+typedef struct cells {
+    int nd;
+    int64_t side[3];
+    double edge[3];  /* of the matrix, in cells */
+    double reach;    /* of the ellipse within which cells count, in parts of the edge */
+    int lattice;     /* 1: those of the whole matrix count, but for its rim */
+    double rim;      /* of a lattice, in parts of the edge */
+    int64_t within;  /* cells that count, */
+    int64_t sampled; /* those of them that hold a sample, */
+    int64_t centre;  /* cells of the centre, */
+    int64_t centre_sampled;
+} cells;
+
+enum { MOST_LINES = 1 << 20 }; /* of cells, that are counted one by one; of more the volume is taken */
+
+static double half_centre(double edge)
+{
+    return fmin(6, .75 * edge);
+}
+
+static void count_sampled(cells *c, int64_t cell)
+{
+    double square = 0, most = 0;
+    int near = 1;
+    for (int d = 0; d < c->nd; d++) {
+        const double k = (double)(cell % c->side[d] - c->side[d] / 2);
+        cell /= c->side[d];
+        square += pow(k / c->edge[d], 2);
+        most = fmax(most, fabs(k) / c->edge[d]);
+        near &= fabs(k) <= half_centre(c->edge[d]);
+    }
+    c->sampled += c->lattice ? most <= c->rim : sqrt(square) <= c->reach;
+    c->centre_sampled += near;
+}
+
+/* Whole numbers k of a dimension with |k| <= most. */
+static int64_t count_between(const cells *c, int d, double most)
+{
+    const double low = fmin(floor(most), (double)(c->side[d] / 2));
+    const double high = fmin(floor(most), (double)(c->side[d] - 1 - c->side[d] / 2));
+    return most < 0 ? 0 : (int64_t)(low + high) + 1;
+}
+
+static int64_t count_ellipse(const cells *c)
+{
+    const double r = c->reach;
+    int64_t half[3] = {0}, count = 0, lines = 1;
+    double volume = c->nd == 3 ? 4 * acos(-1) / 3 : acos(-1);
+    for (int d = 0; d < c->nd; d++) {
+        half[d] = d ? (int64_t)(r * c->edge[d]) : 0;
+        if (d) lines *= 2 * half[d] + 1;
+        volume *= r * c->edge[d];
+    }
+    if (lines > MOST_LINES) return (int64_t)volume;
+    for (int64_t z = -half[2]; z <= half[2]; z++)
+        for (int64_t y = -half[1]; y <= half[1]; y++) {
+            const double left =
+                r * r - pow((double)y / c->edge[1], 2) - (c->nd > 2 ? pow((double)z / c->edge[2], 2) : 0);
+            if (left >= 0) count += count_between(c, 0, sqrt(left) * c->edge[0]);
+        }
+    return count;
+}
+
+static int by_cell(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static larmor_status count_cells(const view *v, cells *c)
+{
+    *c = (cells){.nd = v->nd, .side = {1, 1, 1}, .lattice = is_lattice(v), .reach = .95 * v->reach};
+    c->rim = 1 - 2. / (double)v->grid.matrix[0];
+    c->within = c->centre = 1;
+    for (int d = 0; d < v->nd; d++) {
+        c->side[d] = v->grid.matrix[d] + 2;
+        c->edge[d] = (double)v->grid.matrix[d] / 2 * v->encoding.fov_mm[d] / v->grid.fov_mm[d];
+        c->within *= count_between(c, d, c->rim * c->edge[d]);
+        c->centre *= count_between(c, d, half_centre(c->edge[d]));
+    }
+    if (!c->lattice) c->within = count_ellipse(c);
+    int64_t *list = lmr_new(v->points, sizeof *list);
+    if (!list) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < v->points; i++) {
+        int64_t stride = 1;
+        list[i] = 0;
+        for (int d = 0; d < v->nd; d++) {
+            const double scale = v->encoding.fov_mm[d] / v->grid.fov_mm[d]; /* cells of the encoded field of view */
+            const double place = round(v->k[i * v->nd + d] * scale) + (double)(c->side[d] / 2);
+            list[i] += stride * (int64_t)fmax(0, fmin(place, (double)(c->side[d] - 1)));
+            stride *= c->side[d];
+        }
+    }
+    qsort(list, (size_t)v->points, sizeof *list, by_cell);
+    for (int64_t i = 0; i < v->points; i++)
+        if (!i || list[i] != list[i - 1]) count_sampled(c, list[i]);
+    free(list);
+    return LARMOR_OK;
+}
+
+/* Cells within the sampled ellipse, and those that hold a sample; of all, and within the centre. calibrated: other
  * readouts give the maps. */
 static larmor_status check_undersampling(const view *v, int calibrated, lmr_findings *f)
 {
-    int64_t side[3] = {1, 1, 1}, cells = 1, within = 0, sampled = 0, centre = 0, centre_sampled = 0;
-    for (int d = 0; d < v->nd; d++) {
-        side[d] = v->grid.matrix[d] + 2;
-        cells *= side[d];
-    }
-    unsigned char *held = calloc((size_t)cells, 1);
-    if (!held) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < v->points; i++) {
-        int64_t cell = 0, stride = 1;
-        for (int d = 0; d < v->nd; d++) {
-            const double scale = v->encoding.fov_mm[d] / v->grid.fov_mm[d]; /* cells of the encoded field of view */
-            const double place = round(v->k[i * v->nd + d] * scale) + (double)(side[d] / 2);
-            cell += stride * (int64_t)fmax(0, fmin(place, (double)(side[d] - 1)));
-            stride *= side[d];
-        }
-        held[cell] = 1;
-    }
-    const int lattice = is_lattice(v);
-    for (int64_t cell = 0; cell < cells; cell++) {
-        int64_t rest = cell;
-        double square = 0, most = 0;
-        int near = 1;
-        for (int d = 0; d < v->nd; d++) {
-            const double edge = (double)v->grid.matrix[d] / 2 * v->encoding.fov_mm[d] / v->grid.fov_mm[d];
-            const double k = (double)(rest % side[d] - side[d] / 2);
-            rest /= side[d];
-            square += pow(k / edge, 2);
-            most = fmax(most, fabs(k) / edge);
-            near &= fabs(k) <= fmin(6, .75 * edge);
-        }
-        const int in = lattice ? most <= 1 - 2. / (double)v->grid.matrix[0] : sqrt(square) <= .95 * v->reach;
-        within += in;
-        sampled += in && held[cell];
-        centre += near;
-        centre_sampled += near && held[cell];
-    }
-    free(held);
+    cells c;
+    LMR_TRY(count_cells(v, &c));
+    const int64_t within = c.within, sampled = c.sampled, centre = c.centre, centre_sampled = c.centre_sampled;
     if (!within) return LARMOR_OK;
     const double part = (double)sampled / (double)within, factor = 1 / fmax(part, 1e-6);
     if (factor > 1.15)

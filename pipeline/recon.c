@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/clock.h"
 #include "core/device.h"
 #include "core/ranks.h"
@@ -70,6 +71,28 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
+static larmor_status check_array(const larmor_array *x, const char *name)
+{
+    double norm;
+    if (!x) return LARMOR_OK;
+    LMR_TRY(larmor_array_expect_finite(x, name));
+    if (!lmr_is_complex(larmor_array_dtype(x))) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(x, &norm));
+    if (norm <= LARMOR_LARGEST_SAMPLE) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: its norm is %.1e: uninitialised or overflowing data.", name, norm);
+}
+
+/* Named as the caller of the library knows them; the first image would only show that its operator is not finite. */
+static larmor_status check_arrays(const larmor_recon_opts *o)
+{
+    const struct {
+        const larmor_array *array;
+        const char *name;
+    } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name}, {o->basis, "basis"}, {o->girf, "girf"}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
+    return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
+}
+
 larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
                                   larmor_recon **recon)
 {
@@ -79,6 +102,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     larmor_recon *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_options_read(opts, r);
+    if (!st) st = check_arrays(&r->opts);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);
         if (st && r->slabs_from)

@@ -184,7 +184,7 @@ static int read_value(const app_option *o, const char *text, void *settings)
     case APP_TEXTS:
     case APP_WRITTEN_FILES: {
         app_texts *texts = at;
-        if (!*text || texts->count == APP_MAX_TEXTS) return 0;
+        if (!*text) return 0;
         texts->text[texts->count++] = text;
         return 1;
     }
@@ -203,6 +203,19 @@ static int refuse_value(const app_option *o, const char *text)
         app_error("--%s \"%s\": %s expected.", o->name, text, expected);
     else
         app_error("--%s: %s expected.", o->name, expected);
+    return APP_USAGE;
+}
+
+/* 1 if an option that may be repeated was given as often as it may be. */
+static int is_full(const app_option *o, const void *settings)
+{
+    const int repeats = o->type == APP_TEXTS || o->type == APP_WRITTEN_FILES;
+    return repeats && ((const app_texts *)((const char *)settings + o->at))->count == APP_MAX_TEXTS;
+}
+
+static int refuse_repetition(const app_option *o, const char *text)
+{
+    app_error("--%s \"%s\": is given more than %d times; use several calls.", o->name, text, APP_MAX_TEXTS);
     return APP_USAGE;
 }
 
@@ -317,6 +330,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
                 if (i + 1 == argc || !strncmp(argv[i + 1], "--", 2)) return refuse_value(o, NULL);
                 value = argv[++i];
             }
+            if (is_full(o, settings)) return refuse_repetition(o, value);
             if (!read_value(o, value, settings)) return refuse_value(o, value);
             if (app_names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
             given[o - command->options] = 1;

@@ -9,7 +9,15 @@
 
 /* Exit codes. */
 /* APP_AGAIN never leaves the program: the command is to be run once more, see app_leaves_gpu. */
-enum { APP_AGAIN = -2, APP_DONE = 0, APP_FAILED = 1, APP_USAGE = 2, APP_REFUSED = 3, APP_LACKING = 4 };
+enum {
+    APP_AGAIN = -2,
+    APP_DONE = 0,
+    APP_FAILED = 1,
+    APP_USAGE = 2,
+    APP_REFUSED = 3,
+    APP_LACKING = 4,
+    APP_EXISTS = 5
+};
 
 typedef enum app_type {
     APP_FLAG,          /* int: 1 when given */
@@ -95,7 +103,7 @@ extern const app_program app_self;
 /* What the exit codes mean, in two lines. */
 #define APP_EXIT_CODES                                                                                               \
     "0 done, 1 the run failed, 2 usage, 3 input refused, 4 no memory or no such device,",                            \
-        "130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP"
+        "5 an output exists already, 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP"
 
 /* Read argv[0..argc) into settings (zeroed by the caller) and files.
  *

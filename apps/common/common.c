@@ -23,6 +23,8 @@ static int exit_code(app_phase phase, larmor_status status)
         return APP_LACKING;
     case LARMOR_ERR_FORMAT:
         return APP_REFUSED;
+    case LARMOR_ERR_EXISTS:
+        return APP_EXISTS;
     case LARMOR_ERR_BACKEND:
         return APP_FAILED;
     case LARMOR_STOPPED:
@@ -161,6 +163,20 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate)
 {
     if (!calibrate && (!plan || !strcmp(plan, "estimate"))) return;
     if (larmor_wisdom_save(dev, NULL)) app_log("warning: %s", larmor_last_error());
+}
+
+larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array **x)
+{
+    *x = NULL;
+    larmor_array *read;
+    larmor_status st = larmor_image_read(path, dev, &read);
+    if (st) return st;
+    st = larmor_array_expect_finite(read, path);
+    if (st)
+        larmor_array_free(read);
+    else
+        *x = read;
+    return st;
 }
 
 static const char *name_of(const char *path)

@@ -98,6 +98,9 @@ int app_leaves_gpu(larmor_status status);
  * Errors  those of larmor_nufft_calibrate; a file that cannot be read is reported, but is no error. */
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort);
 
+/* The array of an input file, all of it finite. */
+larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array **x);
+
 /* Write the wisdom to its file, if anything was measured. A failure is reported and is no error. */
 void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
 

@@ -1,6 +1,7 @@
 /* The main function of every program: finds the command that is named and runs it. SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,10 +61,18 @@ static int help(const char *name)
     return APP_DONE;
 }
 
+/* As by "| head", which has read what it wanted. */
+static int nobody_reads(void)
+{
+    struct pollfd one = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&one, 1, 0) > 0 && one.revents & (POLLERR | POLLHUP);
+}
+
 /* What was printed is an output like any other. */
 static int end_of_output(int code)
 {
     if (!fflush(stdout) && !ferror(stdout)) return code;
+    if (nobody_reads()) return code;
     if (code) return code;
     app_error("standard output: cannot be written; is the disk full?");
     return APP_FAILED;
@@ -97,6 +106,7 @@ int main(int argc, char **argv)
         return APP_USAGE;
     }
     app_set_program(app_self.name);
+    app_ignore_signals_of_writes();
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return end_of_output(help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL));
     if (!strcmp(argv[1], "completion")) return end_of_output(app_complete(argc - 2, argv + 2));
@@ -109,7 +119,6 @@ int main(int argc, char **argv)
         return APP_LACKING;
     }
     app_set_command_line(argc, argv);
-    app_ignore_signals_of_writes();
     app_files files = {0};
     int code = app_parse(command, argc - 2, argv + 2, settings, &files);
     const int refused = code < 0 ? app_check_files(command, settings, &files) : APP_DONE;

@@ -124,7 +124,7 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);
-    if (strcmp(s->maps, "auto") != 0) APP_OR(done, APP_INPUT, larmor_image_read(s->maps, r->dev, &r->coil_maps));
+    if (strcmp(s->maps, "auto") != 0) APP_OR(done, APP_INPUT, app_read_array(s->maps, r->dev, &r->coil_maps));
     opts.maps = r->coil_maps;
     const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &opts, echo, &r->maps);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);

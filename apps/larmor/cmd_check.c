@@ -16,6 +16,10 @@ typedef struct settings {
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     SAMPLES_OPTIONS(settings),
+    OPTION(
+        APP_BYTES, raw.memory, 0, "memory", "SIZE",
+        "most memory, of the file's samples and, as for recon, of the images, e.g. 512M or 8G (default: 64G for the "
+        "samples, what is free for the images)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     APP_DEVICE_OPTIONS(settings),
     {0},

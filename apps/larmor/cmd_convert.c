@@ -62,7 +62,7 @@ static larmor_status read_samples(const char *path, larmor_device *dev, larmor_a
 {
     *kspace = NULL;
     larmor_array *read;
-    larmor_status st = larmor_image_read(path, dev, &read);
+    larmor_status st = app_read_array(path, dev, &read);
     if (!st) st = larmor_array_convert(read, LARMOR_C64, kspace);
     larmor_array_free(read);
     return st;

@@ -61,7 +61,7 @@ static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape 
     double _Complex *values = NULL;
     *out = NULL;
     larmor_status st = larmor_device_open("cpu", &host);
-    if (!st) st = larmor_image_read(path, host, &x);
+    if (!st) st = app_read_array(path, host, &x);
     if (!st) st = larmor_array_download(x, LARMOR_C128, &values);
     if (st) goto done;
     *shape = larmor_array_shape(x);
@@ -117,7 +117,7 @@ static larmor_status read_values(const settings *s, const char *path, larmor_dev
 {
     larmor_array *read;
     *x = NULL;
-    larmor_status st = larmor_image_read(path, dev, &read);
+    larmor_status st = app_read_array(path, dev, &read);
     if (st) return st;
     const larmor_dtype own = larmor_array_dtype(read);
     int is_double = own == LARMOR_F64 || own == LARMOR_C128;

@@ -214,7 +214,6 @@ static int enter(recon_run *r, const char *stage)
 
 /* ---- before the first image ---- */
 
-/* Into the processor's memory, which outlives a GPU that fails. */
 /* On the processor: what a GPU that fails holds is lost. */
 static larmor_status read_to_host(const char *path, larmor_array **array)
 {
@@ -222,7 +221,7 @@ static larmor_status read_to_host(const char *path, larmor_array **array)
     *array = NULL;
     const larmor_status st = larmor_device_open("cpu:1", &host);
     if (st) return st;
-    const larmor_status read = larmor_image_read(path, host, array);
+    const larmor_status read = app_read_array(path, host, array);
     larmor_device_free(host);
     return read;
 }
@@ -267,6 +266,16 @@ static larmor_status read_matrix(const char *path, larmor_array **matrix)
     return st;
 }
 
+static int read_girf(const recon_run *r, larmor_recon_opts *opts)
+{
+    const char *path = r->s->girf;
+    if (!path) return APP_DONE;
+    larmor_status st = read_to_host(path, &opts->girf);
+    if (st) return app_fail(APP_INPUT, st);
+    st = larmor_girf_check(opts->girf);
+    return st ? app_fail_in(APP_INPUT, st, path) : APP_DONE;
+}
+
 static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
@@ -307,7 +316,7 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
     larmor_image_info info;
     if (!path) return LARMOR_OK;
     if (!strcmp(path, "auto")) return find_b0(r, opts);
-    larmor_status st = larmor_image_read(path, r->dev, &opts->b0);
+    larmor_status st = app_read_array(path, r->dev, &opts->b0);
     if (!st) st = larmor_image_describe(path, r->dev, &info);
     if (st) return st;
     r->b0_place = info.meta;
@@ -332,7 +341,8 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, recon_open_device(r, opts));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
     APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
-    if (s->girf) APP_OR(done, APP_INPUT, read_to_host(s->girf, &opts->girf));
+    code = read_girf(r, opts);
+    if (code) goto done;
     APP_OR(done, APP_INPUT, read_basis(r, opts));
     const larmor_status st = read_b0(r, opts);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);

@@ -33,7 +33,7 @@ LARMOR_API const char *larmor_severity_name(larmor_severity severity);
  * readouts, geometry; the trajectory's unit, reach and centre, undersampling; objects beyond the field of view, values
  * that were cut off, spikes; and what larmor_recon_run would do by default. Samples are looked at in up to three images.
  *
- * opts     how the file is opened; drop_nonfinite is taken for the rest of the search, but values that are not finite
+ * opts     how the file is opened, and by its memory what recon may take; drop_nonfinite is taken for the rest of the search, but values that are not finite
  *          are an error all the same unless it is set. May be NULL.
  * dev      where samples are looked at.
  * out      to be freed by larmor_findings_free. A scan that cannot be read is one finding, and no error of this

@@ -49,6 +49,9 @@ typedef struct larmor_girf {
     double fov[3];     /* relative lengths of the field of view, which other axes need; zeros: alike */
 } larmor_girf;
 
+/* LARMOR_ERR_SHAPE, with what is expected, if an array cannot be the response of larmor_girf. */
+LARMOR_API larmor_status larmor_girf_check(const larmor_array *response);
+
 /* The trajectory that gradients of this impulse response make where `traj` was asked for.
  *
  * The gradient that was asked for is the derivative of traj. It is convolved with the response and integrated again.

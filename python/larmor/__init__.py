@@ -38,6 +38,7 @@ from larmor._library import (
     ArgumentError,
     BackendError,
     Error,
+    ExistsError,
     FileError,
     FormatError,
     NumericError,
@@ -87,13 +88,14 @@ from larmor._scan import (
     write_traj,
 )
 
-__all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "FieldMaps", "FileError", "Finding",
-           "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan", "ScanArrays",
-           "ShapeError", "Simulation", "Stopped", "UnsupportedError", "__version__", "aliasing", "band_limit", "basis",
-           "centre_phase", "coil_maps", "colouring", "compare", "compare_descriptions", "compare_maps", "compression",
-           "consistency", "coverage", "crop_readouts", "delayed", "delays", "density", "describe", "device", "devices",
-           "espirit", "examine", "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack",
-           "linop", "nlinv", "noise_level", "normalise", "nufft", "off_phase", "phantom", "phantom_coils",
-           "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms", "plan", "predict_field_of_view",
-           "prox", "read", "read_images", "read_meta", "read_traj", "recon", "resize", "solve", "stack_images", "traj",
-           "trajectories", "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]
+__all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
+           "Finding", "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan",
+           "ScanArrays", "ShapeError", "Simulation", "Stopped", "UnsupportedError", "__version__", "aliasing",
+           "band_limit", "basis", "centre_phase", "coil_maps", "colouring", "compare", "compare_descriptions",
+           "compare_maps", "compression", "consistency", "coverage", "crop_readouts", "delayed", "delays", "density",
+           "describe", "device", "devices", "espirit", "examine", "extent", "field_map", "field_maps", "find_maps",
+           "girf", "is_cartesian", "is_stack", "linop", "nlinv", "noise_level", "normalise", "nufft", "off_phase",
+           "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms",
+           "plan", "predict_field_of_view", "prox", "read", "read_images", "read_meta", "read_traj", "recon",
+           "resize", "solve", "stack_images", "traj", "trajectories", "whiten", "whitening", "write", "write_images",
+           "write_scan", "write_traj"]

@@ -60,6 +60,10 @@ class FileError(Error, OSError):
     """The operating system refused: path, permission, disk."""
 
 
+class ExistsError(FileError, FileExistsError):
+    """A file is there that was not to be replaced."""
+
+
 class FormatError(Error, ValueError):
     """A file's content is damaged or not what it should be."""
 
@@ -90,6 +94,7 @@ _ERRORS: dict[int, type[Error]] = {
     lib.LARMOR_ERR_BACKEND: BackendError,
     lib.LARMOR_ERR_NUMERIC: NumericError,
     lib.LARMOR_STOPPED: Stopped,
+    lib.LARMOR_ERR_EXISTS: ExistsError,
 }
 
 

@@ -222,20 +222,25 @@ done:
     return st;
 }
 
+larmor_status larmor_girf_check(const larmor_array *x)
+{
+    const larmor_shape s = larmor_array_shape(x);
+    if (x && lmr_is_complex(larmor_array_dtype(x)) && s.ndim >= 2 && s.ndim <= 3 && s.dim[0] >= 1 && s.dim[1] <= 3 &&
+        (s.ndim < 3 || s.dim[2] == 1 || s.dim[2] == s.dim[1]))
+        return LARMOR_OK;
+    return LMR_FAIL(
+        LARMOR_ERR_SHAPE,
+        "girf: response is %s, expected complex [frequencies, axes] or [frequencies, axes, axes] of at most 3 axes",
+        x ? lmr_describe(x).s : "missing");
+}
+
 static larmor_status check(const larmor_array *traj, const larmor_girf *g)
 {
     const larmor_shape t = larmor_array_shape(traj);
     if (!traj || t.ndim != 3 || t.dim[0] < 1 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "girf: trajectory is %s, expected real [nd, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    const larmor_shape s = larmor_array_shape(g->response);
-    if (!g->response || !lmr_is_complex(larmor_array_dtype(g->response)) || s.ndim < 2 || s.ndim > 3 ||
-        s.dim[0] < 1 || s.dim[1] > 3 || (s.ndim == 3 && s.dim[2] != 1 && s.dim[2] != s.dim[1]))
-        return LMR_FAIL(
-            LARMOR_ERR_SHAPE,
-            "girf: response is %s, expected complex [frequencies, axes] or [frequencies, axes, axes] of at "
-            "most 3 axes",
-            g->response ? lmr_describe(g->response).s : "missing");
+    LMR_TRY(larmor_girf_check(g->response));
     if (!(g->spacing_hz > 0) || !isfinite(g->spacing_hz) || !(g->dwell_s > 0) || !isfinite(g->dwell_s))
         return LMR_FAIL(LARMOR_ERR_ARG, "girf: frequencies are %g Hz apart and samples %g s, expected more than 0",
                         g->spacing_hz, g->dwell_s);

@@ -77,7 +77,7 @@ said_like '^larmor: nowhere/x\.h5: no such folder'
 expect 2 recon good.h5 -o x.tiff
 said_like '^larmor: x\.tiff: '
 echo mine >kept.h5
-expect 1 recon good.h5 -o kept.h5
+expect 5 recon good.h5 -o kept.h5
 said_like '^larmor: kept\.h5: .*--force'
 [ "$(cat kept.h5)" = mine ] || fail "kept.h5 was changed"
 expect 2 recon good.h5 -o good.h5 --force

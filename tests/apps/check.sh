@@ -103,6 +103,17 @@ printed 'late by samples: (1.0|0.9)[0-9] along x, -0.(5|4)[0-9] along y'
 expect 0 phantom -o silent.h5 --matrix 48 --coils 4 --noise 0.05 -q
 found 0 warning noise-level silent.h5
 
+# A matrix that the header claims costs nothing; --memory is that of recon.
+expect 0 phantom -o claims.h5 --traj radial --matrix 32768 --readouts 4 --samples 32 --coils 2 --noise 1e-3 -q
+(
+    ulimit -v 1000000 # less than a byte for each cell of k-space
+    expect 3 check claims.h5 --threads 1 --memory 9G
+    printed '^error: plan: recon would refuse it: .* of memory needed .* 9.0 GB allowed'
+    printed '^warning: undersampling: '
+)
+expect 4 check claims.h5 --memory 1G
+said_like 'claims.h5: matrix 32768 x 32768 x 1 needs 8 GiB per image; limit is 953.7 MiB [(]--memory[)][.]$'
+
 # As JSON.
 expect 3 check nan.h5 --json
 printed '^  "reconstructable": false,$'

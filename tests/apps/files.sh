@@ -109,7 +109,7 @@ said_like '^larmor: k.cfl with t.cfl: k-space: \[1, 48, 21, coils\] expected, as
 echo mine >keep.h5
 for command in "phantom -o keep.h5" "convert truth.npy keep.h5" "convert --traj t.cfl --kspace k.cfl -o keep.h5"; do
     # shellcheck disable=SC2086 # words are meant
-    expect 1 $command
+    expect 5 $command
     said 'larmor: keep.h5: exists already; --force overwrites it'
 done
 [ "$(cat keep.h5)" = mine ] || fail "keep.h5 was changed"

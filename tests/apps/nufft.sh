@@ -123,5 +123,5 @@ said_like '^larmor: nufft: width: got 3, which keeps .* at best, and tol is 1e-0
 expect 2 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o none.png
 said_like '^larmor: nufft: --output FILE must end in'
 [ ! -e none.cfl ] || fail "a refused transform left a file"
-expect 1 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o a.cfl
+expect 5 nufft --type 1 -t k.cfl --modes 8,6 one.cfl -o a.cfl
 said 'larmor: a.cfl: exists already; --force overwrites it'

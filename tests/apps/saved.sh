@@ -66,5 +66,5 @@ expect 2 recon scan.h5 -o x.npy --save-density d.h5 --method grid --force
 said 'larmor: --save-density d.h5: a name that ends in .cfl or .npy expected.'
 expect 2 recon scan.h5 -o x.npy --save-maps ./x.npy --force
 said 'larmor: ./x.npy: is given twice as an output, also as x.npy; once is enough.'
-expect 1 recon scan.h5 -o y.npy --save-maps maps.npy
+expect 5 recon scan.h5 -o y.npy --save-maps maps.npy
 said 'larmor: maps.npy: exists already; --force overwrites it'

@@ -152,6 +152,30 @@ expect 2 traj
 said_like '^larmor: traj: --output FILE is needed'
 only
 
+# A reader that has seen enough: no full disk, and no word of it.
+for command in "--help" "help recon" "recon --help" "version --json"; do
+    rm -f gone code
+    # shellcheck disable=SC2086 # words are meant
+    { until [ -e gone ]; do sleep 0.02; done
+      "$LARMOR" $command 2>err; echo $? >code; } | { exec <&-; : >gone; until [ -s code ]; do sleep 0.02; done; }
+    [ "$(cat code)" = 0 ] || fail "$command | head: exit code $(cat code), expected 0"
+    [ ! -s err ] || fail "$command | head: said something"
+done
+if [ -e /dev/full ]; then
+    code=0
+    "$LARMOR" recon --help >/dev/full 2>err || code=$?
+    [ $code = 1 ] || fail "a full disk: exit code $code, expected 1"
+    said 'larmor: standard output: cannot be written; is the disk full?'
+fi
+rm -f gone code
+
+# Outputs beyond those that a call can write.
+outputs=
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do outputs="$outputs -o p$i.npy"; done
+# shellcheck disable=SC2086
+expect 2 recon scan.h5 $outputs
+said 'larmor: --output "p17.npy": is given more than 16 times; use several calls.'
+
 expect 0 version
 printed '^larmor [0-9]+\.[0-9]+\.[0-9]+$'
 printed '^hdf5 +[0-9]'

@@ -482,6 +482,39 @@ static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
     larmor_device_free(other);
 }
 
+static void values_that_are_not_finite_are_counted_and_the_first_is_named(void **state)
+{
+    (void)state;
+    static const larmor_dtype types[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128};
+    const larmor_shape shape = LARMOR_SHAPE(3, 2, 4);
+    double values[2 * 24];
+    for (int t = 0; t < 4; t++) {
+        const int step = types[t] == LARMOR_C64 || types[t] == LARMOR_C128 ? 2 : 1;
+        const larmor_dtype from = step == 2 ? LARMOR_C128 : LARMOR_F64;
+        larmor_array *x;
+        for (int i = 0; i < 48; i++) values[i] = 1e30 * i; /* the norm of such floats is finite */
+        assert_ok(larmor_array_upload(dev, types[t], shape, from, values, &x));
+        assert_ok(larmor_array_expect_finite(x, "x"));
+        larmor_array_free(x);
+        values[11 * step + step - 1] = NAN; /* element [2, 1, 1], of a complex one the imaginary part */
+        assert_ok(larmor_array_upload(dev, types[t], shape, from, values, &x));
+        assert_int_equal(larmor_array_expect_finite(x, "maps.npy"), LARMOR_ERR_NUMERIC);
+        assert_string_equal(larmor_last_error(), "maps.npy: 1 value is not finite, the first at [2, 1, 1].");
+        larmor_array_free(x);
+        values[23 * step] = -INFINITY;
+        assert_ok(larmor_array_upload(dev, types[t], shape, from, values, &x));
+        assert_int_equal(larmor_array_expect_finite(x, "y"), LARMOR_ERR_NUMERIC);
+        assert_string_equal(larmor_last_error(), "y: 2 values are not finite, the first at [2, 1, 1].");
+        larmor_array_free(x);
+    }
+    larmor_array *whole = make(LARMOR_I64, shape, NULL), *none = make(LARMOR_C64, LARMOR_SHAPE(0, 3), NULL);
+    assert_ok(larmor_array_expect_finite(whole, "whole"));
+    assert_ok(larmor_array_expect_finite(none, "none"));
+    assert_refused(larmor_array_expect_finite(NULL, "x"), LARMOR_ERR_ARG, "x");
+    larmor_array_free(whole);
+    larmor_array_free(none);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -508,6 +541,7 @@ int main(void)
         cmocka_unit_test(a_proximal_map_of_ones_own_runs_on_the_device),
         cmocka_unit_test(mul_repeats_d_along_the_trailing_dimensions),
         cmocka_unit_test(mismatched_shapes_are_named_in_the_message),
+        cmocka_unit_test(values_that_are_not_finite_are_counted_and_the_first_is_named),
         cmocka_unit_test(real_arrays_other_types_and_other_devices_do_not_mix),
     };
     RUN_TESTS(tests);

@@ -76,9 +76,9 @@ static void existing_file_needs_force(void **state)
     put_file(path, "old", 3);
     char text[600];
     snprintf(text, sizeof text, "%s: exists already; --force overwrites it", path);
-    refused(path, 0, LARMOR_ERR_IO, text);
+    refused(path, 0, LARMOR_ERR_EXISTS, text);
     put_file(in_folder("k.hdr"), "old", 3);
-    refused(in_folder("k.cfl"), 0, LARMOR_ERR_IO, "k.cfl: k.hdr exists already; --force overwrites it");
+    refused(in_folder("k.cfl"), 0, LARMOR_ERR_EXISTS, "k.cfl: k.hdr exists already; --force overwrites it");
     size_t bytes;
     unsigned char *data = get_file(path, &bytes);
     assert_int_equal(bytes, 3);
@@ -267,6 +267,37 @@ static void finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private
     assert_int_equal(files_in_folder(), 1);
 }
 
+/* A private image stays private, one for all stays so; special bits are not inherited. */
+static void a_file_that_replaces_another_has_the_mode_of_that(void **state)
+{
+    (void)state;
+    const mode_t before = umask(022), modes[] = {0600, 0664, 0444, 04750};
+    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
+    for (int m = 0; m < 4; m++)
+        for (int pair = 0; pair < 2; pair++) {
+            const char *first = in_folder(pair ? "k.cfl" : "k.npy");
+            const char *second = in_folder(pair ? "k.hdr" : "k.npy");
+            struct stat s;
+            larmor_output *out;
+            put_file(first, "old", 3);
+            put_file(second, "old", 3);
+            assert_int_equal(chmod(first, modes[m]), 0);
+            assert_int_equal(chmod(second, pair ? 0640 : modes[m]), 0);
+            assert_ok(larmor_output_open(first, 1, &out));
+            assert_ok(larmor_array_save(out, x));
+            larmor_output_free(out);
+            assert_int_equal(stat(first, &s), 0);
+            assert_true(s.st_size > 3);
+            assert_int_equal(s.st_mode & 07777, modes[m] & 0777);
+            assert_int_equal(stat(second, &s), 0);
+            assert_int_equal(s.st_mode & 07777, pair ? 0640 : modes[m] & 0777);
+            unlink(first);
+            unlink(second);
+        }
+    larmor_array_free(x);
+    umask(before);
+}
+
 static void force_replaces_both_files_of_a_pair(void **state)
 {
     (void)state;
@@ -288,7 +319,8 @@ static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void 
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
     put_file(in_folder("k.hdr"), "other", 5);
-    assert_refused(larmor_array_save(out, x), LARMOR_ERR_IO, "appeared while it was computed; --force overwrites it");
+    assert_refused(larmor_array_save(out, x), LARMOR_ERR_EXISTS,
+                   "appeared while it was computed; --force overwrites it");
     assert_false(is_there(in_folder("k.cfl")));
     assert_int_equal(files_in_folder(), 1);
     larmor_output_free(out);
@@ -437,6 +469,7 @@ int main(void)
         IN_FOLDER(second_writer_is_refused_with_the_pid_of_the_first),
         IN_FOLDER(temporary_files_of_killed_runs_are_removed),
         IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private),
+        IN_FOLDER(a_file_that_replaces_another_has_the_mode_of_that),
         IN_FOLDER(force_replaces_both_files_of_a_pair),
         IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back),
         IN_FOLDER(failing_write_keeps_the_old_file_in_every_format),

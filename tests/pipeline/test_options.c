@@ -35,6 +35,35 @@ static void options_that_make_no_sense_are_refused(void **state)
     free_scan(&s);
 }
 
+/* Before anything is computed, and by the member's name, or by the name that the caller gave. */
+static void arrays_that_are_not_finite_are_refused_by_name(void **state)
+{
+    (void)state;
+    scan s = scan_of(2, 1, 0);
+    double _Complex wrong[8] = {1, 1, 1, INFINITY};
+    larmor_array *array;
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(4, 2), LARMOR_C128, wrong, &array));
+    const struct {
+        larmor_recon_opts opts;
+        const char *line;
+    } given[] = {
+        {OPTS(.maps = array), "maps: 1 value is not finite, the first at [3, 0]."},
+        {OPTS(.maps = array, .maps_name = "m.npy"), "m.npy: 1 value is not finite, the first at [3, 0]."},
+        {OPTS(.b0 = array), "map: 1 value is not finite, the first at [3, 0]."},
+        {OPTS(.b0 = array, .b0_name = "f.nii"), "f.nii: 1 value is not finite, the first at [3, 0]."},
+        {OPTS(.basis = array), "basis: 1 value is not finite, the first at [3, 0]."},
+        {OPTS(.girf = array, .girf_spacing_hz = 100), "girf: 1 value is not finite, the first at [3, 0]."},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        larmor_recon *recon;
+        assert_int_equal(try_recon(&s, &given[i].opts, &recon), LARMOR_ERR_NUMERIC);
+        assert_string_equal(larmor_last_error(), given[i].line);
+        assert_null(recon);
+    }
+    larmor_array_free(array);
+    free_scan(&s);
+}
+
 /* A caller that was compiled before most options were there, and one that was compiled after some were added. */
 static void callers_of_other_versions_are_understood(void **state)
 {
@@ -88,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(callers_of_other_versions_are_understood),
+        cmocka_unit_test(arrays_that_are_not_finite_are_refused_by_name),
         cmocka_unit_test(without_options_it_is_cg_with_maps_and_lambda_from_the_data),
     };
     RUN_TESTS(tests);
