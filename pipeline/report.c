@@ -12,6 +12,7 @@
 
 typedef long long ll;
 
+#define MUCH 10 /* times the noise in an image: what it is said to change by; beyond, there is next to no noise */
 #define ORTHONORMAL 1e-2 /* what products of functions of a basis may be off, relative to their lengths */
 
 /* What is printed behind the word for so many things. */
@@ -337,6 +338,21 @@ static const char *way_of(const larmor_recon_report *report)
     return report->toeplitz ? "Toeplitz" : "NUFFTs";
 }
 
+/* What more iterations would do to the image. */
+static void report_stop(lmr_events *e, const char *name, const larmor_recon_report *now)
+{
+    const larmor_report *s = &now->solver;
+    const double left = now->image_noise > 0 ? s->left / now->image_noise : 0;
+    if (!(s->left > 0) || now->interrupted) return;
+    if (left > 0 && left < MUCH)
+        lmr_log(e, "%s: stopped after %d iteration%s: further ones would change the image by some %.2g of its noise",
+                name, s->iters, plural(s->iters), left);
+    else if (s->end == LARMOR_END_TOLERANCE)
+        lmr_log(e,
+                "%s: stopped after %d iteration%s: further ones would change the image by less than 1e-4 of itself",
+                name, s->iters, plural(s->iters));
+}
+
 static void report_solver(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
     const larmor_report *s = &now->solver;
@@ -346,6 +362,7 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
         snprintf(terms, sizeof terms, ", %d Toeplitz term%s of the normal map", now->terms, plural(now->terms));
     if (s->end == LARMOR_END_ITERATIONS)
         lmr_log(e, "%s: the limit of iterations was reached first; --iters allows for more", name);
+    report_stop(e, name, now);
     if (s->end == LARMOR_END_PRECISION)
         lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
     if (now->segments)

@@ -21,7 +21,8 @@ static const app_option options[] = {
     OPTION(APP_TEXT, method, 'm', "method", "M", "SENSE by conjugate gradients, gridding, or SENSE with a penalty",
            .preset = "cg", .choice = choose_method),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
-           "most iterations (default: 100; they end earlier where the error is small relative to the noise)",
+           "most iterations (default: of cg 1000; they end earlier, where more would change the image by little of "
+           "its noise)",
            .low = 1, .high = 1e9),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: for cg the relative residual, else the relative change of the image; 0: at rounding "

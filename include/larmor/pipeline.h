@@ -469,6 +469,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double
         noise; /* standard deviation of the real and of the imaginary part of a sample, after whitening, as it was acquired:
                    * where oversampling of readouts was removed, that of a sample with it */
+    /* About the norm of the noise in the image over that of the image, which solver.left is compared with; 0: not looked
+     * at. */
+    double image_noise;
     larmor_choice choice; /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;       /* eigenvalue of A^H A; that of the image whose weight is shared; 0 if it was not needed */
     int segments, terms;  /* of off-resonance: of the forward map; of the Toeplitz normal map, if it was; else 0 */

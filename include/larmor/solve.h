@@ -21,9 +21,11 @@ typedef struct larmor_solver_state {
 } larmor_solver_state;
 
 typedef struct larmor_progress {
-    int iter, max_iter; /* max_iter is 0 while a weight is chosen: then iter counts towards nothing */
-    double residual;    /* relative; each solver says of what */
-    double objective;   /* of the problem that the solver minimises; NAN where it does not compute it */
+    /* max_iter is 0 while a weight is chosen: then iter counts towards nothing. Of larmor_cg with change it is the
+     * iteration that the end is expected at, 0 in the first steps, of which nothing can be expected. */
+    int iter, max_iter;
+    double residual;  /* relative; each solver says of what */
+    double objective; /* of the problem that the solver minimises; NAN where it does not compute it */
     double seconds;
     const larmor_array *x;            /* the iterate; read only */
     const larmor_solver_state *state; /* to be kept for larmor_resume; read only; NULL while a weight is chosen */
@@ -38,7 +40,7 @@ typedef larmor_status (*larmor_resume)(void *user, const larmor_solver_state *st
 typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
 
 typedef enum larmor_end {                        /* why a run ended without an error */
-                          LARMOR_END_TOLERANCE,  /* tol, or larmor_cg's error, is reached */
+                          LARMOR_END_TOLERANCE,  /* tol, or larmor_cg's error and change, is reached */
                           LARMOR_END_ITERATIONS, /* max_iter is reached */
                           LARMOR_END_PRECISION,  /* what is left is rounding */
 } larmor_end;
@@ -55,10 +57,16 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_op *precondition;
     const larmor_circulant *circulant; /* larmor_admm: preconditions its inner problem; or NULL */
     const larmor_array *weights;       /* larmor_lsmr: real and > 0, of the leading dimensions of b; or NULL */
-    double largest;       /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
-    double penalty;       /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
-    int inner;            /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
-    double error;         /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
+    double largest; /* larmor_pdhg: the largest eigenvalue of A^H A; 0: found by the power method */
+    double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
+    int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
+    double error;   /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
+    /* larmor_cg: end when further steps are expected to change x by no more than the larger of change and relative |x|;
+     * both 0: never. With error, where both say so, error at least relative |x|, too. */
+    double change, relative;
+    /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is less
+     * than |e|^2 there is less noise, and change counts for as much less; 0: not known */
+    double noise;
     larmor_op *judge;     /* larmor_cg: from r to about the error of x; NULL: precondition */
     larmor_resume resume; /* or NULL: begin at x; with the monitor's user */
 } larmor_solve_opts;
@@ -68,6 +76,8 @@ typedef struct larmor_report { /* of the iterate that is returned, and of the wh
     double residual, objective; /* as in larmor_progress */
     double seconds;
     larmor_end end;
+    double left; /* larmor_cg with opts.change or relative: what further steps are expected to change x by, over |x|;
+                  * else 0 */
 } larmor_report;
 
 /* The largest eigenvalue of A^H A, from below, by iters steps (15 if 0) of the power method from a seeded start.
@@ -232,6 +242,16 @@ LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, dou
  * Errors  as above; LARMOR_ERR_UNSUPPORTED for a circulant in slabs. */
 LARMOR_API larmor_status larmor_circulant_inverse_frames(const larmor_circulant *C, double lambda, double penalty,
                                                          int64_t frames, larmor_op **M);
+
+/* About the norm of the noise in the image that minimises |A x - b|^2 + lambda |x|^2: |M A^H e|, M as above but with a
+ * floor of 0.01, for noise counts where the samples are thin. Over all slabs of a circulant in slabs.
+ *
+ * folded  A^H e, e a sample of the noise like b; an image, or a series [image..., frames] each by itself.
+ * norm    0.5 to 1.5 times the norm of the noise where lambda is chosen; less where lambda is far below the noise, and so
+ *         where a noise that counts for less asks for more steps.
+ * Errors  as above. */
+LARMOR_API larmor_status larmor_circulant_noise(const larmor_circulant *C, double lambda, const larmor_array *folded,
+                                                double *norm);
 
 /* The diagonal P that minimises |P (A A^H + lambda) - I| in Frobenius' norm, A = F S without weights: p_i = (G_ii +
  * lambda) / sum_j |G_ij + lambda delta_ij|^2 with G = A A^H. Weights for larmor_lsmr, and a density compensation that

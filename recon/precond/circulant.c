@@ -11,6 +11,10 @@
  * the centre of k-space, and leave nothing to precondition in three dimensions. */
 #define FLOOR 0.1
 
+/* The same where M tells how strong noise is. On the grid of docs/solvers.md it gives .5 to 1.5 of the noise of images
+ * whose lambda is chosen; FLOOR gives .3 to 1.1. */
+#define FLOOR_OF_NOISE 0.01
+
 /* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
 #define UNSEEN 1e-4
 /* Of the largest energy: what is added before its root is divided by, so that dark voxels are not blown up. */
@@ -522,6 +526,27 @@ larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double 
     if (frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
     if (c && c->slabs) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
     return make_inverse(c, lambda, NULL, penalty, FLOOR, frames, M);
+}
+
+larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, const larmor_array *folded,
+                                     double *norm)
+{
+    larmor_op *M = NULL;
+    larmor_array *image = NULL;
+    larmor_status st;
+    LMR_NEED(norm);
+    *norm = 0;
+    if (!c || !folded) return LMR_FAIL(LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
+    const larmor_shape shape = folded->shape;
+    const int64_t frames = shape.ndim > c->image.ndim ? shape.dim[shape.ndim - 1] : 0;
+    LMR_OR(done, make_inverse(c, lambda, NULL, 0, FLOOR_OF_NOISE, frames, &M));
+    LMR_OR(done, larmor_array_create(folded->dev, folded->dtype, shape, &image));
+    LMR_OR(done, larmor_op_forward(M, folded, image));
+    st = larmor_nrm2(image, norm);
+done:
+    larmor_array_free(image);
+    larmor_op_free(M);
+    return st;
 }
 
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,

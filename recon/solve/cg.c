@@ -5,7 +5,11 @@
 #include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
-enum { DEFAULT_ITERS = 12 };
+enum {
+    DEFAULT_ITERS = 12,
+    FEW = 3,  /* last steps whose lengths say how x goes on, and */
+    MANY = 8, /* so many where there are: slow tails show late. Both tuned on the grid of docs/solvers.md */
+};
 
 /* Divergence, relative to the residual at x = 0: far above the normal rise and fall of residuals. */
 #define DIVERGED 1e3
@@ -13,6 +17,10 @@ enum { DEFAULT_ITERS = 12 };
 #define ROUNDING 1e-3
 /* The last iterate is the best unless its residual is this much above the smallest. */
 #define WORSE 2
+/* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps that do
+ * not shrink is not known. */
+#define SLOWEST 0.97
+#define QUICKEST 0.1 /* the same where the iterations to come are counted */
 
 /* The objective costs nothing more: a step takes alpha r^H M r from it. */
 
@@ -22,6 +30,9 @@ typedef struct state {
     larmor_op *M;
     double rhs, residual, best_residual, rz; /* rz: <r, M r> */
     double error;                            /* |M r|, or that of another map; INFINITY where it is not asked for */
+    double length[MANY];                     /* of the last steps, the last one first; where change is asked for */
+    double left, size;                       /* what further steps are expected to change x by; |x| */
+    double done;                             /* the part of the iterations that the monitor was told of */
     double objective, best_objective;
     int iters;
     larmor_end end;
@@ -34,6 +45,7 @@ static void list_state(larmor_array *x, state *s)
     LMR_STATE_ARRAYS(&s->list, x, s->r, s->p, s->best);
     LMR_STATE_NUMBERS(&s->list, &s->rhs, &s->residual, &s->best_residual, &s->rz, &s->error, &s->objective,
                       &s->best_objective);
+    for (int i = 0; i < MANY; i++) LMR_STATE_NUMBERS(&s->list, &s->length[i]);
     LMR_STATE_COUNTS(&s->list, &s->iters);
 }
 
@@ -48,10 +60,83 @@ static larmor_status judge(const larmor_solve_opts *o, state *s)
 {
     s->error = INFINITY;
     if (!(o->error > 0)) return LARMOR_OK;
-    const int other = o->judge && o->judge != s->M; /* z is M r already */
+    const int other = o->judge && o->judge != s->M;              /* z is M r already */
     if (other) LMR_TRY(larmor_op_forward(o->judge, s->r, s->q)); /* q is free between steps */
     return larmor_nrm2(other ? s->q : s->z, &s->error);
 }
+
+/* ---- what is left to do ---- */
+
+static int asks_for_change(const larmor_solve_opts *o)
+{
+    return o->change > 0 || o->relative > 0;
+}
+
+/* The sum of all steps to come if they go on as the last `count`: a straight line through the logarithms of their
+ * lengths. */
+static double rest_of(const double *length, int count, double *ratio)
+{
+    const double middle = 0.5 * (count - 1);
+    double mean = 0, slope = 0, square = 0;
+    *ratio = 0;
+    for (int i = 0; i < count; i++) {
+        if (!(length[i] > 0)) return length[0] > 0 ? INFINITY : 0;
+        mean += log(length[i]) / count;
+        slope += (middle - i) * log(length[i]);
+        square += (middle - i) * (middle - i);
+    }
+    slope /= square;
+    *ratio = fmin(exp(slope), SLOWEST);
+    return exp(mean + slope * middle) * *ratio / (1 - *ratio);
+}
+
+/* left <- the larger of what few and more steps say. */
+static void look_ahead(state *s)
+{
+    double ratio;
+    s->left = INFINITY;
+    if (s->iters >= FEW) s->left = rest_of(s->length, FEW, &ratio);
+    if (s->iters >= MANY) s->left = fmax(s->left, rest_of(s->length, MANY, &ratio));
+}
+
+static double change_allowed(const larmor_solve_opts *o, const state *s)
+{
+    const double noise = o->noise > 0 ? fmin(1, sqrt(fmax(0, s->objective)) / o->noise) : 1;
+    return fmax(o->change * noise, o->relative * s->size);
+}
+
+/* 1 if all that the caller asks for but the tolerance says so. */
+static int is_near(const larmor_solve_opts *o, const state *s)
+{
+    if (!(o->error > 0) && !asks_for_change(o)) return 0;
+    if (o->error > 0 && !(s->error <= fmax(o->error, o->relative * s->size))) return 0;
+    return !asks_for_change(o) || s->left <= change_allowed(o, s);
+}
+
+/* The number of iterations that will be enough if they go on as they did; 0 where that is not known. */
+static int expected_iters(const larmor_solve_opts *o, const state *s)
+{
+    double ratio;
+    const double allowed = change_allowed(o, s);
+    if (s->iters < FEW || !(allowed > 0)) return 0;
+    if (!(s->left > allowed)) return s->iters;
+    rest_of(s->length, s->iters < MANY ? FEW : MANY, &ratio);
+    const double more = ceil(log(s->left / allowed) / -log(fmax(ratio, QUICKEST)));
+    return more < o->max_iter - s->iters ? s->iters + (int)more : o->max_iter;
+}
+
+/* What the monitor is told of it: the part that is done never falls. */
+static int foreseen(const larmor_solve_opts *o, state *s)
+{
+    if (!asks_for_change(o)) return o->max_iter;
+    int iters = expected_iters(o, s);
+    if (iters < 1) return 0;
+    if (s->iters < s->done * iters) iters = (int)(s->iters / s->done);
+    s->done = fmax(s->done, (double)s->iters / iters);
+    return iters;
+}
+
+/* ---- steps ---- */
 
 /* z <- M r */
 static larmor_status precondition(state *s)
@@ -94,11 +179,21 @@ static larmor_status start(larmor_op *A, const larmor_array *x, double lambda, s
     return larmor_copy(s->z, s->p);
 }
 
+/* The length of the step and of x after it, and what follows from them. */
+static larmor_status measure_step(const larmor_array *x, double alpha, state *s)
+{
+    double norm;
+    LMR_TRY(larmor_nrm2(s->p, &norm));
+    for (int i = MANY - 1; i > 0; i--) s->length[i] = s->length[i - 1];
+    s->length[0] = alpha * norm;
+    return larmor_nrm2(x, &s->size);
+}
+
 /* x <- x + alpha p, r <- r - alpha q, p <- M r + beta p; done is 1 when p has nothing left to give */
-static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s, int *done)
+static larmor_status step(larmor_op *A, const larmor_solve_opts *o, larmor_array *x, state *s, int *done)
 {
     double pq[2];
-    LMR_TRY(normal(A, lambda, s->p, s->q));
+    LMR_TRY(normal(A, o->lambda, s->p, s->q));
     LMR_TRY(larmor_dot(s->p, s->q, pq));
     if (!(pq[0] > 0)) {
         double p, q;
@@ -117,6 +212,7 @@ static larmor_status step(larmor_op *A, double lambda, larmor_array *x, state *s
     LMR_TRY(larmor_axpby(alpha, s->p, 1, x));
     LMR_TRY(larmor_axpby(-alpha, s->q, 1, s->r));
     LMR_TRY(larmor_nrm2(s->r, &s->residual));
+    if (asks_for_change(o)) LMR_TRY(measure_step(x, alpha, s));
     s->iters++;
     LMR_TRY(precondition(s));
     return larmor_axpby(1, s->z, s->rz / before, s->p);
@@ -141,24 +237,29 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
     const double rounding = larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-53 : 0x1p-24;
     const double enough = fmax(o->tol, rounding) * s->rhs;
     s->end = LARMOR_END_TOLERANCE;
-    while (s->residual > enough && !(s->error <= o->error)) {
+    look_ahead(s);
+    if (resumed && asks_for_change(o)) LMR_TRY(larmor_nrm2(x, &s->size));
+    while (s->residual > enough && !is_near(o, s)) {
         if (s->iters >= o->max_iter) {
             s->end = LARMOR_END_ITERATIONS;
             break;
         }
-        LMR_TRY(step(A, o->lambda, x, s, &done));
+        LMR_TRY(step(A, o, x, s, &done));
         if (done) break;
         if (!(s->residual <= DIVERGED * s->rhs))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
                             "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
                             s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
         LMR_TRY(judge(o, s));
+        look_ahead(s);
         if (s->residual < s->best_residual) {
             s->best_residual = s->residual;
             s->best_objective = s->objective;
             LMR_TRY(larmor_copy(x, s->best));
         }
-        LMR_TRY(lmr_run_tell(&s->list, o, s->iters, s->residual / s->rhs, s->objective, begin, x));
+        larmor_solve_opts told = *o;
+        told.max_iter = foreseen(o, s);
+        LMR_TRY(lmr_run_tell(&s->list, &told, s->iters, s->residual / s->rhs, s->objective, begin, x));
     }
     return LARMOR_OK;
 }
@@ -177,6 +278,9 @@ static larmor_status check(larmor_op *A, const larmor_array *b, const larmor_arr
     if (!(o->error >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "cg: error is %g, expected at least 0", o->error);
     if (o->error > 0 && !o->judge && !o->precondition)
         return LMR_FAIL(LARMOR_ERR_ARG, "cg: error needs judge or precondition");
+    if (!(o->change >= 0) || !(o->relative >= 0) || !(o->noise >= 0))
+        return LMR_FAIL(LARMOR_ERR_ARG, "cg: change is %g, relative %g and noise %g, expected at least 0", o->change,
+                        o->relative, o->noise);
     return LARMOR_OK;
 }
 
@@ -187,7 +291,8 @@ static void fill_report(const state *s, double begin, larmor_report *report)
                               .residual = s->rhs > 0 ? s->residual / s->rhs : 0,
                               .objective = s->objective,
                               .seconds = lmr_seconds() - begin,
-                              .end = s->end};
+                              .end = s->end,
+                              .left = isfinite(s->left) && s->size > 0 ? s->left / s->size : 0};
 }
 
 /* Either b, or rhs = A^H b and square = |b|^2. */
@@ -214,7 +319,7 @@ static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_arr
     if (!st && s.M) st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &s.z);
     if (!st) st = take_data(A, b, rhs, square, &s);
     if (!st) st = iterate(A, x, o, &s);
-    const int worse = !st && s.residual > WORSE * s.best_residual;
+    const int worse = !st && !is_near(o, &s) && s.residual > WORSE * s.best_residual;
     if ((st == LARMOR_ERR_NUMERIC && s.iters > 0) || worse) {
         const larmor_status restored = restore(&s, x);
         if (restored) st = restored;

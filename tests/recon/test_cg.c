@@ -257,6 +257,96 @@ static void the_end_says_why(void **state)
     free_problem(&p);
 }
 
+/* Eigenvalues of D^H D over `decades`, b random, D x = b solved until further steps change x by so much. */
+static void solve_to(int n, double decades, double change, double relative, cplx *apart, larmor_report *report,
+                     double *distance, double *size)
+{
+    cplx *d = calloc((size_t)n, sizeof *d), *solution = random_values(n, 5), *rhs = calloc((size_t)n, sizeof *rhs);
+    for (int i = 0; i < n; i++) {
+        d[i] = pow(10, -decades / 2 * i / n);
+        rhs[i] = d[i] * solution[i];
+    }
+    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(n), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(n));
+    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(n), rhs);
+    larmor_op *D;
+    assert_ok(larmor_op_diag(diagonal, &D));
+    const larmor_solve_opts opts = {.max_iter = 5000, .tol = -1, .change = change, .relative = relative};
+    assert_ok(larmor_cg(D, b, x, &opts, report));
+    cplx *got = values_of(x);
+    *distance = *size = 0;
+    for (int i = 0; i < n; i++) {
+        apart[i] = got[i] - solution[i];
+        *distance += pow(cabs(apart[i]), 2);
+        *size += pow(cabs(solution[i]), 2);
+    }
+    *distance = sqrt(*distance);
+    *size = sqrt(*size);
+    free(got);
+    larmor_op_free(D);
+    larmor_array_free(b);
+    larmor_array_free(x);
+    larmor_array_free(diagonal);
+    free(rhs);
+    free(solution);
+    free(d);
+}
+
+static void it_ends_where_further_steps_change_little(void **state)
+{
+    (void)state;
+    enum { SIZE = 500 };
+    cplx apart[SIZE];
+    double distance, size;
+    const double decades[] = {1, 2, 3};
+    for (int i = 0; i < 3; i++) {
+        larmor_report all, report;
+        solve_to(SIZE, decades[i], 0, 0, apart, &all, &distance, &size);
+        assert_true(all.left == 0);
+        for (double part = 0.1; part > 1e-4; part /= 10) {
+            for (int relative = 0; relative < 2; relative++) {
+                solve_to(SIZE, decades[i], relative ? 0 : part * size, relative ? part : 0, apart, &report, &distance,
+                         &size);
+                assert_int_equal(report.end, LARMOR_END_TOLERANCE);
+                assert_true(report.iters < all.iters && report.left > 0);
+                assert_at_most(report.left, part * 1.2); /* |x| is not yet that of the solution */
+                assert_at_most(distance, 1.5 * part * size);
+                assert_true(distance > 0.05 * part * size); /* and not long before */
+            }
+        }
+    }
+}
+
+typedef struct foresight {
+    double done;
+    int last;
+} foresight;
+
+static int look_at_the_end(void *user, const larmor_progress *p)
+{
+    foresight *f = user;
+    if (p->iter < 3) assert_int_equal(p->max_iter, 0);
+    if (p->max_iter == 0) return 0;
+    assert_true(p->max_iter >= p->iter && (double)p->iter / p->max_iter >= f->done);
+    f->done = (double)p->iter / p->max_iter;
+    f->last = p->max_iter;
+    return 0;
+}
+
+static void the_monitor_is_told_when_it_will_end(void **state)
+{
+    (void)state;
+    problem p = random_problem(40, 30);
+    p.A = matrix_op(&p.m);
+    foresight f = {.done = 0};
+    larmor_report report;
+    const larmor_solve_opts opts = {
+        .max_iter = 500, .lambda = 1e-3, .tol = -1, .relative = 1e-6, .monitor = look_at_the_end, .user = &f};
+    assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
+    assert_true(report.iters > 8 && report.end == LARMOR_END_TOLERANCE);
+    assert_true(f.done > 0.9 && f.last < 1.2 * report.iters);
+    free_problem(&p);
+}
+
 static void an_adjoint_of_the_wrong_sign_is_named(void **state)
 {
     (void)state;
@@ -301,6 +391,8 @@ static void options_that_make_no_sense_are_refused(void **state)
                    "cg: lambda is -1, expected");
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = -3}, NULL), LARMOR_ERR_ARG,
                    "cg: max_iter is -3, expected");
+    assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.change = -1}, NULL), LARMOR_ERR_ARG,
+                   "cg: change is -1, relative 0 and noise 0, expected at least 0");
     assert_refused(larmor_cg(p.A, p.x, p.x, NULL, NULL), LARMOR_ERR_SHAPE, "c128 [8]");
     assert_refused(larmor_cg(NULL, p.b, p.x, NULL, NULL), LARMOR_ERR_ARG, "cg: A, b and x are needed");
     free_problem(&p);
@@ -424,6 +516,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(residuals_that_grow_for_a_while_are_no_divergence),
     cmocka_unit_test(at_the_floor_of_its_rounding_it_ends_well),
     cmocka_unit_test(the_end_says_why),
+    cmocka_unit_test(it_ends_where_further_steps_change_little),
+    cmocka_unit_test(the_monitor_is_told_when_it_will_end),
     cmocka_unit_test(an_adjoint_of_the_wrong_sign_is_named),
     cmocka_unit_test(what_is_not_finite_is_an_error_and_never_in_the_result),
     cmocka_unit_test(options_that_make_no_sense_are_refused),

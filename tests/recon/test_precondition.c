@@ -465,11 +465,45 @@ static void a_circulant_is_that_of_its_point_spread_function(void **state)
     larmor_circulant *C;
     assert_refused(larmor_circulant_of_spread(p.maps, p.maps, &C), LARMOR_ERR_SHAPE,
                    "circulant: the point spread function is c128 [16, 15, 3] on");
-    assert_refused(larmor_circulant_of_spread(spread, spread, &C), LARMOR_ERR_SHAPE, "circulant: maps is c128 [32, 30]");
+    assert_refused(larmor_circulant_of_spread(spread, spread, &C), LARMOR_ERR_SHAPE,
+                   "circulant: maps is c128 [32, 30]");
     larmor_array_free(spread);
     larmor_array_free(more);
     drop(&q);
     drop(&p);
+}
+
+/* All points of the grid as often as eigenvalues need: A^H A is V times the identity. */
+static void the_noise_of_an_image_is_that_of_its_solution(void **state)
+{
+    (void)state;
+    enum { NX = 6, NY = 5, V = NX * NY };
+    const double lambda = 7;
+    double k[2 * V];
+    for (int i = 0; i < V; i++) {
+        k[2 * i] = i % NX - NX / 2;
+        k[2 * i + 1] = i / NX - NY / 2;
+    }
+    const larmor_shape image = {2, {NX, NY}}, series = {3, {NX, NY, 3}};
+    larmor_array *traj = real_array((larmor_shape){3, {2, V, 1}}, k);
+    cplx *noise = random_values(3 * V, 4);
+    larmor_array *one = complex_array(LARMOR_C128, image, noise), *three = complex_array(LARMOR_C128, series, noise);
+    larmor_circulant *C;
+    double norm, size;
+    assert_ok(larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
+    assert_ok(larmor_circulant_noise(C, lambda, one, &norm));
+    assert_ok(larmor_nrm2(one, &size));
+    assert_at_most(fabs(norm * (1.01 * V + lambda) / size - 1), 1e-3);
+    assert_ok(larmor_circulant_noise(C, lambda, three, &norm));
+    assert_ok(larmor_nrm2(three, &size));
+    assert_at_most(fabs(norm * (1.01 * V + lambda) / size - 1), 1e-3);
+    assert_refused(larmor_circulant_noise(C, -1, one, &norm), LARMOR_ERR_ARG, "circulant: lambda is -1");
+    assert_refused(larmor_circulant_noise(NULL, 0, one, &norm), LARMOR_ERR_ARG, "circulant noise: a circulant and");
+    larmor_circulant_free(C);
+    larmor_array_free(three);
+    larmor_array_free(one);
+    larmor_array_free(traj);
+    free(noise);
 }
 
 static void what_does_not_fit_is_refused(void **state)
@@ -508,6 +542,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations),
     cmocka_unit_test(a_circulant_saves_steps_of_admm),
     cmocka_unit_test(a_circulant_is_that_of_its_point_spread_function),
+    cmocka_unit_test(the_noise_of_an_image_is_that_of_its_solution),
     cmocka_unit_test(what_does_not_fit_is_refused),
 };
 

@@ -1,0 +1,122 @@
+/* Where conjugate gradients stop by default (pipeline/solve.c). SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+#define NOTHING_MORE 1e-9 /* a relative residual below what single precision reaches */
+
+typedef struct scene {
+    const char *traj;
+    int ndim;
+    int64_t n, readouts, samples;
+    int coils;
+    double snr;    /* 0: no noise */
+    double lambda; /* relative; 0: from the data */
+} scene;
+
+static scan scan_of_scene(const scene *c)
+{
+    const larmor_shape shape = c->ndim == 2 ? LARMOR_SHAPE(c->n, c->n) : LARMOR_SHAPE(c->n, c->n, c->n);
+    scan s = {.arrays = {.matrix = {c->n, c->n, c->ndim == 2 ? 0 : c->n}, .trajectory = "other", .images = 1}};
+    larmor_readouts *r = &s.image[0];
+    const larmor_traj_opts opts = {
+        .matrix = {c->n, c->n, c->ndim == 2 ? 0 : c->n}, .readouts = c->readouts, .samples = c->samples};
+    double sigma;
+    assert_ok(larmor_phantom_create("shepp-logan", c->ndim, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, shape, &s.truth));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, shape, c->coils, &s.maps));
+    assert_ok(larmor_traj_create(dev, c->traj, &opts, &r->traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, r->traj, c->coils, LARMOR_C64, &r->kspace));
+    if (c->snr > 0) {
+        assert_ok(larmor_phantom_noise_level(s.phantom, dev, shape, c->coils, c->snr, &sigma));
+        assert_ok(larmor_phantom_noise(r->kspace, sigma, 1));
+    }
+    return s;
+}
+
+static larmor_recon_opts opts_of(const scene *c, const scan *s)
+{
+    return OPTS(.maps = s->maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF, .compress = -1,
+                .lambda_mode = c->lambda > 0 ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = c->lambda);
+}
+
+static const scene scenes[] = {
+    {"golden", 2, 48, 60, 96, 4, 30, 0},    {"golden", 2, 48, 24, 96, 8, 10, 0},
+    {"golden", 2, 48, 60, 96, 4, 30, 1e-5}, {"golden", 2, 48, 60, 96, 1, 100, 0},
+    {"spiral", 2, 48, 12, 600, 4, 30, 0},   {"golden", 2, 48, 60, 96, 4, 0, 0},
+    {"golden", 2, 48, 60, 96, 4, 0, 1e-3},  {"koosh", 3, 16, 300, 32, 4, 30, 0},
+};
+enum { SCENES = sizeof scenes / sizeof *scenes };
+
+/* A tenth of the noise, or 3e-4 of the image, where there is none; and its error to the truth within 1 %. */
+static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SCENES; i++) {
+        scan s = scan_of_scene(&scenes[i]);
+        notes n = {.text = ""};
+        larmor_recon_opts opts = opts_of(&scenes[i], &s);
+        opts.listener = take_note;
+        opts.user = &n;
+        larmor_recon_result stopped = result_of(&s, &opts);
+        const larmor_recon_report *r = &stopped.report;
+        assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
+        assert_true(r->solver.left > 0 && r->solver.left <= fmax(0.05 * r->image_noise, 1.01e-4));
+        assert_non_null(strstr(n.text, "L:image 1 of 1: stopped after "));
+
+        opts = opts_of(&scenes[i], &s);
+        opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
+        opts.lambda = r->lambda;
+        opts.tol = NOTHING_MORE;
+        opts.iters = 400;
+        larmor_recon_result all = result_of(&s, &opts);
+        assert_true(all.report.solver.iters > r->solver.iters);
+        assert_at_most(difference(stopped.image[0].data, all.image[0].data), fmax(0.1 * r->image_noise, 3e-4));
+        assert_at_most(difference(stopped.image[0].data, s.truth), 1.01 * difference(all.image[0].data, s.truth));
+        larmor_recon_result_free(&all);
+        larmor_recon_result_free(&stopped);
+        free_scan(&s);
+    }
+}
+
+/* The order of readouts is that of all sums over samples; a weight is given, as others would be held out. */
+static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SCENES; i++) {
+        scene c = scenes[i];
+        c.lambda = c.lambda > 0 ? c.lambda : 1e-3;
+        scan s = scan_of_scene(&c);
+        const larmor_recon_opts opts = opts_of(&c, &s);
+        larmor_recon_result one = result_of(&s, &opts);
+        larmor_readouts *r = &s.image[0];
+        float *samples = values_of(r->kspace), *mixed = values_of(r->kspace);
+        double *points = (double *)values_of(r->traj), *moved = (double *)values_of(r->traj);
+        const int64_t of_traj = c.ndim * c.samples, of_data = 2 * c.samples;
+        for (int64_t j = 0; j < c.readouts; j++) { /* backwards */
+            const int64_t to = c.readouts - 1 - j;
+            memcpy(moved + to * of_traj, points + j * of_traj, (size_t)of_traj * sizeof *moved);
+            for (int64_t k = 0; k < c.coils; k++)
+                memcpy(mixed + (to + k * c.readouts) * of_data, samples + (j + k * c.readouts) * of_data,
+                       (size_t)of_data * sizeof *mixed);
+        }
+        assert_ok(larmor_array_write(r->kspace, mixed, larmor_array_bytes(r->kspace)));
+        assert_ok(larmor_array_write(r->traj, moved, larmor_array_bytes(r->traj)));
+        larmor_recon_result other = result_of(&s, &opts);
+        assert_at_most(difference(one.image[0].data, other.image[0].data), fmax(0.1 * one.report.image_noise, 3e-4));
+        larmor_recon_result_free(&other);
+        larmor_recon_result_free(&one);
+        free(moved);
+        free(points);
+        free(mixed);
+        free(samples);
+        free_scan(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most),
+        cmocka_unit_test(sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most),
+    };
+    RUN_TESTS(tests);
+}
