@@ -69,20 +69,49 @@ static larmor_status check_head(const larmor_raw *raw, int64_t i, int largest)
     return LARMOR_OK;
 }
 
-/* All readouts have as many channels as the first one that is not noise; noise scans must have as many. */
-static larmor_status check_channels(larmor_raw *raw)
+/* The number of channels that most samples have: of images; of calibration if there are none. */
+static int most_channels(const larmor_raw *raw)
 {
-    for (int noise = 0; noise < 2; noise++) {
-        for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-            const int use = raw->readout[i].use, channels = raw->head[i].channels;
-            if (!use || (use == LMR_NOISE) != noise) continue;
-            if (!raw->channels) raw->channels = channels;
-            if (channels == raw->channels) continue;
-            return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld%s has %d channels, the %s %d.", (long long)i,
-                            noise ? " (noise)" : "", channels, noise ? "others have" : "first has", raw->channels);
-        }
+    int64_t samples[LMR_MRD_MAX_CHANNELS + 1] = {0};
+    int best = 0;
+    for (int use = LMR_IMAGING; use <= LMR_CALIBRATION && !samples[best]; use *= 2)
+        for (int64_t i = 0; i < raw->info.acquisitions; i++)
+            if (raw->readout[i].use & use) {
+                const int channels = raw->head[i].channels;
+                samples[channels] += raw->head[i].samples;
+                if (samples[channels] > samples[best]) best = channels;
+            }
+    return best;
+}
+
+/* Readouts with another number of channels than most samples have are left out. */
+static void check_channels(larmor_raw *raw)
+{
+    int64_t others = 0, noise = 0, first = -1, first_noise = -1;
+    raw->channels = most_channels(raw);
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        lmr_mrd_readout *r = &raw->readout[i];
+        if (!r->use) continue;
+        if (!raw->channels) raw->channels = raw->head[i].channels; /* of noise alone */
+        if (raw->head[i].channels == raw->channels) continue;
+        if (r->use == LMR_NOISE) {
+            if (!noise++) first_noise = i;
+        } else if (!others++)
+            first = i;
+        r->use = 0;
     }
-    return LARMOR_OK;
+    if (others)
+        lmr_mrd_warn(raw,
+                     "%lld readouts are left out, as they have another number of channels than the others: "
+                     "acquisition %lld has "
+                     "%d, the others %d.",
+                     (long long)others, (long long)first, raw->head[first].channels, raw->channels);
+    if (noise)
+        lmr_mrd_warn(
+            raw,
+            "%lld noise readouts are left out, as they have another number of channels than the others: acquisition "
+            "%lld has %d, the others %d.",
+            (long long)noise, (long long)first_noise, raw->head[first_noise].channels, raw->channels);
 }
 
 static void add_dropped(larmor_raw_info *info, int64_t count, const char *name)
@@ -119,10 +148,11 @@ static void report_dropped(larmor_raw *raw)
     add_dropped(&raw->info, unwritten, "never written");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
     if (corrections && goes_both_ways(raw))
-        lmr_mrd_warn(raw,
-                     "%lld phase correction readouts are left out: differences between lines of both directions are not "
-                     "corrected, and may show as a ghost half a field of view away.",
-                     (long long)corrections);
+        lmr_mrd_warn(
+            raw,
+            "%lld phase correction readouts are left out: differences between lines of both directions are not "
+            "corrected, and may show as a ghost half a field of view away.",
+            (long long)corrections);
 }
 
 larmor_status lmr_mrd_route(larmor_raw *raw)
@@ -133,17 +163,17 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
         raw->readout[i].use = raw->head[i].unwritten ? 0 : use_of(raw->head[i].flags);
         if (raw->head[i].samples > largest) largest = raw->head[i].samples;
     }
-    for (int64_t i = 0; i < info->acquisitions; i++) {
-        const lmr_mrd_head *h = &raw->head[i];
-        const int use = raw->readout[i].use;
-        if (!use) continue;
-        LMR_TRY(check_head(raw, i, largest));
-        const double dwell = isfinite(h->dwell_us) && h->dwell_us > 0 ? (double)h->dwell_us : 0;
-        if (use & LMR_IMAGING && info->dwell_us == 0) info->dwell_us = dwell;
-        if (use & LMR_NOISE && info->noise_dwell_us == 0) info->noise_dwell_us = dwell;
-    }
+    for (int64_t i = 0; i < info->acquisitions; i++)
+        if (raw->readout[i].use) LMR_TRY(check_head(raw, i, largest));
     report_dropped(raw);
-    return check_channels(raw);
+    check_channels(raw);
+    for (int64_t i = 0; i < info->acquisitions; i++) {
+        const float us = raw->head[i].dwell_us;
+        const double dwell = isfinite(us) && us > 0 ? (double)us : 0;
+        if (raw->readout[i].use & LMR_IMAGING && info->dwell_us == 0) info->dwell_us = dwell;
+        if (raw->readout[i].use & LMR_NOISE && info->noise_dwell_us == 0) info->noise_dwell_us = dwell;
+    }
+    return LARMOR_OK;
 }
 
 /* ---- samples ---- */

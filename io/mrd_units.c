@@ -11,6 +11,7 @@
 #include "io/reader/source.h"
 
 #define NO_EXTENT 1e-5    /* of the largest range of values, for an axis along which all are the same */
+#define MAX_ENLARGED 2    /* of the matrix, for lines that are more than it says */
 #define MAX_LINES 1.5     /* between the center that the header says and the line with most energy, without a word */
 #define MAX_LINES_EPI 3.5 /* likewise of echo-planar lines, which gradients of the field shift */
 #define MOST_BEYOND 1.05  /* of the edge of k-space, for values of a unit that ends there by definition */
@@ -373,6 +374,39 @@ static int made_from_counters(const char *trajectory)
     return !strcmp(trajectory, "cartesian") || !strcmp(trajectory, "epi");
 }
 
+typedef struct
+    lines { /* counters of the first and the last line or partition, and an acquisition that has the last one */
+    int64_t low, high, at;
+} lines;
+
+/* The header's matrix has fewer lines or partitions than there are: those 1/FOV apart that are beyond it make it larger. */
+static larmor_status enlarge_matrix(larmor_raw *raw, int encoding, int axis, lines l, int64_t given, lmr_mrd_traj *t)
+{
+    larmor_encoding *space = &raw->header.encoding[encoding].space;
+    const int64_t n = space->matrix[axis], count = l.high - l.low + 1;
+    const char *name = axis == 1 ? "line" : "partition";
+    larmor_grid grid;
+    if (count > MAX_ENLARGED * n)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.", (long long)l.at,
+                        name, (long long)l.high, (long long)n);
+    const int64_t middle = l.low + count / 2;
+    const int64_t said = given > l.low && given < l.high ? given : middle;
+    lmr_mrd_strongest strongest;
+    LMR_TRY(lmr_mrd_strongest_line(raw, encoding, axis, said, &strongest));
+    const int differs =
+        strongest.line >= 0 && fabs((double)(strongest.line - said)) > MAX_LINES + (double)(strongest.gap - 1);
+    const int64_t center = differs ? strongest.line : said;
+    const int64_t half = center - l.low > l.high - center + 1 ? center - l.low : l.high - center + 1;
+    t->center[axis] = (double)center;
+    space->matrix[axis] = 2 * half;
+    lmr_mrd_warn(
+        raw,
+        "%ss %lld to %lld are more than the encoded matrix has, %lld: it is taken to be %lld, with %s %lld at k = "
+        "0.",
+        name, (long long)l.low, (long long)l.high, (long long)n, (long long)(2 * half), name, (long long)center);
+    return lmr_mrd_grid(raw, encoding, NULL, &grid);
+}
+
 /* The counter at k = 0 along axis 1 or 2, for readouts without a trajectory along it. */
 static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mrd_traj *t)
 {
@@ -397,9 +431,7 @@ static larmor_status find_center(larmor_raw *raw, int encoding, int axis, lmr_mr
     lmr_mrd_strongest strongest;
     LMR_TRY(lmr_mrd_strongest_line(raw, encoding, axis, said, &strongest));
     t->center[axis] = (double)said;
-    if (!fits && high >= n)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisition %lld: k-space %s %lld beyond matrix %lld.", (long long)at,
-                        axis == 1 ? "line" : "partition", (long long)high, (long long)n);
+    if (!fits && high >= n) return enlarge_matrix(raw, encoding, axis, (lines){low, high, at}, given, t);
     if (strongest.line >= 0 && fabs((double)(strongest.line - said)) > most + (double)(strongest.gap - 1)) {
         t->center[axis] = (double)strongest.line;
         lmr_mrd_warn(
@@ -435,6 +467,35 @@ static void check_other(larmor_raw *raw, const lmr_stored *s, const lmr_reading 
     lmr_mrd_warn(raw,
                  "encoding %d: trajectory in %s, as in the encodings before, reaches %.2g of the matrix's k-space.%s",
                  s->encoding + 1, lmr_reading_name(r, s->axes).s, r->reach[r->axis], other.s);
+}
+
+/* A header of a volume above a scan of a slice, in which nothing says where kz would come from: all readouts have one
+ * partition, and a trajectory has two components, or a third one that is the same everywhere. */
+static larmor_status find_plane(larmor_raw *raw, int encoding, int use, const lmr_mrd_traj *t)
+{
+    larmor_encoding *space = &raw->header.encoding[encoding].space;
+    int64_t first = -1;
+    float low = INFINITY, high = -INFINITY;
+    larmor_grid grid;
+    if (space->ndim < 3) return LARMOR_OK;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!(raw->readout[i].use & use) || h->encoding != encoding) continue;
+        if (first >= 0 && h->counter[LMR_STEP2] != raw->head[first].counter[LMR_STEP2]) return LARMOR_OK;
+        if (first < 0) first = i;
+        const float *k = raw->traj + raw->readout[i].traj;
+        for (int64_t s = h->discard_pre; t->dims == 3 && s < h->samples - h->discard_post; s++) {
+            low = fminf(low, k[3 * s + 2]);
+            high = fmaxf(high, k[3 * s + 2]);
+            if (high > low) return LARMOR_OK;
+        }
+    }
+    lmr_mrd_warn(
+        raw, "%lld partitions in the header, but kspace_encode_step_2 is %d in all readouts%s: the image is a slice.",
+        (long long)space->matrix[2], raw->head[first].counter[LMR_STEP2], t->dims == 3 ? " and kz is one value" : "");
+    space->matrix[2] = space->recon_matrix[2] = 1;
+    space->ndim = 2;
+    return lmr_mrd_grid(raw, encoding, NULL, &grid);
 }
 
 /* unit[0] is below 0 until an encoding has told them: a file has the same ones for all. */
@@ -483,6 +544,7 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
         int use;
         LMR_TRY(components(raw, e, &t->dims, &use));
         if (!use) continue;
+        LMR_TRY(find_plane(raw, e, use, t));
         if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, unit));
         LMR_TRY(find_centers(raw, e, t));
     }

@@ -1,4 +1,4 @@
-/* Noise readouts with other flags, and samples that are exactly 0. SPDX-License-Identifier: Apache-2.0 */
+/* Readouts that are used or not: noise with other flags, samples that are exactly 0, other channels, lines beyond the matrix. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/mrd_scan.h"
 
 enum { SPOKES = 8, SAMPLES = 64, COILS = 2 };
@@ -105,6 +105,79 @@ static void zeros_among_rounded_samples_are_values(void **state)
     free_scan(s);
 }
 
+/* Two of eight spokes have one channel, and so has the noise. */
+static void readouts_with_other_channels_are_left_out(void **state)
+{
+    (void)state;
+    scan *s = empty_scan(&plane64);
+    for (int i = 0; i < SPOKES; i++)
+        set_spoke(s, add_readout(s, SAMPLES, i < 2 ? 1 : COILS, 2), M_PI * i / SPOKES, 32, 32);
+    const int noise = add_readout(s, SAMPLES, 1, 0);
+    s->r[noise].head.flags = LARMOR_ACQ_NOISE;
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_string_equal(
+        info.warnings,
+        "2 readouts are left out, as they have another number of channels than the others: acquisition 0 has "
+        "1, the others 2.\n"
+        "1 noise readouts are left out, as they have another number of channels than the others: acquisition "
+        "8 has 1, the others 2.\n");
+    assert_int_equal(info.channels, 2);
+    assert_int_equal(info.imaging, 6);
+    assert_int_equal(info.noise, 0);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_true(kspace(&x)[0] == 3);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* 20 lines of a matrix of 16: those within its resolution are used, at their places. */
+static void lines_beyond_the_matrix_enlarge_it(void **state)
+{
+    (void)state;
+    const char *limits = "<kspace_encoding_step_1><minimum>0</minimum><maximum>19</maximum><center>10</center>"
+                         "</kspace_encoding_step_1>";
+    const space e = {{16, 16, 1}, {16, 16, 1}, {160, 160, 5}, {160, 160, 5}, "cartesian", limits};
+    scan *s = empty_scan(&e);
+    for (int l = 0; l < 20; l++) add_readout(s, 16, 1, 0);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    assert_string_equal(
+        larmor_raw_describe(raw).warnings,
+        "lines 0 to 19 are more than the encoded matrix has, 16: it is taken to be 20, with line 10 at k = 0.\n");
+    larmor_encoding found;
+    assert_ok(larmor_raw_encoding(raw, 0, &found));
+    assert_true(found.matrix[1] == 20 && found.fov_mm[1] == 160 && found.recon_matrix[1] == 16);
+    larmor_samples x = samples_of(raw, 0, 0);
+    assert_int_equal(x.outside, 16 * 3); /* lines 0, 1 and 19 */
+    for (int l = 2; l < 19; l++) assert_true(traj(&x)[2 * 16 * (l - 2) + 1] == l - 10);
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+/* Spokes of a slice: with two components, and with a third one of one value. */
+static void a_slice_under_the_header_of_a_volume_is_a_slice(void **state)
+{
+    (void)state;
+    const space e = {{64, 64, 64}, {64, 64, 64}, {192, 192, 192}, {192, 192, 192}, "radial", ""};
+    for (int dims = 2; dims <= 3; dims++) {
+        scan *s = empty_scan(&e);
+        for (int i = 0; i < SPOKES; i++) set_spoke(s, add_readout(s, SAMPLES, 1, dims), M_PI * i / SPOKES, 32, 32);
+        write_scan(s);
+        larmor_raw *raw = opened_with(NULL);
+        const char *said = "64 partitions in the header, but kspace_encode_step_2 is 0 in all readouts";
+        assert_memory_equal(larmor_raw_describe(raw).warnings, said, strlen(said));
+        larmor_samples x = samples_of(raw, 0, 0);
+        assert_int_equal(larmor_array_shape(x.traj).dim[0], 2);
+        larmor_samples_free(&x);
+        larmor_raw_free(raw);
+        free_scan(s);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -112,6 +185,9 @@ int main(void)
         WITH_SCAN(zeros_at_the_ends_of_readouts_are_not_acquired),
         WITH_SCAN(readouts_of_zeros_are_not_acquired),
         WITH_SCAN(zeros_among_rounded_samples_are_values),
+        WITH_SCAN(readouts_with_other_channels_are_left_out),
+        WITH_SCAN(lines_beyond_the_matrix_enlarge_it),
+        WITH_SCAN(a_slice_under_the_header_of_a_volume_is_a_slice),
     };
     RUN_TESTS(tests);
 }
