@@ -411,14 +411,18 @@ def write_scan(path: Any, scan: Any, *, force: bool = False, description: str | 
         where = where[0] if isinstance(where, (list, tuple)) else where
         parts.append((_CALIBRATION, np.asarray(first), np.asarray(where), 0))
     parts += [(0, k, t, i) for i, (k, t) in enumerate(zip(spaces, points, strict=True))]
-    output = _scan.output(path, force)
-    out = ffi.new("larmor_raw_writer **")
-    check(lib.larmor_raw_create(output, about, out))
-    writer = ffi.gc(out[0], lib.larmor_raw_writer_free)
-    for flags, k, t, repetition in parts:
-        for j in range(k.shape[1]):
-            last = repetition == len(spaces) - 1 and j == k.shape[1] - 1 and not flags
-            check(lib.larmor_raw_append(writer, _readout(flags | (_LAST if last else 0), k[:, j],
-                                                         None if t is None else t[j], j, repetition, keep)))
-            keep.clear()
-    check(lib.larmor_raw_finish(writer))
+    with _scan.output(path, force) as output:
+        out = ffi.new("larmor_raw_writer **")
+        check(lib.larmor_raw_create(output, about, out))
+        writer = ffi.gc(out[0], lib.larmor_raw_writer_free)
+        try:
+            for flags, k, t, repetition in parts:
+                for j in range(k.shape[1]):
+                    last = repetition == len(spaces) - 1 and j == k.shape[1] - 1 and not flags
+                    readout = _readout(flags | (_LAST if last else 0), k[:, j], None if t is None else t[j], j,
+                                       repetition, keep)
+                    check(lib.larmor_raw_append(writer, readout))
+                    keep.clear()
+            check(lib.larmor_raw_finish(writer))
+        finally:
+            ffi.release(writer)

@@ -257,13 +257,13 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
         source = _framed(source, frames)
     listener = _Listener(progress)
     opts = _options(asked, on, listener, keep)
-    if checkpoint is not None:
-        place = created(lib.larmor_checkpoint_file, "larmor_checkpoint", lib.larmor_checkpoint_free,
-                        os.fsencode(checkpoint))
-        keep.append(place)
-        opts.checkpoint = place
+    place = run = None
     began = time.perf_counter()
     try:
+        if checkpoint is not None:
+            place = created(lib.larmor_checkpoint_file, "larmor_checkpoint", lib.larmor_checkpoint_free,
+                            os.fsencode(checkpoint))
+            opts.checkpoint = place
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
         images, meta, reports = _run_all(run)
         all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
@@ -271,6 +271,9 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
         eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
     finally:
         listener.close()
+        for made in (run, place):  # the traceback of Ctrl-C keeps this frame, and so the checkpoint's file, until it is
+            if made is not None:   # replaced by another one: the next run would find it taken
+                ffi.release(made)
     provenance = {"larmor": version, "method": method, "source": name, "device": on.spec, "reason": on.reason,
                   "seconds": time.perf_counter() - began,
                   "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -184,9 +185,15 @@ def _notes(notes: Mapping[str, str], keep: list[Any]) -> Any:
     return {"keys": ffi.cast("char **", key_list), "values": ffi.cast("char **", value_list), "count": len(keys)}
 
 
-def output(path: Any, force: bool) -> Any:
-    """A file to be written, which is complete or stays as it was."""
-    return created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+@contextlib.contextmanager
+def output(path: Any, force: bool) -> Iterator[Any]:
+    """A file to be written, which is complete or stays as it was. It is given up at the end of the block, whatever a
+    traceback keeps."""
+    made = created(lib.larmor_output_open, "larmor_output", lib.larmor_output_free, _path(path), int(force))
+    try:
+        yield made
+    finally:
+        ffi.release(made)
 
 
 def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: list[Any]) -> Any:
@@ -224,7 +231,6 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:
     """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
     keep: list[Any] = []
-    target = output(path, force)
     list_ = _list_of(images, metas, keep)
     opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude})
     if header:
@@ -238,7 +244,8 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
         opts.each = several
     if window is not None:
         opts.window = list(window)
-    check(lib.larmor_image_write(target, list_, len(images), opts))
+    with output(path, force) as target:
+        check(lib.larmor_image_write(target, list_, len(images), opts))
 
 
 def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
@@ -250,7 +257,8 @@ def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] |
     """
     x = _arrays.as_input(x)
     if lib.larmor_format_of(_path(path)).saves:
-        check(lib.larmor_array_save(output(path, force), _arrays.wrap(x, _arrays.device("cpu"))))
+        with output(path, force) as target:
+            check(lib.larmor_array_save(target, _arrays.wrap(x, _arrays.device("cpu"))))
         return
     place = dict(meta) if meta else {"fov_mm": tuple(float(n) for n in x.shape)}
     write_images(path, [x], [place], force=force)
@@ -263,7 +271,8 @@ def read_traj(path: Any, ndim: int) -> Any:
 
 def write_traj(path: Any, traj: Any, *, force: bool = False) -> None:
     """A trajectory [readouts, samples, ndim] to .cfl or .npy as BART has it. force: replace a file."""
-    check(lib.larmor_traj_save(output(path, force), _points(traj)))
+    with output(path, force) as target:
+        check(lib.larmor_traj_save(target, _points(traj)))
 
 
 # ---- phantoms ----
@@ -404,7 +413,8 @@ class Simulation:
     def write(self, path: Any, *, force: bool = False) -> None:
         """The whole scan as an ISMRMRD file. force: replace a file."""
         answer_ctrl_c()
-        check(lib.larmor_simulation_save(self._simulation, output(path, force)))
+        with output(path, force) as target:
+            check(lib.larmor_simulation_save(self._simulation, target))
 
     def expected(self) -> tuple[Any, list[dict[str, Any]]]:
         """The images to expect [images, (z,) y, x], of each slice all repetitions, and their geometry."""

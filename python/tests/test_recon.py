@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -141,7 +142,8 @@ def test_images_that_one_file_cannot_hold_are_written_to_several(tmp_path, numbe
     axes = np.eye(3)
     metas = [{"fov_mm": (5.0, 40.0, 40.0), "read_dir": tuple(axes[i]), "phase_dir": tuple(axes[(i + 1) % 3]),
               "slice_dir": tuple(axes[(i + 2) % 3]), "slice": i} for i in range(3)]
-    reports = [{"lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": []}] * 3
+    reports = [{"lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": [],
+                "misfit": {"measured": 0}}] * 3
     done = larmor.Reconstruction(images, metas, reports, None, [], [], {"method": "grid"})
     done.write(tmp_path / "x.nii")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x_1.nii", "x_2.nii", "x_3.nii"]
@@ -196,3 +198,44 @@ def test_arrays_with_a_trajectory_in_another_unit_are_refused(scan, scale, unit)
     wrong = larmor.ScanArrays(scan.kspace, scan.traj / np.array(SHAPE) * scale, SHAPE)
     with pytest.raises(larmor.FormatError, match=f'they are in "{unit}", multiply them by'):
         larmor.recon(wrong)
+
+
+def interrupt(call, when):
+    """What Ctrl-C raises in a call, once an event is as `when` has it, with its frames."""
+
+    def listen(event):
+        if when(event):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        call(progress=listen)
+    return raised.value
+
+
+def test_a_call_that_is_repeated_after_ctrl_c_goes_on_from_its_checkpoint(scan, tmp_path):
+    series = larmor.ScanArrays([scan.kspace, 2 * scan.kspace, 3 * scan.kspace], [scan.traj] * 3, SHAPE)
+
+    def call(**options):
+        return larmor.recon(series, method="cg", iterations=8, at_once=1, device="cpu:1",
+                            checkpoint=tmp_path / "state", **options)
+
+    kept = interrupt(call, lambda e: e["kind"] == "step" and e["series"] == 2)
+    steps = []
+    done = call(progress=lambda e: steps.append(e["series"]) if e["kind"] == "step" else None)
+    assert kept.__traceback__ is not None and set(steps) == {2, 3}  # the first one was done
+    whole = larmor.recon(series, method="cg", iterations=8, at_once=1, device="cpu:1")
+    assert np.array_equal(done.images, whole.images)
+
+
+def test_a_file_that_was_not_written_to_its_end_can_be_written_again(scan, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "scan.h5"
+    with monkeypatch.context() as patch:
+        patch.setattr(larmor._calibration, "_readout", interrupted)
+        with pytest.raises(KeyboardInterrupt) as kept:
+            larmor.write_scan(path, scan)
+    assert not path.exists()
+    larmor.write_scan(path, scan)
+    assert kept.value.__traceback__ is not None and larmor.Scan(path).samples().kspace.shape == scan.kspace.shape
