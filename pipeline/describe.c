@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/describe.h"
 
+#include <math.h>
+
 #include "core/status.h"
 #include "larmor/describe.h"
 #include "pipeline/group.h"
@@ -29,6 +31,24 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                 "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s%s",
                 found.reach, found.misfit, found.name[0] ? "; the best other description: " : "", found.name);
     }
+    return LARMOR_OK;
+}
+
+static larmor_status compare_on_grid(larmor_recon *r, const larmor_samples *samples)
+{
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_description found;
+    larmor_status st = larmor_samples_align(samples, &kspace, &traj);
+    if (!st) st = larmor_compare_lines(kspace, traj, &found);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    LMR_TRY(st);
+    if (found.is_clear)
+        lmr_warn(&r->events,
+                 "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which "
+                 "lines are "
+                 "flagged as reversed, the centre of readouts and the phase correction.",
+                 found.name, exp(found.misfit - found.better));
     return LARMOR_OK;
 }
 
@@ -95,7 +115,7 @@ static larmor_status compare_first(larmor_recon *r)
     LMR_TRY(lmr_enter(&r->events, "description"));
     if (!job->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    larmor_status st = cartesian.on_grid ? LARMOR_OK : compare_off_grid(r, &samples);
+    larmor_status st = cartesian.on_grid ? compare_on_grid(r, &samples) : compare_off_grid(r, &samples);
     if (!st && has_given(job, index)) st = compare_given(r, index, &samples);
     lmr_group_leave(job, index, &samples, made, &cartesian);
     return st;

@@ -28,6 +28,18 @@ typedef struct larmor_description {
 LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
                                                      larmor_description *found);
 
+/* Compare lines of a grid along x with other descriptions of every second or third of them: reversed, earlier or later by a
+ * quarter of a sample to 4 samples, turned by another phase.
+ *
+ * Windows of 4 x 4 samples of up to three coils in the centre of k-space span fewer dimensions the better the description
+ * fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to the mean of these.
+ *
+ * kspace  [samples, lines, coils], complex; traj [nd, samples, lines], real, in cycles per field of view.
+ * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
+                                              larmor_description *found);
+
 /* Compare how well maps fit the coils' images of low resolution with how well others do: their conjugates, the maps mirrored,
  * moved by half the field of view, with two axes swapped, in another order of coils, times another factor for each coil;
  * and with what any maps would explain, as neighbouring voxels say.
@@ -39,7 +51,7 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
  * maps    [image..., coils], complex, of the same coils.
  * found   reach is half the region along x.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3], const larmor_array *maps,
-                                             larmor_description *found);
+LARMOR_API larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3],
+                                             const larmor_array *maps, larmor_description *found);
 
 #endif

@@ -250,6 +250,16 @@ def compare_descriptions(kspace: Any, traj: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
+def compare_lines(kspace: Any, traj: Any) -> dict[str, Any]:
+    """Whether every second or third line of a grid fits better reversed, moved or turned: as compare_descriptions, with
+    logarithms of eigenvalues instead of misfits."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_description *")
+    check(lib.larmor_compare_lines(_wrapped(_complex(kspace), on), _points(traj, on), found))
+    return _structs.to_dict(found)
+
+
 def compare_maps(kspace: Any, traj: Any, maps: Any) -> dict[str, Any]:
     """Whether coil maps fit the coils' images of low resolution, and whether others do: as compare_descriptions."""
     answer_ctrl_c()

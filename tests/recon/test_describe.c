@@ -250,6 +250,60 @@ static void maps_that_do_not_fit_are_named(void **state)
     expect_clear(found_for_maps(replace), "maps from the data");
 }
 
+/* ---- lines ---- */
+
+enum { LINES = 40 };
+
+/* What is found for lines of a grid of which every second one goes backwards and is `late` samples behind; described: whether
+ * the trajectory says that they go backwards. */
+static larmor_description found_for_lines(int described, double late, int coils)
+{
+    double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    larmor_phantom *phantom;
+    larmor_array *traj, *kspace;
+    larmor_description found;
+    for (int r = 0; r < LINES; r++)
+        for (int i = 0; i < N; i++) {
+            const int back = r % 2;
+            double *k = is + 2 * (i + N * r), *s = said + 2 * (i + N * r);
+            s[0] = back && described ? N / 2 - 1 - i : i - N / 2;
+            k[0] = back ? N / 2 - 1 - i + late : i - N / 2;
+            s[1] = k[1] = r - LINES / 2;
+        }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
+    larmor_array_free(traj);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    assert_at_most(10, found.reach);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_phantom_free(phantom);
+    free(said);
+    free(is);
+    return found;
+}
+
+static void lines_that_are_described_rightly_are_not_doubted(void **state)
+{
+    (void)state;
+    for (int coils = 1; coils <= 4; coils++) assert_int_equal(found_for_lines(1, 0, coils).is_clear, 0);
+}
+
+static void lines_that_are_described_wrongly_are_named(void **state)
+{
+    (void)state;
+    for (int coils = 2; coils <= 4; coils++) {
+        const larmor_description back = found_for_lines(0, 0, coils), late = found_for_lines(1, 1, coils);
+        assert_int_equal(back.is_clear, 1);
+        assert_string_equal(back.name, "every second line reversed");
+        assert_int_equal(late.is_clear, 1);
+        assert_non_null(strstr(late.name, "every second line 1 samples"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +315,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_compared_says_so),
         cmocka_unit_test(true_maps_are_not_doubted),
         cmocka_unit_test(maps_that_do_not_fit_are_named),
+        cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
+        cmocka_unit_test(lines_that_are_described_wrongly_are_named),
     };
     RUN_TESTS(tests);
 }

@@ -1,0 +1,308 @@
+/* Lines of a grid against other descriptions of every second or third of them. Windows of k-space that were sampled rightly
+ * span few dimensions, as the object is smaller than the field of view and coils are smooth (Uecker et al., Magn. Reson.
+ * Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the description that fits best.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/describe.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "recon/inputs.h"
+
+enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
+enum { COLUMNS = KERNEL * KERNEL * COILS };
+
+static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all: below it nothing is told apart */
+static const double clear_gain = 0.35;      /* of the mean logarithm of an eigenvalue */
+static const double on_grid = 1e-3;         /* 1/FOV */
+
+typedef struct lines {
+    int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
+    double step;             /* 1/FOV, along a line */
+    double centre[LINES];    /* of each, in samples */
+    double complex *x;       /* [n, count, coils] */
+    double complex *block;   /* [SIDE, count, coils]: their centres, by a candidate */
+    double *weight;          /* [n], scratch */
+} lines;
+
+/* ---- the lines ---- */
+
+typedef struct place {
+    double at;             /* 1/FOV, across the lines */
+    double centre;         /* where k = 0 is along the line, in samples from its lower end */
+    int64_t first, length; /* of its samples, in the order of time */
+    int down;              /* 1: time goes against k */
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* How many samples from k on follow each other along x at this step, in either direction. */
+static int64_t length_of(const double *k, int nd, int64_t most, double step, int *down)
+{
+    int64_t length = 1;
+    if (most < 2) return length;
+    *down = k[nd] < k[0];
+    for (int on_line = 1; length < most; length++) {
+        const double *at = k + nd * length;
+        on_line = fabs(at[0] - k[0] - (*down ? -step : step) * (double)length) < on_grid;
+        for (int d = 1; d < nd; d++) on_line &= fabs(at[d] - k[d]) < on_grid;
+        if (!on_line) break;
+    }
+    return length;
+}
+
+/* The lines along x in the central partition that reach as far as the windows go, wherever the readouts are cut: some are kept
+ * as one, and behind short ones larmor_samples_align has samples far outside. */
+static void find_lines(const double *k, int nd, int64_t points, double step, place *p, int64_t *count)
+{
+    *count = 0;
+    for (int64_t i = 0; i < points;) {
+        const double *at = k + nd * i;
+        place one = {.at = nd > 1 ? at[1] : 0, .first = i};
+        one.length = length_of(at, nd, points - i, step, &one.down);
+        const double low = one.down ? at[0] - step * (double)(one.length - 1) : at[0];
+        one.centre = -low / step;
+        i += one.length;
+        if (one.centre < HALF || one.centre + HALF >= (double)one.length) continue;
+        if (nd < 3 || fabs(at[2]) < 0.5) p[(*count)++] = one;
+    }
+}
+
+/* Places of lines that follow each other at 1/FOV around the centre; *count of them, the first of each place. */
+static void central_run(place *p, int64_t *count)
+{
+    int64_t kept = 0, low, high, centre = 0;
+    qsort(p, (size_t)*count, sizeof *p, by_place);
+    for (int64_t i = 0; i < *count; i++)
+        if (!kept || p[i].at > p[kept - 1].at + on_grid) p[kept++] = p[i];
+    for (int64_t i = 0; i < kept; i++)
+        if (fabs(p[i].at) < fabs(p[centre].at)) centre = i;
+    low = high = centre;
+    while (high + 1 < kept && high - centre < LINES / 2 - 1 && fabs(p[high + 1].at - p[high].at - 1) < on_grid)
+        high++;
+    while (low > 0 && centre - low < LINES / 2 && fabs(p[low].at - p[low - 1].at - 1) < on_grid) low--;
+    *count = kept ? high - low + 1 : 0;
+    memmove(p, p + low, (size_t)*count * sizeof *p);
+}
+
+/* The lines of up to COILS coils with most energy. */
+static larmor_status take_lines(const float *x, larmor_shape shape, const place *p, lines *l)
+{
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    double *energy = lmr_new(shape.dim[2], sizeof *energy);
+    l->coils = shape.dim[2] < COILS ? shape.dim[2] : COILS;
+    l->x = lmr_new(l->n * l->count * l->coils, sizeof *l->x);
+    l->block = lmr_new(SIDE * l->count * l->coils, sizeof *l->block);
+    l->weight = lmr_new(l->n, sizeof *l->weight);
+    if (!energy || !l->x || !l->block || !l->weight) {
+        free(energy);
+        return LMR_NO_MEMORY();
+    }
+    for (int64_t c = 0; c < shape.dim[2]; c++) {
+        energy[c] = 0;
+        for (int64_t i = 0; i < 2 * points; i++) energy[c] += pow((double)x[2 * c * points + i], 2);
+    }
+    for (int64_t j = 0; j < l->coils; j++) {
+        int64_t best = 0;
+        for (int64_t c = 1; c < shape.dim[2]; c++)
+            if (energy[c] > energy[best]) best = c;
+        energy[best] = -1;
+        for (int64_t r = 0; r < l->count; r++)
+            for (int64_t i = 0; i < l->n; i++) {
+                const int64_t t = p[r].down ? p[r].length - 1 - i : i;
+                const float *at = x + 2 * (p[r].first + t + points * best);
+                l->x[i + l->n * (r + l->count * j)] = i < p[r].length ? at[0] + I * at[1] : 0;
+            }
+    }
+    free(energy);
+    return LARMOR_OK;
+}
+
+static larmor_status lines_open(const larmor_array *kspace, const larmor_array *traj, lines *l)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int nd = (int)larmor_array_shape(traj).dim[0];
+    double *k = NULL;
+    float *x = NULL;
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    place *p = lmr_new(points, sizeof *p);
+    larmor_status st;
+    *l = (lines){.n = 1};
+    if (!p) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
+    for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
+    if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
+    central_run(p, &l->count);
+    for (int64_t r = 0; r < l->count; r++) {
+        l->centre[r] = p[r].centre;
+        if (p[r].length > l->n) l->n = p[r].length;
+    }
+    if (l->count >= LEAST_LINES) LMR_OR(done, take_lines(x, shape, p, l));
+done:
+    free(p);
+    free(x);
+    free(k);
+    return st;
+}
+
+static void lines_close(lines *l)
+{
+    free(l->x);
+    free(l->block);
+    free(l->weight);
+}
+
+/* ---- a candidate ---- */
+
+typedef struct change {
+    int every, from; /* lines from, from + every, ... */
+    int reversed;
+    double later;  /* samples */
+    double cycles; /* that they are turned by */
+} change;
+
+/* The sum over a line of its samples times the periodic sinc, at a place in samples. */
+static double complex sample_at(const lines *l, const double complex *line, double at)
+{
+    double complex sum = 0;
+    const double whole = floor(at + 0.5), n = (double)l->n;
+    if (fabs(at - whole) < 1e-6) {
+        const int64_t i = (int64_t)whole;
+        return i >= 0 && i < l->n ? line[i] : 0;
+    }
+    for (int64_t i = 0; i < l->n; i++) {
+        const double t = at - (double)i;
+        sum += line[i] * sin(M_PI * t) / (n * tan(M_PI * t / n));
+    }
+    return sum;
+}
+
+static void apply(const lines *l, const change *c)
+{
+    for (int64_t j = 0; j < l->coils; j++)
+        for (int64_t r = 0; r < l->count; r++) {
+            const double complex *line = l->x + l->n * (r + l->count * j);
+            const int of = c->every > 0 && r % c->every == c->from;
+            const double complex turn = of ? cexp(2 * M_PI * I * c->cycles) : 1;
+            for (int i = -HALF; i <= HALF; i++) {
+                const double to = of && c->reversed ? -i : i;
+                const double at = l->centre[r] + to + (of ? c->later : 0);
+                l->block[i + HALF + SIDE * (r + l->count * j)] = turn * sample_at(l, line, at);
+            }
+        }
+}
+
+/* The logarithm of the determinant of a Hermitian matrix (its lower triangle), over its rows; -infinity if it has none. */
+static double mean_log(double complex *a, int64_t rows)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < rows; j++) {
+        double pivot = creal(a[j + rows * j]);
+        for (int64_t k = 0; k < j; k++) pivot -= creal(a[j + rows * k] * conj(a[j + rows * k]));
+        if (!(pivot > 0)) return -INFINITY;
+        sum += log(pivot);
+        for (int64_t i = j + 1; i < rows; i++) {
+            double complex v = a[i + rows * j];
+            for (int64_t k = 0; k < j; k++) v -= a[i + rows * k] * conj(a[j + rows * k]);
+            a[i + rows * j] = v / sqrt(pivot);
+        }
+        a[j + rows * j] = sqrt(pivot);
+    }
+    return sum / (double)rows;
+}
+
+/* How many dimensions the block's windows span: the mean logarithm of the eigenvalues of their Gram matrix, each relative to
+ * the mean of all, with a floor. */
+static double spread_of(const lines *l)
+{
+    const int64_t rows = KERNEL * KERNEL * l->coils;
+    double complex gram[COLUMNS * COLUMNS], row[COLUMNS];
+    double trace = 0;
+    memset(gram, 0, sizeof gram);
+    for (int64_t y = 0; y + KERNEL <= l->count; y++)
+        for (int64_t x = 0; x + KERNEL <= SIDE; x++) {
+            for (int64_t i = 0; i < rows; i++)
+                row[i] =
+                    l->block[x + i % KERNEL + SIDE * (y + i / KERNEL % KERNEL + l->count * (i / (KERNEL * KERNEL)))];
+            for (int64_t j = 0; j < rows; j++)
+                for (int64_t i = j; i < rows; i++) gram[i + rows * j] += row[i] * conj(row[j]);
+        }
+    for (int64_t i = 0; i < rows; i++) trace += creal(gram[i + rows * i]);
+    if (!(trace > 0)) return INFINITY;
+    const double mean = trace / (double)rows;
+    for (int64_t j = 0; j < rows; j++) {
+        for (int64_t i = j; i < rows; i++) gram[i + rows * j] /= mean;
+        gram[j + rows * j] += floor_of_energy;
+    }
+    return mean_log(gram, rows);
+}
+
+/* ---- all candidates ---- */
+
+static void try_change(const lines *l, const change *c, const char *name, larmor_description *found)
+{
+    apply(l, c);
+    const double spread = spread_of(l);
+    if (!(spread < found->better)) return;
+    found->better = spread;
+    snprintf(found->name, sizeof found->name, "%s", name);
+}
+
+static void compare(const lines *l, larmor_description *found)
+{
+    static const double by[] = {0.25, 0.5, 1, 1.5, 2, 3, 4};
+    enum { PHASES = 8 };
+    char name[96];
+    apply(l, &(change){.every = 0});
+    found->misfit = found->better = spread_of(l);
+    for (int every = 2; every <= 3; every++)
+        for (int from = 0; from < (every == 2 ? 1 : 3); from++)
+            for (int more = -1; more <= 1; more++) {
+                snprintf(name, sizeof name, "every %s line reversed", every == 2 ? "second" : "third");
+                try_change(l, &(change){every, from, 1, more, 0}, name, found);
+            }
+    for (size_t i = 0; i < 2 * sizeof by / sizeof *by; i++) {
+        const double later = i % 2 ? -by[i / 2] : by[i / 2];
+        snprintf(name, sizeof name, "every second line %g samples %s", fabs(later), later > 0 ? "later" : "earlier");
+        try_change(l, &(change){2, 0, 0, later, 0}, name, found);
+    }
+    for (int i = 1; i < PHASES; i++) {
+        if (2 * i == PHASES) continue; /* an image moved by half the field of view is as likely */
+        snprintf(name, sizeof name, "every second line turned by %d degrees", 360 * i / PHASES);
+        try_change(l, &(change){2, 0, 0, 0, (double)i / PHASES}, name, found);
+    }
+    found->is_clear = found->better < found->misfit - clear_gain;
+}
+
+larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj, larmor_description *found)
+{
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(found);
+    *found = (larmor_description){.reach = 0};
+    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
+    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] < 1 || points.dim[0] > 3 ||
+        points.dim[1] != data.dim[0] || points.dim[2] != data.dim[1])
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "lines: kspace is %s and the trajectory %s, expected [samples, readouts, coils] and "
+                        "[nd, samples, readouts]",
+                        lmr_describe(kspace).s, lmr_describe(traj).s);
+    lines l;
+    larmor_status st = lines_open(kspace, traj, &l);
+    if (!st && l.x) {
+        found->reach = (double)l.count / 2;
+        compare(&l, found);
+    }
+    lines_close(&l);
+    return st;
+}
