@@ -10,6 +10,7 @@
 #include "larmor/cartesian.h"
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
+#include "pipeline/sample_faults.h"
 
 #define NEAR 1e-4  /* a coordinate this far off is on the grid */
 #define WHOLE 1e-2 /* voxels: sizes in headers are rounded */
@@ -89,6 +90,7 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
 {
     larmor_array *kspace, *traj;
     double *k, level = 0;
+    LMR_TRY(lmr_sample_faults_find(samples, e->matrix, &c->faults)); /* k in cycles of the encoded field of view */
     if (!job->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));

@@ -9,6 +9,7 @@
 #include "larmor/nlinv.h"
 #include "pipeline/findings.h"
 #include "pipeline/grid.h"
+#include "pipeline/sample_faults.h"
 #include "pipeline/source.h"
 #include "pipeline/trajectory.h"
 
@@ -86,38 +87,6 @@ static void check_reach(const view *v, lmr_findings *f)
     if (v->s.outside)
         lmr_found(f, outside > .3 ? LARMOR_WARNING : LARMOR_NOTE, "outside",
                   "%.3g %% of the samples are beyond the resolution of reconSpace and left out.", 100 * outside);
-}
-
-/* Where along k the signal peaks, for readouts that pass the centre: the median over them. */
-static larmor_status check_centre(const view *v, lmr_findings *f)
-{
-    double *peak = lmr_new(v->readouts, sizeof *peak);
-    int64_t count = 0;
-    if (!peak) return LMR_NO_MEMORY();
-    for (int64_t r = 0; r < v->readouts && v->readouts > 1; r++) {
-        int64_t at = 0;
-        double most = -1, least = INFINITY;
-        for (int64_t i = 0; i < v->n; i++) {
-            double energy = 0;
-            for (int64_t c = 0; c < v->coils; c++) energy += pow(magnitude(v, r * v->n + i, c), 2);
-            if (energy > most) {
-                most = energy;
-                at = i;
-            }
-            least = fmin(least, radius(v, r * v->n + i));
-        }
-        double square = 0;
-        for (int d = 0; d < v->nd; d++) square += pow(v->k[(r * v->n + at) * v->nd + d], 2);
-        if (least * (double)v->grid.matrix[0] / 2 < .6) peak[count++] = sqrt(square);
-    }
-    const double typical = quantile(peak, count, .5);
-    if (count > 3 && typical > 3)
-        lmr_found(f, LARMOR_WARNING, "centre",
-                  "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
-                  "trajectory is not that of these readouts.",
-                  typical);
-    free(peak);
-    return LARMOR_OK;
 }
 
 /* Delays of gradients, where readouts tell them. */
@@ -353,86 +322,23 @@ done:
 
 /* ---- values ---- */
 
-/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of them. */
-static void check_clipping(const view *v, lmr_findings *f)
+static larmor_status check_values(const view *v, lmr_findings *f)
 {
-    int64_t worst = 0, coil = 0, first = 0;
-    double value = 0;
-    for (int64_t c = 0; c < v->coils; c++) {
-        const float *x = v->x + 2 * c * v->points;
-        float most = 0;
-        int64_t count = 0, where = -1;
-        for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(x[i]));
-        for (int64_t i = 0; i < 2 * v->points; i++) {
-            if (fabsf(x[i]) < most * (1 - 1e-6f)) continue;
-            count++;
-            if (where < 0) where = i / 2;
-        }
-        if (most > 0 && count > worst) {
-            worst = count;
-            coil = c;
-            first = where;
-            value = (double)most;
-        }
+    larmor_sample_faults found;
+    char line[512];
+    LMR_TRY(lmr_sample_faults_find(&v->s, v->grid.matrix, &found));
+    if (found.echo_distance > 0) {
+        lmr_describe_echo(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "centre", "%s", line);
     }
-    if (worst >= 6)
-        lmr_found(f, LARMOR_WARNING, "clipping",
-                  "%lld values of coil %lld are just its largest, %.4g, first in readout %lld, sample %lld: the "
-                  "receiver was full. Scan again with less amplification.",
-                  (ll)worst, (ll)coil, value, (ll)(first / v->n), (ll)(first % v->n));
-}
-
-/* The magnitudes that nine tenths of a coil's samples have at most, by radius. */
-enum { RINGS = 24 };
-static larmor_status rings_of(const view *v, int64_t coil, double level[RINGS])
-{
-    double *values = lmr_new(v->points, sizeof *values);
-    if (!values) return LMR_NO_MEMORY();
-    for (int ring = 0; ring < RINGS; ring++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < v->points; i++) {
-            const int here = (int)fmin(RINGS - 1, radius(v, i) / fmax(v->reach, 1e-9) * RINGS);
-            if (here == ring) values[count++] = magnitude(v, i, coil);
-        }
-        level[ring] = count < 16 ? INFINITY : quantile(values, count, .9);
+    if (found.clipped) {
+        lmr_describe_clipping(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "clipping", "%s", line);
     }
-    free(values);
-    return LARMOR_OK;
-}
-
-/* Of samples that are far larger than those beside them in their readout, and than those at their radius, off the
- * centre: how many there are. */
-static larmor_status check_spikes(const view *v, lmr_findings *f)
-{
-    int64_t found = 0, readout = 0, sample = 0, coil = 0;
-    double level[RINGS], largest = 0;
-    for (int64_t c = 0; c < v->coils; c++) {
-        LMR_TRY(rings_of(v, c, level));
-        LMR_TRY(lmr_go_on());
-        for (int64_t i = 0; i < v->points; i++) {
-            const double r = radius(v, i) / fmax(v->reach, 1e-9), here = magnitude(v, i, c);
-            const int64_t at = i % v->n;
-            if (r < .25 || !(here > 8 * level[(int)fmin(RINGS - 1, r * RINGS)])) continue;
-            double beside = 0;
-            for (int64_t step = -5; step <= 5; step++)
-                if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n)
-                    beside = fmax(beside, magnitude(v, i + step, c));
-            if (here < 8 * beside) continue;
-            if (here > largest) {
-                largest = here;
-                readout = i / v->n;
-                sample = at;
-                coil = c;
-            }
-            found++;
-        }
+    if (found.spikes) {
+        lmr_describe_spikes(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "spikes", "%s", line);
     }
-    if (found)
-        lmr_found(
-            f, LARMOR_WARNING, "spikes",
-            "%lld samples far from the centre are 8 times those around them, the largest in readout %lld, sample "
-            "%lld, coil %lld: spikes make stripes in the image.",
-            (ll)found, (ll)readout, (ll)sample, (ll)coil);
     return LARMOR_OK;
 }
 
@@ -498,13 +404,11 @@ static larmor_status look(larmor_source *source, const view *v, larmor_device *d
 {
     const larmor_raw_info info = larmor_source_describe(source);
     check_reach(v, f);
-    LMR_TRY(check_centre(v, f));
     LMR_TRY(check_delays(v, f));
     LMR_TRY(check_undersampling(v, info.calibration > 0, f));
     LMR_TRY(check_coils(v, info.noise > 0, f));
     if (info.noise) LMR_TRY(check_whitening(source, v, &info, dev, f));
-    check_clipping(v, f);
-    LMR_TRY(check_spikes(v, f));
+    LMR_TRY(check_values(v, f));
     return check_extent(v, f);
 }
 

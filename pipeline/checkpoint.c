@@ -17,7 +17,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10003 };
+enum { FORMAT = 0x10004 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -113,6 +113,17 @@ static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
     return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
 }
 
+static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
+{
+    int64_t *const counts[] = {&f->clipped, &f->clipped_readout, &f->clipped_sample,
+                               &f->spikes,  &f->spike_readout,   &f->spike_sample};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->clipped_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->spike_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_number(a, &f->clipped_value));
+    return lmr_archive_number(a, &f->echo_distance);
+}
+
 static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
 {
     int status = (int)r->status, from = (int)r->lambda_from;
@@ -134,6 +145,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
     LMR_TRY(findings_of(a, r));
     LMR_TRY(misfit_of(a, &r->misfit));
+    LMR_TRY(faults_of(a, &r->faults));
     return lmr_archive_number(a, &r->seconds);
 }
 

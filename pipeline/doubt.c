@@ -1,5 +1,5 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
-#include "larmor/pipeline.h"
+#include "pipeline/sample_faults.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,6 +34,9 @@ enum {
     DOUBT_MISFIT,
     DOUBT_READOUTS,
     DOUBT_COILS,
+    DOUBT_CLIPPED,
+    DOUBT_SPIKES,
+    DOUBT_ECHO,
 };
 
 /* Of the samples' norm, beyond noise: good images of 15 real scans have .04 to .28, and right simulated ones less. */
@@ -104,5 +107,9 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
                  "maps or trajectory do not describe them. The weight is the one expected from the noise; "
                  "state another by --lambda.");
     find_misfit(&report->misfit, &w);
+    const larmor_sample_faults *f = &report->faults;
+    if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);
+    if (f->spikes && is_it(&w, DOUBT_SPIKES)) lmr_describe_spikes(f, line, room);
+    if (f->echo_distance > 0 && is_it(&w, DOUBT_ECHO)) lmr_describe_echo(f, line, room);
     return w.kind;
 }

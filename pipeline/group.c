@@ -13,6 +13,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/reread.h"
+#include "pipeline/sample_faults.h"
 #include "pipeline/share.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
@@ -65,6 +66,8 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     *made = !samples->traj;
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
     LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
+    if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
+        LMR_OR(fail, lmr_sample_faults_find(samples, grid->matrix, &cartesian->faults));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
     if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
     LMR_OR(fail, lmr_compress(job, samples));
@@ -132,6 +135,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_share_find(job, frame, &frame->common));
     result->outside += samples->outside;
+    lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
     if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->common));

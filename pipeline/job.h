@@ -113,6 +113,7 @@ typedef struct lmr_cartesian {
     int64_t low[3], high[3]; /* the outermost places */
     double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
                        * oversampling was removed: */
+    larmor_sample_faults faults; /* of the samples as they were acquired */
     double level; /* of the noise in the samples, before whitening and the job's scale, as measured with it; 0: not */
 } lmr_cartesian;
 

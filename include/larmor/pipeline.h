@@ -421,7 +421,8 @@ LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int se
  * place   [images of the plan].
  * group   [images of the plan] of the source, as in larmor_recon_image; may be NULL.
  * Errors  those of larmor_recon_describe. */
-LARMOR_API larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_image_place *place, int *group);
+LARMOR_API larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_image_place *place,
+                                             int *group);
 
 /* Where the weight of the penalty comes from. */
 typedef enum larmor_lambda_from {
@@ -458,6 +459,21 @@ typedef struct larmor_misfit {
     double worst_coil_misfit;  /* |A x - b| / |b| of its samples */
 } larmor_misfit;
 
+/* What an image's samples say of themselves, before whitening and the compression of coils; readouts, samples and coils are
+ * counted from 0. Of a volume in slabs nothing is looked for. */
+typedef struct larmor_sample_faults {
+    int64_t
+        clipped; /* real and imaginary parts that are just the largest of their coil, at different places; else 0 */
+    int64_t clipped_readout, clipped_sample; /* the first of them */
+    double clipped_value;
+    int64_t spikes;                      /* samples far from the centre that are 8 times those around them */
+    int64_t spike_readout, spike_sample; /* the largest */
+    int clipped_coil, spike_coil;
+    double
+        echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per field of
+                           * view, where it is more than 3; else 0 */
+} larmor_sample_faults;
+
 typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a doubtful one; else LARMOR_OK */
     char message[512];               /* of that; else "" */
@@ -486,6 +502,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
     larmor_misfit misfit;
+    larmor_sample_faults faults;
     double seconds;  /* from the samples to the images */
     char device[32]; /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;

@@ -1,0 +1,286 @@
+/* Clipped samples, spikes, and the place of the echo. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/sample_faults.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/status.h"
+
+typedef long long ll;
+
+/* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
+#define MIN_SPIKE_RADIUS 0.25 /* of what the trajectory reaches */
+#define MIN_SPIKE_RATIO 8     /* to the 90th percentile at the radius, and to the samples beside it in the readout */
+#define MIN_BESIDE_RATIO 4    /* to the samples at its place in the readouts before and after */
+#define EQUAL 1e-6            /* relative: values that are the same */
+#define OTHER_VALUE 1e-4      /* of the largest: values that are not */
+#define OTHER_PLACE 1e-3      /* cycles per field of view */
+#define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
+#define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
+enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
+
+typedef struct view {
+    int nd;
+    int64_t n, readouts, points, coils; /* points = n readouts */
+    const double *k;                    /* [nd, points] */
+    const float *x;                     /* complex [points] of a coil */
+    float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
+    float *energy;                      /* [points] of all coils */
+    float *values;                      /* [RINGS, OF_RING] */
+} view;
+
+static double magnitude(const view *v, int64_t point)
+{
+    const float *z = v->x + 2 * point;
+    return sqrt((double)z[0] * z[0] + (double)z[1] * z[1]);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- geometry ---- */
+
+static void find_radii(const int64_t matrix[3], view *v)
+{
+    double reach = 0;
+    for (int64_t i = 0; i < v->points; i++) {
+        double square = 0;
+        for (int d = 0; d < v->nd; d++) square += pow(2 * v->k[i * v->nd + d] / (double)matrix[d], 2);
+        v->radius[i] = (float)sqrt(square);
+        reach = fmax(reach, v->radius[i]);
+    }
+    reach = fmax(fmin(reach, 1), 1e-9);
+    for (int64_t i = 0; i < v->points; i++) v->radius[i] /= (float)reach;
+}
+
+static double distance(const view *v, int64_t i, int64_t j)
+{
+    double square = 0;
+    for (int d = 0; d < v->nd; d++) square += pow(v->k[i * v->nd + d] - v->k[j * v->nd + d], 2);
+    return sqrt(square);
+}
+
+static double from_centre(const view *v, int64_t i)
+{
+    double square = 0;
+    for (int d = 0; d < v->nd; d++) square += pow(v->k[i * v->nd + d], 2);
+    return sqrt(square);
+}
+
+/* ---- spikes ---- */
+
+static int ring_of(const view *v, int64_t point)
+{
+    return (int)fmin(RINGS - 1, (double)v->radius[point] * RINGS);
+}
+
+/* The magnitude that nine tenths of some of a coil's samples have at most, by radius. */
+static void find_levels(view *v, double level[RINGS])
+{
+    int count[RINGS] = {0};
+    const int64_t apart = (v->points / (RINGS * OF_RING)) | 1;
+    for (int64_t i = 0; i < v->points; i += apart) {
+        const int ring = ring_of(v, i);
+        if (count[ring] < OF_RING) v->values[ring * OF_RING + count[ring]++] = (float)magnitude(v, i);
+    }
+    for (int ring = 0; ring < RINGS; ring++) {
+        float *values = v->values + ring * OF_RING;
+        qsort(values, (size_t)count[ring], sizeof *values, ascending);
+        level[ring] = count[ring] < FEWEST_OF_RING ? INFINITY : (double)values[(int)(0.9 * (count[ring] - 1))];
+    }
+}
+
+/* The largest of the samples beside it, three to five samples away, where an echo or an axis of k-space is smooth. */
+static double beside_in_readout(const view *v, int64_t point)
+{
+    const int64_t at = point % v->n;
+    double most = 0;
+    for (int64_t step = -5; step <= 5; step++)
+        if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n) most = fmax(most, magnitude(v, point + step));
+    return most;
+}
+
+static double beside_in_time(const view *v, int64_t point)
+{
+    double most = 0;
+    for (int turn = -1; turn <= 1; turn += 2)
+        for (int step = -1; step <= 1; step++) {
+            const int64_t at = point + turn * v->n + step;
+            if (at >= 0 && at < v->points) most = fmax(most, magnitude(v, at));
+        }
+    return most;
+}
+
+static void count_spikes(view *v, int64_t coil, double *largest, larmor_sample_faults *out)
+{
+    double level[RINGS];
+    find_levels(v, level);
+    for (int64_t i = 0; i < v->points; i++) {
+        if (v->radius[i] < (float)MIN_SPIKE_RADIUS) continue;
+        const double here = magnitude(v, i);
+        if (!(here > MIN_SPIKE_RATIO * level[ring_of(v, i)]) || here < MIN_SPIKE_RATIO * beside_in_readout(v, i))
+            continue;
+        if (here < MIN_BESIDE_RATIO * beside_in_time(v, i)) continue;
+        out->spikes++;
+        if (here <= *largest) continue;
+        *largest = here;
+        out->spike_readout = i / v->n;
+        out->spike_sample = i % v->n;
+        out->spike_coil = (int)coil;
+    }
+}
+
+/* ---- clipping ---- */
+
+/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of them, with other
+ * parts that are not. Samples at one place of k-space, such as its centre, are alike without noise, and count once. */
+static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out)
+{
+    int64_t place[MOST_PLACES], count = 0, first = -1;
+    int places = 0, varies = 0;
+    float most = 0;
+    for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(v->x[i]));
+    for (int64_t i = 0; i < 2 * v->points && most > 0; i++) {
+        if (fabsf(v->x[i]) < most * (1 - (float)EQUAL)) continue;
+        int known = 0;
+        for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < OTHER_PLACE;
+        if (first < 0) first = i;
+        varies |= fabsf(fabsf(v->x[i ^ 1]) - fabsf(v->x[first ^ 1])) > (float)OTHER_VALUE * most;
+        if (known) continue;
+        if (places < MOST_PLACES) place[places++] = i / 2;
+        count++;
+    }
+    if (count < MIN_CLIPPED || !varies || count <= out->clipped) return;
+    out->clipped = count;
+    out->clipped_coil = (int)coil;
+    out->clipped_value = (double)most;
+    out->clipped_readout = first / 2 / v->n;
+    out->clipped_sample = first / 2 % v->n;
+}
+
+/* ---- the echo ---- */
+
+/* How far from k = 0 the signal of readouts that pass it is largest: the median. */
+static larmor_status find_echo(const view *v, larmor_sample_faults *out)
+{
+    float *peak = lmr_new(v->readouts, sizeof *peak);
+    int64_t count = 0;
+    if (!peak) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < v->readouts; r++) {
+        int64_t at = r * v->n;
+        double least = INFINITY;
+        for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
+            if (v->energy[i] > v->energy[at]) at = i;
+            least = fmin(least, from_centre(v, i));
+        }
+        if (least < THROUGH_CENTRE) peak[count++] = (float)from_centre(v, at);
+    }
+    qsort(peak, (size_t)count, sizeof *peak, ascending);
+    if (count >= MIN_ECHOES && peak[(count - 1) / 2] > MIN_ECHO_DISTANCE)
+        out->echo_distance = (double)peak[(count - 1) / 2];
+    free(peak);
+    return LARMOR_OK;
+}
+
+/* ---- all of it ---- */
+
+static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
+                                  larmor_sample_faults *out)
+{
+    larmor_array *one;
+    float *x = NULL;
+    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    const larmor_status st = larmor_array_download(one, LARMOR_C64, &x);
+    larmor_array_free(one);
+    LMR_TRY(st);
+    v->x = x;
+    for (int64_t i = 0; i < v->points; i++) v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
+    count_spikes(v, coil, largest, out);
+    count_clipped(v, coil, out);
+    free(x);
+    return lmr_go_on();
+}
+
+larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_t matrix[3],
+                                     larmor_sample_faults *out)
+{
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    view v = {.nd = (int)larmor_array_shape(samples->traj).dim[0],
+              .n = shape.dim[0],
+              .readouts = shape.dim[1],
+              .points = shape.dim[0] * shape.dim[1],
+              .coils = shape.dim[2]};
+    double *k = NULL, largest = 0;
+    larmor_status st;
+    *out = (larmor_sample_faults){0};
+    v.radius = lmr_new(v.points, sizeof *v.radius);
+    v.energy = calloc((size_t)v.points + 1, sizeof *v.energy);
+    v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
+    if (!v.radius || !v.energy || !v.values) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
+    v.k = k;
+    find_radii(matrix, &v);
+    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
+    st = find_echo(&v, out);
+done:
+    free(k);
+    free(v.values);
+    free(v.energy);
+    free(v.radius);
+    return st;
+}
+
+void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)
+{
+    const larmor_sample_faults before = *all;
+    if (!before.clipped) {
+        all->clipped_coil = more->clipped_coil;
+        all->clipped_value = more->clipped_value;
+        all->clipped_readout = more->clipped_readout;
+        all->clipped_sample = more->clipped_sample;
+    }
+    if (!before.spikes) {
+        all->spike_coil = more->spike_coil;
+        all->spike_readout = more->spike_readout;
+        all->spike_sample = more->spike_sample;
+    }
+    all->clipped += more->clipped;
+    all->spikes += more->spikes;
+    all->echo_distance = fmax(before.echo_distance, more->echo_distance);
+}
+
+/* ---- sentences ---- */
+
+void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld values of coil %d are just its largest, %.4g, first in readout %lld, sample %lld: the receiver "
+             "was full. "
+             "Scan again with less amplification.",
+             (ll)f->clipped, f->clipped_coil, f->clipped_value, (ll)f->clipped_readout, (ll)f->clipped_sample);
+}
+
+void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
+        "spikes make stripes in the image. Leave the readout%s out.",
+        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", MIN_SPIKE_RATIO, (ll)f->spike_readout, (ll)f->spike_sample,
+        f->spike_coil, f->spikes == 1 ? "" : "s");
+}
+
+void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
+             "trajectory "
+             "is not that of these readouts.",
+             f->echo_distance);
+}
