@@ -28,6 +28,7 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     LMR_TRY(lmr_hash_array(o->basis, hash));
     *hash = lmr_hash(*hash, &o->compress, sizeof o->compress);
     *hash = lmr_hash(*hash, &o->compress_method, sizeof o->compress_method);
+    *hash = lmr_hash(*hash, &o->scale, sizeof o->scale);
     *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
     *hash = lmr_hash(*hash, maps, sizeof maps);
     *hash = lmr_hash(*hash, &delays, sizeof delays);

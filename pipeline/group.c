@@ -22,9 +22,10 @@
 /* ---- from the grid to reconSpace ---- */
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
-double lmr_density_scale(const larmor_encoding *enc, const larmor_grid *grid)
+double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid)
 {
-    double scale = 1;
+    double scale = lmr_unscaled_image(job);
+    if (job->scale_of_images == LARMOR_SCALE_SUM) return scale;
     for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
     return scale;
 }
@@ -207,8 +208,8 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
         larmor_array_free(single);
         single = joined;
     }
-    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
-                     lmr_density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), image);
+    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), lmr_image_factor(job, &frame->encoding, grid),
+                     image);
     if (!st) st = lmr_check_image(*image, &frame->group);
 done:
     larmor_array_free(single);

@@ -30,7 +30,7 @@ larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples
 void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
 
 /* What an image in voxels of this grid is to be multiplied by, and what tells whether it is one. */
-double lmr_density_scale(const larmor_encoding *enc, const larmor_grid *grid);
+double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid);
 larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g);
 
 /* The maps of a group become the job's, without its image. report: of the maps. */

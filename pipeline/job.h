@@ -45,6 +45,7 @@ typedef struct lmr_job {
     int joint;
     larmor_density density;
     int weighted, no_maps, iters;
+    larmor_image_scale scale_of_images;
     larmor_plan_effort effort;
     double tol, eps;
     int no_choice; /* 1: there is no memory to choose lambda */

@@ -66,6 +66,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
         {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
         {"at_once", o->at_once, 0, 4096},
+        {"scale", o->scale, LARMOR_SCALE_INTEGRAL, LARMOR_SCALE_SUM},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
@@ -131,6 +132,7 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->basis_frames = o->basis_frames;
     job->density = o->density;
     job->weighted = o->weighted;
+    job->scale_of_images = o->scale;
     job->no_maps = o->no_maps;
     job->iters = o->iters;
     job->tol = o->tol;

@@ -86,8 +86,7 @@ static larmor_status finish_slab(const lmr_job *job, const lmr_frame *frame, lar
     larmor_array *single;
     LMR_TRY(larmor_array_convert(x, LARMOR_C64, &single));
     larmor_status st = larmor_clear_unseen(job->maps, single);
-    if (!st)
-        st = larmor_crop(single, shape, lmr_density_scale(&frame->encoding, grid) * lmr_unscaled_image(job), slab);
+    if (!st) st = larmor_crop(single, shape, lmr_image_factor(job, &frame->encoding, grid), slab);
     larmor_array_free(single);
     return st;
 }

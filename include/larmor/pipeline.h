@@ -233,6 +233,11 @@ typedef struct larmor_counters { /* of the images that are wanted; -1: all */
 
 typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
 
+typedef enum larmor_image_scale { /* k-space of an image is */
+    LARMOR_SCALE_INTEGRAL,        /* its Fourier integral over the encoded field of view, as of a phantom's density */
+    LARMOR_SCALE_SUM              /* the sum over its voxels, as of larmor_op_sense: that integral times the voxels */
+} larmor_image_scale;
+
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
@@ -317,6 +322,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * rounding. */
     int at_once;
     larmor_compress_method compress_method;
+    larmor_image_scale scale; /* of the images */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

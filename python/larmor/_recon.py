@@ -243,6 +243,8 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21}.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty, relative as in `larmor recon --lambda`; default: from the data.
+    scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
+                of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
                 weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image

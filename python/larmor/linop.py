@@ -407,6 +407,13 @@ def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     return _op(lib.larmor_op_coils, on, _kept(maps, on))
 
 
+def _scaled(maps: Array, scale: str, ndim: int) -> Array:
+    """Maps with which k-space is the sum over voxels, or the Fourier integral of a density."""
+    if scale not in ("sum", "integral"):
+        raise ArgumentError(f"scale: got {scale!r}, expected sum or integral")
+    return maps if scale == "sum" else maps / math.prod(tuple(maps.shape)[maps.ndim - ndim:])
+
+
 def _sense_options(on: Device, points: Array, weights: Array, tol: float, toeplitz: bool | None, iterations: int,
                    block: int, effort: str, off_resonance: Segments | None) -> tuple[Any, list[Any]]:
     """A larmor_sense_opts, and what has to live as long as it."""
@@ -426,18 +433,20 @@ def _sense_options(on: Device, points: Array, weights: Array, tol: float, toepli
     return opts, keep
 
 
-def sense(maps: Array, points: Array, *, weights: Array = None, tol: float = 0, toeplitz: bool | None = None,
-          iterations: int = 0, block: int = 0, effort: str = "estimate", off_resonance: Segments | None = None,
-          device: str | Device | None = None) -> Operator:
+def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "sum", tol: float = 0,
+          toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
+          off_resonance: Segments | None = None, device: str | Device | None = None) -> Operator:
     """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
 
     maps           [coils, image...] or [sets, coils, image...], complex; kept, not copied.
     points         [readouts, samples, ndim], cycles per field of view.
     weights        [readouts, samples], real, at least 0.
+    scale          of k-space: "sum" over the voxels, or "integral", that sum divided by the number of voxels, as
+                   larmor.recon and larmor.phantom_kspace have it.
     toeplitz       of the normal map; None: where it is expected to be quicker for so many iterations.
     off_resonance  Segments of a field map on the image and the times of the samples.
     """
-    maps = _complex(maps)
+    maps = _scaled(_complex(maps), scale, points.shape[-1])
     on = _where(maps, device)
     opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance)
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
@@ -458,16 +467,17 @@ def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any 
     return _arrays.to_numpy(out[0])
 
 
-def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array = None, tol: float = 0,
-                   toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
-                   off_resonance: Segments | None = None, device: str | Device | None = None) -> Operator:
+def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array = None, scale: str = "sum",
+                   tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
+                   effort: str = "estimate", off_resonance: Segments | None = None,
+                   device: str | Device | None = None) -> Operator:
     """SENSE of images that change in time as a few functions do: sum_k factors_k (A x_k) with the A of `sense`,
     [coefficients, image...] to [coils, readouts, samples].
 
     factors  [coefficients, readouts, samples], real or complex, 32 at most: those of `basis_factors`, for example.
     The others are those of `sense`. The normal map does not depend on the number of samples.
     """
-    maps = _complex(maps)
+    maps = _scaled(_complex(maps), scale, points.shape[-1])
     on = _where(maps, device)
     opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance)
     return _op(lib.larmor_op_subspace_sense, on, _kept(maps, on), _kept(_arrays.as_input(factors), on), opts)

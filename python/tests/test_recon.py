@@ -239,3 +239,22 @@ def test_a_file_that_was_not_written_to_its_end_can_be_written_again(scan, tmp_p
     assert not path.exists()
     larmor.write_scan(path, scan)
     assert kept.value.__traceback__ is not None and larmor.Scan(path).samples().kspace.shape == scan.kspace.shape
+
+
+@pytest.mark.parametrize("scale", ["sum", "integral"])
+@pytest.mark.parametrize("method", ["cg", "grid"])
+def test_recon_and_operators_have_either_scale(scan, scale, method):
+    maps, truth = larmor.phantom_coils(SHAPE, 4), larmor.phantom(SHAPE)
+    kspace = larmor.linop.sense(maps, scan.traj, scale=scale) @ truth
+    image = larmor.recon(larmor.ScanArrays(kspace, scan.traj, SHAPE), method=method, maps=maps, scale=scale).images[0]
+    assert np.vdot(image, truth).real / np.vdot(image, image).real == pytest.approx(1, abs=0.05)
+    factors = np.ones((1, *scan.traj.shape[:2]))
+    subspace = larmor.linop.subspace_sense(maps, scan.traj, factors, scale=scale)
+    assert relative(subspace @ truth[None], kspace) < 1e-4
+
+
+def test_a_scale_that_is_none_is_refused(scan):
+    for call in (lambda: larmor.recon(scan, scale="voxels"),
+                 lambda: larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj, scale="voxels")):
+        with pytest.raises(larmor.ArgumentError, match="scale: got 'voxels', expected"):
+            call()
