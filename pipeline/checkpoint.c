@@ -50,6 +50,7 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(lmr_archive_number(a, &c->weight));
     LMR_TRY(lmr_archive_integer(a, &c->tried, 0, INT_MAX));
     LMR_TRY(lmr_archive_integer(a, &c->iters, 0, INT_MAX));
+    LMR_TRY(lmr_archive_number(a, &c->predicted));
     return lmr_archive_number(a, &c->seconds);
 }
 

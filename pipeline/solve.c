@@ -24,8 +24,10 @@
 /* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then .03 of
  * their noise from the solution in the mean, .07 at most where lambda is 1e-2 or chosen (the grid of docs/solvers.md). */
 #define ENOUGH 0.05
-#define LEAST                                                                                                        \
-    1e-4 /* the same relative to the image, where there is next to no noise: maps and NUFFTs are no better */
+/* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
+#define LEAST 1e-4
+/* With less, the samples of one coil are taken not to tell one another: of a grid 1e-6, of 25 spokes and more .5 to .9. */
+#define MIN_PREDICTED_PART 0.02
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -179,7 +181,10 @@ static larmor_status search_weight(const lmr_job *job, problem *p, const larmor_
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
-        if (result->weight > EMPTY * unit) {
+        if (job->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART) {
+            result->lambda_from = LARMOR_LAMBDA_NONE;
+            result->weight = HARDLY * unit;
+        } else if (result->weight > EMPTY * unit) {
             result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
             LMR_TRY(need_noise(job, p));
             LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));

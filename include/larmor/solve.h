@@ -371,6 +371,8 @@ typedef struct larmor_choice {
     int tried;     /* weights that were tried */
     int iters;     /* iterations that it took */
     double seconds;
+    double predicted; /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none are, or
+                       * most of them is noise */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */

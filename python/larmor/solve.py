@@ -261,6 +261,7 @@ class Choice:
     tried: int
     iterations: int
     seconds: float
+    predicted: float  # the part of the samples held out, beyond their noise, that the best image predicts; 1: none are
 
 
 def lambda_unit(A: Operator, b: Array) -> float:
@@ -311,7 +312,7 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
         opts.user = handle
     choice = ffi.new("larmor_choice *")
     check(lib.larmor_choose_weight(A._op, _arrays.wrap(b, A.device), with_held, circulant._circulant, r, opts, choice))
-    return Choice(choice.weight, choice.tried, choice.iters, choice.seconds)
+    return Choice(choice.weight, choice.tried, choice.iters, choice.seconds, choice.predicted)
 
 
 def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None, *, series: bool = False,

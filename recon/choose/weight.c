@@ -23,6 +23,10 @@
 /* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which image is
  * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
 #define NEGLIGIBLE 1e-5
+/* Of the square of the samples held out: while a step lowers their misfit by more, a smaller weight is tried than the one that
+ * the noise is taken to ask for. Of 16 scans of few spokes (2D and 3D, R 6 to 60, SNR 1 to 10) 9 came nearer to the truth, up
+ * to 1.5 times, and one farther, 1.4 times. */
+#define STEEP_MISFIT_FALL 0.02
 #define FLAT 5.   /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
 #define ADDED 0.5 /* of a sample of the noise to b, where no samples are held out */
 #define BETWEEN (ADDED + 1 / ADDED) /* so many samples of the noise from that to what it is compared with */
@@ -273,6 +277,13 @@ static double least_weight(const lmr_trial *t)
     return fmax(OF_EXPECTED * excess * t->expected, t->least);
 }
 
+/* True if the last step down lowered the misfit so much that it is the signal which asks for a smaller weight. */
+static int falls_steeply(const lmr_trial *t)
+{
+    const lmr_curve *c = &t->curve;
+    return c->count > 1 && lmr_curve_index(c) == 0 && c->value[1] - c->value[0] > STEEP_MISFIT_FALL * t->held_square;
+}
+
 /* Up while the misfit falls, or where no trial has come near to its solution. */
 static larmor_status ascend(lmr_trial *t, double first)
 {
@@ -290,7 +301,7 @@ static larmor_status ascend(lmr_trial *t, double first)
 static larmor_status descend(lmr_trial *t, double first)
 {
     for (double weight = first; lmr_curve_index(&t->curve) == 0 && t->choice.tried < MOST_TRIED;) {
-        double least = least_weight(t);
+        double least = falls_steeply(t) ? t->least : least_weight(t);
         LMR_TRY(lead(t, &least));
         if (weight <= least * (1 + NEARLY)) break;
         weight = fmax(weight / STEP, least);
@@ -331,6 +342,15 @@ static larmor_status choose(lmr_trial *t)
     return lead(t, &t->choice.weight);
 }
 
+/* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where they are
+ * noise for the most part. */
+static double part_predicted(const lmr_trial *t)
+{
+    const double signal = t->held_square - t->held_noise;
+    if (t->disturbed || t->curve.count == 0 || !(signal > t->held_noise)) return 1;
+    return (t->held_square - t->curve.value[lmr_curve_index(&t->curve)]) / signal;
+}
+
 larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                    const larmor_circulant *C, const larmor_regulariser *r,
                                    const larmor_solve_opts *opts, larmor_choice *choice)
@@ -345,6 +365,7 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
                         "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
+    t.choice.predicted = part_predicted(&t);
     t.choice.seconds = lmr_seconds() - begin;
     *choice = t.choice;
     lmr_trial_free(&t);
