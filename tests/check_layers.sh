@@ -79,6 +79,11 @@ loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' 
     --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '^io/reader/main\.c:|(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 
+# Nothing runs when the library is loaded, where a host program may have no memory to give and no thread may be ready.
+early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft recon io phantoms pipeline finufft \
+    --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
+[ -z "$early" ] || { echo "$early  (no work in constructors)"; status=1; }
+
 # Files of options are known as such, so that apps/common/files.c compares them, and opened for writing there alone.
 for file in $(find apps -name '*.[ch]'); do
     plain=$(tr '\n' ' ' <"$file" |

@@ -91,6 +91,8 @@ int lmr_cpu_team(int wanted)
 static larmor_status open_cpu(int ordinal, int threads, void **ctx)
 {
     (void)ordinal;
+    LMR_TRY(lmr_cpu_fftw_share_f32());
+    LMR_TRY(lmr_cpu_fftw_share_f64());
     lmr_cpu *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
     c->threads = lmr_cpu_team(threads);

@@ -29,6 +29,11 @@ void lmr_cpu_touch(void *region, size_t bytes, int threads);
  * memory for one. */
 larmor_status lmr_cpu_blas_threads(int wanted, int *threads);
 
+/* Let a host program's threads plan FFTs while larmor does: when the first device is opened, and not when the library is
+ * loaded, where FFTW would end the program that gives it no memory. Again is fine. Errors: LARMOR_ERR_MEMORY. */
+larmor_status lmr_cpu_fftw_share_f32(void);
+larmor_status lmr_cpu_fftw_share_f64(void);
+
 /* Around calls of FFTW, so that larmor_fftw_runs knows. */
 void lmr_cpu_fftw_enter(void);
 void lmr_cpu_fftw_leave(void);

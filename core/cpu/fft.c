@@ -56,22 +56,36 @@ extern int FFTW(planner_nthreads)(void) __attribute__((weak));
 
 enum { PLANNER_BYTES = 1 << 20 }; /* what FFTW's planner takes at first, amply */
 
-/* FFTW's planner serves the whole process, the host program's own plans too. It is made thread-safe when the library is
- * loaded, because nobody plans yet. It comes into being with the first question, which FFTW answers without its lock: so
- * that is asked now, too, if there is memory, without which FFTW ends the process. */
-__attribute__((constructor)) static void share_planner(void)
+static int is_shared; /* 1: the planner is there, and safe; under larmor's lock */
+
+/* FFTW's planner serves the whole process, the host program's own plans too. It comes into being with the first question,
+ * which FFTW answers without its own lock. */
+static void share_planner(void)
 {
+    if (is_shared) return;
+    lmr_cpu_fftw_enter();
     FFTW(make_planner_thread_safe)();
+    if (FFTW(planner_nthreads)) FFTW(planner_nthreads)();
+    lmr_cpu_fftw_leave();
+    is_shared = 1;
+}
+
+larmor_status R(lmr_cpu_fftw_share)(void)
+{
     void *room = malloc(PLANNER_BYTES);
-    const int fits = room != NULL;
+    if (!room) return LMR_NO_MEMORY(); /* without it FFTW ends the process */
     free(room);
-    if (fits && FFTW(planner_nthreads)) FFTW(planner_nthreads)();
+    lmr_cpu_fftw_lock();
+    share_planner();
+    lmr_cpu_fftw_unlock();
+    return LARMOR_OK;
 }
 
 /* Between begin and end FFTW plans for one thread, however many the host program has asked it for. */
 static int begin_planning(void)
 {
     lmr_cpu_fftw_lock();
+    share_planner();
     lmr_cpu_fftw_enter();
     const int threads = FFTW(planner_nthreads) ? FFTW(planner_nthreads)() : 1;
     if (threads > 1) FFTW(plan_with_nthreads)(1);
