@@ -143,6 +143,9 @@ typedef struct lmr_mrd_strongest { /* of the lines or partitions of an encoding 
 larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int axis, int64_t said,
                                      lmr_mrd_strongest *out);
 
+/* mrd_hole.c: a warning of a centre of k-space without samples. lines: 1: readouts without a trajectory are Cartesian. */
+larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
+
 /* mrd_geometry.c: 1 if a head has directions, a position; warnings of images whose place is not known. */
 int lmr_mrd_is_oriented(const lmr_mrd_head *h);
 int lmr_mrd_is_placed(const lmr_mrd_head *h);

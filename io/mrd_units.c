@@ -547,6 +547,8 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
         LMR_TRY(find_plane(raw, e, use, t));
         if (t->dims) LMR_TRY(find_stored(raw, e, use, units, t, unit));
         LMR_TRY(find_centers(raw, e, t));
+        LMR_TRY(
+            lmr_mrd_check_centre(raw, e, !t->dims && made_from_counters(raw->header.encoding[e].space.trajectory)));
     }
     raw->info.traj_stored = unit[0] >= 0;
     return LARMOR_OK;

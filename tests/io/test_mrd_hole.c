@@ -1,0 +1,91 @@
+/* Holes in the centre of k-space are said, and nothing else is taken for one. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+enum { SPOKES = 60, SAMPLES = 64 };
+
+/* Spokes from radius `first` in 1/FOV on. */
+static scan *center_out(int dims, double first)
+{
+    const space volume = {{64, 64, 64}, {64, 64, 64}, {192, 192, 192}, {192, 192, 192}, "other", ""};
+    scan *s = empty_scan(dims == 3 ? &volume : &plane64);
+    for (int r = 0; r < SPOKES; r++) {
+        const int i = add_readout(s, SAMPLES, 1, dims);
+        const double z = dims == 3 ? 1 - (2. * r + 1) / SPOKES : 0;
+        const double angle = r * 2.39996323;
+        const double in_plane = sqrt(1 - z * z);
+        for (int n = 0; n < SAMPLES; n++) {
+            const double at = first + (32 - first) * n / (SAMPLES - 1);
+            const double k[3] = {at * in_plane * cos(angle), at * in_plane * sin(angle), at * z};
+            for (int d = 0; d < dims; d++) traj_of(s, i)[dims * n + d] = (float)k[d];
+        }
+    }
+    return s;
+}
+
+static void assert_hole(scan *s, const char *said)
+{
+    write_scan(s);
+    larmor_raw *raw = opened_with(&(larmor_raw_opts){.join = "none"});
+    const char *warnings = larmor_raw_describe(raw).warnings;
+    const char *found = strstr(warnings, "k-space has a hole in its centre: ");
+    assert_int_equal(found != NULL, said != NULL);
+    if (said) assert_non_null(strstr(found, said));
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void spokes_that_begin_late_leave_a_hole(void **state)
+{
+    (void)state;
+    for (int dims = 2; dims <= 3; dims++) {
+        assert_hole(center_out(dims, 0), NULL);
+        assert_hole(center_out(dims, .5), NULL);
+        assert_hole(center_out(dims, 1), "no sample is nearer to k = 0 than 1/FOV, ");
+        assert_hole(center_out(dims, 3), "no sample is nearer to k = 0 than 3/FOV, ");
+    }
+}
+
+/* Places at random, a quarter of what the field of view asks for: gaps are everywhere. */
+static void gaps_by_chance_are_no_hole(void **state)
+{
+    (void)state;
+    unsigned seed = 1;
+    for (int try = 0; try < 20; try++) {
+        scan *s = empty_scan(&plane64);
+        for (int r = 0; r < 16; r++) {
+            const int i = add_readout(s, SAMPLES, 1, 2);
+            for (int n = 0; n < 2 * SAMPLES; n++) {
+                seed = seed * 1664525u + 1013904223u;
+                traj_of(s, i)[n] = (float)((seed >> 8) / 16777216. * 64 - 32);
+            }
+        }
+        assert_hole(s, NULL);
+    }
+}
+
+static void missing_lines_of_the_centre_are_a_hole(void **state)
+{
+    (void)state;
+    const space e = {{64, 32, 1}, {64, 32, 1}, {192, 192, 5}, {192, 192, 5}, "cartesian", ""};
+    for (int way = 0; way < 5; way++) {
+        scan *s = empty_scan(&e);
+        for (int l = 0; l < 32; l++) {
+            const int missing[] = {0, l == 16, l > 14 && l < 19, l % 2,
+                                   l < 12}; /* none, some, every other one, early ones */
+            if (!missing[way]) s->r[add_readout(s, 64, 1, 0)].head.idx.kspace_encode_step_1 = (uint16_t)l;
+        }
+        static const char *const said[] = {NULL, "lines 16 to 16 are missing", "lines 15 to 18 are missing", NULL,
+                                           NULL};
+        assert_hole(s, said[way]);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        WITH_SCAN(spokes_that_begin_late_leave_a_hole),
+        WITH_SCAN(gaps_by_chance_are_no_hole),
+        WITH_SCAN(missing_lines_of_the_centre_are_a_hole),
+    };
+    RUN_TESTS(tests);
+}
