@@ -42,16 +42,23 @@ static int is_for_temporary_files(const char *folder)
     return !stat(folder, &found) && (found.st_mode & mark) == mark;
 }
 
+/* The path without its last name. */
+static void cut_name(char *path)
+{
+    char *slash = strrchr(path, '/');
+    slash[slash == path] = '\0';
+}
+
 int lmr_own_path(lmr_own_folder which, const char *below, char *path, size_t room)
 {
-    char file[PATH_MAX], resolved[PATH_MAX];
+    char file[PATH_MAX], folder[PATH_MAX];
     if (!find_file(file)) return 0;
-    if (which == LMR_FOLDER_RESOLVED && !realpath(file, resolved)) return 0;
-    const char *from = which == LMR_FOLDER_RESOLVED ? resolved : file;
-    size_t used = (size_t)(strrchr(from, '/') - from);
-    if (used + 2 > room) return 0;
-    snprintf(path, room, "%.*s", used ? (int)used : 1, from);
-    if (!used) used = 1;
+    if (which == LMR_FOLDER_AS_LOADED) cut_name(file);
+    if (!realpath(file, folder)) return 0;
+    if (which == LMR_FOLDER_RESOLVED) cut_name(folder);
+    size_t used = strlen(folder);
+    if (used >= room) return 0;
+    memcpy(path, folder, used + 1);
     while (!is_for_temporary_files(path)) {
         const int up = !strncmp(below, "../", 3);
         const char *slash = path[used - 1] == '/' || !*below ? "" : "/";

@@ -5,13 +5,14 @@
 #include <stddef.h>
 
 typedef enum lmr_own_folder {
-    LMR_FOLDER_AS_LOADED, /* of the path by which the library was loaded */
-    LMR_FOLDER_RESOLVED,  /* of the file which that path leads to by symbolic links */
+    LMR_FOLDER_AS_LOADED, /* that the library was loaded from */
+    LMR_FOLDER_RESOLVED,  /* of the file itself, where a symbolic link was loaded */
     LMR_OWN_FOLDERS       /* how many there are */
 } lmr_own_folder;
 
 /* The folder of the library that this function is in, or of the program that was linked statically with it, and what
- * is below it: "", "larmor" or "../libexec/larmor/larmor-reader". No such file needs to exist.
+ * is below it: "", "larmor" or "../libexec/larmor/larmor-reader". No such file needs to exist; the folder's own path is
+ * without links and dots.
  *
  * Returns 0, and path is not to be used, if the path has no room, if the library was loaded by a relative path, or if
  * the folder or one that ".." leads to is one for temporary files, where any user may put what would then be run. */
