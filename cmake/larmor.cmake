@@ -81,7 +81,7 @@ function(lmr_ranks_test layer file)
       --bind-to none -n ${count} $<TARGET_FILE:${target}>)
     # Containers often forbid a process to read another's memory. Sanitizers, which leave out what is long, would report
     # what MPI itself leaks.
-    set_tests_properties(${layer}.${file}@${count} PROPERTIES LABELS "cpu;long" TIMEOUT 120 PROCESSORS 2
+    set_tests_properties(${layer}.${file}@${count} PROPERTIES LABELS "cpu;long" TIMEOUT 1800 PROCESSORS 2
       ENVIRONMENT "LARMOR_TEST_DEVICE=cpu:1;LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR};OMPI_MCA_btl_vader_single_copy_mechanism=none")
   endforeach()
 endfunction()

@@ -58,7 +58,7 @@ def run(text: str, folder: pathlib.Path, both: bool = False) -> Iterator[tuple[B
                 continue
             line = text.count("\n", 0, block.start) + 1
             if block.kind == "sh":
-                done = subprocess.run(["sh", "-euc", block.code], capture_output=True, text=True, timeout=300,
+                done = subprocess.run(["sh", "-euc", block.code], capture_output=True, text=True, timeout=900,
                                       check=False)
                 if done.returncode:
                     raise RuntimeError(f"line {line}: the commands ended with {done.returncode}: {done.stderr}")

@@ -33,7 +33,7 @@ def test_larmors_blocks_of_a_page_run(name, tmp_path):
         pytest.importorskip("matplotlib")
     folder = pathlib.Path(program).parent if program else tmp_path
     done = subprocess.run([sys.executable, str(DOCS / "site" / "blocks.py"), str(page), str(tmp_path)],
-                          capture_output=True, text=True, timeout=300, check=False,
+                          capture_output=True, text=True, timeout=900, check=False,
                           env={**os.environ, "MPLBACKEND": "Agg", "PATH": f"{folder}:{os.environ['PATH']}"})
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("# sh: ") + done.stdout.count("# python: ") == sum(b.whose != "theirs" for b in found)

@@ -28,5 +28,5 @@ def test_the_gradient_of_the_trajectory_finds_a_shift():
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("plot_*.py")), ids=lambda p: p.stem)
 def test_the_notebooks_run(path, tmp_path):
     pytest.importorskip("matplotlib")
-    subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path, timeout=120,
+    subprocess.run([sys.executable, str(path)], check=True, cwd=tmp_path, timeout=900,
                    env={**os.environ, "MPLBACKEND": "Agg"})

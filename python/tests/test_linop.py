@@ -200,7 +200,7 @@ except KeyboardInterrupt:
                                   "solve.cg(A, np.ones(1), monitor=lambda p: time.sleep(1000))"])
 def test_ctrl_c_ends_a_long_call_and_larmor_goes_on(call):
     done = subprocess.run([sys.executable, "-c", LONG_CALL.replace("CALL", call)], capture_output=True, text=True,
-                          timeout=60, check=True)
+                          timeout=900, check=True)
     assert done.stdout.split() == ["interrupted", "64"]
 
 
@@ -225,7 +225,7 @@ A = linop.sense(larmor.phantom_coils((16, 16), 2), larmor.traj("golden", (16, 16
 own = linop.Function(lambda x: x, lambda x: x, (16, 16), (16, 16))
 builtins.kept = [linop.stack([A, A @ own]), prox.Function(lambda t, x: x, lambda x: 0.0, (4,))]
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

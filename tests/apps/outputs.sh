@@ -178,10 +178,8 @@ rm -rf disk disk.sh large.h5 large.npy
 expect 0 phantom -o long.h5 --matrix 128 --coils 8 --noise 1e-3 -q
 "$LARMOR" recon long.h5 -o one.npy --method tv --tol 0 --iters 100000 -q 2>first.err &
 first=$!
-for _ in $(seq 100); do
-    [ -z "$(find . -name '.one.npy.part.*')" ] || break
-    sleep 0.1
-done
+begun() { [ -n "$(find . -name '.one.npy.part.*')" ] || is_gone $first; }
+until_true "the output's first part" begun
 expect 1 recon scan.h5 -o one.npy
 said "larmor: one.npy: output is being written by pid $first; wait for it or choose another name."
 kill -9 $first

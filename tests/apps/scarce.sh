@@ -6,7 +6,7 @@ export LARMOR_DEVICE=cpu LARMOR_THREADS=2
 
 expect 0 phantom -o scan.h5 --traj golden --matrix 32 --readouts 40 --coils 3 -q
 
-# within KIB COMMAND...: with so little address space. It has a minute, because what hung did so for ever.
+# within KIB COMMAND...: with so little address space. What hung did so for ever.
 within() {
     room=$1
     shift
@@ -14,7 +14,7 @@ within() {
     code=0
     (
         ulimit -v "$room"
-        exec timeout 60 "$LARMOR" "$@"
+        exec timeout $hang "$LARMOR" "$@"
     ) >out 2>err || code=$?
     if [ "$code" -eq 4 ]; then
         grep -q memory err || fail "$last: nothing said of memory"
@@ -40,7 +40,7 @@ for limit in v d; do
             # shellcheck disable=SC2086 # words are meant
             (
                 ulimit -S$limit "$room"
-                exec timeout 20 "$LARMOR" $command
+                exec timeout $hang "$LARMOR" $command
             ) >out 2>err || code=$?
             [ "$code" -lt 5 ] || grep -q 'error while loading\|OpenBLAS' err || fail "$command with ulimit -$limit $room: exit code $code"
         done

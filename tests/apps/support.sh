@@ -9,6 +9,44 @@ cd "$folder"
 export OMP_WAIT_POLICY=passive # tests share the cores
 unset LARMOR_DEVICE LARMOR_THREADS LARMOR_DEBUG 2>/dev/null || true
 
+# A limit of seconds is that of what hangs: what works takes as long as it takes where others work, too.
+hang=900
+
+# Lines of progress come every two seconds from whatever takes so long. They are no part of a log that is looked at.
+without_progress() {
+    progress='^(preparation|writing|phantom|coil maps|field map|image [0-9]+ of [0-9]+)(: [^,]*)?'
+    progress="$progress(, [0-9.]+ s|( \\[#*\\.*\\])? [0-9]+/[0-9]+(, (residual|objective) [^,]*)*(, [0-9.]+ s left)?)\$"
+    ! grep -qE "$progress" err || sed -i -E "/$(echo "$progress" | sed 's|/|\\/|g')/d" err
+}
+
+# until_true WHAT COMMAND...: wait for a state, which the command tests; in vain if the process $awaited ends before.
+awaited=
+until_true() {
+    what=$1
+    shift
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -lt $((hang * 50)) ] || fail "$last: waited in vain for $what"
+        [ -z "$awaited" ] || ! is_gone "$awaited" || "$@" || fail "$last: it ended before $what"
+        sleep 0.01
+    done
+}
+# A process has ended: it is not there, or a zombie.
+is_gone() {
+    case $(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) in '' | Z | X) return 0 ;; esac
+    return 1
+}
+
+# Where no terminal can be made, what needs one is left out: without_terminal && ...; the test then ends by
+# skip_without_terminal, which says so.
+without_terminal() {
+    ! "$TERMINAL" 80 true >/dev/null 2>&1
+}
+skip_without_terminal() {
+    ! without_terminal || { echo "skipped in part: no terminal can be made here (is /dev/pts mounted?)"; exit 77; }
+}
+
 fail() {
     echo "FAILED: $*"
     echo "--- out"; cat out 2>/dev/null || true
@@ -23,16 +61,19 @@ expect() {
     last="${LARMOR##*/} $*"
     code=0
     "$LARMOR" "$@" >out 2>err || code=$?
+    without_progress
     [ "$code" -eq "$wanted" ] || fail "$last: exit code $code, expected $wanted"
 }
 
 # The error stream is this one line.
 said() {
+    without_progress
     [ "$(cat err)" = "$1" ] || fail "$last: expected on stderr: $1"
 }
 
 # Its last line matches; all of stderr is that line if the command was refused.
 said_like() {
+    without_progress
     [ "$(wc -l <err)" -eq 1 ] || fail "$last: one line expected on stderr"
     grep -qE -- "$1" err || fail "$last: expected on stderr something like: $1"
 }

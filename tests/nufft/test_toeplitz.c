@@ -303,7 +303,7 @@ static larmor_status at_once(void *self, const larmor_array *x, larmor_array *y)
 
 static larmor_status after_a_while(void *self, const larmor_array *x, larmor_array *y)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 4000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
     return at_once(self, x, y);
 }
 

@@ -1,5 +1,7 @@
 /* Many reconstructions in one process: the same bytes each time, and memory that does not grow. SPDX-License-Identifier:
  * Apache-2.0 */
+#include <malloc.h>
+
 #include "tests/pipeline/scan.h"
 
 enum { ROUNDS = 60, WARM = 20, DEVICES = 3 };
@@ -16,6 +18,18 @@ static int64_t resident(void)
     assert_int_equal(fscanf(f, "%ld %ld", &all, &here), 2);
     fclose(f);
     return (int64_t)here * 4096;
+}
+
+/* Bytes that were allocated and not freed: of these nothing may grow. What is in memory besides is holes between blocks,
+ * which the C library of each system keeps in its own way. */
+static int64_t allocated(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    const struct mallinfo2 heap = mallinfo2();
+    return (int64_t)(heap.uordblks + heap.hblkhd);
+#else
+    return resident();
+#endif
 }
 
 /* The image of the first series on this device, to be freed. */
@@ -60,7 +74,7 @@ static void neither_memory_nor_images_change_over_many_reconstructions(void **st
     scan s = scan_of(COILS, 2, 1e-3);
     larmor_device *on[DEVICES];
     float *first[METHODS] = {NULL};
-    int64_t count, before = 0;
+    int64_t count, before = 0, held = 0;
     for (int d = 0; d < DEVICES; d++) {
         char spec[16];
         snprintf(spec, sizeof spec, "cpu:%d", d + 1);
@@ -77,11 +91,14 @@ static void neither_memory_nor_images_change_over_many_reconstructions(void **st
         }
         fail_once(&s);
         if (i == WARM) before = resident();
+        if (i == WARM) held = allocated();
     }
-    const double grown = (double)(resident() - before);
-    print_message("%.1f MB in memory, %.2f MB more than after %d rounds\n", (double)before / 1e6, grown / 1e6, WARM);
+    const double grown = (double)(resident() - before), leaked = (double)(allocated() - held);
+    print_message("%.1f MB in memory, %.2f MB more than after %d rounds, %.3f MB of it allocated\n",
+                  (double)before / 1e6, grown / 1e6, WARM, leaked / 1e6);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* these keep what is freed */
-    assert_at_most(grown, 0.01 * (double)before + 5e5);
+    assert_at_most(leaked, 5e4);
+    assert_at_most(grown, 0.2 * (double)before + 5e6);
 #endif
     for (int m = 0; m < METHODS; m++) free(first[m]);
     for (int d = 0; d < DEVICES; d++) larmor_device_free(on[d]);

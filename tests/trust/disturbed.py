@@ -29,7 +29,7 @@ def kill_once(bench, job, delay, report):
     if not ended:
         os.kill(process, signal.SIGKILL)
     os.close(descriptor)
-    r = bench.runner.finish(process, began, 10)
+    r = bench.runner.finish(process, began, max(10, bench.runner.hang))
     after_kill(bench, job, r, "after %.4f s" % delay, report)
 
 
@@ -48,9 +48,10 @@ def after_kill(bench, job, r, when, report):
     if r.code == 0:
         return
     again = bench.runner.run(job.arguments, 20)
-    if "is being written by pid" in again.err:  # a child that was just being started still has the lock, for a moment
-        report.count("what the kills met", "a lock")
-        time.sleep(0.5)
+    until = time.monotonic() + max(10, bench.runner.hang)
+    while "is being written by pid" in again.err and time.monotonic() < until:
+        report.count("what the kills met", "a lock")  # of a child that was just being started, for a moment
+        time.sleep(0.1)
         bench.prepare(job)
         again = bench.runner.run(job.arguments, 20)
     forced = "-f" in job.arguments or "--force" in job.arguments
@@ -79,7 +80,7 @@ def disk_by_limit(bench, job, room, report):
         process = bench.runner.start(job.arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    r = bench.runner.finish(process, time.monotonic(), 20)
+    r = bench.runner.finish(process, time.monotonic(), max(20, bench.runner.hang))
     after_disk(bench, job, r, "files of at most %d bytes" % room, report)
 
 
@@ -200,6 +201,13 @@ def write_npy(path, dtype, shape, data):
     write(path, b"\x93NUMPY\1\0" + room.to_bytes(2, "little") + text.ljust(room - 1).encode() + b"\n" + data)
 
 
+def catches(process, number):
+    """Whether the process has a handler of its own for the signal, or has ended."""
+    with open("/proc/%d/status" % process, encoding="ascii", errors="replace") as f:
+        caught = [line.split()[1] for line in f if line.startswith("SigCgt:")]
+    return not caught or bool(int(caught[0], 16) >> (number - 1) & 1)
+
+
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
@@ -213,6 +221,7 @@ def signal_once(bench, job, number, delay, seconds, report):
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     ended = bool(poll.poll(delay * 1000))
+    early = not ended and not catches(process, number)  # before the program has looked at its command line
     if not ended:
         os.kill(process, number)
     sent = time.monotonic()
@@ -231,7 +240,7 @@ def signal_once(bench, job, number, delay, seconds, report):
     what = "%s, %s after %.3f s" % (job.name, name, delay)
     if not in_time:
         report.failure("hang after a signal", "%s: it ended %.2f s later" % (what, took))
-    early = r.signal == number and delay < 0.3  # before the program has looked at its command line
+    early = early and r.signal == number
     if r.code not in (0, CODES[number]) and not early:
         report.failure("exit code after a signal", "%s: code %s, signal %d: %s" % (what, r.code, r.signal, r.err[-200:]))
     left = [n for n in os.listdir(runner.folder) if ".part." in n]

@@ -57,12 +57,16 @@ def options_of(arguments):
     parser.add_argument("--memory", type=float, default=64, help="most MB that a refusal may take")
     parser.add_argument("--most", type=int, help="of the stages faults and devices at most so many runs, at random")
     parser.add_argument("--all-calls", action="store_true", help="every allocation fails; else the first of each chain of callers")
+    parser.add_argument("--hang", type=float, default=0, help="seconds that nothing is taken for hanging before, on a "
+                        "machine that others use, too; also those from a signal to the end")
     parser.add_argument("--patience", type=float, default=1, help="most seconds from a signal to the end")
     o = parser.parse_args(arguments)
     program = o.program or installed_program()
     if not program or not os.access(program, os.X_OK):
         parser.error("no program %s: name it by --program" % (program or "larmor"))
     o.larmor = os.path.abspath(program)
+    o.patience = max(o.patience, o.hang)
+    running.Runner.hang = o.hang
     o.environment = {"LARMOR_READER": os.path.abspath(o.reader)} if o.reader else {}
     o.make_seeds, o.faults, o.faulty = (find(o.helpers, *names) for names in HELPERS)
     return o
@@ -277,7 +281,7 @@ def run_signals(o, folder):
     rng = random.Random("signal %s" % o.seed)
     for at, job in enumerate(disturbed.large_jobs(o.short)):
         bench.clean()
-        took = runner.run(job.arguments, 2 if o.short else 8).seconds
+        took = runner.run(job.arguments, 2 if o.short else 8, ends_by_itself=False).seconds
         for i in range(1 if o.short else 12):
             number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[(at + i) % 3]
             disturbed.signal_once(bench, job, number, rng.uniform(0.02, took), o.patience, mine)
