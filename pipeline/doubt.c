@@ -1,4 +1,5 @@
 /* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/misfit.h"
 #include "pipeline/sample_faults.h"
 
 #include <math.h>
@@ -37,10 +38,11 @@ enum {
     DOUBT_CLIPPED,
     DOUBT_SPIKES,
     DOUBT_ECHO,
+    DOUBT_EMPTY,
 };
 
-/* Of the samples' norm, beyond noise: good images of 15 real scans have .04 to .28, and right simulated ones less. */
-#define MAX_BEYOND_NOISE 0.30
+/* Of an image that is next to nothing of what its samples are, where the model would explain them. */
+#define EMPTY_IMAGE 0.90
 /* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to 1.1. */
 #define MAX_CHI2 1.25
 
@@ -71,13 +73,19 @@ static void find_partial(const larmor_recon_report *report, wanted *w)
 static void find_misfit(const larmor_misfit *m, wanted *w)
 {
     if (!m->measured || !m->fitted) return;
-    const int unexplained = m->beyond_noise > MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
+    const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
     if (unexplained && is_it(w, DOUBT_MISFIT))
         snprintf(
             w->line, w->room,
             "the image does not explain its samples: %.0f %% of them beyond noise is left over. Trajectory, its "
             "units, coil maps, noise scan or the samples themselves are not what they are taken for; larmor check "
             "looks at each.",
+            100 * m->beyond_model);
+    if (m->beyond_model <= LMR_MAX_BEYOND_NOISE && m->beyond_noise > EMPTY_IMAGE && is_it(w, DOUBT_EMPTY))
+        snprintf(
+            w->line, w->room,
+            "the image explains next to nothing of its samples, %.0f %% of them are left over: the weight is too "
+            "large. Take a smaller one by --lambda, such as noise:1.",
             100 * m->beyond_noise);
     if (m->bad_readouts && is_it(w, DOUBT_READOUTS))
         snprintf(

@@ -18,7 +18,8 @@
 #define SETTLED 5e-3    /* of the noise that is left: what a step of the probe adds, at its end */
 #define MEAN_POWER 1e-3 /* of a mean eigenvalue: the weight of the probe where there is no noise */
 #define FREE 0.02 /* of the noise: with less left over, samples and image are as many, and chi squared says nothing */
-enum { PROBE_STEPS = 8 };
+#define HARDLY 1e-3 /* of the largest eigenvalue: next to no weight */
+enum { PROBE_STEPS = 8, POWER_STEPS = 4, MODEL_STEPS = 20 };
 
 /* ---- the noise that an image takes up ---- */
 
@@ -156,6 +157,7 @@ static void compare(double left, double data, double noise, double taken, double
     out->freedom = samples * (1 - taken);
     out->relative = data > 0 ? left / data : 0;
     out->beyond_noise = data > 0 ? sqrt(fmax(0, left * left - expected)) / data : 0;
+    out->beyond_model = out->beyond_noise;
     if (expected > 0 && 1 - taken > FREE) out->chi2 = left * left / expected;
 }
 
@@ -180,6 +182,39 @@ static larmor_status measure(const lmr_job *job, const lmr_solved *s, double tak
     return lmr_residuals_judge(job, sums, out);
 }
 
+/* What is left by an image of next to no weight, from x on; r: room like b. */
+static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double taken, larmor_array *r,
+                                larmor_misfit *out)
+{
+    larmor_op *A = s->A, *M = NULL;
+    larmor_array *y = NULL;
+    larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = HARDLY};
+    larmor_misfit found = {.measured = 0};
+    double data, left, weights, samples;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_OR(done, larmor_copy(s->x, y));
+    LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &o.lambda));
+    o.lambda *= HARDLY;
+    if (s->C)
+        LMR_OR(done,
+               lmr_problem_inverse(s->C, o.lambda, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &M));
+    o.precondition = M;
+    LMR_OR(done, larmor_cg(A, s->b, y, &o, NULL));
+    LMR_OR(done, larmor_op_forward(A, y, r));
+    LMR_OR(done, larmor_axpby(-1, s->b, 1, r));
+    LMR_OR(done, larmor_nrm2(s->b, &data));
+    LMR_OR(done, larmor_nrm2(r, &left));
+    LMR_OR(done, sum_weights(job, s->frames, s->count, s->b, &weights));
+    LMR_OR(done, lmr_count_all(s->b, &samples));
+    compare(left, data, 2 * s->deviation * s->deviation * weights, taken, samples, &found);
+    out->beyond_model = fmin(out->beyond_noise, found.beyond_noise);
+done:
+    larmor_op_free(M);
+    larmor_array_free(y);
+    return st;
+}
+
 larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,
                                  lmr_residuals *residuals)
 {
@@ -194,7 +229,8 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
         LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(solved->b), larmor_array_shape(solved->b), &r));
     LMR_OR(done, larmor_op_forward(solved->A, solved->x, r));
     LMR_OR(done, larmor_axpby(-1, solved->b, 1, r));
-    st = measure(job, solved, *taken, r, out, &sums);
+    LMR_OR(done, measure(job, solved, *taken, r, out, &sums));
+    if (out->beyond_noise > LMR_MAX_BEYOND_NOISE) st = find_model(job, solved, *taken, r, out);
 done:
     larmor_array_free(r);
     if (st) *out = (larmor_misfit){.measured = 0};

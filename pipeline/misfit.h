@@ -5,6 +5,9 @@
 #include "pipeline/job.h"
 #include "pipeline/residuals.h"
 
+/* Of the samples' norm, beyond noise: good images of 15 real scans have .04 to .28, and right simulated ones less. */
+#define LMR_MAX_BEYOND_NOISE 0.30
+
 /* What a solver had. */
 typedef struct lmr_solved {
     const lmr_frame *frames;

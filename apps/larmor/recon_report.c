@@ -83,6 +83,7 @@ static void report_misfit(json *j, const larmor_misfit *m)
     json_open(j, "misfit", '{');
     json_number(j, "relative", m->relative);
     json_number(j, "beyond_noise", m->beyond_noise);
+    json_number(j, "beyond_model", m->beyond_model);
     json_number(j, "chi2_per_freedom", m->chi2 > 0 ? m->chi2 : NAN);
     json_number(j, "freedom", m->freedom);
     json_number(j, "samples", m->samples);

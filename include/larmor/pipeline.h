@@ -453,11 +453,14 @@ typedef struct larmor_misfit {
     /* |A x - b|^2 over what the noise is expected to leave: chi squared over the degrees of freedom. 0: not known, as there is
      * no noise, or the image has about as many voxels as there are numbers */
     double chi2;
-    double samples,
-        freedom; /* numbers; those of them that noise does not change the image by, samples - tr(A H A^H) */
-    double
-        by_radius[LARMOR_MISFIT_RINGS];  /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings;
-                                            * the last one has those beyond, too; 0: no samples */
+    /* beyond_noise of the best that the model can do: the same with next to no weight of a penalty. It is looked for where
+     * beyond_noise is above 0.30, else it is beyond_noise: a penalty that is too strong is no fault of the scan's description. */
+    double beyond_model;
+    double samples; /* numbers */
+    double freedom; /* those of them that noise does not change the image by, samples - tr(A H A^H) */
+    /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings; the last one has those beyond, too; 0: no
+     * samples */
+    double by_radius[LARMOR_MISFIT_RINGS];
     int64_t bad_readouts, worst_readout; /* that fit far worse than the others; the worst one, from 0, in the order of
                                             * the readouts of the image, frame after frame; -1: none */
     double worst_readout_ratio;          /* its |A x - b|^2 over that of the others at its radii */
