@@ -10,9 +10,7 @@
 #   arm:  a cross build for aarch64 on Debian; the tests of core and nufft alone, under QEMU, which is slow
 #   --trust: damaged files, faults, kills, full disks and signals, tens of thousands of runs (docs/trust.md); the options are
 #         those of tests/trust/trust.py, --short for one
-# Known to pass in Debian 12 (GCC 12, HDF5 1.10.8). Before files were read by a process of their own it also passed, with
-# scripts/demo.sh before it, in a bare Debian 12 and a bare Debian 13 (GCC 14,
-# HDF5 1.14.5).
+# scripts/try_debian.sh runs it in a bare Debian 12 (GCC 12, HDF5 1.10.8) and in a bare Debian 13 (GCC 14, HDF5 1.14.5).
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "$(dirname "$0")/.."

@@ -80,7 +80,7 @@ for name; do
     find "$system/larmor" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c 'for f; do [ ! -e "$f" ] || printf "%s\0" "$f"; done' sh |
         tar --null --no-recursion -T - -cf - | tar -xf - -C "$system/larmor"
-    unshare --mount --pid --fork sh -c "$inside" sh "$system" $terminal "$pattern" "$jobs" && code=0 || code=$?
+    unshare --mount --pid --fork --kill-child sh -c "$inside" sh "$system" $terminal "$pattern" "$jobs" && code=0 || code=$?
     echo "try_debian.sh: $name: exit code $code"
     [ $code -eq 0 ] || status=1
 done
