@@ -54,6 +54,7 @@ struct larmor_raw {
     int channels;                   /* of a readout as it is stored */
     int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels with signal and noise */
     int conjugate;
+    double shift_mm[3]; /* of the field of view, along read, phase and slice direction */
     int64_t memory;
     unsigned joined[LMR_MRD_MAX_ENCODINGS]; /* bits: counters that make no separate images */
     int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */

@@ -22,6 +22,7 @@ uint64_t larmor_raw_fingerprint(const larmor_raw *raw)
     uint64_t hash = 0;
     if (!raw) return 0;
     hash = lmr_hash(hash, raw->xml, strlen(raw->xml));
+    hash = lmr_hash(hash, raw->shift_mm, sizeof raw->shift_mm);
     for (int e = 0; e < raw->header.encodings; e++) {
         const lmr_mrd_traj *t = &raw->traj_of[e];
         hash = lmr_hash(hash, &raw->header.encoding[e].space, UP_TO(larmor_encoding, ndim));

@@ -343,15 +343,25 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     return lmr_mrd_check_geometry(raw);
 }
 
+static larmor_status check_shift(const double shift_mm[3])
+{
+    for (int d = 0; d < 3; d++)
+        if (!isfinite(shift_mm[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
+    return LARMOR_OK;
+}
+
 larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)
 {
     static const larmor_raw_opts defaults;
     if (!opts) opts = &defaults;
     LMR_NEED(out);
     *out = NULL;
+    LMR_TRY(check_shift(opts->shift_mm));
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate;
+    memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
     raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);

@@ -7,6 +7,8 @@
 #include "io/mrd.h"
 #include "io/parts.h"
 
+#define SAME_SHIFT_MM .5 /* between a shift and a position that are one */
+
 /* ---- which readouts ---- */
 
 typedef struct selection {
@@ -175,7 +177,21 @@ typedef struct copying {
     const int64_t *first;        /* [readouts] of their samples among those that are kept */
     int coil;
     float *host;
+    const double *k; /* [nd, those that are kept] in cycles per field of view, where this is shifted; else NULL */
+    int nd;
+    double shift[3]; /* in fields of view */
 } copying;
+
+/* Sample `at` of a field of view that is moved. */
+static void shift_sample(const copying *c, int64_t at, float *x)
+{
+    double cycles = 0;
+    for (int d = 0; d < c->nd; d++) cycles += c->k[at * c->nd + d] * c->shift[d];
+    const double re = cos(2 * M_PI * cycles), im = sin(2 * M_PI * cycles);
+    const float real = (float)(re * (double)x[0] - im * (double)x[1]);
+    x[1] = (float)(re * (double)x[1] + im * (double)x[0]);
+    x[0] = real;
+}
 
 static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
 {
@@ -193,17 +209,27 @@ static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
         if (r % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
             if (!c->inside || c->inside[at]) {
-                *to++ = x[2 * n];
-                *to++ = sign * x[2 * n + 1];
+                to[0] = x[2 * n];
+                to[1] = sign * x[2 * n + 1];
+                if (c->k) shift_sample(c, (to - c->host) / 2, to);
+                to += 2;
             }
     }
     return LARMOR_OK;
 }
 
+static int is_shifted(const larmor_raw *raw, int nd)
+{
+    int shifted = 0;
+    for (int d = 0; d < nd; d++) shifted |= raw->shift_mm[d] != 0;
+    return shifted;
+}
+
 /* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. first: where each
- * readout's begin among them. */
+ * readout's begin among them. grid, k: of a field of view that may be shifted; NULL: of noise. */
 static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
-                                const int64_t *first, larmor_shape shape, larmor_device *dev, larmor_array **out)
+                                const int64_t *first, const larmor_grid *grid, const double *k, larmor_shape shape,
+                                larmor_device *dev, larmor_array **out)
 {
     larmor_array *one = NULL;
     larmor_status st;
@@ -212,7 +238,9 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
     if (!host) return LMR_NO_MEMORY();
     LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
-        copying all = {raw, s, inside, first, c, host};
+        copying all = {raw, s, inside, first, c, host, .k = grid && is_shifted(raw, grid->ndim) ? k : NULL};
+        for (int d = 0; grid && d < grid->ndim; d++) all.shift[d] = raw->shift_mm[d] / grid->fov_mm[d];
+        all.nd = grid ? grid->ndim : 0;
         LMR_OR(done, lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
         LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
         LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
@@ -295,13 +323,15 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     int64_t *first = NULL;
     larmor_status st = LARMOR_OK;
     const int placed = has_trajectory(raw, s);
+    if (!placed && is_shifted(raw, grid->ndim))
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
     if (placed) LMR_OR(done, place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
     const larmor_shape shape =
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
     const unsigned char *some = out->outside ? inside : NULL;
     LMR_OR(done, find_first(raw, s, some, &first));
-    LMR_OR(done, fill_coils(raw, s, some, first, shape, dev, &out->kspace));
+    LMR_OR(done, fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
     if (placed)
         LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
                                          LARMOR_F64, traj, &out->traj));
@@ -485,7 +515,7 @@ larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor
     for (int64_t i = 0; i < raw->info.acquisitions; i++)
         if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
     larmor_status st = measure(raw, &s);
-    if (!st) st = fill_coils(raw, &s, NULL, s.first, LARMOR_SHAPE(s.total), dev, noise);
+    if (!st) st = fill_coils(raw, &s, NULL, s.first, NULL, NULL, LARMOR_SHAPE(s.total), dev, noise);
     free_selection(&s);
     if (st) {
         larmor_array_free(*noise);
@@ -586,6 +616,21 @@ larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept
 
 /* ---- geometry ---- */
 
+/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where the shift is
+ * the head's position, that is the centre; else the position was that of the samples. */
+static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *meta)
+{
+    const double *const dir[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
+    int there = is_shifted(raw, nd);
+    for (int d = 0; d < nd; d++) {
+        double at = 0;
+        for (int c = 0; c < 3; c++) at += dir[d][c] * meta->position_mm[c];
+        there &= fabs(at - raw->shift_mm[d]) <= SAME_SHIFT_MM;
+    }
+    for (int d = 0; d < nd && !there; d++)
+        for (int c = 0; c < 3; c++) meta->position_mm[c] += dir[d][c] * raw->shift_mm[d];
+}
+
 larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
 {
     LMR_NEED(raw);
@@ -614,5 +659,6 @@ larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_ima
         meta->slice_dir[d] = oriented ? (double)h->slice_dir[d] : d == 2;
         meta->physiology_stamp[d] = h->physiology_stamp[d];
     }
+    shift_position(raw, raw->header.encoding[g->encoding].space.ndim, meta);
     return LARMOR_OK;
 }

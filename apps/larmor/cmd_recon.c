@@ -78,6 +78,10 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
            .high = 1e5),
+    OPTION(APP_NUMBERS, shift, 0, "shift", "X,Y[,Z]",
+           "move the field of view so many mm along the read, phase and slice directions, for samples that the "
+           "scanner did "
+           "not demodulate there; images lie where it is then"),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
@@ -332,7 +336,9 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     int code = enter(r, "reading");
     if (code) goto done;
     APP_OR(done, APP_RUN, recon_begin_device(r));
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
+    larmor_raw_opts scan = s->raw;
+    for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
+    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &scan, &r->raw));
     code = recon_read_delays(s, r->raw, opts);
     if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));

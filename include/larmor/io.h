@@ -25,6 +25,8 @@ typedef struct larmor_raw_opts { /* zero means default */
                                   * consecutive segments make one readout, which they do without it where their
                                   * trajectory goes on, but not with "none" */
     int conjugate;               /* 1: conjugate all samples */
+    double shift_mm[3];          /* move the field of view so far along read, phase and slice direction (the last one of
+                                  * volumes alone), for samples that were not demodulated there */
     int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
 

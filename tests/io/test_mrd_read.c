@@ -659,6 +659,42 @@ static void a_place_that_the_scan_does_not_say_is_a_warning(void **state)
     }
 }
 
+/* The samples get the phase of the shift; the images lie there, once. */
+static void a_shift_moves_the_field_of_view(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    const double mm[3] = {60, -20, 0};
+    for (int way = 0; way < 2;
+         way++) { /* samples about the isocentre, whose heads have 0 or the shift for a position */
+        scan *s = radial_scan(N, 2);
+        for (int i = 0; i < N && way; i++)
+            for (int d = 0; d < 2; d++) s->r[i].head.position[d] = (float)mm[d];
+        write_scan(s);
+        larmor_raw *plain = opened_with(NULL);
+        larmor_raw *raw = opened_with(&(larmor_raw_opts){.shift_mm = {60, -20}});
+        larmor_samples x = samples_of(plain, 0, 0), y = samples_of(raw, 0, 0);
+        for (int64_t i = 0; i < 2 * 64 * N; i++) {
+            const double *k = traj(&x) + 2 * (i % (64 * N));
+            const double angle = 2 * M_PI * (k[0] * mm[0] + k[1] * mm[1]) / 192;
+            const double re = (double)kspace(&x)[2 * i], im = (double)kspace(&x)[2 * i + 1];
+            assert_at_most(fabs((double)kspace(&y)[2 * i] - (re * cos(angle) - im * sin(angle))), 1e-5);
+            assert_at_most(fabs((double)kspace(&y)[2 * i + 1] - (re * sin(angle) + im * cos(angle))), 1e-5);
+        }
+        larmor_image_meta m;
+        assert_ok(larmor_raw_image_meta(raw, 0, &m));
+        for (int d = 0; d < 3; d++) assert_true(m.position_mm[d] == mm[d]);
+        assert_true(larmor_raw_fingerprint(raw) != larmor_raw_fingerprint(plain));
+        larmor_samples_free(&x);
+        larmor_samples_free(&y);
+        larmor_raw_free(plain);
+        larmor_raw_free(raw);
+        assert_int_equal(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {NAN}}, &raw), LARMOR_ERR_ARG);
+        assert_string_equal(larmor_last_error(), "shift: nan mm, a finite number expected.");
+        free_scan(s);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -684,6 +720,7 @@ int main(void)
         WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
         WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group),
         WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning),
+        WITH_SCAN(a_shift_moves_the_field_of_view),
     };
     RUN_TESTS(tests);
 }
