@@ -47,6 +47,8 @@ def test_methods_give_the_object_and_say_how(scan, method):
     assert magnitude_error(done.images[0], larmor.phantom(SHAPE)) < 0.45
     assert done.maps.shape == (4, *SHAPE)
     assert done.reports[0]["status"] == "ok"
+    misfit = done.reports[0]["misfit"]
+    assert misfit["measured"] and 0 <= misfit["beyond_noise"] <= misfit["relative"] < 1
     assert done.provenance["method"] == method
     assert done.provenance["device"] == "cpu:1"
     assert done.log

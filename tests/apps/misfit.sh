@@ -40,8 +40,9 @@ for way in spike clip; do
         grep -q "^warning: image 1 of 1: $text" err || fail "$traj: $text expected"
     done
 done
-for traj in radial golden spiral cartesian; do
-    expect 0 phantom -o clean.h5 --traj $traj --matrix 48 --coils 1 --phantom disc --force -q
+for traj in radial 'golden --samples 65' spiral cartesian; do
+    # shellcheck disable=SC2086
+    expect 0 phantom -o clean.h5 --traj $traj --matrix 48 --coils 1 --force -q
     expect 0 recon clean.h5 -o clean.npy --force -q
     [ ! -s err ] || fail "$traj: a clean scan is warned of: $(cat err)"
     expect 0 check clean.h5
