@@ -39,7 +39,7 @@
 #define BYTES_PER_SECOND_OF_PATIENCE (INT64_C(1) << 20)
 
 /* Until larmor-reader says that it is one, which it does before all else: another program never does. */
-#define PATIENCE_AT_START 20
+#define PATIENCE_AT_START 600 /* seconds: of a hang, and not of a machine that is slow */
 #define PROCESSOR_TIME_AT_START 4
 
 struct lmr_reader {
@@ -48,7 +48,8 @@ struct lmr_reader {
     int socket;
     unsigned char *memory; /* that follows an answer */
     int64_t bytes, room;   /* of it; of any answer at most */
-    int64_t memory_limit, seconds, patience;
+    int64_t memory_limit, seconds, patience, start_patience;
+    int needs_filter;
     const char *path; /* to name in messages, or NULL */
     int composes;     /* a file, and reads none */
     int greeted;      /* 1: it is larmor-reader */
@@ -169,8 +170,24 @@ static larmor_status no_reader(const lmr_reader *r, const char *how)
         r->program, how);
 }
 
+static larmor_status too_little_memory(const lmr_reader *r)
+{
+    return LMR_FAIL(LARMOR_ERR_MEMORY,
+                    "its reader has too little memory: it may take %lld MiB for a file of this size.",
+                    (long long)(r->memory_limit >> 20));
+}
+
+static larmor_status no_filter(void)
+{
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "larmor-reader cannot filter its system calls (seccomp) on this system, and "
+                    "LARMOR_SANDBOX=require asks for that.");
+}
+
 static larmor_status say_how(const lmr_reader *r, int status)
 {
+    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_NO_FILTER) return no_filter();
+    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_NO_MEMORY) return too_little_memory(r);
     if (status != -1 && WIFSIGNALED(status) && !r->composes && (r->greeted || WTERMSIG(status) == SIGKILL)) {
         const int signal = WTERMSIG(status);
         if (signal == SIGXCPU)
@@ -332,6 +349,7 @@ static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_s
                                 .encoding_bytes = sizeof(lmr_mrd_encoding),
                                 .parent = getpid(),
                                 .has_second = second != NULL,
+                                .needs_filter = r->needs_filter,
                                 .composes = r->composes,
                                 .size = source ? source->size : 0,
                                 .second_size = second ? second->size : 0,
@@ -347,14 +365,23 @@ static larmor_status set_up(lmr_reader *r, const lmr_source *source, const lmr_s
     return sent ? LARMOR_OK : died(r);
 }
 
+/* LARMOR_SANDBOX of the environment: nothing, or "require". */
+static larmor_status read_switch(int *needs_filter)
+{
+    const char *value = secure_getenv("LARMOR_SANDBOX");
+    *needs_filter = value && !strcmp(value, "require");
+    if (!value || !*value || *needs_filter) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "LARMOR_SANDBOX=%s: require expected, or nothing.", value);
+}
+
 /* The process and its setup; r belongs to the caller or, after an error, to nobody. */
 static larmor_status begin(lmr_reader *r, const lmr_source *source, const lmr_source *second, const char *suffix,
                            lmr_reader **out)
 {
     int pair[2] = {-1, -1};
-    larmor_status st = LARMOR_OK;
     r->handle = r->socket = -1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    larmor_status st = read_switch(&r->needs_filter);
+    if (!st && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         st = LMR_FAIL(lmr_system_status(errno), "a reader cannot be started (%s).", lmr_system_text(errno));
     r->socket = pair[0];
     if (!st) st = launch(r, source, second, pair[1]);
@@ -380,6 +407,7 @@ larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *secon
     if (!l.memory) r->memory_limit = usual_memory(source->size, suffix != NULL);
     r->seconds = l.seconds ? l.seconds : LEAST_SECONDS + source->size / BYTES_PER_SECOND;
     r->patience = l.patience ? l.patience : LEAST_PATIENCE + source->size / BYTES_PER_SECOND_OF_PATIENCE;
+    r->start_patience = l.patience ? l.patience : PATIENCE_AT_START;
     r->room = more_for(LEAST_ROOM, source->size, ROOM_PER_BYTE);
     return begin(r, source, second, suffix, out);
 }
@@ -395,6 +423,7 @@ larmor_status lmr_reader_start_composing(const char *path, int64_t bytes, lmr_re
     r->seconds = LEAST_SECONDS + bytes / BYTES_PER_SECOND;
     r->patience = LEAST_PATIENCE + bytes / BYTES_PER_SECOND_OF_PATIENCE;
     r->room = of_machine(INT64_MAX);
+    r->start_patience = PATIENCE_AT_START;
     return begin(r, NULL, NULL, ".h5", out);
 }
 
@@ -423,14 +452,18 @@ static int64_t least(int64_t a, int64_t b)
 
 static larmor_status wait_for_answer(lmr_reader *r)
 {
-    const int64_t patience = r->greeted ? r->patience : least(r->patience, PATIENCE_AT_START);
+    const int64_t patience = r->greeted ? r->patience : r->start_patience;
     const int64_t seconds = least(r->seconds, PROCESSOR_TIME_AT_START);
     const int64_t end = milliseconds() + patience * 1000;
     struct pollfd one = {.fd = r->socket, .events = POLLIN};
+    int used_up = 0;
     while (1) {
         LMR_TRY(lmr_go_on());
         int64_t left = end - milliseconds();
-        if (!r->greeted && time_used(r) > (double)seconds) left = 0;
+        if (!r->greeted && time_used(r) > (double)seconds) {
+            used_up = 1;
+            left = 0;
+        }
         const int ready = poll(&one, 1, left > 0 ? (int)(left < BETWEEN_ASKING ? left : BETWEEN_ASKING) : 0);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
@@ -439,7 +472,12 @@ static larmor_status wait_for_answer(lmr_reader *r)
     }
     int status;
     end_process(r, &status);
-    if (!r->greeted) return named(r, no_reader(r, "ran for long and was ended"));
+    if (!r->greeted && used_up) return named(r, no_reader(r, "ran for long and was ended"));
+    if (!r->greeted)
+        return named(r, LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                                 "%s has not begun within %lld s and was ended: the machine is too slow, or it is no "
+                                 "larmor-reader. Try again, or correct LARMOR_READER.",
+                                 r->program, (long long)patience));
     return named(
         r, LMR_FAIL(LARMOR_ERR_IO, "its reader gave no answer within %lld s and was ended.", (long long)r->patience));
 }
@@ -564,11 +602,25 @@ larmor_status lmr_reader_ask_with(lmr_reader *r, lmr_reader_request request, int
     if (status < LARMOR_OK || status >= LARMOR_STOPPED) return lmr_reader_lies(r);
     if (status && r->composes)
         return named(r, LMR_FAIL((larmor_status)status, "%s; nothing written.", r->answer.text));
-    if (status == LARMOR_ERR_MEMORY)
-        return named(r, LMR_FAIL(LARMOR_ERR_MEMORY,
-                                 "its reader has too little memory: it may take %lld MiB for a file of this size.",
-                                 (long long)(r->memory_limit >> 20)));
+    if (status == LARMOR_ERR_MEMORY) return named(r, too_little_memory(r));
     if (status) return larmor_fail((larmor_status)status, "%s", r->answer.text);
     *answer = &r->answer;
     return take_memory(r);
+}
+
+larmor_status larmor_reader_sandbox(const char **name)
+{
+    const lmr_reader_answer *answer;
+    lmr_reader *reader;
+    LMR_NEED(name);
+    *name = NULL;
+    LMR_TRY(lmr_reader_start_composing("the reader's sandbox", 0, &reader));
+    reader->path = NULL;
+    reader->composes = 0;
+    const larmor_status st =
+        lmr_reader_ask_for(reader, LMR_ASK_BYTES, NULL, 0, &answer); /* of nothing, which is refused */
+    const int answered = reader->greeted && reader->answer.magic == LMR_READER_MAGIC && reader->answer.status;
+    if (answered) *name = reader->answer.filtered ? "seccomp" : "limits";
+    lmr_reader_end(reader);
+    return answered ? LARMOR_OK : st;
 }

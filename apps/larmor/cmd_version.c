@@ -17,15 +17,19 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const json_settings *s = given;
+    const char *sandbox;
+    if (larmor_reader_sandbox(&sandbox)) sandbox = "none: no reader";
     if (!s->json) {
         printf("larmor %s\n", larmor_version());
         for (int i = 0; i < PARTS; i++) printf("%-10s%s\n", parts[i].name, parts[i].version);
+        printf("%-10s%s\n", "sandbox", sandbox);
         return APP_DONE;
     }
     json j = {stdout, 0, 0};
     json_open(&j, NULL, '{');
     json_text(&j, "larmor", larmor_version());
     for (int i = 0; i < PARTS; i++) json_text(&j, parts[i].name, parts[i].version);
+    json_text(&j, "sandbox", sandbox);
     json_close(&j, '}');
     return APP_DONE;
 }

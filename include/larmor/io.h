@@ -232,6 +232,13 @@ typedef struct larmor_format_info {
 LARMOR_API larmor_format_info larmor_format_entry(int i);
 LARMOR_API larmor_format_info larmor_format_of(const char *path);
 
+/* What keeps the process that parses files from all else: "seccomp", a filter of system calls and limits, or "limits" alone
+ * where the kernel grants no filter; as a reader that is started for that says. With LARMOR_SANDBOX=require in the
+ * environment no file is read without the filter.
+ *
+ * Errors  LARMOR_ERR_UNSUPPORTED: no reader, or no filter where it is required; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_reader_sandbox(const char **name);
+
 /* Begin an output file. Refused here, before anything is computed: a missing or read-only folder, an existing file
  * without force, a symbolic link, a name that is too long, an unknown suffix, a file that another run is writing.
  *

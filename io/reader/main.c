@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/reader/memory.h"
 #include "io/reader/sandbox.h"
 #include "io/reader/serve.h"
 #include "io/reader/source.h"
@@ -27,6 +28,7 @@ int main(void)
         _exit(LMR_READER_ALONE);
     }
     if (!agrees(&setup, bytes)) _exit(LMR_READER_OTHER_VERSION);
+    lmr_memory_watch();
     lmr_sandbox_close_from(LMR_READER_DESCRIPTORS);
     if (!setup.has_second) close(LMR_READER_SECOND); /* not the host program's */
     if (setup.composes) close(LMR_READER_FILE);
@@ -38,6 +40,7 @@ int main(void)
         H5open();
     }
     if (!lmr_sandbox_limit(setup.memory, setup.room, setup.seconds)) _exit(LMR_READER_ALONE);
-    lmr_sandbox_filter();     /* where the kernel has it */
-    _exit(lmr_serve(&setup, is_written)); /* not by return: HDF5 must not tidy up after a damaged file */
+    const int is_filtered = lmr_sandbox_filter(); /* where the kernel has it */
+    if (setup.needs_filter && !is_filtered) _exit(LMR_READER_NO_FILTER);
+    _exit(lmr_serve(&setup, is_written, is_filtered)); /* not by return: HDF5 must not tidy up after a damaged file */
 }

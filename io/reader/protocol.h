@@ -16,10 +16,10 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 5, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 6, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
-enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65 };
+enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
 
 typedef struct lmr_reader_greeting { /* the first packet of the reader, before it is told anything */
     uint32_t magic, version;
@@ -29,6 +29,7 @@ typedef struct lmr_reader_setup { /* the first packet to it */
     uint32_t magic, version, bytes, answer_bytes, head_bytes, encoding_bytes;
     int32_t parent;     /* its process */
     int32_t has_second; /* 1: there is a second file */
+    int32_t needs_filter; /* 1: it ends where system calls cannot be filtered */
     int32_t composes;   /* 1: there is no file, an HDF5 file is to be composed */
     int64_t size, second_size;
     int64_t memory, room, seconds; /* limits: bytes of memory, of an answer, processor time */
@@ -121,6 +122,7 @@ typedef struct lmr_reader_answer {
     uint32_t magic;
     int32_t wants_room; /* 1: no answer yet; the other side must have room for `room` bytes first */
     int64_t room;
+    int32_t filtered; /* 1: its system calls are */
     int32_t status; /* a larmor_status, and its message */
     char text[1024];
     union {

@@ -14,6 +14,8 @@
 #include "io/reader/mrd_file.h"
 #include "io/reader/parsers.h"
 
+volatile int lmr_memory_refused;
+
 typedef struct session {
     lmr_input input;
     lmr_source second;
@@ -25,6 +27,7 @@ typedef struct session {
     unsigned char *memory; /* what follows the answer */
     size_t bytes;
     int lost; /* 1: nobody listens any more */
+    int filtered;
     lmr_reader_answer answer;
 } session;
 
@@ -56,6 +59,7 @@ static void send_packet(session *s, const void *packet, size_t bytes)
 static int send_answer(session *s)
 {
     s->answer.magic = LMR_READER_MAGIC;
+    s->answer.filtered = s->filtered;
     send_packet(s, &s->answer, sizeof s->answer);
     return !s->lost;
 }
@@ -283,7 +287,7 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
     }
 }
 
-int lmr_serve(const lmr_reader_setup *setup, int is_written)
+int lmr_serve(const lmr_reader_setup *setup, int is_written, int is_filtered)
 {
     static session s; /* the process serves one file */
     static lmr_reader_answer out;
@@ -300,9 +304,11 @@ int lmr_serve(const lmr_reader_setup *setup, int is_written)
     s.input.user = &s;
     s.parser = lmr_parser_of(setup->suffix);
     s.composes = setup->composes;
+    s.filtered = is_filtered;
     while (take_request(&s, &request)) {
         memset(&out, 0, sizeof out);
-        const larmor_status st = answer_to(&s, &request, &out);
+        larmor_status st = answer_to(&s, &request, &out);
+        if (st == LARMOR_ERR_FORMAT && lmr_memory_refused) st = LMR_NO_MEMORY();
         if (s.lost) break;
         s.answer = out;
         s.answer.status = st;

@@ -152,6 +152,22 @@ expect 2 traj
 said_like '^larmor: traj: --output FILE is needed'
 only
 
+# A switch against reading without the filter of system calls, and what is no such switch.
+expect 0 phantom -o small.h5 --traj radial --matrix 16 --coils 2 -q
+expect 0 version
+code=0
+LARMOR_SANDBOX=require "$LARMOR" info small.h5 >seen 2>err || code=$?
+if grep -q '^sandbox   seccomp$' out; then
+    [ $code = 0 ] || fail "LARMOR_SANDBOX=require: exit code $code with a filter, expected 0"
+else
+    [ $code = 4 ] || fail "LARMOR_SANDBOX=require: exit code $code without a filter, expected 4"
+fi
+code=0
+LARMOR_SANDBOX=on "$LARMOR" info small.h5 >seen 2>err || code=$?
+[ $code = 2 ] || fail "LARMOR_SANDBOX=on: exit code $code, expected 2"
+said 'larmor: small.h5: LARMOR_SANDBOX=on: require expected, or nothing.'
+rm small.h5 seen
+
 # A reader that has seen enough: no full disk, and no word of it.
 for command in "--help" "help recon" "recon --help" "version --json"; do
     rm -f gone code
@@ -179,6 +195,7 @@ said 'larmor: --output "p17.npy": is given more than 16 times; use several calls
 expect 0 version
 printed '^larmor [0-9]+\.[0-9]+\.[0-9]+$'
 printed '^hdf5 +[0-9]'
+printed '^sandbox   (seccomp|limits)$'
 expect 0 --version
 expect 0 version --json
 printed '"larmor": "[0-9.]+"'

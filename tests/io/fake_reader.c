@@ -216,6 +216,7 @@ static void reply(char **environment)
         if (is("SIGFPE")) raise(SIGFPE);
         if (is("SIGKILL")) raise(SIGKILL);
         if (is("exit")) exit(3);
+        if (is("exit for want of memory")) exit(LMR_READER_NO_MEMORY);
         if (is("closes its socket")) {
             close(LMR_READER_SOCKET);
             pause();

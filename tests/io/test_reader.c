@@ -17,6 +17,8 @@ static void a_reader_that_dies_is_one_message(void **state)
                  "its reader was killed (signal 9, SIGKILL), by someone or for lack of memory. Try again.");
     scan_refused("exit", LARMOR_ERR_FORMAT,
                  "its reader ended with exit status 3: the file is damaged. Copy it again.");
+    scan_refused("exit for want of memory", LARMOR_ERR_MEMORY,
+                 "its reader has too little memory: it may take 256 MiB for a file of this size.");
     scan_refused("no memory", LARMOR_ERR_MEMORY,
                  "its reader has too little memory: it may take 256 MiB for a file of this size.");
     scan_refused("other version", LARMOR_ERR_UNSUPPORTED,
@@ -38,12 +40,17 @@ static void a_program_that_never_greets_is_no_reader(void **state)
                  FAKE_READER, ends[i].how);
         scan_refused(ends[i].way, LARMOR_ERR_UNSUPPORTED, expected);
     }
+    snprintf(
+        expected, sizeof expected,
+        "%s has not begun within 1 s and was ended: the machine is too slow, or it is no larmor-reader. Try again, "
+        "or correct LARMOR_READER.",
+        FAKE_READER);
+    assert_refused(ask_scan("never greets", &(lmr_reader_limits){.patience = 1}, 0), LARMOR_ERR_UNSUPPORTED,
+                   expected);
     snprintf(expected, sizeof expected,
              "%s breaks the protocol of larmor-reader: it ran for long and was ended before it greeted. Install "
              "larmor-reader again, or correct LARMOR_READER.",
              FAKE_READER);
-    assert_refused(ask_scan("never greets", &(lmr_reader_limits){.patience = 1}, 0), LARMOR_ERR_UNSUPPORTED,
-                   expected);
     assert_refused(ask_scan("computes and never greets", &(lmr_reader_limits){.seconds = 1}, 0),
                    LARMOR_ERR_UNSUPPORTED, expected);
     scan_refused("greets for another version", LARMOR_ERR_UNSUPPORTED,
