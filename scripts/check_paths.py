@@ -34,10 +34,10 @@ def run_paths(elf: pathlib.Path) -> list[str]:
 
 
 def without_debug(elf: pathlib.Path) -> bytes:
-    """What is loaded; the names of sources that debuggers read are where they are compiled."""
+    """What is loaded, without what debuggers read, which names the sources. A GPU's code has that in a section of it."""
     with tempfile.TemporaryDirectory() as folder:
         stripped = pathlib.Path(folder, "stripped")
-        subprocess.run(["objcopy", "--strip-debug", elf, stripped], check=True)
+        subprocess.run(["objcopy", "--strip-debug", "--remove-section", ".nv_fatbin", elf, stripped], check=True)
         return stripped.read_bytes()
 
 
@@ -51,7 +51,7 @@ def faults(file: pathlib.Path, folders: list[str], temporary: list[str]) -> list
         content = without_debug(file)
         found += [f"looks for libraries in \"{folder}\"" for folder in run_paths(file)
                   if not re.match(r"\$ORIGIN(/|$)", folder)
-                  and not (file.name == "larmor_cuda.so" and re.match(r"/.*cuda", folder))]
+                  and not (file.name == "larmor_cuda.so" and re.match(r"/(usr|opt)/|/.*cuda", folder))]
     found += [f"names {folder}, a folder of the build" for folder in folders
               if re.search(re.escape(folder.encode()) + rb"(?![\w.+@-])", content)]
     if is_own and (is_elf or file.suffix in SCRIPTS):
