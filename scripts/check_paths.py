@@ -34,7 +34,7 @@ def run_paths(elf: pathlib.Path) -> list[str]:
 
 
 def without_debug(elf: pathlib.Path) -> bytes:
-    """What is loaded, without what debuggers read, which names the sources. A GPU's code has that in a section of it."""
+    """What is loaded, without what debuggers read, which names the sources; a GPU's code holds that itself."""
     with tempfile.TemporaryDirectory() as folder:
         stripped = pathlib.Path(folder, "stripped")
         subprocess.run(["objcopy", "--strip-debug", "--remove-section", ".nv_fatbin", elf, stripped], check=True)
