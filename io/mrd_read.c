@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/terms.h"
 #include "io/mrd.h"
 #include "io/parts.h"
 #include "io/reader_process.h"
@@ -16,6 +17,7 @@ void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line - 1, format, arguments);
     va_end(arguments);
+    lmr_name_members(line, sizeof line - 1);
     const size_t length = strlen(line), used = strlen(raw->info.warnings);
     if (used + length + 2 > sizeof raw->info.warnings) return;
     memcpy(raw->info.warnings + used, line, length);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "core/terms.h"
 #include "pipeline/findings.h"
 
 const char *larmor_severity_name(larmor_severity severity)
@@ -40,6 +41,7 @@ void lmr_found(lmr_findings *f, larmor_severity severity, const char *code, cons
     snprintf(one->code, sizeof one->code, "%s", code);
     va_start(arguments, format);
     vsnprintf(one->text, sizeof one->text, format, arguments);
+    lmr_name_members(one->text, sizeof one->text);
     va_end(arguments);
     f->out.errors += severity == LARMOR_ERROR;
     f->out.warnings += severity == LARMOR_WARNING;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/terms.h"
+
 static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
 {
     if (maps->doubt == LARMOR_MAPS_UNDERSAMPLED)
@@ -119,5 +121,6 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
     if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);
     if (f->spikes && is_it(&w, DOUBT_SPIKES)) lmr_describe_spikes(f, line, room);
     if (f->echo_distance > 0 && is_it(&w, DOUBT_ECHO)) lmr_describe_echo(f, line, room);
+    if (w.kind && room) lmr_name_members(line, room);
     return w.kind;
 }

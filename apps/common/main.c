@@ -98,6 +98,7 @@ static void tell_failure(const app_command *command, int code, int argc, char **
 int main(int argc, char **argv)
 {
     app_libraries_are_loaded();
+    larmor_name_options(1);
     if (!app_hold_descriptors()) return APP_FAILED;
     if (!app_hold_stack(argv)) return APP_LACKING;
     app_wait_for_no_memory(argv, environ);

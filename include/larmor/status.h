@@ -42,6 +42,10 @@ LARMOR_API larmor_status larmor_fail(larmor_status status, const char *format, .
 #endif
     ;
 
+/* Messages, warnings and lines of logs name what a caller gives by the members of the library's structs: "traj_units".
+ * options  1: by the options of the program larmor, "--traj-units", from now on in the whole process. */
+LARMOR_API void larmor_name_options(int options);
+
 /* ---- stopping ---- */
 
 /* Returns 0 to go on, any other number to stop. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import re
 import threading
 import traceback
 from collections.abc import Callable
@@ -116,7 +117,22 @@ def check(status: int) -> None:
         _thread.raised = None
         raise raised
     if status:
-        raise _ERRORS.get(status, Error)(text(lib.larmor_last_error()))
+        raise _ERRORS.get(status, Error)(in_numpys_order(text(lib.larmor_last_error())))
+
+
+_TYPES = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i64": "int64"}
+
+
+def _reversed(axes: str) -> str:
+    return ", ".join(axes.split(", ")[::-1])
+
+
+def in_numpys_order(line: str) -> str:
+    """The library's line with shapes as NumPy has them: "complex64 (4, 128)" for "c64 [128, 4]", "[readouts, samples]"
+    for "[samples, readouts]"."""
+    line = re.sub(r"\b(f32|f64|c64|c128|i64) \[((?:\d+(?:, )?)*)\]",
+                  lambda found: f"{_TYPES[found[1]]} ({_reversed(found[2])}{'' if ', ' in found[2] else ','})", line)
+    return re.sub(r"\[(\w+(?:\.\.\.)?(?:, \w+(?:\.\.\.)?)+)\]", lambda found: f"[{_reversed(found[1])}]", line)
 
 
 def text(characters: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -260,3 +261,15 @@ def test_a_scale_that_is_none_is_refused(scan):
                  lambda: larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj, scale="voxels")):
         with pytest.raises(larmor.ArgumentError, match="scale: got 'voxels', expected"):
             call()
+
+
+def test_messages_have_numpys_shapes_and_members_for_options(scan):
+    A = larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj)
+    with pytest.raises(larmor.ShapeError, match=re.escape("is complex64 (4, 6720)")) as wrong:
+        larmor.solve.cg(A, scan.kspace.reshape(4, -1))
+    assert "expected complex64 (4, 70, 96)" in str(wrong.value)
+    with pytest.raises(larmor.ShapeError, match=re.escape("expected [coils, image...]")):
+        larmor.linop.coils(np.ones(4, np.complex64))
+    with pytest.raises(larmor.Error) as refused:
+        larmor.recon(scan, method="cg", maps=False)
+    assert "--" not in str(refused.value) and "method grid" in str(refused.value)
