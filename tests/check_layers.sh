@@ -58,13 +58,13 @@ done
 # Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
     found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms pipeline apps |
-        grep -vE "^$1/" || true)
+        grep -vE "^$1[/:]" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
 only core/cpu 'fftw3\.h|cblas\.h'
 only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only nufft/cuda 'cusparse\.h'
-only '(core/cpu|recon/calib)' 'lapacke\.h' # calibration factors matrices of a few coils on the host
+only '(core/cpu/la|recon/calib/lapack)\.c' 'lapacke\.h' # what calls it passes the gate of core/cpu/cpu.h
 only recon/calib 'libqhull.*'
 only io 'png\.h|nifti1.*\.h|zlib\.h'
 only io/reader 'expat\.h|hdf5\.h|ismrmrd/.*'

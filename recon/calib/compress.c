@@ -3,11 +3,11 @@
 #include "larmor/compress.h"
 
 #include <complex.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "recon/calib/centre.h"
+#include "recon/calib/lapack.h"
 #include "recon/calib/places.h"
 #include "recon/inputs.h"
 
@@ -172,7 +172,6 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, &o));
     const int64_t coils = R->shape.dim[0];
-    const lapack_int n = (lapack_int)coils;
     double complex *vector = NULL, *row = NULL;
     double *value = calloc((size_t)(2 * coils + 1), sizeof *value), trace = 0;
     larmor_compression_report found = {0};
@@ -180,7 +179,9 @@ larmor_status larmor_compression(const larmor_array *R, const larmor_compression
     if (!st) st = larmor_array_download(R, LARMOR_C128, &vector);
     if (st) goto done;
     for (int64_t i = 0; i < coils; i++) trace += creal(vector[i + coils * i]);
-    if (!(trace > 0) || !isfinite(trace) || LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n, vector, n, value)) {
+    int solved = trace > 0 && isfinite(trace);
+    if (solved) LMR_OR(done, lmr_lapack_eigen(coils, vector, value, &solved));
+    if (!solved) {
         st =
             LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: the coils' energy is %g, expected a finite number > 0", trace);
         goto done;

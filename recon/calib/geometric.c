@@ -12,13 +12,13 @@
  *
  * Source  Zhang, Pauly, Vasanawala, Lustig, Magn. Reson. Med. 69, 571 (2013). */
 #include <complex.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "larmor/compress.h"
 #include "recon/calib/centre.h"
+#include "recon/calib/lapack.h"
 #include "recon/inputs.h"
 
 static const double pi = 3.14159265358979323846;
@@ -256,11 +256,12 @@ static void average(work *w, const double complex *R, double width)
 static larmor_status decompose(work *w)
 {
     const int64_t n = w->coils * w->coils;
-    const lapack_int c = (lapack_int)w->coils;
+    int solved;
     memcpy(w->vector, w->smooth, (size_t)(n * w->places) * sizeof *w->vector);
     for (int64_t p = 0; p < w->places; p++) {
         LMR_TRY(lmr_go_on());
-        if (LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', c, w->vector + n * p, c, w->value))
+        LMR_TRY(lmr_lapack_eigen(w->coils, w->vector + n * p, w->value, &solved));
+        if (!solved)
             return LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: no eigenvectors of the coils' covariance at a place");
     }
     return LARMOR_OK;
@@ -323,17 +324,19 @@ static double least_left(const work *w, const larmor_compression_opts *o, double
 }
 
 /* U <- the unitary factor that is nearest to M, both [n, n]; M is lost. */
-static larmor_status nearest_unitary(lapack_int n, double complex *M, double complex *U)
+static larmor_status nearest_unitary(int64_t n, double complex *M, double complex *U)
 {
-    double complex *left = lmr_new((int64_t)2 * n * n, sizeof *left);
-    double *value = lmr_new((int64_t)2 * n, sizeof *value);
+    double complex *left = lmr_new(2 * n * n, sizeof *left);
+    double *value = lmr_new(2 * n, sizeof *value);
     larmor_status st = left && value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st && LAPACKE_zgesvd(LAPACK_COL_MAJOR, 'A', 'A', n, n, M, n, value, left, n, left + n * n, n, value + n))
+    int solved = 0;
+    if (!st) st = lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved);
+    if (!st && !solved)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned");
-    for (lapack_int i = 0; !st && i < n; i++)
-        for (lapack_int j = 0; j < n; j++) {
+    for (int64_t i = 0; !st && i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
             U[i + n * j] = 0;
-            for (lapack_int k = 0; k < n; k++) U[i + n * j] += left[i + n * k] * left[n * n + k + n * j];
+            for (int64_t k = 0; k < n; k++) U[i + n * j] += left[i + n * k] * left[n * n + k + n * j];
         }
     free(value);
     free(left);
@@ -380,7 +383,7 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
     for (int way = -1; way <= 1; way += 2)
         for (int64_t p = strongest + way; p >= 0 && p < w->places && !st; p += way) {
             outer(A + n * (p - way), A + n * p, rows, w->coils, M);
-            st = nearest_unitary((lapack_int)rows, M, U);
+            st = nearest_unitary(rows, M, U);
             if (!st) turn(U, rows, w->coils, A + n * p, copy);
         }
     free(M);
@@ -390,13 +393,14 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
 /* The rows of A [rows, columns], made orthonormal with as little change as can be: (A A^H)^(-1/2) A. */
 static larmor_status orthonormal(int64_t rows, int64_t columns, double complex *A)
 {
-    const lapack_int n = (lapack_int)rows;
     double complex *M = lmr_new(2 * rows * rows + rows * columns, sizeof *M), *root = M + rows * rows;
     double *value = lmr_new(rows, sizeof *value);
     larmor_status st = M && value ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) {
+        int solved;
         outer(A, A, rows, columns, M);
-        if (LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n, M, n, value) || !(value[0] > 0))
+        st = lmr_lapack_eigen(rows, M, value, &solved);
+        if (!st && (!solved || !(value[0] > 0)))
             st = LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places are too different");
     }
     if (!st) {

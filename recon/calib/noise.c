@@ -1,11 +1,11 @@
 /* Noise whitening of coils (Kellman and McVeigh 2005). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "core/random.h"
 #include "larmor/recon.h"
+#include "recon/calib/lapack.h"
 #include "recon/inputs.h"
 
 /* R = n n^H / (m - 1), column-major; n is [m, coils]. */
@@ -43,8 +43,9 @@ static void load_diagonal(int64_t m, int64_t coils, double complex *cov)
 /* cov <- scale sqrt(2) inv(chol(cov)) */
 static larmor_status inverse_root(int64_t coils, double scale, double complex *cov)
 {
-    const lapack_int n = (lapack_int)coils;
-    if (LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, cov, n) || LAPACKE_ztrtri(LAPACK_COL_MAJOR, 'L', 'N', n, cov, n))
+    int solved;
+    LMR_TRY(lmr_lapack_inverse_cholesky(coils, cov, &solved));
+    if (!solved)
         return LMR_FAIL(LARMOR_ERR_NUMERIC,
                         "noise: the covariance of %lld coils is singular, expected independent "
                         "coils; leave out coils that are copies of others",
@@ -89,25 +90,23 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
     if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
                         W ? lmr_describe(W).s : "missing");
-    const lapack_int n = (lapack_int)coils;
+    int solved = 1;
     larmor_array *in_double = NULL;
     larmor_status st = LARMOR_OK;
     double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
-    lapack_int *pivots = malloc((size_t)coils * sizeof *pivots);
-    if (!inverse || !pivots) st = LMR_NO_MEMORY();
+    if (!inverse) st = LMR_NO_MEMORY();
     if (!st) st = larmor_array_convert(W, LARMOR_C128, &in_double);
     if (!st) st = larmor_array_read(in_double, inverse, larmor_array_bytes(in_double));
     larmor_array_free(in_double);
     in_double = NULL;
-    if (!st && (LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, inverse, n, pivots) ||
-                LAPACKE_zgetri(LAPACK_COL_MAJOR, n, inverse, n, pivots)))
+    if (!st) st = lmr_lapack_inverse(coils, inverse, &solved);
+    if (!st && !solved)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
                       (long long)coils);
     if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double);
     if (!st) st = larmor_array_write(in_double, inverse, larmor_array_bytes(in_double));
     if (!st) st = larmor_array_convert(in_double, W->dtype, C);
     larmor_array_free(in_double);
-    free(pivots);
     free(inverse);
     return st;
 }

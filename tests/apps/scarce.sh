@@ -32,6 +32,15 @@ done
 [ "$refused" -gt 0 ] || fail "no room was too little"
 [ "$done" -gt 0 ] || fail "no room was enough"
 
+# Whitening factors a matrix of the coils: with too little memory for OpenBLAS recon ends and info says so.
+expect 0 phantom -o noisy.h5 --traj golden --matrix 16 --readouts 12 --samples 16 --coils 2 --noise 1e-3 --noise-scan 64 -q
+within 120000 info noisy.h5
+grep -q '^recon would refuse it: .*memory' out || fail "$last: does not say that recon would refuse it"
+within 120000 recon noisy.h5 -o image.npy -q
+[ "$code" -eq 4 ] || fail "$last: exit code $code"
+within 1000000 recon noisy.h5 -o image.npy -q
+[ "$code" -eq 0 ] || fail "$last: exit code $code"
+
 # What computes nothing ends, too, and so do a wrong command and help: each within the limits that let its libraries load.
 for limit in v d; do
     for room in 70000 90000 110000 150000; do
