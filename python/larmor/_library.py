@@ -35,7 +35,26 @@ def _path() -> str:
                       "LARMOR_LIBRARY to the path of liblarmor.so")
 
 
-lib: Any = ffi.dlopen(_path())
+_SPIN = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "3000"}  # a tenth of a millisecond, as long as waking takes
+
+
+def _load(path: str) -> Any:
+    """liblarmor, whose OpenMP threads sleep soon where they wait, as the program's do: where there are more threads
+    than cores, waiting ones take the time of those that compute.
+
+    OpenMP reads its environment once, when it is loaded. What the user has set there is kept, and so is what OpenMP
+    read for another package before. Afterwards the environment is what it was."""
+    if any(name in os.environ for name in (*_SPIN, "KMP_BLOCKTIME")) or len(os.sched_getaffinity(0)) == 1:
+        return ffi.dlopen(path)
+    os.environ.update(_SPIN)
+    try:
+        return ffi.dlopen(path)
+    finally:
+        for name in _SPIN:
+            os.environ.pop(name, None)
+
+
+lib: Any = _load(_path())
 
 
 # ---- errors ----
