@@ -85,8 +85,9 @@ static int is_possible_scan(const lmr_reader_scan *s)
         return 0;
     for (int e = 0; e < s->echoes; e++)
         if (!isfinite(s->echo_ms[e])) return 0;
-    return in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
-           s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
+    return ends(s->group, sizeof s->group) && in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) &&
+           in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) && s->xml_bytes >= 0 &&
+           s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
            s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
            isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
 }
@@ -124,6 +125,9 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     LMR_TRY(take_header(reader, &answer->scan, raw));
     raw->info.acquisitions = answer->scan.acquisitions;
     raw->claimed = answer->scan.claimed;
+    if (!group && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
+        lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
+                     lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
     if (answer->scan.is_unclosed)
         lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
     raw->info.encodings = raw->header.encodings;
@@ -315,9 +319,10 @@ static larmor_status read_structure(lmr_reader *reader, const lmr_source *source
 
 static larmor_status check_group(const char *group)
 {
-    const size_t length = strlen(group + strspn(group, "/"));
-    if (length && length <= 250) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG, "group name has %zu characters, 1 to 250 expected.", length);
+    const size_t length = group ? strlen(group + strspn(group, "/")) : 1;
+    if (length && length <= LMR_MRD_LONGEST_GROUP) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "group name has %zu characters, 1 to %d expected.", length,
+                    LMR_MRD_LONGEST_GROUP);
 }
 
 static larmor_status read_samples(const lmr_source *source, const char *group, larmor_raw *raw)
@@ -326,7 +331,7 @@ static larmor_status read_samples(const lmr_source *source, const char *group, l
     lmr_reader_place *place = NULL;
     LMR_TRY(check_group(group));
     LMR_TRY(lmr_reader_start(source, NULL, NULL, NULL, &reader));
-    larmor_status st = read_structure(reader, source, group + strspn(group, "/"), raw, &place);
+    larmor_status st = read_structure(reader, source, group ? group + strspn(group, "/") : NULL, raw, &place);
     lmr_reader_end(reader);
     if (!st) st = fill_pools(raw, source, place);
     free(place);
@@ -335,7 +340,7 @@ static larmor_status read_samples(const lmr_source *source, const char *group, l
 
 static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
-    LMR_TRY(read_samples(source, opts->group ? opts->group : "dataset", raw));
+    LMR_TRY(read_samples(source, opts->group, raw));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));

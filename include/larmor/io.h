@@ -16,7 +16,8 @@ extern "C" {
 typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable */
 
 typedef struct larmor_raw_opts { /* zero means default */
-    const char *group;           /* HDF5 group; default "dataset" */
+    const char *group;           /* HDF5 group; default "dataset", or where that holds no scan the only one of the
+                                  * root with xml and data, which is a warning */
     const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry, or one for each axis with commas
                                   * between: "norm,norm,pm1" */
     int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */

@@ -76,10 +76,15 @@ void lmr_h5_find_base(lmr_source *source)
 /* Recognise what is not HDF5, and a file that ends before HDF5's own end-of-file address. */
 static larmor_status is_not_hdf5(const lmr_source *source, const char *needed)
 {
-    char b[4];
+    char b[5];
     const int64_t got = lmr_source_get(source, 0, b, sizeof b);
+    if (got == sizeof b && !memcmp(b, "yardl", sizeof b))
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "MRD version 2 (first bytes are \"yardl\"), which is not read. Convert it to "
+                        "HDF5 of version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.");
+    const int64_t shown = got < 4 ? got : 4;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",
-                    lmr_printable(b, got < 0 ? 0 : got, 4).s, needed);
+                    lmr_printable(b, shown < 0 ? 0 : shown, 4).s, needed);
 }
 
 static larmor_status check_superblock(const lmr_source *source, const char *needed)

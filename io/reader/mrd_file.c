@@ -11,6 +11,8 @@
 #include "io/reader/h5_driver.h"
 #include "io/reader/mrd_types.h"
 
+enum { MOST_GROUPS = 64 }; /* of the root, that are looked into for a scan */
+
 struct lmr_mrd_file {
     const lmr_source *source;
     hid_t id;
@@ -44,11 +46,76 @@ static larmor_status no_group(lmr_mrd_file *f)
                     info.nlinks > listed ? ", ..." : "");
 }
 
+/* 1 if the path leads to an object of this kind, by hard links alone. */
+static int leads_to(const lmr_mrd_file *f, const char *path, H5I_type_t kind)
+{
+    hid_t id;
+    if (lmr_h5_find(f->id, path, &id) || !id) return 0;
+    const int found = H5Iget_type(id) == kind;
+    H5Oclose(id);
+    return found;
+}
+
+/* How many of xml and data are in a group of the root. */
+static int parts_of_scan(const lmr_mrd_file *f, const char *group)
+{
+    char path[280];
+    int parts = 0;
+    snprintf(path, sizeof path, "%s/xml", group);
+    parts += leads_to(f, path, H5I_DATASET);
+    snprintf(path, sizeof path, "%s/data", group);
+    return parts + leads_to(f, path, H5I_DATASET);
+}
+
+/* The group of a scan that nobody named: /dataset, or the only one of the root with xml and data. */
+static larmor_status choose_group(lmr_mrd_file *f)
+{
+    char group[sizeof f->group] = "/", found[sizeof f->group];
+    int scans = 0;
+    hid_t id;
+    snprintf(f->group, sizeof f->group, "%s", LMR_MRD_USUAL_GROUP);
+    LMR_TRY(lmr_h5_find(f->id, f->group, &id));
+    const int is_group = !id || H5Iget_type(id) == H5I_GROUP;
+    lmr_h5_close(id);
+    H5G_info_t info = {.nlinks = 0};
+    if (!is_group || parts_of_scan(f, f->group) || H5Gget_info(f->id, &info) < 0 || info.nlinks > MOST_GROUPS)
+        return LARMOR_OK;
+    for (hsize_t i = 0; i < info.nlinks; i++) {
+        const ssize_t bytes =
+            H5Lget_name_by_idx(f->id, ".", H5_INDEX_NAME, H5_ITER_INC, i, group + 1, sizeof group - 1, H5P_DEFAULT);
+        if (bytes <= 0 || bytes > LMR_MRD_LONGEST_GROUP || parts_of_scan(f, group) < 2) continue;
+        memcpy(found, group, sizeof found);
+        scans++;
+    }
+    if (lmr_h5_lacks_memory()) return LMR_NO_MEMORY();
+    if (scans == 1) memcpy(f->group, found, sizeof found);
+    return LARMOR_OK;
+}
+
+/* fastMRI's files have the samples of all slices as one array, and the header, beside each other in the root. */
+static larmor_status refuse_fastmri(const lmr_mrd_file *f)
+{
+    lmr_dataset d;
+    larmor_status st = LARMOR_OK;
+    if (!leads_to(f, "/kspace", H5I_DATASET) || !leads_to(f, "/ismrmrd_header", H5I_DATASET)) return LARMOR_OK;
+    if (!lmr_dataset_open(f->source, f->id, "/kspace", "samples", &d) && d.id)
+        st = LMR_FAIL(LARMOR_ERR_FORMAT,
+                      "fastMRI layout (/kspace is %s, beside /ismrmrd_header), which is not read. Write its lines as "
+                      "ISMRMRD acquisitions, as by the Python package ismrmrd.",
+                      lmr_dataset_describe(&d).s);
+    lmr_dataset_close(&d);
+    return st;
+}
+
 static larmor_status find_group(lmr_mrd_file *f)
 {
     hid_t id;
+    if (!f->group[1]) LMR_TRY(choose_group(f));
     LMR_TRY(lmr_h5_find(f->id, f->group, &id));
-    if (!id) return no_group(f);
+    if (!id) {
+        LMR_TRY(refuse_fastmri(f));
+        return no_group(f);
+    }
     const H5I_type_t kind = H5Iget_type(id);
     H5Oclose(id);
     return kind == H5I_GROUP ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "%s is not a group. Use --group.", f->group);
@@ -230,6 +297,11 @@ void lmr_mrd_file_close(lmr_mrd_file *f)
 int64_t lmr_mrd_file_count(const lmr_mrd_file *f)
 {
     return f->data.count;
+}
+
+const char *lmr_mrd_file_group(const lmr_mrd_file *f)
+{
+    return f->group;
 }
 
 int lmr_mrd_file_is_unclosed(const lmr_mrd_file *f)

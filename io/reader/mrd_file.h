@@ -12,8 +12,8 @@ typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
     lmr_heap_ref data, traj;
 } lmr_mrd_refs;
 
-/* Look at an open file and find the acquisitions of a group ("dataset", "a/b"). Messages do not name
- * the file.
+/* Look at an open file and find the acquisitions of a group ("dataset", "a/b"); "" is /dataset or, where that
+ * holds none, the only group of the root that has xml and data. Messages do not name the file.
  *
  * Errors  LARMOR_ERR_FORMAT: not HDF5, cut short, damaged, no such group, not acquisitions; LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out);
@@ -23,6 +23,9 @@ void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
  * as the file has room for. */
 int64_t lmr_mrd_file_count(const lmr_mrd_file *file);
 int64_t lmr_mrd_file_claims(const lmr_mrd_file *file);
+
+/* The path of the group, from the root. */
+const char *lmr_mrd_file_group(const lmr_mrd_file *file);
 
 /* 1 if the program that wrote the file has not closed it. */
 int lmr_mrd_file_is_unclosed(const lmr_mrd_file *file);

@@ -6,6 +6,8 @@
 
 #define LMR_MRD_MAX_CHANNELS 1024
 #define LMR_MRD_MAX_ACQUISITIONS (INT64_C(1) << 28)
+#define LMR_MRD_USUAL_GROUP "/dataset" /* of the scan, in HDF5 */
+#define LMR_MRD_LONGEST_GROUP 250      /* characters of its name */
 
 typedef struct lmr_mrd_head { /* of an acquisition, from the file */
     uint64_t flags;

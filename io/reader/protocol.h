@@ -16,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 6, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 7, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -38,7 +38,7 @@ typedef struct lmr_reader_setup { /* the first packet to it */
 } lmr_reader_setup;
 
 typedef enum lmr_reader_ask {
-    LMR_ASK_SCAN = 1, /* text: the group. Answer: scan; bytes: encodings, then the XML text */
+    LMR_ASK_SCAN = 1, /* text: the group, or "". Answer: scan; bytes: encodings, then the XML text */
     LMR_ASK_HEADS,    /* bytes: all lmr_mrd_head */
     LMR_ASK_PLACES,   /* bytes, both ways: an lmr_reader_place for each acquisition */
     LMR_ASK_ARRAY,    /* answer: array; bytes: its elements, unless the file has them as they are */
@@ -71,6 +71,7 @@ typedef struct lmr_reader_scan {
     double noise_bandwidth;
     int32_t echoes, has_readout_start;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
+    char group[256]; /* its path */
 } lmr_reader_scan;
 
 typedef struct lmr_reader_array {

@@ -140,6 +140,7 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                                  .has_readout_start = header.has_readout_start,
                                  .readout_start_ms = header.readout_start_ms};
         memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
+        snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
     }
     lmr_mrd_header_free(&header);
     return st;

@@ -55,7 +55,19 @@ place=$(grep -abo position good.h5 | head -n 1 | cut -d: -f1)
 printf '\0\0\0\0' | dd of=crash.h5 bs=1 seek=$((place + 24)) conv=notrunc 2>/dev/null
 refused crash.h5 '^larmor: crash\.h5: (its reader ended .*: the file is damaged|damaged HDF5 structure .*)\. Copy it again\.$'
 spoiled group
-refused group.h5 '^larmor: group\.h5: no group /dataset; found /other\. Use --group\.$'
+expect 0 recon -q --threads 1 -i 2 good.h5 -o good.npy
+expect 0 recon --threads 1 -i 2 group.h5 -o group.npy
+grep -qx 'warning: no scan in /dataset: /other is read, the only group that has xml and data\.' err ||
+    fail "group.h5: the group that is read is not said"
+cmp -s good.npy group.npy || fail "group.h5: another image than that of the same scan in /dataset"
+expect 3 info group.h5 --group dataset
+said 'larmor: group.h5: no group /dataset; found /other. Use --group.'
+spoiled groups
+refused groups.h5 '^larmor: groups\.h5: no group /dataset; found /one, /two\. Use --group\.$'
+expect 0 recon -q --threads 1 -i 2 groups.h5 --group two -o two.npy
+cmp -s good.npy two.npy || fail "groups.h5: another image than that of the same scan in /dataset"
+printf 'yardl\1\0\0\0 and a schema\n' >version2.mrd
+refused version2.mrd '^larmor: version2\.mrd: MRD version 2 .*by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5\.$'
 spoiled header
 refused header.h5 '^larmor: header\.h5: header line [0-9]+: '
 spoiled no-header

@@ -252,6 +252,10 @@ int main(int argc, char **argv)
     const char *way = argv[2];
     if (!strcmp(way, "group"))
         check(H5Lmove(file, "dataset", file, "other", H5P_DEFAULT, H5P_DEFAULT) >= 0, "moving");
+    else if (!strcmp(way, "groups"))
+        check(H5Lmove(file, "dataset", file, "one", H5P_DEFAULT, H5P_DEFAULT) >= 0 &&
+                  H5Lcreate_hard(file, "one", file, "two", H5P_DEFAULT, H5P_DEFAULT) >= 0,
+              "naming the group twice");
     else if (!strcmp(way, "header"))
         replace_header(file, "<ismrmrdHeader>\n<encoding>\n</ismrmrdHeader>");
     else if (!strcmp(way, "bare"))

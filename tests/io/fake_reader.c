@@ -97,7 +97,8 @@ static void scan(void)
     ask_for_room(is("huge room") ? INT64_MAX : (int64_t)(sizeof e + sizeof xml));
     memcpy(memory, &e, sizeof e);
     memcpy(memory + sizeof e, xml, sizeof xml);
-    answer.scan = (lmr_reader_scan){.acquisitions = READOUTS,
+    answer.scan = (lmr_reader_scan){.group = LMR_MRD_USUAL_GROUP,
+                                    .acquisitions = READOUTS,
                                     .claimed = READOUTS,
                                     .xml_bytes = sizeof xml,
                                     .encodings = 1,
@@ -105,6 +106,7 @@ static void scan(void)
                                     .noise_bandwidth = .793};
     if (is("2^40 readouts")) answer.scan.acquisitions = INT64_C(1) << 40;
     if (is("fewer readouts than it says")) answer.scan.claimed = 1;
+    if (is("group without end")) memset(answer.scan.group, 'x', sizeof answer.scan.group);
     if (is("-1 readouts")) answer.scan.acquisitions = -1;
     if (is("64 encodings")) answer.scan.encodings = 64;
     if (is("-1 encodings")) answer.scan.encodings = -1;

@@ -73,16 +73,32 @@ static void what_is_not_hdf5_is_said(void **state)
     refused("file cut short: 8 of 48 bytes. Copy it again.");
 }
 
+static void version_2_of_mrd_is_named(void **state)
+{
+    (void)state;
+    static const char line[] = "MRD version 2 (first bytes are \"yardl\"), which is not read. Convert it to HDF5 of "
+                               "version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.";
+    put_file(path, "yardl\1\0\0\0\2{}", 12);
+    refused(line);
+    put_file(path, "yardl", 5);
+    refused(line);
+    put_file(path, "yard", 4);
+    refused("not HDF5 (first bytes are \"yard\"). MRD raw data is needed.");
+    put_file(path, "yardy\1\0\0\0\2{}", 12);
+    refused("not HDF5 (first bytes are \"yard\"). MRD raw data is needed.");
+}
+
 /* ---- groups and links ---- */
 
 static void missing_parts_are_named(void **state)
 {
     (void)state;
-    begin("");
+    begin("xml");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
     end_refused("no group /dataset; found /2018-05-13. Use --group.");
-    larmor_raw_free(opened_with(&(larmor_raw_opts){.group = "2018-05-13"}));
-    larmor_raw_free(opened_with(&(larmor_raw_opts){.group = "/2018-05-13"}));
+    begin("data");
+    H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("no group /dataset; found /2018-05-13. Use --group.");
     begin("xml");
     end_refused("/dataset has no xml header.");
     begin("data");
@@ -92,6 +108,103 @@ static void missing_parts_are_named(void **state)
     file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     add_dataset("dataset", H5T_NATIVE_INT, 0, NULL, H5P_DEFAULT);
     end_refused("/dataset is not a group. Use --group.");
+}
+
+static void add_group(const char *name)
+{
+    H5Gclose(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+}
+
+/* Whatever is beside it; and that of the same scan in /dataset is the same. */
+static void check_chosen(const char *warned)
+{
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    larmor_acquisition a;
+    assert_int_equal(info.acquisitions, 4);
+    assert_ok(larmor_raw_acquisition(raw, 3, &a));
+    assert_float_equal(a.data[2 * 64 + 2], 4 + 1. / 8, 0);
+    assert_float_equal(a.data[2 * 64 + 3], 1. / 1024, 0);
+    assert_int_equal(strstr(info.warnings, "no scan in") != NULL, warned != NULL);
+    if (warned) assert_non_null(strstr(info.warnings, warned));
+    larmor_raw_free(raw);
+}
+
+static void the_only_group_of_a_scan_is_read_with_a_warning(void **state)
+{
+    (void)state;
+    static const char line[] = "no scan in /dataset: /2018-05-13 is read, the only group that has xml and data.\n";
+    begin("");
+    H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
+    add_group("2018-05-12");
+    H5Lcreate_soft("/2018-05-13", file, "z", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external("/etc/hostname", "/", file, "a", H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    check_chosen(line);
+    refused_with(&(larmor_raw_opts){.group = "dataset"}, LARMOR_ERR_FORMAT,
+                 "no group /dataset; found /2018-05-12, /2018-05-13, /a, .... Use --group.");
+    static const char *const named[] = {"2018-05-13", "/2018-05-13"};
+    for (int i = 0; i < 2; i++) {
+        larmor_raw *raw = opened_with(&(larmor_raw_opts){.group = named[i]});
+        assert_null(strstr(larmor_raw_describe(raw).warnings, "no scan in"));
+        larmor_raw_free(raw);
+    }
+    begin("");
+    H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
+    add_group("dataset"); /* of images, for one */
+    H5Fclose(file);
+    check_chosen(line);
+    begin("");
+    H5Lcreate_hard(file, "dataset", file, "other", H5P_DEFAULT, H5P_DEFAULT);
+    H5Fclose(file);
+    check_chosen(NULL);
+}
+
+static void groups_that_could_each_be_the_scan_are_refused(void **state)
+{
+    (void)state;
+    begin("");
+    H5Lmove(file, "dataset", file, "one", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file, "one", file, "two", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("no group /dataset; found /one, /two. Use --group.");
+    begin("");
+    H5Lmove(file, "dataset", file, "scan", H5P_DEFAULT, H5P_DEFAULT);
+    char name[16];
+    for (int i = 0; i < 64; i++) { /* more than are looked into */
+        snprintf(name, sizeof name, "a%02d", i);
+        add_group(name);
+    }
+    end_refused("no group /dataset; found /a00, /a01, /a02, .... Use --group.");
+    begin("xml"); /* a damaged scan is not left for another */
+    H5Lmove(file, "dataset", file, "kept", H5P_DEFAULT, H5P_DEFAULT);
+    add_group("dataset");
+    H5Lmove(file, "kept/data", file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT);
+    end_refused("/dataset has no xml header.");
+}
+
+static void the_fastmri_layout_is_named(void **state)
+{
+    (void)state;
+    const hid_t complex_type = H5Tcreate(H5T_COMPOUND, 8), text = H5Tcopy(H5T_C_S1);
+    H5Tinsert(complex_type, "r", 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(complex_type, "i", 4, H5T_NATIVE_FLOAT);
+    H5Tset_size(text, H5T_VARIABLE);
+    static const hsize_t dims[] = {2, 4, 16, 8};
+    for (int single = 0; single < 2; single++) {
+        file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        add_dataset("kspace", complex_type, 4 - single, dims + single, H5P_DEFAULT);
+        add_dataset("ismrmrd_header", text, 0, NULL, H5P_DEFAULT);
+        end_refused(single
+                        ? "fastMRI layout (/kspace is complex[4][16][8], beside /ismrmrd_header), which is not read. "
+                          "Write its lines as ISMRMRD acquisitions, as by the Python package ismrmrd."
+                        : "fastMRI layout (/kspace is complex[2][4][16][8], beside /ismrmrd_header), which is not "
+                          "read. Write its lines as ISMRMRD acquisitions, as by the Python package ismrmrd.");
+    }
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    add_dataset("kspace", complex_type, 4, dims, H5P_DEFAULT);
+    end_refused("no group /dataset; found /kspace. Use --group.");
+    H5Tclose(text);
+    H5Tclose(complex_type);
 }
 
 static void links_and_storage_outside_the_file_are_refused(void **state)
@@ -413,7 +526,11 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(what_cannot_be_opened_is_said),
         WITH_SCAN(what_is_not_hdf5_is_said),
+        WITH_SCAN(version_2_of_mrd_is_named),
         WITH_SCAN(missing_parts_are_named),
+        WITH_SCAN(the_only_group_of_a_scan_is_read_with_a_warning),
+        WITH_SCAN(groups_that_could_each_be_the_scan_are_refused),
+        WITH_SCAN(the_fastmri_layout_is_named),
         WITH_SCAN(links_and_storage_outside_the_file_are_refused),
         WITH_SCAN(odd_headers_are_refused),
         WITH_SCAN(a_matrix_that_needs_too_much_memory_is_refused),

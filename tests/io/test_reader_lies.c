@@ -44,6 +44,7 @@ static void lies_about_a_scan_are_refused(void **state)
                                        "field of view NaN",
                                        "limit",
                                        "fewer readouts than it says",
+                                       "group without end",
                                        "no head written",
                                        "more heads",
                                        "long readouts",
