@@ -281,7 +281,7 @@ static int take_file(const app_command *command, const char *argument, app_files
     return APP_USAGE;
 }
 
-static int check_completeness(const app_command *command, const app_files *files, const char *given)
+static int check_completeness(const app_command *command, const app_files *files, const char *const *given)
 {
     if (command->lacking && files->count < command->min_files) {
         app_error("%s: %s", command->name, command->lacking);
@@ -299,8 +299,18 @@ static int check_completeness(const app_command *command, const app_files *files
     return APP_USAGE;
 }
 
-/* given: [options of the command], becomes 1 for those that argv has. */
-static int parse(const app_command *command, int argc, char **argv, void *settings, app_files *files, char *given)
+/* 1 if the option has one value, and another one was given before: said. */
+static int is_second(const app_option *o, const char *before, const char *value)
+{
+    if (!before || o->type == APP_FLAG || o->type == APP_TEXTS || o->type == APP_WRITTEN_FILES) return 0;
+    if (!strcmp(before, value)) return 0;
+    app_error("--%s: is given twice, as \"%s\" and as \"%s\"; give it once.", o->name, before, value);
+    return 1;
+}
+
+/* given: [options of the command], becomes the value of those that argv has, of flags "". */
+static int parse(const app_command *command, int argc, char **argv, void *settings, app_files *files,
+                 const char **given)
 {
     for (const app_option *o = command->options; o->name; o++) {
         if (o->preset) read_value(o, o->preset, settings);
@@ -331,9 +341,10 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
                 value = argv[++i];
             }
             if (is_full(o, settings)) return refuse_repetition(o, value);
+            if (is_second(o, given[o - command->options], value)) return APP_USAGE;
             if (!read_value(o, value, settings)) return refuse_value(o, value);
             if (app_names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
-            given[o - command->options] = 1;
+            given[o - command->options] = value ? value : "";
         }
     }
     return check_completeness(command, files, given);
@@ -341,7 +352,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
 
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files)
 {
-    char *given = calloc(count_options(command->options) + 1, 1);
+    const char **given = calloc(count_options(command->options) + 1, sizeof *given);
     if (!given) {
         app_error("out of host memory");
         return APP_LACKING;

@@ -9,8 +9,8 @@
 #include "try.h"
 
 typedef struct settings {
-    int64_t type, sign;
-    const char *traj, *targets, *output, *precision, *order, *device, *plan;
+    int64_t type;
+    const char *sign, *traj, *targets, *output, *precision, *order, *device, *plan;
     app_list modes, grid;
     double tol, upsample;
     int64_t width, tiles, threads;
@@ -26,8 +26,7 @@ static const app_option options[] = {
     OPTION(APP_READ_FILE, targets, 0, "targets", "FILE", "the targets of type 3, [nd, ...]"),
     OPTION(APP_SIZES, modes, 0, "modes", "X[,Y[,Z]]", "modes of types 1 and 2", .low = 1, .high = 0x1p40),
     OPTION(APP_FLAG, adjoint, 0, "adjoint", "", "the conjugate transpose instead"),
-    OPTION(APP_INTEGER, sign, 0, "sign", "S", "of the exponent, -1 or 1 (default: -1 for type 2, else 1)", .low = -1,
-           .high = 1),
+    OPTION(APP_TEXT, sign, 0, "sign", "S", "of the exponent (default: -1 for type 2, else 1)", .choices = "-1|1"),
     OPTION(APP_NUMBER, tol, 0, "tol", "E", "relative error asked for; 0: the least within reach", .preset = "1e-5",
            .low = 0, .high = 1),
     OPTION(APP_NUMBER, upsample, 0, "upsample", "S", "fine grid over modes, 1.15 to 2.5 (default: chosen)",
@@ -127,6 +126,38 @@ static larmor_status read_values(const settings *s, const char *path, larmor_dev
     return st;
 }
 
+static larmor_shape without_ones(larmor_shape shape)
+{
+    larmor_shape kept = {.ndim = 0};
+    for (int d = 0; d < shape.ndim; d++)
+        if (shape.dim[d] != 1) kept.dim[kept.ndim++] = shape.dim[d];
+    return kept;
+}
+
+/* 1 if the array's first dimensions, those of 1 apart, are those of the transform, or one that has them all. */
+static int begins_with(const larmor_array *x, larmor_shape from)
+{
+    const larmor_shape own = without_ones(larmor_array_shape(x)), wanted = without_ones(from);
+    if (own.ndim && own.dim[0] == larmor_shape_count(from)) return 1;
+    if (own.ndim < wanted.ndim) return 0;
+    for (int d = 0; d < wanted.ndim; d++)
+        if (own.dim[d] != wanted.dim[d]) return 0;
+    return 1;
+}
+
+typedef struct shape_text {
+    char s[160];
+} shape_text;
+
+static shape_text describe_shape(larmor_shape shape)
+{
+    shape_text t = {""};
+    size_t used = 0;
+    for (int d = 0; d < shape.ndim; d++)
+        used += (size_t)snprintf(t.s + used, sizeof t.s - used, "%s%lld", d ? ", " : "", (long long)shape.dim[d]);
+    return t;
+}
+
 /* The shapes of both sides, the batch from the size of the input; else the exit code. */
 static int find_shapes(const settings *s, const char *path, const larmor_array *x, const points *at, const points *to,
                        larmor_nufft_opts *o, larmor_shape *out)
@@ -142,6 +173,11 @@ static int find_shapes(const settings *s, const char *path, const larmor_array *
         const char *others = s->type == 3 ? "targets" : "modes";
         app_error("%s: %lld value%s, expected a multiple of the %lld %s.", path, (long long)count, app_s(count),
                   (long long)each, from_points ? "points" : others);
+        return APP_REFUSED;
+    }
+    if (!begins_with(x, from)) {
+        app_error("%s: [%s] values, expected [%s] and the batch.", path, describe_shape(larmor_array_shape(x)).s,
+                  describe_shape(from).s);
         return APP_REFUSED;
     }
     o->batch = count / each;
@@ -216,7 +252,7 @@ static int run(const void *given, const app_files *files)
     int code = check_usage(s);
     if (code) return code;
     larmor_nufft_opts o = {.type = (int)s->type,
-                           .sign = (int)s->sign,
+                           .sign = s->sign ? atoi(s->sign) : 0,
                            .tol = s->tol,
                            .upsample = s->upsample,
                            .width = (int)s->width,

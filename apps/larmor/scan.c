@@ -32,7 +32,8 @@ int scan_delays(int ndim, const app_list *list, double delay[6])
 {
     static const int flat[] = {0, 1, 3};
     memset(delay, 0, 6 * sizeof *delay);
-    if (list->count > (ndim > 2 ? 6 : 3) || (list->count > 3 && list->count < 6)) return 0;
+    const int pairs = ndim > 2 ? 6 : 3;
+    if (list->count && list->count != ndim && list->count != pairs) return 0; /* none is given: no delays */
     for (int i = 0; i < list->count; i++) delay[ndim > 2 ? i : flat[i]] = list->value[i];
     return 1;
 }

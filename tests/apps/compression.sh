@@ -53,3 +53,8 @@ expect 2 recon spokes.h5 -o none.npy --compress-method geometric -q
 said_like 'compress-method geometric: the readouts are not complete lines of one grid'
 [ ! -e none.npy ] || fail "a refused scan leaves no image"
 expect 2 recon spokes.h5 -o none.npy --compress-method best
+# More virtual coils than there are coils are refused.
+expect 2 recon spokes.h5 -o none.npy --compress 17 -q
+said 'larmor: --compress 17: there are 16 coils; a number up to that, or below 1 a part of the energy, expected.'
+for compress in 0 -1 1.5 nan inf x ''; do expect 2 recon spokes.h5 -o none.npy --compress "$compress" -q; done
+[ ! -e none.npy ] || fail "a refused command leaves an image"

@@ -90,6 +90,27 @@ grep -qE '^plan: by timing, [1-9][0-9]* timed; ' err || fail "$last: nothing was
 near g.cfl plus.cfl 2e-5
 expect 2 nufft --type 1 --plan best -t k.cfl --modes 8,6 one.cfl -o g.cfl --force
 
+# The modes are the image's own, and not what happens to divide it; points are those of the trajectory, or all in one row.
+expect 0 traj -o t.cfl --matrix 8 --readouts 6 -q
+expect 0 phantom -o s.h5 --matrix 8,6 --coils 1 --truth i.npy -q
+expect 0 nufft --type 2 -t t.cfl --modes 8,6 i.npy -o y.npy -q
+for modes in 4,3 8,3 6,8 4,12 2,24 16,3 48; do
+    expect 3 nufft --type 2 -t t.cfl --modes $modes i.npy -o none.npy -q
+done
+said_like '^larmor: (i.npy|t.cfl): '
+expect 3 nufft --type 2 -t t.cfl --modes 4,3 i.npy -o none.npy -q
+said 'larmor: i.npy: [8, 6] values, expected [4, 3] and the batch.'
+expect 3 nufft --type 1 --adjoint -t t.cfl --modes 6,8 i.npy -o none.npy -q
+said 'larmor: i.npy: [8, 6] values, expected [6, 8] and the batch.'
+expect 0 nufft --type 1 -t t.cfl --modes 8,6 y.npy -o x.npy -q
+expect 0 convert y.npy y.cfl -q
+for coils in 1 2 4; do
+    printf '# Dimensions\n%d %d\n' $((96 / coils)) $coils >y.hdr
+    [ $coils -eq 1 ] && wanted=0 || wanted=3
+    expect $wanted nufft --type 1 -t t.cfl --modes 8,6 y.cfl -o row.npy -q --force
+done
+for sign in 0 2 x 1.5 ''; do expect 2 nufft --type 1 --sign "$sign" -t k.cfl --modes 8,6 one.cfl -o none.npy -q; done
+
 # Refusals: one line, and the input's code.
 rm -f out err none.cfl
 expect 3 nufft --type 2 -t k.cfl --modes 8,7 plus.cfl -o none.cfl

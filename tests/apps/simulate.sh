@@ -85,7 +85,7 @@ for fault in "--off-resonance 150" "--field-gradient 300,100" "--delays 1,-1"; d
     bad=$(image bad)
     below "$good" "$(awk -v a="$bad" 'BEGIN { print a / 1.5 }')" "$fault"
 done
-simulate zero --matrix 48 --traj spiral --delays 0 --field-gradient 0
+simulate zero --matrix 48 --traj spiral --delays 0,0 --field-gradient 0
 cmp zero.h5 good.h5 || fail "faults of size 0 change the scan"
 expect 0 phantom -o field.h5 --matrix 12,8 --off-resonance 10 --field-gradient 120 --field-map field.cfl -q
 dims field "12 8 1 1 1"

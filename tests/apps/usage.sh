@@ -191,6 +191,15 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do outputs="$outputs -o p$i.
 # shellcheck disable=SC2086
 expect 2 recon scan.h5 $outputs
 said 'larmor: --output "p17.npy": is given more than 16 times; use several calls.'
+# One value of an option that has one; the same again, flags and outputs are no mistake.
+for pair in '--method tv --method wavelet' '--iters 3 --iters=4' '-m tv -m grid' '--maps auto --maps walsh' '--matrix 8 --matrix 8,8'; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 2 recon missing.h5 -o x.npy $pair
+    said_like 'is given twice, as "[^"]*" and as "[^"]*"; give it once\.$'
+done
+expect 2 recon missing.h5 -o x.npy --method tv --method wavelet
+said 'larmor: --method: is given twice, as "tv" and as "wavelet"; give it once.'
+expect 3 recon missing.h5 -o x.npy -o y.npy --method tv --method tv --force --force
 
 expect 0 version
 printed '^larmor [0-9]+\.[0-9]+\.[0-9]+$'
