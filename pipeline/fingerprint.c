@@ -27,6 +27,12 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     *hash = lmr_hash(*hash, real, sizeof real);
     LMR_TRY(lmr_hash_array(o->basis, hash));
     *hash = lmr_hash(*hash, &o->compress, sizeof o->compress);
+    const larmor_image_meta *place = &o->maps_place;
+    const double places[] = {place->fov_mm[0],      place->fov_mm[1],      place->fov_mm[2],    place->position_mm[0],
+                             place->position_mm[1], place->position_mm[2], place->read_dir[0],  place->read_dir[1],
+                             place->read_dir[2],    place->phase_dir[0],   place->phase_dir[1], place->phase_dir[2],
+                             place->slice_dir[0],   place->slice_dir[1],   place->slice_dir[2]};
+    *hash = lmr_hash(*hash, places, sizeof places);
     *hash = lmr_hash(*hash, &o->compress_method, sizeof o->compress_method);
     *hash = lmr_hash(*hash, &o->scale, sizeof o->scale);
     *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));

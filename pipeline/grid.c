@@ -70,18 +70,19 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
 
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4])
 {
-    const larmor_grid first = r->job.grid[0];
+    const int of = r->list.group[0];
+    const larmor_grid first = r->job.grid[of];
     int fit = size[3] == r->job.info.coils;
     for (int d = 0; d < 3; d++) fit &= d < first.ndim ? size[d] >= first.matrix[d] : size[d] == 1;
     for (int i = 0; i < r->job.info.groups && fit; i++) {
         larmor_grid *g = &r->job.grid[i];
-        if (i && !same_grid(g, &first)) continue;
+        if (!same_grid(g, &first)) continue;
         for (int d = 0; d < g->ndim; d++) {
             g->fov_mm[d] *= (double)size[d] / (double)g->matrix[d];
             g->matrix[d] = size[d];
         }
     }
-    r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[0]);
+    r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[of]);
     if (r->maps_enlarge)
         lmr_log(&r->events, "field of view: the maps reach beyond it; reconstructed on their grid and cropped");
     return fit;

@@ -94,6 +94,11 @@ static larmor_status check(const larmor_recon_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: --b0 needs coil maps; use --maps auto or a file.");
     if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
+    for (int d = 0; d < 3; d++)
+        if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "--maps-fov: got %g mm, expected more than 0", o->maps_place.fov_mm[d]);
+    if (o->maps_place.fov_mm[0] > 0 && !o->maps)
+        return LMR_FAIL(LARMOR_ERR_ARG, "--maps-fov: has no effect without maps of a file.");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
     if (o->basis && !strcmp(o->method, "grid"))

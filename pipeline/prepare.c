@@ -2,6 +2,7 @@
 #include "pipeline/prepare.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"
@@ -11,6 +12,7 @@
 #include "pipeline/devices.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
+#include "pipeline/place_maps.h"
 #include "pipeline/report.h"
 #include "pipeline/share.h"
 #include "pipeline/slab_plan.h"
@@ -69,21 +71,44 @@ static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
     }
 }
 
+/* Coils differ in phase, so that maps of several ones without it are magnitudes, which are no maps. */
+static larmor_status check_phase(const larmor_recon *r)
+{
+    const larmor_dtype dtype = larmor_array_dtype(r->opts.maps);
+    const int64_t count = larmor_array_count(r->opts.maps);
+    double *value = NULL; /* re, im */
+    int has_phase = 0;
+    if (r->job.info.coils < 2) return LARMOR_OK;
+    if (lmr_is_complex(dtype)) {
+        LMR_TRY(larmor_array_download(r->opts.maps, LARMOR_C128, (void *)&value));
+        for (int64_t i = 0; i < count && !has_phase; i++) has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
+        free(value);
+    }
+    if (has_phase) return LARMOR_OK;
+    return LMR_FAIL(
+        LARMOR_ERR_FORMAT,
+        "%s: maps without phase, as a magnitude .nii or a real .npy has them; %d coils need complex maps: "
+        "use .cfl, .npy or .h5.",
+        r->maps_name, r->job.info.coils);
+}
+
 /* The given maps against the grid of the first group. */
 static larmor_status check_maps(larmor_recon *r)
 {
-    const larmor_grid *grid = &r->job.grid[0];
+    const larmor_grid *grid = &r->job.grid[r->list.group[0]];
     const larmor_raw_info *info = &r->job.info;
     const int64_t need[4] = {grid->matrix[0], grid->matrix[1], grid->ndim > 2 ? grid->matrix[2] : 1, info->coils};
     int64_t got[5];
     map_sizes(larmor_array_shape(r->job.given), grid->ndim, got);
     if (got[3] == info->channels && got[3] != need[3]) LMR_TRY(keep_coils(r, got));
+    if (got[3] == need[3]) LMR_TRY(lmr_place_maps(r, got));
     if (!lmr_grids_fit_maps(r, got))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.", r->maps_name,
                         (long long)got[0], (long long)got[1], (long long)got[2], (long long)(got[3] * got[4]),
                         (long long)need[0], (long long)need[1], (long long)need[2], (long long)need[3]);
     r->job.given_image = lmr_grid_shape(grid);
     if (all_zero(r->job.given)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->maps_name);
+    LMR_TRY(check_phase(r));
     return lmr_take_sets(r, r->maps_name, got[4]);
 }
 

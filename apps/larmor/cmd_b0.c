@@ -6,10 +6,12 @@
 #include "commands.h"
 #include "common.h"
 #include "json.h"
+#include "map_options.h"
 #include "progress.h"
 
 typedef struct settings {
     const char *output, *maps, *echo_times, *device;
+    app_list maps_fov;
     larmor_raw_opts raw;
     double smooth, threshold;
     int64_t rounds, slice, phase, repetition, memory, threads;
@@ -34,6 +36,7 @@ static const app_option options[] = {
            .low = 1, .high = 10),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE", "coil maps: auto (from the data's own centre), or a file",
            .preset = "auto", .no_file = "auto"),
+    MAPS_FOV_OPTION(settings),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "only this slice; -1: all", .preset = "-1", .low = -1, .high = 65535),
     OPTION(APP_INTEGER, phase, 0, "phase", "N", "this phase; -1: the first", .preset = "-1", .low = -1,
            .high = 65535),
@@ -124,7 +127,10 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);
-    if (strcmp(s->maps, "auto") != 0) APP_OR(done, APP_INPUT, app_read_array(s->maps, r->dev, &r->coil_maps));
+    if (strcmp(s->maps, "auto") != 0) {
+        APP_OR(done, APP_INPUT, app_read_array(s->maps, r->dev, &r->coil_maps));
+        APP_OR(done, APP_INPUT, map_place(s->maps, &s->maps_fov, &opts.maps_place));
+    }
     opts.maps = r->coil_maps;
     const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &opts, echo, &r->maps);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
@@ -142,6 +148,10 @@ static int run(const void *given, const app_files *files)
     larmor_echo_opts echo = {.rounds = (int)s->rounds,
                              .map = {.smooth = s->smooth > 0 ? s->smooth : -1, .threshold = s->threshold}};
     int code = APP_DONE;
+    if (s->maps_fov.count && !strcmp(s->maps, "auto")) {
+        app_error("--maps-fov: has no effect with --maps auto; it is an option of --maps FILE.");
+        return APP_USAGE;
+    }
     if (s->echo_times) {
         echo.echoes = read_times(s->echo_times, ms);
         echo.echo_ms = ms;

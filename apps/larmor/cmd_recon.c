@@ -102,6 +102,7 @@ static const app_option options[] = {
            "help maps), "
            "none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS),
+    MAPS_FOV_OPTION(recon_settings),
     MAPS_OPTIONS(recon_settings),
     OPTION(
         APP_READ_FILE, b0, 0, "b0", "FILE",
@@ -231,10 +232,11 @@ static larmor_status read_to_host(const char *path, larmor_array **array)
     return read;
 }
 
-static larmor_status read_maps(const recon_run *r, larmor_array **maps)
+static larmor_status read_maps(const recon_run *r, larmor_recon_opts *opts)
 {
-    *maps = NULL;
-    return recon_maps_from_file(r->s->maps) ? read_to_host(r->s->maps, maps) : LARMOR_OK;
+    if (!recon_maps_from_file(r->s->maps)) return LARMOR_OK;
+    const larmor_status st = read_to_host(r->s->maps, &opts->maps);
+    return st ? st : map_place(r->s->maps, &r->s->maps_fov, &opts->maps_place);
 }
 
 /* The scan's images become frames, if that is asked for. */
@@ -347,7 +349,7 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     if (code) goto done;
     APP_OR(done, APP_RUN, recon_open_device(r, opts));
     APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
-    APP_OR(done, APP_INPUT, read_maps(r, &opts->maps));
+    APP_OR(done, APP_INPUT, read_maps(r, opts));
     code = read_girf(r, opts);
     if (code) goto done;
     APP_OR(done, APP_INPUT, read_basis(r, opts));

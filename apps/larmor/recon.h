@@ -8,7 +8,7 @@
 /* The options as they were typed. */
 typedef struct recon_settings {
     app_texts outputs;
-    app_list window, matrix, fov, oversample, shift;
+    app_list window, matrix, fov, oversample, shift, maps_fov;
     const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond,
         *device;
     const char *partial_fourier;

@@ -79,6 +79,11 @@ static int finds_sets(const recon_settings *s)
     return finds_eigenvalues(s) || !strcmp(s->maps, "nlinv");
 }
 
+static int reads_maps(const recon_settings *s)
+{
+    return recon_maps_from_file(s->maps);
+}
+
 static int looks_at_centre(const recon_settings *s)
 {
     return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
@@ -149,6 +154,7 @@ static const rule rules[] = {
     {"dcf", has_density, "method", "--method grid and of --weighted", 0},
     {"calibration", looks_at_centre, "maps", "maps from the data", 0},
     {"save-maps", estimates_maps, "maps", "maps from the data", 0},
+    {"maps-fov", reads_maps, "maps", "--maps FILE", 0},
     {"normalise", estimates_maps, "maps", "maps from the data", 0},
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},

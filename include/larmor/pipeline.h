@@ -256,8 +256,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int64_t matrix[3];
     double fov_mm[3], oversample[3];
 
-    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid or
-     * around it; NULL: from the data's own centre. */
+    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid, or of any
+     * voxels where maps_place says over what field of view; NULL: from the data's own centre. */
     larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
@@ -323,6 +323,10 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int at_once;
     larmor_compress_method compress_method;
     larmor_image_scale scale; /* of the images */
+    /* Of maps: where they lie, from which they are interpolated to the image's grid. fov_mm 0: not known, and they
+     * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis alone: for
+     * all that are as long in the header. Directions 0: those of the image, and its centre. Counters do not count. */
+    larmor_image_meta maps_place;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

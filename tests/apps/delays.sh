@@ -48,8 +48,7 @@ koosh 1,-1.5,0.5,0.3,-0.2,0.1 none --matrix 16 --readouts 420
 END
 
 # Readouts of which samples are left out, as a smaller matrix asks for, are corrected one by one.
-expect 0 phantom -o late.h5 --matrix 48 --readouts 76 --coils 6 --delays 1.5,-1,0.4 --maps maps.cfl --maps-matrix 32 \
-    --force -q
+expect 0 phantom -o late.h5 --matrix 48 --readouts 76 --coils 6 --delays 1.5,-1,0.4 --maps maps.cfl --force -q
 expect 0 phantom -o prompt.h5 --matrix 48 --readouts 76 --coils 6 --force -q
 expect 0 recon prompt.h5 -o prompt.npy --matrix 32 --maps maps.cfl --delays off --force
 grep -q "samples beyond the resolution of reconSpace left out" err || fail "all samples are used: $(cat err)"
@@ -86,6 +85,10 @@ expect 2 traj --delays -o x.npy
 grep -q "delays: has no effect without --from" err || fail "$(cat err)"
 expect 2 traj --from late.h5 --matrix 32 -o x.npy
 grep -q -- "--matrix: has no effect with --from" err || fail "$(cat err)"
+expect 2 recon late.h5 -o image.npy --delays 1 --force
+grep -q -- '--delays "1": auto, off or numbers; X,Y or X,Y,XY expected' err || fail "$(cat err)"
+expect 2 phantom -o none.h5 --matrix 48 --delays 1 -q
+expect 2 phantom -o none.h5 --matrix 12 --traj koosh --delays 1,2 -q
 expect 2 recon late.h5 -o image.npy --delays 1,2,3,4 --force
 grep -q "X,Y or X,Y,XY expected, because the scan is 2D" err || fail "$(cat err)"
 expect 2 phantom -o x.h5 --traj koosh --matrix 8 --delays 1,2,3,4

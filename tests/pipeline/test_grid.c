@@ -139,8 +139,12 @@ static void a_wide_object_is_predicted_by_a_larger_field_of_view_only(void **sta
 static larmor_array *maps_of(larmor_shape shape)
 {
     larmor_array *maps;
-    assert_ok(larmor_array_create(dev, LARMOR_C64, shape, &maps));
-    assert_ok(larmor_fill(maps, 0.5));
+    const int64_t count = larmor_shape_count(shape);
+    float *value = calloc((size_t)count, 2 * sizeof *value);
+    assert_non_null(value);
+    for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));
+    free(value);
     return maps;
 }
 
@@ -150,7 +154,9 @@ static void larger_maps_enlarge_the_grid(void **state)
     scan s = scan_of(COILS, 2, 0);
     larmor_array *maps = maps_of(LARMOR_SHAPE(48, 40, COILS));
     notes n = {.text = ""};
-    const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
+    opts.maps_place.fov_mm[0] = 48;
+    opts.maps_place.fov_mm[1] = 40;
     expect_grid(grid_of(&s, &opts), 48, 40, N, N);
     assert_noted(n, "L:field of view: the maps reach beyond it");
     larmor_array_free(maps);
@@ -194,11 +200,22 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     larmor_array *two = maps_of(LARMOR_SHAPE(N, N, 1, COILS, 2)), *nothing = maps_of(LARMOR_SHAPE(N, N, COILS));
     assert_ok(larmor_zero(nothing));
     larmor_recon_opts opts = OPTS(.maps = small);
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "maps: 16x32x1x4, data needs 32x32x1x4.");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE,
+                   "maps: maps of 16x32 voxels without a field of view, and the grid has 32x32 voxels over");
+    opts = OPTS(.maps = small, .maps_place = {.fov_mm = {-1}});
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "got -1 mm, expected more than 0");
+    opts = OPTS(.maps_place = {.fov_mm = {32}});
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "has no effect without maps");
     opts = OPTS(.maps = few, .maps_name = "m.cfl");
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE, "m.cfl: 32x32x1x3, data needs 32x32x1x4.");
     opts = OPTS(.maps = nothing);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_NUMERIC, "maps: maps are zero at all pixels.");
+    larmor_array *magnitudes;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(N, N, COILS), &magnitudes));
+    assert_ok(larmor_fill(magnitudes, 0.5));
+    opts = OPTS(.maps = magnitudes);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT, "maps: maps without phase");
+    larmor_array_free(magnitudes);
     opts = OPTS(.maps = two, .method = "wavelet");
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "maps: several sets of maps are for --method cg");
     opts = OPTS(.maps = two, .method = "tv", .joint = 1);
