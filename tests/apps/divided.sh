@@ -27,8 +27,8 @@ for s in 0 1 2; do
 done
 
 # What is there, or read, is not written to, and is known before the work.
-expect 1 recon planes.h5 -m grid -o a.nii -q
-said 'larmor: a_1.nii: exists already; --force overwrites it'
+expect 5 recon planes.h5 -m grid -o a.nii -q
+grep -qx 'larmor: a_1.nii: exists already; --force overwrites it' err || fail "$last: does not say what exists: $(cat err)"
 expect 0 convert b.h5 x_1.npy -q
 expect 2 recon planes.h5 -m grid -o x.nii -o x_1.nii -q
 expect 0 recon planes.h5 -m grid -o a.nii -q --force
