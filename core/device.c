@@ -287,6 +287,13 @@ larmor_status larmor_device_open(const char *spec, larmor_device **out)
     return !spec || !strcmp(spec, "auto") ? open_best(out) : open_named(spec, out);
 }
 
+void larmor_device_set_repeatable(larmor_device *dev, int on)
+{
+    if (!dev) return;
+    dev->repeatable = on != 0;
+    for (int i = 0; i < dev->members; i++) larmor_device_set_repeatable(dev->member[i], on);
+}
+
 int larmor_device_members(const larmor_device *dev)
 {
     return dev ? dev->members : 0;

@@ -14,11 +14,12 @@ struct larmor_device {
     void *ctx;
     char spec[96];
     char reason[1024];
-    int chosen;    /* 1: a GPU that "auto" chose */
-    int threads;   /* lmr_device_threads */
-    int recording; /* between larmor_graph_begin and larmor_graph_end */
-    void *learnt;  /* what a higher layer keeps about the device; NULL: nothing */
-    lmr_gate gate; /* around that */
+    int chosen;     /* 1: a GPU that "auto" chose */
+    int threads;    /* lmr_device_threads */
+    int recording;  /* between larmor_graph_begin and larmor_graph_end */
+    int repeatable; /* larmor_device_set_repeatable */
+    void *learnt;   /* what a higher layer keeps about the device; NULL: nothing */
+    lmr_gate gate;  /* around that */
     void (*forget)(void *learnt);
     larmor_device **member;     /* [members] of a group, in the order in which they were named */
     int members;                /* 0: a single device */

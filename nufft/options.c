@@ -201,6 +201,31 @@ larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nuff
     return LARMOR_OK;
 }
 
+/* Only the full form adds to a cell in one order on a GPU. */
+static larmor_status make_repeatable(const larmor_device *dev, const larmor_nufft_opts *given, larmor_nufft_opts *o)
+{
+    if (!dev->repeatable || lmr_device_is_processor(dev)) return LARMOR_OK;
+    const char *spec = larmor_device_spec(dev);
+    if (o->type == 3)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "nufft: type 3 on %s adds in any order, and this device is set to be "
+                        "repeatable; use types 1 and 2, or a processor",
+                        spec);
+    if (o->effort != LARMOR_PLAN_ESTIMATE)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: effort: a grid that is chosen by times may be another one in the next "
+                        "run, and %s is set to be repeatable; leave it at estimate",
+                        spec);
+    if (o->type == 2 && !o->both_directions) return LARMOR_OK;
+    if (given->precompute != LARMOR_PRECOMPUTE_AUTO && given->precompute != LARMOR_PRECOMPUTE_FULL)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "nufft: precompute: %s is set to be repeatable, which takes the full form; leave it 0", spec);
+    o->precompute = LARMOR_PRECOMPUTE_FULL;
+    if (!o->precompute_memory)
+        o->precompute_memory = INT64_MAX - 1; /* what does not fit is refused when it is made */
+    return LARMOR_OK;
+}
+
 larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *given,
                                      larmor_nufft_opts *filled)
 {
@@ -210,7 +235,8 @@ larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nuff
     LMR_TRY(check_range(filled));
     LMR_TRY(check_pairs(&opts));
     LMR_TRY(check_choices(&opts));
-    return check_device(dev, &opts);
+    LMR_TRY(check_device(dev, &opts));
+    return make_repeatable(dev, &opts, filled);
 }
 
 lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *o, double points, const lmr_nufft_rates *rates)

@@ -67,11 +67,16 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
         {"at_once", o->at_once, 0, 4096},
         {"scale", o->scale, LARMOR_SCALE_INTEGRAL, LARMOR_SCALE_SUM},
+        {"repeatable", o->repeatable, 0, 1},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
             return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: %s is %g, expected %g to %g", ranges[i].name,
                             ranges[i].value, ranges[i].low, ranges[i].high);
+    if (o->repeatable && o->effort != LARMOR_PLAN_ESTIMATE)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: repeatable and an effort that measures: grids that are chosen by "
+                        "times may be others in the next run; leave effort at estimate");
     return LARMOR_OK;
 }
 

@@ -59,6 +59,7 @@ void larmor_recon_free(larmor_recon *recon)
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
 {
     int maps_from, weights_from;
+    if (r->opts.repeatable) larmor_device_set_repeatable(dev, 1);
     r->job.source = larmor_source_ref(source);
     r->job.dev = lmr_device_ref(dev);
     r->job.info = larmor_source_describe(source);

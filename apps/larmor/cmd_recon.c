@@ -163,6 +163,10 @@ static const app_option options[] = {
         "precondition the iterations: circulant, by the matrix nearest to A^H A that an FFT inverts; auto: where it "
         "fits",
         .preset = "auto", .choices = "auto|circulant|none"),
+    OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
+           "the same bits whenever this is run: on a processor they always are; a GPU then adds samples in a fixed "
+           "order, "
+           "for more memory (with the same --memory, which decides what fits)"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),

@@ -21,7 +21,7 @@ typedef struct recon_settings {
     double frame_time, frame_step, tick;
     const char *frame_rest, *basis, *dictionary, *basis_images;
     int64_t rank;
-    int weighted, joint, magnitude, force, json;
+    int weighted, joint, repeatable, magnitude, force, json;
     larmor_raw_opts raw;
 } recon_settings;
 

@@ -326,6 +326,7 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
     *opts = (larmor_recon_opts){.size = sizeof *opts,
                                 .method = s->method,
                                 .joint = s->joint,
+                                .repeatable = s->repeatable,
                                 .iters = (int)s->iters,
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),

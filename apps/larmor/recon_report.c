@@ -65,6 +65,10 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_number(j, "lambda_absolute", result->weight);
         json_text(j, "lambda_from", recon_origin(result));
         json_number(j, "noise", result->noise);
+        if (result->image_noise > 0) {
+            json_number(j, "image_noise", result->image_noise);
+            json_number(j, "left", result->solver.left / result->image_noise);
+        }
         if (!strcmp(r->s->method, "cg"))
             json_number(j, "largest_eigenvalue", result->largest);
         else

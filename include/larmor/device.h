@@ -72,6 +72,14 @@ LARMOR_API int larmor_device_may_be_left(const larmor_device *dev, larmor_status
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
+/* 1: what is computed from now on has the same bits whenever the same is computed, on GPUs of the same model and with the
+ * same version of CUDA; 0, as a device is opened: on a GPU sums of samples are taken in any order, and last bits differ. On
+ * a processor bits are always the same. Of a group, all of its members.
+ *
+ * NUFFTs that spread on a GPU then take the full precomputed form (docs/nufft.md): two numbers and two indices for each
+ * cell of each point's window in memory. Type 3 and efforts that measure are refused there. */
+LARMOR_API void larmor_device_set_repeatable(larmor_device *dev, int on);
+
 /* Queue everything that follows on a stream of the caller's, after all that was queued before.
  *
  * stream  a cudaStream_t of this GPU, which must live until the device is freed or has been given another; NULL: the

@@ -257,6 +257,49 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
     free(first);
 }
 
+/* With the options' defaults: a GPU takes the full form, a processor has the same bits anyway. */
+static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
+{
+    (void)state;
+    uint64_t seed = 8;
+    int64_t count;
+    larmor_array *k = make_points(3, (int64_t[]){20, 18, 16}, 20000, &seed);
+    larmor_device_set_repeatable(dev, 1);
+    for (int precision = 0; precision < 2; precision++) {
+        double _Complex *first = NULL;
+        for (int run = 0; run < 5; run++) {
+            larmor_nufft_opts o = options(1, 3, precision ? LARMOR_C128 : LARMOR_C64);
+            memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
+            if (is_processor()) o.threads = 1 + run % 2;
+            larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
+            assert_int_equal(larmor_nufft_describe(plan).precompute,
+                             is_processor() ? LARMOR_PRECOMPUTE_NONE : LARMOR_PRECOMPUTE_FULL);
+            double _Complex *again = result_of(plan, &o, 20000, &count);
+            if (first) assert_memory_equal(first, again, (size_t)count * sizeof *again);
+            if (first) free(again);
+            if (!first) first = again;
+            larmor_nufft_free(plan);
+        }
+        free(first);
+    }
+    larmor_nufft *plan;
+    larmor_nufft_opts o = options(1, 3, LARMOR_C64);
+    if (!is_processor()) {
+        o.precompute = LARMOR_PRECOMPUTE_PARTIAL;
+        assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                       "is set to be repeatable, which takes the full");
+        o.precompute = LARMOR_PRECOMPUTE_AUTO;
+        o.effort = LARMOR_PLAN_MEASURE;
+        assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG,
+                       "nufft: effort: a grid that is chosen by times");
+        o.effort = LARMOR_PLAN_ESTIMATE;
+        o.type = 3;
+        assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_UNSUPPORTED, "nufft: type 3 on");
+    }
+    larmor_device_set_repeatable(dev, 0);
+    larmor_array_free(k);
+}
+
 /* Types 1 and 2 of a plan of type 1: the second one as its adjoint. */
 static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *count)
 {
@@ -396,6 +439,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_and_adjoint_are_adjoint_to_each_other),
     cmocka_unit_test(the_full_form_keeps_the_least_tolerance_that_it_promises),
     cmocka_unit_test(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run),
+    cmocka_unit_test(a_repeatable_device_gives_the_same_bits_in_every_run),
     cmocka_unit_test(indices_of_64_bits_give_what_those_of_32_give),
     cmocka_unit_test(no_points_are_no_trouble),
     cmocka_unit_test(points_can_be_set_again_and_a_failure_changes_nothing),

@@ -112,11 +112,40 @@ static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_mo
     }
 }
 
+/* As many bits as there are, of maps, weight, delays and image; threads are others, too, where there are any. */
+static void a_repeatable_image_has_the_same_bits_again(void **state)
+{
+    (void)state;
+    const scene c = {"koosh", 3, 16, 300, 32, 4, 30, 0};
+    scan s = scan_of_scene(&c);
+    const larmor_recon_opts opts = OPTS(.repeatable = 1, .compress = 3);
+    larmor_recon_result first = result_of(&s, &opts);
+    float *expected = values_of(first.image[0].data);
+    for (int run = 0; run < 3; run++) {
+        larmor_recon_result again = result_of(&s, &opts);
+        float *got = values_of(again.image[0].data);
+        assert_memory_equal(got, expected, larmor_array_bytes(first.image[0].data));
+        assert_true(again.report.lambda == first.report.lambda);
+        assert_int_equal(again.report.solver.iters, first.report.solver.iters);
+        free(got);
+        larmor_recon_result_free(&again);
+    }
+    larmor_device_set_repeatable(dev, 0);
+    larmor_recon *recon;
+    const larmor_recon_opts timed = OPTS(.repeatable = 1, .effort = LARMOR_PLAN_MEASURE);
+    assert_refused(try_recon(&s, &timed, &recon), LARMOR_ERR_ARG,
+                   "recon: options: repeatable and an effort that measures");
+    free(expected);
+    larmor_recon_result_free(&first);
+    free_scan(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most),
         cmocka_unit_test(sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most),
+        cmocka_unit_test(a_repeatable_image_has_the_same_bits_again),
     };
     RUN_TESTS(tests);
 }
