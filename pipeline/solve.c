@@ -141,6 +141,28 @@ static larmor_status samples_noise(const lmr_job *job, const problem *p, double 
     return LARMOR_OK;
 }
 
+/* The same as image_noise without a circulant, of |e| = norm: as if A^H A had its mean eigenvalue alone, which is
+ * |A v|^2 / |v|^2 of a random image v. p->x, zeros before, is zeros again. */
+static larmor_status image_noise_of_mean(problem *p, double weight, double norm, double *noise)
+{
+    larmor_array *v = NULL;
+    larmor_status st;
+    double size, both[2], voxels, samples;
+    LMR_OR(done, larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &v));
+    LMR_OR(done, larmor_noise_fill(v, 1, LMR_NOISE_SEED));
+    LMR_OR(done, larmor_op_normal(p->A, v, p->x));
+    LMR_OR(done, larmor_nrm2(v, &size));
+    LMR_OR(done, larmor_dot(v, p->x, both));
+    LMR_OR(done, lmr_count_all(v, &voxels));
+    LMR_OR(done, lmr_count_all(p->b, &samples));
+    const double mean = size > 0 ? fmax(0, both[0]) / (size * size) : 0;
+    if (mean > 0) *noise = norm * sqrt(voxels / samples * mean) / (mean + weight);
+    st = larmor_zero(p->x);
+done:
+    larmor_array_free(v);
+    return st;
+}
+
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts *o, larmor_recon_report *result)
 {
@@ -150,9 +172,12 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
     if (p->C)
         LMR_OR(done, lmr_problem_inverse(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim,
                                          larmor_op_in_shape(p->A), &M));
-    if (p->C && o->tol == 0) {
-        LMR_OR(done, image_noise(job, p, M, o->lambda, &noise, &by_m));
+    if (o->tol == 0) {
         LMR_OR(done, samples_noise(job, p, &o->noise));
+        if (p->C)
+            LMR_OR(done, image_noise(job, p, M, o->lambda, &noise, &by_m));
+        else
+            LMR_OR(done, image_noise_of_mean(p, o->lambda, o->noise, &noise));
         o->change = ENOUGH * noise;
         o->relative = LEAST;
         o->error = ENOUGH * by_m;
