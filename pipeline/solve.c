@@ -30,9 +30,8 @@
 #define MIN_PREDICTED_PART 0.02
 
 enum {
-    POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
-    MOST_ITERS =
-        1000, /* on the grid of docs/solvers.md 121 at most where lambda is chosen, some 400 where it is 1e-5 */
+    POWER_STEPS = 6,   /* lambda is a weight: a few per cent of its unit do not matter */
+    MOST_ITERS = 1000, /* on the grid of docs/solvers.md 121 at most where lambda is chosen */
 };
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
