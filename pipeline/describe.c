@@ -3,6 +3,7 @@
 #include "pipeline/describe.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "core/status.h"
 #include "larmor/describe.h"
@@ -27,9 +28,11 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                  "trajectory, the order of readouts and whether the object moved.",
                  found.name, found.better, found.misfit);
     } else {
+        char other[128] = "";
+        if (found.name[0]) snprintf(other, sizeof other, "; best of the others, %.2g: %s", found.better, found.name);
         lmr_log(&r->events,
-                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s%s",
-                found.reach, found.misfit, found.name[0] ? "; the best other description: " : "", found.name);
+                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s",
+                found.reach, found.misfit, other);
     }
     return LARMOR_OK;
 }

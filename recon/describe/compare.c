@@ -16,7 +16,6 @@ static const double noticeable = 0.06; /* misfit beyond noise: below it nothing 
 static const double clear_part = 0.6;  /* of the misfit: what explains the samples to less of it is clearly better */
 static const double clear_gain = 0.04; /* of misfit, likewise */
 static const double most_left = 0.35;  /* misfit: what leaves more of the samples unexplained explains nothing */
-static const double wider = 1.5;       /* field of view: an object beyond the described one is no wrong description */
 
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
 static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
@@ -27,6 +26,7 @@ typedef struct search {
     lmr_fitted own, rough; /* as described */
     double *k;             /* [nd, n, readouts], of a candidate */
     double *cycles;        /* [n, readouts], likewise */
+    double *rank;          /* [readouts], from 0 to 1 */
     int *image;
 } search;
 
@@ -260,7 +260,8 @@ static larmor_status try_turns(const search *s)
 typedef enum division {                 /* of the readouts into those of two images */
                         EARLY_AND_LATE, /* before and after a part of the scan */
                         SPREAD,         /* as many, evenly: of a half every second one */
-                        SCATTERED       /* as many, by chance */
+                        SCATTERED,      /* as many, by chance */
+                        BY_SIGNAL       /* by the signal where readouts are nearest to the centre */
 } division;
 
 static larmor_status fit_two(const search *s, division by, double part, double reach, double *misfit)
@@ -270,7 +271,8 @@ static larmor_status fit_two(const search *s, division by, double part, double r
         chance = 1664525 * chance + 1013904223;
         const double at[] = {[EARLY_AND_LATE] = (double)r / (double)s->scan->readouts,
                              [SPREAD] = fmod((double)r * part, 1),
-                             [SCATTERED] = (double)chance / 4294967296.};
+                             [SCATTERED] = (double)chance / 4294967296.,
+                             [BY_SIGNAL] = s->rank[r]};
         s->image[r] = at[by] < part;
     }
     return fit(s, &(lmr_candidate){.image = s->image, .images = 2, .reach = reach}, LMR_FIT_FULL, misfit);
@@ -285,9 +287,11 @@ static larmor_status fit_division(const search *s, division by, double part, dou
     least = own;
     *misfit = INFINITY;
     for (division other = EARLY_AND_LATE; other <= SCATTERED; other++) {
-        LMR_TRY(fit_two(s, other, part, reach, other == by ? misfit : &two));
-        if (other != by) least = fmin(least, two);
+        if (other == by) continue;
+        LMR_TRY(fit_two(s, other, part, reach, &two));
+        least = fmin(least, two);
     }
+    LMR_TRY(fit_two(s, by, part, reach, misfit));
     if (least > 0) *misfit *= s->found->misfit / least;
     return LARMOR_OK;
 }
@@ -297,6 +301,75 @@ static void take(const search *s, double misfit, const char *name)
     if (!(misfit < s->found->better)) return;
     s->found->better = misfit;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
+}
+
+typedef struct signal {
+    double value;
+    int64_t readout;
+} signal;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = ((const signal *)a)->value, y = ((const signal *)b)->value;
+    return (x > y) - (x < y);
+}
+
+/* The sample of a readout that is nearest to the centre. */
+static int64_t nearest_of(const search *s, int64_t r)
+{
+    double least = INFINITY;
+    int64_t nearest = 0;
+    for (int64_t i = 0; i < s->scan->n; i++) {
+        double r2 = 0;
+        for (int d = 0; d < s->scan->nd; d++) r2 += pow(said(s, i, r)[d], 2);
+        if (r2 < least) nearest = i;
+        least = fmin(least, r2);
+    }
+    return nearest;
+}
+
+/* Ranks of readouts, from 0 to 1, by the main component of how their coils' signal in the centre differs from the mean: real
+ * and imaginary parts, each relative to the coil's mean. */
+static larmor_status rank_readouts(const search *s)
+{
+    enum { MOST = 2 * LMR_FIT_MOST_COILS, STEPS = 30 };
+    const int64_t m = s->scan->readouts, points = s->scan->n * m;
+    const int parts = 2 * (int)s->scan->coils;
+    signal *order = lmr_new(m, sizeof *order);
+    double *y = lmr_new(m * MOST, sizeof *y), mean[MOST] = {0}, way[MOST], size[LMR_FIT_MOST_COILS] = {0};
+    if (!order || !y) {
+        free(order);
+        free(y);
+        return LMR_NO_MEMORY();
+    }
+    for (int64_t r = 0; r < m; r++)
+        for (int p = 0; p < parts; p++) {
+            y[p + MOST * r] = s->scan->x[2 * (nearest_of(s, r) + s->scan->n * r + points * (p / 2)) + p % 2];
+            mean[p] += y[p + MOST * r] / (double)m;
+        }
+    for (int p = 0; p < parts; p++) size[p / 2] += mean[p] * mean[p];
+    for (int64_t r = 0; r < m; r++)
+        for (int p = 0; p < parts; p++) y[p + MOST * r] = (y[p + MOST * r] - mean[p]) / sqrt(size[p / 2] + 1e-300);
+    for (int p = 0; p < parts; p++) way[p] = 1 + 0.1 * p;
+    for (int step = 0; step < STEPS; step++) {
+        double next[MOST] = {0}, norm = 0;
+        for (int64_t r = 0; r < m; r++) {
+            double product = 0;
+            for (int p = 0; p < parts; p++) product += way[p] * y[p + MOST * r];
+            for (int p = 0; p < parts; p++) next[p] += product * y[p + MOST * r];
+        }
+        for (int p = 0; p < parts; p++) norm += next[p] * next[p];
+        for (int p = 0; p < parts && norm > 0; p++) way[p] = next[p] / sqrt(norm);
+    }
+    for (int64_t r = 0; r < m; r++) {
+        order[r] = (signal){0, r};
+        for (int p = 0; p < parts; p++) order[r].value += way[p] * y[p + MOST * r];
+    }
+    qsort(order, (size_t)m, sizeof *order, by_value);
+    for (int64_t i = 0; i < m; i++) s->rank[order[i].readout] = (double)i / (double)m;
+    free(y);
+    free(order);
+    return LARMOR_OK;
 }
 
 static larmor_status try_parts(const search *s)
@@ -310,6 +383,9 @@ static larmor_status try_parts(const search *s)
         take(s, misfit, name);
     }
     if (s->scan->reach_of_two == 0) return LARMOR_OK;
+    LMR_TRY(rank_readouts(s));
+    LMR_TRY(fit_division(s, BY_SIGNAL, 0.5, s->scan->reach_of_two, &misfit));
+    take(s, misfit, "another image where the signal in the centre differs, as of an object that moves to and fro");
     LMR_TRY(fit_division(s, SPREAD, 0.5, s->scan->reach_of_two, &misfit));
     take(s, misfit, "another image in every second readout");
     return LARMOR_OK;
@@ -352,9 +428,11 @@ static larmor_status try_all(const search *s)
 static larmor_status judge(const search *s)
 {
     larmor_description *f = s->found;
-    double beyond;
-    LMR_TRY(fit(s, &(lmr_candidate){.field = wider}, LMR_FIT_FULL, &beyond));
-    const double own = fmin(f->misfit, beyond);
+    const double reach = s->scan->reach_of_wide > 0 ? s->scan->reach_of_wide : s->scan->reach;
+    double inside, beyond;
+    LMR_TRY(fit(s, &(lmr_candidate){.reach = reach}, LMR_FIT_FULL, &inside));
+    LMR_TRY(fit(s, &(lmr_candidate){.field = LMR_FIT_WIDER, .reach = reach}, LMR_FIT_FULL, &beyond));
+    const double own = f->misfit * (inside > 0 ? fmin(1, beyond / inside) : 1);
     f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
     return LARMOR_OK;
 }
@@ -368,10 +446,12 @@ static larmor_status compare(const lmr_scan *scan, larmor_description *found)
     s.k = lmr_new(scan->nd * scan->n * scan->readouts, sizeof *s.k);
     s.cycles = lmr_new(scan->n * scan->readouts, sizeof *s.cycles);
     s.image = lmr_new(scan->readouts, sizeof *s.image);
-    larmor_status st = s.k && s.image && s.cycles ? LARMOR_OK : LMR_NO_MEMORY();
+    s.rank = lmr_new(scan->readouts, sizeof *s.rank);
+    larmor_status st = s.k && s.image && s.cycles && s.rank ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) st = lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_ROUGH, &s.rough);
     if (!st) st = try_all(&s);
     if (!st) st = judge(&s);
+    free(s.rank);
     free(s.image);
     free(s.cycles);
     free(s.k);

@@ -126,10 +126,12 @@ static larmor_status find_reach(lmr_scan *scan)
     int64_t *last = lmr_new(power(side, scan->nd), sizeof *last);
     if (!last) return LMR_NO_MEMORY();
     double reach = most_reach[scan->nd];
-    for (int images = 1; images <= 2; images++) {
-        while (reach >= least_reach && count_visits(scan, reach, side, last) < images * enough_visits)
+    const double unknowns[] = {1, 2, pow(LMR_FIT_WIDER, scan->nd)}; /* over those of one image */
+    double *const to[] = {&scan->reach, &scan->reach_of_two, &scan->reach_of_wide};
+    for (int i = 0; i < 3; i++) {
+        while (reach >= least_reach && count_visits(scan, reach, side, last) < unknowns[i] * enough_visits)
             reach *= shrink;
-        *(images == 1 ? &scan->reach : &scan->reach_of_two) = reach >= least_reach ? reach : 0;
+        *to[i] = reach >= least_reach ? reach : 0;
     }
     free(last);
     return LARMOR_OK;

@@ -6,6 +6,7 @@
 #include "core/array.h"
 
 enum { LMR_FIT_MOST_COILS = 4 };
+#define LMR_FIT_WIDER 1.5 /* field of view: an object beyond the described one is no wrong description */
 
 /* A scan on the host. */
 typedef struct lmr_scan {
@@ -17,6 +18,7 @@ typedef struct lmr_scan {
     double
         noise[LMR_FIT_MOST_COILS]; /* energy of a sample in the outermost part of k-space: that of noise, or more */
     double reach;                  /* 1/FOV, of the centre that is compared; 0: sampled too sparsely */
+    double reach_of_wide;          /* likewise, that an image of 1.5 times the field of view can be compared in */
     double reach_of_two; /* 1/FOV, of the centre that two images of half the readouts each can be compared in */
     double spacing;      /* 1/FOV, between the samples of a readout that are used */
 } lmr_scan;
