@@ -91,7 +91,7 @@ expect 0 check arms.h5
 expect 0 phantom -o few.h5 --matrix 64 --coils 2 --readouts 12 --snr 40 -q
 found 0 warning undersampling few.h5
 expect 0 phantom -o gaps.h5 --traj cartesian --matrix 48 --coils 8 --acceleration 3 --snr 40 -q
-found 0 warning calibration gaps.h5
+found 0 note calibration gaps.h5
 expect 0 phantom -o partial.h5 --traj cartesian --matrix 48 --coils 4 --partial-fourier 0.6 --snr 40 -q
 found 0 note partial-fourier partial.h5
 printed '^note: partial-fourier: .*: recon fills it in [(]--partial-fourier[)][.]$'

@@ -32,7 +32,10 @@ while read -r traj delays noise flags; do
     corrected=$(error late)
     grep -q "delays: the gradients are late by" log || fail "$name: delays not found: $(cat log)"
     ! grep -q "field of view: signal reaches" log || fail "$name: delays are still taken for a wide object: $(cat log)"
-    below "$corrected" "$prompt" "$name: error after the correction and without delays" 1.1
+    # Without noise the weights that are chosen for the two scans are small, and far apart.
+    most=1.1
+    [ "$noise" != none ] || most=1.15
+    below "$corrected" "$prompt" "$name: error after the correction and without delays" $most
     given=$(error late --delays "$delays")
     below "$corrected" "$given" "$name: errors with delays found and given" 1.03
     late=$(error late --delays off)

@@ -28,8 +28,8 @@ grep -q '"lambda_absolute"' out || fail "absolute lambda expected in the report"
 grep -q '"objective"' out || fail "objective expected in the report"
 
 # Whatever the flags, an image comes out.
-for flags in "--lambda 0" "--lambda 1e-12" "--lambda 1e6" "--lambda 1e30" "--eps 0.1" "--tol 0 --iters 3" "--iters 1" \
-    "--weighted" "--eps 1e-9 --iters 2" "--toeplitz on --weighted" "--toeplitz off"; do
+for flags in "--lambda 0" "--lambda 1e-12" "--lambda 1e6" "--lambda 1e30" "--eps 0.1" "--tol 0" \
+    "--weighted" "--eps 1e-9" "--toeplitz on --weighted" "--toeplitz off"; do
     for method in tv tgv wavelet; do
         # shellcheck disable=SC2086 # words are meant
         expect 0 recon scan.h5 -o flags.npy --maps maps.cfl --method $method $flags --iters 5 -q --force

@@ -39,6 +39,7 @@ grep -q '^recon would refuse it: .*memory' out || fail "$last: does not say that
 within 120000 recon noisy.h5 -o image.npy -q
 [ "$code" -eq 4 ] || fail "$last: exit code $code"
 within 1000000 recon noisy.h5 -o image.npy -q
+rm -f noisy.h5 image.npy
 [ "$code" -eq 0 ] || fail "$last: exit code $code"
 
 # What computes nothing ends, too, and so do a wrong command and help: each within the limits that let its libraries load.

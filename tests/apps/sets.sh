@@ -53,4 +53,4 @@ expect 2 recon scan.h5 -o x.npy --maps twice.cfl --precond circulant -q
 said 'larmor: --precond circulant: is not for several sets of maps, and twice.cfl has 2.'
 printf '# Dimensions\n64 32 1 4 4 1 1 1 1 1 1 1 1 1 1 1\n' >twice.hdr
 expect 3 recon scan.h5 -o x.npy --maps twice.cfl -q
-said 'larmor: twice.cfl: 64x32x1x16, data needs 64x64x1x4.'
+said_like '^larmor: twice.cfl: maps of 64x32 voxels without a field of view, and the grid has 64x64 voxels over 256 x 256 x 5 mm\. Say what the maps cover (.*), and they are interpolated\.$'
