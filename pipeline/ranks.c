@@ -269,7 +269,6 @@ larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks)
         return larmor_sense_share(recon->job.dev, ranks);
     }
     LMR_TRY(larmor_device_open(larmor_device_spec(recon->job.dev), &own));
-    larmor_device_set_repeatable(own, recon->opts.repeatable);
     larmor_status st = lmr_devices_make(recon, &own, 1, ranks);
     larmor_device_free(own);
     ranks->is_shared = 1;

@@ -59,7 +59,12 @@ void larmor_recon_free(larmor_recon *recon)
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
 {
     int maps_from, weights_from;
-    if (r->opts.repeatable) larmor_device_set_repeatable(dev, 1);
+    if (r->opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
+        return LMR_FAIL(
+            LARMOR_ERR_UNSUPPORTED,
+            "recon: options: repeatable: %s adds up in any order in parts of a reconstruction, and last bits "
+            "differ between runs; take a processor",
+            larmor_device_spec(dev));
     r->job.source = larmor_source_ref(source);
     r->job.dev = lmr_device_ref(dev);
     r->job.info = larmor_source_describe(source);

@@ -164,9 +164,8 @@ static const app_option options[] = {
         "fits",
         .preset = "auto", .choices = "auto|circulant|none"),
     OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
-           "the same bits whenever this is run: on a processor they always are; a GPU then adds samples in a fixed "
-           "order, "
-           "for more memory (with the same --memory, which decides what fits)"),
+           "the same bits whenever this is run, with the same --memory, which decides what fits: by a processor; a GPU "
+           "that is asked for is refused"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),

@@ -33,11 +33,19 @@ static int is_left_open(const char *device, const char *scan)
     return !strcmp(device, "auto") && !stat(scan, &file) && file.st_size < SMALL;
 }
 
+/* What is repeatable is so on a processor, which "auto" then is. */
+static const char *asked_device(const recon_settings *s)
+{
+    const char *asked = s->device ? s->device : getenv("LARMOR_DEVICE");
+    return s->repeatable && (!asked || !strcmp(asked, "auto")) ? "cpu" : asked;
+}
+
 larmor_status recon_begin_device(recon_run *r)
 {
     char own[32];
-    if (r->ranks || is_left_open(app_device_name(r->s->device, r->s->threads, own), r->input)) return LARMOR_OK;
-    return app_begin_devices(r->s->device, r->s->threads, &r->opening);
+    const char *asked = asked_device(r->s);
+    if (r->ranks || is_left_open(app_device_name(asked, r->s->threads, own), r->input)) return LARMOR_OK;
+    return app_begin_devices(asked, r->s->threads, &r->opening);
 }
 
 /* Where the device's work is known. */
@@ -45,14 +53,14 @@ static larmor_status open_for_scan(recon_run *r, const larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
     char own[32];
-    const char *name = app_device_name(s->device, s->threads, own);
+    const char *name = app_device_name(asked_device(s), s->threads, own);
     if (s->b0 || s->basis || s->dictionary) return larmor_device_open(name, &r->dev);
     return larmor_recon_open_device(name, r->source, opts, &r->dev);
 }
 
 larmor_status recon_open_device(recon_run *r, const larmor_recon_opts *opts)
 {
-    const char *asked = r->s->device ? r->s->device : getenv("LARMOR_DEVICE");
+    const char *asked = asked_device(r->s);
     char own[256];
     if (r->opening) {
         larmor_opening *opening = r->opening;

@@ -327,8 +327,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis alone: for
      * all that are as long in the header. Directions 0: those of the image, and its centre. Counters do not count. */
     larmor_image_meta maps_place;
-    int repeatable; /* 1: larmor_device_set_repeatable of the device, from then on: the same images, bit for bit, whenever the
-                     * same scan is reconstructed with the same options and, as it decides what fits, the same memory */
+    int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same options and, as
+                     * it decides what fits, the same memory: on a processor, whatever its threads. Refused on a GPU, where
+                     * parts of a reconstruction add up in any order (LARMOR_ERR_UNSUPPORTED). */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
