@@ -14,7 +14,7 @@ typedef struct settings {
     app_list modes, grid;
     double tol, upsample;
     int64_t width, tiles, threads;
-    int adjoint, force;
+    int adjoint, force, repeatable;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -47,6 +47,8 @@ static const app_option options[] = {
            "how the grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
            .choices = "estimate|measure|exhaustive"),
     APP_DEVICE_OPTIONS(settings),
+    OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
+           "the same bits in every run on a GPU, too, for more memory; not of type 3"),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
     {0},
 };
@@ -264,6 +266,7 @@ static int run(const void *given, const app_files *files)
     if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    if (s->repeatable) larmor_device_set_repeatable(dev, 1);
     app_may_leave(dev);
     APP_OR(done, APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
     if (s->type == 3) APP_OR(done, APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
