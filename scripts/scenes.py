@@ -285,13 +285,15 @@ def simulate(scene):
         scan.fov = (256.0, 256.0, 128.0)
     acquire(scan, scene["traj"], scene["R"], rng)
     scan.truth = truth(scan.e, scan.waves, n)
-    density = abs(truth(scan.e, [[(1.0, np.zeros(len(n)))]], n))
-    body = density > .05 * density.max()
+    density = truth(scan.e, [[(1.0, np.zeros(len(n)))]], n)
+    body = abs(density) > .05 * abs(density).max()
     scan.correlation, scan.sigma = 0.0, 0.0
     if scene["snr"]:  # as `larmor phantom --snr`: docs/phantoms.md#noise
         scan.sigma = math.sqrt(2) * abs(scan.truth)[body].mean() / scene["snr"] / math.sqrt(np.prod(n))
         scan.noise_scan = 16 if scene["noise_scan"] else 0
         scan.bandwidth = "<relativeReceiverNoiseBandwidth>1</relativeReceiverNoiseBandwidth>"
+    if scene["maps"] == "given":  # maps from the data leave the root sum of squares of the coils in the image
+        scan.truth = density
     scan.reach = {"stars": 2, **dict.fromkeys(GRIDS, 0)}.get(scene["traj"], len(n))
     sample(scan, [scene["seed"], scene["number"], 2])
     return scan
@@ -315,7 +317,8 @@ def measure(image, scan, scene):
     image = np.squeeze(image)
     magnitude = abs if scene["maps"] == "data" else lambda v: v
     a, b = magnitude(image), magnitude(scan.truth)
-    unit = scan.sigma / math.sqrt(2) if scan.noise_scan else 1.0  # whitened images are in units of the noise
+    whitened = scan.noise_scan and scene["maps"] == "data"  # such an image is in units of the noise
+    unit = scan.sigma / math.sqrt(2) if whitened else 1.0
     return {"error": difference(a, b),
             "inside": difference(magnitude(inside(image, scan.reach)), magnitude(inside(scan.truth, scan.reach))),
             "amplitude": float(abs(np.vdot(b, a)) / np.vdot(b, b).real * unit)}
