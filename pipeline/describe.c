@@ -10,15 +10,22 @@
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 
-static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
+typedef larmor_status comparison(const larmor_array *kspace, const larmor_array *traj, larmor_description *found);
+
+static larmor_status compare_by(comparison *compare, const larmor_samples *samples, larmor_description *found)
 {
     larmor_array *kspace = NULL, *traj = NULL;
-    larmor_description found;
     larmor_status st = larmor_samples_align(samples, &kspace, &traj);
-    if (!st) st = larmor_compare_descriptions(kspace, traj, &found);
+    if (!st) st = compare(kspace, traj, found);
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    LMR_TRY(st);
+    return st;
+}
+
+static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
+{
+    larmor_description found;
+    LMR_TRY(compare_by(larmor_compare_descriptions, samples, &found));
     if (found.reach == 0) {
         lmr_log(&r->events,
                 "description: not compared with others, as the centre of k-space is sampled too sparsely");
@@ -39,13 +46,8 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
 
 static larmor_status compare_on_grid(larmor_recon *r, const larmor_samples *samples)
 {
-    larmor_array *kspace = NULL, *traj = NULL;
     larmor_description found;
-    larmor_status st = larmor_samples_align(samples, &kspace, &traj);
-    if (!st) st = larmor_compare_lines(kspace, traj, &found);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    LMR_TRY(st);
+    LMR_TRY(compare_by(larmor_compare_lines, samples, &found));
     if (found.is_clear)
         lmr_warn(&r->events,
                  "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which "

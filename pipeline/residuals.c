@@ -18,6 +18,7 @@ void lmr_residuals_free(lmr_residuals *r)
     free(r->coil_data);
     free(r->ring_of_readout);
     free(r->count);
+    free(r->at_edge);
     *r = (lmr_residuals){.readouts = 0};
 }
 
@@ -36,8 +37,9 @@ static larmor_status allocate(int64_t readouts, int coils, lmr_residuals *out)
     out->coil_data = zeros(coils, sizeof *out->coil_data);
     out->ring_of_readout = zeros(LMR_RINGS * readouts, sizeof *out->ring_of_readout);
     out->count = zeros(LMR_RINGS * readouts, sizeof *out->count);
-    const int complete =
-        out->readout && out->readout_data && out->coil && out->coil_data && out->ring_of_readout && out->count;
+    out->at_edge = zeros(readouts, sizeof *out->at_edge);
+    const int complete = out->readout && out->readout_data && out->coil && out->coil_data && out->ring_of_readout &&
+                         out->count && out->at_edge;
     return complete ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -55,16 +57,24 @@ typedef struct pass {
     lmr_residuals *out;
 } pass;
 
+#define EDGE 2 /* 1/FOV */
+
 static void find_rings(void *self, int64_t readout)
 {
     const pass *p = self;
+    int along[3] = {1, 1, 1}; /* the edge of this axis */
     for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
         double square = 0;
-        for (int d = 0; d < p->nd; d++) square += pow(p->scale[d] * p->k[i * p->nd + d], 2);
+        for (int d = 0; d < p->nd; d++) {
+            const double k = p->scale[d] * p->k[i * p->nd + d];
+            square += k * k;
+            along[d] &= fabs(k) > 1 - EDGE * p->scale[d];
+        }
         const int ring = (int)fmin(LMR_RINGS - 1, sqrt(square) * LMR_RINGS);
         p->ring[i] = (unsigned char)ring;
         p->out->count[LMR_RINGS * (p->first + readout) + ring]++;
     }
+    for (int d = 0; d < p->nd; d++) p->out->at_edge[p->first + readout] |= (unsigned char)along[d];
 }
 
 static void sum_readout(void *self, int64_t readout)
@@ -222,6 +232,8 @@ larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int
 /* Measured on right scans (docs/misfit.md): of a readout that is bad |A x - b|^2 is so many times that of the others at its
  * radii, and relative to its samples of that of the others; |A x - b| is this part of its own samples, and of all. */
 #define MIN_READOUT_RATIO 10
+/* Likewise of lines along the edge of the grid: coil maps carry them over to the other edge. Up to 20 in right scans. */
+#define MIN_EDGE_RATIO 100
 #define MIN_READOUT_MISFIT 0.3
 #define MIN_READOUT_PART 0.01
 /* Of a coil that is bad the misfit, its multiple of that of the others, and its part of all samples' energy. */
@@ -267,7 +279,8 @@ static int stands_out(const lmr_residuals *r, int64_t i, const double usual[LMR_
     for (int j = 0; j < LMR_RINGS; j++) expected += usual[j] * r->count[LMR_RINGS * i + j];
     *ratio = expected > 0 ? r->readout[i] / expected : 0;
     const double least = pow(MIN_READOUT_MISFIT, 2) * r->readout_data[i], part = pow(MIN_READOUT_PART, 2) * data;
-    return *ratio > MIN_READOUT_RATIO && r->readout[i] > least && r->readout[i] > part;
+    return *ratio > (r->at_edge[i] ? MIN_EDGE_RATIO : MIN_READOUT_RATIO) && r->readout[i] > least &&
+           r->readout[i] > part;
 }
 
 /* Errors of the model are proportional to the signal, so that the misfit relative to it is compared, too. */

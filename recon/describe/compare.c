@@ -465,13 +465,7 @@ larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larm
     LMR_NEED(traj);
     LMR_NEED(found);
     *found = (larmor_description){.reach = 0};
-    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] < 1 || points.dim[0] > 3 ||
-        points.dim[1] != data.dim[0] || points.dim[2] != data.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "descriptions: kspace is %s and the trajectory %s, expected [samples, readouts, coils] and "
-                        "[nd, samples, readouts]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_TRY(lmr_scan_expect(kspace, traj, "descriptions"));
     lmr_scan scan;
     larmor_status st = lmr_scan_open(kspace, traj, &scan);
     found->reach = scan.reach;

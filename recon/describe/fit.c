@@ -137,6 +137,18 @@ static larmor_status find_reach(lmr_scan *scan)
     return LARMOR_OK;
 }
 
+larmor_status lmr_scan_expect(const larmor_array *kspace, const larmor_array *traj, const char *what)
+{
+    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
+    if (data.ndim == 3 && points.ndim == 3 && points.dim[0] >= 1 && points.dim[0] <= 3 &&
+        points.dim[1] == data.dim[0] && points.dim[2] == data.dim[1])
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "%s: kspace is %s and the trajectory %s, expected [samples, readouts, coils] and "
+                    "[nd, samples, readouts]",
+                    what, lmr_describe(kspace).s, lmr_describe(traj).s);
+}
+
 larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj, lmr_scan *scan)
 {
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);

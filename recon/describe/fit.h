@@ -23,6 +23,10 @@ typedef struct lmr_scan {
     double spacing;      /* 1/FOV, between the samples of a readout that are used */
 } lmr_scan;
 
+/* LARMOR_ERR_SHAPE, with `what` first in the message, unless kspace is [samples, readouts, coils] and traj
+ * [nd, samples, readouts]. */
+larmor_status lmr_scan_expect(const larmor_array *kspace, const larmor_array *traj, const char *what);
+
 larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj, lmr_scan *scan);
 void lmr_scan_close(lmr_scan *scan);
 

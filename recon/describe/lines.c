@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "recon/describe/fit.h"
 #include "recon/inputs.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
@@ -290,13 +291,7 @@ larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_arra
     LMR_NEED(traj);
     LMR_NEED(found);
     *found = (larmor_description){.reach = 0};
-    const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    if (data.ndim != 3 || points.ndim != 3 || points.dim[0] < 1 || points.dim[0] > 3 ||
-        points.dim[1] != data.dim[0] || points.dim[2] != data.dim[1])
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "lines: kspace is %s and the trajectory %s, expected [samples, readouts, coils] and "
-                        "[nd, samples, readouts]",
-                        lmr_describe(kspace).s, lmr_describe(traj).s);
+    LMR_TRY(lmr_scan_expect(kspace, traj, "lines"));
     lines l;
     larmor_status st = lines_open(kspace, traj, &l);
     if (!st && l.x) {

@@ -157,6 +157,34 @@ static void a_readout_that_fits_far_worse_is_named(void **state)
     free_scan(&s);
 }
 
+/* A full grid of the phantom's exact samples in two coils; the line `turned` of one coil has the other sign. */
+static larmor_misfit misfit_of_grid(int turned)
+{
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+    const larmor_traj_opts grid = {.matrix = {N, N}};
+    const larmor_recon_opts opts = OPTS(.oversample = {1});
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 2, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-5, 1));
+    if (turned >= 0) turn(s.image[0].kspace, (int64_t)N * turned, N);
+    larmor_recon_result result = result_of(&s, &opts);
+    const larmor_misfit m = result.report.misfit;
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+    return m;
+}
+
+/* Maps carry signal beyond one edge of the grid over to the other, so that no image explains the lines there. */
+static void lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are(void **state)
+{
+    (void)state;
+    const int turned = N / 2 + 5;
+    assert_int_equal(misfit_of_grid(-1).bad_readouts, 0);
+    assert_int_equal(misfit_of_grid(turned).bad_readouts, 1);
+    assert_int_equal(misfit_of_grid(turned).worst_readout, turned);
+}
+
 static void a_coil_that_fits_far_worse_is_named(void **state)
 {
     (void)state;
@@ -251,6 +279,7 @@ int main(void)
         cmocka_unit_test(it_is_the_residual_of_a_direct_computation),
         cmocka_unit_test(chi_squared_of_known_noise_is_1),
         cmocka_unit_test(a_readout_that_fits_far_worse_is_named),
+        cmocka_unit_test(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are),
         cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
         cmocka_unit_test(samples_that_are_not_explained_are_a_doubt),
         cmocka_unit_test(every_image_has_a_misfit_or_a_line_that_says_why_not),
