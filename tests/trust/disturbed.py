@@ -12,7 +12,9 @@ import subprocess
 import time
 
 import jobs
-from running import one_line, read, write
+from running import own_lines, read, write
+
+EXISTS = 5  # the exit code where an output is there already
 
 
 # ---- kill -9 ----
@@ -55,7 +57,7 @@ def after_kill(bench, job, r, when, report):
         bench.prepare(job)
         again = bench.runner.run(job.arguments, 20)
     forced = "-f" in job.arguments or "--force" in job.arguments
-    if not forced and again.code == 1 and any(os.path.exists(bench.runner.path(n)) for n in job.outputs):
+    if not forced and again.code == EXISTS and any(os.path.exists(bench.runner.path(n)) for n in job.outputs):
         return  # a part of the outputs was complete, and the program does not replace it unasked
     wrong = ("next run", again.err.strip()[:200]) if again.code else bench.judge(job, True)
     if wrong:
@@ -89,7 +91,7 @@ def after_disk(bench, job, r, what, report):
     report.count("exit codes on full disks", r.code if not r.signal else "signal %d" % r.signal)
     if r.signal or r.code not in (0, 1):
         report.failure("full disk: exit", "%s, %s: code %s, signal %d: %s" % (job.name, what, r.code, r.signal, r.err[:200]))
-    elif r.code and not one_line(r.err):
+    elif r.code and not own_lines(r.err, len(job.outputs)):  # each output that fails has its line
         report.failure("full disk: message", "%s, %s: %s" % (job.name, what, r.err[:300]))
     wrong = bench.judge(job, r.code == 0)
     if wrong:
@@ -141,7 +143,7 @@ def one_mounted(bench, job, folder, spare, report):
     what = "a disk with %d KB left" % spare
     report.count("full disks", job.name + ", mounted")
     report.count("exit codes on full disks", r.code if not r.signal else "signal %d" % r.signal)
-    if r.signal or r.code not in (0, 1) or (r.code and not one_line(r.err)):
+    if r.signal or r.code not in (0, 1) or (r.code and not own_lines(r.err, len(job.outputs))):
         report.failure("full disk: exit", "%s, %s: code %s, signal %d: %s" % (job.name, what, r.code, r.signal, r.err[:300]))
     for name in job.outputs:
         path = os.path.join(folder, name)

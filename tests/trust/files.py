@@ -17,8 +17,16 @@ def words_about(r):
                                                          r.err.strip()[:300] or r.out.strip()[:100])
 
 
-def judge(r, refusal_bytes):
-    """What is wrong with how a run ended, or None."""
+def reason(text):
+    """The reason in the JSON of a command that failed, or None."""
+    try:
+        return json.loads(text).get("error")
+    except ValueError:
+        return None
+
+
+def judge(r, refusal_bytes, in_json):
+    """What is wrong with how a run ended, or None. in_json: it was asked for JSON."""
     if r.signal:
         return "crash"
     if not isinstance(r.code, int):
@@ -27,7 +35,9 @@ def judge(r, refusal_bytes):
         return "exit code"
     if r.code and not one_line(r.err):
         return "message"
-    if r.code and r.out:
+    if r.code and in_json and not reason(r.out):
+        return "no JSON of a failure"
+    if r.code and not in_json and r.out:
         return "output on stdout"
     if r.code in (3, 4) and r.peak_bytes > refusal_bytes:
         return "memory"
@@ -71,7 +81,7 @@ class Files:
             if r.code in (3, 4):
                 report.most("peak memory of a refusal", r.peak_bytes / 1e6)
             report.most("longest run on a damaged file", r.seconds)
-            wrong = judge(r, self.options.memory * 1e6)
+            wrong = judge(r, self.options.memory * 1e6, "--json" in arguments)
             if not wrong and r.code == 0:
                 wrong = self.lies(seed, files, arguments, output, r)
             if wrong:

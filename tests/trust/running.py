@@ -83,7 +83,13 @@ class Runner:
 
 def one_line(text):
     """Exactly one line of printable characters that names the program."""
-    return text.startswith("larmor: ") and text.endswith("\n") and text.count("\n") == 1 and text[:-1].isprintable()
+    return own_lines(text, 1)
+
+
+def own_lines(text, most):
+    """One to `most` whole lines of printable characters, each of which names the program."""
+    lines = text.split("\n")
+    return lines.pop() == "" and 1 <= len(lines) <= most and all(a.startswith("larmor: ") and a.isprintable() for a in lines)
 
 
 def read(path):
