@@ -23,9 +23,9 @@ typedef struct settings {
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     APP_DEVICE_OPTIONS(settings),
-    OPTION(APP_SIZES, wish.types, 0, "type", "T[,T]", "of transform (default: 1,2, with --matrix cpu 1,2,3)",
+    OPTION(APP_SIZES, wish.types, 0, "type", "T[,T[,T]]", "of transform (default: 1,2, with --matrix cpu 1,2,3)",
            .low = 1, .high = 3),
-    OPTION(APP_SIZES, wish.dims, 0, "dims", "D[,D]", "dimensions (default: as --modes has, else 2)", .low = 1,
+    OPTION(APP_SIZES, wish.dims, 0, "dims", "D[,D[,D]]", "dimensions (default: as --modes has, else 2)", .low = 1,
            .high = 3),
     OPTION(APP_SIZES, wish.modes, 0, "modes", "X[,Y[,Z]]",
            "modes; one number is for all dimensions (default: 65536 in 1D, 256 in 2D, 64 in 3D)", .low = 1,
@@ -38,8 +38,8 @@ static const app_option options[] = {
            .high = 0.5),
     OPTION(APP_FLAG, wish.equal_error, 0, "equal-error", "",
            "each case at tolerances of a decade to both sides, for times at the same error by bench_report.py"),
-    OPTION(APP_NUMBERS, wish.upsample, 0, "upsample", "F[,F]", "upsampling factors (default: chosen)", .low = 1.15,
-           .high = 2.5),
+    OPTION(APP_NUMBERS, wish.upsample, 0, "upsample", "F[,F[,F]]", "upsampling factors (default: chosen)",
+           .low = 1.15, .high = 2.5),
     OPTION(APP_TEXT, wish.precompute, 0, "precompute", "FORM",
            "of the plan: made once for all executes (default: auto)", .choices = BENCH_PRECOMPUTES),
     OPTION(APP_TEXT, wish.precision, 0, "precision", "P", "of the values (default: single)",

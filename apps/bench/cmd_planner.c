@@ -196,7 +196,7 @@ typedef struct settings {
 static const app_option options[] = {
     APP_DEVICE_OPTIONS(settings),
     OPTION(APP_SIZES, wish.types, 0, "type", "T[,T]", "of transform: choose from the cases", .low = 1, .high = 2),
-    OPTION(APP_SIZES, wish.dims, 0, "dims", "D[,D]", "dimensions: choose from the cases", .low = 1, .high = 3),
+    OPTION(APP_SIZES, wish.dims, 0, "dims", "D[,D[,D]]", "dimensions: choose from the cases", .low = 1, .high = 3),
     OPTION(APP_INTEGER, wish.batch, 0, "batch", "B", "transforms over the same points: choose from the cases",
            .low = 1, .high = 8),
     OPTION(APP_NUMBER, wish.tol, 0, "tol", "X", "relative l2 error: choose from the cases", .low = 1e-16,

@@ -24,7 +24,8 @@ typedef struct settings {
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",
-               "devices with commas between, e.g. cuda:0,1,2,3 or cpu:2,2; of mpirun that of each (default: auto)"),
+               "devices with commas between, e.g. cuda:0,1,2,3 or cpu:2,2; of mpirun that of each (default: auto)",
+               .reads = app_is_device, .expected = APP_DEVICE_EXPECTED),
     OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
            .high = 4096),
     OPTION(APP_TEXT, what, 0, "what", "NAME",

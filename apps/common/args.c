@@ -58,11 +58,8 @@ int app_choice_at(const app_option *o, int i, const char **text, const char **he
 /* What a value of the option must look like, e.g. "a number >= 0". */
 static void describe_value(const app_option *o, char *text, size_t size)
 {
-    char range[64] = "";
-    if (o->low < o->high && isinf(o->high))
-        snprintf(range, sizeof range, " >= %.9g", o->low);
-    else if (o->low < o->high)
-        snprintf(range, sizeof range, " from %.9g to %.9g", o->low, o->high);
+    char range[64];
+    snprintf(range, sizeof range, " from %.9g to %.9g", o->low, o->high);
     switch (o->type) {
     case APP_INTEGER:
         snprintf(text, size, "a whole number%s", range);
@@ -80,8 +77,9 @@ static void describe_value(const app_option *o, char *text, size_t size)
         snprintf(text, size, "%s of numbers%s", o->metavar, range);
         break;
     default:
-        snprintf(text, size, "a value");
+        snprintf(text, size, "%s", o->expected ? o->expected : "a value");
     }
+    if (o->expected) return;
     const char *name, *next, *help;
     int length = app_choice_at(o, 0, &name, &help);
     size_t used = 0;
@@ -96,27 +94,36 @@ static void describe_value(const app_option *o, char *text, size_t size)
 
 static int in_range(const app_option *o, double value)
 {
-    return o->low >= o->high || (value >= o->low && value <= o->high);
+    return value >= o->low && value <= o->high;
 }
 
-/* A finite decimal number that fills the text up to `end`; whole: an integer. */
+/* 1 if the decimal number, which ends at `end`, has a digit that is not 0 before its exponent. */
+static int has_value(const char *text, const char *end)
+{
+    const char *first = text + strcspn(text, "123456789eE");
+    return first < end && *first != 'e' && *first != 'E';
+}
+
+/* A finite decimal number that fills the text up to `end`; whole: an integer. One that is too small for a double is none,
+ * because 0 often has a meaning of its own. */
 static int read_number(const char *text, const char *end, int whole, double *value)
 {
     const size_t length = strspn(text, whole ? "+-0123456789" : "+-.0123456789eE");
     if (!length || text + length != end) return 0;
     char *stop;
     *value = strtod(text, &stop);
+    if (*value == 0 && has_value(text, end)) return 0;
     return stop == end && isfinite(*value) && (!whole || fabs(*value) <= 0x1p53);
 }
 
-/* "512M": thousands, as memory is printed. */
+/* "512M": thousands, as memory is printed. There are no parts of a byte. */
 static int read_bytes(const char *text, int64_t *bytes)
 {
     static const char units[] = "KMGT";
     const size_t length = strlen(text);
     const char *unit = length ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
     double value;
-    if (!read_number(text, text + length - (unit != NULL), 0, &value)) return 0;
+    if (!read_number(text, text + length - (unit != NULL), unit == NULL, &value)) return 0;
     if (unit) value *= pow(1000, (double)(unit - units + 1));
     *bytes = value >= 1 && value <= 0x1p53 ? (int64_t)value : 0;
     return *bytes > 0;
@@ -134,12 +141,26 @@ int app_read_numbers(const char *text, int most, int whole, app_list *list)
     }
 }
 
+void app_list_length(const app_option *o, int *least, int *most)
+{
+    *least = *most = 1;
+    int inside = 0;
+    for (const char *c = o->metavar; *c; c++) {
+        inside |= *c == '[';
+        *least += *c == ',' && !inside;
+        *most += *c == ',';
+    }
+    if (o->most) *most = o->most;
+}
+
 static int read_list(const app_option *o, const char *text, app_list *list)
 {
-    if (!app_read_numbers(text, o->most ? o->most : 3, o->type == APP_SIZES, list)) return 0;
+    int least, most;
+    app_list_length(o, &least, &most);
+    if (!app_read_numbers(text, most, o->type == APP_SIZES, list)) return 0;
     for (int i = 0; i < list->count; i++)
         if (!in_range(o, list->value[i])) return 0;
-    return !o->count || list->count == o->count;
+    return list->count >= least;
 }
 
 int app_names_file(const app_option *o)
@@ -151,6 +172,7 @@ static int is_choice(const app_option *o, const char *text)
 {
     const char *name, *help;
     int length;
+    if (o->reads) return o->reads(text);
     for (int i = 0; (length = app_choice_at(o, i, &name, &help)); i++)
         if (!strncmp(name, text, (size_t)length) && !text[length]) return 1;
     return app_names_file(o) || (!o->choices && !o->choice);

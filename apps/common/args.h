@@ -29,8 +29,8 @@ typedef enum app_type {
     APP_READ_FILE,     /* const char *: a file that is read */
     APP_WRITTEN_FILE,  /* const char *: a file that is written, or grows */
     APP_WRITTEN_FILES, /* app_texts: the same, and the option may be repeated */
-    APP_SIZES,         /* app_list: whole numbers, "X[,Y[,Z]]" */
-    APP_NUMBERS        /* app_list: numbers */
+    APP_SIZES,         /* app_list: whole numbers, as many as the metavar has: "X[,Y[,Z]]" */
+    APP_NUMBERS        /* app_list: numbers, likewise */
 } app_type;
 
 #define APP_MAX_TEXTS 16
@@ -60,10 +60,11 @@ typedef struct app_option {
     const char *choices; /* of a text: "auto|off" */
     app_choice choice;   /* of a text, instead of choices; of files they are suffixes, said and not checked */
     const char *no_file; /* of APP_READ_FILE: "auto|none", values that name no file */
-    double low, high;    /* bounds of numbers, both included; equal for none; high may be INFINITY */
+    int (*reads)(const char *text); /* of a text with a form of its own: 1 if this has it */
+    const char *expected;           /* that form in words, e.g. "auto or a number >= 0" */
+    double low, high;               /* bounds of numbers, both included, which all have */
     int needed;
-    int count;  /* of a list: how many numbers, 0 for one to `most` */
-    int most;   /* of a list; default three, APP_MAX_NUMBERS at most */
+    int most;   /* of a list whose metavar does not say how many numbers it has at most */
     int absent; /* of a number: 1 makes it NAN when it is not given */
 } app_option;
 
@@ -110,6 +111,9 @@ extern const app_program app_self;
  * Returns -1 if the command is to run, else the exit code: 0 after --help, 2 after a mistake (reported in one line on
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
+
+/* How many numbers a list has at least and at most. */
+void app_list_length(const app_option *option, int *least, int *most);
 
 /* 1 if the option's value is a file, or several. */
 int app_names_file(const app_option *option);

@@ -102,6 +102,28 @@ void app_sleep_when_idle(char **argv)
     app_start_anew(argv, environ);
 }
 
+int app_is_device(const char *text)
+{
+    enum { MOST_THREADS = 4096, MOST_NUMBER = 1023 };
+    if (!strcmp(text, "auto") || !strcmp(text, "cuda:all") || !strcmp(text, "cpu+cuda") || !strcmp(text, "cuda+cpu"))
+        return 1;
+    int kind = 0; /* the letter after the first of "cpu" and "cuda" */
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        const int is_cpu = !strncmp(p, "cpu", 3), is_cuda = !strncmp(p, "cuda", 4);
+        const size_t name = 3 * (size_t)is_cpu + 4 * (size_t)is_cuda;
+        if (name) kind = p[1];
+        p += name;
+        if (name && (!*p || *p == ',')) continue;
+        p += name && *p == ':';
+        const size_t digits = strspn(p, "0123456789");
+        if (!kind || !digits || digits > 4 || (name && p[-1] != ':') || (p[digits] && p[digits] != ',')) return 0;
+        const long number = strtol(p, NULL, 10);
+        if (kind == 'p' ? number < 1 || number > MOST_THREADS : number > MOST_NUMBER) return 0;
+        p += digits;
+    }
+    return 1;
+}
+
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev)
 {
     const larmor_status st = app_open_devices(device, threads, dev);

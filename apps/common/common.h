@@ -104,11 +104,17 @@ larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array 
 /* Write the wisdom to its file, if anything was measured. A failure is reported and is no error. */
 void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
 
+/* 1 if larmor_device_open would take the text for the name of a device, which need not be there. */
+int app_is_device(const char *text);
+#define APP_DEVICE_EXPECTED                                                                                          \
+    "auto, cpu, cpu:THREADS (1 to 4096), cuda, cuda:NUMBER (from 0), cuda:all, or several with commas between them"
+
 /* Two lines for the table of a command whose settings have `const char *device; int64_t threads;`. */
 #define APP_DEVICE_OPTIONS(settings) APP_DEVICE_OPTIONS_AND(settings, "")
 #define APP_DEVICE_OPTIONS_AND(settings, more)                                                                       \
     APP_OPTION(settings, APP_TEXT, device, 0, "device", "D",                                                         \
-               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)" more),                           \
+               "where to compute: cpu, cpu:4, cuda, cuda:1 or auto (default: auto)" more, .reads = app_is_device,    \
+               .expected = APP_DEVICE_EXPECTED),                                                                     \
         APP_OPTION(settings, APP_INTEGER, threads, 0, "threads", "N",                                                \
                    "threads of the processor (default: all cores)", .low = 1, .high = 4096)
 
@@ -118,7 +124,7 @@ void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
     APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
                ".png: the magnitudes that are black and white (default: from 0 to what shows the object, which the " \
                "log says)",                                                                                          \
-               .count = 2)
+               .low = -1e15, .high = 1e15)
 int app_check_window(const app_list *window);
 
 /* ", black 0, white 0.23" for the log if the path is a picture's, else "". */

@@ -1,6 +1,8 @@
 /* Choices of options that the library's tables have. SPDX-License-Identifier: Apache-2.0 */
 #include "choices.h"
 
+#include <string.h>
+
 #include "larmor/larmor.h"
 
 const char *choose_trajectory(int i, const char **help)
@@ -47,6 +49,27 @@ const char *choose_unit(int i, const char **help)
 const char *choose_unit_or_auto(int i, const char **help)
 {
     return i ? choose_unit(i - 1, help) : "auto";
+}
+
+static int is_unit(const char *text, size_t length)
+{
+    const char *name;
+    for (int i = 0; (name = larmor_traj_unit_entry(i).name); i++)
+        if (strlen(name) == length && !strncmp(name, text, length)) return 1;
+    return 0;
+}
+
+int choose_are_units(const char *text)
+{
+    enum { MOST_AXES = 3 };
+    int count = 0;
+    if (!strcmp(text, "auto")) return 1;
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        const size_t length = strcspn(p, ",");
+        if (count++ == MOST_AXES || !is_unit(p, length)) return 0;
+        p += length;
+    }
+    return 1;
 }
 
 const char *choose_suffix(int i, const char **help)

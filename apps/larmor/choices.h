@@ -9,6 +9,7 @@ const char *choose_method(int i, const char **help);      /* cg, grid, and the r
 const char *choose_maps_method(int i, const char **help); /* auto, and those of the library */
 const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
+int choose_are_units(const char *text);              /* 1: auto, or names of units with commas between */
 const char *choose_suffix(int i, const char **help); /* of files for images */
 
 /* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
@@ -17,7 +18,9 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
                "HDF5 group of the scan; without it /dataset, or the only one with xml and data"),                    \
         APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U",                                         \
                    "unit of the stored trajectory, or of each axis with commas between", .preset = "auto",           \
-                   .choice = choose_unit_or_auto),                                                                   \
+                   .choice = choose_unit_or_auto, .reads = choose_are_units,                                         \
+                   .expected = "auto, or one of 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm and 1/recon-fov, or one of " \
+                               "them for each axis with commas between,"),                                           \
         APP_OPTION(settings, APP_TEXT, raw.join, 0, "join", "LIST",                                                  \
                    "counters that make no separate images: none, or some of slice, contrast, phase, repetition and " \
                    "set, with commas between; auto: those that exceed their limits and whose images have too few "   \

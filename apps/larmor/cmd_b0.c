@@ -19,10 +19,35 @@ typedef struct settings {
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+/* "2.5,4.8" to numbers; their count, or -1. */
+static int read_times(const char *text, double *ms)
+{
+    enum { LONGEST_MS = 100000 };
+    int count = 0;
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        app_list one;
+        char number[32];
+        const size_t length = strcspn(p, ",");
+        if (count == LARMOR_MAX_ECHOES || length >= sizeof number) return -1;
+        snprintf(number, sizeof number, "%.*s", (int)length, p);
+        if (!app_read_numbers(number, 1, 0, &one) || one.value[0] < 0 || one.value[0] > LONGEST_MS) return -1;
+        ms[count++] = one.value[0];
+        p += length;
+    }
+    return count;
+}
+
+static int are_times(const char *text)
+{
+    double ms[LARMOR_MAX_ECHOES];
+    return read_times(text, ms) > 1;
+}
+
 static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the map in Hz; any format of images", .needed = 1),
     OPTION(APP_TEXT, echo_times, 0, "echo-times", "MS,MS[,...]",
-           "echo times of contrast 0, 1, ... (default: TE in the header)"),
+           "echo times of contrast 0, 1, ... (default: TE in the header)", .reads = are_times,
+           .expected = "2 to 16 times in ms from 0 to 100000, like 2.3,4.6,"),
     OPTION(APP_NUMBER, smooth, 0, "smooth", "VOXELS",
            "structure finer than about 2 pi of these is smoothed away where the object is bright, more where it is "
            "dark; "
@@ -61,21 +86,6 @@ typedef struct b0_run {
     larmor_field_maps maps;
     app_progress progress;
 } b0_run;
-
-/* "2.5,4.8" to numbers; their count, or -1. */
-static int read_times(const char *text, double *ms)
-{
-    int count = 0;
-    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
-        char *end;
-        if (count == LARMOR_MAX_ECHOES) return -1;
-        ms[count] = strtod(p, &end);
-        if (end == p || (*end && *end != ',') || !(ms[count] >= 0 && ms[count] < 1e5)) return -1;
-        count++;
-        p = end;
-    }
-    return count;
-}
 
 static void report(const b0_run *r, double seconds)
 {
@@ -155,11 +165,6 @@ static int run(const void *given, const app_files *files)
     if (s->echo_times) {
         echo.echoes = read_times(s->echo_times, ms);
         echo.echo_ms = ms;
-        if (echo.echoes < 2) {
-            app_error("--echo-times \"%s\": 2 to %d times in ms expected, like 2.3,4.6.", s->echo_times,
-                      LARMOR_MAX_ECHOES);
-            return APP_USAGE;
-        }
     }
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
     app_progress_begin(&r.progress, "field map");

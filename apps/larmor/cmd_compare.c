@@ -14,7 +14,7 @@ typedef struct settings {
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     OPTION(APP_NUMBER, tol, 0, "tol", "X", "exit with 1 if the error is larger (default: never)", .low = 0,
-           .high = INFINITY, .absent = 1),
+           .high = 1e6, .absent = 1),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "compare magnitudes, up to a real factor"),
     OPTION(APP_INTEGER, inside, 0, "inside", "D",
            "compare inside the ellipse (2, slice by slice) or ellipsoid (3) of k-space that the matrix holds; spokes "
@@ -96,7 +96,8 @@ const app_command cmd_compare = {
     .summary = "the error of image A against image B",
     .details =
         "nrmse is the least |s A - B| / |B| over all complex factors s. Formats follow the suffixes (.h5, .nii,\n"
-        ".nii.gz, .cfl, .npy); slices are compared by their places and series by their counters, whatever their order in\n"
+        ".nii.gz, .cfl, .npy); slices are compared by their places and series by their counters, whatever their "
+        "order in\n"
         "the files; dimensions of 1 do not count. If one image has no phase, magnitudes are compared.",
     .min_files = 2,
     .max_files = 2,

@@ -22,6 +22,18 @@ typedef struct settings {
     int oblique, same_angles, force;
 } settings;
 
+#define COILS_EXPECTED "numbers of coils from 0 to 1023, like 0,2,"
+
+static int are_coils(const char *text)
+{
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        const size_t digits = strspn(p, "0123456789");
+        if (!digits || digits > 4 || (p[digits] && p[digits] != ',') || strtol(p, NULL, 10) >= MOST_COILS) return 0;
+        p += digits;
+    }
+    return 1;
+}
+
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
@@ -40,13 +52,15 @@ static const app_option options[] = {
            .preset = "embedded", .choices = "embedded|separate"),
     OPTION(APP_INTEGER, coils, 0, "coils", "C", "receive coils; 0: a single one without any profile", .preset = "8",
            .low = 0, .high = MOST_COILS),
-    OPTION(APP_TEXT, dead_coils, 0, "dead-coils", "C[,C...]", "coils without signal, counted from 0"),
-    OPTION(APP_TEXT, noiseless_coils, 0, "noiseless-coils", "C[,C...]", "coils without noise, counted from 0"),
+    OPTION(APP_TEXT, dead_coils, 0, "dead-coils", "C[,C...]", "coils without signal, counted from 0",
+           .reads = are_coils, .expected = COILS_EXPECTED),
+    OPTION(APP_TEXT, noiseless_coils, 0, "noiseless-coils", "C[,C...]", "coils without noise, counted from 0",
+           .reads = are_coils, .expected = COILS_EXPECTED),
     OPTION(
         APP_NUMBER, noise, 0, "noise", "SIGMA",
         "standard deviation of the real and of the imaginary part of a sample; the sample at the centre of k-space "
         "is the mean density over the field of view, about 0.1",
-        .preset = "0", .low = 0, .high = INFINITY),
+        .preset = "0", .low = 0, .high = 1e6),
     OPTION(APP_NUMBER, snr, 0, "snr", "X",
            "the noise by the image's signal-to-noise ratio, instead of --noise: mean signal of the object over the "
            "noise of a fully sampled Cartesian image at this matrix, coils combined",
@@ -98,7 +112,7 @@ static const app_option options[] = {
         APP_NUMBERS, dipole, 0, "field-dipole", "HZ,X,Y[,Z]",
         "off-resonance by a magnetised region at X, Y, Z fields of view from the centre: HZ at its poles; the main "
         "field is along z, of 2D scans along y",
-        .low = -1e6, .high = 1e6, .most = 4),
+        .low = -1e6, .high = 1e6),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
            "the image has a smooth phase, RAD sin(2 pi cycles . r), from -RAD to RAD", .preset = "0", .low = -20,
            .high = 20),
@@ -127,12 +141,12 @@ static int read_coils(const char *option, const char *text, int64_t coils, unsig
 {
     for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
         char *end;
-        const long c = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : -1;
+        const long c = strtol(p, &end, 10);
         if (!coils) {
             app_error("--%s \"%s\": --coils 0 has none.", option, text);
             return APP_USAGE;
         }
-        if (c < 0 || c >= coils || (*end && *end != ',')) {
+        if (c >= coils) {
             app_error("--%s \"%s\": numbers of coils from 0 to %lld expected, like 0,2.", option, text,
                       (long long)coils - 1);
             return APP_USAGE;
@@ -263,10 +277,6 @@ static int check(const settings *s, request *r)
     }
     if (s->image_phase != 0 && is_off_resonant(s)) {
         app_error("--image-phase \"%g\": is not for a scan with off-resonance.", s->image_phase);
-        return APP_USAGE;
-    }
-    if (s->dipole.count == 1 || s->dipole.count == 2) {
-        app_error("--field-dipole: %d numbers; HZ,X,Y or HZ,X,Y,Z expected.", s->dipole.count);
         return APP_USAGE;
     }
     if (moves(s) && s->repetitions < 2) {

@@ -32,7 +32,8 @@ static const app_option options[] = {
         APP_TEXT, lambda, 'l', "lambda", "X",
         "weight of the penalty: auto, chosen from the data and their noise; a number, for cg in units of the largest "
         "eigenvalue of A^H A, else of the typical magnitude of A^H b; or noise:NUMBER, in units of the noise",
-        .preset = "auto"),
+        .preset = "auto", .reads = recon_is_lambda,
+        .expected = "auto, a number from 0 to 1000000, or noise: and such a number"),
     OPTION(APP_FLAG, joint, 0, "joint", "",
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
@@ -40,7 +41,7 @@ static const app_option options[] = {
            "tv --joint: weight of a difference in time relative to one in space (default: 4 for frames that were cut "
            "out "
            "of an image, else 1)",
-           .low = 0, .high = INFINITY, .absent = 1),
+           .low = 0, .high = 1e6, .absent = 1),
     OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
            .high = 4096),
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
@@ -81,7 +82,8 @@ static const app_option options[] = {
     OPTION(APP_NUMBERS, shift, 0, "shift", "X,Y[,Z]",
            "move the field of view so many mm along the read, phase and slice directions, for samples that the "
            "scanner did "
-           "not demodulate there; images lie where it is then"),
+           "not demodulate there; images lie where it is then",
+           .low = -1e5, .high = 1e5),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
@@ -90,7 +92,8 @@ static const app_option options[] = {
         APP_TEXT, delays, 0, "delays", "D",
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
         "the data, where they leave no doubt; off: none",
-        .preset = "auto"),
+        .preset = "auto", .reads = recon_are_delays,
+        .expected = "auto, off or X,Y[,XY], in 3D X,Y,Z[,XY,XZ,YZ], of numbers from -1000 to 1000,"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",
         "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
@@ -134,7 +137,8 @@ static const app_option options[] = {
         APP_TEXT, compress, 0, "compress", "C",
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
         "keep; auto: above 12 coils, 0.9995; off: none",
-        .preset = "auto"),
+        .preset = "auto", .reads = recon_is_compression,
+        .expected = "auto, off, a whole number of virtual coils from 1 to 65535, or a part of the energy below 1"),
     OPTION(APP_TEXT, compress_method, 0, "compress-method", "M",
            "svd, one matrix; geometric, one for each place along fully sampled Cartesian readouts; auto: geometric "
            "where that needs fewer coils",
@@ -163,9 +167,10 @@ static const app_option options[] = {
         "precondition the iterations: circulant, by the matrix nearest to A^H A that an FFT inverts; auto: where it "
         "fits",
         .preset = "auto", .choices = "auto|circulant|none"),
-    OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
-           "the same bits whenever this is run, with the same --memory, which decides what fits: by a processor; a GPU "
-           "that is asked for is refused"),
+    OPTION(
+        APP_FLAG, repeatable, 0, "repeatable", "",
+        "the same bits whenever this is run, with the same --memory, which decides what fits: by a processor; a GPU "
+        "that is asked for is refused"),
     ONLY(slice),
     ONLY(contrast),
     ONLY(phase),
@@ -183,7 +188,7 @@ static const app_option options[] = {
            "the most images, or series, that a device computes at the same time; 1: one after the other (default: as "
            "many as "
            "keep a processor's threads busy, or 4 on a GPU, and fit into half of the memory)",
-           .low = 0, .high = 4096),
+           .low = 1, .high = 4096),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
@@ -486,7 +491,7 @@ static int run(const void *given, const app_files *files)
     larmor_recon_opts opts;
     larmor_counters only;
     int code = recon_check_options(&cmd_recon, s);
-    if (!code) code = recon_read_options(s, &opts, &only);
+    recon_read_options(s, &opts, &only);
     opts.listener = on_event;
     opts.user = &r;
     if (!code) code = recon_open_ranks(&r);

@@ -277,24 +277,50 @@ static int index_of(const char *name, const char *const *names)
 /* "auto", a number, or "noise:" and a number; 0 if it is neither. */
 static int read_lambda(const char *text, larmor_recon_opts *opts)
 {
-    char *end;
+    enum { MAX_LAMBDA = 1000000 }; /* far above those that leave nothing of the image */
+    app_list number;
     if (!strcmp(text, "auto")) return 1;
     const int in_noise = !strncmp(text, "noise:", 6);
-    const char *number = text + (in_noise ? 6 : 0);
+    if (!app_read_numbers(text + (in_noise ? 6 : 0), 1, 0, &number)) return 0;
     opts->lambda_mode = in_noise ? LARMOR_LAMBDA_NOISE : LARMOR_LAMBDA_RELATIVE;
-    opts->lambda = strtod(number, &end);
-    return end != number && !*end && opts->lambda >= 0 && isfinite(opts->lambda);
+    opts->lambda = number.value[0];
+    return opts->lambda >= 0 && opts->lambda <= MAX_LAMBDA;
 }
 
 /* "auto", "off", a whole number of coils, or a part of the energy; 0 if it is none of them. */
 static int read_compress(const char *text, double *compress)
 {
-    char *end;
+    enum { MAX_COILS = 65535 };
+    app_list number;
     *compress = strcmp(text, "off") ? 0 : -1;
     if (!strcmp(text, "auto") || !strcmp(text, "off")) return 1;
-    *compress = strtod(text, &end);
-    return end != text && !*end && *compress > 0 && *compress < 1e6 &&
-           (*compress < 1 || *compress == floor(*compress));
+    if (!app_read_numbers(text, 1, 0, &number)) return 0;
+    *compress = number.value[0];
+    return *compress > 0 && *compress <= MAX_COILS && (*compress < 1 || *compress == floor(*compress));
+}
+
+int recon_is_lambda(const char *text)
+{
+    larmor_recon_opts opts;
+    return read_lambda(text, &opts);
+}
+
+int recon_is_compression(const char *text)
+{
+    double compress;
+    return read_compress(text, &compress);
+}
+
+int recon_are_delays(const char *text)
+{
+    enum { MAX_DELAY = 1000 }; /* samples */
+    app_list list;
+    double delay[6];
+    if (!strcmp(text, "auto") || !strcmp(text, "off")) return 1;
+    if (!app_read_numbers(text, APP_MAX_NUMBERS, 0, &list)) return 0;
+    for (int i = 0; i < list.count; i++)
+        if (fabs(list.value[i]) > MAX_DELAY) return 0;
+    return scan_delays(2, &list, delay) || scan_delays(3, &list, delay);
 }
 
 int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts)
@@ -313,7 +339,7 @@ int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_rec
     return APP_USAGE;
 }
 
-int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
+void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral", NULL};
     static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
@@ -360,12 +386,6 @@ int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_
         opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
         opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
     }
-    if (!read_compress(s->compress, &opts->compress)) {
-        app_error("--compress %s: auto, off, a number of virtual coils, or a part of the energy below 1 expected.",
-                  s->compress);
-        return APP_USAGE;
-    }
-    if (read_lambda(s->lambda, opts)) return APP_DONE;
-    app_error("--lambda %s: auto, a number of at least 0, or noise: and such a number expected.", s->lambda);
-    return APP_USAGE;
+    read_compress(s->compress, &opts->compress);
+    read_lambda(s->lambda, opts);
 }

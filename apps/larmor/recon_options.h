@@ -9,9 +9,13 @@
  * having said what is wrong. */
 int recon_check_options(const app_command *command, const recon_settings *s);
 
-/* What the library takes for them, without maps, planner and listener; only gets the counters. Returns an exit code,
- * having said what is wrong. */
-int recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
+/* Forms of --lambda, --compress and --delays: 1 if the text has it. */
+int recon_is_lambda(const char *text);
+int recon_is_compression(const char *text);
+int recon_are_delays(const char *text);
+
+/* What the library takes for them, without maps, planner and listener; only gets the counters. */
+void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
 
 /* What is to be cut into frames; zeros if nothing is. */
 larmor_frames_opts recon_frames(const recon_settings *s);

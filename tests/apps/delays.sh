@@ -89,7 +89,7 @@ grep -q "delays: has no effect without --from" err || fail "$(cat err)"
 expect 2 traj --from late.h5 --matrix 32 -o x.npy
 grep -q -- "--matrix: has no effect with --from" err || fail "$(cat err)"
 expect 2 recon late.h5 -o image.npy --delays 1 --force
-grep -q -- '--delays "1": auto, off or numbers; X,Y or X,Y,XY expected' err || fail "$(cat err)"
+grep -q -- '--delays "1": auto, off or X,Y\[,XY\], in 3D X,Y,Z\[,XY,XZ,YZ\], of numbers .* expected' err || fail "$(cat err)"
 expect 2 phantom -o none.h5 --matrix 48 --delays 1 -q
 expect 2 phantom -o none.h5 --matrix 12 --traj koosh --delays 1,2 -q
 expect 2 recon late.h5 -o image.npy --delays 1,2,3,4 --force

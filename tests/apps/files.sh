@@ -69,7 +69,7 @@ said_like '^wrote asked.png, black 0.1, white 0.3$'
 expect 2 convert truth.h5 x.png --window 0.3,0.1
 said 'larmor: --window 0.3,0.1: the smaller value first expected.'
 expect 2 convert truth.h5 x.png --window 0.3
-said 'larmor: --window "0.3": LOW,HIGH of numbers expected.'
+said 'larmor: --window "0.3": LOW,HIGH of numbers from -1e+15 to 1e+15 expected.'
 expect 2 convert truth.h5 x.nii --window 0,1
 said 'larmor: --window: has no effect with x.nii; it is an option of a .png.'
 expect 0 recon a.h5 -o same.npy -o same.png --window 0.05,0.2

@@ -115,12 +115,12 @@ for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" 
 done
 
 expect 2 recon x.h5 -o y.h5 --lambda abc
-said 'larmor: --lambda abc: auto, a number of at least 0, or noise: and such a number expected.'
+said 'larmor: --lambda "abc": auto, a number from 0 to 1000000, or noise: and such a number expected.'
 expect 2 recon x.h5 -o y.h5 --lambda=-1
-said 'larmor: --lambda -1: auto, a number of at least 0, or noise: and such a number expected.'
+said 'larmor: --lambda "-1": auto, a number from 0 to 1000000, or noise: and such a number expected.'
 for wrong in '' ' 1' 1x 0x10 nan inf 1e999 1,5; do
     expect 2 phantom -o x.h5 --noise "$wrong"
-    said "larmor: --noise \"$wrong\": a number >= 0 expected."
+    said "larmor: --noise \"$wrong\": a number from 0 to 1000000 expected."
 done
 for wrong in '' 1.5 0 -3 65536 99999999999999999999 5x; do
     expect 2 phantom -o x.h5 --samples "$wrong"
@@ -133,11 +133,11 @@ done
 expect 2 phantom -o x.h5 --traj raidal
 said 'larmor: --traj "raidal": radial, golden, spiral, stars, koosh or cartesian expected.'
 expect 2 phantom -o x.h5 --noise
-said 'larmor: --noise: a number >= 0 expected.'
+said 'larmor: --noise: a number from 0 to 1000000 expected.'
 expect 2 phantom -o --force
 said 'larmor: --output: a value expected.'
 expect 2 phantom -o x.h5 --device gpu
-said_like '^larmor: device "gpu": expected auto, cpu or cpu:THREADS'
+said_like '^larmor: --device "gpu": auto, cpu, cpu:THREADS \(1 to 4096\), .* expected.$'
 expect 4 phantom -o x.h5 --device cuda
 said_like '^larmor: device cuda: '
 expect 2 phantom -o x.xyz
