@@ -34,6 +34,7 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     double scale[3];          /* stored value to cycles per encoded field of view */
     double step, offset;      /* of a third component that counts partitions: from one to the next, else 0; at kz = 0 */
     double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
+    double echo; /* sample, in the order of time, of the echoes of lines in both directions, on average; or NAN */
 } lmr_mrd_traj;
 
 /* The key of an image: encoding, slice, contrast, phase, repetition, set; 0 for counters that are joined. */
@@ -130,6 +131,12 @@ typedef struct lmr_mrd_line { /* in cycles per encoded field of view */
 /* mrd_line.c: where the samples of a readout without a trajectory are along it, whose centre is there. spans: 1: it covers the matrix, 0: it does
  * unless it has fewer samples. */
 lmr_mrd_line lmr_mrd_line_of(const lmr_mrd_head *h, lmr_mrd_place centre, int64_t matrix, int spans);
+
+/* mrd_ramp.c: lines that are sampled on ramps of the gradient, by their header or as in larmor_raw_opts; LARMOR_ERR_ARG for what
+ * is none of these. An encoding's ramp stays all 0 where samples are equally far apart, and is complete otherwise. */
+larmor_status lmr_mrd_find_ramps(larmor_raw *raw, const char *asked);
+/* k along a line of sample s in the order of time, in cycles per encoded field of view, of an encoding with a ramp. */
+double lmr_mrd_ramp_k(const larmor_encoding *encoding, const lmr_mrd_head *h, lmr_mrd_place centre, double s);
 
 /* mrd_echo.c: the energy of a readout's samples; the centre of all readouts of an encoding that have no trajectory, by their
  * heads and by the echo, with a warning where these differ. */

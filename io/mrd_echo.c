@@ -264,6 +264,22 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
             of_encoding(raw, encoding, &in), fabs(forward - backward));
 }
 
+/* Where echoes are in the order of time, on average over both directions: phases of the object shift them to and fro. */
+static double middle_echo(const larmor_raw *raw, const classes *all)
+{
+    double sum[2] = {0};
+    int64_t readouts[2] = {0};
+    for (int c = 0; c < all->count; c++) {
+        const class *of = &all->of[c];
+        const lmr_mrd_head *h = &raw->head[of->first];
+        if (isnan(of->echo) || h->samples != raw->head[all->of[0].first].samples) continue;
+        sum[of->reversed] += (double)of->readouts * (of->reversed ? h->samples - 1 - of->echo : of->echo);
+        readouts[of->reversed] += of->readouts;
+    }
+    if (!readouts[0] || !readouts[1]) return NAN;
+    return (sum[0] / (double)readouts[0] + sum[1] / (double)readouts[1]) / 2;
+}
+
 larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
 {
     const char *type = raw->header.encoding[encoding].space.trajectory;
@@ -282,6 +298,7 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
             place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans);
         }
         warn_of_ghost(raw, encoding, all, place);
+        raw->traj_of[encoding].echo = middle_echo(raw, all);
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {
             if (!is_line(raw, i, encoding)) continue;
             const int c = class_of(raw, all, i);

@@ -26,6 +26,7 @@ uint64_t larmor_raw_fingerprint(const larmor_raw *raw)
     for (int e = 0; e < raw->header.encodings; e++) {
         const lmr_mrd_traj *t = &raw->traj_of[e];
         hash = lmr_hash(hash, &raw->header.encoding[e].space, UP_TO(larmor_encoding, ndim));
+        hash = lmr_hash(hash, &raw->header.encoding[e].space.ramp, sizeof(larmor_ramp));
         hash = lmr_hash(hash, &t->dims, sizeof t->dims);
         hash = lmr_hash(hash, &t->spatial, sizeof t->spatial);
         hash = lmr_hash(hash, &t->density, sizeof t->density);

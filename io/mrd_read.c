@@ -62,6 +62,15 @@ static int in(int value, int first, int last)
     return value >= first && value <= last;
 }
 
+static int is_possible_ramp(const larmor_ramp *r)
+{
+    const double times[] = {r->up_us, r->flat_us, r->down_us, r->dwell_us};
+    int good = r->samples >= 0 && r->samples <= LMR_MRD_MAX_MATRIX;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        good &= times[i] >= 0 && times[i] <= LMR_MRD_MAX_RAMP_US;
+    return good && r->delay_us >= -1 && r->delay_us <= LMR_MRD_MAX_RAMP_US;
+}
+
 /* 1 if an encoding is one that a header can give. */
 static int is_possible(const lmr_mrd_encoding *e)
 {
@@ -73,7 +82,7 @@ static int is_possible(const lmr_mrd_encoding *e)
         good &= space->fov_mm[d] >= 0 && space->fov_mm[d] <= 1e9;
         good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
     }
-    good &= space->angle_deg >= 0 && space->angle_deg < 360;
+    good &= space->angle_deg >= 0 && space->angle_deg < 360 && is_possible_ramp(&space->ramp);
     for (int c = 0; c < LMR_COUNTERS; c++)
         for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
     return good;
@@ -344,6 +353,7 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
     LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
+    LMR_TRY(lmr_mrd_find_ramps(raw, opts->ramp));
     LMR_TRY(lmr_mrd_join(raw, opts->join));
     LMR_TRY(lmr_mrd_complete_images(raw));
     LMR_TRY(lmr_mrd_group(raw));

@@ -84,7 +84,8 @@ static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larm
         if (h->traj_dims && d < t->spatial)
             k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
         else if (d == 0)
-            k[d] = line.first + line.step * (double)s;
+            k[d] = space->ramp.flat_us > 0 ? lmr_mrd_ramp_k(space, h, raw->readout[i].centre, (double)s)
+                                           : line.first + line.step * (double)s;
         else
             k[d] = h->counter[d - 1] - t->center[d];
         k[d] *= grid->fov_mm[d] / space->fov_mm[d];

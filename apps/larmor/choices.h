@@ -27,6 +27,10 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
                    "samples; segment: acquisitions that are segments of a readout make one, as they do without it "  \
                    "where k-space goes on",                                                                          \
                    .preset = "auto"),                                                                                \
+        APP_OPTION(settings, APP_TEXT, raw.ramp, 0, "ramp", "R",                                                     \
+                   "how lines without a trajectory are sampled: auto (as the header describes), even, or the times " \
+                   "of a gradient in us: UP,FLAT,DOWN[,DELAY[,DWELL]]",                                              \
+                   .preset = "auto"),                                                                                \
         APP_OPTION(settings, APP_FLAG, raw.drop_nonfinite, 0, "drop-nonfinite", "",                                  \
                    "leave out acquisitions with NaN or Inf")
 

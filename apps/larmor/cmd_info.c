@@ -191,7 +191,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
                r->dwell_us, r->noise_bandwidth);
     else
         printf("no noise scan");
-    printf("\ntrajectory: %s%s\n", r->traj_stored ? r->traj_report : "not stored",
+    printf("\ntrajectory: %s%s\n", *r->traj_report ? r->traj_report : "not stored",
            r->density_stored ? ", with density weights" : "");
 }
 

@@ -25,6 +25,10 @@ typedef struct larmor_raw_opts { /* zero means default */
                                   * slice, contrast, phase, repetition and set, with commas between; "segment":
                                   * consecutive segments make one readout, which they do without it where their
                                   * trajectory goes on, but not with "none" */
+    const char *ramp;            /* how lines without a trajectory are sampled: "auto" (default), as trajectoryDescription
+                                  * says; "even": all samples equally far apart; or the times of larmor_ramp,
+                                  * "UP,FLAT,DOWN[,DELAY[,DWELL]]" in us; without DELAY the samples are in the middle of
+                                  * the gradient, without DWELL it is sample_time_us */
     int conjugate;               /* 1: conjugate all samples */
     double shift_mm[3];          /* move the field of view so far along read, phase and slice direction (the last one of
                                   * volumes alone), for samples that were not demodulated there */
@@ -55,12 +59,21 @@ typedef struct larmor_traj_unit { /* of stored trajectories */
 /* Unit i, "1/fov" first; past the last its name is NULL. */
 LARMOR_API larmor_traj_unit larmor_traj_unit_entry(int i);
 
+/* A trapezoidal gradient under which a readout is sampled, in us, as ISMRMRD's ConventionalEPI describes it. */
+typedef struct larmor_ramp {
+    double up_us, flat_us, down_us; /* rampUpTime, flatTopTime, rampDownTime; all 0: none */
+    double delay_us; /* acqDelayTime, until the first sample begins; below 0: the samples are in the middle */
+    double dwell_us; /* dwellTime, of a sample; 0: sample_time_us of the readouts */
+    int64_t samples; /* numSamples, which cover the matrix; 0: those of the readouts */
+} larmor_ramp;
+
 typedef struct larmor_encoding { /* one <encoding> of the header */
     int64_t matrix[3], recon_matrix[3];
     double fov_mm[3], recon_fov_mm[3];
     char trajectory[16]; /* "cartesian", "epi", "radial", "goldenangle", "spiral", "other" */
     int ndim;            /* 2 or 3: of the image that is reconstructed */
     double angle_deg;    /* between a spoke and the next, where the header's description of the trajectory says it */
+    larmor_ramp ramp;    /* of lines without a trajectory; all 0: their samples are equally far apart */
 } larmor_encoding;
 
 /* What is wrong with a trajectory that is said to be in cycles per field of view: where it ends by that, and the unit of all
@@ -87,7 +100,7 @@ typedef struct larmor_raw_info {
     int encodings, groups;
     int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
     char traj_units[48];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
-    char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high" */
+    char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high"; of lines on ramps, the gradient's times */
     int density_stored;    /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
     int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give

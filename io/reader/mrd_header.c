@@ -223,6 +223,23 @@ static void plain_name(const char *text, char *name, size_t room)
     name[used] = '\0';
 }
 
+/* A time or a count of a trapezoidal readout. */
+static void take_ramp(const char *name, double value, larmor_ramp *ramp)
+{
+    const struct {
+        const char *name;
+        double *value;
+    } times[] = {{"rampuptime", &ramp->up_us},
+                 {"flattoptime", &ramp->flat_us},
+                 {"rampdowntime", &ramp->down_us},
+                 {"acqdelaytime", &ramp->delay_us},
+                 {"dwelltime", &ramp->dwell_us}};
+    if (!(value >= 0 && value <= LMR_MRD_MAX_RAMP_US)) return;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (!strcmp(name, times[i].name)) *times[i].value = value;
+    if (!strcmp(name, "numsamples") && value <= LMR_MRD_MAX_MATRIX) ramp->samples = (int64_t)value;
+}
+
 /* A parameter that tells when readouts start, or the angle between spokes, in degrees or as the index of a tiny golden angle. Those that say
  * something else are no concern of this. */
 static void take_parameter(parser *p)
@@ -238,6 +255,7 @@ static void take_parameter(parser *p)
         p->out->has_readout_start = 1;
         p->out->readout_start_ms = p->value;
     }
+    if (!p->level[p->depth - 1].index) take_ramp(name, p->value, &p->out->encoding[p->out->encodings - 1].space.ramp);
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
         if (!strcmp(name, angles[i]) && p->value > 1 && p->value < 360) angle = p->value;
     for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)
@@ -276,6 +294,7 @@ static void begin_encoding(parser *p)
     lmr_mrd_encoding *e = &h->encoding[h->encodings++];
     memset(e, 0, sizeof *e);
     memset(e->limit, -1, sizeof e->limit);
+    e->space.ramp.delay_us = -1;
     p->seen_trajectory = 0;
     memset(p->seen_matrix, 0, sizeof p->seen_matrix);
     memset(p->seen_fov, 0, sizeof p->seen_fov);

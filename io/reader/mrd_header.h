@@ -9,6 +9,7 @@
 #define LMR_MRD_MAX_MATRIX 65535
 #define LMR_MRD_MEMORY (INT64_C(64) << 30) /* bytes that a scan or an image may need, unless the caller says */
 #define LMR_MRD_MAX_ENCODINGS 64
+#define LMR_MRD_MAX_RAMP_US 1e6 /* of a part of a readout's gradient */
 
 /* The counters of an acquisition, in the order of ISMRMRD. */
 enum {

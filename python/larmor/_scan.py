@@ -54,7 +54,7 @@ class Samples:
 
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
-    join, conjugate, memory, shift_mm (along read, phase and slice direction)."""
+    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction)."""
 
     def __init__(self, path: Any, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
