@@ -7,8 +7,8 @@ each method at the weight that larmor chooses, and by each method at a sweep of 
 after the best complex scale; with maps from the data that of magnitudes. The amplitude is the image's projection on the
 truth, relative to the truth: below 1 the image has lost intensity.
 
-FOLDER gets rows/SEED/SCENE.json and, of all rows in it, rows.json and summary.md. What is in rows already is not done
-again. LARMOR names the program (default: build/cpu/apps/larmor). docs/validation.md has results.
+FOLDER gets rows/SEED/SCENE.json and, of all rows in it, rows.json, table.md (every scene) and summary.md. What is in
+rows already is not done again. LARMOR names the program (default: build/cpu/apps/larmor). docs/validation.md has results.
 Needs NumPy, SciPy and h5py. SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -211,7 +211,8 @@ def acquire(scan, traj, R, rng):
         for z in range(-half, half):
             for i, k in enumerate(spokes(n, GOLDEN * np.arange(m))):
                 k = np.concatenate([k, np.full((len(k), 1), z)], 1)
-                scan.readouts.append(Readout(k, k.copy(), {"kspace_encode_step_1": i, "kspace_encode_step_2": z + half}))
+                counters = {"kspace_encode_step_1": i, "kspace_encode_step_2": z + half}
+                scan.readouts.append(Readout(k, k.copy(), counters))
         return
     kx = np.arange(n) - n // 2
     for d, m in enumerate(scan.n):
@@ -249,7 +250,7 @@ def acquire(scan, traj, R, rng):
 
 # ---- scenes ----
 
-def scenes(seed):
+def scenes(seed, scale=1.0):
     """15 scenes of each trajectory: each SNR with three of five R; what else they are is drawn."""
     rng = np.random.default_rng([34, seed])
     out = []
@@ -268,8 +269,9 @@ def scenes(seed):
                     size = (48, 48, 10)
                 elif traj in GRIDS and traj != "poisson" and rng.random() < .3:
                     size = (n, n - 8)
+                size = [int(scale * m / 2) * 2 for m in size]
                 scene = {"traj": traj, "R": R, "snr": snr, "object": str(rng.choice(list(OBJECTS))), "coils": count,
-                         "maps": "given" if given else "data", "n": list(size), "ring": bool(rng.random() < .5),
+                         "maps": "given" if given else "data", "n": size, "ring": bool(rng.random() < .5),
                          "noise_scan": bool(snr and rng.random() < .35), "seed": seed, "number": len(out)}
                 scene["name"] = f"{traj}-R{R}-snr{snr or 'none'}-{scene['object']}-{count}c-{scene['maps']}"
                 out.append(scene)
@@ -334,7 +336,7 @@ class Work:
         self.scan = simulate(scene)
         write(folder / "scan.h5", self.scan)
         np.save(folder / "truth.npy", np.asfortranarray(self.scan.truth.astype(np.complex64)))
-        self.maps = None
+        self.maps, self.settled = None, None  # settled: what the first run has found, which others need not look for
         if scene["maps"] == "given":
             maps = np.moveaxis(coil_images(self.scan.waves, self.scan.n), 0, -1).astype(np.complex64)
             np.save(folder / "maps.npy", np.asfortranarray(maps))
@@ -344,8 +346,8 @@ class Work:
         image = self.folder / "image.npy"
         image.unlink(missing_ok=True)
         given = ["--maps", self.maps] if self.maps else []
-        command = [self.larmor, "recon", self.folder / "scan.h5", "-o", image, "-f", "--threads", "1", "--json", *given,
-                   *self.flags, *words]
+        command = [self.larmor, "recon", self.folder / "scan.h5", "-o", image, "-f", "--threads", "1", "--json",
+                   *given, *(self.settled or []), *self.flags, *words]
         try:
             done = subprocess.run([str(w) for w in command], capture_output=True, text=True, timeout=LIMIT_S,
                                   check=False, env={**os.environ, "OMP_WAIT_POLICY": "passive"})
@@ -355,6 +357,9 @@ class Work:
             return {"error": math.nan, "log": done.stderr[-1500:]}
         report = json.loads(done.stdout)
         first = report["results"][0]
+        if self.settled is None:
+            self.settled = [] if any(report["delays"]) else ["--delays", "off"]
+            self.settled += ["--oversample", "1"] if first["grid"][: len(self.scan.n)] == list(self.scan.n) else []
         return {**measure(np.load(image), self.scan, self.scene), "method": report["method"],
                 "lambda": first.get("lambda"), "iterations": first.get("iterations"), "seconds": report["seconds"],
                 "warnings": [line for line in done.stderr.splitlines() if "warning:" in line],
@@ -428,6 +433,12 @@ def errors_of(method):
     return [v["error"] for v in (method["auto"], *method["sweep"]) if v["error"] and math.isfinite(v["error"])]
 
 
+def lowest(method):
+    """The weight with the least error, the automatic one or another."""
+    return min((v for v in (method["auto"], *method["sweep"]) if v["error"] and math.isfinite(v["error"])),
+               key=lambda v: v["error"], default=method["auto"])
+
+
 def ratios(row):
     """What the tables are of: the default over the best of all, and each method's automatic weight over its best."""
     best = {m: min(e) for m, v in row["methods"].items() if (e := errors_of(v))}
@@ -448,8 +459,8 @@ def figures(values):
 
 
 def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *["| " + " | ".join(map(str, r)) + " |" for r in rows],
-            ""]
+    lines = ["| " + " | ".join(map(str, r)) + " |" for r in (head, *rows)]
+    return [lines[0], "|" + "---|" * len(head), *lines[1:], ""]
 
 
 def summary(rows, methods, limit):
@@ -474,33 +485,37 @@ def summary(rows, methods, limit):
                        [[v, len(of), figures(r["ratios"]["default"] for r in of),
                          *[figures(r["ratios"]["weights"].get(m, math.nan) for r in of) for m in methods]]
                         for v in sorted({r[key] for r in rows}) for of in [[r for r in rows if r[key] == v]]])
+    clean = [(len(r["n"]), r["default"]["inside"]) for r in rows
+             if not r["snr"] and r["R"] == 1 and r["maps"] == "given" and "inside" in r["default"]]
+    for nd in sorted({d for d, _ in clean}):
+        lines += [f"Without noise, R = 1, maps given, by default: error within the sampled disc or ball at most "
+                  f"{max(e for d, e in clean if d == nd):.4f} in {nd}D.", ""]
     lines += ["Amplitude at the automatic weight, median / least / largest:", ""]
 
     def amplitudes(of, m):
         v = [one["amplitude"] for r in of for one in [r["default"] if m == "default" else
              r["methods"].get(m, {"auto": {}})["auto"]] if "amplitude" in one]
         return f"{np.median(v):.3f} / {min(v):.2f} / {max(v):.2f}" if v else "-"
-    lines += table(["SNR", "R", "scenes", "default", *methods],
-                   [[snr or "none", "1" if one else "above 1", len(of), *[amplitudes(of, m) for m in ("default", *methods)]]
+    images = ["default", *methods]
+    lines += table(["SNR", "R", "scenes", *images],
+                   [[snr or "none", "1" if one else "above 1", len(of), *[amplitudes(of, m) for m in images]]
                     for snr in sorted({r["snr"] for r in rows}) for one in (True, False)
                     for of in [[r for r in rows if r["snr"] == snr and (r["R"] == 1) == one]] if of])
     lines += ["The default's method, and the best one:", ""]
-    chosen = sorted({r["default"].get("method", "none") for r in rows})
+    pairs = [(r["ratios"]["by"], r["default"].get("method", "none")) for r in rows]
+    chosen = sorted({c for _, c in pairs})
     lines += table(["best", *[f"default {c}" for c in chosen]],
-                   [[b, *[sum(r["ratios"]["by"] == b and r["default"].get("method", "none") == c for r in rows) for c in chosen]]
-                    for b in methods])
+                   [[b, *[pairs.count((b, c)) for c in chosen]] for b in methods])
     worst = sorted((r for r in rows if math.isfinite(r["ratios"]["default"])), key=lambda r: -r["ratios"]["default"])
     lines += ["The defaults that are farthest from the best:", ""]
     lines += table(["seed", "scene", "default", "its error", "best", "its error", "ratio"],
                    [[r["seed"], r["name"], r["default"].get("method"), f"{r['default']['error']:.4f}", r["ratios"]["by"],
                      f"{r['ratios']['best']:.4f}", f"{r['ratios']['default']:.2f}"] for r in worst[:limit]])
-    cells = sorted(((r["ratios"]["weights"][m], r, m) for r in rows for m in r["ratios"]["weights"]), key=lambda c: -c[0])
+    cells = sorted(((ratio, r, m) for r in rows for m, ratio in r["ratios"]["weights"].items()), key=lambda c: -c[0])
     lines += ["The automatic weights that are farthest from their method's best:", ""]
 
     def cell(ratio, r, m):
-        low = min((v for v in r["methods"][m]["sweep"] if v["error"] and math.isfinite(v["error"])),
-                  key=lambda v: v["error"], default=r["methods"][m]["auto"])
-        auto = r["methods"][m]["auto"]
+        auto, low = r["methods"][m]["auto"], lowest(r["methods"][m])
         return [r["seed"], r["name"], m, f"{auto['lambda']:.3g}", f"{auto['error']:.4f}", f"{low['lambda']:.3g}",
                 f"{low['error']:.4f}", f"{ratio:.2f}"]
     lines += table(["seed", "scene", "method", "weight", "error", "best weight", "its error", "ratio"],
@@ -509,6 +524,20 @@ def summary(rows, methods, limit):
         lines += ["Without an image:", ""]
         lines += [f"- {r['seed']} {r['name']}: {str(r['default']['log'])[-200:]}" for r in failed] + [""]
     return "\n".join(lines)
+
+
+def all_rows(rows, methods):
+    """A table of every scene: the default, and each method's weights and errors."""
+    def cell(r, m):
+        method = r["methods"].get(m)
+        if not method or not math.isfinite(method["auto"]["error"]):
+            return "-"
+        auto, low = method["auto"], lowest(method)
+        return f"{auto['error']:.4f} at {auto['lambda'] or 0:.2g}, best {low['error']:.4f} at {low['lambda'] or 0:.2g}"
+    return "\n".join(table(["seed", "scene", "matrix", "default", "error", "inside", "amplitude", *methods],
+                           [[r["seed"], r["name"], " x ".join(map(str, r["n"])), r["default"].get("method"),
+                             *[f"{r['default'].get(key, math.nan):.4f}" for key in ("error", "inside", "amplitude")],
+                             *[cell(r, m) for m in methods]] for r in rows]))
 
 
 def main():
@@ -520,6 +549,7 @@ def main():
     parse.add_argument("--methods", default=",".join(METHODS), help="with commas between; empty: only the default")
     parse.add_argument("--sweep", choices=list(SWEEPS), default="coarse", help="of weights: half or quarter decades")
     parse.add_argument("--quick", action="store_true", help="40 scenes of the 240 of a seed")
+    parse.add_argument("--scale", type=float, default=1, help="of the matrices, which are 64 to 96, in 3D 20 and 24")
     parse.add_argument("--default", default="", metavar="FLAGS", help="of the run that stands for the default")
     parse.add_argument("--recon", default="", metavar="FLAGS", help="for all runs, like '--device cpu'")
     parse.add_argument("--sweep-flags", default="", metavar="FLAGS",
@@ -529,7 +559,7 @@ def main():
     parse.add_argument("--list", action="store_true", help="only name the scenes")
     parse.add_argument("--report", action="store_true", help="only write the tables of the rows that are there")
     a = parse.parse_args()
-    chosen = [s for seed in a.seed.split(",") for s in scenes(int(seed))
+    chosen = [s for seed in a.seed.split(",") for s in scenes(int(seed), a.scale)
               if (not a.quick or s["number"] % 6 == 0) and re.search(a.only, s["name"])]
     if a.list:
         print("\n".join(f"{s['seed']} {s['name']}" for s in chosen))
@@ -564,7 +594,9 @@ def main():
     rows = [json.loads(p.read_text()) for p in sorted(folder.glob("rows/*/*.json"))]
     rows = [r for r in rows if not a.report or (r["seed"], r["name"]) in names or a.only == "."]
     if rows:
-        text = summary(rows, [*METHODS, *[m for m in a.methods if m not in METHODS]], a.worst)
+        methods = [*METHODS, *[m for m in a.methods if m not in METHODS]]
+        text = summary(rows, methods, a.worst)
+        (folder / "table.md").write_text(all_rows(rows, [m for m in methods if any(m in r["methods"] for r in rows)]))
         (folder / "rows.json").write_text(json.dumps(rows, indent=1))
         (folder / "summary.md").write_text(text)
         print(text)
