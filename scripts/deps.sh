@@ -1,8 +1,8 @@
 #!/bin/sh
 # Install what is missing to build larmor, on Debian and Ubuntu by apt; elsewhere name it and stop.
-# Usage: scripts/deps.sh [build|all|deb|tsan|arm|docs]; `all` (default) adds what the tests need, `deb` what CPack needs for
-# Debian packages, `tsan` Clang and its OpenMP library beside the tests', `docs` what scripts/docs.sh needs; `arm` is for a
-# cross build for aarch64, whose libraries scripts/arm_sysroot.sh unpacks.
+# Usage: scripts/deps.sh [build|all|ci|deb|tsan|arm|docs]; `all` (default) adds what the tests need, `ci` ccache beside that,
+# `deb` what CPack needs for Debian packages, `tsan` Clang and its OpenMP library beside the tests', `docs` what scripts/docs.sh
+# needs; `arm` is for a cross build for aarch64, whose libraries scripts/arm_sysroot.sh unpacks.
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
@@ -17,11 +17,12 @@ case ${1:-all} in
 arm) wanted=$arm ;;
 build) wanted=$build ;;
 all) wanted="$build $tests" ;;
+ci) wanted="$build $tests ccache" ;;
 deb) wanted="$build $deb" ;;
 tsan) wanted="$build $tests $tsan" ;;
 docs) wanted="$build $docs" ;;
 *)
-    echo "deps.sh: \"$1\": build, all, deb, tsan, arm or docs expected." >&2
+    echo "deps.sh: \"$1\": build, all, ci, deb, tsan, arm or docs expected." >&2
     exit 2
     ;;
 esac

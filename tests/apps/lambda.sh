@@ -1,6 +1,6 @@
 #!/bin/sh
 # recon --lambda auto: the image is nearly as near to the truth as at the best weight of a sweep, over trajectories,
-# undersampling, noise and methods. A small part of scripts/validate.sh. SPDX-License-Identifier: Apache-2.0
+# undersampling, noise and methods. scripts/scenes.py has many more scenes. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 
 # image_error METHOD LAMBDA
@@ -30,14 +30,14 @@ scene() {
     done
 }
 
-scene "cg tv wavelet" --traj golden --matrix 48 --snr 50
-scene "cg tv wavelet" --traj golden --matrix 48 --undersampling 4 --snr 5
-scene "cg tv" --traj spiral --matrix 48 --undersampling 2 --snr 5
+scene "cg tv" --traj golden --matrix 32 --snr 50
+scene "cg wavelet" --traj golden --matrix 48 --undersampling 4 --snr 5
+scene "tv" --traj spiral --matrix 48 --undersampling 2 --snr 5
 scene "cg wavelet" --traj koosh --matrix 16 --snr 20
 # an object beyond the field of view of a grid: what folds is not noise
-scene "tv wavelet" --traj cartesian --matrix 48 --snr 100 --object-size 1.2
-scene "tv wavelet" --traj cartesian --matrix 48 --snr 20 --object-size 1.2
+scene "tv" --traj cartesian --matrix 48 --snr 100 --object-size 1.2
+scene "wavelet" --traj cartesian --matrix 48 --snr 20 --object-size 1.2
 # without noise: what trials do not reach, and what samples do not tell
-scene "cg" --traj spiral --matrix 64 --undersampling 4
-scene "cg" --traj koosh --matrix 24 --undersampling 8
-scene "tv wavelet" --traj koosh --matrix 20
+scene "cg" --traj spiral --matrix 48 --undersampling 4
+scene "cg" --traj koosh --matrix 20 --undersampling 8
+scene "tv" --traj koosh --matrix 16
