@@ -11,18 +11,29 @@
 #include "pipeline/gridding.h"
 #include "pipeline/partial.h"
 #include "pipeline/sample_faults.h"
+#include "pipeline/trajectory.h"
 
 #define NEAR 1e-4  /* a coordinate this far off is on the grid */
 #define WHOLE 1e-2 /* voxels: sizes in headers are rounded */
 
 /* ---- oversampled readouts ---- */
 
+/* 1 if gradients of this encoding move lines off the grid: others than delays along the axes. */
+static int leaves_grid(const lmr_job *job, int encoding)
+{
+    int couples = 0;
+    for (int e = 3; e < 6 && job->delays; e++) couples |= job->delays[encoding].delay[e] != 0;
+    return couples || job->girf;
+}
+
 /* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. With off-resonance each
  * sample has a time of its own, and none is removed. */
 static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding *e)
 {
     larmor_group g;
-    if (strcmp(e->trajectory, "cartesian") != 0 || job->info.traj_stored || job->field) return 0;
+    if (strcmp(e->trajectory, "cartesian") != 0 || job->info.traj_stored || job->field || job->whole_readouts ||
+        leaves_grid(job, encoding))
+        return 0;
     for (int i = 0; i < job->info.groups; i++)
         if (lmr_source_group(job->source, i, &g) || (g.encoding == encoding && !g.regular)) return 0;
     return 1;
@@ -64,6 +75,89 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
         encoded.fov_mm[d] = e->fov_mm[d];
     }
     return lmr_source_samples(job->source, index, &encoded, calibration, job->info.coils, job->dev, samples);
+}
+
+/* ---- delayed lines ---- */
+
+/* Of the farther end of a line: where the nearer one ends at least, for a shift to change next to nothing at the ends. */
+static const double symmetric = 0.8;
+
+enum { SHORTEST_LINE = 8 };
+
+/* 1 if all readouts are even lines along x, as long on both sides of the centre. */
+static int are_lines(const double *k, int64_t nd, int64_t n, int64_t readouts)
+{
+    int lines = n >= SHORTEST_LINE;
+    for (int64_t r = 0; r < readouts && lines; r++) {
+        const double *first = k + nd * n * r, step = first[nd] - first[0], last = first[nd * (n - 1)];
+        for (int64_t i = 1; i < n; i++) {
+            lines &= fabs(first[nd * i] - first[0] - step * (double)i) < NEAR;
+            for (int64_t d = 1; d < nd; d++) lines &= fabs(first[nd * i + d] - first[d]) < NEAR;
+        }
+        const double ends[] = {fabs(first[0]), fabs(last)};
+        lines &= first[0] * last < 0 && fmin(ends[0], ends[1]) > symmetric * fmax(ends[0], ends[1]) - 1;
+    }
+    return lines;
+}
+
+/* Readouts as they would be `delay` samples earlier: their transforms times a phase. */
+static larmor_status shift_lines(larmor_array *kspace, double delay)
+{
+    const larmor_shape shape = larmor_array_shape(kspace), one = LARMOR_SHAPE(shape.dim[0], shape.dim[1]);
+    larmor_device *dev = larmor_array_device(kspace);
+    const larmor_dtype dtype = larmor_array_dtype(kspace);
+    const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
+    const int64_t n = shape.dim[0], count = n * shape.dim[1];
+    larmor_array *turn = NULL, *lines = NULL, *image = NULL;
+    larmor_op *F = NULL;
+    double *phase = malloc(2 * sizeof *phase * (size_t)count + 1);
+    larmor_status st;
+    if (!phase) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        const double angle = 2 * M_PI * delay * (double)(i % n - n / 2) / (double)n;
+        phase[2 * i] = cos(angle);
+        phase[2 * i + 1] = sin(angle);
+    }
+    LMR_OR(done, larmor_array_upload(dev, dtype, one, LARMOR_C128, phase, &turn));
+    LMR_OR(done, larmor_array_create(dev, dtype, one, &image));
+    LMR_OR(done, larmor_op_fft(dev, dtype, one, 1, &opts, &F));
+    st = LARMOR_OK;
+    for (int64_t c = 0; c < shape.dim[2] && !st; c++) {
+        LMR_OR(done, larmor_array_part(kspace, c, 1, one, &lines));
+        st = larmor_op_forward(F, lines, image);
+        if (!st) st = larmor_mul(turn, 0, image);
+        if (!st) st = larmor_op_adjoint(F, image, lines);
+        larmor_array_free(lines);
+        lines = NULL;
+    }
+done:
+    larmor_array_free(lines);
+    larmor_op_free(F);
+    larmor_array_free(image);
+    larmor_array_free(turn);
+    free(phase);
+    return st;
+}
+
+/* Lines along x stay where they are, and what was sampled is moved there: so they remain on the grid. */
+static larmor_status shift_delayed(const lmr_job *job, int encoding, larmor_samples *samples, lmr_cartesian *c)
+{
+    const double delay = job->delays ? job->delays[encoding].delay[0] : 0;
+    const larmor_shape shape = larmor_array_shape(samples->traj);
+    double *k;
+    if (!job->delays || samples->first || job->field || leaves_grid(job, encoding)) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    c->shifted = are_lines(k, shape.dim[0], shape.dim[1], shape.dim[2]);
+    free(k);
+    return c->shifted && delay != 0 ? shift_lines(samples->kspace, delay) : LARMOR_OK;
+}
+
+/* 1 if the encoding has delays that its samples are not corrected for. */
+static int is_delayed(const lmr_job *job, int encoding, const lmr_cartesian *c)
+{
+    int late = 0;
+    for (int e = 0; e < 6 && job->delays; e++) late |= job->delays[encoding].delay[e] != 0;
+    return late && !c->shifted;
 }
 
 /* The noise in the readouts before their oversampling goes: what is beyond the grid's field of view is noise alone. */
@@ -120,9 +214,17 @@ static larmor_status read_cropped(const lmr_job *job, int index, const larmor_gr
     if (grid->fov_mm[0] >= e.fov_mm[0] * (1 - 1e-6) || !counts_lines(job, g->encoding, &e)) return LARMOR_OK;
     LMR_TRY(read_encoded(job, index, &e, calibration, samples));
     larmor_status st = LARMOR_OK;
-    if (samples->kspace && samples->traj) st = crop(job, &e, grid, samples, c);
+    if (samples->kspace && samples->traj) st = shift_delayed(job, g->encoding, samples, c);
+    if (!st && samples->traj && is_delayed(job, g->encoding, c)) { /* no lines that are cropped */
+        larmor_samples_free(samples);
+        return LARMOR_OK;
+    }
+    if (!st && samples->kspace && samples->traj) st = crop(job, &e, grid, samples, c);
     if (!st) *cropped = 1;
-    if (st) larmor_samples_free(samples);
+    if (st) {
+        larmor_samples_free(samples);
+        *c = (lmr_cartesian){.deviation = 1};
+    }
     return st == LARMOR_ERR_ARG ? LARMOR_OK : st; /* readouts of another kind: on the grid, or between */
 }
 
@@ -308,6 +410,8 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
     if (!samples->kspace || !samples->traj) return LARMOR_OK;
     double *k = NULL;
     larmor_status st;
+    if (!cropped) LMR_OR(done, shift_delayed(job, g.encoding, samples, c));
+    if (!c->shifted) LMR_OR(done, lmr_correct_trajectory(job, index, g.encoding, grid, samples));
     LMR_OR(done, larmor_traj_is_cartesian(samples->traj, NEAR, &on_grid));
     if (!on_grid || samples->density || job->field) return LARMOR_OK;
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));

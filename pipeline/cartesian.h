@@ -10,7 +10,9 @@
 larmor_status lmr_cartesian_grid(const lmr_job *job, int encoding, const double asked[3], larmor_grid *grid);
 
 /* The samples of a group, or of its calibration, as the source has them, but without oversampling of Cartesian readouts
- * that the group's grid does not hold, and with coordinates on the grid that are there exactly.
+ * that the group's grid does not hold, and with coordinates on the grid that are there exactly. Where coordinates are stored
+ * or follow from lines, delays and impulse responses of the gradients are corrected: whole lines along x are shifted by
+ * their delay, so that they stay on the grid, and of others the coordinates are moved.
  *
  * c       what was found. Errors: those of the source. */
 larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibration, larmor_samples *samples,

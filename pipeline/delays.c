@@ -43,24 +43,44 @@ static larmor_status read_readouts(larmor_recon *r, int group, larmor_samples *s
     return lmr_group_average(&r->job, group, samples, made, cartesian);
 }
 
+/* 1 if the coordinates of the group are those of lines that are counted. */
+static int counts_lines(const lmr_job *job, int group)
+{
+    larmor_group g;
+    larmor_encoding e;
+    if (job->info.traj_stored || lmr_source_group(job->source, group, &g)) return 0;
+    return !lmr_source_encoding(job->source, g.encoding, &e) && !strcmp(e.trajectory, "cartesian");
+}
+
+/* Lines are looked at as they were acquired: neither without oversampling nor in compressed coils, which are for the grid. */
 static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
 {
     const larmor_grid *grid = &r->job.grid[group];
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_samples samples;
     lmr_cartesian cartesian;
+    const int virtual_coils = r->job.coils, lines = counts_lines(&r->job, group);
+    larmor_array *compression = r->job.compression;
     int made;
     if (!r->job.whitening) r->job.scale = 0;
-    LMR_TRY(read_readouts(r, group, &samples, &made, &cartesian));
+    if (lines) {
+        r->job.whole_readouts = 1;
+        r->job.compression = NULL;
+        r->job.coils = r->job.info.coils;
+    }
+    larmor_status st = read_readouts(r, group, &samples, &made, &cartesian);
     larmor_array *kspace = NULL, *traj = NULL;
-    larmor_status st = larmor_samples_align(&samples, &kspace, &traj);
+    if (!st) st = larmor_samples_align(&samples, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    if (r->job.slabs)
+    if (r->job.slabs || lines)
         larmor_samples_free(&samples);
     else
         lmr_group_leave(&r->job, group, &samples, made, &cartesian);
+    r->job.whole_readouts = 0;
+    r->job.compression = compression;
+    r->job.coils = virtual_coils;
     return st;
 }
 
@@ -103,6 +123,14 @@ static larmor_status find_for(larmor_recon *r, int encoding)
     *to = found;
     for (int e = 0; e < 6; e++) to->delay[e] = grain * round(found.delay[e] / grain);
     return LARMOR_OK;
+}
+
+int lmr_delays_couple(const lmr_job *job)
+{
+    int couple = 0;
+    for (int i = 0; i < job->info.encodings && job->delays; i++)
+        for (int e = 3; e < 6; e++) couple |= job->delays[i].delay[e] != 0;
+    return couple;
 }
 
 larmor_status lmr_delays_find(larmor_recon *r)

@@ -66,7 +66,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
-    LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
+    if (*made) LMR_OR(fail, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
         LMR_OR(fail, lmr_sample_faults_find(samples, grid->matrix, &cartesian->faults));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));

@@ -16,7 +16,8 @@ typedef struct lmr_weight {
     double data;          /* samples of all coils that it was chosen from */
     double scale;         /* the job's then */
     double taken;         /* the part of the noise that such an image takes up (pipeline/misfit.h); 0: not known */
-    double largest;       /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
+    double
+        largest; /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
     larmor_choice choice;
     int encoding;
 } lmr_weight;
@@ -77,14 +78,15 @@ typedef struct lmr_job {
     larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
-    int coils;             /* virtual ones, or info.coils: of samples and maps from here on */
-    larmor_array *given;   /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
+    int coils;                /* virtual ones, or info.coils: of samples and maps from here on */
+    larmor_array *given;      /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
     larmor_shape given_image; /* its voxels */
-    larmor_grid *grid;     /* of every group of the scan; alike for all of an encoding */
-    larmor_array *girf;    /* the gradients' impulse response, as in larmor_girf, or NULL */
+    larmor_grid *grid;        /* of every group of the scan; alike for all of an encoding */
+    larmor_array *girf;       /* the gradients' impulse response, as in larmor_girf, or NULL */
     double girf_spacing_hz;
     larmor_delays *delays; /* of the gradients in each encoding, or NULL */
-    int sets;              /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    int whole_readouts; /* 1: readouts keep their oversampling and the order of time, as the search for delays needs */
+    int sets;           /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
     const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_crop_mode crop;
     larmor_normalise_mode normalise;
@@ -114,6 +116,7 @@ typedef struct lmr_cartesian {
     int64_t low[3], high[3]; /* the outermost places */
     double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
                        * oversampling was removed: */
+    int shifted;      /* 1: its lines were shifted by the delays, and coordinates stay */
     larmor_sample_faults faults; /* of the samples as they were acquired */
     double level; /* of the noise in the samples, before whitening and the job's scale, as measured with it; 0: not */
 } lmr_cartesian;

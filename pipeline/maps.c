@@ -222,11 +222,11 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
     for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
-    if (own->kspace && !own->traj && job->info.averaged) /* the image's own readouts */
-        LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
+    const int made = own->kspace && !own->traj && job->info.averaged; /* the image's own readouts */
+    if (made) LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
-    LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));
+    if (made) LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));
     LMR_TRY(lmr_scale_samples(job, own->kspace));
     if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
     return lmr_compress(job, own);

@@ -7,6 +7,7 @@
 
 #include "core/array.h"
 #include "pipeline/choose_maps.h"
+#include "pipeline/compress.h"
 #include "pipeline/delays.h"
 #include "pipeline/describe.h"
 #include "pipeline/devices.h"
@@ -238,6 +239,13 @@ larmor_status lmr_prepare(larmor_recon *r)
     LMR_TRY(compress(r));
     r->job.keep_samples = !r->opts.memory;
     LMR_TRY(lmr_delays_find(r));
+    if (lmr_compression_is_geometric(&r->job) &&
+        lmr_delays_couple(&r->job)) { /* its lines are none of the grid then */
+        larmor_array_free(r->job.compression);
+        r->job.compression = NULL;
+        r->job.coils = r->job.info.coils;
+        LMR_TRY(lmr_find_compression(r));
+    }
     if (r->opts.maps) LMR_TRY(take_maps(r));
     if (!r->job.slabs) LMR_TRY(lmr_choose_maps(r));
     if (!r->job.slabs) lmr_devices_plan(r);

@@ -14,6 +14,7 @@ typedef struct origin {
     int index, calibration;
     larmor_grid grid;
     double delay[6];
+    int whole;
     const larmor_device *dev;
     const larmor_array *whitening, *compression;
 } origin;
@@ -32,6 +33,7 @@ static larmor_status origin_of(const lmr_job *job, int index, int calibration, o
     *o = (origin){.index = index,
                   .calibration = calibration,
                   .grid = job->grid[index],
+                  .whole = job->whole_readouts,
                   .dev = job->dev,
                   .whitening = job->whitening,
                   .compression = job->compression};
@@ -49,7 +51,7 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
 static int same(const origin *a, const origin *b)
 {
     return a->index == b->index && a->calibration == b->calibration && same_grid(&a->grid, &b->grid) &&
-           !memcmp(a->delay, b->delay, sizeof a->delay) && a->dev == b->dev && a->whitening == b->whitening &&
+           !memcmp(a->delay, b->delay, sizeof a->delay) && a->whole == b->whole && a->dev == b->dev && a->whitening == b->whitening &&
            a->compression == b->compression;
 }
 

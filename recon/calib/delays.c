@@ -62,6 +62,7 @@ typedef struct fit {
     const lmr_spokes *s;
     int threads;
     int blocks;           /* that are summed: the first ones */
+    int values_only;      /* 1: derivatives are not needed, and are 0 */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
     int64_t room;                                                /* doubles of a block */
@@ -106,13 +107,14 @@ static void evaluate_block(void *self, int64_t i)
                                  .columns = columns,
                                  .place = place,
                                  .value = s->value + columns * s->spoke[s->begin[block]].at};
-    lmr_likelihood result = {.by_place = by_place};
+    lmr_likelihood result = {.by_place = f->values_only ? NULL : by_place};
     const double noise = least_noise + exp(f->all[NOISE]);
     f->status[i] = lmr_likelihood_of(&sampled, exp(f->all[SIZE]), noise, work, &result);
     if (f->status[i]) return;
     f->value[i] = result.value;
     double *by = f->by[i];
     memset(by, 0, sizeof f->by[i]);
+    if (f->values_only) return;
     by[SIZE] = result.by_size;
     by[NOISE] = result.by_noise * exp(f->all[NOISE]) / noise;
     for (int64_t j = 0; j < m; j++)
@@ -236,7 +238,9 @@ static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STA
 {
     start new = {.value = INFINITY};
     memcpy(new.all, all, sizeof new.all);
+    f->values_only = 1;
     const larmor_status st = value_at(f, all, &new.value);
+    f->values_only = 0;
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
     for (int i = 0; i < STARTS; i++) {
         if (!(new.value < kept[i].value)) continue;
@@ -520,6 +524,11 @@ larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_ar
     LMR_TRY(check(kspace, traj));
     lmr_spokes s;
     const double *fov = opts && opts->fov[0] > 0 ? opts->fov : NULL;
+    int are_lines;
+    for (int e = 0; e < LMR_DELAYS; e++) found->deviation[e] = e < 3 ? spread_of_delay : spread_of_coupling;
+    const larmor_status of_lines = lmr_delays_of_lines(kspace, traj, fov, found, &are_lines);
+    if (of_lines || are_lines) return of_lines;
+    memset(found, 0, sizeof *found);
     LMR_TRY(lmr_spokes_choose(kspace, traj, fov, &s));
     fit f = {.s = &s, .threads = threads_for(traj->dev)};
     for (int b = 0; b < s.blocks; b++) {

@@ -66,4 +66,9 @@ double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS]);
 larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS]);
 larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part);
 
+/* recon/calib/delay_lines.c: the delay along parallel readouts in two directions. are_lines: 0 for others; then nothing is
+ * found. LARMOR_ERR_UNSUPPORTED where lines do not show delays. */
+larmor_status lmr_delays_of_lines(const larmor_array *kspace, const larmor_array *traj, const double *fov,
+                                  larmor_delays *found, int *are_lines);
+
 #endif

@@ -39,25 +39,64 @@ static double cubic_at(const double *x, int64_t stride, int64_t n, double place,
     return sum;
 }
 
-/* The same, along a straight line where there are too few samples for a cubic or none on one side. */
-static double value_at(const double *x, int64_t stride, int64_t n, double place, double *slope)
+/* Which ends of a readout are at rest in the centre of k-space: before and behind these no gradient moves it. Where a readout
+ * goes on straight and evenly from there, the gradient is on a plateau that may have begun before. */
+enum { STARTS_AT_CENTRE = 1, ENDS_AT_CENTRE = 2, FEWEST_SAMPLES = 5 };
+
+static const double even = 0.1; /* of a step: what two steps differ by at most on a plateau */
+
+static double distance(const double *k, const double *l, int nd)
+{
+    double square = 0;
+    for (int d = 0; d < nd; d++) square += pow(k[d] - (l ? l[d] : 0), 2);
+    return sqrt(square);
+}
+
+/* k: the outermost sample, with the next ones at a stride; far: how far the other end is from the centre. */
+static int is_at_rest(const double *k, int64_t stride, int nd, double far)
+{
+    const double *next = k + stride, *second = next + stride, *third = second + stride;
+    const double begin = distance(k, NULL, nd), step = distance(second, third, nd);
+    double change[3];
+    for (int d = 0; d < nd; d++) change[d] = third[d] - second[d] - (next[d] - k[d]);
+    return begin <= distance(next, k, nd) && begin < distance(next, NULL, nd) && begin < far &&
+           distance(change, NULL, nd) > even * step;
+}
+
+static int rests_at_centre(const double *k, int nd, int64_t n)
+{
+    const double *last = k + nd * (n - 1);
+    if (n < FEWEST_SAMPLES) return 0;
+    return (is_at_rest(k, nd, nd, distance(last, NULL, nd)) ? STARTS_AT_CENTRE : 0) |
+           (is_at_rest(last, -nd, nd, distance(k, NULL, nd)) ? ENDS_AT_CENTRE : 0);
+}
+
+/* The same, along a straight line where there are too few samples for a cubic or none on one side; up to 0 at an end that
+ * rests in the centre. */
+static double value_at(const double *x, int64_t stride, int64_t n, double place, int rests, double *slope)
 {
     *slope = 0;
     if (n == 1) return x[0];
     if (n >= 4 && place >= 0 && place <= (double)(n - 1)) return cubic_at(x, stride, n, place, slope);
     int64_t first = place < 0 ? 0 : (int64_t)fmin(floor(place), (double)(n - 2));
     const double a = x[stride * first], b = x[stride * (first + 1)];
+    const double value = a + (place - (double)first) * (b - a);
+    const int begin = place < 0 && rests & STARTS_AT_CENTRE;
+    const int end = place > (double)(n - 1) && rests & ENDS_AT_CENTRE;
+    const double outward = begin ? b - a : a - b;
+    if ((begin || end) && value * outward <= 0) return 0;
     *slope = b - a;
-    return a + (place - (double)first) * (b - a);
+    return value;
 }
 
 void lmr_delay_place(const double *k, int nd, int64_t n, int64_t i, const double delay[LMR_DELAYS], const double *fov,
                      double *place, double *slope)
 {
     if (slope) memset(slope, 0, sizeof *slope * (size_t)(LMR_DELAYS * nd));
+    const int rests = rests_at_centre(k, nd, n);
     double rate;
     for (int d = 0; d < nd; d++) {
-        place[d] = value_at(k + d, nd, n, (double)i - delay[d], &rate);
+        place[d] = value_at(k + d, nd, n, (double)i - delay[d], rests, &rate);
         if (slope) slope[d + nd * d] = -rate;
     }
     for (int e = 3; e < LMR_DELAYS; e++) {
@@ -66,9 +105,9 @@ void lmr_delay_place(const double *k, int nd, int64_t n, int64_t i, const double
         if (b >= nd || (delay[e] == 0 && !slope)) continue;
         const double ratio = fov ? fov[a] / fov[b] : 1;
         const double at = (double)i - delay[e];
-        place[a] += ratio * (value_at(k + b, nd, n, at, &rate) - k[b + nd * i]);
+        place[a] += ratio * (value_at(k + b, nd, n, at, rests, &rate) - k[b + nd * i]);
         if (slope) slope[a + nd * e] = -rate * ratio;
-        place[b] += (value_at(k + a, nd, n, at, &rate) - k[a + nd * i]) / ratio;
+        place[b] += (value_at(k + a, nd, n, at, rests, &rate) - k[a + nd * i]) / ratio;
         if (slope) slope[b + nd * e] = -rate / ratio;
     }
 }

@@ -222,9 +222,115 @@ static void what_cannot_tell_of_delays_is_refused(void **state)
     larmor_array_free(traj);
     s = (scene){"cartesian", {32, 32, 1}, 0, 64, 0, 2, 0, 0, {0}};
     simulate(&s, &traj, &kspace);
-    assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED, "different angles");
+    assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED,
+                   "different angles none");
     larmor_array_free(kspace);
     larmor_array_free(traj);
+}
+
+/* ---- from rest in the centre ---- */
+
+static void readouts_at_rest_in_the_centre_do_not_move_before_they_start(void **state)
+{
+    (void)state;
+    enum { N = 24 };
+    static const double late[6] = {1.5, 0.5};
+    double k[2 * N], *moved;
+    larmor_array *traj, *delayed;
+    for (int i = 0; i < N; i++) { /* a ramp of 4 samples to x and against y, then a plateau */
+        k[2 * i] = i < 4 ? i * i / 8. : i - 2;
+        k[2 * i + 1] = -k[2 * i];
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    assert_ok(larmor_traj_delay(traj, late, NULL, &delayed));
+    assert_ok(larmor_array_download(delayed, LARMOR_F64, &moved));
+    assert_true(moved[0] == 0 && moved[2] == 0 && moved[1] == 0);
+    for (int i = 0; i < N; i++) assert_true(moved[2 * i] >= 0 && moved[2 * i + 1] <= 0);
+    assert_at_most(fabs(moved[2 * 10] - (k[2 * 10] - 1.5)), 1e-9);
+    free(moved);
+    larmor_array_free(delayed);
+    larmor_array_free(traj);
+}
+
+/* ---- lines in both directions ---- */
+
+typedef struct epi {
+    int64_t matrix, samples; /* of a line; more than the matrix: oversampled, or on ramps */
+    int coils, ramped, axis; /* axis: of the lines */
+    double snr, late;        /* samples */
+} epi;
+
+/* Every second line backwards; a line's samples even, or as a trapezoid with ramps of a fifth of its duration has them. */
+static larmor_array *zigzag(const epi *s)
+{
+    double *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
+    assert_non_null(k);
+    for (int64_t r = 0; r < s->matrix; r++)
+        for (int64_t i = 0; i < s->samples; i++) {
+            const double t = ((double)i + (s->ramped ? 0.5 : 0)) / (double)s->samples;
+            const double f = 0.2;
+            double part = t;
+            if (s->ramped && t < f) part = t * t / (2 * f) / (1 - f);
+            if (s->ramped && t >= f) part = (t - f / 2) / (1 - f);
+            if (s->ramped && t > 1 - f) part = 1 - (1 - t) * (1 - t) / (2 * f) / (1 - f);
+            const double along = (part - 0.5) * (double)s->matrix;
+            k[2 * (i + s->samples * r) + s->axis] = r % 2 ? -along : along;
+            k[2 * (i + s->samples * r) + !s->axis] = (double)(r - s->matrix / 2);
+        }
+    larmor_array *traj;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, s->matrix), LARMOR_F64, k, &traj));
+    free(k);
+    return traj;
+}
+
+static larmor_delays find_lines(const epi *s)
+{
+    const double delay[6] = {s->late, s->late};
+    larmor_array *traj = zigzag(s), *late, *kspace;
+    larmor_phantom *phantom;
+    larmor_delays found;
+    double sigma;
+    assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, late, s->coils, LARMOR_C64, &kspace));
+    if (s->snr > 0) {
+        assert_ok(
+            larmor_phantom_noise_level(phantom, dev, LARMOR_SHAPE(s->matrix, s->matrix), s->coils, s->snr, &sigma));
+        assert_ok(larmor_phantom_noise(kspace, sigma, 7));
+    }
+    assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
+    larmor_phantom_free(phantom);
+    larmor_array_free(kspace);
+    larmor_array_free(late);
+    larmor_array_free(traj);
+    return found;
+}
+
+/* Along the lines alone: nothing else moves parallel lines against each other. */
+static void the_delay_of_lines_in_both_directions_is_found_along_them(void **state)
+{
+    (void)state;
+    static const epi scans[] = {{48, 48, 8, 0, 0, 0, 0.4},   {48, 96, 8, 0, 0, 20, -0.8}, {48, 80, 8, 1, 0, 20, 0.6},
+                                {48, 48, 8, 0, 1, 10, -0.3}, {48, 48, 2, 0, 0, 20, 1.7},  {48, 96, 1, 0, 0, 50, 0.5}};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        const larmor_delays found = find_lines(&scans[i]);
+        assert_int_equal(found.significant, 1);
+        for (int e = 0; e < 6; e++)
+            assert_at_most(fabs(found.delay[e] - (e == scans[i].axis ? scans[i].late : 0)), 0.03);
+        assert_true(found.after < found.before);
+        assert_true(found.deviation[3] > 1);
+    }
+}
+
+static void no_delay_of_lines_is_claimed_where_there_is_none(void **state)
+{
+    (void)state;
+    static const double snr[] = {0, 20, 5};
+    for (int coils = 1; coils <= 8; coils *= 8)
+        for (int j = 0; j < 6; j++) {
+            const epi s = {48, j % 2 ? 80 : 48, coils, j % 2, 0, snr[j / 2], 0};
+            assert_int_equal(find_lines(&s).significant, 0);
+        }
 }
 
 /* ---- the parts ---- */
@@ -306,6 +412,9 @@ int main(void)
         cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
         cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
         cmocka_unit_test(spokes_that_contradict_each_other_have_no_delays),
+        cmocka_unit_test(the_delay_of_lines_in_both_directions_is_found_along_them),
+        cmocka_unit_test(no_delay_of_lines_is_claimed_where_there_is_none),
+        cmocka_unit_test(readouts_at_rest_in_the_centre_do_not_move_before_they_start),
         cmocka_unit_test(what_cannot_tell_of_delays_is_refused),
         cmocka_unit_test(the_likelihood_changes_by_its_derivatives),
         cmocka_unit_test(the_least_value_of_a_curved_valley_is_found),
