@@ -38,10 +38,11 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
     return job->scale == 1 ? LARMOR_OK : larmor_axpby(job->scale, samples, 0, samples);
 }
 
-/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them. */
+/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them; given maps are whitened
+ * like samples, and take that unit out again. */
 double lmr_unscaled_image(const lmr_job *job)
 {
-    return job->whitening && !job->given ? 1 : 1 / job->scale;
+    return (job->whitening && !job->given ? job->noise_unit : 1) / job->scale;
 }
 
 /* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is scaled;

@@ -75,7 +75,9 @@ typedef struct lmr_job {
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
-    larmor_array *whitening;   /* [coils, coils], of noise times scale, which then stays; or NULL */
+    larmor_array *whitening; /* [coils, coils], of noise times scale, which then stays; or NULL */
+    double
+        noise_unit; /* with whitening: the unit of whitened samples in that of scaled ones, for images of one unit */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */

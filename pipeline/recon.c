@@ -328,6 +328,7 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
         larmor_array_free(set);
         set = NULL;
     }
+    if (!st && !job->given) st = larmor_axpby(1 / job->noise_unit, *maps, 0, *maps);
 done:
     larmor_array_free(here);
     larmor_array_free(colouring);

@@ -64,9 +64,11 @@ void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
 void lmr_report_whitening(larmor_recon *r)
 {
     const larmor_raw_info *info = &r->job.info;
-    lmr_log(&r->events, "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g",
+    lmr_log(&r->events,
+            "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g; noise %.3g a sample, in whose "
+            "unit samples are; images keep the unit that they have without whitening",
             (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
-            info->noise_bandwidth);
+            info->noise_bandwidth, r->job.noise_unit / r->job.scale);
 }
 
 void lmr_report_compression(larmor_recon *r)

@@ -58,8 +58,7 @@ static void same_in_every_unit(larmor_recon_opts opts, int images, int whitened,
     const larmor_recon_result expected = result_of(&plain, &opts);
     for (int f = 0; f < FACTORS; f++) {
         scan s = scan_in(factors[f], images, whitened, calibrated);
-        const int by_noise = whitened && !opts.maps; /* the image is in units of the noise */
-        const double factor = by_noise ? 1 : factors[f];
+        const double factor = factors[f];
         opts.maps = opts.maps ? s.maps : NULL;
         const larmor_recon_result result = result_of(&s, &opts);
         assert_int_equal(result.count, images);
@@ -110,6 +109,37 @@ static void penalties_do_not_depend_on_the_unit(void **state)
     same_in_every_unit(OPTS(.method = "tv", .maps = given()), 1, 1, 0);
     same_in_every_unit(OPTS(.method = "tv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 2), 1, 0, 0);
     same_in_every_unit(OPTS(.method = "llr"), 3, 0, 0);
+}
+
+static double length_of(const larmor_array *x)
+{
+    double norm;
+    assert_ok(larmor_nrm2(x, &norm));
+    return norm;
+}
+
+/* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not used, and
+ * without them the image has one unit, and so has the image of the maps that come out. */
+static void whitening_does_not_change_the_unit_of_the_image(void **state)
+{
+    (void)state;
+    const larmor_recon_opts opts[] = {OPTS(.method = "cg"), OPTS(.method = "grid", .no_maps = 1),
+                                      OPTS(.method = "grid")};
+    scan plain = scan_in(1, 1, 0, 0), noted = scan_in(1, 1, 1, 0);
+    for (size_t i = 0; i < sizeof opts / sizeof *opts; i++) {
+        larmor_recon_opts unused = opts[i];
+        unused.no_whitening = 1;
+        larmor_recon_result without = result_of(&plain, &opts[i]), whitened = result_of(&noted, &opts[i]),
+                            off = result_of(&noted, &unused);
+        const double length = length_of(without.image[0].data);
+        assert_at_most(fabs(length_of(whitened.image[0].data) / length - 1), 0.02);
+        assert_at_most(fabs(length_of(off.image[0].data) / length - 1), 0.02);
+        larmor_recon_result_free(&without);
+        larmor_recon_result_free(&whitened);
+        larmor_recon_result_free(&off);
+    }
+    free_scan(&plain);
+    free_scan(&noted);
 }
 
 /* The numbers with a unit are in that of the samples: weight and objective of a penalty, the weight of cg. */
@@ -194,6 +224,7 @@ int main(void)
         cmocka_unit_test(gridding_does_not_depend_on_the_unit),
         cmocka_unit_test(conjugate_gradients_do_not_depend_on_the_unit),
         cmocka_unit_test(penalties_do_not_depend_on_the_unit),
+        cmocka_unit_test(whitening_does_not_change_the_unit_of_the_image),
         cmocka_unit_test(reports_are_in_the_unit_of_the_samples),
         cmocka_unit_test(images_of_any_magnitude_share_a_scan),
         cmocka_unit_test(an_image_of_zeros_is_a_failure_and_the_others_go_on),
