@@ -43,6 +43,9 @@ static const double spread_of_delay = 4, spread_of_coupling = 2;
 static const double doubtful = 0.1, apart = 0.9;
 enum { STARTS = 4 };
 
+/* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
+static const double part_of_block = 0.6;
+
 /* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the centre
  * have an end that counts if it is so much likelier for each number than others are. */
 static const double alike = 0.1, least_lead = 0.1;
@@ -320,7 +323,8 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     clear_starts(kept);
     LMR_TRY(try_grid(f, begin, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    if (from_centre && isfinite(best->value)) { /* once more, by the size and the noise that were found */
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    if (from_centre && moved) { /* once more, by the size and the noise that were found */
         memcpy(trial + SIZE, best->all + SIZE, 2 * sizeof *trial);
         memcpy(trial, begin, sizeof *trial * SIZE);
         clear_starts(kept);
@@ -468,7 +472,16 @@ static larmor_status find(fit *f, larmor_delays *found)
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
     if (unexplained(none) < most_unexplained) memcpy(begin, none, sizeof begin);
     memcpy(begin, f->s->start, sizeof f->s->start);
-    LMR_TRY(find_first(f, begin, &first));
+    const lmr_spokes *all_spokes = f->s;
+    int64_t few_begin[2] = {0, all_spokes->begin[1]};
+    lmr_spokes few = *all_spokes;
+    if (few.nd > 2) few_begin[1] = (int64_t)ceil(part_of_block * (double)few_begin[1]);
+    few.begin = few_begin;
+    f->s = &few;
+    const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
+    const larmor_status searched = find_first(f, begin, &first);
+    f->s = all_spokes;
+    LMR_TRY(searched);
     memcpy(all, first.all, sizeof all);
     set_free(f, DELAYS | OTHERS);
     const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
@@ -485,7 +498,6 @@ static larmor_status find(fit *f, larmor_delays *found)
     found->after = unexplained(all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
     const int through = 2 * f->s->through > f->s->count;
-    const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
     const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
     const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));

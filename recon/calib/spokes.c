@@ -21,7 +21,7 @@ static const double spacing = 0.4;
 /* Echoes that are farther from the centre than this, likewise, are looked at where they are. */
 static const double far_echo = 1;
 
-enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 240, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
+enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
 {
