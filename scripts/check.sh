@@ -46,7 +46,8 @@ fi
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
 layers='core|backend|nufft|recon|io|phantoms|pipeline'
-longest='recon[.](delays|extent|memory_[a-z]+)|pipeline[.](checkpoint|events|grid|many|plan|scale|share|slab_choice|slab_devices)'
+longest='recon[.](delays|extent|memory_[a-z]+)|pipeline[.](cartesian|checkpoint|choose_maps|devices|events|flags|grid|group|many'
+longest=$longest'|method|misfit|plan|scale|share|slab_choice|slab_devices|solve|stop)'
 if [ "${2:-}" = library ]; then
     targets=$(ninja -C "build/$preset" -t targets all | grep -oE "^(test_($layers)_[a-z0-9_]+|larmor_reader|faulty): phony")
     targets="--target $(echo "$targets" | sed 's/: phony//' | tr '\n' ' ')"
