@@ -33,35 +33,23 @@ static double radius_of(const centre *c, const float *k)
     return sqrt(sum);
 }
 
-/* The smallest radius of all samples; less than MIN_HOLE as soon as one is found. */
-static larmor_status find_radius(const centre *c, double *least)
+/* The smallest radius of all samples, and how many there are up to a radius. Ends as soon as a sample is nearer to k = 0
+ * than `enough`. */
+static larmor_status survey(const centre *c, double radius, double enough, double *least, int64_t *within)
 {
     *least = INFINITY;
-    for (int64_t i = 0; i < c->raw->info.acquisitions; i++) {
+    *within = 0;
+    for (int64_t i = 0; i < c->raw->info.acquisitions && !(*least < enough); i++) {
         const lmr_mrd_head *h = &c->raw->head[i];
         LMR_TRY(lmr_go_on());
         if (!is_stored(c, i)) continue;
         const float *k = c->raw->traj + c->raw->readout[i].traj;
-        for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
-            *least = fmin(*least, radius_of(c, k + s * h->traj_dims));
-        if (*least < MIN_HOLE) return LARMOR_OK;
+        for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++) {
+            const double at = radius_of(c, k + s * h->traj_dims);
+            *least = fmin(*least, at);
+            *within += at <= radius;
+        }
     }
-    return LARMOR_OK;
-}
-
-/* Samples that the hole would hold, from those up to twice its radius. */
-static larmor_status count_expected(const centre *c, double hole, double *expected)
-{
-    int64_t around = 0;
-    for (int64_t i = 0; i < c->raw->info.acquisitions; i++) {
-        const lmr_mrd_head *h = &c->raw->head[i];
-        LMR_TRY(lmr_go_on());
-        if (!is_stored(c, i)) continue;
-        const float *k = c->raw->traj + c->raw->readout[i].traj;
-        for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
-            around += radius_of(c, k + s * h->traj_dims) <= 2 * hole;
-    }
-    *expected = (double)around / (c->axes == 3 ? 7 : 3);
     return LARMOR_OK;
 }
 
@@ -69,11 +57,14 @@ static larmor_status check_stored(larmor_raw *raw, int encoding, const lmr_mrd_t
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;
     centre c = {raw, t, encoding, t->spatial, {0}};
-    double hole, expected;
+    double hole, nearest;
+    int64_t around;
     for (int d = 0; d < c.axes; d++) c.scale[d] = t->scale[d] * space->recon_fov_mm[d] / space->fov_mm[d];
-    LMR_TRY(find_radius(&c, &hole));
+    LMR_TRY(survey(&c, 0, MIN_HOLE, &hole, &around));
     if (hole < MIN_HOLE || !isfinite(hole)) return LARMOR_OK;
-    LMR_TRY(count_expected(&c, hole, &expected));
+    LMR_TRY(survey(&c, 2 * hole, 0, &nearest, &around));
+    const double expected =
+        (double)around / (c.axes == 3 ? 7 : 3); /* in the hole, as dense as up to twice its radius */
     if (expected < MIN_EXPECTED) return LARMOR_OK;
     lmr_mrd_warn(raw,
                  "k-space has a hole in its centre: no sample is nearer to k = 0 than %.2g/FOV, so that large and "

@@ -126,6 +126,28 @@ static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan
     return LARMOR_OK;
 }
 
+/* fastMRI's arrays are padded with zeros until k = 0 is in the middle; the header's limits count from the first line that
+ * was acquired. */
+static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+{
+    if (scan->lines < 1 || scan->lines > LMR_MRD_MAX_MATRIX || !raw->header.encodings) return lmr_reader_lies(reader);
+    lmr_mrd_encoding *e = &raw->header.encoding[0];
+    if (e->space.matrix[2] > 1)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
+                        (long long)e->space.matrix[2]);
+    if (e->space.matrix[0] && e->space.matrix[0] != scan->samples)
+        lmr_mrd_warn(raw,
+                     "/kspace has %d lines of %d samples, if it is [slices, coils, samples, lines] as in fastMRI; "
+                     "encodedSpace is %lld x %lld.",
+                     scan->lines, scan->samples, (long long)e->space.matrix[0], (long long)e->space.matrix[1]);
+    e->has_limits = 1;
+    e->limit[LMR_STEP1][LMR_MINIMUM] = 0;
+    e->limit[LMR_STEP1][LMR_MAXIMUM] = scan->lines - 1;
+    e->limit[LMR_STEP1][LMR_CENTER] = scan->lines / 2;
+    return LARMOR_OK;
+}
+
 static larmor_status read_header(lmr_reader *reader, const char *group, larmor_raw *raw)
 {
     const lmr_reader_answer *answer;
@@ -134,7 +156,8 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     LMR_TRY(take_header(reader, &answer->scan, raw));
     raw->info.acquisitions = answer->scan.acquisitions;
     raw->claimed = answer->scan.claimed;
-    if (!group && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
+    if (answer->scan.is_array) LMR_TRY(centre_array(reader, &answer->scan, raw));
+    if (!group && !answer->scan.is_array && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
         lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
                      lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
     if (answer->scan.is_unclosed)
@@ -268,6 +291,36 @@ static int read_piece(pieces *p, int64_t at, void *to, int64_t bytes)
     return 1;
 }
 
+static int alike(const larmor_raw *raw, const lmr_reader_place *place, int64_t i, int64_t j)
+{
+    return raw->readout[j].use && place[j].data == place[i].data + INT64_C(8) * (j - i) &&
+           place[j].sample_step == place[i].sample_step && place[j].channel_step == place[i].channel_step &&
+           raw->head[j].samples == raw->head[i].samples && raw->head[j].channels == raw->head[i].channels;
+}
+
+/* Lines of an array, whose samples lie beside each other: those from acquisition i on that are adjacent are read together.
+ * Returns how many, 0 if the file ends before. */
+static int64_t read_lines(pieces *p, const larmor_raw *raw, const lmr_reader_place *place, int64_t i, int64_t end)
+{
+    const int64_t most = (int64_t)sizeof p->window / 8, size = p->source->size;
+    const lmr_reader_place *at = &place[i];
+    const lmr_mrd_head *h = &raw->head[i];
+    int64_t lines = 1, first, beyond, more;
+    while (i + lines < end && lines < most && alike(raw, place, i, i + lines)) lines++;
+    if (at->data < 0 || at->sample_step < 0 || at->channel_step < 0) return 0;
+    if (!lmr_mul(at->sample_step, h->samples, &beyond) || !lmr_mul(at->channel_step, h->channels, &more)) return 0;
+    if (at->data > size || beyond > size || more > size) return 0;
+    for (int64_t row = 0; row < (int64_t)h->channels * h->samples; row++) {
+        const int64_t channel = row / h->samples, sample = row % h->samples;
+        first = at->data + channel * at->channel_step + sample * at->sample_step;
+        if (lmr_source_get(p->source, first, p->window, (size_t)(8 * lines)) != 8 * lines) return 0;
+        for (int64_t k = 0; k < lines; k++)
+            memcpy(raw->data + raw->readout[i + k].data + 2 * row, p->window + 8 * k, 8);
+    }
+    p->held = 0;
+    return lines;
+}
+
 typedef struct filling {
     const larmor_raw *raw;
     const lmr_source *source;
@@ -290,6 +343,12 @@ static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
         if (!r->use) continue;
         stopped = lmr_stop_asked();
         if (stopped) break;
+        if (place[i].sample_step) {
+            const int64_t lines = read_lines(data, raw, place, i, end);
+            good = lines > 0;
+            i += good ? lines - 1 : 0;
+            continue;
+        }
         good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
                read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
     }

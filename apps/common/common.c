@@ -201,6 +201,14 @@ larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array 
     return st;
 }
 
+larmor_status app_read_images(const char *path, larmor_device *dev, larmor_image_set *set)
+{
+    larmor_status st = larmor_images_read(path, dev, set);
+    if (!st) st = larmor_array_expect_finite(set->all, path);
+    if (st) larmor_images_free(set);
+    return st;
+}
+
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -101,6 +101,9 @@ larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate
 /* The array of an input file, all of it finite. */
 larmor_status app_read_array(const char *path, larmor_device *dev, larmor_array **x);
 
+/* The images of an input file, all of them finite. */
+larmor_status app_read_images(const char *path, larmor_device *dev, larmor_image_set *set);
+
 /* Write the wisdom to its file, if anything was measured. A failure is reported and is no error. */
 void app_keep_wisdom(larmor_device *dev, const char *plan, int calibrate);
 

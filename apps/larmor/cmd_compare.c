@@ -67,8 +67,8 @@ static int run(const void *given, const app_files *files)
     larmor_comparison d;
     int code = APP_DONE;
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_images_read(files->name[0], dev, &a));
-    APP_OR(done, APP_INPUT, larmor_images_read(files->name[1], dev, &b));
+    APP_OR(done, APP_INPUT, app_read_images(files->name[0], dev, &a));
+    APP_OR(done, APP_INPUT, app_read_images(files->name[1], dev, &b));
     const larmor_status st = compare(&a, &b, &opts, &d);
     if (st) {
         char both[1024];

@@ -48,7 +48,7 @@ static int convert_image(const settings *s, const char *from, const char *to)
     int code = APP_DONE;
     APP_OR(done, APP_RUN, app_output_open(to, s->force, &out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_images_read(from, dev, &set));
+    APP_OR(done, APP_INPUT, app_read_images(from, dev, &set));
     APP_OR(done, APP_RUN, write_any(s, out, &set, &shown));
     app_log("wrote %s%s", to, shown.s);
 done:

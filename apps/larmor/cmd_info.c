@@ -305,6 +305,7 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_text(&j, "trajectory_report", r.traj_report);
     json_flag(&j, "density_stored", r.density_stored);
     json_text(&j, "warnings", r.warnings);
+    info_sandbox_json(&j);
     larmor_status st = write_encodings(&j, raw, r.encodings);
     if (!st) st = write_groups(&j, raw, r.groups);
     if (!st) st = write_plans(&j, path, raw);
@@ -329,6 +330,7 @@ static larmor_status show_image(const char *path, int as_json)
     if (!st) st = larmor_image_describe(path, dev, image);
     if (!st && as_json) info_image_json(path, image);
     if (!st && !as_json) info_image_print(path, image);
+    if (!st && !as_json) info_sandbox_print();
     larmor_device_free(dev);
     free(image);
     return st;
@@ -358,6 +360,7 @@ static int run(const void *given, const app_files *files)
     const larmor_raw_info r = larmor_raw_describe(raw);
     if (r.warnings[0]) fputs(r.warnings, stderr);
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
+    if (!s->json) info_sandbox_print();
 done:
     larmor_raw_free(raw);
     return code;

@@ -71,6 +71,27 @@ static void write_geometry(json *j, const larmor_image_meta *m)
     json_numbers(j, "slice_dir", m->slice_dir, 3);
 }
 
+/* "seccomp" or "limits"; NULL where a reader does not start any more. */
+static const char *find_sandbox(void)
+{
+    const char *sandbox;
+    return larmor_reader_sandbox(&sandbox) ? NULL : sandbox;
+}
+
+void info_sandbox_json(json *j)
+{
+    const char *sandbox = find_sandbox();
+    if (sandbox) json_text(j, "sandbox", sandbox);
+}
+
+void info_sandbox_print(void)
+{
+    const char *sandbox = find_sandbox();
+    if (sandbox && !strcmp(sandbox, "limits"))
+        printf(
+            "sandbox: limits; the file was read without a filter of system calls, which this system does not have\n");
+}
+
 void info_image_json(const char *path, const larmor_image_info *image)
 {
     json j = {stdout, 0, 0};
@@ -87,5 +108,6 @@ void info_image_json(const char *path, const larmor_image_info *image)
     if (image->has_range) json_number(&j, "highest", image->highest);
     if (image->has_geometry) write_geometry(&j, &image->meta);
     if (*image->notes) write_notes(&j, image);
+    info_sandbox_json(&j);
     json_close(&j, '}');
 }

@@ -96,6 +96,12 @@ static larmor_status check_superblock(const lmr_source *source, const char *need
     const int version = b[8], old = version < 2;
     const int offset_bytes = old ? b[13] : b[9];
     const int length_bytes = old ? b[14] : b[10];
+    if (version > 3 && version < 10) /* else rather a byte that is wrong */
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "written by a newer HDF5 (superblock of version %d), which HDF5 %d.%d does not read. Write it "
+            "with libver \"v114\", or use the h5repack of a newer HDF5.",
+            version, H5_VERS_MAJOR, H5_VERS_MINOR);
     if (version > 3 || (got >= 48 && (offset_bytes != 8 || length_bytes != 8)))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (superblock). Copy it again.");
     static const int place_of_end[] = {40, 44, 28, 28};
@@ -152,11 +158,11 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
     if (*id > 0) return LARMOR_OK;
     *id = 0;
     if (!lacks_memory && lmr_h5_is_newer(file))
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "%s is stored as HDF5 %d.%d does not read it. Write it with libver \"v114\", or use the h5repack of a "
-            "newer HDF5.",
-            path, H5_VERS_MAJOR, H5_VERS_MINOR);
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "%s was written by a newer HDF5, in a form that HDF5 %d.%d does not read. Write it with "
+                        "libver \"v114\", or "
+                        "use the h5repack of a newer HDF5.",
+                        path, H5_VERS_MAJOR, H5_VERS_MINOR);
     return lmr_h5_damaged("object header", path);
 }
 

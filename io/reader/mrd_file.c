@@ -21,6 +21,7 @@ struct lmr_mrd_file {
     lmr_heap_ref xml_ref;
     int64_t xml_bytes;
     lmr_mrd_places places;
+    int is_array; /* 1: fastMRI's layout: data is [slices, coils, samples, lines], coils missing where there is one */
     lmr_h5_print print;
 };
 
@@ -92,30 +93,18 @@ static larmor_status choose_group(lmr_mrd_file *f)
     return LARMOR_OK;
 }
 
-/* fastMRI's files have the samples of all slices as one array, and the header, beside each other in the root. */
-static larmor_status refuse_fastmri(const lmr_mrd_file *f)
-{
-    lmr_dataset d;
-    larmor_status st = LARMOR_OK;
-    if (!leads_to(f, "/kspace", H5I_DATASET) || !leads_to(f, "/ismrmrd_header", H5I_DATASET)) return LARMOR_OK;
-    if (!lmr_dataset_open(f->source, f->id, "/kspace", "samples", &d) && d.id)
-        st = LMR_FAIL(LARMOR_ERR_FORMAT,
-                      "fastMRI layout (/kspace is %s, beside /ismrmrd_header), which is not read. Write its lines as "
-                      "ISMRMRD acquisitions, as by the Python package ismrmrd.",
-                      lmr_dataset_describe(&d).s);
-    lmr_dataset_close(&d);
-    return st;
-}
-
 static larmor_status find_group(lmr_mrd_file *f)
 {
     hid_t id;
-    if (!f->group[1]) LMR_TRY(choose_group(f));
+    const int is_named = f->group[1] != 0;
+    if (!is_named) LMR_TRY(choose_group(f));
     LMR_TRY(lmr_h5_find(f->id, f->group, &id));
-    if (!id) {
-        LMR_TRY(refuse_fastmri(f));
-        return no_group(f);
-    }
+    /* fastMRI's files have the samples of all slices as one array, and the header, beside each other in the root */
+    f->is_array =
+        !id && !is_named && leads_to(f, "/kspace", H5I_DATASET) && leads_to(f, "/ismrmrd_header", H5I_DATASET);
+    if (f->is_array) f->group[0] = 0;
+    if (f->is_array) return LARMOR_OK;
+    if (!id) return no_group(f);
     const H5I_type_t kind = H5Iget_type(id);
     H5Oclose(id);
     return kind == H5I_GROUP ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "%s is not a group. Use --group.", f->group);
@@ -127,7 +116,7 @@ static larmor_status find_xml(lmr_mrd_file *f)
 {
     char path[280];
     lmr_dataset *d = &f->xml;
-    snprintf(path, sizeof path, "%s/xml", f->group);
+    snprintf(path, sizeof path, "%s/%s", f->group, f->is_array ? "ismrmrd_header" : "xml");
     LMR_TRY(lmr_dataset_open(f->source, f->id, path, "a header", d));
     if (!d->id) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s has no xml header.", f->group);
     if (d->count != 1)
@@ -179,8 +168,52 @@ static larmor_status none_written(const lmr_dataset *d)
                     (long long)d->claimed);
 }
 
+/* As h5py and the reference library store complex64: two floats, the real part first. */
+static int is_complex_float(hid_t type)
+{
+    if (H5Tget_class(type) != H5T_COMPOUND || H5Tget_size(type) != 8 || H5Tget_nmembers(type) != 2) return 0;
+    int good = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        const hid_t part = H5Tget_member_type(type, i);
+        good &= part > 0 && H5Tequal(part, H5T_IEEE_F32LE) > 0 && H5Tget_member_offset(type, i) == 4 * i;
+        lmr_h5_close(part);
+    }
+    return good;
+}
+
+/* Samples and lines are the last two dimensions, lines the fastest; coils are before them, slices first. */
+static larmor_status find_array(lmr_mrd_file *f)
+{
+    enum { MAX_LENGTH = 65535 };
+    lmr_dataset *d = &f->data;
+    LMR_TRY(lmr_dataset_open(f->source, f->id, "/kspace", "samples", d));
+    if (!d->id || !is_complex_float(d->type) || d->rank < 3 || d->rank > 4)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "/kspace is %s; in the fastMRI layout complex[slices][coils][samples][lines] of single "
+                        "precision, or [slices][samples][lines] of one coil, expected.",
+                        lmr_dataset_describe(d).s);
+    for (int k = 0; k < d->rank; k++)
+        if (d->dim[k] < 1 || d->dim[k] > MAX_LENGTH || (d->rank > 3 && d->dim[1] > LMR_MRD_MAX_CHANNELS))
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "/kspace is %s, at most %d along each axis and %d coils expected.",
+                            lmr_dataset_describe(d).s, MAX_LENGTH, LMR_MRD_MAX_CHANNELS);
+    if (d->layout != H5D_CONTIGUOUS)
+        return LMR_FAIL(
+            LARMOR_ERR_FORMAT,
+            "/kspace is in chunks, which is not read in the fastMRI layout. Use h5repack -l CONTI -f NONE.");
+    const int64_t elements = d->count;
+    LMR_TRY(lmr_dataset_prepare(d, "samples"));
+    if (!d->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "/kspace was never written.");
+    if (d->address > (uint64_t)f->source->size ||
+        (uint64_t)elements * d->bytes > (uint64_t)f->source->size - d->address)
+        return lmr_h5_damaged("storage", d->path);
+    d->count = (int64_t)(d->dim[0] * d->dim[d->rank - 1]);
+    d->claimed = d->count;
+    return LARMOR_OK;
+}
+
 static larmor_status find_acquisitions(lmr_mrd_file *f)
 {
+    if (f->is_array) return find_array(f);
     char path[280];
     lmr_dataset *d = &f->data;
     snprintf(path, sizeof path, "%s/data", f->group);
@@ -229,9 +262,56 @@ static larmor_status end_with_written(lmr_dataset *d, lmr_mrd_head *head, int64_
     return end ? LARMOR_OK : none_written(d);
 }
 
+static int coils_of(const lmr_dataset *d)
+{
+    return d->rank > 3 ? (int)d->dim[1] : 1;
+}
+
+/* Acquisitions of an array: slice by slice, line by line. k = 0 is in the middle of both axes. */
+static void make_heads(const lmr_dataset *d, lmr_mrd_head *head)
+{
+    const int64_t lines = (int64_t)d->dim[d->rank - 1];
+    const uint16_t samples = (uint16_t)d->dim[d->rank - 2];
+    for (int64_t i = 0; i < d->count; i++) {
+        head[i] = (lmr_mrd_head){
+            .stored = samples, .channels = (uint16_t)coils_of(d), .center_sample = (uint16_t)(samples / 2)};
+        head[i].counter[LMR_STEP1] = (uint16_t)(i % lines);
+        head[i].counter[LMR_SLICE] = (uint16_t)(i / lines);
+    }
+}
+
+int lmr_mrd_file_is_array(const lmr_mrd_file *f)
+{
+    return f->is_array;
+}
+
+int lmr_mrd_file_lines(const lmr_mrd_file *f)
+{
+    return f->is_array ? (int)f->data.dim[f->data.rank - 1] : 0;
+}
+
+int lmr_mrd_file_samples(const lmr_mrd_file *f)
+{
+    return f->is_array ? (int)f->data.dim[f->data.rank - 2] : 0;
+}
+
+lmr_reader_place lmr_mrd_file_place(const lmr_mrd_file *f, int64_t i)
+{
+    const lmr_dataset *d = &f->data;
+    const int64_t lines = (int64_t)d->dim[d->rank - 1], samples = (int64_t)d->dim[d->rank - 2];
+    const int64_t step = lines * (int64_t)d->bytes;
+    const int64_t first = i / lines * coils_of(d) * samples * lines + i % lines;
+    return (lmr_reader_place){
+        .data = (int64_t)d->address + first * (int64_t)d->bytes, .sample_step = step, .channel_step = samples * step};
+}
+
 larmor_status lmr_mrd_file_heads(lmr_mrd_file *f, lmr_mrd_head *head, lmr_mrd_refs *refs)
 {
     lmr_dataset *d = &f->data;
+    if (f->is_array) {
+        make_heads(d, head);
+        return LARMOR_OK;
+    }
     const int64_t bytes = f->source->size;
     const unsigned char *block = NULL;
     uint64_t numbers = 0;

@@ -5,6 +5,7 @@
 
 #include "io/reader/h5_heap.h"
 #include "io/reader/mrd_head.h"
+#include "io/reader/protocol.h"
 
 typedef struct lmr_mrd_file lmr_mrd_file;
 
@@ -26,6 +27,13 @@ int64_t lmr_mrd_file_claims(const lmr_mrd_file *file);
 
 /* The path of the group, from the root. */
 const char *lmr_mrd_file_group(const lmr_mrd_file *file);
+
+/* fastMRI's layout: 1 if the file has it; lines of a slice and samples of a line, else 0; where acquisition i is, of slice i / lines. It is read
+ * where no group is asked for. */
+int lmr_mrd_file_is_array(const lmr_mrd_file *file);
+int lmr_mrd_file_lines(const lmr_mrd_file *file);
+int lmr_mrd_file_samples(const lmr_mrd_file *file);
+lmr_reader_place lmr_mrd_file_place(const lmr_mrd_file *file, int64_t i);
 
 /* 1 if the program that wrote the file has not closed it. */
 int lmr_mrd_file_is_unclosed(const lmr_mrd_file *file);

@@ -16,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 7, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 8, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -27,10 +27,10 @@ typedef struct lmr_reader_greeting { /* the first packet of the reader, before i
 
 typedef struct lmr_reader_setup { /* the first packet to it */
     uint32_t magic, version, bytes, answer_bytes, head_bytes, encoding_bytes;
-    int32_t parent;     /* its process */
-    int32_t has_second; /* 1: there is a second file */
+    int32_t parent;       /* its process */
+    int32_t has_second;   /* 1: there is a second file */
     int32_t needs_filter; /* 1: it ends where system calls cannot be filtered */
-    int32_t composes;   /* 1: there is no file, an HDF5 file is to be composed */
+    int32_t composes;     /* 1: there is no file, an HDF5 file is to be composed */
     int64_t size, second_size;
     int64_t memory, room, seconds; /* limits: bytes of memory, of an answer, processor time */
     char path[PATH_MAX], second[PATH_MAX], inside[PATH_MAX]; /* for messages; inside: "" if nothing is asked for */
@@ -61,13 +61,16 @@ typedef struct lmr_reader_request {
     char text[256];
 } lmr_reader_request;
 
-typedef struct lmr_reader_place { /* the bytes of the file where an acquisition's numbers begin, 0 for none */
-    int64_t data, traj;           /* to the reader: data is 1 if the acquisition is wanted */
+typedef struct lmr_reader_place {      /* the bytes of the file where an acquisition's numbers begin, 0 for none */
+    int64_t data, traj;                /* to the reader: data is 1 if the acquisition is wanted */
+    int64_t sample_step, channel_step; /* bytes from one to the next; 0: samples and channels follow each other */
 } lmr_reader_place;
 
 typedef struct lmr_reader_scan {
     int64_t acquisitions, claimed, xml_bytes; /* claimed: with those behind the last chunk that was written */
     int32_t encodings, receiver_channels, is_unclosed; /* 1: by the program that wrote it */
+    int32_t is_array;       /* 1: fastMRI's layout, in which each line of an array is an acquisition */
+    int32_t lines, samples; /* of it, for each slice; of each line */
     double noise_bandwidth;
     int32_t echoes, has_readout_start;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
@@ -124,7 +127,7 @@ typedef struct lmr_reader_answer {
     int32_t wants_room; /* 1: no answer yet; the other side must have room for `room` bytes first */
     int64_t room;
     int32_t filtered; /* 1: its system calls are */
-    int32_t status; /* a larmor_status, and its message */
+    int32_t status;   /* a larmor_status, and its message */
     char text[1024];
     union {
         lmr_reader_scan scan;

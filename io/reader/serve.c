@@ -133,6 +133,9 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                                  .is_unclosed = lmr_mrd_file_is_unclosed(s->scan),
                                  .claimed = lmr_mrd_file_claims(s->scan),
                                  .xml_bytes = bytes,
+                                 .is_array = lmr_mrd_file_is_array(s->scan),
+                                 .lines = lmr_mrd_file_lines(s->scan),
+                                 .samples = lmr_mrd_file_samples(s->scan),
                                  .encodings = header.encodings,
                                  .receiver_channels = header.receiver_channels,
                                  .noise_bandwidth = header.noise_bandwidth,
@@ -180,7 +183,7 @@ static larmor_status keep_places(lmr_reader_place *place, int64_t count, const l
             if (values[v].wrong)
                 return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (acquisition %lld: %s). Copy it again.",
                                 (long long)i, values[v].wrong);
-        place[i] = (lmr_reader_place){values[v - 2].at, values[v - 1].at};
+        place[i] = (lmr_reader_place){.data = values[v - 2].at, .traj = values[v - 1].at};
     }
     return LARMOR_OK;
 }
@@ -194,6 +197,9 @@ static larmor_status share_places(session *s)
     take_memory(s);
     if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
     lmr_reader_place *place = memory;
+    for (int64_t i = 0; lmr_mrd_file_is_array(s->scan) && i < count; i++)
+        if (place[i].data) place[i] = lmr_mrd_file_place(s->scan, i);
+    if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
     int64_t wanted = 0;
     for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
     lmr_heap_value *values = lmr_new(2 * wanted, sizeof *values);

@@ -1,6 +1,7 @@
 /* The error of one image against another, up to a factor. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/array.h"
@@ -28,8 +29,12 @@ static larmor_status take(const larmor_array *x, const char *what, int is_refere
     p->count = larmor_array_count(x);
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &p->value));
     for (int64_t i = 0; i < p->count; i++) energy += creal(p->value[i] * conj(p->value[i]));
-    if (!isfinite(energy))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s holds values that are not finite", what);
+    if (!isfinite(energy)) {
+        char name[64];
+        snprintf(name, sizeof name, "compare: the %s", what);
+        LMR_TRY(larmor_array_expect_finite(x, name));
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s holds values that are too large", what);
+    }
     if (is_reference && !(energy > 0)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "compare: the %s is all zero", what);
     return LARMOR_OK;
 }

@@ -30,6 +30,14 @@ image='nan_image.npy: 1 value is not finite, the first at [3, 2].'
 refused "$maps" recon -q -i 2 --maps nan_maps.npy scan.h5
 refused "$maps" recon -q -m grid --maps nan_maps.npy scan.h5
 refused "$maps" b0 -q --maps nan_maps.npy scan.h5
+refused "$image" convert nan_image.npy
+expect 3 convert nan_image.npy made.nii
+said "larmor: $image"
+for order in "nan_image.npy image.npy" "image.npy nan_image.npy"; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 3 compare $order
+    said "larmor: $image"
+done
 refused "$image" recon -q -i 2 --girf nan_image.npy --girf-spacing 1000 scan.h5
 refused "$image" recon -q -i 2 --basis nan_image.npy scan.h5
 refused "$image" recon -q -i 2 --dictionary nan_image.npy --rank 1 scan.h5

@@ -162,6 +162,16 @@ if grep -q '^sandbox   seccomp$' out; then
 else
     [ $code = 4 ] || fail "LARMOR_SANDBOX=require: exit code $code without a filter, expected 4"
 fi
+expect 0 info small.h5 --json
+grep -qE '"sandbox": "(seccomp|limits)"' out || fail "a member sandbox expected of info --json"
+limits='^sandbox: limits; the file was read without a filter of system calls, which this system does not have$'
+code=0
+"$NO_SECCOMP" "$LARMOR" info small.h5 >seen 2>err || code=$?
+if [ $code != 77 ]; then # a system where the helper itself may set a filter
+    grep -q "$limits" seen || fail "no seccomp: the line of the sandbox is missing: $(cat seen)"
+    "$NO_SECCOMP" "$LARMOR" info small.h5 --json >seen 2>err
+    grep -q '"sandbox": "limits"' seen || fail "no seccomp: info --json does not say so"
+fi
 code=0
 LARMOR_SANDBOX=on "$LARMOR" info small.h5 >seen 2>err || code=$?
 [ $code = 2 ] || fail "LARMOR_SANDBOX=on: exit code $code, expected 2"

@@ -132,9 +132,12 @@ static void places(void)
     ask_for_room(READOUTS * (int64_t)sizeof(lmr_reader_place));
     take(memory, (size_t)follows);
     lmr_reader_place *place = (void *)memory;
-    for (int i = 0; i < READOUTS; i++) place[i] = (lmr_reader_place){1024, 1024 + 8 * SAMPLES};
+    for (int i = 0; i < READOUTS; i++) place[i] = (lmr_reader_place){.data = 1024, .traj = 1024 + 8 * SAMPLES};
     if (is("place past the end")) place[1].data = setup.size - 4;
     if (is("place before the file")) place[1].data = -8;
+    if (is("step past the end")) place[1].sample_step = setup.size;
+    if (is("step before the file")) place[1].sample_step = -8;
+    if (is("steps at 2^62")) place[1].sample_step = place[1].channel_step = INT64_C(1) << 62;
     if (is("place at 2^63")) place[1].traj = INT64_MAX;
 }
 

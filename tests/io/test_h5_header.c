@@ -128,8 +128,8 @@ static void layouts_of_newer_releases_are_read_where_nothing_else_is_new(void **
 }
 
 #define UNREAD(version)                                                                                              \
-    "/dataset/data is stored as HDF5 " version                                                                       \
-    " does not read it. Write it with libver \"v114\", or use the h5repack of "                                      \
+    "/dataset/data was written by a newer HDF5, in a form that HDF5 " version                                        \
+    " does not read. Write it with libver \"v114\", or use the h5repack of "                                         \
     "a newer HDF5."
 
 static void what_is_stored_in_a_new_way_is_refused_as_that_and_not_as_damaged(void **state)

@@ -50,7 +50,8 @@ static void lies_about_a_scan_are_refused(void **state)
                                        "long readouts",
                                        "trajectory without end"};
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) scan_refused(lies[i], LARMOR_ERR_FORMAT, lie);
-    static const char *const places[] = {"place past the end", "place before the file", "place at 2^63"};
+    static const char *const places[] = {"place past the end", "place before the file", "place at 2^63",
+                                         "step past the end",  "step before the file",  "steps at 2^62"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         scan_refused(places[i], LARMOR_ERR_FORMAT,
                      "damaged HDF5 structure (acquisition 1: heap cannot be read). Copy it again.");
