@@ -41,6 +41,7 @@ enum {
     DOUBT_SPIKES,
     DOUBT_ECHO,
     DOUBT_EMPTY,
+    DOUBT_CONSTANT,
 };
 
 /* Of an image that is next to nothing of what its samples are, where the model would explain them. */
@@ -70,6 +71,13 @@ static void find_partial(const larmor_recon_report *report, wanted *w)
     for (int d = 0; d < 3 && !filled; d++)
         if (report->coverage.partial[d] && is_it(w, DOUBT_PARTIAL + d))
             describe_partial(&report->coverage, d, w->line, w->room);
+}
+
+/* A constant image that explains its samples is one of a constant object. */
+static int is_erased(const larmor_recon_report *report)
+{
+    const larmor_misfit *m = &report->misfit;
+    return report->constant && !(m->measured && m->beyond_noise <= LMR_MAX_BEYOND_NOISE);
 }
 
 static void find_misfit(const larmor_misfit *m, wanted *w)
@@ -116,6 +124,11 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
                  "maps or trajectory do not describe them. The weight is the one expected from the noise; "
                  "state another by --lambda.");
+    if (is_erased(report) && is_it(&w, DOUBT_CONSTANT))
+        snprintf(
+            line, room,
+            "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
+            "take a smaller one by --lambda, such as noise:1.");
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;
     if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);

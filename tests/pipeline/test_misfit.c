@@ -137,6 +137,64 @@ static int has_doubt(const larmor_recon_report *report, const char *text)
     return 0;
 }
 
+/* |x - mean of x| / |x| */
+static double around_the_mean(const larmor_array *x)
+{
+    float *v = values_of(x);
+    const int64_t count = larmor_array_count(x);
+    double sum[2] = {0}, size = 0;
+    for (int64_t i = 0; i < 2 * count; i++) {
+        sum[i % 2] += v[i] / (double)count;
+        size += (double)v[i] * v[i];
+    }
+    free(v);
+    return sqrt(fmax(0, 1 - (sum[0] * sum[0] + sum[1] * sum[1]) * (double)count / size));
+}
+
+static double sinc(double x)
+{
+    return fabs(x) < 1e-9 ? 1 : sin(M_PI * x) / (M_PI * x);
+}
+
+/* A square of one value on all of the field of view, and an object whose sign alternates from readout to readout: what is
+ * held out is predicted by a constant and by nothing else. */
+static scan scan_of_a_constant(void)
+{
+    scan s = scan_of(1, 1, 0);
+    for (int i = 1; i < SPOKES; i += 2) turn(s.image[0].kspace, (int64_t)SAMPLES * i, SAMPLES);
+    float *x = values_of(s.image[0].kspace), most = 0;
+    double *k = (double *)values_of(s.image[0].traj);
+    for (int j = 0; j < SAMPLES * SPOKES; j++) most = fmaxf(most, hypotf(x[2 * j], x[2 * j + 1]));
+    for (int j = 0; j < SAMPLES * SPOKES; j++)
+        x[2 * j] += (float)((double)most * sinc(k[2 * j]) * sinc(k[2 * j + 1]));
+    assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-4 * (double)most, 1));
+    free(k);
+    free(x);
+    return s;
+}
+
+static void a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is_given(void **state)
+{
+    (void)state;
+    scan s = scan_of_a_constant();
+    larmor_recon_opts opts = OPTS(.method = "tv", .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    larmor_recon_result chosen = result_of(&s, &opts);
+    opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
+    opts.lambda = 1e3;
+    larmor_recon_result given = result_of(&s, &opts);
+    print_message("around the mean: chosen %.3g, given %.3g\n", around_the_mean(chosen.image[0].data),
+                  around_the_mean(given.image[0].data));
+    assert_true(around_the_mean(chosen.image[0].data) > 0.1);
+    assert_false(has_doubt(&chosen.report, "nothing but a constant"));
+    assert_true(has_doubt(&chosen.report, "no image predicts samples that were held out"));
+    assert_at_most(around_the_mean(given.image[0].data), 1e-3);
+    assert_true(has_doubt(&given.report, "nothing but a constant"));
+    larmor_recon_result_free(&chosen);
+    larmor_recon_result_free(&given);
+    free_scan(&s);
+}
+
 static void a_readout_that_fits_far_worse_is_named(void **state)
 {
     (void)state;
@@ -278,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_the_residual_of_a_direct_computation),
         cmocka_unit_test(chi_squared_of_known_noise_is_1),
+        cmocka_unit_test(a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is_given),
         cmocka_unit_test(a_readout_that_fits_far_worse_is_named),
         cmocka_unit_test(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are),
         cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
