@@ -134,14 +134,29 @@ static larmor_status expect_room(const larmor_recon *r, int64_t bytes, const lar
                     (long long)(limit / 1000000), allowed ? "allowed" : "free");
 }
 
-static larmor_status seen_extent(const larmor_recon *r, int group, const larmor_samples *samples,
-                                 larmor_extent *extent)
+/* Of the signal inside: outside of which a larger field of view is tried, as larmor_field_of_view_extent has it by default. */
+#define NOTICEABLE_OUTSIDE 0.03
+
+static int is_wide(const larmor_extent *e)
+{
+    return e->factor[0] > 1 || e->factor[1] > 1 || e->factor[2] > 1;
+}
+
+static larmor_status seen_extent(larmor_recon *r, int group, const larmor_samples *samples, larmor_extent *extent)
 {
     const larmor_problem p = problem_of(r, group, samples);
     int64_t bytes;
     LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
-    return larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent);
+    LMR_TRY(larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent));
+    if (extent->outside >= NOTICEABLE_OUTSIDE)
+        lmr_log(
+            &r->events,
+            "field of view: %s signal of %.2g outside: the misfit in the centre of k-space would be %.2g instead of "
+            "%.2g%s",
+            is_wide(extent) ? "enlarged for" : "not enlarged for", extent->outside, extent->enlarged, extent->misfit,
+            is_wide(extent) ? "" : "; a delay, motion or off-resonance may appear there as well");
+    return LARMOR_OK;
 }
 
 larmor_status lmr_grid_is_to_predict(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
@@ -196,7 +211,7 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     larmor_status st = LARMOR_OK;
     if (!r->job.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
-    *extent = (larmor_extent){{1, 1, 1}, 0}; /* what is outside folds exactly onto the inside of a grid */
+    *extent = (larmor_extent){.factor = {1, 1, 1}}; /* what is outside folds exactly onto the inside of a grid */
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
     lmr_group_leave(&r->job, group, &samples, made, &cartesian);
@@ -208,7 +223,7 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
 {
     int look[MOST_LOOKS];
     const int looks = looks_of(r, encoding, look);
-    *most = (larmor_extent){{1, 1, 1}, 0};
+    *most = (larmor_extent){.factor = {1, 1, 1}};
     for (int i = 0; i < looks; i++) {
         larmor_extent e;
         LMR_TRY(extent_of(r, look[i], &e));
@@ -251,7 +266,7 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
     larmor_grid_opts opts;
     larmor_grid grid, before = {.ndim = 0};
     LMR_TRY(encoding_extent(r, encoding, &extent));
-    if (!(extent.factor[0] > 1 || extent.factor[1] > 1 || extent.factor[2] > 1)) return LARMOR_OK;
+    if (!is_wide(&extent)) return LARMOR_OK;
     LMR_TRY(options_of(r, encoding, &opts));
     for (int d = 0; d < 3; d++) opts.oversample[d] = extent.factor[d];
     LMR_TRY(lmr_source_grid(r->job.source, encoding, &opts, &grid));

@@ -232,12 +232,16 @@ typedef struct larmor_extent_opts { /* zero means default */
 typedef struct larmor_extent {
     double factor[3]; /* of the field of view along each axis that hold the object, from 1 to most */
     double outside;   /* signal beyond the field of view along the axis that has most, relative to that inside */
+    double misfit;    /* of an image on the field of view: what it leaves of the centre of k-space, beyond noise, over that */
+    double enlarged;  /* the same on the largest field of view that was tried */
 } larmor_extent;
 
 /* How far the object reaches beyond the field of view, as far as the data show it.
  *
  * An image of low resolution that is confined to the field of view cannot explain all of the centre of k-space, and the
- * object outside is where the rest comes from. Data do not show it along Cartesian phase encoding, nor where the centre
+ * object outside is where the rest comes from. Errors of the trajectory, off-resonance and motion appear outside as well,
+ * but a larger field of view does not explain them: where it leaves more than 0.15 of misfit^2 the factor is 1. Data do
+ * not show an object outside along Cartesian phase encoding, nor where the centre
  * is undersampled; the factor is then 1, and larmor_predict_field_of_view may tell more.
  *
  * kspace   [samples, readouts, coils], complex.

@@ -32,6 +32,11 @@ static const double slab = 0.125,      /* of the field of view: noise is measure
     finer = 1.5,                  /* voxels than the samples ask for, so that the edges of k-space fit, too */
     most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
+/* Of the squared misfit beyond noise, what a larger field of view may leave: .015 at most of 10 spokes and spirals of objects
+ * that are wider, .2 to 1.1 of delays, off-resonance and motion that appear outside, as well; and of the noise, which is known
+ * about so well. */
+static const double most_left = 0.15, noise_left = 0.1;
+
 typedef struct search {
     larmor_extent_opts opts;
     lmr_centre centre;
@@ -45,6 +50,8 @@ typedef struct search {
     int64_t side[3];           /* its voxels */
     double *row[3], *noise[3]; /* energy of its rows along each axis, and what it would be of noise */
     double unexplained;        /* part of pure noise that the last fit left over */
+    double misfit;             /* |left| / |data| of the coils, of the last fit */
+    double noise_part;         /* energy of the noise over that of the data */
     double inside;             /* energy of the data's own gridding within the field of view */
 } search;
 
@@ -404,23 +411,29 @@ static beyond look(const search *s, int d, const double factor[3], double level,
 
 /* ---- search ---- */
 
-static larmor_status noise_energy(const search *s, larmor_array *of, double *energy)
+/* Of channels of `left` over those of the data: sums of squares. */
+static larmor_status part_left(const search *s, int64_t first, int64_t count, double *part)
 {
-    larmor_array *noise;
-    double size = 0;
-    LMR_TRY(larmor_array_slice(of, s->coils, NOISES, &noise));
-    const larmor_status st = larmor_nrm2(noise, &size);
-    larmor_array_free(noise);
-    *energy = size * size;
+    larmor_array *before = NULL, *after = NULL;
+    double size = 0, after_size = 0;
+    larmor_status st;
+    LMR_OR(done, larmor_array_slice(s->data, first, count, &before));
+    LMR_OR(done, larmor_array_slice(s->left, first, count, &after));
+    LMR_OR(done, larmor_nrm2(before, &size));
+    st = larmor_nrm2(after, &after_size);
+    *part = size > 0 ? after_size * after_size / (size * size) : 0;
+done:
+    larmor_array_free(after);
+    larmor_array_free(before);
     return st;
 }
 
 static larmor_status unexplained(search *s)
 {
-    double before, after;
-    LMR_TRY(noise_energy(s, s->data, &before));
-    LMR_TRY(noise_energy(s, s->left, &after));
-    s->unexplained = before > 0 ? after / before : 0;
+    double part = 0;
+    LMR_TRY(part_left(s, s->coils, NOISES, &s->unexplained));
+    LMR_TRY(part_left(s, 0, s->coils, &part));
+    s->misfit = sqrt(part);
     return LARMOR_OK;
 }
 
@@ -444,26 +457,58 @@ static larmor_status largest_beyond(search *s, const double factor[3], double su
     return LARMOR_OK;
 }
 
+/* Squared misfit of the last fit in units of the data's energy, beyond noise; what it leaves of pure noise is what any other
+ * data without order leave, as it has so many unknowns. */
+static double beyond_noise(const search *s)
+{
+    return s->unexplained > 0 ? s->misfit * s->misfit / s->unexplained - s->noise_part : 0;
+}
+
 static larmor_status enlarge(search *s, larmor_extent *extent)
 {
     double factor[3] = {1, 1, 1};
     beyond most = {0, 0};
     int axis;
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step <= STEPS; step++) {
         LMR_TRY(lmr_go_on());
         LMR_TRY(largest_beyond(s, factor, step ? sure_of_more : sure_of_any, &axis, &most));
+        extent->enlarged = beyond_noise(s);
         if (!step) extent->outside = most.signal;
-        if (most.signal < (step ? rest : 1) * s->opts.threshold) break;
+        if (!step) extent->misfit = extent->enlarged;
+        if (most.signal < (step ? rest : 1) * s->opts.threshold || step == STEPS) break;
         const double step_to = fmin(fmax(2 * most.to, factor[axis] + least_step), factor[axis] + largest_step);
         factor[axis] = fmin(step_to, s->opts.most);
     }
-    if (most.signal > rest * extent->outside) return LARMOR_OK; /* not an object that is too wide */
+    const double explained = most_left * extent->misfit + noise_left * s->noise_part;
+    const int worse = most.signal > rest * extent->outside || extent->enlarged > explained;
+    extent->misfit = sqrt(fmax(0, extent->misfit));
+    extent->enlarged = sqrt(fmax(0, extent->enlarged));
+    if (worse) return LARMOR_OK; /* not an object that is too wide */
     for (int d = 0; d < 3; d++) extent->factor[d] = factor[d];
     return LARMOR_OK;
 }
 
-static larmor_status prepare(search *s, const larmor_array *kspace, const larmor_array *k, larmor_shape image,
-                             int64_t coils)
+/* The noise as at the rim of k-space, where there is least signal. */
+static larmor_status find_noise(search *s, const larmor_array *kspace, const larmor_array *traj)
+{
+    larmor_array *single = NULL, *first = NULL;
+    double deviation = 0, size = 0, weights = 0;
+    larmor_status st;
+    if (kspace->shape.ndim != 3) return LARMOR_OK; /* no readouts */
+    LMR_OR(done, larmor_array_convert(kspace, LARMOR_C64, &single));
+    LMR_OR(done, larmor_noise_level(single, traj, &deviation));
+    LMR_OR(done, larmor_array_slice(s->data, 0, s->coils, &first));
+    st = larmor_nrm2(first, &size);
+    for (int64_t j = 0; j < s->centre.m; j++) weights += s->root[j] * s->root[j];
+    if (size > 0) s->noise_part = 2 * deviation * deviation * weights * (double)s->coils / (size * size);
+done:
+    larmor_array_free(first);
+    larmor_array_free(single);
+    return st;
+}
+
+static larmor_status prepare(search *s, const larmor_array *kspace, const larmor_array *traj, const larmor_array *k,
+                             larmor_shape image, int64_t coils)
 {
     double radius[3] = {.5, .5, .5};
     for (int d = 0; d < image.ndim; d++) {
@@ -475,6 +520,7 @@ static larmor_status prepare(search *s, const larmor_array *kspace, const larmor
     if (!s->centre.m) return LARMOR_OK;
     LMR_TRY(weigh(s));
     LMR_TRY(gather(s, kspace, coils));
+    LMR_TRY(find_noise(s, kspace, traj));
     LMR_TRY(open_larger(s));
     LMR_TRY(larmor_array_create(s->centre.dev, LARMOR_C64, s->data->shape, &s->left));
     return grid(s, s->data, &s->inside);
@@ -484,7 +530,7 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
                                           const larmor_extent_opts *opts, larmor_extent *extent)
 {
     LMR_NEED(extent);
-    *extent = (larmor_extent){{1, 1, 1}, 0};
+    *extent = (larmor_extent){.factor = {1, 1, 1}};
     search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
     if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
@@ -498,7 +544,7 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
     larmor_status st;
     LMR_OR(done,
            lmr_expect("extent", "k-space", kspace, traj->dev, kspace->dtype, larmor_shape_append(shape, coils)));
-    LMR_OR(done, prepare(&s, kspace, k, image, coils));
+    LMR_OR(done, prepare(&s, kspace, traj, k, image, coils));
     if (s.centre.m && s.inside > 0) st = enlarge(&s, extent);
 done:
     search_free(&s);

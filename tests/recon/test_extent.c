@@ -33,6 +33,15 @@ typedef struct scan {
     larmor_traj_opts opts;
 } scan;
 
+/* What samples have and the trajectory does not say. */
+typedef struct fault {
+    const scan *of;
+    int64_t late;  /* samples by which readouts are behind along x */
+    double cycles; /* of phase from the first to the last sample, of off-resonance */
+} fault;
+
+static fault at_fault;
+
 static const scan scans[] = {
     {"golden", {.matrix = {48, 48}}},
     {"radial", {.matrix = {48, 48}}},
@@ -64,8 +73,10 @@ static larmor_extent extent_of(const scan *s, const blob *object, int coils, int
     for (int c = 0; c < silent; c++)
         for (int64_t j = 0; j < m; j++) {
             double shifted[3] = {0};
-            for (int d = 0; d < nd; d++) shifted[d] = k[j * nd + d] - (d ? 0 : (c - 1) / 2.);
+            const int64_t sample = j % shape.dim[1], behind = sample < at_fault.late ? sample : at_fault.late;
+            for (int d = 0; d < nd; d++) shifted[d] = k[(j - (d ? 0 : behind)) * nd + d] - (d ? 0 : (c - 1) / 2.);
             y[j + m * c] = object ? transform(object, shifted, nd) : 0;
+            y[j + m * c] *= cexp(2 * M_PI * I * at_fault.cycles * (double)sample / (double)shape.dim[1]);
             energy += pow(cabs(y[j + m * c]), 2);
         }
     const double sigma = noise * (object ? sqrt(energy / (double)(m * silent)) : 1);
@@ -151,6 +162,27 @@ static void phase_encoding_cannot_tell_and_asks_for_nothing(void **state)
     assert_within(&scans[SCANS - 1], bag, 2, 2, 0.1);
 }
 
+/* Signal outside that a larger field of view does not explain. */
+static void errors_that_appear_outside_do_not_enlarge_the_field_of_view(void **state)
+{
+    (void)state;
+    const fault wrong[] = {{&scans[0], 2, 0}, {&scans[0], 3, 0}, {&scans[2], 0, 1.5}, {&scans[2], 0, 3}};
+    int outside = 0;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        at_fault = wrong[i];
+        const larmor_extent e = extent_of(wrong[i].of, inside, 2, 2, 0.01);
+        print_message("%s: outside %.3f, misfit %.3f, enlarged %.3f, factors %.2f %.2f\n", wrong[i].of->name,
+                      e.outside, e.misfit, e.enlarged, e.factor[0], e.factor[1]);
+        assert_true(e.factor[0] == 1 && e.factor[1] == 1);
+        outside += e.outside > 0.03;
+    }
+    assert_true(outside >= 2);
+    at_fault = (fault){NULL, 0, 0};
+    const larmor_extent right = extent_of(&scans[2], wide, 2, 2, 0.01);
+    assert_true(right.factor[1] > 1);
+    assert_at_most(right.enlarged, 0.3 * right.misfit);
+}
+
 static void senseless_options_are_refused(void **state)
 {
     (void)state;
@@ -172,6 +204,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_object_beyond_the_field_of_view_is_found_along_its_axis),
     cmocka_unit_test(a_small_object_apart_is_found),
     cmocka_unit_test(phase_encoding_cannot_tell_and_asks_for_nothing),
+    cmocka_unit_test(errors_that_appear_outside_do_not_enlarge_the_field_of_view),
     cmocka_unit_test(senseless_options_are_refused),
 };
 
