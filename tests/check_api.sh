@@ -33,9 +33,9 @@ say "declared but not in $library" "$(comm -23 "$work/names" "$work/shown")"
 say "in $library but not declared in include/larmor" "$(comm -13 "$work/names" "$work/shown")"
 say "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
 
-# Every function has a user: the program, an example, or a file of the library other than its own.
+# Every function has a user that calls it or hands it on: the program, an example, or a file of the library other than its own.
 (cd "$root" && find apps examples finufft pipeline core nufft recon io phantoms -name '*.[ch]' -o -name '*.cu' |
-    xargs awk '{ while (match($0, /larmor_[a-z0-9_]+[(]/)) {
+    xargs awk '{ while (match($0, /larmor_[a-z0-9_]+[(),]/)) {
             name = substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH)
             if (FILENAME ~ /^(apps|examples)/) files[name] = 2
             else if (!((FILENAME, name) in seen)) files[name]++
