@@ -22,6 +22,9 @@ static larmor_status compare_by(comparison *compare, const larmor_samples *sampl
     return st;
 }
 
+/* Of the samples in the centre: real scans with good images leave up to 0.25. */
+#define MAX_UNEXPLAINED 0.30
+
 static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
 {
     larmor_description found;
@@ -34,6 +37,13 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
                  "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
                  "trajectory, the order of readouts and whether the object moved.",
                  found.name, found.better, found.misfit);
+    } else if (found.unexplained > MAX_UNEXPLAINED) {
+        lmr_warn(
+            &r->events,
+            "no image explains the samples in the centre of k-space: %.0f %% of them within %.2g/FOV beyond noise "
+            "is left over by one image of each coil. The object moved, its contrast changed, or readouts are not "
+            "where the trajectory has them.",
+            100 * found.unexplained, found.reach);
     } else {
         char other[128] = "";
         if (found.name[0]) snprintf(other, sizeof other, "; best of the others, %.2g: %s", found.better, found.name);

@@ -177,9 +177,10 @@ static larmor_status measure(const lmr_job *job, const lmr_solved *s, double tak
     LMR_TRY(sum_weights(job, s->frames, s->count, s->b, &weights));
     LMR_TRY(lmr_count_all(s->b, &samples));
     LMR_TRY(lmr_residuals_sum(job, s->frames, s->count, r, s->b, sums));
-    compare(left, data, 2 * s->deviation * s->deviation * weights, taken, samples, out);
+    const double noise = 2 * s->deviation * s->deviation * weights;
+    compare(left, data, noise, taken, samples, out);
     take_rings(sums, out);
-    return lmr_residuals_judge(job, sums, out);
+    return lmr_residuals_judge(job, sums, noise * (1 - taken), out);
 }
 
 /* What is left by an image of next to no weight, from x on; r: room like b. */

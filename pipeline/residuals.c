@@ -318,7 +318,8 @@ static larmor_status join_readouts(const lmr_job *job, larmor_misfit *out)
     return LARMOR_OK;
 }
 
-static void judge_coils(const lmr_residuals *r, larmor_misfit *out)
+/* noise: what it leaves of |A x - b|^2 in each coil, which is no misfit. */
+static void judge_coils(const lmr_residuals *r, double noise, larmor_misfit *out)
 {
     double left = 0, data = 0;
     for (int c = 0; c < r->coils; c++) {
@@ -327,7 +328,7 @@ static void judge_coils(const lmr_residuals *r, larmor_misfit *out)
     }
     for (int c = 0; c < r->coils && r->coils > 1; c++) {
         const double others = data > r->coil_data[c] ? sqrt((left - r->coil[c]) / (data - r->coil_data[c])) : 0;
-        const double own = r->coil_data[c] > 0 ? sqrt(r->coil[c] / r->coil_data[c]) : 0;
+        const double own = r->coil_data[c] > 0 ? sqrt(fmax(0, r->coil[c] - noise) / r->coil_data[c]) : 0;
         if (own < MIN_COIL_MISFIT || own < MIN_COIL_RATIO * others || r->coil_data[c] < MIN_COIL_PART * data)
             continue;
         out->bad_coils++;
@@ -337,11 +338,11 @@ static void judge_coils(const lmr_residuals *r, larmor_misfit *out)
     }
 }
 
-larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, larmor_misfit *out)
+larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, double noise, larmor_misfit *out)
 {
     double usual[LMR_RINGS];
     out->worst_readout = out->worst_coil = -1;
-    judge_coils(r, out);
+    judge_coils(r, noise / r->coils, out);
     const larmor_status st = r->readouts >= FEWEST_READOUTS ? usual_rings(r, usual) : LARMOR_OK;
     if (!st && r->readouts >= FEWEST_READOUTS) judge_readouts(r, usual, out);
     if (job->slabs) LMR_TRY(lmr_ranks_agree(job->slabs, st, NULL, NULL));

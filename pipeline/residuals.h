@@ -29,7 +29,9 @@ larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int
                                 const larmor_array *b, lmr_residuals *out);
 void lmr_residuals_free(lmr_residuals *r);
 
-/* Readouts and coils that fit far worse than the others. With job->slabs called by all ranks. */
-larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, larmor_misfit *out);
+/* Readouts and coils that fit far worse than the others. With job->slabs called by all ranks.
+ *
+ * noise  what it is expected to leave of |A x - b|^2 in all coils; 0 where it is not known. */
+larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, double noise, larmor_misfit *out);
 
 #endif

@@ -8,9 +8,10 @@ typedef struct larmor_description {
     double reach; /* 1/FOV: the centre of k-space that was compared; 0: it is sampled too sparsely, nothing was */
     double
         misfit; /* of the samples as described; one image of the field of view for each coil explains them to this */
-    double better; /* of the other description that explains them best; misfit itself if there is none */
-    int is_clear;  /* 1: the difference is beyond what scans that are described rightly have */
-    char name[96]; /* of the other description, as a part of a sentence: "every second readout reversed" */
+    double unexplained; /* misfit beyond noise of images of 1.5 times the field of view; 0: not looked for */
+    double better;      /* of the other description that explains them best; misfit itself if there is none */
+    int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
+    char name[96];      /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
@@ -19,8 +20,9 @@ typedef struct larmor_description {
  * scan.
  *
  * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy, in a
- * part of the centre of k-space that readouts cover about three times. A linear map of all of k-space (a mirrored axis,
- * another unit) leaves it as it is. Other descriptions are tried only where the misfit beyond noise is above 0.06.
+ * part of the centre of k-space that readouts cover about three times, or 1.5 times where that is small. A linear map of
+ * all of k-space (a mirrored axis, another unit) leaves it as it is. Other descriptions are tried only where the misfit
+ * beyond noise is above 0.03.
  *
  * kspace  [samples, readouts, coils], complex, in the order of time.
  * traj    [nd, samples, readouts], real, in cycles per field of view.

@@ -12,10 +12,12 @@
 #include "recon/describe/fit.h"
 #include "recon/inputs.h"
 
-static const double noticeable = 0.06; /* misfit beyond noise: below it nothing else is tried */
+static const double noticeable = 0.03; /* misfit beyond noise: below it nothing else is tried */
 static const double clear_part = 0.6;  /* of the misfit: what explains the samples to less of it is clearly better */
 static const double clear_gain = 0.04; /* of misfit, likewise */
-static const double most_left = 0.35;  /* misfit: what leaves more of the samples unexplained explains nothing */
+static const double less_gain =
+    0.02; /* of misfit, likewise, of one image where a wider one, with more unknowns, leaves more */
+static const double most_left = 0.35; /* misfit: what leaves more of the samples unexplained explains nothing */
 
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
 static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
@@ -27,6 +29,7 @@ typedef struct search {
     double *k;             /* [nd, n, readouts], of a candidate */
     double *cycles;        /* [n, readouts], likewise */
     double *rank;          /* [readouts], from 0 to 1 */
+    double *least;         /* misfit of the best candidate that is one image */
     int *image;
 } search;
 
@@ -60,6 +63,7 @@ static larmor_status try_candidate(const search *s, const lmr_candidate *a, cons
     LMR_TRY(fit(s, a, LMR_FIT_ROUGH, &misfit));
     if (misfit > promising * s->rough.misfit) return LARMOR_OK;
     LMR_TRY(fit(s, a, LMR_FIT_FULL, &misfit));
+    *s->least = fmin(*s->least, misfit);
     if (misfit >= s->found->better) return LARMOR_OK;
     s->found->better = misfit;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
@@ -424,6 +428,20 @@ static larmor_status try_all(const search *s)
     return s->found->better < clear_part * s->found->misfit ? LARMOR_OK : try_parts(s);
 }
 
+/* 1 if the best candidate that is one image of the field of view explains more than a wider one of the scan as described,
+ * although that has more unknowns. */
+static larmor_status explains_more_by_less(const search *s, int *answer)
+{
+    const larmor_description *f = s->found;
+    double wider;
+    *answer = 0;
+    if (f->better < *s->least || *s->least > clear_part * f->misfit || f->misfit - *s->least < less_gain)
+        return LARMOR_OK;
+    LMR_TRY(fit(s, &(lmr_candidate){.field = LMR_FIT_WIDER, .reach = s->scan->reach}, LMR_FIT_FULL, &wider));
+    *answer = *s->least < clear_part * wider;
+    return LARMOR_OK;
+}
+
 /* An object that reaches beyond the field of view is another explanation. */
 static larmor_status judge(const search *s)
 {
@@ -432,14 +450,16 @@ static larmor_status judge(const search *s)
     double inside, beyond;
     LMR_TRY(fit(s, &(lmr_candidate){.reach = reach}, LMR_FIT_FULL, &inside));
     LMR_TRY(fit(s, &(lmr_candidate){.field = LMR_FIT_WIDER, .reach = reach}, LMR_FIT_FULL, &beyond));
-    const double own = f->misfit * (inside > 0 ? fmin(1, beyond / inside) : 1);
+    const double part = inside > 0 ? fmin(1, beyond / inside) : 1, own = f->misfit * part;
+    f->unexplained = s->own.beyond_noise * part;
     f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
-    return LARMOR_OK;
+    return f->is_clear ? LARMOR_OK : explains_more_by_less(s, &f->is_clear);
 }
 
 static larmor_status compare(const lmr_scan *scan, larmor_description *found)
 {
-    search s = {.scan = scan, .found = found};
+    double least = INFINITY;
+    search s = {.scan = scan, .found = found, .least = &least};
     LMR_TRY(lmr_fit(scan, &(lmr_candidate){.k = NULL}, LMR_FIT_FULL, &s.own));
     found->better = found->misfit = s.own.misfit;
     if (s.own.beyond_noise < noticeable || scan->n < 2) return LARMOR_OK;

@@ -16,6 +16,8 @@ static const double most_reach[4] = {0, 6, 6, 4};       /* 1/FOV, by dimensions 
 static const double least_reach = 1.5;                  /* 1/FOV: fewer cells than 3 x 3 do not differ */
 static const double shrink = 0.92;                      /* of the reach, from one trial to the next */
 static const double enough_visits = 3;                  /* of a cell of 1/FOV by different readouts, on average */
+static const double few_visits = 1.5;                   /* likewise, where the reach of so many as above is below: */
+static const double small_reach = 2;                    /* 1/FOV: interleaved spirals */
 static const double least_step[4] = {0, 0.4, 0.4, 0.6}; /* 1/FOV, between samples of a readout, by dimensions */
 static const double outer = 0.9;  /* of samples, by their distance: those beyond tell the noise */
 static const double margin = 1.3; /* of the grid over twice the reach */
@@ -126,12 +128,18 @@ static larmor_status find_reach(lmr_scan *scan)
     int64_t *last = lmr_new(power(side, scan->nd), sizeof *last);
     if (!last) return LMR_NO_MEMORY();
     double reach = most_reach[scan->nd];
+    const double widest = reach;
     const double unknowns[] = {1, 2, pow(LMR_FIT_WIDER, scan->nd)}; /* over those of one image */
     double *const to[] = {&scan->reach, &scan->reach_of_two, &scan->reach_of_wide};
     for (int i = 0; i < 3; i++) {
         while (reach >= least_reach && count_visits(scan, reach, side, last) < unknowns[i] * enough_visits)
             reach *= shrink;
         *to[i] = reach >= least_reach ? reach : 0;
+    }
+    if (scan->reach < small_reach) {
+        for (reach = widest; reach >= least_reach && count_visits(scan, reach, side, last) < few_visits;)
+            reach *= shrink;
+        scan->reach = reach >= least_reach ? reach : 0;
     }
     free(last);
     return LARMOR_OK;

@@ -133,6 +133,81 @@ static void an_object_that_moves_once_is_named(void **state)
     free(k);
 }
 
+/* Each readout is of an object somewhere else. */
+static void an_object_that_never_rests_is_explained_by_no_image(void **state)
+{
+    (void)state;
+    double *k = spokes_of(111.2461180);
+    larmor_array *kspace = sampled(k, 1e-4), *traj = upload(k);
+    larmor_description still, moving;
+    uint32_t chance = 7;
+    float *x;
+    assert_ok(larmor_compare_descriptions(kspace, traj, &still));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    for (int r = 0; r < SPOKES; r++) {
+        double shift[2];
+        for (int d = 0; d < 2; d++) {
+            chance = 1664525 * chance + 1013904223;
+            shift[d] = 0.4 * (chance / 4294967296. - 0.5);
+        }
+        for (int c = 0; c < COILS; c++)
+            for (int i = 0; i < SAMPLES; i++) {
+                const double *p = k + 2 * (i + SAMPLES * r);
+                float *at = x + 2 * (i + SAMPLES * (r + SPOKES * c));
+                const double turn = -2 * M_PI * (shift[0] * p[0] + shift[1] * p[1]), re = at[0], im = at[1];
+                at[0] = (float)(re * cos(turn) - im * sin(turn));
+                at[1] = (float)(re * sin(turn) + im * cos(turn));
+            }
+    }
+    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+    assert_ok(larmor_compare_descriptions(kspace, traj, &moving));
+    assert_true(still.unexplained == 0 && !still.is_clear);
+    assert_at_most(moving.unexplained, moving.misfit);
+    assert_at_most(1 / moving.unexplained, 1 / 0.3);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    free(x);
+    free(k);
+}
+
+/* Arms that are as far apart as the field of view asks for: hardly two of them pass the same cell of k-space. */
+static void arms_of_a_spiral_with_swapped_axes_are_named(void **state)
+{
+    (void)state;
+    enum { ARMS = 12, POINTS = 320 };
+    double *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
+    for (int a = 0; a < ARMS; a++)
+        for (int i = 0; i < POINTS; i++) {
+            double *k = is + 2 * (i + POINTS * a), *s = said + 2 * (i + POINTS * a);
+            const double r = N / 2. * sqrt((double)i / POINTS), turn = 2 * M_PI * (r + a) / ARMS;
+            k[0] = r * cos(turn);
+            k[1] = r * sin(turn);
+            s[0] = k[a % 2 == 0];
+            s[1] = k[a % 2 != 0];
+        }
+    for (int wrong = 0; wrong < 2; wrong++) {
+        larmor_array *traj, *kspace;
+        larmor_phantom *phantom;
+        larmor_description found;
+        const larmor_shape shape = LARMOR_SHAPE(2, POINTS, ARMS);
+        assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, is, &traj));
+        assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+        assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
+        assert_ok(larmor_phantom_noise(kspace, 1e-4, 1));
+        larmor_array_free(traj);
+        assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, wrong ? said : is, &traj));
+        assert_ok(larmor_compare_descriptions(kspace, traj, &found));
+        assert_at_most(3, found.reach);
+        assert_int_equal(found.is_clear, wrong);
+        if (wrong) assert_non_null(strstr(found.name, "every second readout with x and y swapped"));
+        larmor_array_free(traj);
+        larmor_array_free(kspace);
+        larmor_phantom_free(phantom);
+    }
+    free(said);
+    free(is);
+}
+
 static void what_cannot_be_compared_says_so(void **state)
 {
     (void)state;
@@ -312,6 +387,8 @@ int main(void)
         cmocka_unit_test(samples_that_are_later_than_described_are_named),
         cmocka_unit_test(other_angles_are_named),
         cmocka_unit_test(an_object_that_moves_once_is_named),
+        cmocka_unit_test(an_object_that_never_rests_is_explained_by_no_image),
+        cmocka_unit_test(arms_of_a_spiral_with_swapped_axes_are_named),
         cmocka_unit_test(what_cannot_be_compared_says_so),
         cmocka_unit_test(true_maps_are_not_doubted),
         cmocka_unit_test(maps_that_do_not_fit_are_named),
