@@ -450,7 +450,8 @@ static larmor_status judge(const search *s)
     double inside, beyond;
     LMR_TRY(fit(s, &(lmr_candidate){.reach = reach}, LMR_FIT_FULL, &inside));
     LMR_TRY(fit(s, &(lmr_candidate){.field = LMR_FIT_WIDER, .reach = reach}, LMR_FIT_FULL, &beyond));
-    const double part = inside > 0 ? fmin(1, beyond / inside) : 1, own = f->misfit * part;
+    const double part = inside > 0 ? fmin(1, beyond / inside) : 1;
+    const double own = f->misfit * part;
     f->unexplained = s->own.beyond_noise * part;
     f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
     return f->is_clear ? LARMOR_OK : explains_more_by_less(s, &f->is_clear);
