@@ -12,7 +12,7 @@
 #include "larmor/io.h"
 
 /* What a readout is for: bits, 0 for those that are left out. */
-enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4 };
+enum { LMR_IMAGING = 1, LMR_CALIBRATION = 2, LMR_NOISE = 4, LMR_NAVIGATOR = 8 };
 
 typedef struct lmr_mrd_place { /* of the centre of k-space along a readout without a trajectory */
     int32_t sample;            /* in the order of the line; 0: was not filled in */

@@ -259,8 +259,8 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
     if (fabs(forward - backward) > MAX_APART)
         lmr_mrd_warn(
             raw,
-            "%sechoes of lines in reverse are %.1f samples away from those of the others: a delay, which is not "
-            "corrected and shows as a ghost half a field of view away.",
+            "%sechoes of lines in reverse are %.1f samples away from those of the others: a delay, which shows as a "
+            "ghost half a field of view away where recon does not correct it (--ghost).",
             of_encoding(raw, encoding, &in), fabs(forward - backward));
 }
 

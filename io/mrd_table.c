@@ -135,11 +135,42 @@ static int goes_both_ways(const larmor_raw *raw)
     return 0;
 }
 
+/* Whether images of an encoding have lines without a stored trajectory. */
+static int has_lines(const larmor_raw *raw, int encoding)
+{
+    const char *type = raw->header.encoding[encoding].space.trajectory;
+    if (strcmp(type, "epi") != 0 && strcmp(type, "cartesian") != 0) return 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (raw->readout[i].use & LMR_IMAGING && raw->head[i].encoding == encoding) return !raw->head[i].traj_dims;
+    return 0;
+}
+
+/* Lines for phase correction become navigators where image lines go both ways, without a stored trajectory, and their heads are
+ * sane; others stay left out. */
+static void find_navigators(larmor_raw *raw)
+{
+    const int both = goes_both_ways(raw), channels = most_channels(raw);
+    int lines[LMR_MRD_MAX_ENCODINGS] = {0};
+    for (int e = 0; e < raw->header.encodings; e++) lines[e] = has_lines(raw, e);
+    for (int64_t i = 0; i < raw->info.acquisitions && both; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        const uint64_t others = h->flags & ~LARMOR_ACQ_PHASE_CORRECTION;
+        if (h->unwritten || !(h->flags & LARMOR_ACQ_PHASE_CORRECTION) || (h->flags & LARMOR_ACQ_NOISE)) continue;
+        if (kind_of(others) < KINDS || h->traj_dims || h->channels != channels) continue;
+        if (!h->samples || h->discard_pre + h->discard_post >= h->samples || h->encoding >= raw->header.encodings)
+            continue;
+        if (h->center_sample > h->samples || !lines[h->encoding]) continue;
+        raw->readout[i].use = LMR_NAVIGATOR;
+        raw->info.navigators++;
+    }
+}
+
 /* Which readouts are left out, and what that means. */
 static void report_dropped(larmor_raw *raw)
 {
     int64_t count[KINDS + 1] = {0}, corrections = 0, unwritten = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (raw->readout[i].use & LMR_NAVIGATOR) continue;
         count[kind_of(raw->head[i].flags)]++;
         unwritten += raw->head[i].unwritten != 0;
         corrections +=
@@ -148,11 +179,9 @@ static void report_dropped(larmor_raw *raw)
     add_dropped(&raw->info, unwritten, "never written");
     for (int kind = 0; kind < KINDS; kind++) add_dropped(&raw->info, count[kind], left_out[kind].name);
     if (corrections && goes_both_ways(raw))
-        lmr_mrd_warn(
-            raw,
-            "%lld phase correction readouts are left out: differences between lines of both directions are not "
-            "corrected, and may show as a ghost half a field of view away.",
-            (long long)corrections);
+        lmr_mrd_warn(raw,
+                     "%lld phase correction readouts are left out, as they are no lines like those of the image.",
+                     (long long)corrections);
 }
 
 larmor_status lmr_mrd_route(larmor_raw *raw)
@@ -165,8 +194,9 @@ larmor_status lmr_mrd_route(larmor_raw *raw)
     }
     for (int64_t i = 0; i < info->acquisitions; i++)
         if (raw->readout[i].use) LMR_TRY(check_head(raw, i, largest));
-    report_dropped(raw);
     check_channels(raw);
+    find_navigators(raw);
+    report_dropped(raw);
     for (int64_t i = 0; i < info->acquisitions; i++) {
         const float us = raw->head[i].dwell_us;
         const double dwell = isfinite(us) && us > 0 ? (double)us : 0;

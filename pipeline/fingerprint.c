@@ -21,7 +21,7 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
                            o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
     const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
-    const int64_t delays = o->delays;
+    const int64_t delays = o->delays, no_ghost = o->no_ghost;
     *hash = lmr_hash(0, o->method, strlen(o->method));
     *hash = lmr_hash(*hash, whole, sizeof whole);
     *hash = lmr_hash(*hash, real, sizeof real);
@@ -38,6 +38,7 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
     *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
     *hash = lmr_hash(*hash, maps, sizeof maps);
     *hash = lmr_hash(*hash, &delays, sizeof delays);
+    *hash = lmr_hash(*hash, &no_ghost, sizeof no_ghost);
     *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
     LMR_TRY(lmr_field_hash(o, hash));
     *hash = lmr_hash(*hash, &o->girf_spacing_hz, sizeof o->girf_spacing_hz);

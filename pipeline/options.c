@@ -67,6 +67,7 @@ static larmor_status check_numbers(const larmor_recon_opts *o)
         {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
         {"at_once", o->at_once, 0, 4096},
         {"scale", o->scale, LARMOR_SCALE_INTEGRAL, LARMOR_SCALE_SUM},
+        {"no_ghost", o->no_ghost, 0, 1},
         {"repeatable", o->repeatable, 0, 1},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)

@@ -11,6 +11,7 @@
 #include "pipeline/delays.h"
 #include "pipeline/describe.h"
 #include "pipeline/devices.h"
+#include "pipeline/ghost.h"
 #include "pipeline/grid.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/place_maps.h"
@@ -239,6 +240,7 @@ larmor_status lmr_prepare(larmor_recon *r)
         LMR_TRY(take_basis(r));
     }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
+    LMR_TRY(lmr_ghosts_find(r));
     LMR_TRY(compress(r));
     r->job.keep_samples = !r->opts.memory;
     LMR_TRY(lmr_delays_find(r));

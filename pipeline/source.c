@@ -16,6 +16,7 @@ struct larmor_source {
     void *self;
     char *name;
     pthread_mutex_t turn; /* held during a call, unless several are fine: the devices of a group read in turn */
+    int corrects_ghosts;
     int any_thread; /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
     atomic_int refs;
 };
@@ -84,6 +85,17 @@ int lmr_source_any_thread(const larmor_source *s)
 void lmr_source_set_any_thread(larmor_source *s)
 {
     s->any_thread = 1;
+}
+
+void lmr_source_set_corrected(larmor_source *s, const larmor_source *inner)
+{
+    s->any_thread = inner->any_thread;
+    s->corrects_ghosts = 1;
+}
+
+int lmr_source_is_corrected(const larmor_source *s)
+{
+    return s->corrects_ghosts;
 }
 
 const char *lmr_source_name(const larmor_source *s)
@@ -220,6 +232,15 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t 
     return st;
 }
 
+larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                                    larmor_navigators *out)
+{
+    larmor_status st = LARMOR_OK;
+    *out = (larmor_navigators){0};
+    if (s->impl.navigators) IN_TURN(s, s->impl.navigators(s->self, group, grid, dev, out), st);
+    return st;
+}
+
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
@@ -314,6 +335,12 @@ static larmor_status readouts_of_raw(void *self, int group, const int64_t *reado
     return larmor_raw_readouts(self, group, readout, count, grid, dev, out);
 }
 
+static larmor_status navigators_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                                       larmor_navigators *out)
+{
+    return larmor_raw_navigators(self, group, grid, dev, out);
+}
+
 larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)
 {
     static const larmor_source_impl impl = {.describe = describe_raw,
@@ -327,7 +354,8 @@ larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_sou
                                             .restore_coils = restore_coils_of_raw,
                                             .fingerprint = fingerprint_of_raw,
                                             .stamps = stamps_of_raw,
-                                            .readouts = readouts_of_raw};
+                                            .readouts = readouts_of_raw,
+                                            .navigators = navigators_of_raw};
     if (source) *source = NULL;
     if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
     LMR_TRY(larmor_source_create(name, &impl, raw, source));

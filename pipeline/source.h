@@ -37,6 +37,14 @@ larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
+/* Those of a group; shots is 0 if there are none. */
+larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                                    larmor_navigators *out);
+
+/* The source corrects ghosts of the inner one, which any thread may call as it may; and whether it does. */
+void lmr_source_set_corrected(larmor_source *s, const larmor_source *inner);
+int lmr_source_is_corrected(const larmor_source *s);
+
 /* *noise is NULL if there is none. */
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise);
 

@@ -95,6 +95,11 @@ static const app_option options[] = {
         .preset = "auto", .reads = recon_are_delays,
         .expected = "auto, off or X,Y[,XY], in 3D X,Y,Z[,XY,XZ,YZ], of numbers from -1000 to 1000,"),
     OPTION(
+        APP_TEXT, ghost, 0, "ghost", "G",
+        "phase and shift between lines of both directions of echo-planar scans: auto (corrected, by navigators and "
+        "by the image with the least ghost), off",
+        .preset = "auto", .choices = "auto|off"),
+    OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",
         "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
         ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),

@@ -9,8 +9,8 @@
 typedef struct recon_settings {
     app_texts outputs;
     app_list window, matrix, fov, oversample, shift, maps_fov;
-    const char *method, *maps, *delays, *girf, *whiten, *compress, *compress_method, *dcf, *toeplitz, *precond,
-        *device;
+    const char *method, *maps, *delays, *girf, *whiten, *ghost, *compress, *compress_method, *dcf, *toeplitz,
+        *precond, *device;
     const char *partial_fourier;
     int64_t memory, at_once, iters, threads, calibration, llr_block;
     int64_t slice, contrast, phase, repetition, set, encoding;

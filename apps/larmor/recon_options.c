@@ -353,6 +353,7 @@ void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor
                                 .method = s->method,
                                 .joint = s->joint,
                                 .repeatable = s->repeatable,
+                                .no_ghost = !strcmp(s->ghost, "off"),
                                 .iters = (int)s->iters,
                                 .llr_block = s->llr_block,
                                 .no_maps = !strcmp(s->maps, "none"),

@@ -93,6 +93,7 @@ typedef struct larmor_raw_info {
     char dropped_report[320]; /* what the dropped ones are, e.g. "3 phase correction, 2 dummy"; "" without any */
     int64_t joined;     /* segments of readouts that were joined to the first one */
     int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
+    int64_t navigators; /* lines for phase correction, which are used as larmor_raw_navigators gives them */
     int64_t noise_samples;
     int channels;   /* of the imaging readouts, as stored */
     int coils;      /* without those left out */
@@ -215,6 +216,23 @@ LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, c
  * Errors   as for larmor_raw_readouts; LARMOR_ERR_FORMAT for a readout whose head states no time per sample. */
 LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                           const larmor_grid *grid, larmor_device *dev, larmor_array **times);
+
+typedef struct larmor_navigators { /* of one group; free with larmor_navigators_free */
+    larmor_array *kspace;          /* c64 [samples, lines, coils], in the order of acquisition; NULL: there are none */
+    larmor_array *traj;            /* f64 [samples, lines] along the lines, in cycles per field of view of the grid */
+    int64_t shots;
+    int64_t *first; /* [shots + 1] lines at which each shot's begin */
+    int64_t *shot;  /* [readouts] the shot of each of the group's readouts */
+} larmor_navigators;
+
+/* Lines through ky = 0 that are flagged for phase correction, of a scan whose lines have no trajectory and go both ways. Those
+ * of the same counters belong to an image; else those of another contrast, or of another repetition. Lines after each other,
+ * without one of the image between them, are those of a shot, and of all readouts up to the next shot.
+ *
+ * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larmor_grid *grid,
+                                               larmor_device *dev, larmor_navigators *out);
+LARMOR_API void larmor_navigators_free(larmor_navigators *navigators); /* also sets all to NULL */
 
 /* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *
@@ -448,7 +466,7 @@ LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *
 #define LARMOR_ACQ_CALIBRATION_AND_IMAGING LARMOR_ACQ_FLAG(21) /* gives the coil maps and is part of the image */
 #define LARMOR_ACQ_REVERSE LARMOR_ACQ_FLAG(22)                 /* acquired from the other end; counts without a trajectory alone */
 #define LARMOR_ACQ_NAVIGATION LARMOR_ACQ_FLAG(23)              /* left out, as are all that follow but the next but one */
-#define LARMOR_ACQ_PHASE_CORRECTION LARMOR_ACQ_FLAG(24)        /* tells even from odd lines of EPI, which is not done here */
+#define LARMOR_ACQ_PHASE_CORRECTION LARMOR_ACQ_FLAG(24)        /* tells lines of both directions of EPI apart: larmor_raw_navigators; else left out */
 #define LARMOR_ACQ_LAST_IN_MEASUREMENT LARMOR_ACQ_FLAG(25)     /* written with the last readout; not left out */
 #define LARMOR_ACQ_HP_FEEDBACK LARMOR_ACQ_FLAG(26)
 #define LARMOR_ACQ_DUMMY LARMOR_ACQ_FLAG(27)

@@ -11,6 +11,7 @@
 #include "larmor/describe.h"
 #include "larmor/device.h"
 #include "larmor/fieldmap.h"
+#include "larmor/ghost.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"

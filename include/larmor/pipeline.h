@@ -49,6 +49,9 @@ typedef struct larmor_source_impl {
     /* When samples were taken, f64 of their shape, in s, as larmor_raw_times. May be NULL: not known. */
     larmor_status (*times)(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                            larmor_device *dev, larmor_array **times);
+    /* As larmor_raw_navigators. May be NULL: there are none. */
+    larmor_status (*navigators)(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                                larmor_navigators *out);
 } larmor_source_impl;
 
 /* A source of your own.
@@ -327,6 +330,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis alone: for
      * all that are as long in the header. Directions 0: those of the image, and its centre. Counters do not count. */
     larmor_image_meta maps_place;
+    int no_ghost;   /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
     int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same options and, as
                      * it decides what fits, the same memory: on a processor, whatever its threads. Refused on a GPU, where
                      * parts of a reconstruction add up in any order (LARMOR_ERR_UNSUPPORTED). */

@@ -73,6 +73,49 @@ static void write_epi(const gradient *g, const gradient *said, int cut)
     free_scan(s);
 }
 
+/* Two shots, each of three navigators before every second line. */
+static void navigators_belong_to_the_lines_of_their_shot(void **state)
+{
+    (void)state;
+    static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
+    const gradient flat = {1, 1000, 1, 100, 4};
+    double k[LINE];
+    scan *s = empty_scan(&epi);
+    place_samples(&flat, 0, k);
+    for (int shot = 0; shot < 2; shot++) {
+        for (int l = 0; l < 3; l++) {
+            add_line(s, 24 + (l + 1) % 2, 0, k);
+            s->r[s->count - 1].head.flags |= LARMOR_ACQ_PHASE_CORRECTION;
+        }
+        for (int l = 0; l < LINES / 2; l++) {
+            add_line(s, l, 0, k);
+            s->r[s->count - 1].head.idx.kspace_encode_step_1 = (uint16_t)(2 * l + shot);
+        }
+    }
+    write_scan(s);
+    free_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_int_equal(info.navigators, 6);
+    assert_int_equal(info.imaging, LINES);
+    assert_string_equal(info.dropped_report, "");
+    larmor_grid grid;
+    larmor_navigators n;
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
+    assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
+    assert_int_equal(n.shots, 2);
+    assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
+    for (int r = 0; r < LINES; r++) assert_int_equal(n.shot[r], r / (LINES / 2));
+    double *at = NULL;
+    assert_ok(larmor_array_download(n.traj, LARMOR_F64, &at));
+    for (int l = 0; l < 6; l++)
+        for (int t = 1; t < LINE; t++)
+            assert_at_most(fabs(at[t + LINE * l] - at[t - 1 + LINE * l] - (l % 3 == 1 ? 1 : -1)), 1e-9);
+    free(at);
+    larmor_navigators_free(&n);
+    larmor_raw_free(raw);
+}
+
 /* The largest distance between where samples are read and where they are. */
 static double error_along(const larmor_raw *raw, const gradient *g, int cut)
 {
@@ -190,6 +233,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(samples_on_ramps_are_where_the_gradient_s_area_is),
+        WITH_SCAN(navigators_belong_to_the_lines_of_their_shot),
         WITH_SCAN(ramps_by_hand_are_those_of_the_header),
         WITH_SCAN(a_delay_that_the_echoes_contradict_is_said_and_replaced),
         WITH_SCAN(samples_on_the_flat_top_stay_equally_far_apart),

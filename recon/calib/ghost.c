@@ -1,0 +1,506 @@
+/* Ghosts of echo-planar lines: a constant and a linear phase between the images of both directions, from navigators or from
+ * the image itself.
+ *
+ * Sources: navigators, Heid, US patent 6043651 (2000); images of least ghost, Buonocore and Gao, Magn. Reson. Med. 38, 89 (1997);
+ * by their entropy, Clare, Proc. ISMRM 16, 1393 (2008). SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/ghost.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/status.h"
+
+enum {
+    MOST_SIDE = 96, /* voxels of the images that are looked at */
+    MOST_COILS = 4, /* with most energy */
+    PHASES = 16,    /* that are tried between -pi/2 and pi/2 */
+    SHIFTS = 25,    /* that are tried */
+    HALVINGS = 12   /* of the steps, from the best one tried */
+};
+
+/* Tuned on EPI of larmor phantom, with noise and ramps, and on two measured scans. */
+static const double farthest_shift = 3;   /* cycles per field of view */
+static const double min_gain = 1e-3;      /* of the sum of magnitudes */
+static const double straight = .05;       /* cycles per field of view across a line */
+static const double both_directions = .2; /* least part of the lines in either direction */
+static const double even = 1e-3;          /* of a step, between evenly spaced samples */
+static const double negligible = 1e-4;    /* rad and cycles per field of view */
+
+static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
+{
+    const larmor_shape y = larmor_array_shape(kspace), k = larmor_array_shape(traj);
+    if (y.ndim == 3 && k.ndim == 3 && k.dim[0] >= 1 && k.dim[0] <= 3 && k.dim[1] == y.dim[0] && k.dim[2] == y.dim[1])
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "ghost: kspace is %s and traj %s, expected [samples, lines, coils] and "
+                    "[nd, samples, lines]",
+                    lmr_describe(kspace).s, lmr_describe(traj).s);
+}
+
+/* ---- lines ---- */
+
+typedef struct lines {
+    int nd, axis;
+    int64_t n, count;
+    double *k;         /* [nd, n, count] */
+    signed char *sign; /* [count] of k's direction along the axis; 0: no line along it */
+    int64_t forward, backward;
+} lines;
+
+static void free_lines(lines *l)
+{
+    free(l->sign);
+    free(l->k);
+}
+
+static double span_of(const lines *l, int64_t line, int d)
+{
+    const double *k = l->k + l->nd * l->n * line;
+    return k[l->nd * (l->n - 1) + d] - k[d];
+}
+
+/* 1, -1, or 0 where another axis changes as well, or the axis not in one direction. */
+static int direction_of(const lines *l, int64_t line)
+{
+    const double *k = l->k + l->nd * l->n * line;
+    const int sign = span_of(l, line, l->axis) > 0 ? 1 : -1;
+    for (int64_t i = 0; i < l->n; i++)
+        for (int d = 0; d < l->nd; d++) {
+            if (d != l->axis && fabs(k[l->nd * i + d] - k[d]) > straight) return 0;
+            if (d == l->axis && i && sign * (k[l->nd * i + d] - k[l->nd * (i - 1) + d]) < -even) return 0;
+        }
+    return sign;
+}
+
+static int goes_both_ways(const lines *l)
+{
+    const double least = both_directions * (double)l->count;
+    return (double)l->forward >= least && (double)l->backward >= least;
+}
+
+static larmor_status find_lines(const larmor_array *traj, lines *l)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    double longest = 0;
+    *l = (lines){.nd = (int)shape.dim[0], .n = shape.dim[1], .count = shape.dim[2]};
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &l->k));
+    l->sign = calloc((size_t)l->count + 1, 1);
+    if (!l->sign) return LMR_NO_MEMORY();
+    if (l->n < 4) return LARMOR_OK;
+    for (int d = 0; d < l->nd; d++) {
+        if (fabs(span_of(l, 0, d)) <= longest) continue;
+        longest = fabs(span_of(l, 0, d));
+        l->axis = d;
+    }
+    for (int64_t i = 0; i < l->count; i++) {
+        l->sign[i] = (signed char)direction_of(l, i);
+        l->forward += l->sign[i] > 0;
+        l->backward += l->sign[i] < 0;
+    }
+    return LARMOR_OK;
+}
+
+/* ---- images ---- */
+
+typedef struct images {    /* of the lines of each direction, in low resolution */
+    int64_t nx, ny, coils; /* x along the lines */
+    float complex *of[2];  /* forward and backward: [ny, nx, coils] */
+} images;
+
+static void free_images(images *m)
+{
+    free(m->of[0]);
+    free(m->of[1]);
+}
+
+/* The part of k that sample i of a line stands for. */
+static double width_of(const double *k, int nd, int64_t n, int64_t i)
+{
+    const int64_t before = i > 0 ? i - 1 : 0;
+    const int64_t after = i + 1 < n ? i + 1 : i;
+    return fabs(k[nd * after] - k[nd * before]) / (double)(after - before);
+}
+
+/* p(x) of a line, at places (v - nx/2)/nx; k begins at its first sample's coordinate along it. */
+static void project(const float *y, const double *k, int nd, int64_t n, int64_t nx, double reach, double complex *p)
+{
+    memset(p, 0, (size_t)nx * sizeof *p);
+    for (int64_t i = 0; i < n; i++) {
+        if (fabs(k[nd * i]) > reach) continue;
+        const double complex step = cexp(2 * M_PI * I * k[nd * i] / (double)nx);
+        double complex turn = cexp(-2 * M_PI * I * k[nd * i] * (double)(nx / 2) / (double)nx);
+        const double complex value = width_of(k, nd, n, i) * ((double)y[2 * i] + I * (double)y[2 * i + 1]);
+        for (int64_t v = 0; v < nx; v++, turn *= step) p[v] += value * turn;
+    }
+}
+
+/* Add a line's projection, corrected by what is known of it, to the image of its direction. */
+static void add_line(images *m, int64_t coil, int backward, double across, const larmor_ghost *known,
+                     double complex *p)
+{
+    const double sign = backward ? -1 : 1;
+    float complex *image = m->of[backward] + m->ny * m->nx * coil;
+    for (int64_t v = 0; v < m->nx && known; v++) {
+        const double x = (double)(v - m->nx / 2) / (double)m->nx;
+        p[v] *= cexp(-I * sign * (known->phase / 2 - M_PI * known->shift * x));
+    }
+    for (int64_t u = 0; u < m->ny; u++) {
+        const double complex turn = cexp(2 * M_PI * I * across * (double)(u - m->ny / 2) / (double)m->ny);
+        for (int64_t v = 0; v < m->nx; v++) image[u + m->ny * v] += (float complex)(turn * p[v]);
+    }
+}
+
+/* The coils with most energy. */
+static larmor_status choose_coils(const float *y, larmor_shape shape, int64_t coil[MOST_COILS], int64_t *coils)
+{
+    const int64_t m = shape.dim[0] * shape.dim[1];
+    double *energy = lmr_new(shape.dim[2], sizeof *energy);
+    if (!energy) return LMR_NO_MEMORY();
+    for (int64_t c = 0; c < shape.dim[2]; c++) {
+        energy[c] = 0;
+        for (int64_t i = 0; i < 2 * m; i++) energy[c] += (double)y[2 * m * c + i] * (double)y[2 * m * c + i];
+    }
+    *coils = shape.dim[2] < MOST_COILS ? shape.dim[2] : MOST_COILS;
+    for (int64_t j = 0; j < *coils; j++) {
+        int64_t best = 0;
+        for (int64_t c = 1; c < shape.dim[2]; c++)
+            if (energy[c] > energy[best]) best = c;
+        energy[best] = -1;
+        coil[j] = best;
+    }
+    free(energy);
+    return LARMOR_OK;
+}
+
+/* Whether a line of a volume is in its central partition, and where it is in the plane. */
+static int is_central(const lines *l, int64_t line, double reach, double *across)
+{
+    const double *k = l->k + l->nd * l->n * line;
+    const int other = l->axis == 0 ? 1 : 0;
+    *across = k[other];
+    return l->sign[line] && fabs(*across) <= reach && (l->nd < 3 || fabs(k[3 - l->axis - other]) < .5);
+}
+
+static larmor_status make_images(const larmor_array *kspace, const lines *l, larmor_shape image,
+                                 const larmor_ghost *known, images *m)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int other = l->axis == 0 ? 1 : 0;
+    int64_t coil[MOST_COILS];
+    float *y = NULL;
+    double complex *p = NULL;
+    larmor_status st;
+    *m = (images){.nx = image.dim[l->axis], .ny = image.dim[other]};
+    if (m->nx > MOST_SIDE) m->nx = MOST_SIDE;
+    if (m->ny > MOST_SIDE) m->ny = MOST_SIDE;
+    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_OR(done, choose_coils(y, shape, coil, &m->coils));
+    p = lmr_new(m->nx, sizeof *p);
+    for (int i = 0; i < 2; i++) m->of[i] = calloc((size_t)(m->nx * m->ny * m->coils) + 1, sizeof *m->of[i]);
+    if (!p || !m->of[0] || !m->of[1]) LMR_OR(done, LMR_NO_MEMORY());
+    for (int64_t j = 0; j < m->coils; j++)
+        for (int64_t i = 0; i < l->count; i++) {
+            double across;
+            LMR_OR(done, lmr_go_on());
+            if (!is_central(l, i, (double)m->ny / 2 + .5, &across)) continue;
+            project(y + 2 * l->n * (i + l->count * coil[j]), l->k + l->nd * l->n * i + l->axis, l->nd, l->n, m->nx,
+                    (double)m->nx / 2 + .5, p);
+            add_line(m, j, l->sign[i] < 0, across, known ? &known[i] : NULL, p);
+        }
+done:
+    free(p);
+    free(y);
+    return st;
+}
+
+/* The sum of magnitudes of the image that a phase and a shift make, per voxel. */
+static double sum_of_magnitudes(const images *m, const larmor_ghost *g)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < m->coils; c++)
+        for (int64_t v = 0; v < m->nx; v++) {
+            const double x = (double)(v - m->nx / 2) / (double)m->nx;
+            const float complex turn = (float complex)cexp(I * (g->phase - 2 * M_PI * g->shift * x));
+            const float complex *a = m->of[0] + m->ny * (v + m->nx * c), *b = m->of[1] + m->ny * (v + m->nx * c);
+            float line = 0;
+            for (int64_t u = 0; u < m->ny; u++) {
+                const float complex z = a[u] + turn * b[u];
+                line += sqrtf(crealf(z) * crealf(z) + cimagf(z) * cimagf(z));
+            }
+            sum += (double)line;
+        }
+    return sum / (double)(m->nx * m->ny * m->coils);
+}
+
+static void try_ghost(const images *m, larmor_ghost g, larmor_ghost *best, double *least)
+{
+    const double sum = sum_of_magnitudes(m, &g);
+    if (!(sum < *least)) return;
+    *least = sum;
+    *best = g;
+}
+
+static double search(const images *m, larmor_ghost *best)
+{
+    double phase = M_PI / PHASES, shift = 2 * farthest_shift / (SHIFTS - 1), least = INFINITY;
+    for (int s = 0; s < SHIFTS; s++)
+        for (int p = 0; p < PHASES; p++)
+            try_ghost(m, (larmor_ghost){-M_PI / 2 + p * phase, -farthest_shift + s * shift}, best, &least);
+    for (int i = 0; i < HALVINGS;) {
+        const larmor_ghost from = *best;
+        for (int j = -1; j <= 1; j++)
+            for (int k = -1; k <= 1; k++)
+                try_ghost(m, (larmor_ghost){from.phase + j * phase, from.shift + k * shift}, best, &least);
+        if (best->phase != from.phase || best->shift != from.shift) continue;
+        phase /= 2;
+        shift /= 2;
+        i++;
+    }
+    while (best->phase > M_PI / 2) best->phase -= M_PI;
+    while (best->phase < -M_PI / 2) best->phase += M_PI;
+    return least;
+}
+
+larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward)
+{
+    lines l = {.k = NULL};
+    LMR_NEED(traj);
+    LMR_NEED(forward);
+    LMR_NEED(backward);
+    if (larmor_array_shape(traj).ndim != 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
+    const larmor_status st = find_lines(traj, &l);
+    *forward = l.forward;
+    *backward = l.backward;
+    free_lines(&l);
+    return st;
+}
+
+/* The distance of the lines in the central plane from each other, in 1/FOV, on average. */
+static larmor_status find_spacing(const lines *l, double *spacing)
+{
+    double low = INFINITY, high = -INFINITY, across;
+    int64_t places = 0;
+    double *at = lmr_new(l->count + 1, sizeof *at);
+    if (!at) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < l->count; i++) {
+        int known = 0;
+        if (!is_central(l, i, INFINITY, &across)) continue;
+        for (int64_t j = 0; j < places && !known; j++) known = fabs(at[j] - across) < straight;
+        if (!known) at[places++] = across;
+        low = fmin(low, across);
+        high = fmax(high, across);
+    }
+    free(at);
+    *spacing = places > 1 ? (high - low) / (double)(places - 1) : 1;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_ghost_estimate(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
+                                    const larmor_ghost *known, larmor_ghost *found, larmor_ghost_report *report)
+{
+    larmor_ghost_report unused;
+    lines l = {.k = NULL};
+    images m = {.nx = 0};
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(found);
+    if (!report) report = &unused;
+    *report = (larmor_ghost_report){.forward = 0};
+    *found = (larmor_ghost){0, 0};
+    LMR_TRY(check_scan(kspace, traj));
+    larmor_status st = find_lines(traj, &l);
+    const int both = !st && l.nd > 1 && l.nd == image.ndim && goes_both_ways(&l);
+    if (both) st = find_spacing(&l, &report->spacing);
+    if (both && !st) st = make_images(kspace, &l, image, known, &m);
+    if (both && !st) {
+        larmor_ghost best = {0, 0};
+        report->forward = l.forward;
+        report->backward = l.backward;
+        report->before = sum_of_magnitudes(&m, found);
+        report->after = search(&m, &best);
+        report->is_clear = report->after < (1 - min_gain) * report->before;
+        if (report->is_clear) *found = best;
+    }
+    free_images(&m);
+    free_lines(&l);
+    return st;
+}
+
+/* ---- navigators ---- */
+
+/* The phase of d(x) = |d| exp(i (phase - 2 pi shift x)): where the sum without it is largest. */
+static larmor_ghost fit_phase(const double complex *d, int64_t nx)
+{
+    double step = .25, best = 0, most = -1;
+    double complex at_best = 1;
+    for (int i = 0; i <= HALVINGS; i++) {
+        const double from = best;
+        const int tries = i ? 1 : (int)(farthest_shift / step);
+        for (int j = -tries; j <= tries; j++) {
+            double complex sum = 0;
+            for (int64_t v = 0; v < nx; v++)
+                sum += d[v] * cexp(2 * M_PI * I * (from + j * step) * (double)(v - nx / 2) / (double)nx);
+            if (cabs(sum) <= most) continue;
+            most = cabs(sum);
+            best = from + j * step;
+            at_best = sum;
+        }
+        step /= 2;
+    }
+    return (larmor_ghost){carg(at_best), best};
+}
+
+larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_array *traj, int64_t first,
+                                      int64_t end, larmor_ghost *found)
+{
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(found);
+    *found = (larmor_ghost){0, 0};
+    const larmor_shape shape = larmor_array_shape(kspace), places = larmor_array_shape(traj);
+    if (shape.ndim != 3 || places.ndim != 2 || places.dim[0] != shape.dim[0] || places.dim[1] != shape.dim[1])
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "navigators: kspace is %s and traj %s, expected [samples, lines, coils] and "
+                        "[samples, lines]",
+                        lmr_describe(kspace).s, lmr_describe(traj).s);
+    if (first < 0 || end < first || end > shape.dim[1])
+        return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,
+                        (long long)end, (long long)shape.dim[1]);
+    const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
+    double *k = NULL, reach = 0;
+    float *y = NULL;
+    double complex *p = NULL, *d = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &y));
+    for (int64_t i = 0; i < n * count; i++) reach = fmax(reach, fabs(k[i]));
+    const int64_t nx = (int64_t)fmin(4 * MOST_SIDE, 2 * ceil(reach) + 2);
+    p = lmr_new(nx * count, sizeof *p);
+    d = calloc((size_t)nx, sizeof *d);
+    if (!p || !d) LMR_OR(done, LMR_NO_MEMORY());
+    for (int64_t c = 0; c < coils; c++) {
+        for (int64_t i = first; i < end; i++)
+            project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);
+        for (int64_t i = first; i < end; i++) {
+            const int forward = k[n * i + n - 1] > k[n * i];
+            int64_t side[2], sides = 0;
+            for (int s = -1; s <= 1; s += 2) {
+                const int64_t j = i + s;
+                if (j >= first && j < end && (k[n * j + n - 1] > k[n * j]) != forward) side[sides++] = j;
+            }
+            if (!sides || (sides == 1 && end - first > 2)) continue;
+            for (int64_t v = 0; v < nx; v++) {
+                double complex other = 0;
+                for (int64_t s = 0; s < sides; s++) other += p[nx * side[s] + v] / (double)sides;
+                const double complex product = p[nx * i + v] * conj(other);
+                d[v] += forward ? product : conj(product);
+            }
+        }
+    }
+    *found = fit_phase(d, nx);
+done:
+    free(d);
+    free(p);
+    free(y);
+    free(k);
+    return st;
+}
+
+/* ---- correction ---- */
+
+/* The distance of evenly spaced samples that cover both sides of the centre, signed; 0 of others. */
+static double step_of(const lines *l, int64_t line)
+{
+    const double *k = l->k + l->nd * l->n * line + l->axis;
+    const double step = span_of(l, line, l->axis) / (double)(l->n - 1);
+    for (int64_t i = 1; i < l->n; i++)
+        if (fabs(k[l->nd * i] - k[l->nd * (i - 1)] - step) > even * fabs(step)) return 0;
+    const double last = k[l->nd * (l->n - 1)];
+    return fabs(step) <= 1 + even && fabs(k[0] + last) <= 2.5 * fabs(step) ? step : 0;
+}
+
+/* y'[i] = sum_m y[m] d[m - i]: the samples at places that are moved by `move` steps, of an object within the period. */
+static void make_kernel(int64_t n, double move, double complex *d)
+{
+    for (int64_t m = 0; m < n; m++) {
+        d[m] = 0;
+        for (int64_t v = 0; v < n; v++) {
+            const double x = (double)(v - n / 2) / (double)n;
+            d[m] += cexp(2 * M_PI * I * (move + (double)m) * x) / (double)n;
+        }
+    }
+}
+
+static void interpolate(float *y, int64_t n, const double complex *d, double complex *row)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double complex sum = 0;
+        for (int64_t m = 0; m < n; m++) {
+            const int64_t back = m - i;
+            const double complex tap = d[back < 0 ? back + n : back];
+            sum += ((double)y[2 * m] + I * (double)y[2 * m + 1]) * tap;
+        }
+        row[i] = sum;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        y[2 * i] = (float)creal(row[i]);
+        y[2 * i + 1] = (float)cimag(row[i]);
+    }
+}
+
+static larmor_status correct(lines *l, const larmor_ghost *ghost, larmor_shape shape, float *y)
+{
+    double complex *d = lmr_new(l->n, sizeof *d), *row = lmr_new(l->n, sizeof *row);
+    larmor_status st = d && row ? LARMOR_OK : LMR_NO_MEMORY();
+    double made = NAN;
+    for (int64_t i = 0; i < l->count && !st; i++) {
+        const double phase = l->sign[i] * ghost[i].phase / 2, shift = l->sign[i] * ghost[i].shift / 2;
+        double *k = l->k + l->nd * l->n * i + l->axis;
+        const double step = step_of(l, i);
+        const int moves = fabs(shift) > negligible;
+        st = lmr_go_on();
+        if (!l->sign[i]) continue;
+        if (moves && step != 0 && made != shift / step) {
+            made = shift / step;
+            make_kernel(l->n, made, d);
+        }
+        for (int64_t s = 0; moves && step == 0 && s < l->n; s++) k[l->nd * s] += shift;
+        for (int64_t c = 0; c < shape.dim[2]; c++) {
+            float *line = y + 2 * l->n * (i + l->count * c);
+            if (moves && step != 0) interpolate(line, l->n, d, row);
+            const double re = cos(phase), im = -sin(phase);
+            for (int64_t s = 0; s < l->n; s++) {
+                const double a = (double)line[2 * s], b = (double)line[2 * s + 1];
+                line[2 * s] = (float)(a * re - b * im);
+                line[2 * s + 1] = (float)(a * im + b * re);
+            }
+        }
+    }
+    free(row);
+    free(d);
+    return st;
+}
+
+larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const larmor_ghost *ghost)
+{
+    lines l = {.k = NULL};
+    float *y = NULL;
+    LMR_NEED(kspace);
+    LMR_NEED(traj);
+    LMR_NEED(ghost);
+    LMR_TRY(check_scan(kspace, traj));
+    larmor_status st = find_lines(traj, &l);
+    if (!st && goes_both_ways(&l)) {
+        st = larmor_array_download(kspace, LARMOR_C64, &y);
+        if (!st) st = correct(&l, ghost, larmor_array_shape(kspace), y);
+        if (!st) st = larmor_array_write(kspace, y, larmor_array_bytes(kspace));
+        if (!st) st = larmor_array_write(traj, l.k, larmor_array_bytes(traj));
+    }
+    free(y);
+    free_lines(&l);
+    return st;
+}
