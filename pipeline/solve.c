@@ -27,7 +27,7 @@
 /* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
 #define LEAST 1e-4
 /* Of the norm of an image: less around its mean is none of an object. On the scans of
- * tests/pipeline/test_misfit.c and docs/validation.md images that a penalty has erased have 1e-5, others more than 0.1. */
+ * tests/pipeline/test_misfit.c and a series of spokes of a phantom images that a penalty has erased have 1e-5, others more than 0.1. */
 #define CONSTANT 1e-3
 /* With less, the samples of one coil are taken not to tell one another: of a grid 1e-6, of 1000 spokes in 3D .67. */
 #define MIN_PREDICTED_PART 0.02

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "args.h"
 #include "larmor/larmor.h"
 
 const char *choose_trajectory(int i, const char **help)
@@ -69,6 +70,17 @@ int choose_are_units(const char *text)
         if (count++ == MOST_AXES || !is_unit(p, length)) return 0;
         p += length;
     }
+    return 1;
+}
+
+int choose_is_ramp(const char *text)
+{
+    enum { LEAST_TIMES = 3, MOST_TIMES = 5, LONGEST_US = 1000000 };
+    app_list times;
+    if (!strcmp(text, "auto") || !strcmp(text, "even")) return 1;
+    if (!app_read_numbers(text, MOST_TIMES, 0, &times) || times.count < LEAST_TIMES) return 0;
+    for (int i = 0; i < times.count; i++)
+        if (times.value[i] < 0 || times.value[i] > LONGEST_US) return 0;
     return 1;
 }
 

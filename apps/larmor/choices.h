@@ -10,6 +10,7 @@ const char *choose_maps_method(int i, const char **help); /* auto, and those of 
 const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
 int choose_are_units(const char *text);              /* 1: auto, or names of units with commas between */
+int choose_is_ramp(const char *text);                /* 1: auto, even, or 3 to 5 times */
 const char *choose_suffix(int i, const char **help); /* of files for images */
 
 /* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
@@ -30,7 +31,8 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
         APP_OPTION(settings, APP_TEXT, raw.ramp, 0, "ramp", "R",                                                     \
                    "how lines without a trajectory are sampled: auto (as the header describes), even, or the times " \
                    "of a gradient in us: UP,FLAT,DOWN[,DELAY[,DWELL]]",                                              \
-                   .preset = "auto"),                                                                                \
+                   .preset = "auto", .reads = choose_is_ramp,                                                        \
+                   .expected = "auto, even, or UP,FLAT,DOWN[,DELAY[,DWELL]] of times from 0 to 1000000 us"),         \
         APP_OPTION(settings, APP_FLAG, raw.drop_nonfinite, 0, "drop-nonfinite", "",                                  \
                    "leave out acquisitions with NaN or Inf")
 
