@@ -319,11 +319,9 @@ def measure(image, scan, scene):
     image = np.squeeze(image)
     magnitude = abs if scene["maps"] == "data" else lambda v: v
     a, b = magnitude(image), magnitude(scan.truth)
-    whitened = scan.noise_scan and scene["maps"] == "data"  # such an image is in units of the noise
-    unit = scan.sigma / math.sqrt(2) if whitened else 1.0
     return {"error": difference(a, b),
             "inside": difference(magnitude(inside(image, scan.reach)), magnitude(inside(scan.truth, scan.reach))),
-            "amplitude": float(abs(np.vdot(b, a)) / np.vdot(b, b).real * unit)}
+            "amplitude": float(abs(np.vdot(b, a)) / np.vdot(b, b).real)}
 
 
 # ---- one scene ----
