@@ -105,7 +105,7 @@ expect 0 compare image.cfl many.cfl --magnitude --tol 0.1
 expect 2 b0 off.h5 -o x.nii -q
 said_like 'off.h5: there is one echo; two contrasts at least expected'
 expect 2 b0 echoes.h5 -o x.nii --echo-times 2
-said_like 'echo-times "2": 2 to 16 times in ms expected'
+said_like 'echo-times "2": 2 to 16 times in ms from 0 to 100000, like 2.3,4.6, expected'
 expect 2 b0 echoes.h5 -o x.nii --echo-times 2,2 -q
 said_like 'two echoes have the same time'
 expect 2 recon off.h5 -o x.nii --segments 4
