@@ -20,7 +20,7 @@ static const double reach = 24;             /* 1/FOV: samples of a line that are
 static const double ridge = 1e-3;           /* of a sample's energy, of the interpolation */
 static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all */
 static const double max_delay = 3;          /* samples, or 1/FOV where samples are farther apart */
-/* Tuned on Shepp-Logan lines of 1 to 8 coils, SNR 5 to none, and four real EPI scans. */
+/* Tuned on Shepp-Logan lines of 1 to 8 coils, SNR 5 to none, and three real scans in the order of EPI and a simulated one. */
 static const double min_gain = 0.02;    /* of the mean logarithm of an eigenvalue */
 static const double min_sure = 5;       /* standard deviations */
 static const double min_shift = 0.0125; /* 1/FOV */
