@@ -270,10 +270,15 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
         found f;
         int epi;
         LMR_TRY(lmr_source_group(r->job.source, index, &group));
-        LMR_TRY(is_echo_planar(r, index, group.readouts, &epi));
-        if (!epi) continue;
-        LMR_TRY(find_one(r, index, &g->image[index], &f));
-        if (!g->image[index].of || !f.report.forward) continue;
+        larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
+        if (!st && epi) st = find_one(r, index, &g->image[index], &f);
+        if (st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* that image alone fails, when it is its turn */
+            free(g->image[index].of);
+            g->image[index].of = NULL;
+            continue;
+        }
+        LMR_TRY(st);
+        if (!epi || !g->image[index].of || !f.report.forward) continue;
         if (++*count <= MOST_SAID) say(r, &group, &f);
     }
     if (*count > MOST_SAID) say_range(r, g, *count);
