@@ -15,8 +15,8 @@ enum {
     MOST_SAID = 4 /* images whose numbers the log has one by one */
 };
 
-#define UNDERSAMPLED                                                                                                 \
-    1.5 /* lines further apart in 1/FOV: the image folds onto its ghost, and navigators alone are taken */
+/* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
+#define UNDERSAMPLED 1.5
 #define DEGREES (180 / M_PI)
 
 typedef struct image { /* of the other source */
@@ -236,14 +236,12 @@ static void say(larmor_recon *r, const larmor_group *g, const found *f)
     else if (f->navigators)
         lmr_log(&r->events,
                 "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s; of these the image "
-                "says %.3g "
-                "degrees and %.3g/FOV; corrected (--ghost off: not)",
+                "says %.3g degrees and %.3g/FOV; corrected (--ghost off: not)",
                 which, f->mean.phase * DEGREES, f->mean.shift, from, f->rest.phase * DEGREES, f->rest.shift);
     else
         lmr_log(&r->events,
                 "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s, whose magnitudes have "
-                "a sum "
-                "that is %.2g %% smaller; corrected (--ghost off: not)",
+                "a sum that is %.2g %% smaller; corrected (--ghost off: not)",
                 which, f->mean.phase * DEGREES, f->mean.shift, from, less);
 }
 
