@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/axes_given.h"
 #include "io/mrd.h"
 
 static larmor_status check_matrix(int64_t memory, const int64_t n[3])
@@ -14,8 +15,11 @@ static larmor_status check_matrix(int64_t memory, const int64_t n[3])
                     lmr_bytes_text((double)memory).s);
 }
 
-static larmor_status check_opts(const larmor_grid_opts *o)
+static larmor_status check_opts(const larmor_encoding *e, const larmor_grid_opts *o)
 {
+    LMR_TRY(lmr_check_axes_given("--matrix", (double)o->matrix[2], 1, e->ndim));
+    LMR_TRY(lmr_check_axes_given("--fov", o->fov_mm[2], e->recon_fov_mm[2], e->ndim));
+    LMR_TRY(lmr_check_axes_given("--oversample", o->oversample[2], 1, e->ndim));
     for (int d = 0; d < 3; d++)
         if (o->matrix[d] < 0 || o->matrix[d] > LMR_MRD_MAX_MATRIX || !(o->fov_mm[d] >= 0) ||
             !isfinite(o->fov_mm[d]) ||
@@ -63,7 +67,7 @@ static void choose_axis(const larmor_encoding *e, const larmor_grid_opts *o, int
 static larmor_status choose(const larmor_encoding *e, const larmor_grid_opts *opts, int64_t memory, larmor_grid *out)
 {
     const larmor_grid_opts o = opts ? *opts : (larmor_grid_opts){0};
-    LMR_TRY(check_opts(&o));
+    LMR_TRY(check_opts(e, &o));
     *out = (larmor_grid){.ndim = e->ndim};
     for (int d = 0; d < 3; d++) {
         out->crop[d] = out->matrix[d] = 1;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/axes_given.h"
 #include "core/terms.h"
 #include "io/mrd.h"
 #include "io/parts.h"
@@ -406,6 +407,15 @@ static larmor_status read_samples(const lmr_source *source, const char *group, l
     return st;
 }
 
+/* A shift along z is for an encoding that has this axis. */
+static larmor_status check_shift_axes(const larmor_raw *raw)
+{
+    int ndim = 2;
+    for (int e = 0; e < raw->header.encodings; e++)
+        if (raw->header.encoding[e].space.ndim > ndim) ndim = raw->header.encoding[e].space.ndim;
+    return lmr_check_axes_given("--shift", raw->shift_mm[2], 0, ndim);
+}
+
 static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
     LMR_TRY(read_samples(source, opts->group, raw));
@@ -416,6 +426,7 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     LMR_TRY(lmr_mrd_join(raw, opts->join));
     LMR_TRY(lmr_mrd_complete_images(raw));
     LMR_TRY(lmr_mrd_group(raw));
+    LMR_TRY(check_shift_axes(raw));
     return lmr_mrd_check_geometry(raw);
 }
 

@@ -35,11 +35,21 @@ void lmr_grid_asked(const larmor_recon_opts *o, const larmor_encoding *e, larmor
     }
 }
 
+/* Values along z that no encoding has are handed on, so that they are refused. */
 static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
 {
-    larmor_encoding e;
+    larmor_encoding e, other;
+    int solid = 0;
     LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
     lmr_grid_asked(&r->opts, &e, opts);
+    for (int i = 0; i < r->job.info.encodings; i++) {
+        LMR_TRY(lmr_source_encoding(r->job.source, i, &other));
+        solid |= other.ndim > 2;
+    }
+    if (solid) return LARMOR_OK;
+    opts->matrix[2] = r->opts.matrix[2];
+    opts->fov_mm[2] = r->opts.fov_mm[2];
+    opts->oversample[2] = r->opts.oversample[2];
     return LARMOR_OK;
 }
 
@@ -264,11 +274,13 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
 {
     larmor_extent extent;
     larmor_grid_opts opts;
+    larmor_encoding e;
     larmor_grid grid, before = {.ndim = 0};
     LMR_TRY(encoding_extent(r, encoding, &extent));
     if (!is_wide(&extent)) return LARMOR_OK;
     LMR_TRY(options_of(r, encoding, &opts));
-    for (int d = 0; d < 3; d++) opts.oversample[d] = extent.factor[d];
+    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
+    for (int d = 0; d < e.ndim; d++) opts.oversample[d] = extent.factor[d];
     LMR_TRY(lmr_source_grid(r->job.source, encoding, &opts, &grid));
     for (int i = 0; i < r->job.info.groups; i++) {
         larmor_group g;

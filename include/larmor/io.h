@@ -31,7 +31,7 @@ typedef struct larmor_raw_opts { /* zero means default */
                                   * the gradient, without DWELL it is sample_time_us */
     int conjugate;               /* 1: conjugate all samples */
     double shift_mm[3];          /* move the field of view so far along read, phase and slice direction (the last one of
-                                  * volumes alone), for samples that were not demodulated there */
+                                  * volumes alone, else it is refused), for samples that were not demodulated there */
     int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
 
@@ -153,10 +153,11 @@ typedef struct larmor_grid_opts { /* zero means default */
 } larmor_grid_opts;
 
 /* The grid of an encoding, of its own or of a file's: the image's voxels over the larger of the encoded field of view
- * and the image's, or more of them. Axes beyond the image's dimensions are left as they are.
+ * and the image's, or more of them. Axes beyond the image's dimensions stay as they are.
  *
  * opts    may be NULL.
- * Errors  LARMOR_ERR_ARG for an encoding that is not there and sizes out of range; LARMOR_ERR_FORMAT and
+ * Errors  LARMOR_ERR_ARG for an encoding that is not there, sizes out of range, and values along z for an encoding of 2
+ *         dimensions, but a matrix and an oversample of 1 and the header's field of view; LARMOR_ERR_FORMAT and
  *         LARMOR_ERR_MEMORY for a grid that is too large. */
 LARMOR_API larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts,
                                               larmor_grid *out);

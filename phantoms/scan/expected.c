@@ -1,6 +1,7 @@
 /* What to expect of a simulated scan: images, coil maps, the field. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/axes_given.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status create_object(const larmor_simulation *s, int repetition, larmor_array **image)
@@ -76,6 +77,7 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     *meta = s->geometry;
+    if (matrix) LMR_TRY(lmr_check_axes_given("--maps-matrix", (double)matrix[2], 1, s->info.ndim));
     for (int d = 0; matrix && d < shape.ndim; d++) {
         if (matrix[d] < 0)
             return LMR_FAIL(LARMOR_ERR_ARG,

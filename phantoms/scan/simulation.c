@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/axes_given.h"
 #include "core/names.h"
 
 static const double fov_mm = 256, slice_mm = 5, slice_step_mm = 6;
@@ -236,6 +237,29 @@ static larmor_status find_centre(larmor_simulation *s)
 
 /* ---- the whole ---- */
 
+/* What is given along z is for a trajectory that has this axis. */
+static larmor_status check_axes(const larmor_simulation *s)
+{
+    const larmor_simulation_opts *o = &s->o;
+    const struct {
+        const char *option;
+        double z;
+    } given[] = {
+        {"--drift", o->drift_mm[2]},
+        {"--field-gradient", o->field ? o->field->gradient[2] : 0},
+        {"--field-dipole", o->field ? o->field->dipole_at[2] : 0},
+        {"--phase-cycles", o->phase ? o->phase->cycles[2] : 0},
+        {"--acceleration", o->traj.acceleration[1] > 1 ? (double)o->traj.acceleration[1] : 0},
+        {"--calibration-lines", (double)o->traj.calibration[1]},
+        {"--delays", o->delay[2]},
+        {"--delays", o->delay[4]},
+        {"--delays", o->delay[5]},
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        LMR_TRY(lmr_check_axes_given(given[i].option, given[i].z, 0, s->info.ndim));
+    return LARMOR_OK;
+}
+
 static larmor_status fill_info(larmor_simulation *s, const larmor_traj_info *kind)
 {
     larmor_simulation_info *info = &s->info;
@@ -272,6 +296,7 @@ static larmor_status prepare(larmor_simulation *s)
     LMR_TRY(check_course(s));
     keep(s);
     LMR_TRY(fill_info(s, &kind));
+    LMR_TRY(check_axes(s));
     LMR_TRY(find_centre(s));
     fill_encoding(s, kind.header);
     fill_geometry(s);

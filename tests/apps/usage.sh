@@ -222,3 +222,13 @@ expect 0 devices
 printed '^cpu +.*thread'
 expect 0 devices --json
 printed '"spec": "cpu"'
+
+# Numbers for axes that a scan has not.
+expect 0 phantom -o flat.h5 --traj cartesian --matrix 16 --coils 2 -q
+for option in '--matrix 16,16,16' '--fov 256,256,256' '--oversample 1,1,2' '--shift 1,2,3'; do
+    # shellcheck disable=SC2086 # words are meant
+    expect 2 recon flat.h5 -o x.npy -q $option
+    said_like 'along z, but the scan is 2D; leave that number out\.$'
+done
+expect 2 phantom -o y.h5 -q --matrix 16 --drift 1,2,3 --repetitions 2
+said 'larmor: --drift: got 3 along z, but the scan is 2D; leave that number out.'

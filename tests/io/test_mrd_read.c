@@ -695,6 +695,36 @@ static void a_shift_moves_the_field_of_view(void **state)
     }
 }
 
+/* What asks for nothing along z is taken: a matrix and an oversample of 1, the thickness of the slice. */
+static void values_along_z_of_a_2d_scan_are_refused(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(4, 2);
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL), *shifted;
+    larmor_encoding e;
+    larmor_grid grid;
+    assert_ok(larmor_raw_encoding(raw, 0, &e));
+    const double thick = e.recon_fov_mm[2];
+    const struct {
+        larmor_grid_opts opts;
+        const char *says;
+    } of[] = {{{.matrix = {32, 32, 32}}, "--matrix: got 32 along z, but the scan is 2D; leave that number out."},
+              {{.fov_mm = {192, 192, thick + 1}}, "--fov: got "},
+              {{.oversample = {1, 1, 2}}, "--oversample: got 2 along z, but the scan is 2D"},
+              {{.matrix = {32, 32, 1}, .fov_mm = {192, 192, thick}, .oversample = {1, 1, 1}}, NULL}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (of[i].says)
+            assert_refused(larmor_raw_grid(raw, 0, &of[i].opts, &grid), LARMOR_ERR_ARG, of[i].says);
+        else
+            assert_ok(larmor_raw_grid(raw, 0, &of[i].opts, &grid));
+    }
+    larmor_raw_free(raw);
+    assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {1, 2, 3}}, &shifted), LARMOR_ERR_ARG,
+                   "--shift: got 3 along z, but the scan is 2D");
+    free_scan(s);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -712,6 +742,7 @@ int main(void)
         WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen),
         WITH_SCAN(coils_are_kept_and_restored_in_any_dimension),
         WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand),
+        WITH_SCAN(values_along_z_of_a_2d_scan_are_refused),
         WITH_SCAN(counters_beyond_the_limits_are_warned_of),
         WITH_SCAN(cartesian_lines_are_placed_by_their_counters),
         WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits),

@@ -383,7 +383,8 @@ static void what_makes_no_sense_is_refused(void **state)
     (void)state;
     static const unsigned char dead[2] = {1, 1};
     static const larmor_phantom_field field = {.hz = 1};
-    static const larmor_phantom_phase phase = {.radians = 1};
+    static const larmor_phantom_phase phase = {.radians = 1}, waves = {1, {0, 0, 1}};
+    static const larmor_phantom_field across = {.gradient = {0, 0, 5}};
     static const struct {
         larmor_simulation_opts opts;
         const char *says;
@@ -408,6 +409,10 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.echoes = 1}, "simulation: got 1 echoes"},
         {{.field = &field, .phase = &phase}, "simulation: got a phase of the image and off-resonance"},
         {{.traj = {.repetition = -1}}, "traj: got repetition -1"},
+        {{.drift_mm = {1, 2, 3}, .repetitions = 2}, "--drift: got 3 along z, but the scan is 2D"},
+        {{.field = &across}, "--field-gradient: got 5 along z, but the scan is 2D"},
+        {{.phase = &waves}, "--phase-cycles: got 1 along z, but the scan is 2D"},
+        {{.delay = {1, 1, 2}}, "--delays: got 2 along z, but the scan is 2D"},
     };
     larmor_simulation *s;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -415,13 +420,15 @@ static void what_makes_no_sense_is_refused(void **state)
         assert_null(s);
     }
     const larmor_simulation_opts opts = {.traj = {.matrix = {16}}, .slices = 2};
-    const int64_t matrix[3] = {-1};
+    const int64_t matrix[3] = {-1}, solid[3] = {16, 16, 4};
     larmor_array *a, *b;
     larmor_image_meta meta;
     s = simulation_of(&opts);
     assert_refused(larmor_simulation_samples(s, 2, 0, 0, &a, &b), LARMOR_ERR_ARG,
                    "simulation: got slice 2, repetition 0, contrast 0, expected less than 2, 1, 1");
     assert_refused(larmor_simulation_maps(s, matrix, &a, &meta), LARMOR_ERR_ARG, "simulation: got maps of -1 voxels");
+    assert_refused(larmor_simulation_maps(s, solid, &a, &meta), LARMOR_ERR_ARG,
+                   "--maps-matrix: got 4 along z, but the scan is 2D");
     assert_int_equal(larmor_simulation_maps(s, NULL, &a, &meta), LARMOR_ERR_ARG);
     larmor_simulation_free(s);
 }

@@ -1,0 +1,15 @@
+/* Values for axes that there are not. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_AXES_GIVEN_H
+#define LMR_AXES_GIVEN_H
+
+#include "larmor/status.h"
+
+/* Fails with LARMOR_ERR_ARG where a value is given along z of a scan of 2 dimensions.
+ *
+ * option  as messages of the program name it: "--matrix"; see core/terms.h.
+ * z       0: nothing was given.
+ * idle    also a value that asks for nothing there, such as a matrix of 1; or 0.
+ * ndim    of the scan, 2 or 3. */
+larmor_status lmr_check_axes_given(const char *option, double z, double idle, int ndim);
+
+#endif
