@@ -143,6 +143,19 @@ double lmr_mrd_ramp_k(const larmor_encoding *encoding, const lmr_mrd_head *h, lm
 double lmr_mrd_energy(const larmor_raw *raw, int64_t i);
 larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding);
 
+/* Ways of counting center_sample of readouts in reverse. */
+enum { LMR_COUNTED_IN_TIME, LMR_COUNTED_FROM_1, LMR_COUNTED_ALONG_LINE, LMR_COUNTINGS };
+
+typedef struct lmr_mrd_match { /* of lines in reverse and their neighbours in the other direction */
+    int counting;              /* what is preset, unless another way makes them clearly more alike */
+    int shows;                 /* 1: they are most alike in this way, or clearly in another one */
+    int is_apart;              /* 1: they are more alike some samples beside, or too few were compared */
+} lmr_mrd_match;
+
+/* mrd_counting.c: a centre in the order of the line; the way of counting by lines in both directions. */
+int lmr_mrd_counted(int counting, const lmr_mrd_head *h);
+larmor_status lmr_mrd_match_directions(const larmor_raw *raw, int encoding, int preset, lmr_mrd_match *out);
+
 typedef struct lmr_mrd_strongest { /* of the lines or partitions of an encoding */
     int64_t line;                  /* -1: none stands out, or the one that was said to be the centre is about as strong */
     int64_t gap;                   /* to the farther one of its neighbours */

@@ -11,14 +11,17 @@
 /* Tuned on tests/io/test_mrd_echo.c and the Cartesian scans of larmor phantom. */
 #define MIN_ECHO_OVER_MEDIAN 4. /* energy of an echo over the median of its profile, else it is no evidence */
 #define STRONG_READOUT .02      /* energy over that of the strongest readout, of one that shows the echo */
-#define MIN_GAIN .75            /* samples by which another way of counting must be nearer to the echo */
-#define MAX_SHIFT 1.5           /* samples or lines between header and echo without a word */
+#define MIN_GAIN 2.             /* samples by which another way of counting must be nearer to the echo */
+#define MAX_OFF_FRACTION .33    /* and its distance from the echo, over that of what is preset */
+#define MIN_DIFFERENCE_EPI                                                                                           \
+    2 /* samples between two ways of counting; delays of half a sample do as much to echo-planar lines */
+#define MAX_SHIFT 1.5 /* samples or lines between header and echo without a word */
 #define MAX_SHIFT_EPI                                                                                                \
     .08                /* of the samples of an echo-planar readout, which delays and gradients of the field shift */
 #define MIN_MOVE 2.5   /* samples from which on the data are taken and not the header */
 #define MAX_APART 1.   /* samples between the echoes of both directions, which a ghost shows */
 #define WEAK_CENTRE .5 /* energy at the header's centre over the echo's, above which it stays */
-enum { MOST_CLASSES = 64, COUNTINGS = 3, COUNTER_VALUES = 65536 };
+enum { MOST_CLASSES = 64, COUNTER_VALUES = 65536 };
 
 typedef struct class
 {                  /* of readouts whose heads are alike */
@@ -155,39 +158,64 @@ static larmor_status find_echoes(const larmor_raw *raw, int encoding, classes *a
     return LARMOR_OK;
 }
 
-/* The centre of a reversed readout in the order of the line: of the index in the order of time, as ISMRMRD says; of that index
- * plus one, as Siemens' converters and mrpro have it; or of the index in the order of the line. */
-static int counted(int counting, const lmr_mrd_head *h)
+/* The way of counting by the echoes alone: the preset unless another one is nearer to them by MIN_GAIN; a delay shifts the
+ * echoes of lines in the other direction as much. */
+static int count_by_echoes(const larmor_raw *raw, const classes *all, int preset)
 {
-    const int center[COUNTINGS] = {h->samples - 1 - h->center_sample, h->samples - h->center_sample,
-                                   h->center_sample};
-    return center[counting];
-}
-
-/* Of a centre that was filled in, and of a line that is not symmetric, the standard's order is taken unless another one is
- * nearer to the echo by MIN_GAIN; a delay shifts the echoes of lines in the other direction as much. */
-static int choose_counting(const larmor_raw *raw, const classes *all)
-{
-    double off[COUNTINGS] = {0}, shift = 0;
-    int middle = 1, known = 0, best = 0;
+    double off[LMR_COUNTINGS] = {0}, shift = 0;
+    int known = 0, best = 0;
     for (int c = 0; c < all->count; c++) {
-        const lmr_mrd_head *h = &raw->head[all->of[c].first];
-        const double delay = all->of[c].echo - h->center_sample;
+        const double delay = all->of[c].echo - raw->head[all->of[c].first].center_sample;
         if (!all->of[c].reversed && fabs(delay) < 3) shift = delay;
-        if (all->of[c].reversed) middle &= h->center_sample == h->samples / 2;
     }
     for (int c = 0; c < all->count; c++) {
         if (!all->of[c].reversed || isnan(all->of[c].echo)) continue;
         known = 1;
-        for (int k = 0; k < COUNTINGS; k++) {
-            const double miss = all->of[c].echo - counted(k, &raw->head[all->of[c].first]);
+        for (int k = 0; k < LMR_COUNTINGS; k++) {
+            const double miss = all->of[c].echo - lmr_mrd_counted(k, &raw->head[all->of[c].first]);
             off[k] += fmin(fabs(miss - shift), fabs(miss + shift));
         }
     }
-    const int preset = middle ? 2 : 0;
-    for (int k = 1; k < COUNTINGS; k++)
+    for (int k = 1; k < LMR_COUNTINGS; k++)
         if (off[k] < off[best]) best = k;
-    return known && off[best] <= off[preset] - MIN_GAIN ? best : preset;
+    return known && off[best] <= fmin(off[preset] - MIN_GAIN, MAX_OFF_FRACTION * off[preset]) ? best : preset;
+}
+
+/* Samples by which two ways of counting differ, at most. */
+static int difference(const larmor_raw *raw, const classes *all, int a, int b)
+{
+    int most = 0;
+    for (int c = 0; c < all->count; c++) {
+        const lmr_mrd_head *h = &raw->head[all->of[c].first];
+        const int apart = abs(lmr_mrd_counted(a, h) - lmr_mrd_counted(b, h));
+        if (all->of[c].reversed && apart > most) most = apart;
+    }
+    return most;
+}
+
+/* How center_sample of readouts in reverse is counted: as ISMRMRD says, or, where it is that of the middle of the line and was
+ * filled in, in the order of the line, unless the data show another way. is_matched: 1: lines of both directions are most
+ * alike so, and a ghost has another cause. */
+static larmor_status choose_counting(const larmor_raw *raw, int encoding, int epi, const classes *all, int *counting,
+                                     int *is_matched)
+{
+    int reversed = 0, middle = 1;
+    lmr_mrd_match match;
+    for (int c = 0; c < all->count; c++) {
+        const lmr_mrd_head *h = &raw->head[all->of[c].first];
+        if (!all->of[c].reversed) continue;
+        reversed = 1;
+        middle &= h->center_sample == h->samples / 2;
+    }
+    const int preset = middle ? LMR_COUNTED_ALONG_LINE : LMR_COUNTED_IN_TIME;
+    *counting = preset;
+    *is_matched = 0;
+    if (!reversed) return LARMOR_OK;
+    LMR_TRY(lmr_mrd_match_directions(raw, encoding, preset, &match));
+    const int found = match.shows ? match.counting : count_by_echoes(raw, all, preset);
+    if (!epi || difference(raw, all, found, preset) >= MIN_DIFFERENCE_EPI) *counting = found;
+    *is_matched = match.shows ? *counting == match.counting : !match.is_apart;
+    return LARMOR_OK;
 }
 
 static const char *of_encoding(const larmor_raw *raw, int encoding, lmr_text *text)
@@ -229,14 +257,15 @@ static void free_classes(classes *all)
 /* How centres are counted is said where it is not as the standard says and matters. */
 static void warn_of_counting(larmor_raw *raw, int encoding, const classes *all, int counting)
 {
-    static const char *const names[COUNTINGS] = {"", "from 1", "from the other end"};
+    static const char *const names[LMR_COUNTINGS] = {"", "from 1", "from the other end"};
     int64_t readouts = 0, matters = 0;
     lmr_text in;
     for (int c = 0; c < all->count; c++) {
         const lmr_mrd_head *h = &raw->head[all->of[c].first];
         if (!all->of[c].reversed) continue;
         readouts += all->of[c].readouts;
-        matters |= h->center_sample != h->samples / 2 && counted(counting, h) != counted(0, h);
+        matters |= h->center_sample != h->samples / 2 &&
+                   lmr_mrd_counted(counting, h) != lmr_mrd_counted(LMR_COUNTED_IN_TIME, h);
     }
     if (matters)
         lmr_mrd_warn(raw, "%scenter_sample of %lld readouts in reverse counts samples %s: so the echo says.",
@@ -288,16 +317,18 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
     lmr_mrd_place place[MOST_CLASSES];
     if (!all) return LMR_NO_MEMORY();
     larmor_status st = find_classes(raw, encoding, all);
+    int counting = LMR_COUNTED_IN_TIME, is_matched = 0;
     if (!st) st = find_echoes(raw, encoding, all);
+    if (!st) st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
     if (!st) {
-        const int counting = choose_counting(raw, all);
         warn_of_counting(raw, encoding, all, counting);
         for (int c = 0; c < all->count; c++) {
             const lmr_mrd_head *h = &raw->head[all->of[c].first];
-            const int said = all->of[c].reversed && h->center_sample ? counted(counting, h) : h->center_sample;
+            const int said =
+                all->of[c].reversed && h->center_sample ? lmr_mrd_counted(counting, h) : h->center_sample;
             place[c] = place_centre(raw, encoding, &all->of[c], said, epi, spans);
         }
-        warn_of_ghost(raw, encoding, all, place);
+        if (!is_matched) warn_of_ghost(raw, encoding, all, place);
         raw->traj_of[encoding].echo = middle_echo(raw, all);
         for (int64_t i = 0; i < raw->info.acquisitions; i++) {
             if (!is_line(raw, i, encoding)) continue;
@@ -305,7 +336,8 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
             const lmr_mrd_head *h = &raw->head[i];
             const int reversed = (h->flags & LARMOR_ACQ_REVERSE) && h->center_sample;
             raw->readout[i].centre =
-                c < all->count ? place[c] : (lmr_mrd_place){reversed ? counted(counting, h) : h->center_sample, 0};
+                c < all->count ? place[c]
+                               : (lmr_mrd_place){reversed ? lmr_mrd_counted(counting, h) : h->center_sample, 0};
         }
     }
     free_classes(all);

@@ -82,6 +82,137 @@ static void lines_in_reverse_are_placed_by_their_echo_however_they_count(void **
     }
 }
 
+/* ---- lines of other objects, in noise ---- */
+
+enum { SHORT = 48, OBJECTS = 4, MOST_PARTS = 4 };
+static const space echo_planar = {{SHORT, SHORT, 1}, {SHORT, SHORT, 1}, {240, 240, 5}, {240, 240, 5}, "epi", ""};
+static const space square = {{SHORT, SHORT, 1}, {SHORT, SHORT, 1}, {240, 240, 5}, {240, 240, 5}, "cartesian", ""};
+
+/* Rectangles: amplitude, centre and sides in fields of view. The frame has two peaks along the lines beside the centre. */
+static const double objects[OBJECTS][MOST_PARTS][5] = {
+    {{1, 0, 0, .69, .92}, {-.8, 0, -.009, .662, .874}, {-.2, .11, 0, .11, .3}, {-.2, -.11, 0, .16, .4}},
+    {{1, .2, .15, .2, .25}, {.7, -.2, -.2, .25, .2}, {.9, .22, -.2, .1, .1}},
+    {{1, 0, 0, .8, .7}, {.8, -.25, .2, .05, .3}, {.8, .1, 0, .04, .4}, {.6, .2, -.2, .3, .04}},
+    {{1, .1, -.1, .5, .3}, {-.5, .05, -.1, .2, .2}, {.4, .25, .25, .2, .2}}};
+
+static void signal_of_object(const double (*part)[5], double kx, double ky, float *to)
+{
+    double re = 0, im = 0;
+    for (int p = 0; p < MOST_PARTS; p++) {
+        const double phase = -2 * M_PI * (part[p][1] * kx + part[p][2] * ky);
+        const double size = part[p][0] * part[p][3] * part[p][4] * sinc(part[p][3] * kx) * sinc(part[p][4] * ky);
+        re += size * cos(phase);
+        im += size * sin(phase);
+    }
+    to[0] = (float)re;
+    to[1] = (float)im;
+}
+
+/* Nearly Gaussian, of the standard deviation 1. */
+static double normal(unsigned *seed)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        sum += (double)(*seed >> 8) / (1 << 24);
+    }
+    return sum - 6;
+}
+
+/* Lines of one coil that go both ways, the first `cut` samples in time missing. k = 0 is sample 24 of a line. Reversed ones
+ * count as ISMRMRD says, from 1 or from the other end; late: samples by which they are behind. */
+static scan *lines_of(const space *e, int object, double noise, unsigned seed, int cut, int counting, int late)
+{
+    scan *s = empty_scan(e);
+    for (int l = 0; l < SHORT; l++) {
+        const int n = SHORT - cut, i = add_readout(s, n, 1, 0);
+        const int back = l % 2;
+        const int centre = back ? SHORT - 1 - SHORT / 2 - cut : SHORT / 2 - cut;
+        const int counted[] = {centre, centre + 1, n - 1 - centre};
+        for (int t = 0; t < n; t++) {
+            const int along = t + cut - late;
+            const int place = back ? SHORT - 1 - along : along;
+            float *to = data_of(s, i) + 2 * t;
+            signal_of_object(objects[object], place - SHORT / 2, l - SHORT / 2, to);
+            for (int part = 0; part < 2; part++) to[part] += (float)(noise * normal(&seed));
+        }
+        s->r[i].head.center_sample = (uint16_t)(back ? counted[counting] : centre);
+        if (back) s->r[i].head.flags = LARMOR_ACQ_REVERSE;
+    }
+    return s;
+}
+
+/* Where the first sample of the first line in reverse is read, and what warnings say of these lines. */
+static double first_of_reversed(scan *s, int *turned, int *is_delayed)
+{
+    write_scan(s);
+    larmor_raw *raw = opened_with(NULL);
+    *turned = strstr(larmor_raw_describe(raw).warnings, "in reverse counts samples") != NULL;
+    *is_delayed = strstr(larmor_raw_describe(raw).warnings, "echoes of lines in reverse") != NULL;
+    larmor_samples x = samples_of(raw, 0, 0);
+    const double k = traj(&x)[2 * s->r[0].head.number_of_samples];
+    larmor_samples_free(&x);
+    larmor_raw_free(raw);
+    free_scan(s);
+    return k;
+}
+
+static void right_lines_in_reverse_are_never_counted_in_another_way(void **state)
+{
+    (void)state;
+    static const double noise[] = {0, .002, .005, .01, .05};
+    for (int object = 0; object < OBJECTS; object++)
+        for (int i = 0; i < 5; i++)
+            for (int cut = 0; cut < 16; cut += 7) {
+                int turned, is_delayed;
+                const unsigned seed = (unsigned)(100 * object + 10 * i + cut);
+                const double k =
+                    first_of_reversed(lines_of(i % 2 ? &square : &echo_planar, object, noise[i], seed, cut, 0, 0),
+                                      &turned, &is_delayed);
+                assert_false(turned || is_delayed);
+                assert_at_most(fabs(k - (SHORT / 2 - 1 - cut)), 1e-9);
+            }
+}
+
+static void lines_in_reverse_that_count_in_another_way_are_placed_as_they_are(void **state)
+{
+    (void)state;
+    for (int object = 0; object < OBJECTS; object++)
+        for (int counting = 0; counting < 3; counting++)
+            for (int cut = 0; cut < 16; cut += 7) {
+                int turned, is_delayed;
+                const double noise = cut % 2 ? .0002 : 0;
+                const double k =
+                    first_of_reversed(lines_of(&square, object, noise, 3, cut, counting, 0), &turned, &is_delayed);
+                assert_at_most(fabs(k - (SHORT / 2 - 1 - cut)), 1e-9);
+                assert_int_equal(turned, counting && cut); /* of a middle it is no matter */
+            }
+}
+
+/* By a sample, as a delay of half a sample moves lines of both directions against each other: ghost correction does that. */
+static void echo_planar_lines_are_not_counted_in_another_way_by_a_sample(void **state)
+{
+    (void)state;
+    for (int counting = 1; counting < 3; counting++) {
+        int turned, is_delayed;
+        scan *s = lines_of(&echo_planar, 0, 0, 1, 14, counting, 0);
+        const double k = first_of_reversed(s, &turned, &is_delayed);
+        assert_int_equal(turned, counting == 2);
+        assert_at_most(fabs(k - (SHORT / 2 - 1 - 14 + (counting == 1))), 1e-9);
+    }
+}
+
+/* Lines of both directions that are 4 samples apart are no way of counting. */
+static void echoes_that_no_way_of_counting_explains_leave_the_standard_s(void **state)
+{
+    (void)state;
+    for (int object = 0; object < OBJECTS; object++) {
+        int turned, is_delayed;
+        first_of_reversed(lines_of(&square, object, 0, 1, 10, 0, 2), &turned, &is_delayed);
+        assert_true(is_delayed && !turned);
+    }
+}
+
 static void a_centre_that_is_not_the_echo_s_is_said_and_replaced(void **state)
 {
     (void)state;
@@ -201,6 +332,10 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         WITH_SCAN(lines_in_reverse_are_placed_by_their_echo_however_they_count),
+        WITH_SCAN(right_lines_in_reverse_are_never_counted_in_another_way),
+        WITH_SCAN(lines_in_reverse_that_count_in_another_way_are_placed_as_they_are),
+        WITH_SCAN(echo_planar_lines_are_not_counted_in_another_way_by_a_sample),
+        WITH_SCAN(echoes_that_no_way_of_counting_explains_leave_the_standard_s),
         WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced),
         WITH_SCAN(small_differences_leave_the_header_s_centre),
         WITH_SCAN(data_without_an_echo_leave_the_header_s_centre),
