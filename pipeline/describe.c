@@ -45,7 +45,7 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
             "where the trajectory has them.",
             100 * found.unexplained, found.reach);
     } else {
-        char other[128] = "";
+        char other[192] = "";
         if (found.name[0]) snprintf(other, sizeof other, "; best of the others, %.2g: %s", found.better, found.name);
         lmr_log(&r->events,
                 "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s",

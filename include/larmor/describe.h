@@ -11,18 +11,18 @@ typedef struct larmor_description {
     double unexplained; /* misfit beyond noise of images of 1.5 times the field of view; 0: not looked for */
     double better;      /* of the other description that explains them best; misfit itself if there is none */
     int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
-    char name[96];      /* of the other description, as a part of a sentence: "every second readout reversed" */
+    char name[128];     /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
  * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order of
- * readouts, other angles of spokes, an object that moves once during the scan, another image in the second part of the
- * scan.
+ * readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, another image in the
+ * second part of the scan.
  *
  * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy, in a
  * part of the centre of k-space that readouts cover about three times, or 1.5 times where that is small. A linear map of
  * all of k-space (a mirrored axis, another unit) leaves it as it is. Other descriptions are tried only where the misfit
- * beyond noise is above 0.03.
+ * beyond noise is above 0.025.
  *
  * kspace  [samples, readouts, coils], complex, in the order of time.
  * traj    [nd, samples, readouts], real, in cycles per field of view.

@@ -10,13 +10,14 @@
 
 #include "core/status.h"
 #include "recon/describe/fit.h"
+#include "recon/describe/motion.h"
 #include "recon/inputs.h"
 
-static const double noticeable = 0.03; /* misfit beyond noise: below it nothing else is tried */
-static const double clear_part = 0.6;  /* of the misfit: what explains the samples to less of it is clearly better */
-static const double clear_gain = 0.04; /* of misfit, likewise */
-static const double less_gain =
-    0.02; /* of misfit, likewise, of one image where a wider one, with more unknowns, leaves more */
+static const double noticeable = 0.025; /* misfit beyond noise: below it nothing else is tried */
+static const double clear_part = 0.6;   /* of the misfit: what explains the samples to less of it is clearly better */
+static const double clear_gain = 0.04;  /* of misfit, likewise */
+static const double clear_part_of_one = 0.5; /* likewise, of one image in the described field of view */
+static const double less_gain = 0.02;        /* of misfit, likewise */
 static const double most_left = 0.35; /* misfit: what leaves more of the samples unexplained explains nothing */
 
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
@@ -415,6 +416,19 @@ static larmor_status try_phases(const search *s)
     return try_candidate(s, &(lmr_candidate){.cycles = s->cycles}, "another phase of each readout");
 }
 
+/* ---- motion ---- */
+
+static larmor_status try_motions(const search *s)
+{
+    char name[LMR_MOTION_NAME];
+    for (lmr_motion_kind kind = LMR_MOTION_STEP; kind <= LMR_MOTION_TO_AND_FRO; kind++) {
+        if (kind == LMR_MOTION_TO_AND_FRO && s->found->better < clear_part * s->found->misfit) break;
+        LMR_TRY(lmr_motion_find(s->scan, kind, s->k, s->cycles, name));
+        LMR_TRY(try_candidate(s, &(lmr_candidate){.k = s->k, .cycles = s->cycles}, name));
+    }
+    return LARMOR_OK;
+}
+
 /* ---- all ---- */
 
 static larmor_status try_all(const search *s)
@@ -425,21 +439,17 @@ static larmor_status try_all(const search *s)
     LMR_TRY(try_phases(s));
     if (s->scan->nd == 2) LMR_TRY(try_usual_angles(s));
     if (s->scan->nd == 2) LMR_TRY(try_turns(s));
+    LMR_TRY(try_motions(s));
     return s->found->better < clear_part * s->found->misfit ? LARMOR_OK : try_parts(s);
 }
 
-/* 1 if the best candidate that is one image of the field of view explains more than a wider one of the scan as described,
- * although that has more unknowns. */
-static larmor_status explains_more_by_less(const search *s, int *answer)
+/* 1 if the best candidate is one image of the field of view and explains so much more that a wider one, which has more
+ * unknowns, is no explanation. */
+static int explains_more_by_less(const search *s)
 {
     const larmor_description *f = s->found;
-    double wider;
-    *answer = 0;
-    if (f->better < *s->least || *s->least > clear_part * f->misfit || f->misfit - *s->least < less_gain)
-        return LARMOR_OK;
-    LMR_TRY(fit(s, &(lmr_candidate){.field = LMR_FIT_WIDER, .reach = s->scan->reach}, LMR_FIT_FULL, &wider));
-    *answer = *s->least < clear_part * wider;
-    return LARMOR_OK;
+    return f->better >= *s->least && *s->least < clear_part_of_one * f->misfit && f->misfit - *s->least > less_gain &&
+           *s->least < most_left;
 }
 
 /* An object that reaches beyond the field of view is another explanation. */
@@ -454,7 +464,8 @@ static larmor_status judge(const search *s)
     const double own = f->misfit * part;
     f->unexplained = s->own.beyond_noise * part;
     f->is_clear = f->better < clear_part * own && f->better < own - clear_gain && f->better < most_left;
-    return f->is_clear ? LARMOR_OK : explains_more_by_less(s, &f->is_clear);
+    f->is_clear |= explains_more_by_less(s);
+    return LARMOR_OK;
 }
 
 static larmor_status compare(const lmr_scan *scan, larmor_description *found)

@@ -286,7 +286,7 @@ static larmor_status make_operator(const lmr_scan *scan, double field, const dou
     LMR_OR(done, larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(p->count, 1), LARMOR_F64, w, &p->weights));
     LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
     LMR_OR(done, larmor_fill(one, 1));
-    const larmor_sense_opts sense = {.traj = p->traj, .weights = p->weights, .nufft_tol = 1e-4, .toeplitz = -1};
+    const larmor_sense_opts sense = {.traj = p->traj, .weights = p->weights, .nufft_tol = 1e-4, .toeplitz = 1};
     LMR_OR(done, larmor_op_sense(one, &sense, &p->A));
     LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, image, &p->x));
     st = larmor_array_create(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), &p->rest);
@@ -378,4 +378,39 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
     for (int64_t i = 0; i < coils; i++) noise += scan->noise[i] * fitted->cells;
     fitted->beyond_noise = sqrt(fmax(0, left - noise) / fitted->energy);
     return LARMOR_OK;
+}
+
+static larmor_status place_samples(const part *p, int64_t points, float *model, float *data)
+{
+    float *y = NULL, *rest = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(p->kspace, LARMOR_C64, &y));
+    LMR_OR(done, larmor_array_download(p->rest, LARMOR_C64, &rest));
+    memset(model, 0, (size_t)(2 * points) * sizeof *model);
+    memset(data, 0, (size_t)(2 * points) * sizeof *data);
+    for (int64_t i = 0; i < 2 * p->count; i++) {
+        const int64_t at = 2 * p->from[i / 2] + i % 2;
+        data[at] = y[i];
+        model[at] = y[i] + rest[i];
+    }
+done:
+    free(rest);
+    free(y);
+    return st;
+}
+
+larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *a, float *model, float *data)
+{
+    double left = 0, energy = 0;
+    centre c;
+    part p = {.count = 0};
+    larmor_status st = take_centre(scan, a, &c);
+    if (!st) st = part_open(scan, &c, 1, 0, &p);
+    if (!st && p.count) st = load(scan, a, 0, &p);
+    if (!st && p.count) st = solve(&p, LMR_FIT_ROUGH, &left, &energy);
+    if (!st && !(energy > 0)) st = LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
+    if (!st) st = place_samples(&p, scan->n * scan->readouts, model, data);
+    part_close(&p);
+    centre_close(&c);
+    return st;
 }
