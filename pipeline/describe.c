@@ -61,8 +61,8 @@ static larmor_status compare_on_grid(larmor_recon *r, const larmor_samples *samp
     if (found.is_clear)
         lmr_warn(&r->events,
                  "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which "
-                 "lines are "
-                 "flagged as reversed, the centre of readouts and the phase correction.",
+                 "lines are flagged as reversed, whether the object moved, the centre of readouts and the phase "
+                 "correction.",
                  found.name, exp(found.misfit - found.better));
     return LARMOR_OK;
 }

@@ -427,6 +427,54 @@ static void lines_that_are_described_wrongly_are_named(void **state)
     }
 }
 
+/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal. */
+static larmor_description found_for_step(double shift, double gain, int coils)
+{
+    double *k = malloc(sizeof *k * 2 * N * LINES);
+    larmor_phantom *phantom;
+    larmor_array *traj, *kspace;
+    larmor_description found;
+    float *x;
+    for (int i = 0; i < N * LINES; i++) {
+        k[2 * i] = i % N - N / 2;
+        k[2 * i + 1] = i / N - LINES / 2;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
+    for (int i = 0; i < N * LINES * coils; i++) {
+        const double *p = k + 2 * (i % (N * LINES)), turn = -2 * M_PI * shift * (p[0] + p[1]);
+        const double re = gain * x[2 * i], im = gain * x[2 * i + 1];
+        if (p[1] < 3) continue;
+        x[2 * i] = (float)(re * cos(turn) - im * sin(turn));
+        x[2 * i + 1] = (float)(re * sin(turn) + im * cos(turn));
+    }
+    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_phantom_free(phantom);
+    free(x);
+    free(k);
+    return found;
+}
+
+static void a_step_between_lines_is_named(void **state)
+{
+    (void)state;
+    for (int coils = 2; coils <= 4; coils++) {
+        const larmor_description still = found_for_step(0, 1, coils), moved = found_for_step(0.07, 1, coils);
+        const larmor_description louder = found_for_step(0, 2.5, coils);
+        assert_int_equal(still.is_clear, 0);
+        assert_int_equal(moved.is_clear, 1);
+        assert_string_equal(moved.name, "another image from the line at +3/FOV on, as after a movement");
+        assert_int_equal(louder.is_clear, 1);
+        assert_non_null(strstr(louder.name, "from the line at +3/FOV on"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +491,7 @@ int main(void)
         cmocka_unit_test(maps_that_do_not_fit_are_named),
         cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
         cmocka_unit_test(lines_that_are_described_wrongly_are_named),
+        cmocka_unit_test(a_step_between_lines_is_named),
     };
     RUN_TESTS(tests);
 }
