@@ -17,7 +17,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10005 };
+enum { FORMAT = 0x10006 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -95,6 +95,8 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &partial, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
     r->partial_fourier = (larmor_partial_fourier)partial;
     LMR_TRY(lmr_archive_number(a, &r->off_phase));
+    LMR_TRY(lmr_archive_number(a, &r->phase_misfit));
+    LMR_TRY(lmr_archive_number(a, &r->phase_misfit_noise));
     LMR_TRY(lmr_archive_integer(a, &r->made_traj, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->constant, 0, 1));
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);

@@ -12,16 +12,17 @@
 #include "pipeline/problem.h"
 #include "pipeline/share.h"
 
-/* Of the signal in the centre, what no image of the phase explains, beyond noise: below the first the image is taken for
- * one of that phase; below the second, what was measured stays, and only the rest is filled in. */
-#define SMOOTH 0.08
-#define ROUGH 0.25
-#define FEWEST 3.5 /* lines on the shorter side of the centre: with less there is no phase to go by */
-#define WEIGHT 1e-3 /* of the largest eigenvalue, for images that are looked at in low resolution alone */
+#define ROUGH                                                                                                        \
+    0.25 /* of the signal in the centre, what no image of the phase explains, beyond noise: above it nothing is filled in */
+/* Constants were tuned on the 675 scenes of scripts/partial_fourier.py with the seeds 1 to 3. */
+#define MAX_MISFIT_OVER_NOISE 2. /* of the phase, in the samples, above which projections are better than homodyne */
+#define MIN_LINES_ON_SHORTER_SIDE 1.5 /* with less there is no phase to go by */
+#define FEWEST 3.5                    /* lines on both sides of the centre that the window has at least */
+#define WEIGHT 1e-3    /* of the largest eigenvalue, for images that are looked at in low resolution alone */
 #define SMOOTHEST 0.25 /* of the matrix: with more of k-space a phase follows edges */
-#define ALONG 2     /* the other axes' part of k-space, in units of the partial one's */
-#define FURTHER 1.7 /* than the phases differ, as each step finds a part of that */
-#define SETTLED 5e-3 /* radians from one step to the next, on average over the image */
+#define ALONG 2        /* the other axes' part of k-space, in units of the partial one's */
+#define FURTHER 1.7    /* than the phases differ, as each step finds a part of that */
+#define SETTLED 5e-3   /* radians from one step to the next, on average over the image */
 enum { STEPS = 12, FEW_STEPS = 5, POWER_STEPS = 4, REFINEMENTS = 16 };
 
 int lmr_is_partial(const larmor_coverage *c)
@@ -256,9 +257,56 @@ static larmor_status compare(larmor_array *x, const larmor_array *model, const l
     return LARMOR_OK;
 }
 
+/* What is known of the phase of an image; the numbers are those of larmor_recon_report. */
+typedef struct finding {
+    double off, misfit, misfit_noise;
+} finding;
+
+/* y <- A x - b, and its squared norm. */
+static larmor_status square_left(larmor_op *A, const larmor_array *x, const larmor_array *b, larmor_array *y,
+                                 double *square)
+{
+    double norm;
+    LMR_TRY(larmor_op_forward(A, x, y));
+    LMR_TRY(larmor_axpby(-1, b, 1, y));
+    LMR_TRY(larmor_nrm2(y, &norm));
+    *square = norm * norm;
+    return LARMOR_OK;
+}
+
+/* How much more of the samples an image of any phase explains than one of this phase does, and how much more it would be of
+ * noise alone, whose level is what is left by the image of any phase.
+ *
+ * x, model  of the samples b, of any phase and of this one; noise: samples, of_noise: their image of any phase. */
+static larmor_status weigh_phase(larmor_op *A, const larmor_array *b, double weight, larmor_array *phase,
+                                 const larmor_array *x, const larmor_array *model, const larmor_array *noise,
+                                 const larmor_array *of_noise, finding *f)
+{
+    larmor_array *real = NULL, *image = NULL, *y = NULL;
+    double any, own, any_noise, own_noise, all;
+    larmor_status st;
+    LMR_OR(done, create_image(A, &real));
+    LMR_OR(done, create_image(A, &image));
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
+    LMR_OR(done, image_of_phase(A, noise, weight, STEPS, phase, real, image));
+    LMR_OR(done, square_left(A, of_noise, noise, y, &any_noise));
+    LMR_OR(done, square_left(A, image, noise, y, &own_noise));
+    LMR_OR(done, square_left(A, x, b, y, &any));
+    LMR_OR(done, square_left(A, model, b, y, &own));
+    LMR_OR(done, larmor_nrm2(b, &all));
+    if (!(all > 0)) goto done;
+    f->misfit = sqrt(fmax(0, own - any)) / all;
+    if (any_noise > 0) f->misfit_noise = sqrt(fmax(0, own_noise - any_noise) * any / any_noise) / all;
+done:
+    larmor_array_free(y);
+    larmor_array_free(image);
+    larmor_array_free(real);
+    return st;
+}
+
 /* The phase of one frame, and how far it holds. */
 static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double reach[3], double noise,
-                              larmor_array **phase, double *off)
+                              larmor_array **phase, finding *f)
 {
     larmor_op *A = NULL;
     larmor_array *b = NULL, *sample = NULL, *x = NULL, *of_noise = NULL, *model = NULL;
@@ -276,7 +324,8 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, refine(A, b, WEIGHT * largest, x, reach, *phase, &model));
     LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, &sample));
     LMR_OR(done, quick_image(A, sample, WEIGHT * largest, STEPS, of_noise));
-    st = compare(x, model, of_noise, reach, *phase, off);
+    LMR_OR(done, weigh_phase(A, b, WEIGHT * largest, *phase, x, model, sample, of_noise, f));
+    st = compare(x, model, of_noise, reach, *phase, &f->off);
 done:
     if (st) {
         larmor_array_free(*phase);
@@ -291,13 +340,15 @@ done:
     return st;
 }
 
-/* Several coils tell a wrong phase from an image; of one, what was measured is better than what a phase makes of it. */
-static larmor_partial_fourier method_of(const lmr_job *job, double shortest, double off)
+/* Homodyne averages noise, and its error is what the phase does not explain; projections keep what was measured, with all of its
+ * noise. With one coil nothing that was measured contradicts a wrong phase, and projections are the safer ones. */
+static larmor_partial_fourier method_of(const lmr_job *job, double shortest, const finding *f)
 {
     const int projects = job->method == LMR_METHOD_CG;
     if (job->partial_fourier != LARMOR_PARTIAL_AUTO) return job->partial_fourier;
-    if (shortest < FEWEST || off > ROUGH) return LARMOR_PARTIAL_ZERO;
-    if (projects && (off > SMOOTH || job->coils == 1)) return LARMOR_PARTIAL_POCS;
+    if (shortest < MIN_LINES_ON_SHORTER_SIDE || f->off > ROUGH) return LARMOR_PARTIAL_ZERO;
+    if (projects && (job->coils == 1 || f->misfit > MAX_MISFIT_OVER_NOISE * f->misfit_noise))
+        return LARMOR_PARTIAL_POCS;
     return LARMOR_PARTIAL_HOMODYNE;
 }
 
@@ -324,10 +375,13 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
     const double shortest = find_reach(&frames[0], &result->coverage, reach);
     LMR_TRY(make_finer(finer, frames, count));
     for (int i = 0; i < count; i++) {
-        double off = 1;
-        LMR_TRY(phase_of(finer, &frames[i], reach, noise, &frames[i].phase, &off));
-        if (!i) result->off_phase = off;
-        if (!i) result->partial_fourier = method_of(job, shortest, off);
+        finding f = {.off = 1};
+        LMR_TRY(phase_of(finer, &frames[i], reach, noise, &frames[i].phase, &f));
+        if (i) continue;
+        result->off_phase = f.off;
+        result->phase_misfit = f.misfit;
+        result->phase_misfit_noise = f.misfit_noise;
+        result->partial_fourier = method_of(job, shortest, &f);
     }
     for (int i = 0; i < count; i++) {
         frames[i].has_phase = result->partial_fourier == LARMOR_PARTIAL_HOMODYNE;

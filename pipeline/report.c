@@ -379,18 +379,22 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
 
 static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
-    const double off = 100 * now->off_phase;
-    if (now->partial_fourier == LARMOR_PARTIAL_HOMODYNE)
-        lmr_log(&r->events,
-                "%s: partial Fourier: the image has the phase of its centre (homodyne); %.2g %% of that is off it",
-                name, off);
-    if (now->partial_fourier == LARMOR_PARTIAL_POCS)
-        lmr_log(&r->events,
-                "%s: partial Fourier: filled in by the phase of the centre (POCS); %.2g %% of that is off it", name,
-                off);
-    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && r->opts.partial_fourier == LARMOR_PARTIAL_AUTO &&
-        now->off_phase < 1)
-        lmr_log(&r->events, "%s: partial Fourier: not filled in, %.2g %% of the centre is off its phase", name, off);
+    const double percent = 100;
+    const int automatic = r->opts.partial_fourier == LARMOR_PARTIAL_AUTO;
+    const char *way = "homodyne, the image has the phase of its centre", *why = "";
+    if (now->partial_fourier == LARMOR_PARTIAL_AUTO) return;
+    if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
+    if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
+    if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
+        why = r->job.coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
+    if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && r->job.method == LMR_METHOD_CG)
+        why = ", as noise hides what the phase does not explain";
+    lmr_log(
+        &r->events,
+        "%s: partial Fourier: %s%s: %.2g %% of the centre is off it; of the samples it leaves %.2g %% more than any "
+        "phase does, and %.2g %% would be noise",
+        name, way, why, percent * now->off_phase, percent * now->phase_misfit, percent * now->phase_misfit_noise);
 }
 
 /* Of every image, so that it says when nothing was measured, too. */

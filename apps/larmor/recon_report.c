@@ -58,6 +58,11 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_flag(j, "toeplitz", result->toeplitz);
         json_flag(j, "direct", result->direct);
         json_text(j, "partial_fourier", recon_partial(result));
+        if (result->partial_fourier) {
+            json_number(j, "off_phase", result->off_phase);
+            json_number(j, "phase_misfit", result->phase_misfit);
+            json_number(j, "phase_misfit_noise", result->phase_misfit_noise);
+        }
         if (r->s->b0) json_integer(j, "segments", result->segments);
         if (r->s->b0) json_integer(j, "terms", result->terms);
         json_flag(j, "preconditioned", result->preconditioned);

@@ -521,6 +521,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_coverage coverage;               /* of the first image */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
+    /* Of partial k-space: what an image of that phase does not explain of the samples and one of any phase does, relative to
+     * them, and how much it would be of noise alone. */
+    double phase_misfit, phase_misfit_noise;
     int constant;     /* 1: the penalty has left every image one value and nothing else */
     larmor_misfit misfit;
     larmor_sample_faults faults;
