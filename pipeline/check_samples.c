@@ -339,6 +339,18 @@ static larmor_status check_values(const view *v, lmr_findings *f)
         lmr_describe_spikes(&found, line, sizeof line);
         lmr_found(f, LARMOR_WARNING, "spikes", "%s", line);
     }
+    if (found.carrier > 0) {
+        lmr_describe_carrier(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "carrier", "%s", line);
+    }
+    if (found.copied) {
+        lmr_describe_copied(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "copies", "%s", line);
+    }
+    if (found.zeros) {
+        lmr_describe_zeros(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, "zeros", "%s", line);
+    }
     return LARMOR_OK;
 }
 

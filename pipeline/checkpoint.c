@@ -118,12 +118,15 @@ static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
 
 static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
 {
-    int64_t *const counts[] = {&f->clipped, &f->clipped_readout, &f->clipped_sample,
-                               &f->spikes,  &f->spike_readout,   &f->spike_sample};
+    int64_t *const counts[] = {&f->clipped,       &f->clipped_readout, &f->clipped_sample, &f->spikes,
+                               &f->spike_readout, &f->spike_sample,    &f->copied,         &f->copied_readout,
+                               &f->zeros,         &f->zeros_readout};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
     LMR_TRY(lmr_archive_integer(a, &f->clipped_coil, 0, INT_MAX));
     LMR_TRY(lmr_archive_integer(a, &f->spike_coil, 0, INT_MAX));
     LMR_TRY(lmr_archive_number(a, &f->clipped_value));
+    LMR_TRY(lmr_archive_number(a, &f->carrier));
+    LMR_TRY(lmr_archive_number(a, &f->carrier_frequency));
     return lmr_archive_number(a, &f->echo_distance);
 }
 

@@ -42,6 +42,9 @@ enum {
     DOUBT_ECHO,
     DOUBT_EMPTY,
     DOUBT_CONSTANT,
+    DOUBT_COPIED,
+    DOUBT_ZEROS,
+    DOUBT_CARRIER,
 };
 
 /* Of an image that is next to nothing of what its samples are, where the model would explain them. */
@@ -134,6 +137,9 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
     if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);
     if (f->spikes && is_it(&w, DOUBT_SPIKES)) lmr_describe_spikes(f, line, room);
     if (f->echo_distance > 0 && is_it(&w, DOUBT_ECHO)) lmr_describe_echo(f, line, room);
+    if (f->copied && is_it(&w, DOUBT_COPIED)) lmr_describe_copied(f, line, room);
+    if (f->zeros && is_it(&w, DOUBT_ZEROS)) lmr_describe_zeros(f, line, room);
+    if (f->carrier > 0 && is_it(&w, DOUBT_CARRIER)) lmr_describe_carrier(f, line, room);
     if (w.kind && room) lmr_name_members(line, room);
     return w.kind;
 }

@@ -20,6 +20,9 @@ typedef long long ll;
 #define OTHER_PLACE 1e-3      /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
 #define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
+#define MIN_CARRIER 6         /* to the power of any other frequency; 244 right scans: 4 */
+#define NEAR_CENTRE 0.25      /* of what the trajectory reaches */
+enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
 
 typedef struct view {
@@ -30,6 +33,8 @@ typedef struct view {
     float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
     float *energy;                      /* [points] of all coils */
     float *values;                      /* [RINGS, OF_RING] */
+    char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
+    double *spectrum;                   /* [BINS, TAILS] power of the tails of some readouts, of all coils so far */
 } view;
 
 static double magnitude(const view *v, int64_t point)
@@ -188,6 +193,135 @@ static larmor_status find_echo(const view *v, larmor_sample_faults *out)
     return LARMOR_OK;
 }
 
+/* ---- readouts that repeat others, and zeros ---- */
+
+static void find_repeats(view *v)
+{
+    for (int64_t r = 1; r < v->readouts; r++) {
+        const float *own = v->x + 2 * v->n * r;
+        v->repeats[r] = v->repeats[r] && !memcmp(own, own - 2 * v->n, (size_t)(2 * v->n) * sizeof *own);
+    }
+}
+
+/* Readouts at one place are alike without noise. */
+static void count_copied(const view *v, larmor_sample_faults *out)
+{
+    for (int64_t r = 1; r < v->readouts; r++) {
+        double energy = 0, away = 0;
+        if (!v->repeats[r]) continue;
+        for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
+            energy += v->energy[i];
+            away = fmax(away, distance(v, i, i - v->n));
+        }
+        if (!(energy > 0) || away < OTHER_PLACE) continue;
+        if (!out->copied) out->copied_readout = r;
+        out->copied++;
+    }
+}
+
+static void count_zeros(const view *v, larmor_sample_faults *out)
+{
+    int64_t count = 0, first = -1;
+    for (int64_t r = 0; r < v->readouts; r++) {
+        int64_t low = r * v->n, high = (r + 1) * v->n - 1;
+        while (low < high && v->energy[low] == 0) low++;
+        while (low < high && v->energy[high] == 0) high--;
+        for (int64_t i = low; i < high; i++) {
+            if (v->energy[i] != 0 || v->radius[i] > (float)NEAR_CENTRE) continue;
+            if (first < 0) first = r;
+            count++;
+        }
+    }
+    if (count < MIN_ZEROS) return;
+    out->zeros = count;
+    out->zeros_readout = first;
+}
+
+/* ---- a carrier ---- */
+
+/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
+typedef struct tails {
+    int64_t length, first, apart, count;
+} tails;
+
+static tails choose_tails(const view *v)
+{
+    tails t = {.apart = (v->readouts + TAILS - 1) / TAILS};
+    double at_start = 0, at_end = 0;
+    t.length = v->n / 3;
+    if (t.length > TAIL) t.length = TAIL;
+    t.count = (v->readouts + t.apart - 1) / t.apart;
+    for (int64_t r = 0; r < v->readouts; r += t.apart)
+        for (int64_t i = 0; i < t.length; i++) {
+            at_start += (double)v->radius[r * v->n + i];
+            at_end += (double)v->radius[(r + 1) * v->n - 1 - i];
+        }
+    t.first = at_start > at_end ? 0 : v->n - t.length;
+    return t;
+}
+
+/* Adds a coil's power at BINS frequencies, under a window of Hann's. */
+static void add_spectra(const view *v)
+{
+    const tails t = choose_tails(v);
+    double cosine[BINS], sine[BINS];
+    for (int i = 0; i < BINS; i++) {
+        cosine[i] = cos(2 * M_PI * i / BINS);
+        sine[i] = sin(2 * M_PI * i / BINS);
+    }
+    for (int64_t j = 0; j < t.count && t.length >= LEAST_TAIL; j++)
+        for (int bin = 0; bin < BINS; bin++) {
+            double re = 0, im = 0;
+            for (int64_t i = 0; i < t.length; i++) {
+                const float *x = v->x + 2 * (j * t.apart * v->n + t.first + i);
+                const double w = 1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t.length);
+                const double c = w * cosine[i * bin % BINS], s = w * sine[i * bin % BINS];
+                re += c * x[0] + s * x[1];
+                im += c * x[1] - s * x[0];
+            }
+            v->spectrum[bin + BINS * j] += re * re + im * im;
+        }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle_of(double *values, int64_t count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_size);
+    return values[count / 2];
+}
+
+/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
+static void find_carrier(const view *v, larmor_sample_faults *out)
+{
+    const tails t = choose_tails(v);
+    double level[BINS], values[BINS], others = 0; /* BINS are more than TAILS */
+    int peak = 0;
+    if (t.length < LEAST_TAIL) return;
+    for (int64_t j = 0; j < t.count; j++) {
+        memcpy(values, v->spectrum + BINS * j, sizeof level);
+        const double usual = middle_of(values, BINS);
+        for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] /= usual > 0 ? usual : 1;
+    }
+    for (int bin = 0; bin < BINS; bin++) {
+        for (int64_t j = 0; j < t.count; j++) values[j] = v->spectrum[bin + BINS * j];
+        level[bin] = middle_of(values, t.count);
+        if (level[bin] > level[peak]) peak = bin;
+    }
+    const int64_t width = PEAK * TAIL / t.length, slow = SLOW * TAIL / t.length;
+    for (int bin = 0; bin < BINS; bin++) {
+        const int away = abs(bin - peak);
+        if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
+    }
+    if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return;
+    out->carrier = level[peak] / others;
+    out->carrier_frequency = (double)(peak > TAIL ? peak - BINS : peak) / BINS;
+}
+
 /* ---- all of it ---- */
 
 static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
@@ -203,6 +337,8 @@ static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *la
     for (int64_t i = 0; i < v->points; i++) v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
     count_spikes(v, coil, largest, out);
     count_clipped(v, coil, out);
+    find_repeats(v);
+    add_spectra(v);
     free(x);
     return lmr_go_on();
 }
@@ -222,14 +358,22 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.radius = lmr_new(v.points, sizeof *v.radius);
     v.energy = calloc((size_t)v.points + 1, sizeof *v.energy);
     v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
-    if (!v.radius || !v.energy || !v.values) LMR_OR(done, LMR_NO_MEMORY());
+    v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
+    v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
+    if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
+    memset(v.repeats, 1, (size_t)v.readouts + 1);
     find_radii(matrix, &v);
     for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
+    count_copied(&v, out);
+    count_zeros(&v, out);
+    find_carrier(&v, out);
     st = find_echo(&v, out);
 done:
     free(k);
+    free(v.spectrum);
+    free(v.repeats);
     free(v.values);
     free(v.energy);
     free(v.radius);
@@ -250,6 +394,14 @@ void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faul
         all->spike_readout = more->spike_readout;
         all->spike_sample = more->spike_sample;
     }
+    if (!before.copied) all->copied_readout = more->copied_readout;
+    if (!before.zeros) all->zeros_readout = more->zeros_readout;
+    if (more->carrier > before.carrier) {
+        all->carrier = more->carrier;
+        all->carrier_frequency = more->carrier_frequency;
+    }
+    all->copied += more->copied;
+    all->zeros += more->zeros;
     all->clipped += more->clipped;
     all->spikes += more->spikes;
     all->echo_distance = fmax(before.echo_distance, more->echo_distance);
@@ -283,4 +435,29 @@ void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
              "trajectory "
              "is not that of these readouts.",
              f->echo_distance);
+}
+
+void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld readout%s just the samples of the one before at another place, the first number %lld: what was "
+             "there was never written. Leave %s out.",
+             (ll)f->copied, f->copied == 1 ? " has" : "s have", (ll)f->copied_readout,
+             f->copied == 1 ? "it" : "them");
+}
+
+void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld samples near the centre are exactly 0 in all coils between others of their readouts, first in "
+             "readout %lld: they were not acquired, but count as measured.",
+             (ll)f->zeros, (ll)f->zeros_readout);
+}
+
+void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
+             "readouts: interference from outside, which makes a stripe or a ring in the image.",
+             f->carrier_frequency, f->carrier);
 }

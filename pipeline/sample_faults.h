@@ -20,5 +20,8 @@ void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faul
 void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room);
+void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room);
+void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room);
+void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room);
 
 #endif

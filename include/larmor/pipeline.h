@@ -236,9 +236,9 @@ typedef struct larmor_counters { /* of the images that are wanted; -1: all */
 
 typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
 
-typedef enum larmor_image_scale { /* k-space of an image is */
-    LARMOR_SCALE_INTEGRAL,        /* its Fourier integral over the encoded field of view, as of a phantom's density */
-    LARMOR_SCALE_SUM              /* the sum over its voxels, as of larmor_op_sense: that integral times the voxels */
+typedef enum larmor_image_scale {                        /* k-space of an image is */
+                                  LARMOR_SCALE_INTEGRAL, /* its Fourier integral over the encoded field of view, as of a phantom's density */
+                                  LARMOR_SCALE_SUM /* the sum over its voxels, as of larmor_op_sense: that integral times the voxels */
 } larmor_image_scale;
 
 typedef struct larmor_recon_opts { /* zero means default, but of size */
@@ -330,7 +330,7 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis alone: for
      * all that are as long in the header. Directions 0: those of the image, and its centre. Counters do not count. */
     larmor_image_meta maps_place;
-    int no_ghost;   /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
+    int no_ghost; /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
     int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same options and, as
                      * it decides what fits, the same memory: on a processor, whatever its threads. Refused on a GPU, where
                      * parts of a reconstruction add up in any order (LARMOR_ERR_UNSUPPORTED). */
@@ -492,6 +492,14 @@ typedef struct larmor_sample_faults {
     double
         echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per field of
                            * view, where it is more than 3; else 0 */
+    double
+        carrier; /* power of one frequency in the outer part of readouts over that of the others, where it is more than 6 */
+    double carrier_frequency; /* cycles per sample */
+    int64_t copied,
+        copied_readout; /* readouts that repeat the samples of the one before at another place; the first */
+    int64_t zeros,
+        zeros_readout; /* samples near the centre that are 0 in all coils, between others of their readout; the
+                                   * first of these readouts */
 } larmor_sample_faults;
 
 typedef struct larmor_recon_report { /* how the images of a series came about */

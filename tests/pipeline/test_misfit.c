@@ -289,6 +289,43 @@ static void samples_that_are_not_explained_are_a_doubt(void **state)
     free_scan(&s);
 }
 
+typedef enum spoiling { NOTHING, CARRIER, COPIES, ZEROS } spoiling;
+
+/* Sample i of readout r, of all of whose samples x is the first coil's. */
+static void spoil(spoiling how, float *x, int r, int i)
+{
+    float *at = x + 2 * (i + SAMPLES * r);
+    const double turn = 2 * M_PI * (0.23 * i + 0.37 * r * r), size = 0.6;
+    if (how == CARRIER) {
+        at[0] += (float)(size * cos(turn));
+        at[1] += (float)(size * sin(turn));
+    }
+    if (how == COPIES && r % 10 == 5) memcpy(at, at - 2 * SAMPLES, 2 * sizeof *at);
+    if (how == ZEROS && abs(i - SAMPLES / 2) < 2) at[0] = at[1] = 0;
+}
+
+static void samples_that_are_no_measurement_are_named(void **state)
+{
+    (void)state;
+    const char *const said[] = {"one frequency, 0.23 cycles per sample",
+                                "6 readouts have just the samples of the one before",
+                                "180 samples near the centre are exactly 0"};
+    for (spoiling how = NOTHING; how <= ZEROS; how++) {
+        scan s = scan_of(COILS, 1, 1e-3);
+        const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
+        float *x = values_of(s.image[0].kspace);
+        for (int c = 0; c < COILS; c++)
+            for (int r = 0; r < SPOKES; r++)
+                for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, r, i);
+        assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
+        free(x);
+        larmor_recon_result result = result_of(&s, &opts);
+        for (int i = 0; i < 3; i++) assert_int_equal(has_doubt(&result.report, said[i]), how == (spoiling)(i + 1));
+        larmor_recon_result_free(&result);
+        free_scan(&s);
+    }
+}
+
 /* Every method, of one image and of a series, on the grid and off it; the line of the log stands for each. */
 static void every_image_has_a_misfit_or_a_line_that_says_why_not(void **state)
 {
@@ -341,6 +378,7 @@ int main(void)
         cmocka_unit_test(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are),
         cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
         cmocka_unit_test(samples_that_are_not_explained_are_a_doubt),
+        cmocka_unit_test(samples_that_are_no_measurement_are_named),
         cmocka_unit_test(every_image_has_a_misfit_or_a_line_that_says_why_not),
     };
     RUN_TESTS(tests);
