@@ -31,7 +31,7 @@ static int listen(void *user, const larmor_event *e)
 
 int main(int argc, char **argv)
 {
-    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .listener = listen};
+    const larmor_recon_opts opts = {.size = sizeof opts, .listener = listen};
     larmor_readouts readouts = {0};
     larmor_recon_result result = {0};
     larmor_device *dev = NULL;

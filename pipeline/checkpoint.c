@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "larmor/larmor.h"
 #include "pipeline/archive.h"
+#include "pipeline/method.h"
 
 #define EVERY 60. /* seconds */
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
@@ -51,7 +52,26 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(lmr_archive_integer(a, &c->tried, 0, INT_MAX));
     LMR_TRY(lmr_archive_integer(a, &c->iters, 0, INT_MAX));
     LMR_TRY(lmr_archive_number(a, &c->predicted));
+    LMR_TRY(lmr_archive_number(a, &c->misfit));
     return lmr_archive_number(a, &c->seconds);
+}
+
+static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
+{
+    int from = (int)m->from;
+    LMR_TRY(lmr_archive_text(a, m->name, sizeof m->name));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_FAILURE));
+    LMR_TRY(lmr_archive_integer(a, &m->compared, 0, LARMOR_METHODS_COMPARED));
+    m->from = (larmor_method_from)from;
+    for (int i = 0; i < m->compared; i++) {
+        LMR_TRY(lmr_archive_text(a, m->trial[i].name, sizeof m->trial[i].name));
+        LMR_TRY(lmr_archive_number(a, &m->trial[i].misfit));
+        LMR_TRY(lmr_archive_number(a, &m->trial[i].weight));
+    }
+    if (m->name[0] && strcmp(m->name, "cg") != 0 && strcmp(m->name, "grid") != 0 &&
+        !lmr_regulariser_named(m->name).name)
+        return lmr_archive_damaged(a, "a method has no known name");
+    return LARMOR_OK;
 }
 
 static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
@@ -64,6 +84,7 @@ static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
     LMR_TRY(lmr_archive_number(a, &w->taken));
     LMR_TRY(lmr_archive_number(a, &w->largest));
     LMR_TRY(choice_of(a, &w->choice));
+    LMR_TRY(method_of(a, &w->method));
     return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
 }
 
@@ -144,6 +165,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_number(a, &r->weight));
     LMR_TRY(lmr_archive_number(a, &r->noise));
     LMR_TRY(choice_of(a, &r->choice));
+    LMR_TRY(method_of(a, &r->method));
     LMR_TRY(lmr_archive_number(a, &r->largest));
     LMR_TRY(lmr_archive_integer(a, &r->toeplitz, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->preconditioned, 0, 1));

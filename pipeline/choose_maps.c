@@ -8,6 +8,7 @@
 #include "pipeline/cartesian.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
 static const double is_folded = 0.2;
@@ -18,7 +19,8 @@ static const int64_t least_side = 10, least_side_of_lines = 8;
 /* Several sets of maps are for the methods whose parts know what to do with them. */
 static int takes_sets(const lmr_job *job)
 {
-    return !job->joint && (job->method != LMR_METHOD_REGULARISED || job->takes & LARMOR_TAKES_SERIES);
+    const unsigned images = LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES;
+    return !job->joint && (job->method != LMR_METHOD_REGULARISED || job->takes & images);
 }
 
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
@@ -26,9 +28,10 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
     lmr_job *job = &r->job;
     if (sets == 1) return LARMOR_OK;
     if (!takes_sets(job))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: several sets of maps are for --method cg, grid and tv, without --joint; got %s.", what,
-                        r->method);
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "%s: several sets of maps are for --method cg, grid, tv, tgv and wavelet, without --joint; got %s.", what,
+            lmr_method_name(job));
     if (job->precondition > 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
                         what, (long long)sets);

@@ -66,7 +66,8 @@ static int is_next(const lmr_devices *d, int series)
 static int same_weight(const lmr_weight *a, const lmr_weight *b)
 {
     return a->weight == b->weight && a->noise == b->noise && a->unit == b->unit && a->data == b->data &&
-           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding;
+           a->scale == b->scale && a->largest == b->largest && a->encoding == b->encoding &&
+           !strcmp(a->method.name, b->method.name);
 }
 
 static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
@@ -79,6 +80,9 @@ static int holds(const lmr_devices *d, const lmr_task *t)
 {
     const lmr_job *job = &d->recon->job;
     const lmr_decisions *known = &d->known, *before = &t->before, *after = &t->after;
+    if (job->automatic && known->chosen.method.name[0] &&
+        strcmp(known->chosen.method.name, before->chosen.method.name) != 0)
+        return 0;
     if (t->likeness.known) {
         const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->likeness);
         if (origin != lmr_weight_origin_of(job, &before->chosen, &t->likeness)) return 0;

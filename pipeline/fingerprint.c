@@ -50,7 +50,8 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const int64_t choices[] = {job->block, job->toeplitz, job->precondition, job->no_choice, job->coils};
+    const int64_t choices[] = {job->block,     job->toeplitz, job->precondition,
+                               job->no_choice, job->coils,    job->automatic};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
     for (int i = 0; i < job->info.groups; i++) {
         const larmor_grid *g = &job->grid[i];

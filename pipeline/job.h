@@ -20,6 +20,7 @@ typedef struct lmr_weight {
         largest; /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
     larmor_choice choice;
     int encoding;
+    larmor_method_choice method; /* for all images of the scan; without a name: not chosen yet */
 } lmr_weight;
 
 /* What says whether a weight of other images holds for these. */
@@ -40,6 +41,8 @@ typedef struct lmr_spoke_angles {
 
 /* The options and inputs of all images. Members with names of larmor_recon_opts are those options. */
 typedef struct lmr_job {
+    int automatic; /* 1: the first image chooses the method; until then method is that of conjugate gradients */
+    larmor_method_from method_from; /* why it is the method, where no image chooses it */
     lmr_method method;
     const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
     unsigned takes;          /* its options, as in larmor_regulariser_info */

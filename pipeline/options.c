@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)
 {
@@ -22,14 +23,6 @@ larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts
     memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
     opts->size = sizeof *opts;
     return LARMOR_OK;
-}
-
-/* The regulariser of that name, or one without a name. */
-static larmor_regulariser_info regulariser_of(const char *name)
-{
-    larmor_regulariser_info info;
-    for (int i = 0; (info = larmor_regulariser_entry(i)).name && strcmp(name, info.name) != 0;) i++;
-    return info;
 }
 
 /* From low to high, both included; NAN is neither. */
@@ -91,9 +84,10 @@ static larmor_status check(const larmor_recon_opts *o)
     if (o->girf && !(o->girf_spacing_hz > 0 && o->girf_spacing_hz < 1e9))
         return LMR_FAIL(LARMOR_ERR_ARG, "--girf: the spacing of its frequencies is %g Hz, expected more than 0.",
                         o->girf_spacing_hz);
-    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !regulariser_of(o->method).name)
+    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !lmr_regulariser_named(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: method \"%s\", expected cg, grid or the name of a regulariser", o->method);
+                        "recon: options: method \"%s\", expected auto, cg, grid or the name of a regulariser",
+                        o->method);
     if (o->no_maps && strcmp(o->method, "grid") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
     if (o->no_maps && o->b0)
@@ -112,9 +106,9 @@ static larmor_status check(const larmor_recon_opts *o)
     if (!o->basis && (o->coefficients || o->basis_frames))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
     if (o->basis && strcmp(o->method, "cg") != 0 &&
-        !(regulariser_of(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
+        !(lmr_regulariser_named(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "--basis: is not for --method %s, which takes single images; use cg, tv, "
+                        "--basis: is not for --method %s, which takes single images; use cg, tv, tgv, "
                         "wavelet or llr.",
                         o->method);
     if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
@@ -126,19 +120,30 @@ static larmor_status check(const larmor_recon_opts *o)
                         o->method);
     if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
         return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
-    if (o->joint && !(regulariser_of(o->method).takes & LARMOR_TAKES_SERIES))
+    if (o->joint && !(lmr_regulariser_named(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);
     return LARMOR_OK;
 }
 
+/* What auto is with options that are of one method: its name, else NULL. */
+static const char *method_by_options(const larmor_recon_opts *o)
+{
+    if (o->joint) return "tv";
+    const int only_cg = o->lambda_mode != LARMOR_LAMBDA_AUTO || o->tol != 0 || o->precondition || o->basis ||
+                        o->partial_fourier == LARMOR_PARTIAL_POCS;
+    return only_cg ? "cg" : NULL;
+}
+
 static void tell_job(const larmor_recon_opts *o, lmr_job *job)
 {
-    job->method = LMR_METHOD_REGULARISED;
-    if (!strcmp(o->method, "grid")) job->method = LMR_METHOD_GRID;
-    if (!strcmp(o->method, "cg")) job->method = LMR_METHOD_CG;
-    job->regulariser = o->method;
-    job->takes = regulariser_of(o->method).takes;
+    const char *asked = o->method;
+    if (!strcmp(asked, LMR_METHOD_AUTO)) {
+        asked = method_by_options(o);
+        job->automatic = !asked;
+        if (asked) job->method_from = LARMOR_METHOD_FROM_OPTIONS;
+    }
+    lmr_method_take(job, asked ? asked : "cg");
     job->joint = o->joint || o->basis || job->takes & LARMOR_NEEDS_SERIES;
     job->basis_frames = o->basis_frames;
     job->density = o->density;
@@ -166,11 +171,20 @@ static void tell_job(const larmor_recon_opts *o, lmr_job *job)
     job->eps = o->eps > 0 ? o->eps : 1e-5;
 }
 
+/* Of auto, what its options make it. */
+static larmor_status check_method(const larmor_recon_opts *o)
+{
+    larmor_recon_opts taken = *o;
+    const char *by_options = method_by_options(o);
+    if (!strcmp(o->method, LMR_METHOD_AUTO)) taken.method = by_options ? by_options : "cg";
+    return check(&taken);
+}
+
 larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
 {
     larmor_recon_opts *o = &r->opts;
     LMR_TRY(lmr_options_copy(opts, o));
-    r->method = strdup(o->method ? o->method : "cg");
+    r->method = strdup(o->method ? o->method : LMR_METHOD_AUTO);
     r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
     r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
     r->b0_name = strdup(o->b0_name ? o->b0_name : "map");
@@ -185,7 +199,7 @@ larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
     if (o->readout_start_ms) r->readout_start_ms = *o->readout_start_ms;
     if (o->readout_start_ms) o->readout_start_ms = &r->readout_start_ms;
     o->only = &r->only;
-    LMR_TRY(check(o));
+    LMR_TRY(check_method(o));
     r->events.listener = o->listener;
     r->events.user = o->user;
     r->events.energy = 1;

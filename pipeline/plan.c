@@ -11,6 +11,7 @@
 #include "larmor/subspace.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/partial.h"
 #include "pipeline/reread.h"
@@ -239,12 +240,12 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     return LARMOR_OK;
 }
 
-/* Where not even one coil fits, optional parts are left out: first the choice of lambda, then the preconditioner, then
- * Toeplitz. */
+/* Where not even one coil fits, optional parts are left out: first the comparison of methods, then the choice of lambda, the
+ * preconditioner, and Toeplitz. */
 static int give_up(lmr_plan *plan)
 {
-    int *const what[] = {&plan->choose, &plan->precondition, &plan->toeplitz};
-    for (int i = 0; i < 3; i++)
+    int *const what[] = {&plan->compare, &plan->choose, &plan->precondition, &plan->toeplitz};
+    for (int i = 0; i < 4; i++)
         if (!*what[i]) {
             *what[i] = -1;
             return 1;
@@ -258,9 +259,11 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
     const int64_t coils = s->problem.coils;
     double bytes = 0;
     int64_t block = plan->block;
+    lmr_job own = *job;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        LMR_TRY(group_bytes(job, s, plan, block, &bytes));
+        if (job->automatic) lmr_method_take(&own, plan->compare < 0 ? "cg" : LMR_METHOD_LARGEST);
+        LMR_TRY(group_bytes(&own, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
         if (plan->share) { /* fewer trajectories first, then none */
             plan->share = plan->share > 1 ? 1 : 0;
@@ -345,6 +348,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .toeplitz = job->toeplitz,
                        .precondition = job->precondition,
                        .share = list->series > 1 && !job->slabs ? LMR_SHARE_MOST : 0,
+                       .compare = job->automatic ? 0 : -1,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
     if (!memory && plan->limit) plan->limit += lmr_reread_bytes(job); /* in the plan, or freed before */

@@ -68,8 +68,8 @@ static int is_known(const larmor_recon_opts *o)
 
 static lmr_work_kind kind_of(const larmor_recon_opts *o)
 {
-    if (!o->method || !strcmp(o->method, "cg")) return LMR_WORK_CG;
-    return strcmp(o->method, "grid") ? LMR_WORK_PENALTY : LMR_WORK_GRID;
+    if (o->method && !strcmp(o->method, "cg")) return LMR_WORK_CG;
+    return !o->method || strcmp(o->method, "grid") ? LMR_WORK_PENALTY : LMR_WORK_GRID;
 }
 
 static larmor_status add_image(larmor_source *source, const larmor_recon_opts *o, int i, lmr_workload *w)

@@ -204,6 +204,10 @@ static larmor_status plan_memory(larmor_recon *r)
     if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_devices_divide(r);
     lmr_report_plan(r);
+    if (job->automatic && plan->compare < 0) {
+        job->automatic = 0;
+        job->method_from = LARMOR_METHOD_FROM_MEMORY;
+    }
     job->no_choice = plan->choose < 0 && lmr_chooses(job);
     job->block = plan->block;
     job->toeplitz = plan->toeplitz;

@@ -17,6 +17,7 @@
 #include "pipeline/fallback.h"
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/options.h"
 #include "pipeline/prepare.h"
@@ -160,7 +161,7 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     const int frames = recon->list.first[series + 1] - recon->list.first[series];
     *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
                                 .grid = job->grid[first],
-                                .method = recon->method,
+                                .method = lmr_method_name(job),
                                 .coils = job->coils,
                                 .sets = job->sets ? job->sets : 1,
                                 .given = job->given != NULL,

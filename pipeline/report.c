@@ -8,6 +8,7 @@
 #include "larmor/ranks.h"
 #include "pipeline/compress.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 #include "pipeline/slabs.h"
 
 typedef long long ll;
@@ -156,6 +157,8 @@ void lmr_report_method(larmor_recon *r)
     if (job->sets) snprintf(sets, sizeof sets, ", %d sets", job->sets);
     if (job->choose != LARMOR_LAMBDA_AUTO)
         snprintf(lambda, sizeof lambda, "%s%g", job->choose == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->lambda);
+    const char *name = job->automatic ? "method from the data" : lmr_method_name(job);
+    if (job->method == LMR_METHOD_CG && !job->automatic) name = "cg-sense";
     report_grid(r);
     if (job->basis) {
         const larmor_shape basis = larmor_array_shape(job->basis);
@@ -170,8 +173,9 @@ void lmr_report_method(larmor_recon *r)
     if (job->method == LMR_METHOD_GRID)
         lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->density], maps, sets);
     else
-        lmr_log(&r->events, "%s on %s: lambda %s; %s%s", job->method == LMR_METHOD_CG ? "cg-sense" : r->method, spec,
-                lambda, maps, sets);
+        lmr_log(&r->events, "%s on %s: lambda %s; %s%s", name, spec, lambda, maps, sets);
+    if (job->method_from == LARMOR_METHOD_FROM_OPTIONS)
+        lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
 }
 
 /* ---- memory ---- */
@@ -239,6 +243,8 @@ void lmr_report_shrunk(larmor_recon *r)
 
 static void report_given_up(larmor_recon *r)
 {
+    if (r->plan.compare < 0 && r->job.automatic)
+        lmr_log(&r->events, "memory: to compare methods does not fit; the method is cg");
     if (r->plan.choose < 0 && lmr_chooses(&r->job))
         lmr_log(&r->events,
                 "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
@@ -276,6 +282,8 @@ void lmr_report_slabs(larmor_recon *r)
     lmr_log(&r->events, "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most",
             one, count, (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
             (ll)r->job.grid[r->list.group[0]].matrix[2]);
+    if (r->job.method_from == LARMOR_METHOD_FROM_MEMORY)
+        lmr_log(&r->events, "slabs: the method is %s, as volumes in slabs have no other", lmr_method_name(&r->job));
     report_given_up(r);
     if (!r->searched && !(r->opts.oversample[0] > 0))
         lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; --oversample makes room");
@@ -369,7 +377,7 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
         lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
     if (now->segments)
         lmr_log(e, "%s: off-resonance by %d segment%s%s", name, now->segments, plural(now->segments), terms);
-    if (r->job.method == LMR_METHOD_CG)
+    if (!strcmp(now->method.name, "cg"))
         lmr_log(e, "%s: %d iteration%s by %s, residual %.2e, %.2f s", name, s->iters, plural(s->iters), way_of(now),
                 s->residual, s->seconds);
     else
@@ -416,6 +424,39 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
 }
 
+/* The method of an image where it was not asked for. */
+static void report_choice(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                          const larmor_recon_report *before)
+{
+    static const char *const reasons[] = {
+        [LARMOR_METHOD_FROM_LINEARITY] = "k-space is fully sampled with little noise",
+        [LARMOR_METHOD_FROM_FEW_SAMPLES] = "too few samples predict one another to compare methods",
+        [LARMOR_METHOD_FROM_FAILURE] = "no image predicts the samples held out better than zeros do",
+        [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections"};
+    const larmor_method_choice *m = &now->method;
+    char sums[160] = "";
+    size_t used = 0;
+    if (!r->job.automatic) return;
+    if (m->from == LARMOR_METHOD_FROM_SCAN) {
+        if (!before || before->method.from != LARMOR_METHOD_FROM_SCAN)
+            lmr_log(&r->events, "%s: method %s, as chosen before: the images of a scan share it", name, m->name);
+        return;
+    }
+    if (m->from != LARMOR_METHOD_FROM_DATA) {
+        const char *why = m->from <= LARMOR_METHOD_FROM_FAILURE ? reasons[m->from] : NULL;
+        lmr_log(&r->events, "%s: method %s, as %s", name, m->name, why ? why : "asked for");
+        return;
+    }
+    for (int i = 0; i < m->compared && used < sizeof sums; i++)
+        used += (size_t)snprintf(sums + used, sizeof sums - used, "%s%s %.4f", i ? ", " : "", m->trial[i].name,
+                                 m->trial[i].misfit);
+    if (m->compared == 1)
+        lmr_log(&r->events, "%s: method %s: its image leaves %.4f of what is held out", name, m->name,
+                m->trial[0].misfit);
+    else
+        lmr_log(&r->events, "%s: method %s: its image leaves least of what is held out: %s", name, m->name, sums);
+}
+
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
                        const larmor_recon_report *before)
 {
@@ -434,6 +475,7 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         report_misfit(r, name, now);
         return;
     }
+    report_choice(r, name, now, before);
     report_partial(r, name, now);
     if (now->direct) {
         lmr_log(&r->events, "%s: k-space is fully sampled: one FFT of each coil and their combination, lambda 0",

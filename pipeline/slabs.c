@@ -52,6 +52,8 @@ void lmr_slabs_take(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     r->events.is_quiet = 0;
+    if (job->automatic) job->method_from = LARMOR_METHOD_FROM_MEMORY;
+    job->automatic = 0;
     job->slabs = r->opts.ranks;
     job->dev->ranks = NULL;
     job->toeplitz = r->opts.toeplitz < 0 ? -1 : 1;

@@ -77,7 +77,9 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
                                .scale = job->scale,
                                .largest = result->largest,
                                .choice = result->choice,
-                               .encoding = frames[0].group.encoding};
+                               .encoding = frames[0].group.encoding,
+                               .method = job->chosen.method};
+    if (job->automatic && !job->chosen.method.name[0]) job->chosen.method = result->method;
     return LARMOR_OK;
 }
 

@@ -22,13 +22,16 @@ const char *choose_phantom(int i, const char **help)
 
 const char *choose_method(int i, const char **help)
 {
-    static const char *const plain[][2] = {{"cg", "nothing is assumed of the image but a small norm"},
-                                           {"grid", "gridding: the density-compensated adjoint, no iterations"}};
-    if (i < 2) {
+    static const char *const plain[][2] = {
+        {"auto", "tv where samples tell one another, else cg; the log says which and why"},
+        {"cg", "nothing is assumed of the image but a small norm"},
+        {"grid", "gridding: the density-compensated adjoint, no iterations"}};
+    enum { PLAIN = sizeof plain / sizeof *plain };
+    if (i < PLAIN) {
         *help = plain[i][1];
         return plain[i][0];
     }
-    const larmor_regulariser_info info = larmor_regulariser_entry(i - 2);
+    const larmor_regulariser_info info = larmor_regulariser_entry(i - PLAIN);
     *help = info.help;
     return info.name;
 }

@@ -18,8 +18,10 @@
 static const app_option options[] = {
     OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE", "image; the format follows the suffix",
            .choice = choose_suffix, .needed = 1),
-    OPTION(APP_TEXT, method, 'm', "method", "M", "SENSE by conjugate gradients, gridding, or SENSE with a penalty",
-           .preset = "cg", .choice = choose_method),
+    OPTION(APP_TEXT, method, 'm', "method", "M",
+           "SENSE by conjugate gradients, gridding, or SENSE with a penalty; auto "
+           "is cg with --lambda NUMBER, --tol, --precond, --basis or --partial-fourier pocs, and tv with --joint",
+           .preset = "auto", .choice = choose_method),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
            "most iterations (default: of cg 1000; they end earlier, where more would change the image by little of "
            "its noise)",

@@ -46,12 +46,12 @@ static int method_takes(const recon_settings *s, unsigned what)
 
 static int has_frames(const recon_settings *s)
 {
-    return method_takes(s, LARMOR_TAKES_SERIES);
+    return is_method(s, "auto") || method_takes(s, LARMOR_TAKES_SERIES);
 }
 
 static int has_time(const recon_settings *s)
 {
-    return method_takes(s, LARMOR_TAKES_TIME) && s->joint;
+    return (is_method(s, "auto") || method_takes(s, LARMOR_TAKES_TIME)) && s->joint;
 }
 
 static int has_blocks(const recon_settings *s)
@@ -179,8 +179,8 @@ static const struct {
 /* "--method cg, tv and llr" */
 static void name_methods(const rule *r, char *text, size_t size)
 {
-    const char *names[32] = {"cg"};
-    int count = !r->takes;
+    const char *names[32] = {"auto", "cg"};
+    int count = r->takes ? 0 : 2;
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name && count < 32; i++)
         if ((info.takes & r->takes) == r->takes) names[count++] = info.name;

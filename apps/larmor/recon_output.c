@@ -65,12 +65,30 @@ const char *recon_partial(const larmor_recon_report *report)
     return names[report->partial_fourier];
 }
 
-enum { MOST_NOTES = 16, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+const char *recon_method_origin(const larmor_recon_report *report)
+{
+    static const char *const names[] = {"user",   "data",      "scan",    "options",
+                                        "memory", "linearity", "samples", "failure"};
+    return names[report->method.from];
+}
+
+/* "tgv 0.1234, wavelet 0.1240" */
+static void list_sums(const larmor_recon_report *report, char *text, size_t room)
+{
+    const larmor_method_choice *m = &report->method;
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; i < m->compared && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s %.4f", i ? ", " : "", m->trial[i].name,
+                                 m->trial[i].misfit);
+}
+
+enum { MOST_NOTES = 20, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
-    char lambda[32], iters[32], residual[32], noise[32], grid[80], misfit[32], beyond[32], chi2[32],
+    char sums[160], lambda[32], iters[32], residual[32], noise[32], grid[80], misfit[32], beyond[32], chi2[32],
         doubts[MOST_DOUBTS * DOUBT_ROOM];
     int count;
 } note;
@@ -108,6 +126,10 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
         snprintf(n->lambda, sizeof n->lambda, "%g", result->lambda);
         snprintf(n->iters, sizeof n->iters, "%d", result->solver.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->solver.residual);
+        add_note(n, "LarmorMethod", result->method.name);
+        add_note(n, "LarmorMethodFrom", recon_method_origin(result));
+        list_sums(result, n->sums, sizeof n->sums);
+        if (n->sums[0]) add_note(n, "LarmorMethodSums", n->sums);
         add_note(n, "LarmorLambda", n->lambda);
         add_note(n, "LarmorLambdaFrom", recon_origin(result));
         snprintf(n->noise, sizeof n->noise, "%g", result->noise);
@@ -135,7 +157,7 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
 {
     static const char *const keys[] = {"DataRole",      "ImageProcessingHistory", "SeriesDescription",
                                        "LarmorVersion", "LarmorCommand",          "LarmorCoils"};
-    const char *method = r->s->method;
+    const char *method = r->last.method.name[0] ? r->last.method.name : r->s->method;
     const char *name = method;
     if (!strcmp(method, "cg")) name = "CG-SENSE";
     if (!strcmp(method, "grid")) name = "GRIDDING";

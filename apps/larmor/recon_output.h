@@ -24,6 +24,9 @@ int recon_write(recon_run *r);
 /* Where lambda comes from, in a word. */
 const char *recon_origin(const larmor_recon_report *report);
 
+/* Why it is its method, in a word. */
+const char *recon_method_origin(const larmor_recon_report *report);
+
 /* What was done about partial Fourier: "none" where there is none. */
 const char *recon_partial(const larmor_recon_report *report);
 

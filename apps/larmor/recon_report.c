@@ -48,9 +48,22 @@ int recon_judge(const recon_run *r)
 
 /* ---- the report ---- */
 
+/* The method that made the image, why, and what the methods that were compared leave of what is held out. */
+static void report_method(json *j, const larmor_recon_report *result)
+{
+    const larmor_method_choice *m = &result->method;
+    json_text(j, "method", m->name);
+    json_text(j, "method_from", recon_method_origin(result));
+    if (!m->compared) return;
+    json_open(j, "method_sums", '{');
+    for (int i = 0; i < m->compared; i++) json_number(j, m->trial[i].name, m->trial[i].misfit);
+    json_close(j, '}');
+}
+
 /* What is known of the solver, at the top of the report for the last image, and in `results` for each. */
 static void report_solver(json *j, const recon_run *r, const larmor_recon_report *result, int interrupted)
 {
+    report_method(j, result);
     json_text(j, "fourier", result->ffts ? "fft" : "nufft");
     if (strcmp(r->s->method, "grid") != 0) {
         json_integer(j, "iterations", result->solver.iters);
@@ -74,7 +87,7 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
             json_number(j, "image_noise", result->image_noise);
             json_number(j, "left", result->solver.left / result->image_noise);
         }
-        if (!strcmp(r->s->method, "cg"))
+        if (!strcmp(result->method.name, "cg"))
             json_number(j, "largest_eigenvalue", result->largest);
         else
             json_number(j, "objective", result->solver.objective);
@@ -169,7 +182,6 @@ void recon_report(const recon_run *r, double seconds)
     for (int i = 0; i < r->s->outputs.count; i++)
         for (int f = 0; f < r->output[i].count; f++) json_text(&j, NULL, larmor_output_path(r->output[i].out[f]));
     json_close(&j, ']');
-    json_text(&j, "method", r->s->method);
     json_text(&j, "device", r->last.device);
     json_text(&j, "trajectory", info.traj_report);
     report_coils(&j, r);

@@ -243,7 +243,10 @@ typedef enum larmor_image_scale {                        /* k-space of an image 
 
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
-    const char *method;            /* "cg" (default), "grid", or a name of larmor_regulariser_create */
+    /* "auto" (default): tv where samples tell one another, else cg (docs/choosing.md); "cg", "grid", or a name of
+     * larmor_regulariser_create. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or POCS,
+     * which are of one method, and tv with joint. */
+    const char *method;
     int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr always */
     int iters;  /* the most; default 100, and fewer where the image follows its noise */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
@@ -412,7 +415,7 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int images;
     larmor_group first; /* of its images */
     larmor_grid grid;
-    const char *method;       /* as in larmor_recon_opts; valid as long as the larmor_recon */
+    const char *method;       /* as in larmor_recon_opts; "auto": not chosen yet; valid as long as the larmor_recon */
     int coils, sets, given;   /* coils; sets of maps that are solved for, 1 for ordinary ones; 1: maps are given */
     int compressed_from;      /* the coils that were compressed to so many; 0: they were not */
     double compressed_energy; /* the part of the signal's energy that is kept; 0 without compression */
@@ -450,6 +453,33 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_NONE, /* there is none, or next to none: of images that take no solver, and of one coil on the grid */
     LARMOR_LAMBDA_UNPREDICTED /* expected from the noise: no image predicts the samples held out better than zero does */
 } larmor_lambda_from;
+
+/* Why an image is by its method. */
+typedef enum larmor_method_from {
+    LARMOR_METHOD_FROM_CALLER,
+    LARMOR_METHOD_FROM_DATA,        /* it predicts what was held out of the image's own data */
+    LARMOR_METHOD_FROM_SCAN,        /* the same of an earlier image: the images of a scan share it */
+    LARMOR_METHOD_FROM_OPTIONS,     /* other options are of this method alone */
+    LARMOR_METHOD_FROM_MEMORY,      /* cg, as there is no memory to compare methods */
+    LARMOR_METHOD_FROM_LINEARITY,   /* cg, as k-space is fully sampled with little noise */
+    LARMOR_METHOD_FROM_FEW_SAMPLES, /* cg, as too few samples can be held out, or none predicts another */
+    LARMOR_METHOD_FROM_FAILURE      /* cg, as no image predicts samples better than zeros do */
+} larmor_method_from;
+
+enum { LARMOR_METHODS_COMPARED = 2 };
+
+typedef struct larmor_method_trial {
+    char name[16];
+    double misfit, weight; /* as in larmor_choice */
+} larmor_method_trial;
+
+/* The method of an image, and what it was compared with. */
+typedef struct larmor_method_choice {
+    char name[16]; /* "cg", "grid", or a name of larmor_regulariser_entry */
+    larmor_method_from from;
+    int compared; /* FROM_DATA and FROM_SCAN: that many, */
+    larmor_method_trial trial[LARMOR_METHODS_COMPARED];
+} larmor_method_choice;
 
 enum { LARMOR_MISFIT_RINGS = 8 };
 
@@ -507,6 +537,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     char message[512];               /* of that; else "" */
     int doubtful;                    /* 1: the solver failed, the image is its best iterate */
     int interrupted;                 /* 1: stopped by the listener, the image is the iterate reached */
+    larmor_method_choice method;
     larmor_report solver;            /* zeros of "grid" */
     larmor_lambda_from lambda_from;
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */

@@ -373,6 +373,8 @@ typedef struct larmor_choice {
     double seconds;
     double predicted; /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none are, or
                        * most of them is noise */
+    double
+        misfit; /* |factors (A x - b)|^2 of the best image over that of no image: less is better, whatever the penalty */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */
@@ -414,7 +416,7 @@ LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773
  *          (2009); with noise added: Oliveira, Lei, Tibshirani, Unbiased risk estimation in the normal means
- *          problem via coupled bootstrap techniques (2021). docs/choosing.md has results. */
+ *          problem via coupled bootstrap techniques (2021). docs/choosing-records.md has results. */
 LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);

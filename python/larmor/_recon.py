@@ -81,7 +81,8 @@ class Reconstruction:
                  "SeriesDescription": f"larmor {self.provenance['method']}"}
         each = []
         for report in self.reports:
-            each.append({"LarmorLambda": f"{report['lambda']:g}", "LarmorLambdaFrom": report["lambda_from"],
+            each.append({"LarmorMethod": report["method"]["name"], "LarmorMethodFrom": report["method"]["from"],
+                         "LarmorLambda": f"{report['lambda']:g}", "LarmorLambdaFrom": report["lambda_from"],
                          "LarmorIterations": str(report["solver"]["iters"]),
                          **_misfit_notes(report["misfit"]),
                          **({"LarmorWarning": " ".join(report["doubts"])} if report["doubts"] else {})})
@@ -229,13 +230,14 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
     return opts
 
 
-def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto", progress: bool | Listener = False,
+def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
           frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
           checkpoint: Any = None, traj_units: str | None = None, **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
-    method      "cg" (SENSE by conjugate gradients), "grid", or a penalty: "tv", "tgv", "wavelet", "llr".
+    method      "auto" (default): "tv" where samples tell one another, else "cg" (SENSE by conjugate gradients); one of
+                them, "grid", or another penalty: "tgv", "wavelet", "llr".
     device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
                 processor for small scans, as it pays a GPU's start each time; here that is paid once.
     progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
@@ -276,7 +278,8 @@ def recon(scan: Any, *, method: str = "cg", device: str | Device | None = "auto"
         for made in (run, place):  # the traceback of Ctrl-C keeps this frame, and so the checkpoint's file, until it is
             if made is not None:   # replaced by another one: the next run would find it taken
                 ffi.release(made)
-    provenance = {"larmor": version, "method": method, "source": name, "device": on.spec, "reason": on.reason,
+    taken = reports[-1]["method"]["name"] if reports else method
+    provenance = {"larmor": version, "method": taken, "source": name, "device": on.spec, "reason": on.reason,
                   "seconds": time.perf_counter() - began,
                   "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam}
     alike = len({image.shape for image in images}) == 1
@@ -318,7 +321,7 @@ def _doubts(report: Any) -> list[str]:
     return found
 
 
-def plan(scan: Any, *, method: str = "cg", device: str | Device | None = "auto", traj_units: str | None = None,
+def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
          **options: Any) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,

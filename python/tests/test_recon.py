@@ -145,7 +145,8 @@ def test_images_that_one_file_cannot_hold_are_written_to_several(tmp_path, numbe
     axes = np.eye(3)
     metas = [{"fov_mm": (5.0, 40.0, 40.0), "read_dir": tuple(axes[i]), "phase_dir": tuple(axes[(i + 1) % 3]),
               "slice_dir": tuple(axes[(i + 2) % 3]), "slice": i} for i in range(3)]
-    reports = [{"lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": [],
+    reports = [{"method": {"name": "grid", "from": "caller"},
+                "lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": [],
                 "misfit": {"measured": 0}}] * 3
     done = larmor.Reconstruction(images, metas, reports, None, [], [], {"method": "grid"})
     done.write(tmp_path / "x.nii")

@@ -11,7 +11,7 @@
 #define START 1e-3 /* relative: the first weight; large, because it fills in what no sample sees */
 #define LEAST 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
-enum { ON_THE_WAY = 4, FIRST = 10, NEXT = 8, MOST_TRIED = 20, RISEN = 2 };
+enum { ON_THE_WAY = 4, FIRST = 8, NEXT = 5, MOST_TRIED = 20, RISEN = 2 };
 
 typedef struct search {
     lmr_trial *trial;

@@ -19,7 +19,7 @@
 #define STEP 3.          /* from one weight to the next, and of the first above these two */
 #define FARTHEST 9.      /* and while the misfit falls */
 #define APART 4.         /* neighbours of the best are no farther from it */
-#define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing.md */
+#define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing-records.md */
 /* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which image is
  * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
 #define NEGLIGIBLE 1e-5
@@ -366,6 +366,8 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     larmor_status st = lmr_trial_create(A, b, held, C, &t);
     if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
     t.choice.predicted = part_predicted(&t);
+    if (t.curve.count > 0 && t.held_square > 0)
+        t.choice.misfit = t.curve.value[lmr_curve_index(&t.curve)] / t.held_square;
     t.choice.seconds = lmr_seconds() - begin;
     *choice = t.choice;
     lmr_trial_free(&t);

@@ -70,21 +70,22 @@ static void destroy(void *self)
     free(s);
 }
 
-static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_op **K)
+/* Of images of `axes` dimensions, and of several of them each by itself. */
+static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, int axes, larmor_op **K)
 {
     static const larmor_op_impl impl = {"tgv", forward, adjoint, NULL, destroy};
     second_order *s = calloc(1, sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     s->image = image;
-    const unsigned every = (1u << image.ndim) - 1;
+    const unsigned every = (1u << axes) - 1;
     larmor_status st;
     LMR_OR(fail, larmor_op_gradient(dev, dtype, image, every, NULL, &s->gradient));
     s->field = larmor_op_out_shape(s->gradient);
     LMR_OR(fail, larmor_op_symmetrised_gradient(dev, dtype, image, every, NULL, &s->symmetrised));
     s->tensor = larmor_op_out_shape(s->symmetrised);
-    const int64_t axes = s->field.dim[image.ndim], pairs = s->tensor.dim[image.ndim];
-    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + axes),
-                                  larmor_shape_append(image, axes + pairs), K));
+    const int64_t field = s->field.dim[image.ndim], pairs = s->tensor.dim[image.ndim];
+    LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + field),
+                                  larmor_shape_append(image, field + pairs), K));
     return LARMOR_OK;
 fail:
     destroy(s);
@@ -121,12 +122,12 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 {
     static const larmor_op_impl select = {"select", select_forward, select_adjoint, NULL, NULL};
     const double ratio = o->ratio == 0 ? 2 : o->ratio;
-    if (shape.ndim < 1 || shape.ndim > 3 || o->series)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "tgv: got %s%s, expected one image of 1 to 3 dimensions",
+    const int axes = shape.ndim - (o->series != 0), pairs = axes * (axes + 1) / 2;
+    if (axes < 1 || axes > 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "tgv: got %s%s, expected images of 1 to 3 dimensions",
                         o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
-    LMR_TRY(make_K(dev, dtype, shape, &made->K));
+    LMR_TRY(make_K(dev, dtype, shape, axes, &made->K));
     LMR_TRY(larmor_op_create(dev, &select, NULL, dtype, larmor_op_in_shape(made->K), shape, &made->E));
-    const int64_t axes = shape.ndim, pairs = axes * (axes + 1) / 2;
     larmor_prox *part[2] = {NULL, NULL};
     larmor_status st = larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &part[0]);
     if (!st) st = larmor_prox_group_l1(dev, ratio, dtype, larmor_shape_append(shape, pairs), &part[1]);
@@ -138,15 +139,16 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
-    (void)o;
-    *z = 1 + shape.ndim;
-    *Kz = shape.ndim + shape.ndim * (shape.ndim + 1) / 2.0;
+    const double axes = shape.ndim - (o->series != 0);
+    *z = 1 + axes;
+    *Kz = axes + axes * (axes + 1) / 2;
     *kept = 0;
 }
 
 const lmr_regulariser_kind lmr_regulariser_tgv = {
     .name = "tgv",
     .help = "second-order total generalised variation: piecewise linear images",
+    .takes = LARMOR_TAKES_IMAGES,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -6,7 +6,7 @@
 
 enum {
     DEFAULT_ITERS = 50,
-    LEAST_INNER = 3,
+    LEAST_INNER = 2,
     MOST_INNER = 30,
     POWER_STEPS = 6,
     BALANCE_EVERY = 2,

@@ -151,8 +151,11 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
     const double curvature = r->kind->curvature * penalty;
     larmor_op *one;
     if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
-    if (series) return lmr_circulant_inverse_of(u->circulant, u->lambda, curvature, r->shape, M);
-    LMR_TRY(larmor_circulant_inverse(u->circulant, u->lambda, NULL, curvature, &one));
+    LMR_TRY(lmr_circulant_inverse_of(u->circulant, u->lambda, curvature, r->shape, &one));
+    if (!r->penalty.E) {
+        *M = one;
+        return LARMOR_OK;
+    }
     const larmor_status st = precondition_extended(r, one, 6 * penalty, M);
     larmor_op_free(one);
     return st;

@@ -67,12 +67,12 @@ below 0.2 "$(cut -d' ' -f2 out)" "images of cut readouts with delays and without
 while read -r samples delays ffts; do
     expect 0 phantom -o prompt.h5 --traj cartesian --matrix 32 --samples "$samples" --coils 4 --maps maps.cfl --force -q
     expect 0 phantom -o late.h5 --traj cartesian --matrix 32 --samples "$samples" --coils 4 --delays "$delays" --force -q
-    expect 0 recon prompt.h5 -o prompt.npy --maps maps.cfl --force -q
-    expect 0 recon late.h5 -o image.npy --maps maps.cfl --delays "$delays" --force
+    expect 0 recon prompt.h5 -o prompt.npy --maps maps.cfl --method cg --force -q
+    expect 0 recon late.h5 -o image.npy --maps maps.cfl --method cg --delays "$delays" --force
     [ "$(grep -c "one FFT of each coil" err)" -eq "$ffts" ] || fail "lines with delays $delays: $(cat err)"
     expect 0 compare image.npy prompt.npy
     below "$(cut -d' ' -f2 out)" 0.08 "lines of $samples samples with delays $delays, and those without"
-    expect 0 recon late.h5 -o image.npy --maps maps.cfl --delays off --force -q
+    expect 0 recon late.h5 -o image.npy --maps maps.cfl --method cg --delays off --force -q
     expect 0 compare image.npy prompt.npy
     below 0.2 "$(cut -d' ' -f2 out)" "lines of $samples samples with delays $delays that are not corrected"
 done <<END

@@ -21,7 +21,7 @@ expect 0 compare spokes-image.h5 spokes-truth.h5 --magnitude --tol 0.22
 expect 0 info spokes.h5 --join none
 printed '^groups 0 to 99: encoding 0, slice 0 to 99, .*: each 1 readout x 64 samples$'
 printed '^recon would make 100 images'
-printed '^images 1 to 100: cg on a grid of 64 x 64 x 1, maps from the data, lambda from the data, [0-9.]+ MB on a processor$'
+printed '^images 1 to 100: auto on a grid of 64 x 64 x 1, maps from the data, lambda from the data, [0-9.]+ MB on a processor$'
 [ "$(wc -l <out)" -le 11 ] || fail "equal groups in one line expected"
 expect 0 info spokes.h5 --join slice
 printed '^group 0: .*: 100 readouts x 64 samples$'
@@ -76,7 +76,8 @@ printed '^LarmorCommand: .* recon good\.h5'
 printed '^magnitudes: [0-9.e-]+ to [0-9.]+$'
 printed '^field of view: 256 x 256 x 5 mm$'
 expect 0 info i.h5 --json
-printed '"ImageProcessingHistory: LARMOR:CG-SENSE"'
+printed '"ImageProcessingHistory: LARMOR:(CG-SENSE|TV|TGV|WAVELET)"'
+printed '"LarmorMethodFrom: (data|linearity)"'
 printf 'not a picture' >i.png
 expect 3 info i.png
 said 'larmor: i.png: not a PNG picture.'

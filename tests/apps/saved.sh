@@ -57,7 +57,7 @@ expect 0 recon many.h5 -o x.npy --save-maps m.npy --slice 1 --force -q
 expect 2 recon many.h5 -o x.npy --save-density d.npy --slice 1 --method grid --force -q
 said 'larmor: --save-density: many.h5 has weights for each of 2 images; choose one by --slice, --repetition and so on.'
 expect 2 recon scan.h5 -o x.npy --save-density d.npy --force
-said 'larmor: --save-density: has no effect with --method cg; it is an option of --method grid and of --weighted, without --dcf none.'
+said 'larmor: --save-density: has no effect with --method auto; it is an option of --method grid and of --weighted, without --dcf none.'
 expect 2 recon scan.h5 -o x.npy --save-maps d.npy --maps none --method grid --force
 said 'larmor: --save-maps: has no effect with --maps none; it is an option of maps from the data.'
 expect 2 recon scan.h5 -o x.npy --save-maps m.nii --force

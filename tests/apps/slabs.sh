@@ -73,7 +73,7 @@ cmp again.npy slabs.2.npy || fail "devices of one process are to give the bits o
 
 # By default all is as in one process that has memory for it: lambda is chosen from the same samples, with a preconditioner.
 # One that has less gives that up, so that slabs are taken. Devices do the same, to the last bit.
-default="--calibration 8 --iters 4 --force"
+default="--method cg --calibration 8 --iters 4 --force"
 # shellcheck disable=SC2086
 expect 0 recon vol.h5 -o x.npy $default --device cpu:1
 chosen=$(sed -n 's/^image 1 of 1: lambda \([^,]*\), chosen from the samples, in \([0-9]*\) steps.*/\1 \2/p' err)

@@ -66,8 +66,6 @@ said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
 array wide "2 3" $one $one $minus $one $one $one
 expect 3 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 30 --basis wide.cfl -q
 said_like "^larmor: --basis: is c64 .2, 3. on cpu:[0-9]+ for 3 coefficients, "
-expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --method tgv -q
-said_like "^larmor: --basis: is not for --method tgv, "
 expect 2 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 15 --basis ones.cfl --rank 2 -q
 said_like "for 2 coefficients"
 expect 3 recon scan.h5 -o no.nii --spokes-per-frame 15 --basis missing.cfl -q

@@ -54,7 +54,7 @@ static void a_fully_sampled_image_is_the_fft_of_each_coil_combined(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const larmor_shape image = larmor_shape_of(lines[i].matrix[2] > 1 ? 3 : 2, lines[i].matrix);
         scan s = lines_scan(&lines[i], &none, 1e-3);
-        const larmor_recon_opts opts = OPTS(.maps = s.maps);
+        const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s.maps);
         larmor_recon_result result = result_of(&s, &opts);
         larmor_array *expected = combined(&s, image), *wide;
         assert_ok(larmor_array_convert(result.image[0].data, LARMOR_C128, &wide));
@@ -181,7 +181,7 @@ static double error_with(const larmor_traj_opts *lines, const larmor_phantom_pha
                          larmor_partial_fourier how, larmor_partial_fourier *done)
 {
     scan s = lines_scan(lines, phase, sigma);
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .partial_fourier = how);
+    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s.maps, .partial_fourier = how);
     larmor_recon_result result = result_of(&s, &opts);
     const double error = nrmse(result.image[0].data, s.truth);
     char line[512];
@@ -353,7 +353,7 @@ static larmor_array *image_of_file(const larmor_phantom *phantom, const store *h
     larmor_source *source;
     larmor_recon *recon;
     larmor_recon_result result;
-    const larmor_recon_opts opts = OPTS(.maps = maps);
+    const larmor_recon_opts opts = OPTS(.method = "cg", .maps = maps);
     assert_ok(larmor_raw_open(path, NULL, &raw));
     assert_ok(larmor_source_of_raw(raw, "scan", &source));
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));

@@ -49,7 +49,8 @@ static void expect_nearly_the_true_maps(const scene *c)
 {
     notes n = {.text = ""};
     scan s = scan_of_scene(c);
-    const larmor_recon_opts given = OPTS(.maps = s.maps), opts = OPTS(.listener = take_note, .user = &n);
+    const larmor_recon_opts given = OPTS(.method = "cg", .maps = s.maps),
+                            opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
     const double best = error_with(&s, &given), own = error_with(&s, &opts);
     print_message("%s, %s: %.4f with the true maps, %.4f with these\n", c->trajectory, c->phantom, best, own);
     assert_at_most(own, c->most * best);

@@ -26,7 +26,7 @@ static void the_log_says_what_is_done(void **state)
     (void)state;
     scan s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
-    larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
+    larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
     larmor_recon_result result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
     static const char *const lines[] = {

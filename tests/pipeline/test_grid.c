@@ -216,8 +216,8 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     opts = OPTS(.maps = magnitudes);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT, "maps: maps without phase");
     larmor_array_free(magnitudes);
-    opts = OPTS(.maps = two, .method = "wavelet");
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "maps: several sets of maps are for --method cg");
+    opts = OPTS(.maps = two, .method = "tgv", .precondition = 1);
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
     opts = OPTS(.maps = two, .method = "tv", .joint = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without --joint; got tv");
     opts = OPTS(.maps = two, .precondition = 1);

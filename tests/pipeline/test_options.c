@@ -9,10 +9,10 @@ static void options_that_make_no_sense_are_refused(void **state)
         larmor_recon_opts opts;
         const char *text;
     } wrong[] = {
-        {OPTS(.method = "sense"), "method \"sense\", expected cg, grid or the name of a regulariser"},
+        {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid or the name of a regulariser"},
         {OPTS(.no_maps = 1), "--maps none: only --method grid works without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "got maps and no_maps; leave one of them out"},
-        {OPTS(.joint = 1), "joint is for penalties of series, the method is cg"},
+        {OPTS(.method = "cg", .joint = 1), "joint is for penalties of series, the method is cg"},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
         {OPTS(.tol = NAN), "tol is nan"},
         {OPTS(.lambda = -1), "lambda is -1"},
@@ -96,14 +96,14 @@ static void callers_of_other_versions_are_understood(void **state)
     free_scan(&s);
 }
 
-static void without_options_it_is_cg_with_maps_and_lambda_from_the_data(void **state)
+static void without_options_method_and_lambda_are_from_the_data_and_there_are_maps(void **state)
 {
     (void)state;
     scan s = scan_of(2, 1, 0);
     larmor_recon_plan plan;
     larmor_recon *recon = recon_of(&s, NULL);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
-    assert_string_equal(plan.method, "cg");
+    assert_string_equal(plan.method, "auto");
     assert_true(plan.maps && !plan.given && plan.chooses && !plan.whitened && !plan.weighted);
     assert_int_equal(plan.coils, 2);
     assert_int_equal(plan.block, 2);
@@ -118,7 +118,7 @@ int main(void)
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(callers_of_other_versions_are_understood),
         cmocka_unit_test(arrays_that_are_not_finite_are_refused_by_name),
-        cmocka_unit_test(without_options_it_is_cg_with_maps_and_lambda_from_the_data),
+        cmocka_unit_test(without_options_method_and_lambda_are_from_the_data_and_there_are_maps),
     };
     RUN_TESTS(tests);
 }

@@ -147,16 +147,17 @@ static void images_with_one_trajectory_are_those_without_sharing(void **state)
 {
     (void)state;
     const larmor_recon_opts opts[] = {
-        OPTS(.iters = 6),
-        OPTS(.weighted = 1),
+        OPTS(.method = "cg", .iters = 6),
+        OPTS(.method = "cg", .weighted = 1),
+        OPTS(.iters = 4),
         OPTS(.method = "grid"),
         OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE),
         OPTS(.method = "tv", .iters = 6),
-        OPTS(.iters = 6, .eps = 1e-7),
-        OPTS(.iters = 6, .precondition = -1),
-        OPTS(.iters = 6, .toeplitz = -1),
-        OPTS(.iters = 6, .compress = 3),
-        OPTS(.iters = 4, .maps_method = "espirit", .map_sets = 2),
+        OPTS(.method = "cg", .iters = 6, .eps = 1e-7),
+        OPTS(.method = "cg", .iters = 6, .precondition = -1),
+        OPTS(.method = "cg", .iters = 6, .toeplitz = -1),
+        OPTS(.method = "cg", .iters = 6, .compress = 3),
+        OPTS(.method = "cg", .iters = 4, .maps_method = "espirit", .map_sets = 2),
         OPTS(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .density = LARMOR_DENSITY_RAMP, .weighted = 1),
     };
     static outcome shared, each;
@@ -198,13 +199,13 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
         larmor_recon_opts opts;
         int series; /* of several images; 0: of one each */
     } kinds[] = {
-        {&half, OPTS(.iters = 6), 0},
-        {&half, OPTS(.iters = 6, .partial_fourier = LARMOR_PARTIAL_POCS), 0},
-        {&half, OPTS(.iters = 6, .partial_fourier = LARMOR_PARTIAL_ZERO), 0},
-        {&fewer, OPTS(.iters = 6), 0},
-        {NULL, OPTS(.iters = 6, .b0 = b0, .readout_start_ms = &start), 0},
+        {&half, OPTS(.method = "cg", .iters = 6), 0},
+        {&half, OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_POCS), 0},
+        {&half, OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_ZERO), 0},
+        {&fewer, OPTS(.method = "cg", .iters = 6), 0},
+        {NULL, OPTS(.method = "cg", .iters = 6, .b0 = b0, .readout_start_ms = &start), 0},
         {NULL, OPTS(.method = "tv", .joint = 1, .iters = 5), 2},
-        {NULL, OPTS(.iters = 5, .basis = one), 2},
+        {NULL, OPTS(.method = "cg", .iters = 5, .basis = one), 2},
     };
     static outcome shared, each;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -307,7 +308,7 @@ static void trajectories_that_take_turns_are_both_kept(void **state)
         if (i % 2) change(&others, i, exchange_readouts, 9);
     }
     for (int d = 0; d < 3; d++) {
-        const larmor_recon_opts opts = OPTS(.at_once = d ? 0 : 1, .iters = 5);
+        const larmor_recon_opts opts = OPTS(.method = "cg", .at_once = d ? 0 : 1, .iters = 5);
         run(specs[!is_cpu()][d], &s, &opts, &together);
         run(specs[!is_cpu()][d], &others, &opts, &each);
         expect_images(&together, &each, IMAGES);
@@ -349,7 +350,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
 {
     (void)state;
     scan s = alike(IMAGES);
-    larmor_recon *recon = recon_of(&s, &OPTS(.at_once = 1));
+    larmor_recon *recon = recon_of(&s, &OPTS(.method = "cg", .at_once = 1));
     const int64_t with = recon->plan.planned;
     assert_int_equal(recon->plan.share, LMR_SHARE_MOST);
     larmor_recon_free(recon);
@@ -358,7 +359,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     int seen[3] = {0};
     for (int64_t limit = with; limit > with / 4; limit -= with / 64) {
         larmor_recon_plan plan;
-        if (try_recon(&s, &OPTS(.at_once = 1, .memory = limit), &recon)) break;
+        if (try_recon(&s, &OPTS(.method = "cg", .at_once = 1, .memory = limit), &recon)) break;
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_true(recon->plan.planned <= limit && recon->plan.planned <= before);
         before = recon->plan.planned;
@@ -369,7 +370,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     }
     for (int i = 0; i < 3; i++) assert_true(seen[i] > 0);
     s.arrays.images = 1; /* has none to share with */
-    recon = recon_of(&s, &OPTS(.at_once = 1));
+    recon = recon_of(&s, &OPTS(.method = "cg", .at_once = 1));
     assert_int_equal(recon->plan.share, 0);
     larmor_recon_free(recon);
     s.arrays.images = IMAGES;

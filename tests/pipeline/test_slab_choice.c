@@ -73,7 +73,7 @@ static void clear(scene *s)
 
 static larmor_recon *begin(const scene *s, const char *spec, int64_t memory, larmor_recon_plan *plan)
 {
-    const larmor_recon_opts opts = OPTS(.calibration = 8, .memory = memory);
+    const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .memory = memory);
     larmor_device *on;
     larmor_recon *recon;
     assert_ok(larmor_device_open(spec, &on));
@@ -210,7 +210,7 @@ static larmor_source *late_scan(larmor_readouts *r)
 static void coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole(void **state)
 {
     (void)state;
-    const larmor_recon_opts opts = OPTS(.calibration = 8, .oversample = {1, 1, 1});
+    const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .oversample = {1, 1, 1});
     larmor_readouts readouts;
     larmor_source *source = late_scan(&readouts);
     larmor_recon *whole, *slabs;

@@ -35,7 +35,7 @@ static scan scan_of_scene(const scene *c)
 
 static larmor_recon_opts opts_of(const scene *c, const scan *s)
 {
-    return OPTS(.maps = s->maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF, .compress = -1,
+    return OPTS(.method = "cg", .maps = s->maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF, .compress = -1,
                 .precondition = c->plain ? -1 : 0,
                 .lambda_mode = c->lambda > 0 ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = c->lambda);
 }

@@ -229,8 +229,6 @@ static void bases_that_do_not_fit_are_refused(void **state)
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "for 3 coefficients");
     opts = OPTS(.maps = s.maps, .basis = s.basis, .method = "grid");
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "--method grid");
-    opts = OPTS(.maps = s.maps, .basis = s.basis, .method = "tgv");
-    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "--method tgv");
     opts = OPTS(.maps = s.maps, .coefficients = 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "are for a basis");
     s.arrays.images = FRAMES - 1;

@@ -1,0 +1,44 @@
+/* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LMR_PIPELINE_METHOD_H
+#define LMR_PIPELINE_METHOD_H
+
+#include "pipeline/job.h"
+
+#define LMR_METHOD_AUTO "auto"
+/* Of those that auto compares, the one that takes the most memory. */
+#define LMR_METHOD_LARGEST "tv"
+
+/* The regulariser of that name, or one without a name. */
+larmor_regulariser_info lmr_regulariser_named(const char *name);
+
+/* The job's method becomes the one of this name: "cg", "grid", or a regulariser's. */
+void lmr_method_take(lmr_job *job, const char *name);
+
+/* Its name, as larmor_recon_opts has it; "auto" where the first image will choose it. */
+const char *lmr_method_name(const lmr_job *job);
+
+/* Before an image: a method that an earlier one chose becomes the job's. result->method is the job's. */
+void lmr_method_begin(lmr_job *job, larmor_recon_report *result);
+
+/* 1 if this image chooses the method. */
+int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result);
+
+/* The open method is conjugate gradients, for this reason; a reason that holds for the whole scan is kept. */
+void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_report *result);
+
+/* The problem whose methods are compared. */
+typedef struct lmr_method_problem {
+    larmor_op *A;
+    const larmor_array *b;
+    const larmor_held_out *held;
+    const larmor_circulant *C;
+    const larmor_solve_opts *solve;
+    int is_determined; /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
+} lmr_method_problem;
+
+/* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take the one that leaves less:
+ * result->method and result->choice, the search of its weight. The job's method is that one then. */
+larmor_status lmr_method_choose(lmr_job *job, const lmr_method_problem *p, larmor_recon_report *result);
+
+#endif
