@@ -101,7 +101,6 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
     larmor_acquisition a = {.samples = (int)r->samples,
                             .coils = r->coils,
                             .traj_dims = g->lines ? 0 : r->nd,
-                            .center_sample = (int)g->centre,
                             .dwell_us = g->dwell_us,
                             .slice = g->meta.slice,
                             .contrast = g->meta.contrast,
@@ -120,6 +119,8 @@ static larmor_status append_all(larmor_raw_writer *writer, const readouts *r, fl
     for (int64_t i = 0; i < r->count; i++) {
         if (is_left_out(g, i)) continue;
         a.flags = g->flags ? g->flags[i] : 0;
+        a.center_sample = (int)g->centre;
+        if (g->lines && a.flags & LARMOR_ACQ_REVERSE) a.center_sample = (int)(r->samples - 1 - g->centre);
         gather(r, i, data, traj);
         stamp(g, i, &a);
         a.step1 = g->lines ? line_of(r, i, 1) : (int)(i % (LMR_MRD_MAX_COUNTER + 1));

@@ -61,12 +61,22 @@ static int differ(const float *a, const float *b)
     return differs;
 }
 
+/* 1 if both lines have the same samples and centre, in either direction and as either way of counting has it. */
+static int same_place(const lmr_mrd_head *a, const lmr_mrd_head *b)
+{
+    const int turned = !a->traj_dims && ((a->flags ^ b->flags) & LARMOR_ACQ_REVERSE);
+    const int pre = turned ? b->discard_post : b->discard_pre;
+    const int post = turned ? b->discard_pre : b->discard_post;
+    const int mirrored = turned && a->center_sample == b->samples - 1 - b->center_sample;
+    if (a->discard_pre != pre || a->discard_post != post) return 0;
+    return a->traj_dims || mirrored || a->center_sample == b->center_sample;
+}
+
 static reason compare_heads(const lmr_mrd_head *a, const lmr_mrd_head *b)
 {
     if (fabsf(a->dwell_us - b->dwell_us) > 1e-3f * fabsf(a->dwell_us)) return DWELL;
     if (a->samples != b->samples) return SAMPLES;
-    if (a->discard_pre != b->discard_pre || a->discard_post != b->discard_post) return CENTRE;
-    if (!a->traj_dims && a->center_sample != b->center_sample) return CENTRE;
+    if (!same_place(a, b)) return CENTRE;
     if (differ(a->position, b->position) || differ(a->read_dir, b->read_dir)) return POSITION;
     if (differ(a->phase_dir, b->phase_dir) || differ(a->slice_dir, b->slice_dir)) return POSITION;
     return a->traj_dims != b->traj_dims ? TRAJECTORY : NONE;

@@ -309,6 +309,16 @@ static double middle_echo(const larmor_raw *raw, const classes *all)
     return (sum[0] / (double)readouts[0] + sum[1] / (double)readouts[1]) / 2;
 }
 
+/* 1 if a gradient is described under which whole readouts are sampled: it tells where k = 0 is, and not center_sample. */
+static int has_gradient(const larmor_raw *raw, int encoding, const classes *all)
+{
+    const larmor_encoding *space = &raw->header.encoding[encoding].space;
+    const larmor_ramp *r = &space->ramp;
+    int whole = !strcmp(space->trajectory, "epi") && r->flat_us > 0 && (r->up_us > 0 || r->down_us > 0);
+    for (int c = 0; c < all->count; c++) whole &= !r->samples || raw->head[all->of[c].first].samples == r->samples;
+    return whole;
+}
+
 larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
 {
     const char *type = raw->header.encoding[encoding].space.trajectory;
@@ -319,7 +329,8 @@ larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding)
     larmor_status st = find_classes(raw, encoding, all);
     int counting = LMR_COUNTED_IN_TIME, is_matched = 0;
     if (!st) st = find_echoes(raw, encoding, all);
-    if (!st) st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
+    if (!st && !has_gradient(raw, encoding, all))
+        st = choose_counting(raw, encoding, epi, all, &counting, &is_matched);
     if (!st) {
         warn_of_counting(raw, encoding, all, counting);
         for (int c = 0; c < all->count; c++) {

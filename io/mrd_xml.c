@@ -93,6 +93,31 @@ static void print_system(lmr_bytes *b, const larmor_scan *scan, double tesla)
     lmr_bytes_print(b, "  </experimentalConditions>\n");
 }
 
+/* A whole number is what ISMRMRD's readers look for as a long one. */
+static void print_ramp_number(lmr_bytes *b, const char *name, double value, int whole)
+{
+    const char *type = whole ? "userParameterLong" : "userParameterDouble";
+    lmr_bytes_print(b, "      <%s><name>%s</name><value>%.9g</value></%s>\n", type, name, value, type);
+}
+
+/* ConventionalEPI, the gradient under which lines are sampled. Long parameters stand before others. */
+static void print_ramp(lmr_bytes *b, const larmor_ramp *r)
+{
+    const struct {
+        const char *name;
+        double value;
+    } of[] = {{"rampUpTime", r->up_us},      {"flatTopTime", r->flat_us},        {"rampDownTime", r->down_us},
+              {"acqDelayTime", r->delay_us}, {"numSamples", (double)r->samples}, {"dwellTime", r->dwell_us}};
+    if (!(r->flat_us > 0)) return;
+    lmr_bytes_print(b, "    <trajectoryDescription>\n      <identifier>ConventionalEPI</identifier>\n");
+    for (int whole = 1; whole >= 0; whole--)
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+            const int is_whole = of[i].value == floor(of[i].value) && strcmp(of[i].name, "dwellTime") != 0;
+            if (is_whole == whole) print_ramp_number(b, of[i].name, of[i].value, whole);
+        }
+    lmr_bytes_print(b, "    </trajectoryDescription>\n");
+}
+
 static void print_parallel(lmr_bytes *b, const larmor_scan *scan)
 {
     if (!scan->acceleration[0] && !scan->acceleration[1]) return;
@@ -149,6 +174,7 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
     print_limit(&b, "set", 1, 0);
     print_limit(&b, "segment", 1, 0);
     lmr_bytes_print(&b, "    </encodingLimits>\n    <trajectory>%s</trajectory>\n", e->trajectory);
+    print_ramp(&b, &e->ramp);
     print_parallel(&b, scan);
     lmr_bytes_print(&b, "  </encoding>\n");
     print_times(&b, scan);

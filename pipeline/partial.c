@@ -18,6 +18,7 @@
 #define MAX_MISFIT_OVER_NOISE 2. /* of the phase, in the samples, above which projections are better than homodyne */
 #define MIN_LINES_ON_SHORTER_SIDE 1.5 /* with less there is no phase to go by */
 #define FEWEST 3.5                    /* lines on both sides of the centre that the window has at least */
+#define ON_LINE 1e-4                  /* of 1/FOV, from a line of the grid, as for samples on the grid */
 #define WEIGHT 1e-3    /* of the largest eigenvalue, for images that are looked at in low resolution alone */
 #define SMOOTHEST 0.25 /* of the matrix: with more of k-space a phase follows edges */
 #define ALONG 2        /* the other axes' part of k-space, in units of the partial one's */
@@ -352,25 +353,44 @@ static larmor_partial_fourier method_of(const lmr_job *job, double shortest, con
     return LARMOR_PARTIAL_HOMODYNE;
 }
 
-/* 1 if there is anything that a phase may fill in. */
-static int may_fill(const lmr_job *job, const lmr_frame *frames, int count)
+/* 1 if the coordinates along partial axes are whole numbers, as those of lines are: the others, of readouts that are sampled on
+ * ramps, may be anywhere. */
+static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *c, int *lines)
 {
-    if (job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets || job->basis) return 0;
-    for (int i = 0; i < count; i++)
-        if (!frames[i].cartesian.on_grid) return 0;
-    return 1;
+    const larmor_array *traj = frame->samples.traj;
+    double *k;
+    *lines = 1;
+    if (frame->cartesian.on_grid) return LARMOR_OK;
+    *lines = !job->field && !job->slabs;
+    if (!*lines) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t i = 0, nd = larmor_array_shape(traj).dim[0]; i < larmor_array_count(traj); i++)
+        if (c->partial[i % nd] && fabs(k[i] - nearbyint(k[i])) > ON_LINE) *lines = 0;
+    free(k);
+    return LARMOR_OK;
+}
+
+/* fills: 1 if there is anything that a phase may fill in. */
+static larmor_status may_fill(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *c,
+                              int *fills)
+{
+    *fills = job->partial_fourier != LARMOR_PARTIAL_ZERO && !job->sets && !job->basis;
+    for (int i = 0; i < count && *fills; i++) LMR_TRY(are_lines(job, &frames[i], c, fills));
+    return LARMOR_OK;
 }
 
 larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count, double noise, lmr_job *finer,
                                 larmor_recon_report *result)
 {
     double reach[3] = {0};
+    int fills;
     *finer = *job;
     larmor_array_ref(finer->maps);
     if (!lmr_is_partial(&result->coverage)) return LARMOR_OK;
     result->partial_fourier = LARMOR_PARTIAL_ZERO;
     result->off_phase = 1;
-    if (!may_fill(job, frames, count)) return LARMOR_OK;
+    LMR_TRY(may_fill(job, frames, count, &result->coverage, &fills));
+    if (!fills) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "phase"));
     const double shortest = find_reach(&frames[0], &result->coverage, reach);
     LMR_TRY(make_finer(finer, frames, count));

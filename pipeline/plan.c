@@ -74,10 +74,14 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 }
 
 /* Before samples are there: lines are missing, at one side of k-space perhaps. */
-static int may_be_partial(const lmr_job *job, int64_t repeats, int64_t samples, larmor_shape image)
+static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const larmor_group *group, int64_t repeats,
+                          int64_t samples, larmor_shape image)
 {
-    if (!repeats || job->method == LMR_METHOD_GRID || job->partial_fourier == LARMOR_PARTIAL_ZERO) return 0;
-    return !job->sets && !job->basis && samples < larmor_shape_count(image);
+    const int ramps = !job->info.traj_stored && e->ramp.flat_us > 0 && !job->field;
+    if (job->method == LMR_METHOD_GRID || job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets || job->basis)
+        return 0;
+    if (repeats) return samples < larmor_shape_count(image);
+    return ramps && group->readouts < larmor_shape_count(image) / image.dim[0];
 }
 
 static larmor_status measure(const lmr_job *job, int index, const larmor_group *group, sizes *s)
@@ -90,7 +94,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
     larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     int64_t repeats, left;
     LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
-    if (may_be_partial(job, repeats, left, image)) image = lmr_partial_voxels(image);
+    if (may_be_partial(job, &enc, group, repeats, left, image)) image = lmr_partial_voxels(image);
     s->problem = (larmor_problem){.image = image,
                                   .samples = left,
                                   .coils = job->coils,

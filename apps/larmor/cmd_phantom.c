@@ -17,7 +17,8 @@ typedef struct settings {
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
-    app_list maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times;
+    app_list maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
+    int64_t shots, navigators;
     double readout_start;
     int oblique, same_angles, force;
 } settings;
@@ -128,6 +129,20 @@ static const app_option options[] = {
            "gradients are late by so many samples, and leave so much of each other on the axes; 3D: "
            "X,Y,Z[,XY,XZ,YZ]; the stored trajectory is the nominal one",
            .low = -100, .high = 100, .most = 6),
+    OPTION(APP_INTEGER, shots, 0, "epi", "SHOTS",
+           "cartesian: echo-planar lines, in both directions, in so many interleaved shots", .preset = "0", .low = 0,
+           .high = 65536),
+    OPTION(APP_NUMBERS, ramp, 0, "ramp", "UP,FLAT,DOWN[,DELAY]",
+           "epi: the gradient of a line in us, which the header describes, and from its start to the first sample "
+           "(default: samples that are equally far apart; DELAY: they are in the middle)",
+           .low = 0, .high = 1e6),
+    OPTION(
+        APP_NUMBERS, ghost, 0, "ghost", "DEG,SHIFT[,STEP]",
+        "epi: lines of both directions differ by a phase in degrees and a shift in 1/FOV; STEP: the phase grows by "
+        "so many degrees from shot to shot",
+        .low = -1e4, .high = 1e4),
+    OPTION(APP_INTEGER, navigators, 0, "navigators", "N", "epi: lines for phase correction before each shot",
+           .preset = "3", .low = 0, .high = 64),
     OPTION(APP_FLAG, oblique, 0, "oblique", "", "rotate and shift the volume, as in an oblique scan"),
     OPTION(APP_TEXT, units, 0, "units", "U", "units of the stored trajectory", .preset = "1/fov",
            .choice = choose_unit),
@@ -162,6 +177,7 @@ typedef struct request {
     larmor_simulation_opts opts;
     larmor_phantom_field field;
     larmor_phantom_phase phase;
+    larmor_simulation_epi epi;
     unsigned char dead[MOST_COILS], noiseless[MOST_COILS];
     app_progress progress;
 } request;
@@ -204,6 +220,22 @@ static void fill_phase(const settings *s, request *r)
     r->opts.phase = &r->phase;
 }
 
+static void fill_epi(const settings *s, request *r)
+{
+    const double degree = M_PI / 180;
+    double ramp[4] = {0}, ghost[3] = {0};
+    if (!s->shots) return;
+    fill(ramp, &s->ramp, 4);
+    fill(ghost, &s->ghost, 3);
+    r->epi = (larmor_simulation_epi){
+        .shots = s->shots,
+        .navigators = s->navigators ? s->navigators : -1,
+        .ramp = {.up_us = ramp[0], .flat_us = ramp[1], .down_us = ramp[2], .delay_us = ramp[3]},
+        .ghost = {.phase = ghost[0] * degree, .shift = ghost[1]},
+        .phase_step = ghost[2] * degree};
+    r->opts.epi = &r->epi;
+}
+
 static void fill_opts(const settings *s, request *r)
 {
     r->opts = (larmor_simulation_opts){.trajectory = s->trajectory.name,
@@ -238,6 +270,7 @@ static void fill_opts(const settings *s, request *r)
     fill(r->opts.drift_mm, &s->drift, 3);
     fill_field(s, r);
     fill_phase(s, r);
+    fill_epi(s, r);
 }
 
 static int check_coils(const settings *s, request *r)
@@ -273,6 +306,10 @@ static int check(const settings *s, request *r)
     if (s->noise_samples && !(s->noise > 0 || s->snr > 0)) {
         app_error("--noise-scan \"%lld\": there is no noise; give --noise SIGMA or --snr X, too.",
                   (long long)s->noise_samples);
+        return APP_USAGE;
+    }
+    if (!s->shots && (s->ramp.count || s->ghost.count)) {
+        app_error("--%s: has no effect without --epi.", s->ramp.count ? "ramp" : "ghost");
         return APP_USAGE;
     }
     if (s->image_phase != 0 && is_off_resonant(s)) {

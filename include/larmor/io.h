@@ -529,7 +529,8 @@ typedef struct larmor_acquisitions { /* of one image, in arrays; zero means zero
     const char *units;           /* that the trajectory is stored in, of larmor_traj_unit_entry; default "1/fov" */
     int lines; /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
     const uint64_t *flags; /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
-    int64_t centre;        /* the sample that is nearest to the centre of k-space */
+    int64_t centre;        /* the sample that is nearest to the centre of k-space; counted from the end of lines that are
+                              flagged as reversed */
     double dwell_us;
     double start_ms, tr_ms, cycle_ms; /* of the first readout, from one to the next, between triggers; tr_ms 0: no stamps */
     larmor_image_meta meta; /* position, directions, slice, contrast and repetition of these readouts */

@@ -3,6 +3,7 @@
 #ifndef LARMOR_SIMULATE_H
 #define LARMOR_SIMULATE_H
 
+#include "larmor/ghost.h"
 #include "larmor/io.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
@@ -12,6 +13,20 @@ extern "C" {
 #endif
 
 typedef struct larmor_simulation larmor_simulation; /* calls from several threads take turns */
+
+/* Lines of an echo-planar scan: those of trajectory "cartesian" in 2D, in the order of their shots. A shot's lines alternate
+ * between forward, along which k grows, and backward. Its navigators are before them, forward first, flagged for phase
+ * correction. Zero means default. */
+typedef struct larmor_simulation_epi {
+    int64_t shots;      /* interleaved: each has every shots-th of the lines; default 1 */
+    int64_t navigators; /* of a shot, lines through ky = 0; default 3, below 0 none */
+    /* The gradient under which lines are sampled, which the header then describes; flat_us 0: samples are equally far apart.
+     * Of it up_us, flat_us, down_us and delay_us count; delay_us 0: the samples are in its middle. dwell_us and samples are
+     * those of the scan, by default 1.5 samples for each voxel along x. */
+    larmor_ramp ramp;
+    larmor_ghost ghost; /* between lines of both directions */
+    double phase_step;  /* rad, by which the phase of it grows from shot to shot, over all images */
+} larmor_simulation_epi;
 
 /* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm apart. */
 typedef struct larmor_simulation_opts {
@@ -42,6 +57,8 @@ typedef struct larmor_simulation_opts {
     int echoes;            /* contrasts, at most LARMOR_MAX_ECHOES; 0: one without an echo time */
     const double *echo_ms; /* [echoes] */
     const larmor_phantom_phase *phase; /* of the image, not beside a field; NULL: none */
+    const larmor_simulation_epi
+        *epi;                 /* echo-planar lines; NULL: others. Not beside a field or separate_calibration */
     double delay[6];          /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
     int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else embedded */
     int oblique;              /* 1: the volume is rotated and shifted, as in an oblique scan */

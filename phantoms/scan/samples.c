@@ -45,17 +45,21 @@ larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned 
     return st;
 }
 
-/* Exact k-space of a repetition and a contrast, [samples, readouts, coils], as late gradients and the field make it. */
-static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array *nominal, int repetition,
-                                  int contrast, larmor_array **kspace)
+/* Exact k-space of a repetition and a contrast, [samples, readouts, coils], as late gradients and the field make it.
+ *
+ * backward  of an echo-planar scan, the directions of the readouts; else NULL. */
+static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array *nominal,
+                                  const unsigned char *backward, int repetition, int contrast, larmor_array **kspace)
 {
     const larmor_simulation_opts *o = &s->o;
-    const larmor_shape shape = LARMOR_SHAPE(s->info.samples, s->info.readouts, s->info.coils);
+    const larmor_shape shape = LARMOR_SHAPE(s->info.samples, larmor_array_shape(nominal).dim[2], s->info.coils);
     larmor_phantom *object = NULL;
-    larmor_array *delayed = NULL, *made = NULL;
+    larmor_array *delayed = NULL, *shifted = NULL, *made = NULL;
     larmor_status st = lmr_simulation_object(s, repetition, &object);
     if (!st && s->is_delayed) st = larmor_traj_delay(nominal, o->delay, s->encoding.recon_fov_mm, &delayed);
     const larmor_array *traj = delayed ? delayed : nominal;
+    if (!st && backward) st = lmr_epi_shift(s, backward, traj, &shifted);
+    if (shifted) traj = shifted;
     if (!st && o->field)
         st = off_resonant_kspace(s, object, traj, contrast, &made);
     else if (!st && o->phase)
@@ -65,6 +69,7 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     if (!st) st = larmor_array_reshape(made, shape, kspace);
     if (!st && o->coils) st = lmr_simulation_silence(s, s->dead, *kspace);
     larmor_array_free(made);
+    larmor_array_free(shifted);
     larmor_array_free(delayed);
     larmor_phantom_free(object);
     return st;
@@ -80,7 +85,7 @@ static larmor_status find_exact(larmor_simulation *s, int repetition, int contra
     if (!changes && contrast == s->contrast) return LARMOR_OK;
     opts.repetition += repetition;
     if (is_other) LMR_TRY(larmor_traj_create(s->dev, s->o.trajectory, &opts, &traj));
-    const larmor_status st = exact_kspace(s, traj ? traj : s->traj, repetition, contrast, &exact);
+    const larmor_status st = exact_kspace(s, traj ? traj : s->traj, s->backward, repetition, contrast, &exact);
     if (st) {
         larmor_array_free(exact);
         larmor_array_free(traj);
@@ -98,14 +103,15 @@ static larmor_status find_exact(larmor_simulation *s, int repetition, int contra
 }
 
 /* The exact samples times a density, and noise in the coils that have any. */
-static larmor_status add_noise(const larmor_simulation *s, double density, uint64_t seed, larmor_array *kspace)
+static larmor_status add_noise(const larmor_simulation *s, const larmor_array *exact, double density, uint64_t seed,
+                               larmor_array *kspace)
 {
-    LMR_TRY(larmor_axpby(density, s->exact, 0, kspace));
+    LMR_TRY(larmor_axpby(density, exact, 0, kspace));
     if (s->info.noise > 0) LMR_TRY(larmor_phantom_noise(kspace, s->info.noise, seed));
     for (int c = 0; c < s->info.coils; c++) {
         if (!s->noiseless[c]) continue;
         larmor_array *from = NULL, *to = NULL;
-        larmor_status st = larmor_array_slice(s->exact, c, 1, &from);
+        larmor_status st = larmor_array_slice(exact, c, 1, &from);
         if (!st) st = larmor_array_slice(kspace, c, 1, &to);
         if (!st) st = larmor_axpby(density, from, 0, to);
         larmor_array_free(to);
@@ -115,18 +121,54 @@ static larmor_status add_noise(const larmor_simulation *s, double density, uint6
     return LARMOR_OK;
 }
 
+static int64_t image_of(const larmor_simulation *s, int slice, int repetition, int contrast)
+{
+    return (repetition + contrast * s->info.repetitions) * s->info.slices + slice;
+}
+
+larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int repetition, int contrast, int64_t shot,
+                                        larmor_array **kspace, larmor_array **traj)
+{
+    const int64_t count = s->epi.navigators, image = image_of(s, slice, repetition, contrast);
+    const uint64_t seed = s->o.seed + 1 + (uint64_t)(image * s->epi.shots + shot) + (UINT64_C(1) << 33);
+    unsigned char *backward = lmr_new(count, sizeof *backward);
+    int64_t *shots = lmr_new(count, sizeof *shots);
+    larmor_array *exact = NULL;
+    larmor_status st = backward && shots ? LARMOR_OK : LMR_NO_MEMORY();
+    *kspace = *traj = NULL;
+    for (int64_t i = 0; i < count && !st; i++) {
+        backward[i] = i % 2 == 1;
+        shots[i] = shot;
+    }
+    if (!st) st = lmr_epi_navigator_lines(s, traj);
+    if (!st) st = exact_kspace(s, *traj, backward, repetition, contrast, &exact);
+    if (!st)
+        st = larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(s->info.samples, count, s->info.coils), kspace);
+    if (!st) st = add_noise(s, exact, lmr_simulation_density(s, slice), seed, *kspace);
+    if (!st) st = lmr_epi_turn(s, image, shots, backward, *kspace);
+    larmor_array_free(exact);
+    free(shots);
+    free(backward);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*kspace);
+    larmor_array_free(*traj);
+    *kspace = *traj = NULL;
+    return st;
+}
+
 larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,
                                      larmor_array **kspace, const larmor_array **traj)
 {
     const larmor_simulation_info *i = &s->info;
-    const int64_t image = (repetition + contrast * i->repetitions) * i->slices + slice;
+    const int64_t image = image_of(s, slice, repetition, contrast);
     const uint64_t other = calibration ? UINT64_C(1) << 32 : 0;
     *kspace = NULL;
     LMR_TRY(find_exact(s, repetition, contrast));
     *traj = s->traj;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(i->samples, i->readouts, i->coils), kspace));
-    const larmor_status st =
-        add_noise(s, lmr_simulation_density(s, slice), s->o.seed + 1 + (uint64_t)image + other, *kspace);
+    larmor_status st =
+        add_noise(s, s->exact, lmr_simulation_density(s, slice), s->o.seed + 1 + (uint64_t)image + other, *kspace);
+    if (!st && s->is_epi) st = lmr_epi_turn(s, image, s->shot, s->backward, *kspace);
     if (!st) return LARMOR_OK;
     larmor_array_free(*kspace);
     *kspace = NULL;

@@ -81,43 +81,107 @@ static larmor_status line_flags(const larmor_simulation *s, const larmor_array *
     return *flags ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-/* The readouts of one image, those of a pass. */
-static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
-                                  int contrast, pass which)
+/* What the readouts of an image have in common, without its samples. */
+static larmor_acquisitions common_to(const larmor_simulation *s, int slice, int repetition, int contrast)
 {
     const larmor_simulation_info *i = &s->info;
     const larmor_simulation_opts *o = &s->o;
     const double image_ms = o->tr_ms * (double)i->readouts; /* slices of a repetition one after the other */
+    larmor_acquisitions a = {.units = o->units,
+                             .lines = i->is_cartesian,
+                             .centre = s->centre,
+                             .dwell_us = o->dwell_us,
+                             .start_ms = image_ms * (double)(repetition * i->slices + slice),
+                             .tr_ms = o->tr_ms,
+                             .cycle_ms =
+                                 o->breathing_mm != 0 ? image_ms * (double)i->slices * o->breathing_period : 0,
+                             .meta = lmr_simulation_meta(s, slice, repetition)};
+    a.meta.contrast = contrast;
+    return a;
+}
+
+static int is_last(const larmor_simulation *s, int slice, int repetition, int contrast)
+{
+    return slice + 1 == s->info.slices && repetition + 1 == s->info.repetitions && contrast + 1 == s->info.contrasts;
+}
+
+/* The readouts of one image, those of a pass. */
+static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
+                                  int contrast, pass which)
+{
     larmor_array *kspace;
-    const larmor_array *traj;
+    larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
     uint64_t *flags = NULL;
-    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &traj));
-    larmor_status st = o->traj.calibration[0] ? line_flags(s, traj, which, &flags) : LARMOR_OK;
-    larmor_acquisitions readouts = {.kspace = kspace,
-                                    .traj = traj,
-                                    .units = o->units,
-                                    .lines = i->is_cartesian,
-                                    .flags = flags,
-                                    .centre = s->centre,
-                                    .dwell_us = o->dwell_us,
-                                    .start_ms = image_ms * (double)(repetition * i->slices + slice),
-                                    .tr_ms = o->tr_ms,
-                                    .cycle_ms =
-                                        o->breathing_mm != 0 ? image_ms * (double)i->slices * o->breathing_period : 0,
-                                    .meta = lmr_simulation_meta(s, slice, repetition),
-                                    .last = which != CALIBRATION_LINES && slice + 1 == i->slices &&
-                                            repetition + 1 == i->repetitions && contrast + 1 == i->contrasts};
-    readouts.meta.contrast = contrast;
+    LMR_TRY(
+        lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &readouts.traj));
+    larmor_status st = s->o.traj.calibration[0] ? line_flags(s, readouts.traj, which, &flags) : LARMOR_OK;
+    readouts.kspace = kspace;
+    readouts.flags = flags;
+    readouts.last = which != CALIBRATION_LINES && is_last(s, slice, repetition, contrast);
     if (!st) st = larmor_raw_append_arrays(writer, &readouts);
     free(flags);
     larmor_array_free(kspace);
     return st;
 }
 
+/* ---- echo-planar scans ---- */
+
+static larmor_status append_navigators(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
+                                       int contrast, int64_t shot)
+{
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
+    if (s->epi.navigators < 1) return LARMOR_OK;
+    uint64_t *flags = lmr_new(s->epi.navigators, sizeof *flags);
+    larmor_status st = flags ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < s->epi.navigators && !st; i++)
+        flags[i] = LARMOR_ACQ_PHASE_CORRECTION | (i % 2 ? LARMOR_ACQ_REVERSE : 0);
+    if (!st) st = lmr_simulation_navigators(s, slice, repetition, contrast, shot, &kspace, &traj);
+    lines.kspace = kspace;
+    lines.traj = traj;
+    lines.flags = flags;
+    if (!st) st = larmor_raw_append_arrays(writer, &lines);
+    free(flags);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* The lines of one image, shot by shot, each after its navigators. */
+static larmor_status append_shots(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
+                                  int contrast)
+{
+    const int64_t count = s->info.readouts;
+    larmor_array *kspace = NULL;
+    larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
+    uint64_t *roles = NULL, *flags = lmr_new(count, sizeof *flags);
+    larmor_status st = flags ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &lines.traj);
+    if (!st && s->o.traj.calibration[0]) st = line_flags(s, lines.traj, ALL_LINES, &roles);
+    lines.kspace = kspace;
+    lines.flags = flags;
+    for (int64_t shot = 0; shot < s->epi.shots && !st; shot++) {
+        st = append_navigators(s, writer, slice, repetition, contrast, shot);
+        for (int64_t j = 0; j < count; j++) {
+            flags[j] = (roles ? roles[j] : 0) | (s->backward[j] ? LARMOR_ACQ_REVERSE : 0);
+            if (s->shot[j] != shot) flags[j] = LARMOR_READOUT_LEFT_OUT;
+        }
+        lines.last = shot + 1 == s->epi.shots && is_last(s, slice, repetition, contrast);
+        if (!st) st = larmor_raw_append_arrays(writer, &lines);
+    }
+    free(roles);
+    free(flags);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* ---- the whole ---- */
+
 /* Calibration first if it is separate. */
 static larmor_status append_passes(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
                                    int contrast)
 {
+    if (s->is_epi) return append_shots(s, writer, slice, repetition, contrast);
     const int separate = s->o.traj.calibration[0] && s->o.separate_calibration;
     if (separate) LMR_TRY(append_image(s, writer, slice, repetition, contrast, CALIBRATION_LINES));
     return append_image(s, writer, slice, repetition, contrast, separate ? IMAGING_LINES : ALL_LINES);

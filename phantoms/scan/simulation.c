@@ -9,6 +9,8 @@
 #include "core/axes_given.h"
 #include "core/names.h"
 
+enum { EPI_NAVIGATORS = 3 }; /* before the lines of each shot, as scanners acquire them */
+
 static const double fov_mm = 256, slice_mm = 5, slice_step_mm = 6;
 
 /* ---- options ---- */
@@ -83,6 +85,7 @@ static void fill_defaults(larmor_simulation_opts *o)
     o->dwell_us = or_default(o->dwell_us, 4);
     o->noise_dwell_us = or_default(o->noise_dwell_us, 20);
     o->breathing_period = or_default(o->breathing_period, 8);
+    o->traj.samples = lmr_epi_samples(o);
     if (!o->slices) o->slices = 1;
     if (!o->repetitions) o->repetitions = 1;
 }
@@ -95,12 +98,17 @@ static void keep(larmor_simulation *s)
     if (o->noiseless) memcpy(s->noiseless, o->noiseless, (size_t)o->coils);
     if (o->echoes) memcpy(s->echo_ms, o->echo_ms, (size_t)o->echoes * sizeof *s->echo_ms);
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
+    if (o->epi) s->epi = *o->epi;
+    s->is_epi = o->epi != NULL;
+    if (!s->epi.shots) s->epi.shots = 1;
+    if (!s->epi.navigators) s->epi.navigators = EPI_NAVIGATORS;
     if (o->field) s->field = *o->field;
     if (o->phase) s->phase = *o->phase;
     o->dead = s->dead;
     o->noiseless = s->noiseless;
     o->echo_ms = s->echo_ms;
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
+    if (o->epi) o->epi = &s->epi;
     if (o->field) o->field = &s->field;
     if (o->phase) o->phase = &s->phase;
     for (int i = 0; i < 6; i++) s->is_delayed |= o->delay[i] != 0;
@@ -182,10 +190,13 @@ static void fill_encoding(larmor_simulation *s, const char *header)
         const double voxel = fov_mm / (double)matrix[0];
         e->fov_mm[d] = e->recon_fov_mm[d] = d < s->info.ndim ? voxel * (double)matrix[d] : slice_mm;
     }
-    if (s->info.is_cartesian) { /* lines that are sampled more densely see a longer field of view */
+    if (s->info.is_cartesian &&
+        !lmr_epi_has_ramps(s)) { /* lines that are sampled more densely see a longer field of view */
         e->matrix[0] = s->info.samples;
         e->fov_mm[0] *= (double)s->info.samples / (double)matrix[0];
     }
+    if (lmr_epi_has_ramps(s)) e->ramp = s->epi.ramp;
+    if (s->is_epi) header = "epi";
     snprintf(e->trajectory, sizeof e->trajectory, "%s", header ? header : "other");
     e->ndim = s->info.ndim;
 }
@@ -297,6 +308,7 @@ static larmor_status prepare(larmor_simulation *s)
     keep(s);
     LMR_TRY(fill_info(s, &kind));
     LMR_TRY(check_axes(s));
+    if (s->is_epi) LMR_TRY(lmr_epi_arrange(s));
     LMR_TRY(find_centre(s));
     fill_encoding(s, kind.header);
     fill_geometry(s);
@@ -335,6 +347,8 @@ larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simul
 void larmor_simulation_free(larmor_simulation *simulation)
 {
     if (!simulation) return;
+    free(simulation->backward);
+    free(simulation->shot);
     larmor_array_free(simulation->exact);
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);

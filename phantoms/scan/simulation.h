@@ -22,6 +22,10 @@ struct larmor_simulation {
     larmor_image_meta geometry; /* of slice 0 */
     int64_t centre;             /* the sample that is nearest to the centre of k-space */
     int is_delayed;
+    int is_epi;
+    larmor_simulation_epi epi; /* with all defaults */
+    int64_t *shot;             /* of each readout of an echo-planar scan, in the order of time; else NULL */
+    unsigned char *backward;   /* likewise: 1 if it goes from high to low k */
     /* of the repetition and contrast that were asked for last, those below 0 of none */
     int repetition, contrast;
     larmor_array *traj, *exact;
@@ -45,5 +49,30 @@ larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned 
  * of the trajectory that lasts until the next call. */
 larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,
                                      larmor_array **kspace, const larmor_array **traj);
+
+/* ---- echo-planar scans ---- */
+
+int lmr_epi_has_ramps(const larmor_simulation *s);
+
+/* Samples of a line: those that are asked for, or more than voxels where a gradient has ramps; 0: the trajectory's default. */
+int64_t lmr_epi_samples(const larmor_simulation_opts *o);
+
+/* The lines of the trajectory become those of the shots, in the order of time and in both directions. */
+larmor_status lmr_epi_arrange(larmor_simulation *s);
+
+/* The lines of one shot's navigators, the first of them forward. */
+larmor_status lmr_epi_navigator_lines(const larmor_simulation *s, larmor_array **traj);
+
+/* Where lines are really sampled. */
+larmor_status lmr_epi_shift(const larmor_simulation *s, const unsigned char *backward, const larmor_array *traj,
+                            larmor_array **shifted);
+
+/* Readouts [samples, readouts, coils] get the phase of their direction. */
+larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int64_t *shot,
+                           const unsigned char *backward, larmor_array *kspace);
+
+/* The navigators of a shot [samples, navigators, coils] with noise of their own, and their lines. */
+larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int repetition, int contrast, int64_t shot,
+                                        larmor_array **kspace, larmor_array **traj);
 
 #endif

@@ -232,3 +232,9 @@ for option in '--matrix 16,16,16' '--fov 256,256,256' '--oversample 1,1,2' '--sh
 done
 expect 2 phantom -o y.h5 -q --matrix 16 --drift 1,2,3 --repetitions 2
 said 'larmor: --drift: got 3 along z, but the scan is 2D; leave that number out.'
+expect 2 phantom -o y.h5 -q --matrix 16 --traj cartesian --ghost 40,0.5
+said 'larmor: --ghost: has no effect without --epi.'
+expect 0 phantom -o epi.h5 -q --matrix 32 --traj cartesian --coils 4 --epi 1 --ramp 60,80,60 --ghost 40,0.5
+expect 0 recon epi.h5 -o epi.npy
+grep -q '^ghost: lines of both directions differ by 40 degrees and 0.5/FOV, by 3 navigators of 1 shot;' err ||
+    fail "a ghost of 40 degrees and 0.5/FOV expected"

@@ -222,6 +222,56 @@ static void late_gradients_move_the_samples_and_not_the_stored_trajectory(void *
     larmor_simulation_free(a);
 }
 
+/* The samples of each line are the phantom's k-space half of the shift away, turned by half of the phase, in the order of the
+ * shots. */
+static void echo_planar_lines_differ_by_a_phase_and_a_shift(void **state)
+{
+    (void)state;
+    enum { LINES = 6, SHOTS = 2 };
+    static const int64_t line[LINES] = {0, 2, 4, 1, 3, 5};
+    const larmor_simulation_epi epi = {.shots = SHOTS,
+                                       .ghost = {.phase = 0.6, .shift = 0.5},
+                                       .phase_step = 0.2,
+                                       .ramp = {.up_us = 30, .flat_us = 40, .down_us = 30}};
+    const larmor_simulation_opts opts = {.trajectory = "cartesian", .traj = {.matrix = {16, LINES}}, .epi = &epi};
+    larmor_simulation *s = simulation_of(&opts);
+    larmor_array *kspace, *traj, *moved, *expected;
+    larmor_phantom *phantom;
+    double *k;
+    float complex *x, *y;
+    assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, &traj));
+    const int64_t n = larmor_array_shape(traj).dim[1];
+    assert_int_equal(n, 24);
+    assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&x));
+    for (int64_t j = 0; j < LINES; j++) {
+        const int backward = j % (LINES / SHOTS) == 1;
+        assert_true(k[2 * n * j + 1] == (double)(line[j] - LINES / 2));
+        assert_true((k[2 * n * j] > 0) == backward);
+        for (int64_t i = 0; i < n; i++) /* a symmetric gradient has samples that mirror each other */
+            assert_at_most(fabs(k[2 * (i + n * j)] + k[2 * (n - 1 - i + n * j)]), 1e-9);
+        for (int64_t i = 0; i < n; i++) k[2 * (i + n * j)] += backward ? -.25 : .25;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, larmor_array_shape(traj), LARMOR_F64, k, &moved));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, moved, 0, LARMOR_C64, &expected));
+    assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));
+    for (int64_t i = 0; i < n * LINES; i++) {
+        const int64_t j = i / n;
+        const double angle = (j % (LINES / SHOTS) == 1 ? -.5 : .5) * (0.6 + (j >= LINES / SHOTS ? 0.2 : 0));
+        assert_at_most(cabs((double complex)x[i] - (double complex)y[i] * cexp(I * angle)), 1e-6);
+    }
+    free(y);
+    free(x);
+    free(k);
+    larmor_phantom_free(phantom);
+    larmor_array_free(expected);
+    larmor_array_free(moved);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_simulation_free(s);
+}
+
 /* ---- the file ---- */
 
 static larmor_status save(larmor_simulation *s, const char *name)
@@ -384,6 +434,9 @@ static void what_makes_no_sense_is_refused(void **state)
     static const unsigned char dead[2] = {1, 1};
     static const larmor_phantom_field field = {.hz = 1};
     static const larmor_phantom_phase phase = {.radians = 1}, waves = {1, {0, 0, 1}};
+    static const larmor_simulation_epi epi = {.shots = 1}, many = {.shots = 17},
+                                       peaks = {.ramp = {.up_us = 50, .down_us = 50}},
+                                       brief = {.ramp = {.up_us = 5, .flat_us = 5, .down_us = 5}};
     static const larmor_phantom_field across = {.gradient = {0, 0, 5}};
     static const struct {
         larmor_simulation_opts opts;
@@ -412,6 +465,13 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.drift_mm = {1, 2, 3}, .repetitions = 2}, "--drift: got 3 along z, but the scan is 2D"},
         {{.field = &across}, "--field-gradient: got 5 along z, but the scan is 2D"},
         {{.phase = &waves}, "--phase-cycles: got 1 along z, but the scan is 2D"},
+        {{.epi = &epi}, "simulation: got echo-planar lines along the trajectory golden"},
+        {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &many},
+         "simulation: got 17 shots, expected 1 to 16"},
+        {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &peaks}, "got a gradient without a flat top"},
+        {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &brief},
+         "which do not fit into a gradient of 15 us"},
+        {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &epi, .field = &field}, "got off-resonance or"},
         {{.delay = {1, 1, 2}}, "--delays: got 2 along z, but the scan is 2D"},
     };
     larmor_simulation *s;
@@ -439,6 +499,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else),
     cmocka_unit_test(slices_have_less_density_and_other_noise),
     cmocka_unit_test(any_image_can_be_asked_for_in_any_order),
+    cmocka_unit_test(echo_planar_lines_differ_by_a_phase_and_a_shift),
     cmocka_unit_test(late_gradients_move_the_samples_and_not_the_stored_trajectory),
     IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory),
     IN_FOLDER(a_monitor_stops_the_file_which_is_then_not_there),

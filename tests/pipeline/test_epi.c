@@ -1,0 +1,214 @@
+/* Echo-planar scans from a simulated file to the image: what differs between the directions leaves no ghost.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "larmor/pipeline.h"
+#include "larmor/simulate.h"
+#include "tests/support/test.h"
+
+enum { MATRIX = 48, RECEIVERS = 6 };
+
+static const double degree = M_PI / 180;
+
+/* A gradient of ramps that take as long as its flat top. */
+#define RAMPS .ramp = {.up_us = 100, .flat_us = 110, .down_us = 100}
+#define GHOST .ghost = {.phase = 0.7, .shift = 0.8}
+
+typedef struct stored {
+    char folder[32], path[64];
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_array *maps, *truth;
+} stored;
+
+static stored stored_scan(const larmor_simulation_opts *opts)
+{
+    stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
+    larmor_simulation *simulation;
+    larmor_output *out;
+    larmor_image_meta meta;
+    larmor_expected expected;
+    assert_non_null(mkdtemp(s.folder));
+    snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
+    assert_ok(larmor_simulation_create(dev, opts, &simulation));
+    assert_ok(larmor_output_open(s.path, 1, &out));
+    assert_ok(larmor_simulation_save(simulation, out));
+    assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
+    assert_ok(larmor_simulation_expect(simulation, &expected));
+    s.truth = larmor_array_ref((larmor_array *)expected.image[0].data);
+    larmor_expected_free(&expected);
+    larmor_output_free(out);
+    larmor_simulation_free(simulation);
+    assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
+    assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
+    return s;
+}
+
+static void free_stored(stored *s)
+{
+    larmor_source_free(s->source);
+    larmor_raw_free(s->raw);
+    larmor_array_free(s->truth);
+    larmor_array_free(s->maps);
+    assert_int_equal(unlink(s->path), 0);
+    assert_int_equal(rmdir(s->folder), 0);
+}
+
+/* The image of a series. */
+static float complex *image_of(const stored *s, int series, int no_ghost)
+{
+    const larmor_recon_opts opts = {.size = sizeof opts, .maps = s->maps, .no_ghost = no_ghost, .method = "cg"};
+    larmor_recon *recon;
+    larmor_recon_result result;
+    float complex *image;
+    assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
+    assert_ok(larmor_recon_run(recon, series, &result));
+    assert_int_equal(result.count, 1);
+    assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
+    larmor_recon_result_free(&result);
+    larmor_recon_free(recon);
+    return image;
+}
+
+/* What the image has beside the truth, along the truth `moved` lines away, relative to the object. */
+static double ghost_of(const float complex *image, const larmor_array *truth, int moved)
+{
+    float complex *t;
+    double complex along = 0, apart = 0;
+    double power = 0;
+    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    for (int i = 0; i < MATRIX * MATRIX; i++) {
+        along += conj((double complex)t[i]) * (double complex)image[i];
+        power += cabs((double complex)t[i]) * cabs((double complex)t[i]);
+    }
+    along /= power;
+    for (int y = 0; y < MATRIX; y++)
+        for (int x = 0; x < MATRIX; x++) {
+            const double complex left =
+                (double complex)image[x + MATRIX * y] - along * (double complex)t[x + MATRIX * y];
+            apart += conj((double complex)t[x + MATRIX * ((y + moved) % MATRIX)]) * left;
+        }
+    free(t);
+    return cabs(apart) / power / cabs(along);
+}
+
+static const larmor_simulation_opts plain = {
+    .trajectory = "cartesian", .traj = {.matrix = {MATRIX}}, .coils = RECEIVERS, .same_angles = 1};
+
+/* 1 % is what docs/epi.md promises; without the correction there are 5 % and more. A ghost is half of the distance between the
+ * images of lines as far apart as those of a shot away. */
+static void no_ghost_is_left_of_any_kind_of_shots(void **state)
+{
+    (void)state;
+    static const double two_echoes[] = {10, 20};
+    static const struct {
+        larmor_simulation_epi epi;
+        int64_t R, middle, samples;
+        double part;
+        int echoes;
+    } cases[] = {
+        {{RAMPS, GHOST}, 1, 0, 0, 1, 0},
+        {{GHOST}, 1, 0, 2 * MATRIX, 1, 0},
+        {{RAMPS, GHOST, .shots = 2, .phase_step = 0.5}, 1, 0, 0, 1, 0},
+        {{RAMPS, GHOST, .navigators = -1}, 1, 0, 0, 1, 0},
+        {{RAMPS, GHOST}, 2, 0, 0, 1, 0},
+        {{RAMPS, GHOST}, 3, 12, 0, 1, 0},
+        {{RAMPS, GHOST}, 1, 0, 0, .7, 0},
+        {{RAMPS, GHOST, .phase_step = 0.4}, 1, 0, 0, 1, 2},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        larmor_simulation_opts opts = plain;
+        opts.epi = &cases[c].epi;
+        opts.traj.acceleration[0] = cases[c].R > 1 ? cases[c].R : 0;
+        opts.traj.calibration[0] = cases[c].middle;
+        opts.traj.samples = cases[c].samples;
+        opts.traj.partial_fourier = cases[c].part;
+        opts.echoes = cases[c].echoes;
+        opts.echo_ms = two_echoes;
+        const int shots = cases[c].epi.shots ? (int)cases[c].epi.shots : 1;
+        const int images = cases[c].echoes ? 2 : 1;
+        stored s = stored_scan(&opts);
+        for (int i = 0; i < images; i++) {
+            const int moved = MATRIX / (2 * shots * (int)cases[c].R);
+            float complex *corrected = image_of(&s, i, 0);
+            assert_at_most(ghost_of(corrected, s.truth, moved), 0.01);
+            free(corrected);
+            if (c) continue;
+            float complex *as_given = image_of(&s, i, 1);
+            assert_true(ghost_of(as_given, s.truth, moved) > 0.05);
+            free(as_given);
+        }
+        free_stored(&s);
+    }
+}
+
+/* The gradient says where k = 0 is, which the echoes of a ghost are beside. */
+static void a_ghost_on_ramps_is_no_other_way_to_count_samples(void **state)
+{
+    (void)state;
+    static const larmor_simulation_epi epi = {RAMPS, GHOST};
+    larmor_simulation_opts opts = plain;
+    opts.epi = &epi;
+    stored s = stored_scan(&opts);
+    const larmor_raw_info info = larmor_raw_describe(s.raw);
+    assert_null(strstr(info.warnings, "counts samples"));
+    assert_non_null(strstr(info.traj_report, "by a gradient of 100 + 110 + 100 us"));
+    assert_int_equal(info.navigators, 3);
+    free_stored(&s);
+}
+
+/* Lines for calibration, of either direction, complete the image. */
+static void calibration_lines_of_both_directions_are_lines_of_the_image(void **state)
+{
+    (void)state;
+    static const larmor_simulation_epi epi = {RAMPS};
+    larmor_simulation_opts opts = plain;
+    opts.epi = &epi;
+    opts.traj.acceleration[0] = 3;
+    opts.traj.calibration[0] = 12;
+    stored s = stored_scan(&opts);
+    larmor_group group;
+    assert_ok(larmor_raw_group(s.raw, 0, &group));
+    assert_int_equal(group.readouts, MATRIX / 3 + 8);
+    free_stored(&s);
+}
+
+static void the_phase_of_a_shot_is_that_of_its_navigators(void **state)
+{
+    (void)state;
+    static const larmor_simulation_epi epi = {RAMPS, .ghost = {.phase = 0.2, .shift = -0.4}, .shots = 3,
+                                              .phase_step = 0.3};
+    larmor_simulation_opts opts = plain;
+    opts.epi = &epi;
+    stored s = stored_scan(&opts);
+    larmor_encoding encoding;
+    larmor_grid grid;
+    larmor_navigators lines;
+    assert_ok(larmor_raw_encoding(s.raw, 0, &encoding));
+    assert_ok(larmor_encoding_grid(&encoding, NULL, &grid));
+    assert_ok(larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
+    assert_int_equal(lines.shots, 3);
+    for (int i = 0; i < 3; i++) {
+        larmor_ghost found;
+        assert_ok(larmor_ghost_navigators(lines.kspace, lines.traj, lines.first[i], lines.first[i + 1], &found));
+        assert_at_most(fabs(found.phase - .2 - .3 * i), 0.5 * degree);
+        assert_at_most(fabs(found.shift + .4), 0.005);
+    }
+    larmor_navigators_free(&lines);
+    free_stored(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_ghost_is_left_of_any_kind_of_shots),
+        cmocka_unit_test(a_ghost_on_ramps_is_no_other_way_to_count_samples),
+        cmocka_unit_test(calibration_lines_of_both_directions_are_lines_of_the_image),
+        cmocka_unit_test(the_phase_of_a_shot_is_that_of_its_navigators),
+    };
+    RUN_TESTS(tests);
+}
