@@ -22,12 +22,15 @@ enum { SIZE = LMR_DELAYS, NOISE, NUMBERS };
 /* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
 static const double typical_size = 0.3, spread_of_size = 0.3;
 
-static const double least_noise = 1e-9;
+static const double least_noise = 1e-9, least_noise_curved = 1e-5;
 
 /* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
  * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
  * readouts remain, as part of what it was. */
 static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
+
+/* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5 to none. */
+static const double least_gain_curved = 0.1;
 
 /* And what is unexplained with them beside what is without. */
 static const double least_fall = 0.9;
@@ -43,6 +46,11 @@ static const double spread_of_delay = 4, spread_of_coupling = 2;
 static const double doubtful = 0.1, apart = 0.9;
 enum { STARTS = 4 };
 
+/* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are alike
+ * and for what they differ by; and the least step from sample to sample that counts, likewise. */
+static const double curved_grid = 0.25, least_step = 0.01;
+enum { ALIKE_STARTS = 13, APART_STARTS = 7 };
+
 /* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
 static const double part_of_block = 0.6;
 
@@ -53,7 +61,7 @@ static const double alike = 0.1, least_lead = 0.1;
 /* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles per field
  * of view, has more than one explanation. */
 static const double widest_hole = 0.35;
-enum { FEWEST_FROM_CENTRE = 16 };
+enum { FEWEST_FROM_CENTRE = 16, FEWEST_CURVED = 4 };
 
 /* The part of the echoes, likewise. */
 static const double least_echoes = 0.6;
@@ -83,6 +91,12 @@ static int64_t samples_of(const lmr_spokes *s, int block)
 
 /* ---- the function ---- */
 
+/* Arms of spirals do not cross, and without noise many delays let them predict each other well. */
+static double least_noise_of(const lmr_spokes *s)
+{
+    return s->curved ? least_noise_curved : least_noise;
+}
+
 static void place_samples(const fit *f, int block, double *place, double *slope)
 {
     const lmr_spokes *s = f->s;
@@ -111,7 +125,7 @@ static void evaluate_block(void *self, int64_t i)
                                  .place = place,
                                  .value = s->value + columns * s->spoke[s->begin[block]].at};
     lmr_likelihood result = {.by_place = f->values_only ? NULL : by_place};
-    const double noise = least_noise + exp(f->all[NOISE]);
+    const double noise = least_noise_of(f->s) + exp(f->all[NOISE]);
     f->status[i] = lmr_likelihood_of(&sampled, exp(f->all[SIZE]), noise, work, &result);
     if (f->status[i]) return;
     f->value[i] = result.value;
@@ -222,9 +236,9 @@ static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
     return evaluate(f, x, value, gradient);
 }
 
-static double unexplained(const double all[NUMBERS])
+static double unexplained(const fit *f, const double all[NUMBERS])
 {
-    const double noise = least_noise + exp(all[NOISE]);
+    const double noise = least_noise_of(f->s) + exp(all[NOISE]);
     return sqrt(noise / (1 + noise));
 }
 
@@ -237,6 +251,17 @@ typedef struct ending { /* lead: by how much it is likelier than others that wer
 } ending;
 
 /* Into its place, the likeliest first; the last one is lost. */
+static void keep_start(const start *one, start kept[STARTS])
+{
+    start new = *one;
+    for (int i = 0; i < STARTS; i++) {
+        if (!(new.value < kept[i].value)) continue;
+        const start less = kept[i];
+        kept[i] = new;
+        new = less;
+    }
+}
+
 static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
 {
     start new = {.value = INFINITY};
@@ -245,12 +270,7 @@ static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STA
     const larmor_status st = value_at(f, all, &new.value);
     f->values_only = 0;
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
-    for (int i = 0; i < STARTS; i++) {
-        if (!(new.value < kept[i].value)) continue;
-        const start less = kept[i];
-        kept[i] = new;
-        new = less;
-    }
+    keep_start(&new, kept);
     return LARMOR_OK;
 }
 
@@ -275,6 +295,59 @@ static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[ST
     return LARMOR_OK;
 }
 
+/* How far one sample moves a readout in its window, at most, in cycles per field of view. */
+static double fastest_step(const lmr_spokes *s)
+{
+    double fastest = 0;
+    for (int64_t p = 0; p < s->count; p++) {
+        const double *k = s->k + s->nd * (s->samples * s->spoke[p].readout + s->spoke[p].first);
+        for (int64_t i = 0; i < s->stride * (s->spoke[p].count - 1); i++) {
+            double square = 0;
+            for (int d = 0; d < s->nd; d++) square += pow(k[s->nd * (i + 1) + d] - k[s->nd * i + d], 2);
+            fastest = fmax(fastest, square);
+        }
+    }
+    return sqrt(fastest);
+}
+
+/* Into `kept`: places of the grid that are likelier than those around them. */
+static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kept[STARTS])
+{
+    for (int i = 0; i < ALIKE_STARTS; i++)
+        for (int j = 0; j < APART_STARTS; j++) {
+            int is_least = 1;
+            for (int a = -1; a <= 1; a++)
+                for (int b = -1; b <= 1; b++) {
+                    const int inside = i + a >= 0 && i + a < ALIKE_STARTS && j + b >= 0 && j + b < APART_STARTS;
+                    if (inside && grid[i + a][j + b].value < grid[i][j].value) is_least = 0;
+                }
+            if (is_least) keep_start(&grid[i][j], kept);
+        }
+}
+
+/* Delays of spirals: those of both axes, which are mostly nearly alike, and what these differ by. */
+static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
+{
+    const double distance = curved_grid / fmax(fastest_step(f->s), least_step);
+    start grid[ALIKE_STARTS][APART_STARTS];
+    for (int i = 0; i < ALIKE_STARTS; i++)
+        for (int j = 0; j < APART_STARTS; j++) {
+            start one[STARTS];
+            double trial[NUMBERS];
+            clear_starts(one);
+            for (int more = 0; more < 2; more++) {
+                memcpy(trial, begin, sizeof trial);
+                trial[0] += distance * (i - ALIKE_STARTS / 2 + (j - APART_STARTS / 2) / 2.);
+                trial[1] += distance * (i - ALIKE_STARTS / 2 - (j - APART_STARTS / 2) / 2.);
+                if (more) trial[NOISE] = fmax(trial[NOISE], log(1e-2));
+                LMR_TRY(try_start(f, trial, one));
+            }
+            grid[i][j] = one[0];
+        }
+    keep_valleys(grid, kept);
+    return LARMOR_OK;
+}
+
 /* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other delays is
  * kept. */
 static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
@@ -296,7 +369,7 @@ static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending
 {
     for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
         double value;
-        if (!to_all && isfinite(best->value) && unexplained(best->all) < doubtful) break;
+        if (!to_all && isfinite(best->value) && unexplained(f, best->all) < doubtful) break;
         LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
         keep_end(f, kept[i].all, value, best);
     }
@@ -314,11 +387,13 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     clear_starts(kept);
     set_free(f, DELAYS | OTHERS);
     memcpy(trial, begin, sizeof trial);
-    LMR_TRY(lmr_intersections(f->s, trial));
+    if (!f->s->curved) LMR_TRY(lmr_intersections(f->s, trial));
     LMR_TRY(try_start(f, begin, kept));
-    LMR_TRY(try_start(f, trial, kept));
+    if (f->s->curved) LMR_TRY(try_curved(f, begin, kept));
+    if (!f->s->curved) LMR_TRY(try_start(f, trial, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    const int agree = isfinite(best->value) && unexplained(best->all) < doubtful;
+    if (f->s->curved && isfinite(best->value)) return LARMOR_OK;
+    const int agree = isfinite(best->value) && unexplained(f, best->all) < doubtful;
     if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > least_shift)) return LARMOR_OK;
     clear_starts(kept);
     LMR_TRY(try_grid(f, begin, kept));
@@ -447,16 +522,30 @@ static double hole(const lmr_spokes *s, const double delay[LMR_DELAYS])
     return sqrt(least);
 }
 
-/* Whether there are delays without doubt: they explain clearly more of the samples, and are known well beside their
- * size. Where samples hardly predict each other even so, something else is wrong with them. */
-static int is_significant(const fit *f, const larmor_delays *found, double gain)
+/* Whether delays are known well beside their size, and explain the samples. */
+static int is_sure(const larmor_delays *found)
 {
-    const double numbers = (double)f->s->total * f->s->coils;
     double surest = 0;
     for (int e = 0; e < LMR_DELAYS; e++)
         if (found->deviation[e] > 0) surest = fmax(surest, fabs(found->delay[e]) / found->deviation[e]);
-    return gain > least_gain * numbers && surest > least_sure && found->shift > least_shift &&
-           found->after < most_unexplained && found->after < least_fall * found->before;
+    return surest > least_sure && found->shift > least_shift && found->after < most_unexplained;
+}
+
+/* Whether there are delays without doubt: they explain clearly more of the samples. Where samples hardly predict each other even
+ * so, something else is wrong with them. */
+static int is_significant(const fit *f, const larmor_delays *found, double gain)
+{
+    const double numbers = (double)f->s->total * f->s->coils;
+    return gain > least_gain * numbers && is_sure(found) && found->after < least_fall * found->before;
+}
+
+/* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones leave a
+ * hole in the centre. */
+static int is_significant_curved(const fit *f, const larmor_delays *found, double gain)
+{
+    const double numbers = (double)f->s->total * f->s->coils;
+    return f->s->count >= FEWEST_CURVED && gain > least_gain_curved * numbers && is_sure(found) &&
+           found->after < least_fall * found->before && hole(f->s, found->delay) < widest_hole;
 }
 
 static larmor_status find(fit *f, larmor_delays *found)
@@ -470,7 +559,7 @@ static larmor_status find(fit *f, larmor_delays *found)
     f->blocks = 1;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    if (unexplained(none) < most_unexplained) memcpy(begin, none, sizeof begin);
+    if (unexplained(f, none) < most_unexplained) memcpy(begin, none, sizeof begin);
     memcpy(begin, f->s->start, sizeof f->s->start);
     const lmr_spokes *all_spokes = f->s;
     int64_t few_begin[2] = {0, all_spokes->begin[1]};
@@ -494,12 +583,16 @@ static larmor_status find(fit *f, larmor_delays *found)
     if (clear) LMR_TRY(descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
     found->shift = lmr_farthest_shift(f->s, all, NULL);
-    found->before = unexplained(none);
-    found->after = unexplained(all);
+    found->before = unexplained(f, none);
+    found->after = unexplained(f, all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
     const int through = 2 * f->s->through > f->s->count;
     const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
     const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
+    if (f->s->curved) {
+        found->significant = clear && is_significant_curved(f, found, before - value);
+        return LARMOR_OK;
+    }
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
     found->significant = clear && lmr_echoes_agree(f->s, all) > least_echoes &&
                          (certain || agreeing > least_agreeing) && is_significant(f, found, before - value) &&

@@ -21,6 +21,9 @@ static const double spacing = 0.4;
 /* Echoes that are farther from the centre than this, likewise, are looked at where they are. */
 static const double far_echo = 1;
 
+/* Where spirals begin or end, likewise, at most. */
+static const double near_centre = 0.5;
+
 enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
@@ -84,13 +87,19 @@ static int is_straight(const lmr_spokes *s, const double *k, int64_t count, doub
     return 1;
 }
 
+/* Straight near the centre, or, of spirals, from or to it. */
 static int is_usable(const lmr_spokes *s, int64_t readout, double radius, lmr_spoke *spoke)
 {
     *spoke = (lmr_spoke){.readout = readout};
     find_window(s, readout, radius, &spoke->first, &spoke->count);
     if (spoke->count < LEAST_SAMPLES) return 0;
     const double *k = s->k + s->nd * (s->samples * readout + spoke->first);
-    return is_straight(s, k, spoke->count, spoke->step);
+    if (!s->curved) return is_straight(s, k, spoke->count, spoke->step);
+    for (int d = 0; d < s->nd; d++)
+        spoke->step[d] = (k[s->nd * (spoke->count - 1) + d] - k[d]) / (double)(spoke->count - 1);
+    const int begins = spoke->first == 0 && distance(s, readout, 0) < near_centre;
+    const int ends = spoke->first + spoke->count == s->samples && distance(s, readout, s->samples - 1) < near_centre;
+    return (begins || ends) && length(s->nd, spoke->step) > 0;
 }
 
 /* From one sample to the next, in the middle of the middle readout. */
@@ -286,8 +295,14 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
     LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &s->k));
     const double radius = fmax(shape.dim[0] > 2 ? farthest_3d : farthest_2d, 1 + most_samples * typical_step(s));
     LMR_OR(done, choose_spokes(s, radius, samples));
+    if (s->nd == 2 && !s->count) { /* none is straight */
+        free(s->spoke);
+        s->curved = 1;
+        s->stride = s->total = s->through = 0;
+        LMR_OR(done, choose_spokes(s, radius, samples));
+    }
     LMR_OR(done, expect_angles(s));
-    LMR_OR(done, begin_at_echoes(s, kspace, radius, samples));
+    if (!s->curved) LMR_OR(done, begin_at_echoes(s, kspace, radius, samples));
     LMR_OR(done, divide(s, samples));
     LMR_OR(done, gather(s, kspace, &all));
     st = arrange(s, all.value, all.coils);

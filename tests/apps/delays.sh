@@ -46,6 +46,7 @@ golden 1.5,-1,0.4 none --matrix 48 --readouts 76
 golden 6,6 20 --matrix 48 --readouts 76
 radial -2,2 20 --matrix 48 --readouts 76
 radial -2,2 none --matrix 48 --readouts 76
+spiral 1.5,1 30 --matrix 48 --readouts 12
 koosh 1,-1.5,0.5,0.3,-0.2,0.1 20 --matrix 16 --readouts 420
 koosh 1,-1.5,0.5,0.3,-0.2,0.1 none --matrix 16 --readouts 420
 END
@@ -82,7 +83,7 @@ done <<END
 END
 
 # Where nothing can be found, it is said.
-expect 0 phantom -o spiral.h5 --traj spiral --matrix 32 --coils 2 --force -q
+expect 0 phantom -o spiral.h5 --traj spiral --matrix 32 --readouts 1 --coils 2 --force -q
 expect 0 check spiral.h5
 grep -q "note: delays: not looked for: 0 readouts go straight" out || fail "check says nothing of delays: $(cat out)"
 expect 4 traj --from spiral.h5 --delays

@@ -211,7 +211,7 @@ static void what_cannot_tell_of_delays_is_refused(void **state)
     (void)state;
     larmor_array *traj, *kspace;
     larmor_delays found;
-    scene s = {"spiral", {32, 32, 1}, 8, 400, 0, 2, 0, 0, {0}};
+    scene s = {"spiral", {32, 32, 1}, 1, 2000, 0, 2, 0, 0, {0}};
     simulate(&s, &traj, &kspace);
     assert_refused(larmor_delays_estimate(kspace, traj, NULL, &found), LARMOR_ERR_UNSUPPORTED,
                    "delays: 0 readouts go straight through the centre of k-space at different angles");
@@ -226,6 +226,78 @@ static void what_cannot_tell_of_delays_is_refused(void **state)
                    "different angles none");
     larmor_array_free(kspace);
     larmor_array_free(traj);
+}
+
+/* ---- spirals ---- */
+
+static void delays_of_spirals_are_found_from_their_arms_near_the_centre(void **state)
+{
+    (void)state;
+    static const double delay[][2] = {{1, 1}, {-0.6, -0.4}, {0.5, 1.5}, {2.4, 2}};
+    for (int i = 0; i < 4; i++)
+        for (int snr = 20; snr <= 50; snr += 30) {
+            const scene s = {"spiral", {48, 48, 1}, 12, 300, 0, i % 2 ? 1 : 8, snr, 0, {delay[i][0], delay[i][1]}};
+            const larmor_delays found = find(&s);
+            assert_int_equal(found.significant, 1);
+            assert_true(found.after < found.before);
+            for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.06);
+        }
+}
+
+/* k-space of a head with a part of another frequency, in cycles per sample. */
+static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, double cycles)
+{
+    const double size[] = {1, 0.6};
+    larmor_array *part[2], *both;
+    double *y[2], sigma;
+    larmor_phantom *plain, *phantom;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
+    for (int p = 0; p < 2; p++) {
+        assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size[p]}, &phantom));
+        assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &part[p]));
+        assert_ok(larmor_array_download(part[p], LARMOR_C128, &y[p]));
+        larmor_phantom_free(phantom);
+    }
+    const larmor_shape shape = larmor_array_shape(part[0]);
+    for (int64_t j = 0; j < larmor_array_count(part[0]); j++) {
+        const double phase = 2 * M_PI * cycles * (double)(j % shape.dim[0]);
+        const double re = y[1][2 * j], im = y[1][2 * j + 1];
+        y[0][2 * j] += 0.7 * (re * cos(phase) - im * sin(phase));
+        y[0][2 * j + 1] += 0.7 * (re * sin(phase) + im * cos(phase));
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y[0], &both));
+    assert_ok(larmor_phantom_noise_level(plain, dev, LARMOR_SHAPE(48, 48), coils, snr > 0 ? snr : 1, &sigma));
+    if (snr > 0) assert_ok(larmor_phantom_noise(both, sigma, 7));
+    for (int p = 0; p < 2; p++) {
+        free(y[p]);
+        larmor_array_free(part[p]);
+    }
+    larmor_phantom_free(plain);
+    return both;
+}
+
+/* Arms as far apart as Nyquist asks for and twice as far, denser in the centre and not, on and off resonance. */
+static void no_delays_of_spirals_are_claimed_where_there_are_none(void **state)
+{
+    (void)state;
+    static const double density[] = {1, 1.5, 2.5};
+    static const double snr[] = {0, 30, 8};
+    for (int i = 0; i < 12; i++) {
+        const int arms = i < 6 ? 24 : 8;
+        const int coils = i % 4 ? 8 : 1;
+        const larmor_traj_opts opts = {.matrix = {48, 48, 1},
+                                       .readouts = i % 2 ? arms : arms / 2,
+                                       .density = density[i / 2 % 3],
+                                       .samples = 3000 / arms};
+        larmor_array *traj;
+        larmor_delays found;
+        assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
+        larmor_array *kspace = off_resonant(traj, coils, snr[i % 3], i % 2 ? 6e-4 : 0);
+        assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
+        assert_int_equal(found.significant, 0);
+        larmor_array_free(kspace);
+        larmor_array_free(traj);
+    }
 }
 
 /* ---- from rest in the centre ---- */
@@ -415,6 +487,8 @@ int main(void)
         cmocka_unit_test(the_delay_of_lines_in_both_directions_is_found_along_them),
         cmocka_unit_test(no_delay_of_lines_is_claimed_where_there_is_none),
         cmocka_unit_test(readouts_at_rest_in_the_centre_do_not_move_before_they_start),
+        cmocka_unit_test(no_delays_of_spirals_are_claimed_where_there_are_none),
+        cmocka_unit_test(delays_of_spirals_are_found_from_their_arms_near_the_centre),
         cmocka_unit_test(what_cannot_tell_of_delays_is_refused),
         cmocka_unit_test(the_likelihood_changes_by_its_derivatives),
         cmocka_unit_test(the_least_value_of_a_curved_valley_is_found),
