@@ -15,7 +15,7 @@ static int64_t side(void)
 
 static int64_t readouts(void)
 {
-    return is_cpu() ? 3000 : 12000;
+    return is_cpu() ? 1500 : 12000;
 }
 
 /* A source that asks another one, and fails for threads other than the first where it is told to. */
