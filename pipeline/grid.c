@@ -53,6 +53,28 @@ static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid
     return LARMOR_OK;
 }
 
+/* Voxels per sample along readouts, and lines of the grid per readout, above which the header's matrix is not that of the
+ * samples: zero filling takes 2 to 4 along an axis, and of lines an undersampling of up to 16 beside. */
+enum { MAX_VOXELS_PER_SAMPLE = 16, MAX_LINES_PER_READOUT = 256 };
+
+/* Of lines without a trajectory, whose places are counted within the matrix; one that the caller gives is taken. */
+static larmor_status check_filled(const larmor_recon *r, const larmor_group *g, const larmor_grid *grid)
+{
+    const int64_t *n = grid->matrix;
+    const int64_t lines = grid->ndim > 2 ? n[1] * n[2] : n[1];
+    larmor_encoding e;
+    LMR_TRY(lmr_source_encoding(r->job.source, g->encoding, &e));
+    if (strcmp(e.trajectory, "cartesian") != 0 && strcmp(e.trajectory, "epi") != 0) return LARMOR_OK;
+    if (r->job.info.traj_stored || r->opts.matrix[0] || !g->samples || !g->readouts) return LARMOR_OK;
+    if (n[0] / g->samples <= MAX_VOXELS_PER_SAMPLE && lines / g->readouts <= MAX_LINES_PER_READOUT) return LARMOR_OK;
+    return LMR_FAIL(
+        LARMOR_ERR_FORMAT,
+        "header: a matrix of %lld x %lld x %lld for %lld readouts of %lld samples, which cannot fill it: at "
+        "most %d voxels a sample and %d lines a readout expected. Give the matrix by --matrix.",
+        (long long)n[0], (long long)n[1], (long long)(grid->ndim > 2 ? n[2] : 1), (long long)g->readouts,
+        (long long)g->samples, MAX_VOXELS_PER_SAMPLE, MAX_LINES_PER_READOUT);
+}
+
 larmor_status lmr_grids_choose(larmor_recon *r)
 {
     r->job.grid = calloc((size_t)r->job.info.groups + 1, sizeof *r->job.grid);
@@ -64,6 +86,7 @@ larmor_status lmr_grids_choose(larmor_recon *r)
         LMR_TRY(options_of(r, g.encoding, &opts));
         LMR_TRY(lmr_source_grid(r->job.source, g.encoding, &opts, &r->job.grid[i]));
         LMR_TRY(lmr_cartesian_grid(&r->job, g.encoding, opts.oversample, &r->job.grid[i]));
+        LMR_TRY(check_filled(r, &g, &r->job.grid[i]));
     }
     return LARMOR_OK;
 }

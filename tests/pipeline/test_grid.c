@@ -229,9 +229,28 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     free_scan(&s);
 }
 
+/* 4096 x 32 voxels of 60 lines of 64 samples: by hand a smaller matrix is taken. */
+static void a_matrix_that_the_samples_cannot_fill_is_refused(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0);
+    larmor_recon *recon;
+    larmor_array_free(s.image[0].traj);
+    s.image[0].traj = NULL;
+    s.arrays.trajectory = "cartesian";
+    s.arrays.matrix[0] = 4096;
+    const larmor_recon_opts opts = OPTS(.method = "cg"), smaller = OPTS(.method = "cg", .matrix = {64, 32});
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT,
+                   "a matrix of 4096 x 32 x 1 for 60 readouts of 64 samples, which cannot fill it");
+    assert_ok(try_recon(&s, &smaller, &recon));
+    larmor_recon_free(recon);
+    free_scan(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_matrix_that_the_samples_cannot_fill_is_refused),
         cmocka_unit_test(matrix_and_field_of_view_are_those_asked_for),
         cmocka_unit_test(a_wide_object_enlarges_the_grid),
         cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
