@@ -37,7 +37,7 @@ typedef struct lmr_spokes {
     double start[LMR_DELAYS]; /* delays with which samples are near the centre; 0 unless echoes are far from it */
     lmr_spoke *spoke;
     int64_t count, stride, total; /* total: samples in the list */
-    int curved;                   /* 1: spirals from or to the centre; steps are those of chords */
+    int curved;                   /* 1: spirals, whose steps are chords, or spokes that rest in the centre */
     int64_t through;              /* of the spokes, those that begin clearly before the centre and end behind it */
     double *value;                /* [2 coils, total], coils by falling energy */
     int blocks;

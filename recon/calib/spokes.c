@@ -24,6 +24,9 @@ static const double far_echo = 1;
 /* Where spirals begin or end, likewise, at most. */
 static const double near_centre = 0.5;
 
+/* How far from the centre readouts begin that are at rest there, over their step; as in recon/traj/delay.c. */
+static const double at_rest_over_step = 1e-3;
+
 enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
@@ -178,6 +181,15 @@ static larmor_status expect_angles(const lmr_spokes *s)
                     (long long)usable, usable == 1 ? " goes" : "s go", LEAST_SPOKES);
 }
 
+/* 1 if all spokes begin exactly in the centre, where they stay until their gradient begins: as arms of spirals they do not cross. */
+static int all_begin_at_rest(const lmr_spokes *s)
+{
+    int64_t at_rest = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        at_rest += distance(s, s->spoke[i].readout, 0) < at_rest_over_step * length(s->nd, s->spoke[i].step);
+    return s->count >= LEAST_SPOKES && at_rest == s->count;
+}
+
 static larmor_status divide(lmr_spokes *s, int64_t samples)
 {
     const int64_t blocks = (s->total + samples / 2) / samples;
@@ -301,6 +313,7 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
         s->stride = s->total = s->through = 0;
         LMR_OR(done, choose_spokes(s, radius, samples));
     }
+    s->curved |= s->nd == 2 && all_begin_at_rest(s);
     LMR_OR(done, expect_angles(s));
     if (!s->curved) LMR_OR(done, begin_at_echoes(s, kspace, radius, samples));
     LMR_OR(done, divide(s, samples));

@@ -39,11 +39,13 @@ static double cubic_at(const double *x, int64_t stride, int64_t n, double place,
     return sum;
 }
 
-/* Which ends of a readout are at rest in the centre of k-space: before and behind these no gradient moves it. Where a readout
- * goes on straight and evenly from there, the gradient is on a plateau that may have begun before. */
+/* Which ends of a readout are at rest in the centre of k-space: before and behind these no gradient moves it. It is where it
+ * begins on a ramp, or, in a plane, exactly in the centre. Where it goes on straight and evenly from beside the centre, the gradient is on a
+ * plateau that may have begun before. */
 enum { STARTS_AT_CENTRE = 1, ENDS_AT_CENTRE = 2, FEWEST_SAMPLES = 5 };
 
-static const double even = 0.1; /* of a step: what two steps differ by at most on a plateau */
+static const double even = 0.1;       /* of a step: what two steps differ by at most on a plateau */
+static const double at_centre = 1e-3; /* of a step: how far from the centre the first sample of such a readout is */
 
 static double distance(const double *k, const double *l, int nd)
 {
@@ -59,8 +61,8 @@ static int is_at_rest(const double *k, int64_t stride, int nd, double far)
     const double begin = distance(k, NULL, nd), step = distance(second, third, nd);
     double change[3];
     for (int d = 0; d < nd; d++) change[d] = third[d] - second[d] - (next[d] - k[d]);
-    return begin <= distance(next, k, nd) && begin < distance(next, NULL, nd) && begin < far &&
-           distance(change, NULL, nd) > even * step;
+    const int on_ramp = begin <= distance(next, k, nd) && distance(change, NULL, nd) > even * step;
+    return (on_ramp || (nd == 2 && begin <= at_centre * step)) && begin < distance(next, NULL, nd) && begin < far;
 }
 
 static int rests_at_centre(const double *k, int nd, int64_t n)

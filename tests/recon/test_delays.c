@@ -82,7 +82,6 @@ static const scene flat[] = {
     {"golden", {48, 48, 1}, 60, 96, 0, 8, 0, 0, {1.3, -0.7, 0, 0.4}},
     {"radial", {48, 48, 1}, 32, 96, 0, 8, 0, 0, {-2, 2, 0, -0.5}},
     {"golden", {48, 48, 1}, 9, 96, 0, 8, 0, 0, {2, 1.5, 0, -0.5}},   /* few spokes */
-    {"golden", {48, 48, 1}, 40, 96, 48, 8, 0, 0, {2, 1.5, 0, 0.3}},  /* from the centre */
     {"golden", {48, 48, 1}, 40, 96, 40, 8, 0, 0, {-1, 0.5, 0, 0.3}}, /* asymmetric */
     {"golden", {48, 48, 1}, 40, 144, 0, 1, 0, 0, {1, -2, 0, 0.2}},   /* one coil */
     {"golden", {48, 48, 1}, 40, 96, 0, 8, 0, 1.6, {1, -2, 0, 0.2}},  /* an object beyond the field of view */
@@ -124,21 +123,46 @@ static void delays_of_many_samples_are_found_or_not_claimed(void **state)
         }
 }
 
-/* Early ones leave a hole in the centre: nothing is claimed where it is wide. */
+/* Late ones stay in the centre until their gradient begins. Early ones leave a hole there: nothing is claimed where it is wide. */
 static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **state)
 {
     (void)state;
     const struct {
         double x, y, xy;
         int claimed;
-    } delay[] = {{0.5, 0.3, 0.1, 1}, {-0.3, 0.2, 0, 1}, {1.5, 0.7, -0.2, 1}, {-0.4, -0.3, 0.1, 1}, {-2, -2, 0, 0}};
-    for (int i = 0; i < 5; i++) {
-        const scene s = {
-            "golden", {48, 48, 1}, 60, 96, 48, 8, i % 2 ? 20 : 0, 0, {delay[i].x, delay[i].y, 0, delay[i].xy}};
-        const larmor_delays found = find(&s);
-        assert_int_equal(found.significant, delay[i].claimed);
-        for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
+    } delay[] = {{0.5, 0.3, 0.1, 1},   {-0.3, 0.2, 0, 1}, {2, 1.5, 0, 1},
+                 {-0.4, -0.3, 0.1, 1}, {-2, -2, 0, 0},    {0, 0, 0, 0}};
+    for (int i = 0; i < 6; i++)
+        for (int coils = 4; coils <= 8; coils *= 2) {
+            const scene s = {
+                "golden", {48, 48, 1}, 60, 96, 48, coils, 20, 0, {delay[i].x, delay[i].y, 0, delay[i].xy}};
+            const larmor_delays found = find(&s);
+            assert_int_equal(found.significant, delay[i].claimed);
+            for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
+        }
+}
+
+static void late_spokes_from_the_centre_do_not_move_before_they_start(void **state)
+{
+    (void)state;
+    enum { N = 16 };
+    static const double late[6] = {1.5, 0.5};
+    double k[2 * N], *moved;
+    larmor_array *traj, *delayed;
+    for (int i = 0; i < N; i++) {
+        k[2 * i] = i / 2.;
+        k[2 * i + 1] = -k[2 * i];
     }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
+    assert_ok(larmor_traj_delay(traj, late, NULL, &delayed));
+    assert_ok(larmor_array_download(delayed, LARMOR_F64, &moved));
+    for (int i = 0; i < N; i++) {
+        assert_at_most(fabs(moved[2 * i] - fmax(0, i - 1.5) / 2), 1e-9);
+        assert_at_most(fabs(moved[2 * i + 1] + fmax(0, i - 0.5) / 2), 1e-9);
+    }
+    free(moved);
+    larmor_array_free(delayed);
+    larmor_array_free(traj);
 }
 
 static void delays_in_space_are_found(void **state)
@@ -480,6 +504,7 @@ int main(void)
         cmocka_unit_test(delays_in_a_plane_are_found_in_noise),
         cmocka_unit_test(delays_of_many_samples_are_found_or_not_claimed),
         cmocka_unit_test(delays_of_spokes_from_the_centre_are_found_or_not_claimed),
+        cmocka_unit_test(late_spokes_from_the_centre_do_not_move_before_they_start),
         cmocka_unit_test(delays_in_space_are_found),
         cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
         cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
