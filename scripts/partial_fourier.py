@@ -160,6 +160,8 @@ def main():
         for some in pool.map(rows_of, jobs):
             rows += some
             (a.folder / "rows.json").write_text(json.dumps(rows))
+    if not rows:
+        sys.exit("no scene was drawn; give a larger --share")
     table(rows, a.ways)
     return 0
 
