@@ -30,6 +30,20 @@ static void describe_partial(const larmor_coverage *c, int d, char *line, size_t
         "xyz"[d], fmax(-c->low[d], c->high[d]), fmin(-c->low[d], c->high[d]), "xyz"[d]);
 }
 
+static void describe_fold(int axes, char *line, size_t room)
+{
+    char names[16] = "";
+    size_t used = 0;
+    for (int d = 0; d < 3; d++)
+        if (axes >> d & 1)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%c", used ? ", " : "", "xyz"[d]);
+    snprintf(
+        line, room,
+        "the object reaches beyond the field of view along %s: the image goes on from one edge at the other, where "
+        "what is outside is folded in. Scan a larger field of view.",
+        names);
+}
+
 /* Kinds, which stay what they are. Those below are larmor_maps_doubt. */
 enum {
     DOUBT_PARTIAL = LARMOR_MAPS_AMBIGUOUS + 1, /* and the next two: along x, y, z */
@@ -42,6 +56,7 @@ enum {
     DOUBT_ECHO,
     DOUBT_EMPTY,
     DOUBT_CONSTANT,
+    DOUBT_FOLDED,
     DOUBT_COPIED,
     DOUBT_ZEROS,
     DOUBT_CARRIER,
@@ -132,6 +147,7 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
             line, room,
             "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
             "take a smaller one by --lambda, such as noise:1.");
+    if (report->folded && is_it(&w, DOUBT_FOLDED)) describe_fold(report->folded, line, room);
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;
     if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);

@@ -563,7 +563,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     /* Of partial k-space: what an image of that phase does not explain of the samples and one of any phase does, relative to
      * them, and how much it would be of noise alone. */
     double phase_misfit, phase_misfit_noise;
-    int constant;     /* 1: the penalty has left every image one value and nothing else */
+    int constant; /* 1: the penalty has left every image one value and nothing else */
+    int folded; /* bit d: of a grid, the object goes on from one edge of the field of view to the other along axis d */
     larmor_misfit misfit;
     larmor_sample_faults faults;
     double seconds;  /* from the samples to the images */
