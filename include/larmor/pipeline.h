@@ -538,7 +538,7 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     int doubtful;                    /* 1: the solver failed, the image is its best iterate */
     int interrupted;                 /* 1: stopped by the listener, the image is the iterate reached */
     larmor_method_choice method;
-    larmor_report solver;            /* zeros of "grid" */
+    larmor_report solver; /* zeros of "grid" */
     larmor_lambda_from lambda_from;
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
     double
