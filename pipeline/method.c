@@ -13,6 +13,8 @@
  * with true maps and maps from the data (scripts/scenes.py, seeds 31 and 32) the misfit of cg was larger than that of tv in
  * all, and of 240 (seed 33) tv predicted less than this in four. */
 #define MIN_PREDICTED 0.9
+/* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */
+#define MIN_CG_PREDICTED 0.02
 /* Methods are not compared with fewer numbers held out, real and imaginary parts of all coils together. */
 #define MIN_HELD_NUMBERS 200
 /* Of all samples, the part that is held out (recon/choose/held_out.c). */
@@ -129,7 +131,8 @@ larmor_status lmr_method_choose(lmr_job *job, const lmr_method_problem *p, larmo
         LMR_TRY(search_weight(&c, CG));
         count = LARMOR_METHODS_COMPARED;
     }
-    const int best = count > 1 && c.choice[CG].misfit < c.choice[TV].misfit ? CG : TV;
+    const int cg_predicts = count > 1 && c.choice[CG].predicted >= MIN_CG_PREDICTED;
+    const int best = cg_predicts && c.choice[CG].misfit < c.choice[TV].misfit ? CG : TV;
     lmr_method_take(job, candidates[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};
     set_name(result->method.name, candidates[best]);

@@ -348,7 +348,7 @@ static larmor_partial_fourier method_of(const lmr_job *job, double shortest, con
     const int projects = job->method == LMR_METHOD_CG;
     if (job->partial_fourier != LARMOR_PARTIAL_AUTO) return job->partial_fourier;
     if (shortest < MIN_LINES_ON_SHORTER_SIDE || f->off > ROUGH) return LARMOR_PARTIAL_ZERO;
-    if (projects && (job->coils == 1 || f->misfit > MAX_MISFIT_OVER_NOISE * f->misfit_noise))
+    if (projects && ((job->coils == 1 && !job->automatic) || f->misfit > MAX_MISFIT_OVER_NOISE * f->misfit_noise))
         return LARMOR_PARTIAL_POCS;
     return LARMOR_PARTIAL_HOMODYNE;
 }

@@ -454,7 +454,7 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         lmr_log(&r->events, "%s: method %s: its image leaves %.4f of what is held out", name, m->name,
                 m->trial[0].misfit);
     else
-        lmr_log(&r->events, "%s: method %s: its image leaves least of what is held out: %s", name, m->name, sums);
+        lmr_log(&r->events, "%s: method %s: of what is held out the images leave %s", name, m->name, sums);
 }
 
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,

@@ -456,9 +456,10 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     double unit;
     if (job->method == LMR_METHOD_CG) return LARMOR_OK;
     LMR_TRY(larmor_lambda_unit(p->A, p->b, &unit));
-    const int predicts = job->coils > 1 || result->choice.predicted >= MIN_PREDICTED_PART;
-    if (predicts && !is_unpredicted(p, &result->choice, unit)) return LARMOR_OK;
-    lmr_method_is_linear(job, predicts ? LARMOR_METHOD_FROM_FAILURE : LARMOR_METHOD_FROM_FEW_SAMPLES, result);
+    if (job->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART)
+        return LARMOR_OK; /* tv needs hardly any weight */
+    if (!is_unpredicted(p, &result->choice, unit)) return LARMOR_OK;
+    lmr_method_is_linear(job, LARMOR_METHOD_FROM_FAILURE, result);
     p->is_searched = 0;
     return LARMOR_OK;
 }
