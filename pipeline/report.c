@@ -325,7 +325,7 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     else if (now->lambda_from == LARMOR_LAMBDA_UNPREDICTED)
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
-        lmr_log(e, "%s: no lambda: one coil on the grid does not tell what was not sampled", name);
+        lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
 }
 
 /* Each doubt once, with the image that it came up with. */
