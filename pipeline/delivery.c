@@ -132,7 +132,8 @@ static larmor_status take_result(const larmor_recon *r, lmr_task *t, larmor_reco
         const larmor_grid *grid = &r->job.grid[result->image[i].group];
         const larmor_shape shape = larmor_shape_of(grid->ndim, grid->crop);
         if (!st)
-            st = larmor_array_upload(lmr_home(r), LARMOR_C64, shape, LARMOR_C64, t->values[i], &result->image[i].data);
+            st =
+                larmor_array_upload(lmr_home(r), LARMOR_C64, shape, LARMOR_C64, t->values[i], &result->image[i].data);
         free(t->values[i]);
     }
     free(t->values);

@@ -38,7 +38,8 @@ static larmor_status make_whitening(larmor_recon *r)
     if (!st) st = larmor_noise_whitening(noise, sqrt(ratio), &r->job.whitening);
     double size;
     if (!st) st = larmor_nrm2(r->job.whitening, &size);
-    if (!st) r->job.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
+    if (!st)
+        r->job.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
     if (!st) lmr_report_whitening(r);
     larmor_array_free(noise);
     return st;
