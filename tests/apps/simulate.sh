@@ -11,7 +11,7 @@ dims() {
 image() {
     name=$1
     shift
-    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" -q --force
+    expect 0 recon "$name.h5" -o "$name-image.h5" --maps "$name-maps.cfl" --delays off -q --force
     expect 0 compare "$name-image.h5" "$name-truth.h5" "$@"
     cut -d' ' -f2 out
 }
@@ -76,7 +76,7 @@ simulate part --traj cartesian --matrix 64 --partial-fourier 0.625
 expect 0 info part.h5
 printed '40 acquisitions: 40 imaging'
 
-# Faults of a scanner, which recon does not know of: each makes the image worse.
+# Faults of a scanner, which recon does not correct: each makes the image worse.
 simulate good --matrix 48 --traj spiral
 good=$(image good)
 for fault in "--off-resonance 150" "--field-gradient 300,100" "--delays 1,-1"; do
