@@ -327,29 +327,20 @@ static larmor_status check_values(const view *v, lmr_findings *f)
     larmor_sample_faults found;
     char line[512];
     LMR_TRY(lmr_sample_faults_find(&v->s, v->grid.matrix, &found));
-    if (found.echo_distance > 0) {
-        lmr_describe_echo(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "centre", "%s", line);
-    }
-    if (found.clipped) {
-        lmr_describe_clipping(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "clipping", "%s", line);
-    }
-    if (found.spikes) {
-        lmr_describe_spikes(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "spikes", "%s", line);
-    }
-    if (found.carrier > 0) {
-        lmr_describe_carrier(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "carrier", "%s", line);
-    }
-    if (found.copied) {
-        lmr_describe_copied(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "copies", "%s", line);
-    }
-    if (found.zeros) {
-        lmr_describe_zeros(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, "zeros", "%s", line);
+    const struct {
+        int is_found;
+        const char *kind;
+        void (*describe)(const larmor_sample_faults *found, char *line, size_t size);
+    } faults[] = {{found.echo_distance > 0, "centre", lmr_describe_echo},
+                  {found.clipped != 0, "clipping", lmr_describe_clipping},
+                  {found.spikes != 0, "spikes", lmr_describe_spikes},
+                  {found.carrier > 0, "carrier", lmr_describe_carrier},
+                  {found.copied != 0, "copies", lmr_describe_copied},
+                  {found.zeros != 0, "zeros", lmr_describe_zeros}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (!faults[i].is_found) continue;
+        faults[i].describe(&found, line, sizeof line);
+        lmr_found(f, LARMOR_WARNING, faults[i].kind, "%s", line);
     }
     return LARMOR_OK;
 }

@@ -2,7 +2,6 @@
  */
 #include "pipeline/method.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -460,7 +460,7 @@ typedef enum larmor_method_from {
     LARMOR_METHOD_FROM_DATA,        /* it predicts what was held out of the image's own data */
     LARMOR_METHOD_FROM_SCAN,        /* the same of an earlier image: the images of a scan share it */
     LARMOR_METHOD_FROM_OPTIONS,     /* other options are of this method alone */
-    LARMOR_METHOD_FROM_MEMORY,      /* cg, as there is no memory to compare methods */
+    LARMOR_METHOD_FROM_MEMORY,      /* cg, as there is no memory for tv */
     LARMOR_METHOD_FROM_LINEARITY,   /* cg, as k-space is fully sampled with little noise */
     LARMOR_METHOD_FROM_FEW_SAMPLES, /* cg, as too few samples can be held out, or none predicts another */
     LARMOR_METHOD_FROM_FAILURE      /* cg, as no image predicts samples better than zeros do */
