@@ -96,7 +96,23 @@ int64_t lmr_normals(const lmr_job *job)
 /* Short frames of one acquisition resemble each other more than voxels do (docs/dynamics.md). */
 #define TIME_WEIGHT_OF_FRAMES 4
 
-larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames)
+/* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
+#define MAX_SIDES_RATIO 8
+
+int lmr_voxel_sides(const larmor_grid *grid, double side[3])
+{
+    double shortest = INFINITY, longest = 0;
+    for (int d = 0; d < grid->ndim; d++) {
+        side[d] = grid->fov_mm[d] / (double)grid->matrix[d];
+        shortest = fmin(shortest, side[d]);
+        longest = fmax(longest, side[d]);
+    }
+    if (longest <= MAX_SIDES_RATIO * shortest) return 1;
+    for (int d = 0; d < grid->ndim; d++) side[d] = 1;
+    return 0;
+}
+
+larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid)
 {
     /* the images of several sets of maps, and coefficients, are frames that nothing couples */
     const int apart = job->sets || job->basis;
@@ -104,6 +120,7 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames)
     if (opts.time == 0 && job->info.averaged) opts.time = TIME_WEIGHT_OF_FRAMES;
     if (job->choose == LARMOR_LAMBDA_RELATIVE) opts.lambda = job->lambda > 0 ? job->lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
+    lmr_voxel_sides(grid, opts.voxel);
     return opts;
 }
 

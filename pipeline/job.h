@@ -176,8 +176,11 @@ int lmr_maps_group(const lmr_job *job);
  * others' to free. */
 void lmr_job_clear(lmr_job *job);
 
-/* The regulariser's options for so many frames at once. */
-larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames);
+/* The sides of a voxel, in mm; returns 0, and 1 for each of them, where they differ so much that they are not believed. */
+int lmr_voxel_sides(const larmor_grid *grid, double side[3]);
+
+/* The regulariser's options for so many frames at once, whose images have this grid. */
+larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid);
 
 /* About how many normal maps the method needs; those of a penalty have inner steps, too. */
 int64_t lmr_normals(const lmr_job *job);

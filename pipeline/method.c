@@ -98,7 +98,7 @@ static larmor_status search_weight(comparison *c, int candidate)
     const lmr_method_problem *p = c->p;
     larmor_regulariser *r = NULL;
     if (candidate != CG) {
-        const larmor_regulariser_opts opts = lmr_regulariser_opts(c->job, 1);
+        const larmor_regulariser_opts opts = lmr_regulariser_opts(c->job, 1, p->grid);
         LMR_TRY(larmor_regulariser_create(c->job->dev, candidates[candidate], &opts, larmor_op_dtype(p->A),
                                           larmor_op_in_shape(p->A), &r));
     }

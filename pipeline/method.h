@@ -34,7 +34,8 @@ typedef struct lmr_method_problem {
     const larmor_held_out *held;
     const larmor_circulant *C;
     const larmor_solve_opts *solve;
-    int is_determined; /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
+    const larmor_grid *grid; /* of the image */
+    int is_determined;       /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
 } lmr_method_problem;
 
 /* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it predicts more:

@@ -146,7 +146,8 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
     if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
-    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames);
+    const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
+    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);
     LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
     *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
     return LARMOR_OK;

@@ -160,6 +160,13 @@ void lmr_report_method(larmor_recon *r)
     const char *name = job->automatic ? "method from the data" : lmr_method_name(job);
     if (job->method == LMR_METHOD_CG && !job->automatic) name = "cg-sense";
     report_grid(r);
+    double side[3];
+    const int differences = job->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
+    if (differences && !lmr_voxel_sides(&job->grid[0], side))
+        lmr_warn(
+            &r->events,
+            "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "
+            "all axes are weighed alike");
     if (job->basis) {
         const larmor_shape basis = larmor_array_shape(job->basis);
         lmr_log(&r->events, "basis: %lld coefficient%s of %lld frames%s", (ll)basis.dim[1], plural(basis.dim[1]),

@@ -312,7 +312,7 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
 
 static larmor_status regularised(const lmr_job *job, int frames, problem *p, larmor_recon_report *result)
 {
-    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames);
+    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
     larmor_solve_opts solve = solve_opts(job);
     larmor_regulariser *r = NULL;
     larmor_status st;
@@ -448,6 +448,7 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
                                          .held = &p->held,
                                          .C = p->C,
                                          .solve = &solve,
+                                         .grid = &frames->grid,
                                          .is_determined = determines(job, frames, count, &result->coverage)};
     if (!lmr_method_is_open(job, result)) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "choosing the method"));

@@ -289,6 +289,8 @@ typedef struct larmor_regulariser_opts { /* zero means default */
     double time;      /* tv: weight of a difference of frames relative to voxels; default 1; negative: none */
     double ratio;     /* tgv: alpha_0 / alpha_1; default 2 */
     int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
+    double voxel[3];  /* tv, tgv: the sides of a voxel, in any unit; default all alike. Differences along an axis are
+                         divided by its side over the shortest one */
 } larmor_regulariser_opts;
 
 /* A penalty of images by name; lambda is relative, see larmor_regularised.

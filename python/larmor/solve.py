@@ -148,13 +148,13 @@ def regularisers() -> list[str]:
 
 
 def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: float, ratio: float,
-                 block: Sequence[int]) -> Any:
+                 block: Sequence[int], voxel: Sequence[float]) -> Any:
     """A larmor_regulariser of A's images."""
     given = 0.0 if lam is None else (lam if lam > 0 else -1.0)
     if lam is not None and not (lam >= 0 and math.isfinite(lam)):
         given = math.nan  # which larmor refuses with its message
     opts = ffi.new("larmor_regulariser_opts *", {"lambda": given, "series": series, "time": time, "ratio": ratio,
-                                                 "block": list(block[::-1])})
+                                                 "block": list(block[::-1]), "voxel": list(voxel[::-1])})
     return _library.created(lib.larmor_regulariser_create, "larmor_regulariser", lib.larmor_regulariser_free,
                             A.device.pointer, name.encode(), opts, lib.larmor_op_dtype(A._op),
                             lib.larmor_op_in_shape(A._op))
@@ -162,16 +162,18 @@ def _regulariser(A: Operator, name: str, lam: float | None, series: bool, time: 
 
 def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: float | None = None,
                 weight: float | None = None, series: bool = False, time: float = 0, ratio: float = 0,
-                block: Sequence[int] = (), iterations: int = 0, tol: float = 0, tikhonov: float = 0,
-                circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, Report]:
+                block: Sequence[int] = (), voxel: Sequence[float] = (), iterations: int = 0, tol: float = 0,
+                tikhonov: float = 0, circulant: Circulant | None = None, monitor: Monitor | None = None
+                ) -> tuple[Array, Report]:
     """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
 
     lam        relative to the typical magnitude of A^H b, `lambda_unit`; None: the regulariser's own; 0: no penalty.
     weight     absolute, as `choose_weight` finds it, in the place of lam.
     series     axis 0 counts frames.
+    voxel      the sides of a voxel, as the image's axes are, in any unit: tv and tgv divide differences by them.
     circulant  of A^H A, for a series that of one frame; it saves most of the time.
     """
-    r = _regulariser(A, name, lam, series, time, ratio, block)
+    r = _regulariser(A, name, lam, series, time, ratio, block, voxel)
     if weight is not None:
         check(lib.larmor_regulariser_set_weight(r, weight))
     return _solve(lib.larmor_regularised, A, b, x0, (r,), iterations, tol, tikhonov, monitor, circulant=circulant)
@@ -286,8 +288,8 @@ def hold_out(points: Array, circulant: Circulant, *, weights: Array = None, seed
 
 def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circulant: Circulant,
                   name: str | None = None, *, noise: Array = None, series: bool = False, time: float = 0,
-                  ratio: float = 0, block: Sequence[int] = (), penalty: float = 0, inner: int = 0,
-                  monitor: Monitor | None = None) -> Choice:
+                  ratio: float = 0, block: Sequence[int] = (), voxel: Sequence[float] = (), penalty: float = 0,
+                  inner: int = 0, monitor: Monitor | None = None) -> Choice:
     """The weight whose image from the samples that are kept best predicts those that are held out.
 
     held       A with weights of 0 for the samples that are held out, as `hold_out` gives them.
@@ -299,7 +301,7 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
     _library.answer_ctrl_c()
     b = _arrays.as_input(b, A.dtype, name="b")
     spread = np.ascontiguousarray(np.broadcast_to(np.asarray(factors), tuple(b.shape)).astype(A.dtype))
-    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
+    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block, voxel)
     keep = [_arrays.wrap(spread, A.device)]
     with_held = ffi.new("larmor_held_out *", {"A": held._op, "factors": keep[0]})
     if noise is not None:
@@ -316,11 +318,12 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
 
 
 def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None, *, series: bool = False,
-                    time: float = 0, ratio: float = 0, block: Sequence[int] = ()) -> float:
+                    time: float = 0, ratio: float = 0, block: Sequence[int] = (),
+                    voxel: Sequence[float] = ()) -> float:
     """The weight that is expected from a sample of noise like b, independent of b's but as strong; name as of
     `choose_weight`."""
     _library.answer_ctrl_c()
-    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block)
+    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, ratio, block, voxel)
     weight = ffi.new("double *")
     check(lib.larmor_weight_of_noise(A._op, _arrays.wrap(_arrays.as_input(b, A.dtype, name="b"), A.device),
                                      _arrays.wrap(_arrays.as_input(noise, A.dtype, name="noise"), A.device), r, weight))

@@ -44,7 +44,19 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
         if (o->block[d] < 0)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: block[%d] is %lld, expected at least 1, or 0 for the default", name,
                             d, (long long)o->block[d]);
+    for (int d = 0; d < 3; d++)
+        if (!(o->voxel[d] >= 0) || isinf(o->voxel[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike",
+                            name, d, o->voxel[d]);
     return LARMOR_OK;
+}
+
+void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS])
+{
+    double shortest = INFINITY;
+    for (int d = 0; d < LARMOR_MAX_DIMS; d++) spacing[d] = 1;
+    for (int d = 0; d < axes && d < 3; d++) shortest = fmin(shortest, o->voxel[d]);
+    for (int d = 0; d < axes && d < 3 && shortest > 0; d++) spacing[d] = o->voxel[d] / shortest;
 }
 
 larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,

@@ -21,6 +21,9 @@ typedef struct lmr_regulariser_kind {
 } lmr_regulariser_kind;
 
 /* The row of this name. Errors: LARMOR_ERR_ARG, also for options that are none; LARMOR_ERR_SHAPE for no shape. */
+/* The sides of a voxel of images of `axes` dimensions, relative to the shortest one; 1 along further axes. */
+void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS]);
+
 larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                    const lmr_regulariser_kind **kind);
 

@@ -71,7 +71,8 @@ static void destroy(void *self)
 }
 
 /* Of images of `axes` dimensions, and of several of them each by itself. */
-static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, int axes, larmor_op **K)
+static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape image, int axes,
+                            const double *spacing, larmor_op **K)
 {
     static const larmor_op_impl impl = {"tgv", forward, adjoint, NULL, destroy};
     second_order *s = calloc(1, sizeof *s);
@@ -79,9 +80,9 @@ static larmor_status make_K(larmor_device *dev, larmor_dtype dtype, larmor_shape
     s->image = image;
     const unsigned every = (1u << axes) - 1;
     larmor_status st;
-    LMR_OR(fail, larmor_op_gradient(dev, dtype, image, every, NULL, &s->gradient));
+    LMR_OR(fail, larmor_op_gradient(dev, dtype, image, every, spacing, &s->gradient));
     s->field = larmor_op_out_shape(s->gradient);
-    LMR_OR(fail, larmor_op_symmetrised_gradient(dev, dtype, image, every, NULL, &s->symmetrised));
+    LMR_OR(fail, larmor_op_symmetrised_gradient(dev, dtype, image, every, spacing, &s->symmetrised));
     s->tensor = larmor_op_out_shape(s->symmetrised);
     const int64_t field = s->field.dim[image.ndim], pairs = s->tensor.dim[image.ndim];
     LMR_OR(fail, larmor_op_create(dev, &impl, s, dtype, larmor_shape_append(image, 1 + field),
@@ -126,7 +127,9 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     if (axes < 1 || axes > 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "tgv: got %s%s, expected images of 1 to 3 dimensions",
                         o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
-    LMR_TRY(make_K(dev, dtype, shape, axes, &made->K));
+    double spacing[LARMOR_MAX_DIMS];
+    lmr_regulariser_spacing(o, axes, spacing);
+    LMR_TRY(make_K(dev, dtype, shape, axes, spacing, &made->K));
     LMR_TRY(larmor_op_create(dev, &select, NULL, dtype, larmor_op_in_shape(made->K), shape, &made->E));
     larmor_prox *part[2] = {NULL, NULL};
     larmor_status st = larmor_prox_group_l1(dev, 1, dtype, larmor_shape_append(shape, axes), &part[0]);

@@ -6,7 +6,7 @@
 static int axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
 {
     const int last = shape.ndim - 1;
-    for (int d = 0; d < shape.ndim; d++) spacing[d] = 1;
+    lmr_regulariser_spacing(o, shape.ndim - (o->series != 0), spacing);
     if (!o->series) return shape.ndim;
     spacing[last] = o->time > 0 ? 1 / o->time : 1;
     return o->time < 0 ? last : shape.ndim;

@@ -50,6 +50,44 @@ static void the_type_of_numbers_and_the_unit_of_length_do_not_matter(void **stat
     free_scan(&s);
 }
 
+/* The part of the image's differences that are along y. */
+static double part_along_y(const scan *s, const larmor_recon_opts *opts)
+{
+    larmor_recon_result result = result_of(s, opts);
+    float *x = values_of(result.image[0].data);
+    double along[2] = {0};
+    for (int y = 0; y + 1 < N; y++)
+        for (int i = 0; i + 1 < N; i++) {
+            const float *at = x + 2 * (i + N * y);
+            along[0] += hypot(at[2] - at[0], at[3] - at[1]);
+            along[1] += hypot(at[2 * N] - at[0], at[2 * N + 1] - at[1]);
+        }
+    free(x);
+    larmor_recon_result_free(&result);
+    return along[1] / (along[0] + along[1]);
+}
+
+static void tv_takes_differences_over_the_sides_of_voxels(void **state)
+{
+    (void)state;
+    scan s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0), tall = scan_of(COILS, 1, 0);
+    wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
+    tall.arrays.fov_mm[0] = 100;
+    tall.arrays.fov_mm[1] = 700;
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .lambda = 0.3,
+                                        .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    const double square = part_along_y(&s, &opts), same = part_along_y(&wide, &opts),
+                 longer = part_along_y(&tall, &opts);
+    assert_at_most(fabs(same - square), 1e-4);
+    assert_at_most(square, 0.5);
+    assert_at_most(0.55, longer);
+    tall.arrays.fov_mm[1] = 1000; /* as no voxel is */
+    assert_at_most(fabs(part_along_y(&tall, &opts) - square), 1e-4);
+    free_scan(&tall);
+    free_scan(&wide);
+    free_scan(&s);
+}
+
 /* Directly: how many points are beyond half a sample outside of the smaller k-space. */
 static void samples_beyond_the_k_space_of_the_grid_are_left_out(void **state)
 {
@@ -265,6 +303,7 @@ int main(void)
         cmocka_unit_test(arrays_give_the_image_of_the_phantom),
         cmocka_unit_test(the_arrays_are_left_as_they_are),
         cmocka_unit_test(the_type_of_numbers_and_the_unit_of_length_do_not_matter),
+    cmocka_unit_test(tv_takes_differences_over_the_sides_of_voxels),
         cmocka_unit_test(samples_beyond_the_k_space_of_the_grid_are_left_out),
         cmocka_unit_test(counters_and_geometry_come_with_the_image),
         cmocka_unit_test(a_point_that_is_not_finite_spoils_its_image_alone),

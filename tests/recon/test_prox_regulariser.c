@@ -43,6 +43,9 @@ static void an_unknown_name_lists_the_known(void **state)
     assert_refused(
         larmor_regulariser_create(dev, "tv", &(larmor_regulariser_opts){.lambda = NAN}, LARMOR_C64, IMAGE, &r),
         LARMOR_ERR_ARG, "tv: lambda is nan, expected a finite number");
+    assert_refused(
+        larmor_regulariser_create(dev, "tv", &(larmor_regulariser_opts){.voxel = {1, -2}}, LARMOR_C64, IMAGE, &r),
+        LARMOR_ERR_ARG, "tv: voxel[1] is -2, expected a finite number > 0, or 0 where all are alike");
     assert_refused(larmor_regulariser_create(dev, "tv", NULL, LARMOR_F32, IMAGE, &r), LARMOR_ERR_ARG, "complex type");
 }
 

@@ -50,6 +50,27 @@ static void along_time_it_has_a_weight_of_its_own(void **state)
     assert_at_most(fabs(penalty_of("tv", NULL, LARMOR_SHAPE(5, 4), y) - still / 3), 1e-12 * still);
 }
 
+/* A surface costs its area, whatever the shape of the voxels: per volume of a voxel. */
+static void a_step_costs_its_area_whichever_way_it_faces(void **state)
+{
+    (void)state;
+    enum { NX = 6, NY = 5, NZ = 4 };
+    const double side[3] = {2, 3, 8};
+    const int64_t size[3] = {NX, NY, NZ};
+    for (int axis = 0; axis < 3; axis++) {
+        cplx x[NX * NY * NZ];
+        const int step[3] = {1, NX, NX * NY};
+        double area = 1;
+        for (int i = 0; i < NX * NY * NZ; i++) x[i] = i / step[axis] % size[axis] < size[axis] / 2;
+        for (int d = 0; d < 3; d++) area *= d == axis ? 1 : side[d] * (double)size[d];
+        const larmor_regulariser_opts mm = {.voxel = {side[0], side[1], side[2]}},
+                                      m = {.voxel = {side[0] / 1e3, side[1] / 1e3, side[2] / 1e3}};
+        const double volume = side[0] * side[1] * side[2] / side[0]; /* differences are over the shortest side */
+        assert_at_most(fabs(volume * penalty_of("tv", &mm, LARMOR_SHAPE(NX, NY, NZ), x) - area), 1e-12 * area);
+        assert_at_most(fabs(volume * penalty_of("tv", &m, LARMOR_SHAPE(NX, NY, NZ), x) - area), 1e-12 * area);
+    }
+}
+
 static void a_huge_lambda_leaves_the_mean(void **state)
 {
     (void)state;
@@ -97,6 +118,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_constant_costs_nothing),
     cmocka_unit_test(it_is_the_sum_of_the_lengths_of_gradients),
     cmocka_unit_test(along_time_it_has_a_weight_of_its_own),
+    cmocka_unit_test(a_step_costs_its_area_whichever_way_it_faces),
     cmocka_unit_test(a_huge_lambda_leaves_the_mean),
     cmocka_unit_test(edges_stay_and_noise_goes),
     cmocka_unit_test(a_step_is_lowered_by_the_weight),
