@@ -176,7 +176,7 @@ static larmor_status check_targets(const larmor_output *out)
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis not a regular file (device or pipe).", out->path, which,
                             p ? " " : "");
         if (!out->force)
-            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sexists already; --force overwrites it", out->path, which,
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: %s%sexists already; opts.force overwrites it", out->path, which,
                             p ? " " : "");
     }
     return LARMOR_OK;
@@ -399,7 +399,7 @@ static larmor_status place_all(larmor_output *out)
         const int error = errno;
         while (p-- > 0) take_back(out, &out->part[p]);
         if (error == EEXIST)
-            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: appeared while it was computed; --force overwrites it",
+            return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: appeared while it was computed; opts.force overwrites it",
                             out->path);
         return cannot(out, "rename", error);
     }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/terms.h"
-
 static _Thread_local char message[1024];
 
 static int debugging(void)
@@ -29,7 +27,6 @@ static int print_message(const char *format, va_list arguments)
     const int used = vsnprintf(message, sizeof message, format ? format : "", arguments);
     if (used < 0) message[0] = 0;
     keep_one_line();
-    lmr_name_members(message, sizeof message);
     return (int)strlen(message);
 }
 

@@ -32,8 +32,9 @@ typedef struct file {
 static larmor_status damaged(const file *f, const char *what)
 {
     const int spare = !access(f->previous, F_OK);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "--checkpoint %s: damaged (%s). Delete it to begin anew%s%s%s.", f->path, what,
-                    spare ? ", or rename " : "", spare ? f->previous : "", spare ? " to it to go on from there" : "");
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: damaged (%s). Delete it to begin anew%s%s%s.", f->path,
+                    what, spare ? ", or rename " : "", spare ? f->previous : "",
+                    spare ? " to it to go on from there" : "");
 }
 
 /* Only what begins as a checkpoint is ever replaced or removed. */
@@ -42,7 +43,7 @@ static larmor_status check_first(const file *f, const lmr_source *source)
     char begin[FIRST] = "";
     const int64_t got = lmr_source_get(source, 0, begin, FIRST);
     if (got == FIRST && !memcmp(begin, first_word, FIRST)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "--checkpoint %s: %s is no checkpoint. Choose another name, or delete it.",
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: %s is no checkpoint. Choose another name, or delete it.",
                     f->path, source->path);
 }
 
@@ -167,7 +168,7 @@ static larmor_status file_remove(void *self)
     drop(f);
     unlink(f->previous);
     if (!unlink(f->path) || errno == ENOENT) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_IO, "--checkpoint %s: cannot be removed (%s).", f->path, strerror(errno));
+    return LMR_FAIL(LARMOR_ERR_IO, "opts.checkpoint %s: cannot be removed (%s).", f->path, strerror(errno));
 }
 
 static void file_destroy(void *self)

@@ -194,7 +194,7 @@ static larmor_status fill_space(const larmor_array *traj, const larmor_grid_opts
     for (int64_t i = 0; i < count; i++) most[i % nd] = fmax(most[i % nd], isfinite(k[i]) ? fabs(k[i]) : INFINITY);
     free(k);
     space->ndim = most[2] > 0 ? 3 : 2;
-    LMR_TRY(lmr_check_axes_given("--matrix", (double)opts->matrix[2], 1, space->ndim));
+    LMR_TRY(lmr_check_axes_given("opts.matrix", (double)opts->matrix[2], 1, space->ndim));
     most[0] = most[1] = fmax(most[0], most[1]);
     for (int d = 0; d < 3; d++) {
         const double n = most[d] > 0 ? 2 * ceil(most[d] * (1 - 1e-3)) : 1;

@@ -289,7 +289,7 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
         lmr_mrd_warn(
             raw,
             "%sechoes of lines in reverse are %.1f samples away from those of the others: a delay, which shows as a "
-            "ghost half a field of view away where recon does not correct it (--ghost).",
+            "ghost half a field of view away where recon does not correct it (opts.no_ghost).",
             of_encoding(raw, encoding, &in), fabs(forward - backward));
 }
 

@@ -10,16 +10,16 @@ static larmor_status check_matrix(int64_t memory, const int64_t n[3])
 {
     const double bytes = 8. * (double)n[0] * (double)n[1] * (double)n[2];
     if (bytes <= (double)memory) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_MEMORY, "matrix %lld x %lld x %lld needs %s per image; limit is %s (--memory).",
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "matrix %lld x %lld x %lld needs %s per image; limit is %s (opts.memory).",
                     (long long)n[0], (long long)n[1], (long long)n[2], lmr_bytes_text(bytes).s,
                     lmr_bytes_text((double)memory).s);
 }
 
 static larmor_status check_opts(const larmor_encoding *e, const larmor_grid_opts *o)
 {
-    LMR_TRY(lmr_check_axes_given("--matrix", (double)o->matrix[2], 1, e->ndim));
-    LMR_TRY(lmr_check_axes_given("--fov", o->fov_mm[2], e->recon_fov_mm[2], e->ndim));
-    LMR_TRY(lmr_check_axes_given("--oversample", o->oversample[2], 1, e->ndim));
+    LMR_TRY(lmr_check_axes_given("opts.matrix", (double)o->matrix[2], 1, e->ndim));
+    LMR_TRY(lmr_check_axes_given("opts.fov_mm", o->fov_mm[2], e->recon_fov_mm[2], e->ndim));
+    LMR_TRY(lmr_check_axes_given("opts.oversample", o->oversample[2], 1, e->ndim));
     for (int d = 0; d < 3; d++)
         if (o->matrix[d] < 0 || o->matrix[d] > LMR_MRD_MAX_MATRIX || !(o->fov_mm[d] >= 0) ||
             !isfinite(o->fov_mm[d]) ||

@@ -129,13 +129,13 @@ static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
     if (!makes_images(counter) || raw->joined[encoding] >> counter & 1) {
         lmr_mrd_warn(raw, "%s; all readouts are used.", beyond);
     } else if (!too_few_samples(raw, encoding, c) || (counter == LMR_SLICE && c->moves)) {
-        lmr_mrd_warn(raw, "%s; it is accepted, --join %s ignores it.", beyond, name);
+        lmr_mrd_warn(raw, "%s; it is accepted, opts.join %s ignores it.", beyond, name);
     } else {
         raw->joined[encoding] |= 1u << counter;
-        lmr_mrd_warn(
-            raw,
-            "%s; it is ignored: %lld images of its %lld readouts would have too few samples, --join none makes them.",
-            beyond, (long long)c->images, (long long)c->readouts);
+        lmr_mrd_warn(raw,
+                     "%s; it is ignored: %lld images of its %lld readouts would have too few samples, opts.join none "
+                     "makes them.",
+                     beyond, (long long)c->images, (long long)c->readouts);
     }
 }
 
@@ -150,7 +150,7 @@ static void name_joinable(larmor_raw *raw, int encoding, const content *c)
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "", counter_names[counter]);
     }
-    lmr_mrd_warn(raw, "%lld images of %lld samples for %.0f voxels: --join %s makes one of them.",
+    lmr_mrd_warn(raw, "%lld images of %lld samples for %.0f voxels: opts.join %s makes one of them.",
                  (long long)c->images, (long long)(c->samples / c->images), voxels_of(raw, encoding), names);
 }
 
@@ -186,7 +186,7 @@ static larmor_status parse_join(const char *text, unsigned *bits)
                                strncmp(counter_names[key_counter[k]], at, length) != 0))
             k++;
         if (k == LMR_KEY)
-            return LMR_FAIL(LARMOR_ERR_ARG, "--join \"%s\": auto, none, or %s, with commas between, expected.",
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
                             lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
         *bits |= 1u << key_counter[k];
         at += length;

@@ -169,7 +169,7 @@ static larmor_status parse_ramp(const char *text, larmor_ramp *r)
     *r = (larmor_ramp){
         .up_us = value[0], .flat_us = value[1], .down_us = value[2], .delay_us = value[3], .dwell_us = value[4]};
     if (good) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG, "--ramp \"%s\": auto, even, or UP,FLAT,DOWN[,DELAY[,DWELL]] in us, expected.",
+    return LMR_FAIL(LARMOR_ERR_ARG, "opts.ramp \"%s\": auto, even, or UP,FLAT,DOWN[,DELAY[,DWELL]] in us, expected.",
                     lmr_printable(text, (int64_t)strlen(text), 60).s);
 }
 
@@ -189,5 +189,5 @@ larmor_status lmr_mrd_find_ramps(larmor_raw *raw, const char *asked)
     if (!given || lines) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_ARG,
-        "--ramp: no lines without a trajectory are sampled on such ramps. It is for Cartesian and epi scans.");
+        "opts.ramp: no lines without a trajectory are sampled on such ramps. It is for Cartesian and epi scans.");
 }

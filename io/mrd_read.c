@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/axes_given.h"
-#include "core/terms.h"
 #include "io/mrd.h"
 #include "io/parts.h"
 #include "io/reader_process.h"
@@ -18,7 +17,6 @@ void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line - 1, format, arguments);
     va_end(arguments);
-    lmr_name_members(line, sizeof line - 1);
     const size_t length = strlen(line), used = strlen(raw->info.warnings);
     if (used + length + 2 > sizeof raw->info.warnings) return;
     memcpy(raw->info.warnings + used, line, length);
@@ -40,7 +38,7 @@ lmr_text lmr_bytes_text(double bytes)
 static larmor_status check_memory(const larmor_raw *raw, int64_t bytes)
 {
     if (bytes <= raw->memory) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_MEMORY, "samples need %s; limit is %s (--memory).", lmr_bytes_text((double)bytes).s,
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "samples need %s; limit is %s (opts.memory).", lmr_bytes_text((double)bytes).s,
                     lmr_bytes_text((double)raw->memory).s);
 }
 
@@ -413,7 +411,7 @@ static larmor_status check_shift_axes(const larmor_raw *raw)
     int ndim = 2;
     for (int e = 0; e < raw->header.encodings; e++)
         if (raw->header.encoding[e].space.ndim > ndim) ndim = raw->header.encoding[e].space.ndim;
-    return lmr_check_axes_given("--shift", raw->shift_mm[2], 0, ndim);
+    return lmr_check_axes_given("opts.shift_mm", raw->shift_mm[2], 0, ndim);
 }
 
 static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)

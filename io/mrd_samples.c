@@ -165,7 +165,7 @@ static larmor_status place_all(const larmor_raw *raw, const selection *s, const 
     *outside = s->total - kept;
     if (kept) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
-                    "no sample lies within the k-space of matrix %lld x %lld x %lld. Use --traj-units.",
+                    "no sample lies within the k-space of matrix %lld x %lld x %lld. Use opts.traj_units.",
                     (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
 }
 

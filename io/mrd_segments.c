@@ -129,7 +129,7 @@ static larmor_status join(larmor_raw *raw, int64_t first, int64_t end)
     if (samples > MOST_SAMPLES)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "acquisition %lld: a readout in segments of %lld samples, at most %d expected. "
-                        "Use --join none.",
+                        "Use opts.join none.",
                         (long long)first, (long long)samples, MOST_SAMPLES);
     float *joined = lmr_new(samples * head->channels, 2 * sizeof *joined), *to = joined;
     if (!joined) return LMR_NO_MEMORY();
@@ -174,14 +174,14 @@ larmor_status lmr_mrd_join_segments(larmor_raw *raw, int asked)
             lmr_mrd_warn(
                 raw,
                 "%lld acquisitions look like the segments of %lld readouts, but their time stamps are apart; "
-                "--join segment joins them.",
+                "opts.join segment joins them.",
                 (long long)s.acquisitions, (long long)s.readouts);
             continue;
         }
         LMR_TRY(join_all(raw, e));
         lmr_mrd_warn(raw, "%lld acquisitions are the segments of %lld readouts and are joined%s.",
                      (long long)s.acquisitions, (long long)s.readouts,
-                     asked ? "" : "; --join none leaves them apart");
+                     asked ? "" : "; opts.join none leaves them apart");
     }
     return LARMOR_OK;
 }

@@ -293,13 +293,13 @@ static larmor_status refuse_nonfinite(const findings *f)
     if (f->values)
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "%lld non-finite values, first in acquisition %lld, channel %lld, sample %lld. Use "
-                        "--drop-nonfinite to leave those acquisitions out.",
+                        "opts.drop_nonfinite to leave those acquisitions out.",
                         (long long)f->values, (long long)f->acquisition, (long long)f->channel, (long long)f->sample);
     if (f->traj_values)
         return LMR_FAIL(
             LARMOR_ERR_FORMAT,
             "%lld non-finite trajectory values, first in acquisition %lld, component %lld, sample %lld. Use "
-            "--drop-nonfinite to leave those acquisitions out.",
+            "opts.drop_nonfinite to leave those acquisitions out.",
             (long long)f->traj_values, (long long)f->traj_acquisition, (long long)f->traj_component,
             (long long)f->traj_sample);
     return LARMOR_OK;

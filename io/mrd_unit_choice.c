@@ -214,7 +214,7 @@ static larmor_status ask(const lmr_reading *a, const lmr_reading *b, int axes)
     lmr_text first, second;
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "trajectory units may be %s or %s: k-space would end at %s or %s of the edge along %s. Use "
-                    "--traj-units.",
+                    "opts.traj_units.",
                     lmr_reading_name(a, axes).s, lmr_reading_name(b, axes).s, edge_text(a, axes, &first),
                     edge_text(b, axes, &second), axes == 3 ? "x, y, z" : "x, y");
 }
@@ -231,7 +231,7 @@ static void warn_of(larmor_raw *raw, const lmr_reading *r, int axes, const char 
     lmr_text ends;
     lmr_mrd_warn(
         raw,
-        "trajectory units are taken to be %s, %s: k-space ends at %s of the edge along %s. --traj-units says it.",
+        "trajectory units are taken to be %s, %s: k-space ends at %s of the edge along %s. opts.traj_units says it.",
         lmr_reading_name(r, axes).s, why, edge_text(r, axes, &ends), axes == 3 ? "x, y, z" : "x, y");
 }
 
@@ -322,7 +322,7 @@ static larmor_status refuse(const lmr_stored *s, const larmor_encoding *space)
     for (int d = 0; d < s->axes; d++) k[d] = fmax(fabs(s->e.low[d]), fabs(s->e.high[d]));
     return LMR_FAIL(LARMOR_ERR_FORMAT,
                     "trajectory units not recognised: values up to %.4g do not fit matrix %lld x %lld and field of "
-                    "view %g x %g mm. Use --traj-units %s.",
+                    "view %g x %g mm. Use opts.traj_units %s.",
                     fmax(k[0], fmax(k[1], k[2])), (long long)space->matrix[0], (long long)space->matrix[1],
                     space->fov_mm[0], space->fov_mm[1], lmr_unit_names().s);
 }

@@ -292,7 +292,7 @@ static larmor_status take_given(larmor_raw *raw, const char *names, const larmor
     const int axis = out->axis;
     if (bound > 0 && out->reach[axis] > MOST_BEYOND) {
         const double worst = -s->e.low[axis] > s->e.high[axis] ? s->e.low[axis] : s->e.high[axis];
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory value %.4g outside %.4g..%.4g.%s Use --traj-units.", worst,
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "trajectory value %.4g outside %.4g..%.4g.%s Use opts.traj_units.", worst,
                         -bound, bound, other_unit(space, s).s);
     }
     if (out->reach[axis] < .1)
@@ -537,7 +537,7 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
     int given[3];
     if (units && !strcmp(units, "auto")) units = NULL;
     if (units && !units_named(units, given))
-        return LMR_FAIL(LARMOR_ERR_ARG, "--traj-units \"%s\": auto, %s expected.",
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.traj_units \"%s\": auto, %s expected.",
                         lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_list_names(name_at).s);
     for (int e = 0; e < raw->header.encodings; e++) {
         lmr_mrd_traj *t = &raw->traj_of[e];

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "core/terms.h"
 #include "pipeline/findings.h"
 
 const char *larmor_severity_name(larmor_severity severity)
@@ -41,7 +40,6 @@ void lmr_found(lmr_findings *f, larmor_severity severity, const char *code, cons
     snprintf(one->code, sizeof one->code, "%s", code);
     va_start(arguments, format);
     vsnprintf(one->text, sizeof one->text, format, arguments);
-    lmr_name_members(one->text, sizeof one->text);
     va_end(arguments);
     f->out.errors += severity == LARMOR_ERROR;
     f->out.warnings += severity == LARMOR_WARNING;
@@ -73,7 +71,7 @@ static const char *code_of(const char *line)
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (!strncmp(line, codes[i][0], strlen(codes[i][0]))) return codes[i][1];
     if (strstr(line, "NIfTI files say") || strstr(line, " have no position")) return "geometry";
-    return strstr(line, "--join") ? "counters" : "header";
+    return strstr(line, "opts.join") ? "counters" : "header";
 }
 
 static void take_warnings(const char *warnings, lmr_findings *f)
@@ -94,7 +92,7 @@ static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f
         lmr_found(f, dropped ? LARMOR_WARNING : LARMOR_ERROR, "nonfinite",
                   "%lld of %lld acquisitions hold values that are not finite. %s", (long long)info->nonfinite,
                   (long long)info->acquisitions,
-                  dropped ? "They are left out." : "--drop-nonfinite leaves them out.");
+                  dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
     take_warnings(info->warnings, f);
     if (info->traj_stored) lmr_found(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
 }

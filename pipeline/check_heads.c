@@ -21,9 +21,10 @@ static void check_noise(const larmor_raw_info *info, lmr_findings *f)
         lmr_found(f, LARMOR_NOTE, "noise-scan",
                   "no noise scan: the %d coils are not whitened. Flag noise readouts as such (bit 19).", info->coils);
     if (info->noise && info->noise_samples < (int64_t)ENOUGH_NOISE * info->coils)
-        lmr_found(f, LARMOR_WARNING, "noise-scan",
-                  "the noise scan has %lld samples for %d coils, at least %lld expected: --whiten off may be better.",
-                  (ll)info->noise_samples, info->coils, (ll)ENOUGH_NOISE * info->coils);
+        lmr_found(
+            f, LARMOR_WARNING, "noise-scan",
+            "the noise scan has %lld samples for %d coils, at least %lld expected: opts.no_whitening may be better.",
+            (ll)info->noise_samples, info->coils, (ll)ENOUGH_NOISE * info->coils);
     if (info->noise && (info->dwell_us == 0 || info->noise_dwell_us == 0))
         lmr_found(f, LARMOR_WARNING, "noise-scan",
                   "the time per sample is missing in %s: the noise is taken to have the bandwidth of the data.",
@@ -31,9 +32,8 @@ static void check_noise(const larmor_raw_info *info, lmr_findings *f)
     if (info->dwell_us == 0)
         lmr_found(f, LARMOR_NOTE, "dwell", "the time per sample is not stored: readout times are unknown.");
     if (info->dropped)
-        lmr_found(f, LARMOR_NOTE, "left-out",
-                  "%lld of %lld acquisitions are left out by their flags: %s.", (ll)info->dropped,
-                  (ll)info->acquisitions, info->dropped_report);
+        lmr_found(f, LARMOR_NOTE, "left-out", "%lld of %lld acquisitions are left out by their flags: %s.",
+                  (ll)info->dropped, (ll)info->acquisitions, info->dropped_report);
     if (info->channels && 2 * info->dead_coils > info->channels)
         lmr_found(f, LARMOR_WARNING, "dead-coil", "%d of %d channels have no signal or no noise.", info->dead_coils,
                   info->channels);

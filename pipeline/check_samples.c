@@ -74,14 +74,14 @@ static void check_reach(const view *v, lmr_findings *f)
         if (reach > 0 && reach < .85)
             lmr_found(
                 f, reach < .5 ? LARMOR_WARNING : LARMOR_NOTE, "resolution",
-                "k-space reaches %.3g of what the matrix has along %c: the image is interpolated, --matrix %lld "
+                "k-space reaches %.3g of what the matrix has along %c: the image is interpolated, opts.matrix %lld "
                 "would show as much.",
                 reach, "xyz"[d], (ll)ceil((double)v->grid.crop[d] * reach));
         if (c.partial[d])
             lmr_found(f, filled ? LARMOR_NOTE : LARMOR_WARNING, "partial-fourier",
                       "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other%s.",
                       fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]),
-                      filled ? ": recon fills it in (--partial-fourier)" : "");
+                      filled ? ": recon fills it in (opts.partial_fourier)" : "");
     }
     const double outside = (double)v->s.outside / (double)(v->s.outside + v->points);
     if (v->s.outside)
@@ -111,7 +111,7 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
         length += snprintf(list + length, sizeof list - (size_t)length, "%s%.2f along %c", d ? ", " : "",
                            found.delay[d], "xyz"[d]);
     lmr_found(f, LARMOR_NOTE, "delays",
-              "gradients are late by samples: %s. recon corrects the trajectory (--delays auto).", list);
+              "gradients are late by samples: %s. recon corrects the trajectory (opts.delays auto).", list);
     return LARMOR_OK;
 }
 
@@ -230,12 +230,12 @@ static larmor_status check_undersampling(const view *v, int calibrated, lmr_find
                   "samples lie in %.3g %% of the cells of 1/FOV, undersampling %.3g with %lld coil%s%s", 100 * part,
                   factor, (ll)v->coils, v->coils == 1 ? "" : "s",
                   factor > .7 * (double)v->coils && factor > 1.5
-                      ? ": more than coils resolve; a penalty is needed (--method tv or wavelet)."
+                      ? ": more than coils resolve; a penalty is needed (opts.method tv or wavelet)."
                       : ".");
     if (v->coils > 1 && !calibrated && (double)centre_sampled < .9 * (double)centre)
         lmr_found(f, LARMOR_WARNING, "calibration",
                   "the centre of k-space has gaps, samples in %.3g %% of its cells: maps from the data may be wrong. "
-                  "Give maps by --maps.",
+                  "Give maps by opts.maps.",
                   100 * (double)centre_sampled / (double)centre);
     return LARMOR_OK;
 }
@@ -305,7 +305,7 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
     if (level > 0 && level < .5)
         lmr_found(f, LARMOR_WARNING, "noise-scan",
                   "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
-                  "bandwidth ratio or its amplification differs. --whiten off leaves it out.",
+                  "bandwidth ratio or its amplification differs. opts.no_whitening leaves it out.",
                   level);
     if (level > 5)
         lmr_found(
@@ -369,7 +369,7 @@ static larmor_status check_extent(const view *v, lmr_findings *f)
         if (e.factor[d] > 1)
             lmr_found(f, LARMOR_WARNING, "field-of-view",
                       "the object reaches to %.3g times the field of view along %c: recon takes a larger grid and "
-                      "crops, --fov shows all of it.",
+                      "crops, opts.fov_mm shows all of it.",
                       e.factor[d], "xyz"[d]);
     return LARMOR_OK;
 }

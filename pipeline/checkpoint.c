@@ -245,7 +245,7 @@ static larmor_status all_of(lmr_archive *a, lmr_kept *k, lmr_unfinished *u)
 
 static larmor_status refuse(const lmr_kept *k, const char *what)
 {
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "--checkpoint %s: %s Choose another name, or delete it to begin anew.",
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: %s Choose another name, or delete it to begin anew.",
                     lmr_checkpoint_name(k->place), what);
 }
 
@@ -265,7 +265,7 @@ static larmor_status head_of(lmr_archive *a, const lmr_kept *k)
     if (f.options != k->ours.options) return refuse(k, "belongs to a reconstruction with other options.");
     if (f.plan != k->ours.plan)
         return refuse(k, "was written where another amount of memory was free, and the image would be another; "
-                         "--memory sets the amount.");
+                         "opts.memory sets the amount.");
     return LARMOR_OK;
 }
 

@@ -30,11 +30,12 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
     if (!takes_sets(job))
         return LMR_FAIL(
             LARMOR_ERR_ARG,
-            "%s: several sets of maps are for --method cg, grid, tv, tgv and wavelet, without --joint; got %s.", what,
-            lmr_method_name(job));
+            "%s: several sets of maps are for opts.method cg, grid, tv, tgv and wavelet, without opts.joint; got %s.",
+            what, lmr_method_name(job));
     if (job->precondition > 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--precond circulant: is not for several sets of maps, and %s has %lld.",
-                        what, (long long)sets);
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.precondition circulant: is not for several sets of maps, and %s has %lld.", what,
+                        (long long)sets);
     job->sets = (int)sets;
     job->precondition = -1;
     return LARMOR_OK;
@@ -178,9 +179,9 @@ static larmor_status choose_sets(larmor_recon *r)
     const larmor_recon_opts *o = &r->opts;
     lmr_maps_sight sight;
     if (o->map_sets > r->job.maps_method->sets)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--map-sets %d: maps by %s come in one set; espirit and nlinv find two.",
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.",
                         o->map_sets, r->job.maps_method->name);
-    if (o->map_sets) return lmr_take_sets(r, "--map-sets", o->map_sets);
+    if (o->map_sets) return lmr_take_sets(r, "opts.map_sets", o->map_sets);
     if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
     LMR_TRY(look(r, 1, &sight));
     return take_folded(r, &sight);

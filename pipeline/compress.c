@@ -16,7 +16,7 @@ larmor_status lmr_compress(const lmr_job *job, larmor_samples *samples)
         const larmor_status st = larmor_compress_readouts(job->compression, samples->kspace, samples->traj, &y);
         if (st == LARMOR_ERR_ARG)
             return LMR_FAIL(LARMOR_ERR_FORMAT, "readouts that are no lines of the grid, as those of other images of "
-                                               "the scan are; --compress-method svd takes them.");
+                                               "the scan are; opts.compress_method svd takes them.");
         LMR_TRY(st);
     } else {
         LMR_TRY(larmor_compress_coils(job->compression, samples->kspace, &y));

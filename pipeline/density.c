@@ -71,7 +71,7 @@ larmor_status lmr_make_density(lmr_job *job, int index, const larmor_samples *sa
         *w = larmor_array_ref(samples->density);
         return *w ? LARMOR_OK
                   : LMR_FAIL(LARMOR_ERR_FORMAT,
-                             "--dcf file: the file stores no density weights. Use ramp, voronoi or pipe.");
+                             "opts.density file: the file stores no density weights. Use ramp, voronoi or pipe.");
     case LARMOR_DENSITY_AUTO:
         break;
     }

@@ -5,19 +5,18 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/terms.h"
-
 static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
 {
     if (maps->doubt == LARMOR_MAPS_UNDERSAMPLED)
-        snprintf(line, room,
-                 "coil maps cannot be trusted: only %.0f %% of the centre of k-space that they are made from is "
-                 "sampled, so the image may be aliased. Give maps by --maps FILE, or a scan with calibration lines.",
-                 100 * maps->sampled);
+        snprintf(
+            line, room,
+            "coil maps cannot be trusted: only %.0f %% of the centre of k-space that they are made from is "
+            "sampled, so the image may be aliased. Give maps by opts.maps FILE, or a scan with calibration lines.",
+            100 * maps->sampled);
     else
         snprintf(line, room,
                  "coil maps cannot be trusted: they explain only %.0f %% of the centre of k-space, which is mostly "
-                 "noise or has signal folded in. Give maps by --maps FILE, or try a smaller --calibration.",
+                 "noise or has signal folded in. Give maps by opts.maps FILE, or try a smaller opts.calibration.",
                  100 * maps->dominance);
 }
 
@@ -113,7 +112,7 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
         snprintf(
             w->line, w->room,
             "the image explains next to nothing of its samples, %.0f %% of them are left over: the weight is too "
-            "large. Take a smaller one by --lambda, such as noise:1.",
+            "large. Take a smaller one by opts.lambda, such as noise:1.",
             100 * m->beyond_noise);
     if (m->bad_readouts && is_it(w, DOUBT_READOUTS))
         snprintf(
@@ -141,12 +140,12 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
         snprintf(line, room,
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
                  "maps or trajectory do not describe them. The weight is the one expected from the noise; "
-                 "state another by --lambda.");
+                 "state another by opts.lambda.");
     if (is_erased(report) && is_it(&w, DOUBT_CONSTANT))
         snprintf(
             line, room,
             "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
-            "take a smaller one by --lambda, such as noise:1.");
+            "take a smaller one by opts.lambda, such as noise:1.");
     if (report->folded && is_it(&w, DOUBT_FOLDED)) describe_fold(report->folded, line, room);
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;
@@ -156,6 +155,5 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
     if (f->copied && is_it(&w, DOUBT_COPIED)) lmr_describe_copied(f, line, room);
     if (f->zeros && is_it(&w, DOUBT_ZEROS)) lmr_describe_zeros(f, line, room);
     if (f->carrier > 0 && is_it(&w, DOUBT_CARRIER)) lmr_describe_carrier(f, line, room);
-    if (w.kind && room) lmr_name_members(line, room);
     return w.kind;
 }

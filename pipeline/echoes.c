@@ -155,7 +155,7 @@ static larmor_status stack_echoes(const echoes *s, int slice, larmor_array **sta
         }
         if (echo >= s->count)
             return LMR_FAIL(LARMOR_ERR_ARG,
-                            "%s: echo %d has no echo time, %d are known; state them all by --echo-times.",
+                            "%s: echo %d has no echo time, %d are known; state them all by opts.echo_ms.",
                             lmr_source_name(s->source), echo, s->count);
         if (*count == LARMOR_MAX_ECHOES || !larmor_shape_equal(shape, larmor_array_shape(image->data)))
             return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the echoes of slice %d are more than %d or differ in size",
@@ -211,7 +211,8 @@ static larmor_status stack_maps(const echoes *s, larmor_field_maps *maps)
     const larmor_shape shape = larmor_array_shape(maps->image[0].data);
     const larmor_shape all = shape.ndim < 3 ? larmor_shape_append(shape, s->slices) : shape;
     if (shape.ndim == 3 && s->slices > 1 && maps->count > 1)
-        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: field maps of several volumes at once; choose one by --slice.",
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "%s: field maps of several volumes at once; choose one by opts.only.slice.",
                         lmr_source_name(s->source));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, all, &maps->all));
     larmor_status st = LARMOR_OK;

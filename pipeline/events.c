@@ -8,7 +8,6 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "core/terms.h"
 
 /* All series are taken to be equally long. done: how many are, with the part of the one that is not. */
 static void send(lmr_events *e, larmor_event *event, double done)
@@ -62,7 +61,6 @@ static void tell_line(lmr_events *e, larmor_event_kind kind, const char *format,
     char line[1024];
     if (e->is_quiet) return;
     vsnprintf(line, sizeof line, format, arguments);
-    lmr_name_members(line, sizeof line);
     tell(e, kind, line, NULL);
 }
 

@@ -418,7 +418,7 @@ static larmor_status cut_by_spokes(frames *f, image *m)
     int64_t spokes;
     LMR_TRY(number_spokes(f, m, &spokes));
     if (length > spokes)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--spokes-per-frame %lld: the images of %s have %lld %s.", (long long)length,
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.spokes %lld: the images of %s have %lld %s.", (long long)length,
                         lmr_source_name(f->inner), (long long)spokes,
                         f->partitions > 1 ? "spokes in each partition" : "readouts");
     for (int64_t first = 0; first + length <= spokes; first += step) {
@@ -455,14 +455,14 @@ static larmor_status cut_by_time(frames *f, image *m)
     double spacing;
     if (!m->clock)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "--frame-time: the readouts of %s have no time stamps, or all the same; use "
-                        "--spokes-per-frame.",
+                        "opts.ms: the readouts of %s have no time stamps, or all the same; use "
+                        "opts.spokes.",
                         lmr_source_name(f->inner));
     qsort(m->at, (size_t)all, sizeof *m->at, by_time);
     LMR_TRY(typical_step(m, &spacing));
     const double start = m->at[0].ms, whole = m->at[all - 1].ms - start + spacing;
     if (length > whole * (1 + 1e-9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "--frame-time %g: the images of %s take %.4g ms.", length,
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.ms %g: the images of %s take %.4g ms.", length,
                         lmr_source_name(f->inner), whole);
     const double count = floor((whole - length) / step + 1e-9) + 1;
     int64_t from = 0, used = 0;
@@ -503,12 +503,11 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
         now->cycle = cycles;
     }
     if (!cycles)
-        LMR_OR(
-            done,
-            LMR_FAIL(LARMOR_ERR_ARG,
-                     "--cardiac-phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
-                     "one by --gate, or use --frame-time.",
-                     f->opts.gate, lmr_source_name(f->inner)));
+        LMR_OR(done,
+               LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
+                        "one by opts.gate, or use opts.ms.",
+                        f->opts.gate, lmr_source_name(f->inner)));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = median_of(known, cycles);
     for (int i = 0; i < cycles; i++)
@@ -534,12 +533,11 @@ static larmor_status cut_by_phase(frames *f, image *m)
             if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_OR(done, add_readout(f, m->at[i].readout));
         }
         if (f->readouts == first)
-            LMR_OR(
-                done,
-                LMR_FAIL(LARMOR_ERR_ARG,
-                         "--cardiac-phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
-                         "ask for fewer.",
-                         f->opts.phases, phase, lmr_source_name(f->inner), median));
+            LMR_OR(done,
+                   LMR_FAIL(LARMOR_ERR_ARG,
+                            "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                            "ask for fewer.",
+                            f->opts.phases, phase, lmr_source_name(f->inner), median));
         LMR_OR(done, add_frame(f, m, first));
     }
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since >= length[m->at[i].cycle];

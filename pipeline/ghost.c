@@ -236,12 +236,12 @@ static void say(larmor_recon *r, const larmor_group *g, const found *f)
     else if (f->navigators)
         lmr_log(&r->events,
                 "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s; of these the image "
-                "says %.3g degrees and %.3g/FOV; corrected (--ghost off: not)",
+                "says %.3g degrees and %.3g/FOV; corrected (opts.no_ghost: not)",
                 which, f->mean.phase * DEGREES, f->mean.shift, from, f->rest.phase * DEGREES, f->rest.shift);
     else
         lmr_log(&r->events,
                 "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s, whose magnitudes have "
-                "a sum that is %.2g %% smaller; corrected (--ghost off: not)",
+                "a sum that is %.2g %% smaller; corrected (opts.no_ghost: not)",
                 which, f->mean.phase * DEGREES, f->mean.shift, from, less);
 }
 

@@ -70,7 +70,7 @@ static larmor_status check_filled(const larmor_recon *r, const larmor_group *g, 
     return LMR_FAIL(
         LARMOR_ERR_FORMAT,
         "header: a matrix of %lld x %lld x %lld for %lld readouts of %lld samples, which cannot fill it: at "
-        "most %d voxels a sample and %d lines a readout expected. Give the matrix by --matrix.",
+        "most %d voxels a sample and %d lines a readout expected. Give the matrix by opts.matrix.",
         (long long)n[0], (long long)n[1], (long long)(grid->ndim > 2 ? n[2] : 1), (long long)g->readouts,
         (long long)g->samples, MAX_VOXELS_PER_SAMPLE, MAX_LINES_PER_READOUT);
 }

@@ -64,14 +64,15 @@ static larmor_status take_values(const larmor_array *b0, const char *name, int64
         most = fmax(most, fabs(hz[i]));
         imaginary = fmax(imaginary, fabs(values[2 * i + 1]));
         if (!isfinite(hz[i]) || !isfinite(values[2 * i + 1]))
-            st = LMR_FAIL(LARMOR_ERR_NUMERIC, "--b0 %s: voxel %lld is not finite; give it a frequency.", name,
+            st = LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.b0 %s: voxel %lld is not finite; give it a frequency.", name,
                           (long long)i);
     }
     free(values);
     if (!st && imaginary > UNREAL * most)
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC,
-                      "--b0 %s: the values have imaginary parts, up to %g; a map in Hz, of real numbers, expected.",
-                      name, imaginary);
+        st =
+            LMR_FAIL(LARMOR_ERR_NUMERIC,
+                     "opts.b0 %s: the values have imaginary parts, up to %g; a map in Hz, of real numbers, expected.",
+                     name, imaginary);
     return st;
 }
 
@@ -81,7 +82,7 @@ larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_job *job)
     const larmor_shape shape = larmor_array_shape(o->b0);
     const int64_t count = larmor_shape_count(shape);
     if (shape.ndim < 2 || shape.ndim > 3 || count < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "--b0 %s: the map is %s, expected [x, y] or [x, y, z].", o->b0_name,
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.b0 %s: the map is %s, expected [x, y] or [x, y, z].", o->b0_name,
                         lmr_describe(o->b0).s);
     lmr_field *f = calloc(1, sizeof *f);
     if (!f) return LMR_NO_MEMORY();
@@ -134,10 +135,11 @@ static larmor_status assume_way(const lmr_field *f, const larmor_grid *grid, int
 {
     *w = (way){.first = {0}};
     if (grid->ndim == 2 && f->dim[2] != 1 && f->dim[2] != slices)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "--b0 %s: %lldx%lldx%lld voxels, expected 1 or %d slices, as the scan has.",
-                        f->name, (long long)f->dim[0], (long long)f->dim[1], (long long)f->dim[2], slices);
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "opts.b0 %s: %lldx%lldx%lld voxels, expected 1 or %d slices, as the scan has.", f->name,
+                        (long long)f->dim[0], (long long)f->dim[1], (long long)f->dim[2], slices);
     if (grid->ndim == 3 && f->dim[2] == 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "--b0 %s: %lldx%lld voxels, expected a volume, as the scan is.", f->name,
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.b0 %s: %lldx%lld voxels, expected a volume, as the scan is.", f->name,
                         (long long)f->dim[0], (long long)f->dim[1]);
     for (int d = 0; d < grid->ndim; d++) {
         w->step[d][d] = (double)f->dim[d] / (double)grid->crop[d];
@@ -225,7 +227,7 @@ static larmor_status map_on_grid(const lmr_job *job, int index, double **hz)
     if (part > UNCOVERED && !f->has_warned) {
         f->has_warned = 1;
         lmr_warn(job->events,
-                 "--b0 %s: %.0f %% of the image are beyond the map, where it is continued as at its edge", f->name,
+                 "opts.b0 %s: %.0f %% of the image are beyond the map, where it is continued as at its edge", f->name,
                  100 * part);
     }
     return LARMOR_OK;

@@ -82,33 +82,36 @@ static larmor_status check(const larmor_recon_opts *o)
             return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
                             o->delay[e]);
     if (o->girf && !(o->girf_spacing_hz > 0 && o->girf_spacing_hz < 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "--girf: the spacing of its frequencies is %g Hz, expected more than 0.",
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.",
                         o->girf_spacing_hz);
     if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !lmr_regulariser_named(o->method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected auto, cg, grid or the name of a regulariser",
                         o->method);
     if (o->no_maps && strcmp(o->method, "grid") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: only --method grid works without coil maps.");
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.no_maps: only opts.method grid works without coil maps.");
     if (o->no_maps && o->b0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--maps none: --b0 needs coil maps; use --maps auto or a file.");
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.no_maps: opts.b0 needs coil maps; take those of the data or of a file.");
     if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
     for (int d = 0; d < 3; d++)
         if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "--maps-fov: got %g mm, expected more than 0", o->maps_place.fov_mm[d]);
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: got %g mm, expected more than 0",
+                            o->maps_place.fov_mm[d]);
     if (o->maps_place.fov_mm[0] > 0 && !o->maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--maps-fov: has no effect without maps of a file.");
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: has no effect without maps of a file.");
     if (o->no_maps && o->maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
     if (o->basis && !strcmp(o->method, "grid"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "--basis: has no effect with --method grid, which has no coefficients.");
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.basis: has no effect with opts.method grid, which has no coefficients.");
     if (!o->basis && (o->coefficients || o->basis_frames))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
     if (o->basis && strcmp(o->method, "cg") != 0 &&
         !(lmr_regulariser_named(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "--basis: is not for --method %s, which takes single images; use cg, tv, tgv, "
+                        "opts.basis: is not for opts.method %s, which takes single images; use cg, tv, tgv, "
                         "wavelet or llr.",
                         o->method);
     if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
@@ -116,10 +119,10 @@ static larmor_status check(const larmor_recon_opts *o)
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);
     if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got %s; use homodyne.",
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.partial_fourier pocs: is for opts.method cg, got %s; use homodyne.",
                         o->method);
     if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid.");
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.partial_fourier homodyne: is not for opts.method grid.");
     if (o->joint && !(lmr_regulariser_named(o->method).takes & LARMOR_TAKES_SERIES))
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
                         o->method);

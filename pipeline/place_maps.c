@@ -220,7 +220,7 @@ static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const 
         return LMR_FAIL(
             LARMOR_ERR_SHAPE,
             "%s: maps of %s voxels without a field of view, and the grid has %s voxels over %g x %g x %g mm. "
-            "Say what the maps cover (--maps-fov X,Y,Z in mm, or maps_place), and they are interpolated.",
+            "Say what the maps cover (opts.maps_place X,Y,Z in mm), and they are interpolated.",
             r->maps_name, sizes_of(got, grid->ndim).s, sizes_of(grid->matrix, grid->ndim).s, grid->fov_mm[0],
             grid->fov_mm[1], grid->fov_mm[2]);
     for (int d = 0; d < grid->ndim; d++) {

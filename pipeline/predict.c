@@ -130,10 +130,9 @@ larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, 
     LMR_TRY(larmor_device_open("cpu", dev));
     const double seconds = lmr_predict_seconds(&work, lmr_device_threads(*dev));
     if (seconds < start) {
-        snprintf(
-            (*dev)->reason, sizeof(*dev)->reason,
-            "auto: %s, expected to take %.2g s, in which a GPU begins and ends (%.2g s); --device cuda takes one",
-            (*dev)->spec, seconds, start);
+        snprintf((*dev)->reason, sizeof(*dev)->reason,
+                 "auto: %s, expected to take %.2g s, in which a GPU begins and ends (%.2g s); \"cuda\" takes one",
+                 (*dev)->spec, seconds, start);
         return LARMOR_OK;
     }
     larmor_device_free(*dev);

@@ -142,7 +142,7 @@ static larmor_status take_basis(larmor_recon *r)
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(
             r->opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
-            "--basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
+            "opts.basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
             "most %d and no more than frames.",
             lmr_describe(r->opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
     LMR_OR(done, larmor_array_to(r->opts.basis, job->dev, &moved));

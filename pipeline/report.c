@@ -75,7 +75,7 @@ void lmr_report_whitening(larmor_recon *r)
 void lmr_report_compression(larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const char *why = r->opts.compress > 0 ? "" : "; --compress off leaves them as they are";
+    const char *why = r->opts.compress > 0 ? "" : "; opts.compress off leaves them as they are";
     const char *along = lmr_compression_is_geometric(job) ? ", at each place along the readouts by itself" : "";
     if (job->compression)
         lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s%s",
@@ -126,7 +126,7 @@ void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found
     }
     const delay_text text = delays_text(found->delay, dimensions(r, encoding));
     if (found->significant)
-        lmr_log(e, "delays: the gradients are late by %s samples; the trajectory is corrected (--delays off: not)",
+        lmr_log(e, "delays: the gradients are late by %s samples; the trajectory is corrected (opts.delays off: not)",
                 text.s);
     else
         lmr_log(e, "delays: none that the data show clearly");
@@ -222,7 +222,7 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
     if (r->job.slabs)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
-                        "missing. Raise --memory, or %s.",
+                        "missing. Raise opts.memory, or %s.",
                         lmr_source_name(r->job.source), bytes_text(plan->planned).s, larmor_ranks_count(r->job.slabs),
                         threads ? "devices" : "processes", bytes_text(plan->limit).s, whose(r), lmr_spec(r),
                         bytes_text(plan->planned - plan->limit).s,
@@ -230,7 +230,7 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
     if (unfit)
         return LMR_FAIL(
             LARMOR_ERR_MEMORY,
-            "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise --memory; the "
+            "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise opts.memory; the "
             "%s cannot share the volume in slabs, as %s.",
             lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
             lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes", unfit);
@@ -238,7 +238,7 @@ larmor_status lmr_report_too_large(const larmor_recon *r)
                     "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
                     lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s,
                     whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
-                    r->opts.memory && !r->memory_found ? "Raise --memory." : "Free some, or use another device.");
+                    r->opts.memory && !r->memory_found ? "Raise opts.memory." : "Free some, or use another device.");
 }
 
 void lmr_report_shrunk(larmor_recon *r)
@@ -293,7 +293,7 @@ void lmr_report_slabs(larmor_recon *r)
         lmr_log(&r->events, "slabs: the method is %s, as volumes in slabs have no other", lmr_method_name(&r->job));
     report_given_up(r);
     if (!r->searched && !(r->opts.oversample[0] > 0))
-        lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; --oversample makes room");
+        lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; opts.oversample makes room");
     if (plan->limit)
         lmr_log(&r->events, "memory: %s planned of %s %s for each %s on %s, one coil at a time",
                 bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r), one, lmr_spec(r));
@@ -378,10 +378,10 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
     if (now->terms)
         snprintf(terms, sizeof terms, ", %d Toeplitz term%s of the normal map", now->terms, plural(now->terms));
     if (s->end == LARMOR_END_ITERATIONS)
-        lmr_log(e, "%s: the limit of iterations was reached first; --iters allows for more", name);
+        lmr_log(e, "%s: the limit of iterations was reached first; opts.iters allows for more", name);
     report_stop(e, name, now);
     if (s->end == LARMOR_END_PRECISION)
-        lmr_warn(e, "%s: ended at the rounding of its numbers; --eps 1e-7 takes double precision", name);
+        lmr_warn(e, "%s: ended at the rounding of its numbers; opts.eps 1e-7 takes double precision", name);
     if (now->segments)
         lmr_log(e, "%s: off-resonance by %d segment%s%s", name, now->segments, plural(now->segments), terms);
     if (!strcmp(now->method.name, "cg"))

@@ -52,15 +52,16 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
         const int64_t frames = larmor_array_shape(job->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];
         if (count != frames)
-            return LMR_FAIL(LARMOR_ERR_SHAPE,
-                            "--basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
-                            "contrasts, or are cut by --spokes-per-frame.",
-                            (long long)frames, name, count);
+            return LMR_FAIL(
+                LARMOR_ERR_SHAPE,
+                "opts.basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
+                "contrasts, or are cut by opts.spokes.",
+                (long long)frames, name, count);
     }
     for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && !job->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,
-                            "--method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
+                            "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
                             "contrasts; use tv or wavelet.",
                             job->regulariser, name, job->regulariser);
     return LARMOR_OK;

@@ -16,7 +16,7 @@ larmor_status lmr_basis_measure(lmr_job *job)
     double _Complex *b;
     double norm, worst = 0;
     LMR_TRY(larmor_nrm2(job->basis, &norm));
-    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "--basis: is zero, or not finite.");
+    if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
     LMR_TRY(larmor_array_download(job->basis, LARMOR_C128, &b));
     job->basis_scale = norm * norm / (double)rank;
     job->basis_is_complex = 0;

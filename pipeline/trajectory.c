@@ -260,7 +260,7 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
         .response = job->girf, .spacing_hz = job->girf_spacing_hz, .dwell_s = 1e-6 * job->info.dwell_us};
     if (!job->girf) return LARMOR_OK;
     if (!(girf.dwell_s > 0))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "--girf: the scan does not say how long a sample takes.");
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
     LMR_TRY(lmr_source_meta(job->source, index, &meta));
     memcpy(girf.axes[0], meta.read_dir, sizeof girf.axes[0]);
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);

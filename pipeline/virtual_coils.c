@@ -143,7 +143,7 @@ static larmor_status know(larmor_recon *r, knowledge *k)
     LMR_TRY(look(r, k));
     if (k->grid || r->opts.compress_method != LARMOR_COMPRESS_GEOMETRIC) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
-                    "--compress-method geometric: the readouts are not complete lines of one grid, without stored "
+                    "opts.compress_method geometric: the readouts are not complete lines of one grid, without stored "
                     "coordinates, off-resonance or asymmetric echoes; use svd or auto.");
 }
 
@@ -191,7 +191,7 @@ larmor_status lmr_find_compression(larmor_recon *r)
     if (asked > job->info.coils)
         return LMR_FAIL(
             LARMOR_ERR_ARG,
-            "--compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
+            "opts.compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
             asked, job->info.coils == 1 ? "is" : "are", job->info.coils, job->info.coils == 1 ? "" : "s");
     if (!is_wanted(r)) return LARMOR_OK;
     if (asked >= 1) k.opts.coils = (int64_t)asked;

@@ -66,6 +66,9 @@ typedef struct app_option {
     int needed;
     int most;   /* of a list whose metavar does not say how many numbers it has at most */
     int absent; /* of a number: 1 makes it NAN when it is not given */
+    /* The member of the library's options that it sets, where that is not its name with _ for -, and behind a blank the
+     * value by which it does: "no_ghost off". Messages of the library have members in place of options. */
+    const char *member;
 } app_option;
 
 /* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write", .needed = 1).

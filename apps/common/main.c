@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "in_options.h"
 #include "json.h"
 
 static void print_commands(FILE *out)
@@ -98,7 +99,6 @@ static void tell_failure(const app_command *command, int code, int argc, char **
 int main(int argc, char **argv)
 {
     app_libraries_are_loaded();
-    larmor_name_options(1);
     if (!app_hold_descriptors()) return APP_FAILED;
     if (!app_hold_stack(argv)) return APP_LACKING;
     app_wait_for_no_memory(argv, environ);
@@ -107,6 +107,8 @@ int main(int argc, char **argv)
         return APP_USAGE;
     }
     app_set_program(app_self.name);
+    app_set_options(&app_self, NULL);
+    app_set_wording(app_in_options);
     app_ignore_signals_of_writes();
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         return end_of_output(help(argc > 2 && argv[2][0] != '-' ? argv[2] : NULL));
@@ -114,6 +116,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "manual")) return end_of_output(manual(argc > 2 ? argv[2] : NULL));
     const app_command *command = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
     if (!command) return APP_USAGE;
+    app_set_options(&app_self, command);
     void *settings = calloc(1, command->settings + 1); /* + 1, because it may be 0 */
     if (!settings) {
         app_error("out of host memory");

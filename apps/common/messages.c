@@ -6,15 +6,23 @@
 
 #define ERASE "\r\033[K"
 
+enum { MOST_BYTES = 8192 }; /* of a line: those of the library are below 1024 */
+
 pthread_mutex_t app_stderr = PTHREAD_MUTEX_INITIALIZER;
 static const char *program = "larmor";
 static int quiet, line_written;
 static int silent;
+static app_wording wording;
 static char last_error[1024];
 
 void app_set_program(const char *name)
 {
     program = name;
+}
+
+void app_set_wording(app_wording words)
+{
+    wording = words;
 }
 
 void app_line_write(const char *line)
@@ -30,13 +38,25 @@ void app_line_erase(void)
     line_written = 0;
 }
 
+/* What the library says is in the program's words from here on. */
+static void put_in_words(char *line, size_t size, const char *format, va_list arguments)
+{
+    char said[MOST_BYTES];
+    vsnprintf(said, sizeof said, format, arguments);
+    if (wording)
+        wording(said, line, size);
+    else
+        snprintf(line, size, "%s", said);
+}
+
 static void print_line(const char *before, const char *format, va_list arguments)
 {
+    char line[MOST_BYTES];
+    put_in_words(line, sizeof line, format, arguments);
     pthread_mutex_lock(&app_stderr);
     app_line_erase();
     if (before) fprintf(stderr, "%s: ", before);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", line);
     pthread_mutex_unlock(&app_stderr);
 }
 
@@ -44,7 +64,7 @@ void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
+    put_in_words(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
     if (silent) return;
     va_start(arguments, format);

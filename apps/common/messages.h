@@ -4,10 +4,15 @@
 #define APP_MESSAGES_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The program's name, which stands before errors. */
 void app_set_program(const char *name);
+
+/* What each line passes through before it is printed: app_in_options, as the library's messages have no options. */
+typedef const char *(*app_wording)(const char *line, char *to, size_t size);
+void app_set_wording(app_wording words);
 
 /* The program's name, ": ...", and a newline on stderr. */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -47,7 +47,7 @@ static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, output, 'o', "output", "FILE", "the map in Hz; any format of images", .needed = 1),
     OPTION(APP_TEXT, echo_times, 0, "echo-times", "MS,MS[,...]",
            "echo times of contrast 0, 1, ... (default: TE in the header)", .reads = are_times,
-           .expected = "2 to 16 times in ms from 0 to 100000, like 2.3,4.6,"),
+           .expected = "2 to 16 times in ms from 0 to 100000, like 2.3,4.6,", .member = "echo_ms"),
     OPTION(APP_NUMBER, smooth, 0, "smooth", "VOXELS",
            "structure finer than about 2 pi of these is smoothed away where the object is bright, more where it is "
            "dark; "
@@ -60,9 +60,10 @@ static const app_option options[] = {
            "make the images so often, from the second time on corrected by the map of the time before", .preset = "2",
            .low = 1, .high = 10),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE", "coil maps: auto (from the data's own centre), or a file",
-           .preset = "auto", .no_file = "auto"),
+           .preset = "auto", .no_file = "auto", .member = "no_maps none"),
     MAPS_FOV_OPTION(settings),
-    OPTION(APP_INTEGER, slice, 0, "slice", "N", "only this slice; -1: all", .preset = "-1", .low = -1, .high = 65535),
+    OPTION(APP_INTEGER, slice, 0, "slice", "N", "only this slice; -1: all", .preset = "-1", .low = -1, .high = 65535,
+           .member = "only.slice"),
     OPTION(APP_INTEGER, phase, 0, "phase", "N", "this phase; -1: the first", .preset = "-1", .low = -1,
            .high = 65535),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N", "this repetition; -1: the first", .preset = "-1", .low = -1,

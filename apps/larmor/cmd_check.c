@@ -4,6 +4,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "in_options.h"
 #include "json.h"
 
 typedef struct settings {
@@ -28,7 +29,8 @@ static const app_option options[] = {
 static void print_text(const char *path, const larmor_findings *f)
 {
     for (int i = 0; i < f->count; i++)
-        printf("%s: %s: %s\n", larmor_severity_name(f->list[i].severity), f->list[i].code, f->list[i].text);
+        printf("%s: %s: %s\n", larmor_severity_name(f->list[i].severity), f->list[i].code,
+               app_line_in_options(f->list[i].text).s);
     printf("%s: %s, %d error%s, %d warning%s\n", path, f->errors ? "recon would refuse it" : "can be reconstructed",
            f->errors, app_s(f->errors), f->warnings, app_s(f->warnings));
 }
@@ -46,7 +48,7 @@ static void print_json(const char *path, const larmor_findings *f)
         json_open(&j, NULL, '{');
         json_text(&j, "severity", larmor_severity_name(f->list[i].severity));
         json_text(&j, "code", f->list[i].code);
-        json_text(&j, "text", f->list[i].text);
+        json_text(&j, "text", app_line_in_options(f->list[i].text).s);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -20,7 +20,7 @@ static const app_option options[] = {
     OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]", "voxels of the scan (default: twice the trajectory's extent)",
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the scan in mm (default: voxels of 1 mm)",
-           .low = 1e-3, .high = 1e6),
+           .low = 1e-3, .high = 1e6, .member = "fov_mm"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),

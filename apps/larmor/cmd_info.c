@@ -6,6 +6,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "in_options.h"
 #include "info_image.h"
 #include "json.h"
 
@@ -156,7 +157,7 @@ static larmor_status print_plans(const char *path, larmor_raw *raw)
     larmor_recon *recon;
     larmor_recon_plan plan, other;
     if (plan_recon(path, raw, &recon)) {
-        printf("recon would refuse it: %s\n", larmor_last_error());
+        printf("recon would refuse it: %s\n", app_line_in_options(larmor_last_error()).s);
         return LARMOR_OK;
     }
     const int count = larmor_recon_series(recon);
@@ -263,7 +264,8 @@ static larmor_status write_plans(json *j, const char *path, larmor_raw *raw)
     larmor_recon_plan plan;
     larmor_status st = LARMOR_OK;
     json_open(j, "plans", '[');
-    if (plan_recon(path, raw, &recon)) json_text(j, NULL, larmor_last_error()); /* why it would be refused */
+    if (plan_recon(path, raw, &recon))
+        json_text(j, NULL, app_line_in_options(larmor_last_error()).s); /* why it would be refused */
     for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
         st = larmor_recon_describe(recon, i, &plan);
         if (st) break;
@@ -304,7 +306,8 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_text(&j, "trajectory_units", r.traj_units);
     json_text(&j, "trajectory_report", r.traj_report);
     json_flag(&j, "density_stored", r.density_stored);
-    json_text(&j, "warnings", r.warnings);
+    char warnings[sizeof r.warnings];
+    json_text(&j, "warnings", app_in_options(r.warnings, warnings, sizeof warnings));
     info_sandbox_json(&j);
     larmor_status st = write_encodings(&j, raw, r.encodings);
     if (!st) st = write_groups(&j, raw, r.groups);
@@ -358,7 +361,8 @@ static int run(const void *given, const app_files *files)
     }
     APP_OR(done, APP_INPUT, st);
     const larmor_raw_info r = larmor_raw_describe(raw);
-    if (r.warnings[0]) fputs(r.warnings, stderr);
+    char warnings[sizeof r.warnings];
+    fputs(app_in_options(r.warnings, warnings, sizeof warnings), stderr);
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
     if (!s->json) info_sandbox_print();
 done:

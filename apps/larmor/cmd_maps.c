@@ -3,6 +3,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "in_options.h"
 #include "json.h"
 #include "map_options.h"
 #include "progress.h"
@@ -35,9 +36,9 @@ static const app_option options[] = {
            "(default: the header's)",
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
-           .high = 1e5),
+           .high = 1e5, .member = "fov_mm"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
-           .preset = "auto", .choices = "auto|off"),
+           .preset = "auto", .choices = "auto|off", .member = "no_whitening off"),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "of this slice; needed where a scan has several", .preset = "-1",
            .low = -1, .high = 65535),
     SAMPLES_OPTIONS(settings),
@@ -180,7 +181,7 @@ static void report(const maps_run *r, double seconds)
     json_number(&j, "sampled", r->report.sampled);
     json_number(&j, "dominance", r->report.dominance);
     json_open(&j, "warnings", '[');
-    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) json_text(&j, NULL, line);
+    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) json_text(&j, NULL, app_line_in_options(line).s);
     json_close(&j, ']');
     json_number(&j, "seconds", seconds);
     json_close(&j, '}');

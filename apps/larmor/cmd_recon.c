@@ -4,6 +4,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
 #include "recon_options.h"
@@ -63,9 +64,9 @@ static const app_option options[] = {
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
            "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
            "each partition",
-           .low = 1, .high = 1 << 28),
+           .low = 1, .high = 1 << 28, .member = "spokes"),
     OPTION(APP_NUMBER, frame_time, 0, "frame-time", "MS", "the same by time stamps: so many ms each", .low = 1e-3,
-           .high = 1e9),
+           .high = 1e9, .member = "ms"),
     OPTION(
         APP_NUMBER, frame_step, 0, "frame-step", "X",
         "from the start of a frame to that of the next, in readouts or ms, for windows that slide (default: frames "
@@ -75,17 +76,18 @@ static const app_option options[] = {
            "readouts that are left after the last frame: drop them, or join them to it", .preset = "drop",
            .choices = "drop|join"),
     OPTION(APP_INTEGER, cardiac_phases, 0, "cardiac-phases", "N",
-           "make N frames of the cardiac cycle out of each image, by physiology stamps", .low = 1, .high = 65535),
+           "make N frames of the cardiac cycle out of each image, by physiology stamps", .low = 1, .high = 65535,
+           .member = "phases"),
     OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
            .preset = "0", .low = 0, .high = 2),
     OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
-           .high = 1e5),
+           .high = 1e5, .member = "fov_mm"),
     OPTION(APP_NUMBERS, shift, 0, "shift", "X,Y[,Z]",
            "move the field of view so many mm along the read, phase and slice directions, for samples that the "
            "scanner did "
            "not demodulate there; images lie where it is then",
-           .low = -1e5, .high = 1e5),
+           .low = -1e5, .high = 1e5, .member = "shift_mm"),
     OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
@@ -100,7 +102,7 @@ static const app_option options[] = {
         APP_TEXT, ghost, 0, "ghost", "G",
         "phase and shift between lines of both directions of echo-planar scans: auto (corrected, by navigators and "
         "by the image with the least ghost), off",
-        .preset = "auto", .choices = "auto|off"),
+        .preset = "auto", .choices = "auto|off", .member = "no_ghost off"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",
         "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
@@ -111,7 +113,7 @@ static const app_option options[] = {
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
            "help maps), "
            "none (root sum of squares, with --method grid), or a file",
-           .preset = "auto", .no_file = RECON_MAPS_WORDS),
+           .preset = "auto", .no_file = RECON_MAPS_WORDS, .member = "no_maps none"),
     MAPS_FOV_OPTION(recon_settings),
     MAPS_OPTIONS(recon_settings),
     OPTION(
@@ -139,7 +141,7 @@ static const app_option options[] = {
            "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
            .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
     OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
-           .preset = "auto", .choices = "auto|off"),
+           .preset = "auto", .choices = "auto|off", .member = "no_whitening off"),
     OPTION(
         APP_TEXT, compress, 0, "compress", "C",
         "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
@@ -154,7 +156,7 @@ static const app_option options[] = {
         APP_TEXT, dcf, 0, "dcf", "D",
         "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
         "larmor dcf --help says what the others are",
-        .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none"),
+        .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none", .member = "density"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
     OPTION(APP_FLAG, weighted, 0, "weighted", "",
@@ -173,7 +175,7 @@ static const app_option options[] = {
         APP_TEXT, precond, 0, "precond", "P",
         "precondition the iterations: circulant, by the matrix nearest to A^H A that an FFT inverts; auto: where it "
         "fits",
-        .preset = "auto", .choices = "auto|circulant|none"),
+        .preset = "auto", .choices = "auto|circulant|none", .member = "precondition"),
     OPTION(
         APP_FLAG, repeatable, 0, "repeatable", "",
         "the same bits whenever this is run, with the same --memory, which decides what fits: by a processor; a GPU "
@@ -214,7 +216,7 @@ static void keep_warning(recon_run *r, const char *text)
     char **more = realloc(r->warning, (size_t)(r->warnings + 1) * sizeof *more);
     if (!more) return;
     r->warning = more;
-    more[r->warnings] = strdup(text);
+    more[r->warnings] = strdup(app_line_in_options(text).s);
     if (more[r->warnings]) r->warnings++;
 }
 

@@ -34,7 +34,7 @@ int recon_maps_from_file(const char *maps);
                "that are as long as x in the header (default: what an .h5 or a complex .nii states; of others, "     \
                "that of the grid, "                                                                                  \
                "encodedSpace or the image, whose matrix they must have)",                                            \
-               .low = 1e-3, .high = 1e6)
+               .low = 1e-3, .high = 1e6, .member = "maps_place")
 
 /* Where the maps of a file lie, for larmor_recon_opts.maps_place: as --maps-fov says, or the file. */
 larmor_status map_place(const char *path, const app_list *fov, larmor_image_meta *place);

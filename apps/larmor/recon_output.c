@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
 
@@ -103,9 +104,10 @@ static void add_note(note *n, const char *key, const char *value)
 static void add_doubts(const larmor_recon_report *result, note *n)
 {
     size_t length = 0;
-    char line[DOUBT_ROOM];
+    char line[DOUBT_ROOM], own[DOUBT_ROOM];
     for (int i = 0; i < MOST_DOUBTS && larmor_recon_doubt(result, i, line, sizeof line); i++)
-        length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "", line);
+        length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "",
+                                   app_in_options(line, own, sizeof own));
     if (length) add_note(n, "LarmorWarning", n->doubts);
 }
 

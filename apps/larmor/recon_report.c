@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "in_options.h"
 #include "json.h"
 #include "recon_output.h"
 
@@ -122,7 +123,8 @@ static void report_doubts(json *j, const larmor_recon_report *result)
 {
     char line[512];
     json_open(j, "warnings", '[');
-    for (int i = 0; larmor_recon_doubt(result, i, line, sizeof line); i++) json_text(j, NULL, line);
+    for (int i = 0; larmor_recon_doubt(result, i, line, sizeof line); i++)
+        json_text(j, NULL, app_line_in_options(line).s);
     json_close(j, ']');
 }
 

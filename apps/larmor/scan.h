@@ -33,10 +33,10 @@ typedef struct scan_trajectory {
                    "the N-th tiny golden angle, 1 is the golden angle", .preset = "1", .low = 1, .high = 100),       \
         APP_OPTION(settings, APP_SIZES, trajectory.acceleration, 0, "acceleration", "Y[,Z]",                         \
                    "cartesian: every Y-th line (and Z-th partition), the centre among them", .low = 1,               \
-                   .high = 65535),                                                                                   \
+                   .high = 65535, .member = "traj.acceleration"),                                                    \
         APP_OPTION(settings, APP_SIZES, trajectory.calibration, 0, "calibration-lines", "Y[,Z]",                     \
                    "cartesian: lines (and partitions, default as many) in the middle that are all there", .low = 1,  \
-                   .high = 65535),                                                                                   \
+                   .high = 65535, .member = "traj.calibration"),                                                     \
         APP_OPTION(settings, APP_NUMBER, trajectory.partial_fourier, 0, "partial-fourier", "F",                      \
                    "cartesian: the part of the lines that is there, above 1/2; the first ones are missing",          \
                    .preset = "1", .low = 0.5, .high = 1)

@@ -111,9 +111,10 @@ LARMOR_API void larmor_expected_free(larmor_expected *expected); /* NULL is fine
 
 /* The coils' sensitivities, zero for dead ones, and where they are.
  *
- * matrix  of the maps, as large as the image's voxels, so that more of them reach beyond the field of view; 0: the image's.
- * maps    c64 [image..., coils]. Errors: LARMOR_ERR_ARG without coils and for a matrix below 0. */
-LARMOR_API larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t matrix[3],
+ * maps_matrix  of the maps, as large as the image's voxels, so that more of them reach beyond the field of view; 0: the
+ *              image's.
+ * maps         c64 [image..., coils]. Errors: LARMOR_ERR_ARG without coils and for a matrix below 0. */
+LARMOR_API larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                                 larmor_array **maps, larmor_image_meta *meta);
 
 /* The off-resonance in Hz, f32, and where it is; zero without a field. */

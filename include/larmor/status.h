@@ -31,7 +31,9 @@ typedef enum larmor_status {
 LARMOR_API const char *larmor_status_name(larmor_status status);
 
 /* The last failure in this thread, one line: `subject: got ..., expected ...; remedy`. Valid until the next failure
- * in the same thread; "" if there was none. With LARMOR_DEBUG=1 in the environment it ends in [function:line]. */
+ * in the same thread; "" if there was none. With LARMOR_DEBUG=1 in the environment it ends in [function:line].
+ * Messages, warnings and lines of logs name what a caller gives as members of the library's structs of options, or as
+ * arguments of that name: "opts.traj_units", "opts.force". A program puts its own names in their place. */
 LARMOR_API const char *larmor_last_error(void);
 
 /* Set the message of this thread, printf-like, and return status: for operators and monitors of your own, so that
@@ -41,10 +43,6 @@ LARMOR_API larmor_status larmor_fail(larmor_status status, const char *format, .
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
-
-/* Messages, warnings and lines of logs name what a caller gives by the members of the library's structs: "traj_units".
- * options  1: by the options of the program larmor, "--traj-units", from now on in the whole process. */
-LARMOR_API void larmor_name_options(int options);
 
 /* ---- stopping ---- */
 

@@ -22,7 +22,6 @@ static int agrees(const lmr_reader_setup *s, int64_t bytes)
 int main(void)
 {
     static lmr_reader_setup setup;
-    larmor_name_options(1); /* the caller's process says whose names they become */
     const int64_t bytes = lmr_greet() ? lmr_take_packet(&setup, sizeof setup) : 0;
     if (!bytes) {
         fputs("larmor-reader is started by larmor, not by hand\n", stderr);

@@ -43,7 +43,7 @@ static larmor_status no_group(lmr_mrd_file *f)
                               lmr_printable(name, (int64_t)strlen(name), 40).s);
     }
     if (!n) return LMR_FAIL(LARMOR_ERR_FORMAT, "no group %s; the file is empty.", f->group);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "no group %s; found %s%s. Use --group.", f->group, found,
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "no group %s; found %s%s. Use opts.group.", f->group, found,
                     info.nlinks > listed ? ", ..." : "");
 }
 
@@ -107,7 +107,8 @@ static larmor_status find_group(lmr_mrd_file *f)
     if (!id) return no_group(f);
     const H5I_type_t kind = H5Iget_type(id);
     H5Oclose(id);
-    return kind == H5I_GROUP ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_FORMAT, "%s is not a group. Use --group.", f->group);
+    return kind == H5I_GROUP ? LARMOR_OK
+                             : LMR_FAIL(LARMOR_ERR_FORMAT, "%s is not a group. Use opts.group.", f->group);
 }
 
 /* ---- the header ---- */

@@ -66,7 +66,7 @@ void larmor_expected_free(larmor_expected *expected)
     *expected = (larmor_expected){NULL, 0};
 }
 
-larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t matrix[3],
+larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                      larmor_array **maps, larmor_image_meta *meta)
 {
     LMR_NEED(maps);
@@ -77,15 +77,15 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     *meta = s->geometry;
-    if (matrix) LMR_TRY(lmr_check_axes_given("--maps-matrix", (double)matrix[2], 1, s->info.ndim));
-    for (int d = 0; matrix && d < shape.ndim; d++) {
-        if (matrix[d] < 0)
+    if (maps_matrix) LMR_TRY(lmr_check_axes_given("opts.maps_matrix", (double)maps_matrix[2], 1, s->info.ndim));
+    for (int d = 0; maps_matrix && d < shape.ndim; d++) {
+        if (maps_matrix[d] < 0)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "simulation: got maps of %lld voxels, expected 1 or more, or 0 for the image's",
-                            (long long)matrix[d]);
-        if (!matrix[d]) continue;
-        shape.dim[d] = matrix[d];
-        extent[d] = (double)matrix[d] / (double)s->info.matrix[d];
+                            (long long)maps_matrix[d]);
+        if (!maps_matrix[d]) continue;
+        shape.dim[d] = maps_matrix[d];
+        extent[d] = (double)maps_matrix[d] / (double)s->info.matrix[d];
         meta->fov_mm[d] *= extent[d];
     }
     LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));

@@ -253,21 +253,21 @@ static larmor_status check_axes(const larmor_simulation *s)
 {
     const larmor_simulation_opts *o = &s->o;
     const struct {
-        const char *option;
+        const char *member;
         double z;
     } given[] = {
-        {"--drift", o->drift_mm[2]},
-        {"--field-gradient", o->field ? o->field->gradient[2] : 0},
-        {"--field-dipole", o->field ? o->field->dipole_at[2] : 0},
-        {"--phase-cycles", o->phase ? o->phase->cycles[2] : 0},
-        {"--acceleration", o->traj.acceleration[1] > 1 ? (double)o->traj.acceleration[1] : 0},
-        {"--calibration-lines", (double)o->traj.calibration[1]},
-        {"--delays", o->delay[2]},
-        {"--delays", o->delay[4]},
-        {"--delays", o->delay[5]},
+        {"opts.drift_mm", o->drift_mm[2]},
+        {"opts.field.gradient", o->field ? o->field->gradient[2] : 0},
+        {"opts.field.dipole_at", o->field ? o->field->dipole_at[2] : 0},
+        {"opts.phase.cycles", o->phase ? o->phase->cycles[2] : 0},
+        {"opts.traj.acceleration", o->traj.acceleration[1] > 1 ? (double)o->traj.acceleration[1] : 0},
+        {"opts.traj.calibration", (double)o->traj.calibration[1]},
+        {"opts.delay", o->delay[2]},
+        {"opts.delay", o->delay[4]},
+        {"opts.delay", o->delay[5]},
     };
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        LMR_TRY(lmr_check_axes_given(given[i].option, given[i].z, 0, s->info.ndim));
+        LMR_TRY(lmr_check_axes_given(given[i].member, given[i].z, 0, s->info.ndim));
     return LARMOR_OK;
 }
 

@@ -128,6 +128,11 @@ class _OfThread(threading.local):
 _thread = _OfThread()
 
 
+def error(status: int, line: str) -> Error:
+    """The exception of a status."""
+    return _ERRORS.get(status, Error)(line)
+
+
 def check(status: int) -> None:
     """Raise what a call failed with: first of all the exception that one of its callbacks raised, which counts even
     where the call made the best of it."""
@@ -136,7 +141,7 @@ def check(status: int) -> None:
         _thread.raised = None
         raise raised
     if status:
-        raise _ERRORS.get(status, Error)(in_numpys_order(text(lib.larmor_last_error())))
+        raise error(status, message(lib.larmor_last_error()))
 
 
 _TYPES = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128", "i64": "int64"}
@@ -146,12 +151,40 @@ def _reversed(axes: str) -> str:
     return ", ".join(axes.split(", ")[::-1])
 
 
+_NUMBER = r"\d+(?:\.\d+)?(?:e[+-]\d+)?"
+_PRODUCT = re.compile(rf"(?<![\w./-]){_NUMBER}(?: ?x ?{_NUMBER})+(?![\w/-]|\.\w)")
+
+
+def _turned(product: str) -> str:
+    between = " x " if " x " in product else "x"
+    return between.join(product.split(between)[::-1])
+
+
 def in_numpys_order(line: str) -> str:
     """The library's line with shapes as NumPy has them: "complex64 (4, 128)" for "c64 [128, 4]", "[readouts, samples]"
-    for "[samples, readouts]"."""
+    for "[samples, readouts]", "1x64x32 voxels" for "32x64x1 voxels"."""
     line = re.sub(r"\b(f32|f64|c64|c128|i64) \[((?:\d+(?:, )?)*)\]",
                   lambda found: f"{_TYPES[found[1]]} ({_reversed(found[2])}{'' if ', ' in found[2] else ','})", line)
-    return re.sub(r"\[(\w+(?:\.\.\.)?(?:, \w+(?:\.\.\.)?)+)\]", lambda found: f"[{_reversed(found[1])}]", line)
+    line = re.sub(r"\[(\w+(?:\.\.\.)?(?:, \w+(?:\.\.\.)?)+)\]", lambda found: f"[{_reversed(found[1])}]", line)
+    return _PRODUCT.sub(lambda found: _turned(found[0]), line).replace("X,Y,Z", "Z,Y,X")
+
+
+# Arguments whose name is not that of the library's member, which its messages have: "opts.iters".
+_ARGUMENTS = {"iters": "iterations", "lambda": "lam", "no_maps": "maps=False", "maps_place": 'maps_place["fov_mm"]',
+              "spokes": 'frames["spokes"]', "ms": 'frames["ms"]', "phases": 'frames["phases"]',
+              "gate": 'frames["gate"]', "only.slice": 'only["slice"]'}
+
+
+def in_pythons_words(line: str) -> str:
+    """The library's line as Python's callers speak: arguments for members ("lam" for "opts.lambda"), NumPy's order."""
+    named = re.sub(r"(?<![^\s\"'(])opts\.([a-z0-9_]+(?:\.[a-z0-9_]+)*)",
+                   lambda found: _ARGUMENTS.get(found[1], found[1]), line)
+    return in_numpys_order(named)
+
+
+def message(characters: Any) -> str:
+    """A line of the library for the user, in Python's words."""
+    return in_pythons_words(text(characters))
 
 
 def text(characters: Any) -> str:

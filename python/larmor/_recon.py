@@ -19,10 +19,12 @@ from larmor._library import (
     answer_ctrl_c,
     check,
     created,
+    error,
     ffi,
     held,
     keep_exception,
     lib,
+    message,
     text,
     version,
 )
@@ -127,13 +129,13 @@ class _Listener:
     def event(self, event: Any) -> Any:
         """Returns whether to stop."""
         if event.kind == lib.LARMOR_EVENT_LOG:
-            self.log.append(text(event.text))
+            self.log.append(message(event.text))
         if event.kind == lib.LARMOR_EVENT_WARNING:
-            self.warnings.append(text(event.text))
+            self.warnings.append(message(event.text))
         if self.bar is not None:
             self.bar.update(max(0.0, min(event.fraction, 1.0) - self.bar.n))
             self.bar.set_postfix_str(text(event.stage), refresh=False)
-        return self.call(_structs.to_dict(event)) if self.call else None
+        return self.call({**_structs.to_dict(event), "text": message(event.text)}) if self.call else None
 
     def close(self) -> None:
         """The end of the bar or of the line."""
@@ -301,9 +303,10 @@ def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, 
         try:
             check(lib.larmor_recon_run(run, series, result))
             report = _structs.to_dict(ffi.addressof(result[0], "report"))
+            report["message"] = message(result.report.message)
             report["doubts"] = _doubts(ffi.addressof(result[0], "report"))
             if result.report.status and not result.count:
-                check(lib.larmor_fail(result.report.status, b"%s", ffi.new("char[]", report["message"].encode())))
+                raise error(result.report.status, report["message"])
             for i in range(result.count):
                 images.append(_arrays.to_numpy(lib.larmor_array_ref(result.image[i].data)))
                 meta.append(_structs.to_dict(result.image[i].meta))
@@ -317,7 +320,7 @@ def _doubts(report: Any) -> list[str]:
     line = ffi.new("char[512]")
     found: list[str] = []
     while lib.larmor_recon_doubt(report, len(found), line, 512):
-        found.append(text(line))
+        found.append(message(line))
     return found
 
 
@@ -448,7 +451,7 @@ def examine(path: Any, *, device: str | Device | None = None, **options: Any) ->
     out = ffi.new("larmor_findings *")
     try:
         check(lib.larmor_check(os.fsencode(path), opts, _arrays.device(device).pointer, out))
-        return [Finding(text(lib.larmor_severity_name(f.severity)), text(f.code), text(f.text))
+        return [Finding(text(lib.larmor_severity_name(f.severity)), text(f.code), message(f.text))
                 for f in out.list[0:out.count]]
     finally:
         lib.larmor_findings_free(out)

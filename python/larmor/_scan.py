@@ -12,7 +12,7 @@ import numpy as np
 
 from larmor import _arrays, _structs
 from larmor._arrays import Array, Device
-from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib, text
+from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib, message, text
 
 Path = "str | os.PathLike[str]"
 
@@ -66,7 +66,8 @@ class Scan:
     @property
     def info(self) -> dict[str, Any]:
         """What is in the file."""
-        return _structs.to_dict(lib.larmor_raw_describe(self.pointer))
+        described = lib.larmor_raw_describe(self.pointer)
+        return {**_structs.to_dict(described), "warnings": message(described.warnings)}
 
     @property
     def xml(self) -> str:

@@ -13,6 +13,7 @@ import pytest
 from conftest import relative
 
 import larmor
+from larmor._library import in_pythons_words
 
 SHAPE = (40, 48)
 
@@ -273,4 +274,22 @@ def test_messages_have_numpys_shapes_and_members_for_options(scan):
         larmor.linop.coils(np.ones(4, np.complex64))
     with pytest.raises(larmor.Error) as refused:
         larmor.recon(scan, method="cg", maps=False)
-    assert "--" not in str(refused.value) and "method grid" in str(refused.value)
+    assert str(refused.value) == "maps=False: only method grid works without coil maps."
+    with pytest.raises(larmor.ShapeError) as refused:
+        larmor.recon(scan, method="cg", b0=np.zeros((5, 4, 3)))
+    assert "b0 map: 5x4x3 voxels, expected 1 or 1 slices, as the scan has." in str(refused.value)
+    with pytest.raises(larmor.ArgumentError, match=r"^precondition circulant: .* and map_sets has 2"):
+        larmor.recon(scan, method="cg", precondition=1, map_sets=2, maps_method="espirit")
+    with pytest.raises(larmor.ArgumentError, match=re.escape('frames["spokes"] 71: the images of arrays have 70')):
+        larmor.recon(scan, frames={"spokes": 71})
+
+
+@pytest.mark.parametrize(("line", "ours"), [
+    ("use opts.traj_units.", "use traj_units."),
+    ("a smaller opts.lambda (opts.iters)", "a smaller lam (iterations)"),
+    ("maps of 64x48x1 voxels over 256 x 192.5 x 5 mm. Say (opts.maps_place X,Y,Z in mm)",
+     'maps of 1x48x64 voxels over 5 x 192.5 x 256 mm. Say (maps_place["fov_mm"] Z,Y,X in mm)'),
+    ("/data/64x48/scan_32x16.h5: 3 of popts.maps", "/data/64x48/scan_32x16.h5: 3 of popts.maps"),
+])
+def test_a_line_of_the_library_is_in_pythons_words(line, ours):
+    assert in_pythons_words(line) == ours

@@ -38,7 +38,7 @@ for format in npy cfl; do
     for n in 24 48; do
         expect 0 phantom -o other.h5 --matrix $n --readouts 4 --coils 6 --maps m$n.$format -q --force
         expect 3 recon scan.h5 --maps m$n.$format -o none.npy -q
-        said "larmor: m$n.$format: maps of ${n}x$n voxels without a field of view, and the grid has 32x32 voxels over 256 x 256 x 5 mm. Say what the maps cover (--maps-fov X,Y,Z in mm, or maps_place), and they are interpolated."
+        said "larmor: m$n.$format: maps of ${n}x$n voxels without a field of view, and the grid has 32x32 voxels over 256 x 256 x 5 mm. Say what the maps cover (--maps-fov X,Y,Z in mm), and they are interpolated."
         expect 0 recon scan.h5 --maps m$n.h5 -o h5.npy -q --force
         for fov in 256 256,256 256,256,5; do
             expect 0 recon scan.h5 --maps m$n.$format --maps-fov $fov -o told.npy -q --force

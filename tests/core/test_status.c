@@ -123,28 +123,6 @@ static void checked_products_refuse_overflow_and_negatives(void **state)
     assert_false(lmr_mul(2, -1, &out));
 }
 
-static void messages_name_members_unless_options_are_asked_for(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *written, *read;
-    } lines[] = {
-        {"use --traj-units.", "use traj_units."},
-        {"--spokes-per-frame 0: expected 1", "frames.spokes 0: expected 1"},
-        {"for \"--frame-time\" (--fov)", "for \"frames.ms\" (fov_mm)"},
-        {"scan--maps.h5: a -- b --2", "scan--maps.h5: a -- b --2"},
-        {"--fovea", "fovea"},
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        larmor_name_options(0);
-        assert_int_equal(LMR_FAIL(LARMOR_ERR_ARG, "%s", lines[i].written), LARMOR_ERR_ARG);
-        assert_string_equal(larmor_last_error(), lines[i].read);
-        larmor_name_options(1);
-        assert_int_equal(LMR_FAIL(LARMOR_ERR_ARG, "%s", lines[i].written), LARMOR_ERR_ARG);
-        assert_string_equal(larmor_last_error(), lines[i].written);
-    }
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -155,7 +133,6 @@ int main(void)
         cmocka_unit_test(debugging_adds_function_and_line),
         cmocka_unit_test(messages_belong_to_their_thread),
         cmocka_unit_test(the_macros_return_early_or_jump),
-        cmocka_unit_test(messages_name_members_unless_options_are_asked_for),
         cmocka_unit_test(checked_products_refuse_overflow_and_negatives),
     };
     RUN_TESTS(tests);

@@ -75,10 +75,10 @@ static void existing_file_needs_force(void **state)
     const char *path = in_folder("out.h5");
     put_file(path, "old", 3);
     char text[600];
-    snprintf(text, sizeof text, "%s: exists already; --force overwrites it", path);
+    snprintf(text, sizeof text, "%s: exists already; opts.force overwrites it", path);
     refused(path, 0, LARMOR_ERR_EXISTS, text);
     put_file(in_folder("k.hdr"), "old", 3);
-    refused(in_folder("k.cfl"), 0, LARMOR_ERR_EXISTS, "k.cfl: k.hdr exists already; --force overwrites it");
+    refused(in_folder("k.cfl"), 0, LARMOR_ERR_EXISTS, "k.cfl: k.hdr exists already; opts.force overwrites it");
     size_t bytes;
     unsigned char *data = get_file(path, &bytes);
     assert_int_equal(bytes, 3);
@@ -320,7 +320,7 @@ static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void 
     assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
     put_file(in_folder("k.hdr"), "other", 5);
     assert_refused(larmor_array_save(out, x), LARMOR_ERR_EXISTS,
-                   "appeared while it was computed; --force overwrites it");
+                   "appeared while it was computed; opts.force overwrites it");
     assert_false(is_there(in_folder("k.cfl")));
     assert_int_equal(files_in_folder(), 1);
     larmor_output_free(out);

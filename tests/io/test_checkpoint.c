@@ -128,7 +128,7 @@ static void any_byte_that_was_changed_is_seen(void **state)
             data[i] ^= (unsigned char)(1 << bit);
             put_file(path, data, bytes);
             assert_refused(try_open(path), LARMOR_ERR_FORMAT, "elete it");
-            assert_non_null(strstr(larmor_last_error(), "--checkpoint"));
+            assert_non_null(strstr(larmor_last_error(), "opts.checkpoint"));
             assert_non_null(strstr(larmor_last_error(), path));
             data[i] ^= (unsigned char)(1 << bit);
         }

@@ -47,7 +47,7 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
     write_scan(s);
     const char *said =
         "counter slice reaches 59, encodingLimits end at 0; it is ignored: 60 images of its 60 readouts "
-        "would have too few samples, --join none makes them.\n";
+        "would have too few samples, opts.join none makes them.\n";
     assert_images(NULL, 1, 60, said);
     assert_images("auto", 1, 60, said);
     assert_images(
@@ -60,7 +60,7 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
     write_scan(s);
     assert_images(NULL, 1, 60,
                   "counter contrast reaches 59, encodingLimits end at 0; it is ignored: 60 images of its 60 readouts "
-                  "would have too few samples, --join none makes them.\n");
+                  "would have too few samples, opts.join none makes them.\n");
     free_scan(s);
 }
 
@@ -71,8 +71,8 @@ static void slices_at_their_own_places_are_accepted_whatever_the_limits(void **s
     for (int i = 0; i < 60; i++) s->r[i].head.position[2] = (float)(5 * i);
     write_scan(s);
     assert_images(NULL, 60, 1,
-                  "counter slice reaches 59, encodingLimits end at 0; it is accepted, --join slice ignores "
-                  "it.\n60 images of 64 samples for 4096 voxels: --join slice makes one of them.\n");
+                  "counter slice reaches 59, encodingLimits end at 0; it is accepted, opts.join slice ignores "
+                  "it.\n60 images of 64 samples for 4096 voxels: opts.join slice makes one of them.\n");
     free_scan(s);
 }
 
@@ -83,7 +83,7 @@ static void repetitions_with_enough_samples_are_accepted_whatever_the_limits(voi
     for (int i = 0; i < 60; i++) s->r[i].head.idx.repetition = (uint16_t)(i / 20);
     write_scan(s);
     assert_images(NULL, 3, 20,
-                  "counter repetition reaches 2, encodingLimits end at 0; it is accepted, --join repetition "
+                  "counter repetition reaches 2, encodingLimits end at 0; it is accepted, opts.join repetition "
                   "ignores it.\n");
     assert_images("repetition", 1, 60, "");
     free_scan(s);
@@ -95,7 +95,7 @@ static void images_with_too_few_samples_name_the_flag_that_joins_them(void **sta
     scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, phase));
     for (int i = 0; i < 60; i++) s->r[i].head.idx.set = (uint16_t)(i % 2);
     write_scan(s);
-    assert_images(NULL, 60, 1, "60 images of 64 samples for 4096 voxels: --join phase,set makes one of them.\n");
+    assert_images(NULL, 60, 1, "60 images of 64 samples for 4096 voxels: opts.join phase,set makes one of them.\n");
     assert_images("phase,set", 1, 60, "");
     assert_images("phase", 2, 30, "");
     free_scan(s);
@@ -126,11 +126,11 @@ static void a_counter_that_cannot_be_joined_is_refused(void **state)
     static const char *const wrong[] = {"segments", "slice,", "", "slices", "slice;set", "none,slice"};
     for (int i = 0; i < 6; i++) {
         char line[160];
-        snprintf(
-            line, sizeof line,
-            "--join \"%s\": auto, none, or slice, contrast, phase, repetition, set or segment, with commas between, "
-            "expected.",
-            wrong[i]);
+        snprintf(line, sizeof line,
+                 "opts.join \"%s\": auto, none, or slice, contrast, phase, repetition, set or segment, with commas "
+                 "between, "
+                 "expected.",
+                 wrong[i]);
         refused_with(&(larmor_raw_opts){.join = wrong[i]}, LARMOR_ERR_ARG, line);
     }
     free_scan(s);

@@ -148,7 +148,7 @@ static void reading_leaves_the_file_as_it_was(void **state)
     chmod(path, 0400);
     larmor_raw_free(opened_with(NULL));
     refused_with(&(larmor_raw_opts){.group = "datset"}, LARMOR_ERR_FORMAT,
-                 "no group /datset; found /dataset. Use --group.");
+                 "no group /datset; found /dataset. Use opts.group.");
     unsigned char *b = get_file(path, &after);
     assert_int_equal(before, after);
     assert_memory_equal(a, b, before);
@@ -424,8 +424,9 @@ static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
     data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY;
     data_of(s, 3)[5] = -INFINITY;
     write_scan(s);
-    refused("3 non-finite values, first in acquisition 1, channel 1, sample 7. Use --drop-nonfinite to leave those "
-            "acquisitions out.");
+    refused(
+        "3 non-finite values, first in acquisition 1, channel 1, sample 7. Use opts.drop_nonfinite to leave those "
+        "acquisitions out.");
     larmor_raw *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.nonfinite == 2 && info.imaging == 3);
@@ -436,9 +437,10 @@ static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
     data_of(s, 1)[2 * 64 + 2 * 7] = data_of(s, 1)[2 * 64 + 2 * 7 + 1] = data_of(s, 3)[5] = 0;
     traj_of(s, 2)[11] = NAN;
     write_scan(s);
-    refused("1 non-finite trajectory values, first in acquisition 2, component 1, sample 5. Use --drop-nonfinite to "
-            "leave "
-            "those acquisitions out.");
+    refused(
+        "1 non-finite trajectory values, first in acquisition 2, component 1, sample 5. Use opts.drop_nonfinite to "
+        "leave "
+        "those acquisitions out.");
     free_scan(s);
 }
 
@@ -709,9 +711,9 @@ static void values_along_z_of_a_2d_scan_are_refused(void **state)
     const struct {
         larmor_grid_opts opts;
         const char *says;
-    } of[] = {{{.matrix = {32, 32, 32}}, "--matrix: got 32 along z, but the scan is 2D; leave that number out."},
-              {{.fov_mm = {192, 192, thick + 1}}, "--fov: got "},
-              {{.oversample = {1, 1, 2}}, "--oversample: got 2 along z, but the scan is 2D"},
+    } of[] = {{{.matrix = {32, 32, 32}}, "opts.matrix: got 32 along z, but the scan is 2D; leave that number out."},
+              {{.fov_mm = {192, 192, thick + 1}}, "opts.fov_mm: got "},
+              {{.oversample = {1, 1, 2}}, "opts.oversample: got 2 along z, but the scan is 2D"},
               {{.matrix = {32, 32, 1}, .fov_mm = {192, 192, thick}, .oversample = {1, 1, 1}}, NULL}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         if (of[i].says)
@@ -721,7 +723,7 @@ static void values_along_z_of_a_2d_scan_are_refused(void **state)
     }
     larmor_raw_free(raw);
     assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {1, 2, 3}}, &shifted), LARMOR_ERR_ARG,
-                   "--shift: got 3 along z, but the scan is 2D");
+                   "opts.shift_mm: got 3 along z, but the scan is 2D");
     free_scan(s);
 }
 

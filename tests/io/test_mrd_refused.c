@@ -111,10 +111,10 @@ static void missing_parts_are_named(void **state)
     (void)state;
     begin("xml");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
-    end_refused("no group /dataset; found /2018-05-13. Use --group.");
+    end_refused("no group /dataset; found /2018-05-13. Use opts.group.");
     begin("data");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
-    end_refused("no group /dataset; found /2018-05-13. Use --group.");
+    end_refused("no group /dataset; found /2018-05-13. Use opts.group.");
     begin("xml");
     end_refused("/dataset has no xml header.");
     begin("data");
@@ -123,7 +123,7 @@ static void missing_parts_are_named(void **state)
     end_refused("no group /dataset; the file is empty.");
     file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     add_dataset("dataset", H5T_NATIVE_INT, 0, NULL, H5P_DEFAULT);
-    end_refused("/dataset is not a group. Use --group.");
+    end_refused("/dataset is not a group. Use opts.group.");
 }
 
 static void add_group(const char *name)
@@ -158,7 +158,7 @@ static void the_only_group_of_a_scan_is_read_with_a_warning(void **state)
     H5Fclose(file);
     check_chosen(line);
     refused_with(&(larmor_raw_opts){.group = "dataset"}, LARMOR_ERR_FORMAT,
-                 "no group /dataset; found /2018-05-12, /2018-05-13, /a, .... Use --group.");
+                 "no group /dataset; found /2018-05-12, /2018-05-13, /a, .... Use opts.group.");
     static const char *const named[] = {"2018-05-13", "/2018-05-13"};
     for (int i = 0; i < 2; i++) {
         larmor_raw *raw = opened_with(&(larmor_raw_opts){.group = named[i]});
@@ -182,7 +182,7 @@ static void groups_that_could_each_be_the_scan_are_refused(void **state)
     begin("");
     H5Lmove(file, "dataset", file, "one", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_hard(file, "one", file, "two", H5P_DEFAULT, H5P_DEFAULT);
-    end_refused("no group /dataset; found /one, /two. Use --group.");
+    end_refused("no group /dataset; found /one, /two. Use opts.group.");
     begin("");
     H5Lmove(file, "dataset", file, "scan", H5P_DEFAULT, H5P_DEFAULT);
     char name[16];
@@ -190,7 +190,7 @@ static void groups_that_could_each_be_the_scan_are_refused(void **state)
         snprintf(name, sizeof name, "a%02d", i);
         add_group(name);
     }
-    end_refused("no group /dataset; found /a00, /a01, /a02, .... Use --group.");
+    end_refused("no group /dataset; found /a00, /a01, /a02, .... Use opts.group.");
     begin(""); /* a damaged scan is not left for another */
     H5Lmove(file, "dataset", file, "kept", H5P_DEFAULT, H5P_DEFAULT);
     add_group("dataset");
@@ -215,7 +215,7 @@ static void an_unfinished_file_of_fastmri_is_refused(void **state)
     }
     file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     add_dataset("kspace", complex_type, 4, dims, H5P_DEFAULT);
-    end_refused("no group /dataset; found /kspace. Use --group.");
+    end_refused("no group /dataset; found /kspace. Use opts.group.");
     H5Tclose(text);
     H5Tclose(complex_type);
 }
@@ -293,19 +293,19 @@ static void a_matrix_that_needs_too_much_memory_is_refused(void **state)
     add_readout(s, 64, 1, 0);
     write_scan(s);
     refused_with(NULL, LARMOR_ERR_MEMORY,
-                 "matrix 65535 x 65535 x 65535 needs 2.0 PiB per image; limit is 64 GiB (--memory).");
+                 "matrix 65535 x 65535 x 65535 needs 2.0 PiB per image; limit is 64 GiB (opts.memory).");
     free_scan(s);
     s = radial_scan(8, 3);
     write_scan(s);
     refused_with(&(larmor_raw_opts){.memory = 1 << 14}, LARMOR_ERR_MEMORY,
-                 "matrix 64 x 64 x 1 needs 32 KiB per image; limit is 16 KiB (--memory).");
+                 "matrix 64 x 64 x 1 needs 32 KiB per image; limit is 16 KiB (opts.memory).");
     free_scan(s);
     const space small = {{4, 4, 1}, {4, 4, 1}, {4, 4, 1}, {4, 4, 1}, "radial", ""};
     s = empty_scan(&small);
     for (int i = 0; i < 10; i++) add_readout(s, 1024, 4, 0);
     write_scan(s);
     refused_with(&(larmor_raw_opts){.memory = 1 << 14}, LARMOR_ERR_MEMORY,
-                 "samples need 320 KiB; limit is 16 KiB (--memory).");
+                 "samples need 320 KiB; limit is 16 KiB (opts.memory).");
     free_scan(s);
     const space far = {{4, 4, 1}, {4, 4, 1}, {1e6, 4, 1}, {4, 4, 1}, "radial", ""};
     s = empty_scan(&far);

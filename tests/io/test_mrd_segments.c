@@ -86,7 +86,7 @@ static void segments_are_the_readout_that_they_were_cut_from(void **state)
     assert_int_equal(b.info.imaging, ARMS);
     assert_int_equal(b.info.joined, 2 * ARMS);
     assert_non_null(strstr(b.info.warnings, "24 acquisitions are the segments of 8 readouts and are joined; "
-                                            "--join none leaves them apart.\n"));
+                                            "opts.join none leaves them apart.\n"));
     free_content(&b);
     b = content_of(cut, "none");
     assert_int_equal(b.group.readouts, 3 * ARMS);
@@ -163,7 +163,7 @@ static void a_clock_that_says_otherwise_keeps_segments_apart(void **state)
     content c = content_of(late, NULL);
     assert_int_equal(c.group.readouts, 3 * ARMS);
     assert_non_null(strstr(c.info.warnings, "24 acquisitions look like the segments of 8 readouts, but their time "
-                                            "stamps are apart; --join segment joins them.\n"));
+                                            "stamps are apart; opts.join segment joins them.\n"));
     free_content(&c);
     c = content_of(late, "segment");
     assert_int_equal(c.group.readouts, ARMS);

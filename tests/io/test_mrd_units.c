@@ -129,7 +129,7 @@ static void of_two_units_the_one_that_ends_at_the_edge_is_taken(void **state)
     write_scan(s);
     refused("trajectory units may be norm or 1/mm: k-space would end at 0.97, 0.97 or 0.909, 0.909 of the edge along "
             "x, y. "
-            "Use --traj-units.");
+            "Use opts.traj_units.");
     larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = "norm"});
     assert_report(raw, "norm (kmax 124.2 of 128), as given");
     larmor_raw_free(raw);
@@ -144,7 +144,7 @@ static void two_units_that_end_near_the_edge_are_not_told_apart(void **state)
     write_scan(s);
     refused("trajectory units may be norm or 1/mm: k-space would end at 0.985, 0.985 or 0.962, 0.962 of the edge "
             "along x, "
-            "y. Use --traj-units.");
+            "y. Use opts.traj_units.");
     free_scan(s);
 }
 
@@ -162,14 +162,14 @@ static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
     assert_report(raw, "1/FOV (kmax 16.0 of 32), confidence low");
     assert_warned(
         raw, "trajectory units are taken to be 1/fov, by the distance of samples alone: k-space ends at 0.5, 0.5 of "
-             "the edge along x, y. --traj-units says it.\n");
+             "the edge along x, y. opts.traj_units says it.\n");
     larmor_raw_free(raw);
     free_scan(s);
     s = spokes_in("1/fov", &plane64, 2, 320, .5); /* steps of .1 / FOV say nothing */
     write_scan(s);
     refused(
         "trajectory units not recognised: values up to 16 do not fit matrix 64 x 64 and field of view 192 x 192 mm. "
-        "Use --traj-units 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov.");
+        "Use opts.traj_units 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov.");
     free_scan(s);
 }
 
@@ -240,7 +240,7 @@ static void cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_enc
         assert_string_equal(larmor_raw_describe(raw).traj_units, "1/recon-fov");
         assert_warned(
             raw, "trajectory units are taken to be 1/recon-fov, by reconSpace's field of view: k-space ends at 1, 1 "
-                 "of the edge along x, y. --traj-units says it.\n");
+                 "of the edge along x, y. opts.traj_units says it.\n");
         if (i < 2) assert_at_most(error_of_spokes(raw, &e, 2, 128), 1e-4);
         larmor_raw_free(raw);
         free_scan(s);
@@ -329,11 +329,11 @@ static void given_units_that_cannot_be_are_refused(void **state)
     scan *s = spokes_in("1/fov", &plane64, 2, 64, 1);
     write_scan(s);
     refused_with(&(larmor_raw_opts){.traj_units = "norm"}, LARMOR_ERR_FORMAT,
-                 "trajectory value -32 outside -0.5..0.5. Is the unit 1/FOV? Use --traj-units.");
+                 "trajectory value -32 outside -0.5..0.5. Is the unit 1/FOV? Use opts.traj_units.");
     refused_with(&(larmor_raw_opts){.traj_units = "rad"}, LARMOR_ERR_FORMAT,
-                 "trajectory value -32 outside -3.142..3.142. Is the unit 1/FOV? Use --traj-units.");
+                 "trajectory value -32 outside -3.142..3.142. Is the unit 1/FOV? Use opts.traj_units.");
     refused_with(&(larmor_raw_opts){.traj_units = "1/fo"}, LARMOR_ERR_ARG,
-                 "--traj-units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov expected.");
+                 "opts.traj_units \"1/fo\": auto, 1/fov, norm, pm1, rad, 1/m, rad/m, 1/mm or 1/recon-fov expected.");
     larmor_raw_free(opened_with(&(larmor_raw_opts){.traj_units = "auto"}));
     larmor_raw *raw =
         opened_with(&(larmor_raw_opts){.traj_units = "1/m"}); /* reaches too little: told, not refused */

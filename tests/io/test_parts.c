@@ -114,8 +114,9 @@ static void what_is_wrong_in_a_large_file_is_counted_and_named_in_its_order(void
     data_of(s, 150)[3] = INFINITY;
     data_of(s, 151)[4] = INFINITY;
     write_scan(s);
-    refused("3 non-finite values, first in acquisition 20, channel 7, sample 5. Use --drop-nonfinite to leave those "
-            "acquisitions out.");
+    refused(
+        "3 non-finite values, first in acquisition 20, channel 7, sample 5. Use opts.drop_nonfinite to leave those "
+        "acquisitions out.");
     larmor_raw *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.nonfinite == 3 && info.imaging == s->count - 3);

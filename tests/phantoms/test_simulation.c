@@ -462,9 +462,9 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.echoes = 1}, "simulation: got 1 echoes"},
         {{.field = &field, .phase = &phase}, "simulation: got a phase of the image and off-resonance"},
         {{.traj = {.repetition = -1}}, "traj: got repetition -1"},
-        {{.drift_mm = {1, 2, 3}, .repetitions = 2}, "--drift: got 3 along z, but the scan is 2D"},
-        {{.field = &across}, "--field-gradient: got 5 along z, but the scan is 2D"},
-        {{.phase = &waves}, "--phase-cycles: got 1 along z, but the scan is 2D"},
+        {{.drift_mm = {1, 2, 3}, .repetitions = 2}, "opts.drift_mm: got 3 along z, but the scan is 2D"},
+        {{.field = &across}, "opts.field.gradient: got 5 along z, but the scan is 2D"},
+        {{.phase = &waves}, "opts.phase.cycles: got 1 along z, but the scan is 2D"},
         {{.epi = &epi}, "simulation: got echo-planar lines along the trajectory golden"},
         {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &many},
          "simulation: got 17 shots, expected 1 to 16"},
@@ -472,7 +472,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &brief},
          "which do not fit into a gradient of 15 us"},
         {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &epi, .field = &field}, "got off-resonance or"},
-        {{.delay = {1, 1, 2}}, "--delays: got 2 along z, but the scan is 2D"},
+        {{.delay = {1, 1, 2}}, "opts.delay: got 2 along z, but the scan is 2D"},
     };
     larmor_simulation *s;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -488,7 +488,7 @@ static void what_makes_no_sense_is_refused(void **state)
                    "simulation: got slice 2, repetition 0, contrast 0, expected less than 2, 1, 1");
     assert_refused(larmor_simulation_maps(s, matrix, &a, &meta), LARMOR_ERR_ARG, "simulation: got maps of -1 voxels");
     assert_refused(larmor_simulation_maps(s, solid, &a, &meta), LARMOR_ERR_ARG,
-                   "--maps-matrix: got 4 along z, but the scan is 2D");
+                   "opts.maps_matrix: got 4 along z, but the scan is 2D");
     assert_int_equal(larmor_simulation_maps(s, NULL, &a, &meta), LARMOR_ERR_ARG);
     larmor_simulation_free(s);
 }

@@ -18,8 +18,7 @@ static scan lines_scan(const larmor_traj_opts *lines, const larmor_phantom_phase
     assert_ok(larmor_phantom_bandlimited_phase(s.phantom, phase, dev, LARMOR_C64, image, &s.truth));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
-    assert_ok(
-        larmor_phantom_kspace_phase(s.phantom, s.image[0].traj, phase, COILS, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_kspace_phase(s.phantom, s.image[0].traj, phase, COILS, LARMOR_C64, &s.image[0].kspace));
     if (sigma > 0) assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
     return s;
 }
@@ -34,7 +33,8 @@ static larmor_array *combined(const scan *s, larmor_shape image)
     assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
     assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
     assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
-    assert_ok(larmor_traj_delay(s->image[0].traj, (double[6]){1e-9}, NULL, &moved)); /* off the grid for the operator */
+    assert_ok(
+        larmor_traj_delay(s->image[0].traj, (double[6]){1e-9}, NULL, &moved)); /* off the grid for the operator */
     const larmor_sense_opts opts = {.traj = moved, .nufft_tol = 1e-10, .toeplitz = -1};
     assert_ok(larmor_op_sense(maps, &opts, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
@@ -257,10 +257,12 @@ static void what_the_methods_cannot_do_is_refused(void **state)
     scan s = lines_scan(&lines, &none, 0);
     larmor_recon *recon;
     larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "--partial-fourier pocs: is for --method cg, got tv");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
+                   "opts.partial_fourier pocs: is for opts.method cg, got tv");
     opts.method = "grid";
     opts.partial_fourier = LARMOR_PARTIAL_HOMODYNE;
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "--partial-fourier homodyne: is not for --method grid");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
+                   "opts.partial_fourier homodyne: is not for opts.method grid");
     free_scan(&s);
 }
 
@@ -274,7 +276,8 @@ typedef struct store {
     double noise;                               /* with the other sign in the other average */
 } store;
 
-static void append_line(larmor_raw_writer *w, const store *how, int64_t samples, const float *line, int step, int average)
+static void append_line(larmor_raw_writer *w, const store *how, int64_t samples, const float *line, int step,
+                        int average)
 {
     const int64_t kept = samples - how->first;
     float *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
@@ -378,7 +381,8 @@ static void storage_does_not_show_in_the_image(void **state)
     } cases[] = {
         {{.oversampling = 1, .averages = 1, .reverse = 1}, 1e-6},
         {{.oversampling = 1, .averages = 2, .noise = 0.01}, 1e-5},
-        {{.oversampling = 2, .averages = 1}, 0.03}, /* of the ringing of an object that ends at once, beyond the image */
+        {{.oversampling = 2, .averages = 1},
+         0.03}, /* of the ringing of an object that ends at once, beyond the image */
         {{.oversampling = 3, .averages = 1, .reverse = 1}, 0.03},
         {{.oversampling = 2, .averages = 1, .first = 24}, 0.12}, /* 8 of 32 samples before the centre */
     };

@@ -386,9 +386,10 @@ static void a_checkpoint_of_another_scan_is_refused(void **state)
     scan s = scan_of(COILS, 2, 1e-3), other = scan_of(COILS, 2, 1.001e-3);
     outcome o = run_at(&s, opts, &p, NULL);
     assert_ok(try_with(&s, opts, &p));
-    assert_refused(try_with(&other, opts, &p), LARMOR_ERR_FORMAT,
-                   "--checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
-                   "name, or delete it to begin anew.");
+    assert_refused(
+        try_with(&other, opts, &p), LARMOR_ERR_FORMAT,
+        "opts.checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
+        "name, or delete it to begin anew.");
     larmor_array *traj = s.image[1].traj;
     double *values;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &values));
@@ -434,9 +435,10 @@ static void a_checkpoint_of_other_options_is_refused(void **state)
     };
     outcome o = run_at(&s, base, &p, NULL);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        assert_refused(try_with(&s, others[i], &p), LARMOR_ERR_FORMAT,
-                       "--checkpoint memory: belongs to a reconstruction with other options. Choose another name, or "
-                       "delete it to begin anew.");
+        assert_refused(
+            try_with(&s, others[i], &p), LARMOR_ERR_FORMAT,
+            "opts.checkpoint memory: belongs to a reconstruction with other options. Choose another name, or "
+            "delete it to begin anew.");
     const larmor_recon_opts alike[] = {
         OPTS(.method = "cg", .iters = 3, .checkpoint_every = 1),
         OPTS(.method = "cg", .iters = 3, .maps_name = "a.npy"),
@@ -486,7 +488,7 @@ static void try_all(const scan *s, larmor_recon_opts opts, place *p)
     opts.checkpoint_every = 1000;
     larmor_status st = try_recon(s, &opts, &recon);
     if (st) assert_int_equal(st, LARMOR_ERR_FORMAT);
-    if (st) assert_non_null(strstr(larmor_last_error(), "--checkpoint memory: "));
+    if (st) assert_non_null(strstr(larmor_last_error(), "opts.checkpoint memory: "));
     for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
         larmor_recon_result result;
         char line[512];

@@ -219,7 +219,7 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     opts = OPTS(.maps = two, .method = "tgv", .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
     opts = OPTS(.maps = two, .method = "tv", .joint = 1);
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without --joint; got tv");
+    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without opts.joint; got tv");
     opts = OPTS(.maps = two, .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
     larmor_array_free(small);

@@ -154,7 +154,8 @@ static void stored_density_that_is_not_there_is_an_error(void **state)
     const larmor_recon_opts opts = OPTS(.method = "grid", .density = LARMOR_DENSITY_STORED);
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_recon_result result;
-    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT, "--dcf file: the file stores no density");
+    assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
+                   "opts.density file: the file stores no density");
     larmor_recon_free(recon);
     free_scan(&s);
 }

@@ -10,7 +10,7 @@ static void options_that_make_no_sense_are_refused(void **state)
         const char *text;
     } wrong[] = {
         {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid or the name of a regulariser"},
-        {OPTS(.no_maps = 1), "--maps none: only --method grid works without coil maps."},
+        {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid works without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "got maps and no_maps; leave one of them out"},
         {OPTS(.method = "cg", .joint = 1), "joint is for penalties of series, the method is cg"},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},

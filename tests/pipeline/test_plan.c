@@ -50,7 +50,7 @@ static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state
     }
     assert_int_equal(st, LARMOR_ERR_MEMORY);
     assert_non_null(strstr(larmor_last_error(), "of memory needed with one coil at a time"));
-    assert_non_null(strstr(larmor_last_error(), "missing. Raise --memory."));
+    assert_non_null(strstr(larmor_last_error(), "missing. Raise opts.memory."));
     assert_true(seen_choice && seen_precondition);
     free_scan(&s);
 }

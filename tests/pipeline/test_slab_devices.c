@@ -119,7 +119,7 @@ static void free_volume(volume *v)
 typedef struct heard {
     char lines[8192];
     pthread_t caller;
-    int steps, stop_at; /* stop_at: the step that asks to stop; 0: none */
+    int steps, stop_at;  /* stop_at: the step that asks to stop; 0: none */
     const char *stop_in; /* a stage, likewise, or NULL */
     int stage_passes;    /* so often it does not */
 } heard;
@@ -136,8 +136,9 @@ static int listen(void *user, const larmor_event *e)
 }
 
 #define VOLUME_OPTS(...)                                                                                             \
-    OPTS(.maps_method = "walsh", .iters = 2, .tol = -1, .eps = 1e-8, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 0, .calibration = 8, \
-         .precondition = -1, .compress = -1, .delays = LARMOR_DELAYS_OFF, .oversample = {1, 1, 1}, ##__VA_ARGS__)
+    OPTS(.maps_method = "walsh", .iters = 2, .tol = -1, .eps = 1e-8, .lambda_mode = LARMOR_LAMBDA_RELATIVE,          \
+         .lambda = 0, .calibration = 8, .precondition = -1, .compress = -1, .delays = LARMOR_DELAYS_OFF,             \
+         .oversample = {1, 1, 1}, ##__VA_ARGS__)
 
 static larmor_status try_on(const char *spec, const volume *v, larmor_recon_opts opts, heard *h, larmor_recon **recon)
 {
@@ -243,8 +244,10 @@ static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(v
             if (round) assert_at_most(apart_by(values, first), is_cpu() ? 0 : 1e-5);
             larmor_recon_free(recon);
             free(second);
-            if (round) free(values);
-            else first = values;
+            if (round)
+                free(values);
+            else
+                first = values;
         }
         free(first);
     }
@@ -330,7 +333,7 @@ static void what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_l
     const int64_t memory = 1 << 20;
     assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory), &h, &recon), LARMOR_ERR_MEMORY,
                    "for a slab of the volume on each of 2 devices");
-    assert_non_null(strstr(larmor_last_error(), "Raise --memory, or name more devices."));
+    assert_non_null(strstr(larmor_last_error(), "Raise opts.memory, or name more devices."));
     assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory, .method = "tv"), &h, &recon), LARMOR_ERR_MEMORY,
                    "the devices cannot share the volume in slabs, as the method is not cg.");
     assert_refused(try_on(two, &v, VOLUME_OPTS(.memory = memory, .weighted = 1), &h, &recon), LARMOR_ERR_MEMORY,

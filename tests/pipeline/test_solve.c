@@ -155,7 +155,7 @@ static void the_report_says_how_the_solver_ended(void **state)
     larmor_recon_result result = result_of(&s, &opts);
     assert_int_equal(result.report.solver.iters, 1);
     assert_int_equal(result.report.solver.end, LARMOR_END_ITERATIONS);
-    assert_noted(n, "L:image 1 of 1: the limit of iterations was reached first; --iters allows for more");
+    assert_noted(n, "L:image 1 of 1: the limit of iterations was reached first; opts.iters allows for more");
     assert_noted(n, "L:image 1 of 1: 1 iteration by");
     assert_true(result.report.seconds > 0);
     larmor_recon_result_free(&result);

@@ -228,7 +228,7 @@ static void bases_that_do_not_fit_are_refused(void **state)
     larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .coefficients = RANK + 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "for 3 coefficients");
     opts = OPTS(.maps = s.maps, .basis = s.basis, .method = "grid");
-    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "--method grid");
+    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "opts.method grid");
     opts = OPTS(.maps = s.maps, .coefficients = 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "are for a basis");
     s.arrays.images = FRAMES - 1;

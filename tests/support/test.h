@@ -61,7 +61,6 @@ static inline int close_after(int failures)
  * the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too long. */
 #define RUN_TESTS(tests)                                                                                             \
     do {                                                                                                             \
-        larmor_name_options(1); /* as messages are written */                                                        \
         const int cannot_run_ = open_test_device();                                                                  \
         if (cannot_run_) return cannot_run_;                                                                         \
         cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));                                                        \
