@@ -356,7 +356,8 @@ static int run(const void *given, const app_files *files)
         const int damaged = strstr(why, "Copy it again") != NULL; /* and not inspected any further */
         const larmor_status shown = damaged ? st : show_image(path, s->json);
         if (!shown) return APP_DONE;
-        if (shown == LARMOR_ERR_MEMORY) return app_fail(APP_INPUT, shown);
+        const int newer = strstr(larmor_last_error(), "newer HDF5") != NULL; /* images that are not read */
+        if (shown == LARMOR_ERR_MEMORY || newer) return app_fail(APP_INPUT, shown);
         return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
     }
     APP_OR(done, APP_INPUT, st);

@@ -138,6 +138,14 @@ larmor_status lmr_h5_damaged(const char *where, const char *path)
     return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged HDF5 structure (%s of %s). Copy it again.", where, path);
 }
 
+static larmor_status is_newer(const char *path)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "%s was written by a newer HDF5, in a form that HDF5 %d.%d does not read. Write it with libver "
+                    "\"v114\", or use the h5repack of a newer HDF5.",
+                    path, H5_VERS_MAJOR, H5_VERS_MINOR);
+}
+
 larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
 {
     char part[288];
@@ -157,13 +165,17 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id)
     *id = H5Oopen(file, path, H5P_DEFAULT);
     if (*id > 0) return LARMOR_OK;
     *id = 0;
-    if (!lacks_memory && lmr_h5_is_newer(file))
-        return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "%s was written by a newer HDF5, in a form that HDF5 %d.%d does not read. Write it with "
-                        "libver \"v114\", or "
-                        "use the h5repack of a newer HDF5.",
-                        path, H5_VERS_MAJOR, H5_VERS_MINOR);
+    if (!lacks_memory && lmr_h5_is_newer(file)) return is_newer(path);
     return lmr_h5_damaged("object header", path);
+}
+
+int lmr_h5_leads_to(hid_t file, const char *path, H5I_type_t kind)
+{
+    hid_t id;
+    if (lmr_h5_find(file, path, &id)) return !lacks_memory && lmr_h5_is_newer(file); /* its reader says so */
+    const int found = id && H5Iget_type(id) == kind;
+    lmr_h5_close(id);
+    return found;
 }
 
 typedef struct listing {

@@ -47,25 +47,15 @@ static larmor_status no_group(lmr_mrd_file *f)
                     info.nlinks > listed ? ", ..." : "");
 }
 
-/* 1 if the path leads to an object of this kind, by hard links alone. */
-static int leads_to(const lmr_mrd_file *f, const char *path, H5I_type_t kind)
-{
-    hid_t id;
-    if (lmr_h5_find(f->id, path, &id) || !id) return 0;
-    const int found = H5Iget_type(id) == kind;
-    H5Oclose(id);
-    return found;
-}
-
 /* How many of xml and data are in a group of the root. */
 static int parts_of_scan(const lmr_mrd_file *f, const char *group)
 {
     char path[280];
     int parts = 0;
     snprintf(path, sizeof path, "%s/xml", group);
-    parts += leads_to(f, path, H5I_DATASET);
+    parts += lmr_h5_leads_to(f->id, path, H5I_DATASET);
     snprintf(path, sizeof path, "%s/data", group);
-    return parts + leads_to(f, path, H5I_DATASET);
+    return parts + lmr_h5_leads_to(f->id, path, H5I_DATASET);
 }
 
 /* The group of a scan that nobody named: /dataset, or the only one of the root with xml and data. */
@@ -100,8 +90,8 @@ static larmor_status find_group(lmr_mrd_file *f)
     if (!is_named) LMR_TRY(choose_group(f));
     LMR_TRY(lmr_h5_find(f->id, f->group, &id));
     /* fastMRI's files have the samples of all slices as one array, and the header, beside each other in the root */
-    f->is_array =
-        !id && !is_named && leads_to(f, "/kspace", H5I_DATASET) && leads_to(f, "/ismrmrd_header", H5I_DATASET);
+    f->is_array = !id && !is_named && lmr_h5_leads_to(f->id, "/kspace", H5I_DATASET) &&
+                  lmr_h5_leads_to(f->id, "/ismrmrd_header", H5I_DATASET);
     if (f->is_array) f->group[0] = 0;
     if (f->is_array) return LARMOR_OK;
     if (!id) return no_group(f);

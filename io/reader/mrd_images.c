@@ -22,20 +22,12 @@ typedef struct search {
     char path[256], group_found[256]; /* the first series in natural order */
 } search;
 
-static int has(hid_t file, const char *path, H5I_type_t kind)
-{
-    hid_t id;
-    const int found = !lmr_h5_find(file, path, &id) && id && H5Iget_type(id) == kind;
-    lmr_h5_close(id);
-    return found;
-}
-
 static int is_series(hid_t file, const char *path)
 {
     char data[300], header[300];
     snprintf(data, sizeof data, "%s/data", path);
     snprintf(header, sizeof header, "%s/header", path);
-    return has(file, data, H5I_DATASET) && has(file, header, H5I_DATASET);
+    return lmr_h5_leads_to(file, data, H5I_DATASET) && lmr_h5_leads_to(file, header, H5I_DATASET);
 }
 
 /* image_2 comes before image_10. */
@@ -49,7 +41,8 @@ static void visit(const char *name, void *user)
 {
     search *s = user;
     char path[256];
-    if (snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path || !has(s->file, path, H5I_GROUP))
+    if (snprintf(path, sizeof path, "%s/%s", s->group, name) >= (int)sizeof path ||
+        !lmr_h5_leads_to(s->file, path, H5I_GROUP))
         return;
     if (is_series(s->file, path)) {
         if (!s->series || before(path, s->path)) snprintf(s->path, sizeof s->path, "%s", path);
@@ -66,7 +59,7 @@ static void visit(const char *name, void *user)
 static int list(hid_t file, const char *group, int depth, search *found)
 {
     *found = (search){.file = file, .group = strcmp(group, "/") ? group : "", .depth = depth};
-    return has(file, group, H5I_GROUP) && lmr_h5_list(file, group, visit, found);
+    return lmr_h5_leads_to(file, group, H5I_GROUP) && lmr_h5_list(file, group, visit, found);
 }
 
 /* The series to read: the one that was asked for, else /dataset/image_0, the first of /dataset, or that of the only
