@@ -237,3 +237,35 @@ def test_a_simulated_scan_has_the_field_and_the_echoes_that_are_asked_for():
     assert np.allclose(scan.field_map(), 30)
     first, second = (scan.samples(contrast=c).kspace for c in (0, 1))
     assert relative(second, first * np.exp(2j * np.pi * 30 * 2e-3)) < 1e-5
+
+
+EPI = {"shots": 2, "navigators": 3, "ramp": {"up_us": 120, "flat_us": 200, "down_us": 120},
+       "ghost": {"phase": np.deg2rad(40), "shift": 0.6}, "phase_step": np.deg2rad(15)}
+
+
+def test_an_echo_planar_scan_is_that_of_the_program(tmp_path):
+    program = os.environ.get("LARMOR_PROGRAM")
+    if not program:
+        pytest.skip("LARMOR_PROGRAM is not set")
+    subprocess.run([program, "phantom", "-o", str(tmp_path / "program.h5"), "--traj", "cartesian", "--matrix", "48",
+                    "--coils", "3", "--noise", "1e-4", "--epi", "2", "--ramp", "120,200,120", "--ghost", "40,0.6,15",
+                    "--seed", "3", "--quiet"], check=True, timeout=900)
+    larmor.Simulation((48, 48), "cartesian", coils=3, noise=1e-4, seed=3, epi=EPI).write(tmp_path / "python.h5")
+    theirs, ours = (larmor.Scan(tmp_path / name) for name in ("program.h5", "python.h5"))
+    assert ours.info == theirs.info
+    assert ours.info["navigators"] == 6
+    assert ours.encodings == theirs.encodings
+    ramp = ours.encodings[0]["ramp"]
+    assert (ramp["up_us"], ramp["flat_us"], ramp["down_us"]) == (120, 200, 120)
+    assert np.array_equal(ours.samples().kspace, theirs.samples().kspace)
+    assert np.array_equal(ours.samples().traj, theirs.samples().traj)
+
+
+def test_the_ghost_of_an_echo_planar_scan_is_corrected(tmp_path):
+    scan = larmor.Simulation((48, 48), "cartesian", coils=4, noise=1e-4, epi=EPI)
+    scan.write(tmp_path / "epi.h5")
+    truth, maps = scan.expected()[0][0], scan.maps()
+    errors = [larmor.compare(larmor.recon(tmp_path / "epi.h5", method="cg", maps=maps, device="cpu",
+                                          no_ghost=no_ghost).images[0], truth)["nrmse"] for no_ghost in (0, 1)]
+    assert errors[0] < 0.06
+    assert errors[1] > 4 * errors[0]
