@@ -1,0 +1,116 @@
+/* Images of the default method where readouts are no golden-angle spokes of a plane, beside the object's: volumes, spirals,
+ * Poisson discs. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/pipeline/scan.h"
+
+enum { POISSON_EDGE = 12 };
+
+typedef struct scene {
+    const char *trajectory, *phantom;
+    larmor_traj_opts traj;
+    double spread; /* Poisson disc in phase encoding: least distance at the edge of k-space, in lines; 0: none */
+    int coils;
+    double noise;
+    double bound; /* of the error, which cg is above */
+} scene;
+
+/* Of all lines of a volume those that are apart by a distance that grows from 1 in the centre to `spread` at the edge. */
+static larmor_array *poisson_disc(const larmor_array *lines, double spread)
+{
+    const larmor_shape all = larmor_array_shape(lines);
+    const int64_t line = 3 * all.dim[1];
+    double *k = (double *)values_of(lines);
+    int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
+    uint64_t state = 1;
+    larmor_array *some;
+    assert_non_null(order);
+    for (int64_t i = 0; i < all.dim[2]; i++) order[i] = i;
+    for (int64_t i = all.dim[2] - 1; i > 0; i--) {
+        const int64_t j = (int64_t)((test_random(&state) + 1) / 2 * (double)i), other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+    }
+    double *chosen = malloc((size_t)(line * all.dim[2]) * sizeof *chosen);
+    assert_non_null(chosen);
+    for (int64_t i = 0; i < all.dim[2]; i++) {
+        const double *at = k + line * order[i];
+        const double distance = 1 + (spread - 1) * hypot(at[1], at[2]) / POISSON_EDGE;
+        int64_t near = 0;
+        while (near < taken && hypot(at[1] - chosen[line * near + 1], at[2] - chosen[line * near + 2]) >= distance)
+            near++;
+        if (near == taken) memcpy(chosen + line * taken++, at, (size_t)line * sizeof *at);
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, all.dim[1], taken), LARMOR_F64, chosen, &some));
+    free(chosen);
+    free(order);
+    free(k);
+    return some;
+}
+
+static scan scan_in(const scene *of)
+{
+    larmor_traj_opts opts = of->traj;
+    const int ndim = opts.matrix[2] > 1 ? 3 : 2;
+    const larmor_shape shape = larmor_shape_of(ndim, opts.matrix);
+    scan s = {.arrays = {.images = 1, .trajectory = strcmp(of->trajectory, "cartesian") ? "other" : "cartesian"}};
+    for (int d = 0; d < 3; d++) s.arrays.matrix[d] = opts.matrix[d];
+    assert_ok(larmor_phantom_create(of->phantom, ndim, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, shape, &s.truth));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, shape, of->coils, &s.maps));
+    assert_ok(larmor_traj_create(dev, of->trajectory, &opts, &s.image[0].traj));
+    if (of->spread > 0) {
+        larmor_array *some = poisson_disc(s.image[0].traj, of->spread);
+        larmor_array_free(s.image[0].traj);
+        s.image[0].traj = some;
+    }
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, of->coils, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, of->noise, 1));
+    return s;
+}
+
+static void compare(const scene *of)
+{
+    scan s = scan_in(of);
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    const double chosen = error_of(&s, &opts);
+    opts.method = "cg";
+    const double cg = error_of(&s, &opts);
+    print_message("%s: error %.3f, bound %.3f, cg %.3f\n", of->trajectory, chosen, of->bound, cg);
+    free_scan(&s);
+    assert_at_most(chosen, of->bound);
+    assert_true(cg > of->bound);
+}
+
+static void a_kooshball_is_nearer_to_the_object_than_cg_is(void **state)
+{
+    (void)state;
+    compare(&(scene){"koosh", "shepp-logan", {.matrix = {24, 24, 24}, .undersampling = 4}, 0, 2, 1e-4, 0.24});
+}
+
+static void a_stack_of_stars_is_nearer_to_the_object_than_cg_is(void **state)
+{
+    (void)state;
+    compare(&(scene){"stars", "shepp-logan", {.matrix = {32, 32, 24}, .undersampling = 3}, 0, 2, 1e-4, 0.24});
+}
+
+static void a_spiral_is_nearer_to_the_object_than_cg_is(void **state)
+{
+    (void)state;
+    compare(&(scene){"spiral", "shepp-logan", {.matrix = {64, 64}, .undersampling = 3}, 0, 4, 3e-4, 0.16});
+}
+
+static void lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is(void **state)
+{
+    (void)state;
+    compare(&(scene){"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 2.2, 3, 7e-5, 0.32});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kooshball_is_nearer_to_the_object_than_cg_is),
+        cmocka_unit_test(a_stack_of_stars_is_nearer_to_the_object_than_cg_is),
+        cmocka_unit_test(a_spiral_is_nearer_to_the_object_than_cg_is),
+        cmocka_unit_test(lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is),
+    };
+    RUN_TESTS(tests);
+}
