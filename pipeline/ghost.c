@@ -23,6 +23,7 @@ typedef struct image { /* of the other source */
     int64_t readouts;
     larmor_ghost *of;  /* [readouts], or NULL: it is not corrected */
     larmor_ghost mean; /* of calibration */
+    double fov_mm;     /* along lines that are counted, whose fractions shifts are counted in */
 } image;
 
 typedef struct ghosts {
@@ -48,21 +49,20 @@ static larmor_status group_of(void *self, int group, larmor_group *out)
     return lmr_source_group(((ghosts *)self)->inner, group, out);
 }
 
-/* Readouts that differ in length are given as they are. */
-static larmor_status correct(larmor_samples *x, const larmor_ghost *of)
+/* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of the image
+ * alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its own. */
+static larmor_status correct(const image *m, const larmor_grid *grid, const int64_t *readout, int calibration,
+                             larmor_samples *x)
 {
     if (!x->kspace || !x->traj || x->first) return LARMOR_OK;
-    return larmor_ghost_correct(x->kspace, x->traj, of);
-}
-
-/* Calibration is of all of the image alike. */
-static larmor_status correct_all(const image *m, larmor_samples *x)
-{
-    const int64_t count = x->kspace ? larmor_array_shape(x->kspace).dim[1] : 0;
+    const int64_t count = larmor_array_shape(x->kspace).dim[1];
     larmor_ghost *of = lmr_new(count + 1, sizeof *of);
     if (!of) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) of[i] = m->mean;
-    const larmor_status st = correct(x, of);
+    for (int64_t i = 0; i < count; i++) {
+        of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
+        of[i].shift *= grid->fov_mm[0] / m->fov_mm;
+    }
+    const larmor_status st = larmor_ghost_correct(x->kspace, x->traj, of);
     free(of);
     return st;
 }
@@ -74,7 +74,7 @@ static larmor_status samples_of(void *self, int group, const larmor_grid *grid, 
     const image *m = &g->image[group];
     LMR_TRY(lmr_source_samples(g->inner, group, grid, calibration, larmor_source_describe(g->inner).coils, dev, out));
     if (!m->of) return LARMOR_OK;
-    const larmor_status st = calibration ? correct_all(m, out) : correct(out, m->of);
+    const larmor_status st = correct(m, grid, NULL, calibration, out);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -86,10 +86,7 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     const image *m = &g->image[group];
     LMR_TRY(lmr_source_readouts(g->inner, group, readout, count, grid, dev, out));
     if (!m->of) return LARMOR_OK;
-    larmor_ghost *of = lmr_new(count, sizeof *of);
-    for (int64_t i = 0; of && i < count; i++) of[i] = m->of[readout[i]];
-    const larmor_status st = of ? correct(out, of) : LMR_NO_MEMORY();
-    free(of);
+    const larmor_status st = correct(m, grid, readout, 0, out);
     if (st) larmor_samples_free(out);
     return st;
 }
@@ -203,6 +200,7 @@ static larmor_status find_one(const larmor_recon *r, int group, image *m, found 
     larmor_status st = LARMOR_OK;
     if (x.traj && !x.first) {
         m->readouts = larmor_array_shape(x.kspace).dim[1];
+        m->fov_mm = grid->fov_mm[0];
         m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
         st = m->of ? ask_navigators(r, group, m, f) : LMR_NO_MEMORY();
         if (!st)

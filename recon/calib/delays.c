@@ -17,12 +17,17 @@
 #include "recon/calib/likelihood.h"
 #include "recon/calib/minimise.h"
 
-enum { SIZE = LMR_DELAYS, NOISE, NUMBERS };
+/* STRETCH: the logarithm of the object's size along y and along z over that along x. */
+enum { SIZE = LMR_DELAYS, STRETCH, NOISE = STRETCH + 2, NUMBERS };
 
 /* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
 static const double typical_size = 0.3, spread_of_size = 0.3;
 
-static const double least_noise = 1e-9, least_noise_curved = 1e-5;
+static const double least_noise = 1e-9;
+
+/* Of spirals the search begins with more, as their valleys are narrow without noise, and goes down to that by these. */
+static const double noise_floor[] = {1e-2, 1e-4, 1e-6, 1e-9};
+enum { FLOORS = sizeof noise_floor / sizeof *noise_floor };
 
 /* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
  * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
@@ -31,6 +36,9 @@ static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, mos
 
 /* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5 to none. */
 static const double least_gain_curved = 0.1;
+
+/* Without noise everything is explained by something, and delays count that make each number so much likelier. */
+static const double overwhelming_gain = 0.5;
 
 /* And what is unexplained with them beside what is without. */
 static const double least_fall = 0.9;
@@ -49,6 +57,9 @@ enum { STARTS = 4 };
 /* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are alike
  * and for what they differ by; and the least step from sample to sample that counts, likewise. */
 static const double curved_grid = 0.25, least_step = 0.01;
+/* How far couplings are moved for other starts, in samples. */
+static const double other_coupling = 0.15;
+
 enum { ALIKE_STARTS = 13, APART_STARTS = 7 };
 
 /* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
@@ -74,6 +85,7 @@ typedef struct fit {
     int threads;
     int blocks;           /* that are summed: the first ones */
     int values_only;      /* 1: derivatives are not needed, and are 0 */
+    double floor;         /* of the noise */
     int free[NUMBERS], n; /* which numbers change */
     double all[NUMBERS];
     int64_t room;                                                /* doubles of a block */
@@ -91,12 +103,6 @@ static int64_t samples_of(const lmr_spokes *s, int block)
 
 /* ---- the function ---- */
 
-/* Arms of spirals do not cross, and without noise many delays let them predict each other well. */
-static double least_noise_of(const lmr_spokes *s)
-{
-    return s->curved ? least_noise_curved : least_noise;
-}
-
 static void place_samples(const fit *f, int block, double *place, double *slope)
 {
     const lmr_spokes *s = f->s;
@@ -110,6 +116,16 @@ static void place_samples(const fit *f, int block, double *place, double *slope)
     }
 }
 
+/* Along the axes in which the object is as large as along x. */
+static void stretch(const fit *f, int nd, int64_t m, double *place, double *slope)
+{
+    for (int d = 1; d < nd; d++) {
+        const double scale = exp(f->all[STRETCH + d - 1]);
+        for (int64_t j = d; j < nd * m; j += nd) place[j] *= scale;
+        for (int64_t j = d; j < LMR_DELAYS * nd * m; j += nd) slope[j] *= scale;
+    }
+}
+
 static void evaluate_block(void *self, int64_t i)
 {
     fit *f = self;
@@ -119,13 +135,14 @@ static void evaluate_block(void *self, int64_t i)
     double *place = f->work + f->room * i, *slope = place + nd * m, *by_place = slope + LMR_DELAYS * nd * m;
     double *work = by_place + nd * m;
     place_samples(f, block, place, slope);
+    stretch(f, nd, m, place, slope);
     const lmr_sampled sampled = {.nd = nd,
                                  .m = m,
                                  .columns = columns,
                                  .place = place,
                                  .value = s->value + columns * s->spoke[s->begin[block]].at};
     lmr_likelihood result = {.by_place = f->values_only ? NULL : by_place};
-    const double noise = least_noise_of(f->s) + exp(f->all[NOISE]);
+    const double noise = f->floor + exp(f->all[NOISE]);
     f->status[i] = lmr_likelihood_of(&sampled, exp(f->all[SIZE]), noise, work, &result);
     if (f->status[i]) return;
     f->value[i] = result.value;
@@ -134,6 +151,8 @@ static void evaluate_block(void *self, int64_t i)
     if (f->values_only) return;
     by[SIZE] = result.by_size;
     by[NOISE] = result.by_noise * exp(f->all[NOISE]) / noise;
+    for (int d = 1; d < nd; d++)
+        for (int64_t j = d; j < nd * m; j += nd) by[STRETCH + d - 1] += by_place[j] * place[j];
     for (int64_t j = 0; j < m; j++)
         for (int e = 0; e < LMR_DELAYS; e++)
             for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
@@ -161,10 +180,8 @@ static void expected(int number, double *mean, double *spread)
 {
     *mean = 0;
     *spread = number < 3 ? spread_of_delay : spread_of_coupling;
-    if (number == SIZE) {
-        *mean = log(typical_size);
-        *spread = spread_of_size;
-    }
+    if (number == SIZE) *mean = log(typical_size);
+    if (number >= SIZE) *spread = spread_of_size;
 }
 
 static larmor_status evaluate(void *self, const double *x, double *value, double *gradient)
@@ -174,6 +191,8 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
     if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < farthest))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    for (int d = 1; d < f->s->nd; d++)
+        if (!(fabs(f->all[STRETCH + d - 1]) < 3)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: shape out of range");
     if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
     LMR_TRY(lmr_parallel(f->threads, f->blocks, evaluate_block, f));
@@ -195,22 +214,39 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     return LARMOR_OK;
 }
 
+/* 1 unless these are spirals none of which moves along the axis, as those of a stack along z. */
+static int moves_along(const lmr_spokes *s, int axis)
+{
+    for (int64_t p = 0; p < s->count && s->curved; p++)
+        if (fabs(s->spoke[p].step[axis]) > least_step) return 1;
+    return !s->curved;
+}
+
 /* ---- the search ---- */
 
-enum { DELAYS = 1, OTHERS = 2 };
+enum { DELAYS = 1, OTHERS = 2, COUPLINGS = 4 };
 
-/* What changes: the delays of nd dimensions, size and noise. */
+/* What changes: the delays of nd dimensions, how they couple, and size and noise. */
 static void set_free(fit *f, int which)
 {
     f->n = 0;
-    for (int e = 0; e < LMR_DELAYS && which & DELAYS; e++) {
+    for (int e = 0; e < LMR_DELAYS; e++) {
         int a, b;
         lmr_delay_axes(e, &a, &b);
-        if (b < f->s->nd) f->free[f->n++] = e;
+        if (!(which & (a == b ? DELAYS : COUPLINGS))) continue;
+        if (b < f->s->nd && moves_along(f->s, a) && moves_along(f->s, b)) f->free[f->n++] = e;
     }
     if (!(which & OTHERS)) return;
     f->free[f->n++] = SIZE;
+    for (int d = 1; d < f->s->nd && f->s->curved; d++) f->free[f->n++] = STRETCH + d - 1;
     f->free[f->n++] = NOISE;
+}
+
+static int is_free(const fit *f, int number)
+{
+    int free = 0;
+    for (int i = 0; i < f->n; i++) free |= f->free[i] == number;
+    return free;
 }
 
 static larmor_status descend(fit *f, double all[NUMBERS], double tol, int most, double *value)
@@ -238,7 +274,7 @@ static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
 
 static double unexplained(const fit *f, const double all[NUMBERS])
 {
-    const double noise = least_noise_of(f->s) + exp(all[NOISE]);
+    const double noise = f->floor + exp(all[NOISE]);
     return sqrt(noise / (1 + noise));
 }
 
@@ -325,21 +361,23 @@ static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kep
         }
 }
 
-/* Delays of spirals: those of both axes, which are mostly nearly alike, and what these differ by. */
+/* Delays of spirals: those of all axes, which are mostly nearly alike, and what these differ by; in space z by a place on
+ * either side as well. */
 static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
 {
     const double distance = curved_grid / fmax(fastest_step(f->s), least_step);
+    const int sides = f->s->nd > 2 && moves_along(f->s, 2);
     start grid[ALIKE_STARTS][APART_STARTS];
     for (int i = 0; i < ALIKE_STARTS; i++)
         for (int j = 0; j < APART_STARTS; j++) {
             start one[STARTS];
-            double trial[NUMBERS];
             clear_starts(one);
-            for (int more = 0; more < 2; more++) {
+            for (int z = -sides; z <= sides; z++) {
+                double trial[NUMBERS];
                 memcpy(trial, begin, sizeof trial);
                 trial[0] += distance * (i - ALIKE_STARTS / 2 + (j - APART_STARTS / 2) / 2.);
                 trial[1] += distance * (i - ALIKE_STARTS / 2 - (j - APART_STARTS / 2) / 2.);
-                if (more) trial[NOISE] = fmax(trial[NOISE], log(1e-2));
+                trial[2] += sides * distance * (i - ALIKE_STARTS / 2 + APART_STARTS / 2 * z / 2.);
                 LMR_TRY(try_start(f, trial, one));
             }
             grid[i][j] = one[0];
@@ -376,6 +414,58 @@ static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending
     return LARMOR_OK;
 }
 
+/* From noise that is taken for so much at least to that of the last floor, whose valleys are narrow. What is taken for noise
+ * does not jump. */
+static larmor_status descend_floors(fit *f, double all[NUMBERS], int first, double *value)
+{
+    for (int i = first; i < FLOORS; i++) {
+        const double noise = f->floor + exp(all[NOISE]);
+        const int last = i + 1 == FLOORS;
+        f->floor = noise_floor[i];
+        all[NOISE] = log(fmax(noise - f->floor, f->floor));
+        LMR_TRY(descend(f, all, last ? 1e-3 : 1e-2, last ? 60 : 20, value));
+    }
+    return LARMOR_OK;
+}
+
+/* The likeliest delays of spirals by the first block: from a grid of starts, of which those that end alike are one. */
+static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], ending *best)
+{
+    start kept[STARTS];
+    double value;
+    *best = (ending){.value = INFINITY, .lead = INFINITY};
+    clear_starts(kept);
+    set_free(f, DELAYS | OTHERS);
+    f->floor = noise_floor[0];
+    LMR_TRY(try_start(f, begin, kept));
+    LMR_TRY(try_curved(f, begin, kept));
+    for (int i = 0; i < STARTS; i++) {
+        int is_new = 1;
+        if (!isfinite(kept[i].value)) continue;
+        LMR_TRY(descend(f, kept[i].all, 1e-2, 20, &kept[i].value));
+        for (int j = 0; j < i; j++)
+            if (isfinite(kept[j].value) && lmr_farthest_shift(f->s, kept[i].all, kept[j].all) < alike) is_new = 0;
+        if (!is_new) kept[i].value = INFINITY;
+    }
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    for (int i = 0; i < STARTS; i++) {
+        if (!isfinite(kept[i].value)) continue;
+        f->floor = noise_floor[0];
+        LMR_TRY(descend_floors(f, kept[i].all, 1, &value));
+        keep_end(f, kept[i].all, value, best);
+    }
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    for (int e = 3; e < LMR_DELAYS && moved; e++)
+        for (int side = -1; side <= 1 && is_free(f, e); side += 2) {
+            double trial[NUMBERS];
+            memcpy(trial, best->all, sizeof trial);
+            trial[e] += side * other_coupling;
+            LMR_TRY(descend(f, trial, 1e-3, 60, &value));
+            keep_end(f, trial, value, best);
+        }
+    return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
+}
+
 /* The likeliest delays by the first block: from those to begin with and from the intersections; from elsewhere
  * where samples contradict each other then, and where spokes begin in the centre, which other delays may explain. */
 static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *best)
@@ -385,14 +475,12 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     const int from_centre = 2 * f->s->through <= f->s->count;
     *best = (ending){.value = INFINITY, .lead = INFINITY};
     clear_starts(kept);
-    set_free(f, DELAYS | OTHERS);
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
     memcpy(trial, begin, sizeof trial);
-    if (!f->s->curved) LMR_TRY(lmr_intersections(f->s, trial));
+    LMR_TRY(lmr_intersections(f->s, trial));
     LMR_TRY(try_start(f, begin, kept));
-    if (f->s->curved) LMR_TRY(try_curved(f, begin, kept));
-    if (!f->s->curved) LMR_TRY(try_start(f, trial, kept));
+    LMR_TRY(try_start(f, trial, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    if (f->s->curved && isfinite(best->value)) return LARMOR_OK;
     const int agree = isfinite(best->value) && unexplained(f, best->all) < doubtful;
     if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > least_shift)) return LARMOR_OK;
     clear_starts(kept);
@@ -400,7 +488,7 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     LMR_TRY(descend_from(f, kept, from_centre, best));
     const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
     if (from_centre && moved) { /* once more, by the size and the noise that were found */
-        memcpy(trial + SIZE, best->all + SIZE, 2 * sizeof *trial);
+        memcpy(trial + SIZE, best->all + SIZE, (NUMBERS - SIZE) * sizeof *trial);
         memcpy(trial, begin, sizeof *trial * SIZE);
         clear_starts(kept);
         LMR_TRY(try_grid(f, trial, kept));
@@ -470,11 +558,17 @@ static void find_deviations(const fit *f, square_matrix inverse, double deviatio
 /* How sure the delays of these blocks are. */
 static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
 {
-    static const double change[] = {1e-3, 1e-4, 1e-2}; /* in samples; without noise the valley is narrow */
+    for (int e = 0; e < LMR_DELAYS && f->s->curved; e++) { /* unless the data show them */
+        int a, b;
+        double mean;
+        lmr_delay_axes(e, &a, &b);
+        if (b < f->s->nd) expected(e, &mean, &deviation[e]);
+    }
+    static const double change[] = {1e-3, 1e-4, 1e-2, 1e-5}; /* in samples; without noise the valley is narrow */
     square_matrix inverse = {{0}};
     int known = 0;
-    set_free(f, DELAYS);
-    for (int i = 0; i < 3 && !known; i++) {
+    set_free(f, DELAYS | COUPLINGS);
+    for (int i = 0; i < 4 && !known; i++) {
         LMR_TRY(curvature(f, all, change[i], inverse));
         known = invert(f->n, inverse);
     }
@@ -541,11 +635,12 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
 
 /* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones leave a
  * hole in the centre. */
-static int is_significant_curved(const fit *f, const larmor_delays *found, double gain)
+static int is_significant_curved(const fit *f, const larmor_delays *found, double gain, double lead)
 {
     const double numbers = (double)f->s->total * f->s->coils;
-    return f->s->count >= FEWEST_CURVED && gain > least_gain_curved * numbers && is_sure(found) &&
-           found->after < least_fall * found->before && hole(f->s, found->delay) < widest_hole;
+    const int less = found->after < least_fall * found->before || gain > overwhelming_gain * numbers;
+    return f->s->count >= FEWEST_CURVED && gain > least_gain_curved * numbers && is_sure(found) && less &&
+           lead > least_lead && hole(f->s, found->delay) < widest_hole;
 }
 
 static larmor_status find(fit *f, larmor_delays *found)
@@ -557,6 +652,7 @@ static larmor_status find(fit *f, larmor_delays *found)
     none[NOISE] = log(1e-2);
     memcpy(begin, none, sizeof begin);
     f->blocks = 1;
+    f->floor = f->s->curved ? noise_floor[0] : least_noise;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
     if (unexplained(f, none) < most_unexplained) memcpy(begin, none, sizeof begin);
@@ -564,15 +660,15 @@ static larmor_status find(fit *f, larmor_delays *found)
     const lmr_spokes *all_spokes = f->s;
     int64_t few_begin[2] = {0, all_spokes->begin[1]};
     lmr_spokes few = *all_spokes;
-    if (few.nd > 2) few_begin[1] = (int64_t)ceil(part_of_block * (double)few_begin[1]);
+    if (few.nd > 2 || few.curved) few_begin[1] = (int64_t)ceil(part_of_block * (double)few_begin[1]);
     few.begin = few_begin;
     f->s = &few;
     const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
-    const larmor_status searched = find_first(f, begin, &first);
+    const larmor_status searched = few.curved ? find_first_curved(f, begin, &first) : find_first(f, begin, &first);
     f->s = all_spokes;
     LMR_TRY(searched);
     memcpy(all, first.all, sizeof all);
-    set_free(f, DELAYS | OTHERS);
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
     const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
     if (clear) {
         f->blocks = f->s->blocks;
@@ -580,7 +676,11 @@ static larmor_status find(fit *f, larmor_delays *found)
     }
     LMR_TRY(judge(f, all, found->deviation));
     set_free(f, OTHERS);
-    if (clear) LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    if (f->s->curved) {
+        f->floor = noise_floor[0];
+        LMR_TRY(descend_floors(f, none, 0, &before));
+    }
+    if (clear && !f->s->curved) LMR_TRY(descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
     found->shift = lmr_farthest_shift(f->s, all, NULL);
     found->before = unexplained(f, none);
@@ -590,7 +690,7 @@ static larmor_status find(fit *f, larmor_delays *found)
     const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
     const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
     if (f->s->curved) {
-        found->significant = clear && is_significant_curved(f, found, before - value);
+        found->significant = clear && is_significant_curved(f, found, before - value, first.lead / numbers);
         return LARMOR_OK;
     }
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));

@@ -38,6 +38,7 @@ typedef struct lmr_spokes {
     lmr_spoke *spoke;
     int64_t count, stride, total; /* total: samples in the list */
     int curved;                   /* 1: spirals, whose steps are chords, or spokes that rest in the centre */
+    int64_t tried;                /* readouts that were looked at */
     int64_t through;              /* of the spokes, those that begin clearly before the centre and end behind it */
     double *value;                /* [2 coils, total], coils by falling energy */
     int blocks;

@@ -27,6 +27,9 @@ static const double near_centre = 0.5;
 /* How far from the centre readouts begin that are at rest there, over their step; as in recon/traj/delay.c. */
 static const double at_rest_over_step = 1e-3;
 
+/* The first step of a readout whose gradient rises, over its mean step near the centre, at most. */
+static const double rising_step = 0.7;
+
 enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
 void lmr_spokes_free(lmr_spokes *s)
@@ -137,6 +140,13 @@ static int64_t spread(int64_t i, int64_t count)
     return (int64_t)((double)count * (place - floor(place)));
 }
 
+static void forget_spokes(lmr_spokes *s)
+{
+    free(s->spoke);
+    s->spoke = NULL;
+    s->count = s->tried = s->stride = s->total = s->through = 0;
+}
+
 /* Spokes of which about `samples` samples are in a block, for as many blocks as there are. */
 static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples)
 {
@@ -152,6 +162,7 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         lmr_spoke *spoke = &s->spoke[s->count];
         if (tried[readout]) continue;
         tried[readout] = 1;
+        s->tried++;
         if (!is_usable(s, readout, radius, spoke)) continue;
         if (!s->stride) s->stride = (int64_t)fmax(1, floor(spacing / length(s->nd, spoke->step)));
         spoke->count = (spoke->count + s->stride - 1) / s->stride;
@@ -181,12 +192,16 @@ static larmor_status expect_angles(const lmr_spokes *s)
                     (long long)usable, usable == 1 ? " goes" : "s go", LEAST_SPOKES);
 }
 
-/* 1 if all spokes begin exactly in the centre, where they stay until their gradient begins: as arms of spirals they do not cross. */
+/* 1 if all spokes begin exactly in the centre, where they stay until their gradient begins: as arms of spirals they do not cross.
+ * In space their gradient must rise there, too. */
 static int all_begin_at_rest(const lmr_spokes *s)
 {
     int64_t at_rest = 0;
-    for (int64_t i = 0; i < s->count; i++)
-        at_rest += distance(s, s->spoke[i].readout, 0) < at_rest_over_step * length(s->nd, s->spoke[i].step);
+    for (int64_t i = 0; i < s->count; i++) {
+        const double step = length(s->nd, s->spoke[i].step), first = distance(s, s->spoke[i].readout, 1);
+        const int rises = s->nd == 2 || first < rising_step * step;
+        at_rest += rises && distance(s, s->spoke[i].readout, 0) < at_rest_over_step * step;
+    }
     return s->count >= LEAST_SPOKES && at_rest == s->count;
 }
 
@@ -287,11 +302,7 @@ static larmor_status begin_at_echoes(lmr_spokes *s, const larmor_array *kspace, 
     LMR_TRY(lmr_echoes(s, kspace, s->spoke, s->count));
     if (!lmr_echoes_delays(s, delay) || !(lmr_farthest_shift(s, delay, NULL) > far_echo)) return LARMOR_OK;
     memcpy(s->start, delay, sizeof s->start);
-    free(s->spoke);
-    s->spoke = NULL;
-    s->count = 0;
-    s->total = 0;
-    s->through = 0;
+    forget_spokes(s);
     LMR_TRY(choose_spokes(s, radius, samples));
     return expect_angles(s);
 }
@@ -307,13 +318,17 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
     LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &s->k));
     const double radius = fmax(shape.dim[0] > 2 ? farthest_3d : farthest_2d, 1 + most_samples * typical_step(s));
     LMR_OR(done, choose_spokes(s, radius, samples));
-    if (s->nd == 2 && !s->count) { /* none is straight */
-        free(s->spoke);
+    if (2 * s->count < s->tried) { /* few are straight */
+        forget_spokes(s);
         s->curved = 1;
-        s->stride = s->total = s->through = 0;
         LMR_OR(done, choose_spokes(s, radius, samples));
+        if (!s->count) {
+            forget_spokes(s);
+            s->curved = 0;
+            LMR_OR(done, choose_spokes(s, radius, samples));
+        }
     }
-    s->curved |= s->nd == 2 && all_begin_at_rest(s);
+    s->curved |= all_begin_at_rest(s);
     LMR_OR(done, expect_angles(s));
     if (!s->curved) LMR_OR(done, begin_at_echoes(s, kspace, radius, samples));
     LMR_OR(done, divide(s, samples));

@@ -61,7 +61,8 @@ static void free_stored(stored *s)
 /* The image of a series. */
 static float complex *image_of(const stored *s, int series, int no_ghost)
 {
-    const larmor_recon_opts opts = {.size = sizeof opts, .maps = s->maps, .no_ghost = no_ghost, .method = "cg"};
+    const larmor_recon_opts opts = {
+        .size = sizeof opts, .maps = s->maps, .no_ghost = no_ghost, .method = "cg", .delays = LARMOR_DELAYS_OFF};
     larmor_recon *recon;
     larmor_recon_result result;
     float complex *image;
@@ -202,10 +203,86 @@ static void the_phase_of_a_shot_is_that_of_its_navigators(void **state)
     free_stored(&s);
 }
 
+/* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each. */
+static stored stored_lines(double late)
+{
+    enum { N = 2 * MATRIX };
+    stored s = {.folder = "/tmp/larmor-test-XXXXXX"};
+    const larmor_scan scan = {.encoding = {.matrix = {N, MATRIX, 1},
+                                           .recon_matrix = {MATRIX, MATRIX, 1},
+                                           .fov_mm = {N, MATRIX, 5},
+                                           .recon_fov_mm = {MATRIX, MATRIX, 5},
+                                           .ndim = 2,
+                                           .trajectory = "cartesian"},
+                              .coils = 1,
+                              .readouts = MATRIX,
+                              .slices = 1,
+                              .repetitions = 1};
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    larmor_phantom *phantom;
+    larmor_array *traj, *kspace;
+    float(*y)[2 * N];
+    double *k = malloc(sizeof *k * 2 * N * MATRIX);
+    assert_non_null(k);
+    for (int i = 0; i < N * MATRIX; i++) {
+        const int back = i / N % 2;
+        k[2 * i] = (back ? -1 : 1) * ((i % N - N / 2 + back - late) / 2.);
+        k[2 * i + 1] = i / N - MATRIX / 2;
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, MATRIX), LARMOR_F64, k, &traj));
+    assert_ok(larmor_phantom_create("texture", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, 0, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &s.truth));
+    assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&y));
+    assert_non_null(mkdtemp(s.folder));
+    snprintf(s.path, sizeof s.path, "%s/scan.h5", s.folder);
+    assert_ok(larmor_output_open(s.path, 1, &out));
+    assert_ok(larmor_raw_create(out, &scan, &writer));
+    for (int r = 0; r < MATRIX; r++)
+        assert_ok(larmor_raw_append(writer, &(larmor_acquisition){.samples = N,
+                                                                  .coils = 1,
+                                                                  .center_sample = N / 2 - r % 2,
+                                                                  .flags = r % 2 ? LARMOR_ACQ_REVERSE : 0,
+                                                                  .step1 = r,
+                                                                  .dwell_us = 4,
+                                                                  .read_dir = {1},
+                                                                  .phase_dir = {0, 1},
+                                                                  .slice_dir = {0, 0, 1},
+                                                                  .data = y[r]}));
+    assert_ok(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    larmor_phantom_free(phantom);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    free(y);
+    free(k);
+    assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
+    assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
+    return s;
+}
+
+/* The shift is found in the image's field of view, and the lines are corrected in that which was encoded. */
+static void oversampled_lines_in_both_directions_leave_no_ghost(void **state)
+{
+    (void)state;
+    for (int late = 1; late <= 2; late++) {
+        stored s = stored_lines(late);
+        float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
+        assert_at_most(ghost_of(image, s.truth, MATRIX / 2), 0.01);
+        assert_true(ghost_of(ghost, s.truth, MATRIX / 2) > 0.05);
+        free(ghost);
+        free(image);
+        free_stored(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_ghost_is_left_of_any_kind_of_shots),
+        cmocka_unit_test(oversampled_lines_in_both_directions_leave_no_ghost),
         cmocka_unit_test(a_ghost_on_ramps_is_no_other_way_to_count_samples),
         cmocka_unit_test(calibration_lines_of_both_directions_are_lines_of_the_image),
         cmocka_unit_test(the_phase_of_a_shot_is_that_of_its_navigators),
