@@ -18,7 +18,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10006 };
+enum { FORMAT = 0x10007 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -53,6 +53,8 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(lmr_archive_integer(a, &c->iters, 0, INT_MAX));
     LMR_TRY(lmr_archive_number(a, &c->predicted));
     LMR_TRY(lmr_archive_number(a, &c->misfit));
+    LMR_TRY(lmr_archive_number(a, &c->time_weight));
+    LMR_TRY(lmr_archive_number(a, &c->intensity));
     return lmr_archive_number(a, &c->seconds);
 }
 

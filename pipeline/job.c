@@ -93,8 +93,8 @@ int64_t lmr_normals(const lmr_job *job)
     return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
 }
 
-/* Short frames of one acquisition resemble each other more than voxels do (docs/dynamics.md). */
-#define TIME_WEIGHT_OF_FRAMES 4
+/* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */
+#define TIME_WEIGHT 4
 
 /* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
 #define MAX_SIDES_RATIO 8
@@ -117,7 +117,7 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     /* the images of several sets of maps, and coefficients, are frames that nothing couples */
     const int apart = job->sets || job->basis;
     larmor_regulariser_opts opts = {.series = frames > 1 || apart, .time = apart ? -1 : job->time_weight};
-    if (opts.time == 0 && job->info.averaged) opts.time = TIME_WEIGHT_OF_FRAMES;
+    if (opts.time == 0) opts.time = TIME_WEIGHT;
     if (job->choose == LARMOR_LAMBDA_RELATIVE) opts.lambda = job->lambda > 0 ? job->lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
     lmr_voxel_sides(grid, opts.voxel);

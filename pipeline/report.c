@@ -320,6 +320,9 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: noise as in the noise scan", name);
     else
         lmr_log(e, "%s: noise %.3g a sample, measured from the samples", name, now->noise);
+    if (now->choice.time_weight > 0)
+        lmr_log(e, "%s: a difference in time weighs %g times one in space, chosen from the samples", name,
+                now->choice.time_weight);
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         lmr_log(e, "%s: lambda %.2e, chosen from the samples, in %d step%s, %.2f s", name, now->lambda,
                 now->choice.tried, plural(now->choice.tried), now->choice.seconds);
@@ -333,6 +336,16 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
         lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
+}
+
+/* What the weight has taken from the object, where it is more than an image may lose. */
+static void report_intensity(larmor_recon *r, const char *name, const larmor_recon_report *now)
+{
+    const double part = now->choice.intensity;
+    if (now->lambda_from != LARMOR_LAMBDA_FROM_DATA || !(part > 0) || part > 1 - LARMOR_MAX_INTENSITY_LOSS) return;
+    lmr_log(&r->events,
+            "%s: %s %.0f %% of the object's intensity is lost to the weight, as the samples held out have it", name,
+            r->job.method == LMR_METHOD_CG ? "up to" : "about", 100 * (1 - part));
 }
 
 /* Each doubt once, with the image that it came up with. */
@@ -491,6 +504,7 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
         return;
     }
     report_noise(r, name, now, before);
+    report_intensity(r, name, now);
     report_solver(r, name, now);
     report_misfit(r, name, now);
 }

@@ -19,6 +19,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/share.h"
 #include "pipeline/slab_sums.h"
+#include "pipeline/time_weight.h"
 #include "pipeline/weight.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
@@ -63,7 +64,7 @@ typedef struct problem {
     double deviation;        /* of its numbers */
     larmor_circulant *C;     /* or NULL */
     larmor_held_out held;    /* where the weight is chosen */
-    int is_searched;         /* 1: the method and its weight have been chosen */
+    int is_searched;         /* 1: the weight has been chosen with the method or the weight in time */
     larmor_array *x;
 } problem;
 
@@ -310,13 +311,37 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
     return look_for_constant(job, p, &result->constant);
 }
 
+/* The weight in time of a series: chosen with that in space, or that of an earlier series, or of this one before it was
+ * interrupted. */
+static larmor_status find_time_weight(const lmr_job *job, int frames, problem *p, const larmor_solve_opts *solve,
+                                      larmor_recon_report *result, double *time)
+{
+    const lmr_unfinished *before = lmr_keep_unfinished(job);
+    const larmor_choice *choice = before ? &before->report.choice : &result->choice;
+    if (!lmr_time_weight_is_open(job, frames)) return LARMOR_OK;
+    if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !before) {
+        const lmr_series_problem series = {.A = p->A,
+                                           .b = p->b,
+                                           .held = &p->held,
+                                           .C = p->C,
+                                           .solve = solve,
+                                           .grid = &p->frames->grid,
+                                           .frames = frames};
+        LMR_TRY(lmr_time_weight_choose(job, &series, &result->choice));
+        p->is_searched = 1;
+    }
+    if (choice->time_weight > 0) *time = choice->time_weight;
+    return LARMOR_OK;
+}
+
 static larmor_status regularised(const lmr_job *job, int frames, problem *p, larmor_recon_report *result)
 {
-    const larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
+    larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
     larmor_solve_opts solve = solve_opts(job);
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0;
+    LMR_OR(done, find_time_weight(job, frames, p, &solve, result, &opts.time));
     LMR_OR(done, larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
@@ -498,6 +523,8 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, choose_method(job, frames, count, &p, result));
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
+    /* neighbours on the grid tell samples held out only in part, while the image has all of them */
+    if (p.held.A && frames->cartesian.on_grid) result->choice.intensity = 0;
     result->preconditioned = p.C && job->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);

@@ -41,9 +41,8 @@ static const app_option options[] = {
            "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
            "does so"),
     OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
-           "tv --joint: weight of a difference in time relative to one in space (default: 4 for frames that were cut "
-           "out "
-           "of an image, else 1)",
+           "tv --joint: weight of a difference in time relative to one in space (default: chosen from the data where "
+           "lambda is, else 4)",
            .low = 0, .high = 1e6, .absent = 1),
     OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
            .high = 4096),

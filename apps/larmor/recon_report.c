@@ -83,6 +83,8 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);
         json_text(j, "lambda_from", recon_origin(result));
+        if (result->choice.intensity > 0) json_number(j, "intensity", result->choice.intensity);
+        if (result->choice.time_weight > 0) json_number(j, "time_weight", result->choice.time_weight);
         json_number(j, "noise", result->noise);
         if (result->image_noise > 0) {
             json_number(j, "image_noise", result->image_noise);

@@ -252,8 +252,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
-    double time_weight; /* tv: of a difference of frames beside one of voxels; default 4 for those of
-                           larmor_source_of_frames, else 1; negative: none */
+    double time_weight; /* tv: of a difference of frames beside one of voxels; default: chosen from the data where
+                           the weight is (the report's choice.time_weight), else 4; negative: none */
     int64_t llr_block;  /* llr: side of the blocks in voxels; default 8 */
 
     /* Voxels and field of view of the image, by default the header's. A value for x alone holds for all axes that are
@@ -531,6 +531,9 @@ typedef struct larmor_sample_faults {
         zeros_readout; /* samples near the centre that are 0 in all coils, between others of their readout; the
                                    * first of these readouts */
 } larmor_sample_faults;
+
+/* Of the object's intensity: where the weight takes more (larmor_choice.intensity), the log says so. */
+#define LARMOR_MAX_INTENSITY_LOSS 0.03
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a doubtful one; else LARMOR_OK */

@@ -373,10 +373,14 @@ typedef struct larmor_choice {
     int tried;     /* weights that were tried */
     int iters;     /* iterations that it took */
     double seconds;
-    double predicted; /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none are, or
+    double
+        predicted; /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none are, or
                        * most of them is noise */
     double
         misfit; /* |factors (A x - b)|^2 of the best image over that of no image: less is better, whatever the penalty */
+    double time_weight; /* of tv's differences in time, where the pipeline chose it as well; else 0 */
+    double intensity;   /* of the object, the part that the image has: the projection of A x on the samples held out, of
+                         * images that do not know them, without their noise; 0: not measured */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */

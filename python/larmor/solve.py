@@ -264,6 +264,7 @@ class Choice:
     iterations: int
     seconds: float
     predicted: float  # the part of the samples held out, beyond their noise, that the best image predicts; 1: none are
+    intensity: float  # of the object, the part that the image has, as the samples held out have it; 0: not measured
 
 
 def lambda_unit(A: Operator, b: Array) -> float:
@@ -314,7 +315,7 @@ def choose_weight(A: Operator, b: Array, held: Operator, factors: Array, circula
         opts.user = handle
     choice = ffi.new("larmor_choice *")
     check(lib.larmor_choose_weight(A._op, _arrays.wrap(b, A.device), with_held, circulant._circulant, r, opts, choice))
-    return Choice(choice.weight, choice.tried, choice.iters, choice.seconds, choice.predicted)
+    return Choice(choice.weight, choice.tried, choice.iters, choice.seconds, choice.predicted, choice.intensity)
 
 
 def weight_of_noise(A: Operator, b: Array, noise: Array, name: str | None = None, *, series: bool = False,

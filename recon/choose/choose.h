@@ -21,6 +21,9 @@ double lmr_curve_lowest(const lmr_curve *c);
 /* The largest place, at or above the lowest, where the curve rises by no more than so much. */
 double lmr_curve_within(const lmr_curve *c, double rise);
 
+/* Between the points, of which there is one at least, along straight lines; beyond them as at the ends. */
+double lmr_curve_value(const lmr_curve *c, double at);
+
 /* The number of the lowest point. */
 int lmr_curve_index(const lmr_curve *c);
 
@@ -44,12 +47,15 @@ typedef struct lmr_trial {
     double expected;               /* the weight that the noise alone would ask for; 0 where there is none */
     double floor;                  /* the weight of the rough image, where one is expected */
     double excess;                 /* its misfit over that of the noise alone, or 1 */
-    double held_noise;  /* the part of the noise in the misfit of the samples held out; 0 where not known */
-    double deviation;   /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
-    double held_square; /* of the samples held out: the misfit of no image at all */
-    double size;        /* the norm of an image, about */
-    double noise;       /* the norm of the noise in an image, about; 0 where it is not known */
-    lmr_curve curve;
+    double held_noise;      /* the part of the noise in the misfit of the samples held out; 0 where not known */
+    double deviation;       /* of the noise in A^H b, averaged over k-space as it makes that of an image; or 0 */
+    double held_square;     /* of the samples held out: the misfit of no image at all */
+    double size;            /* the norm of an image, about */
+    double noise;           /* the norm of the noise in an image, about; 0 where it is not known */
+    double compared_square; /* of the samples that images are compared with; the part of the noise in it, or 0: */
+    double compared_noise;
+    double compared_error;      /* and the deviation of that part */
+    lmr_curve curve, intensity; /* of the misfit, and of the part of the object's intensity that images have */
     larmor_monitor monitor;
     void *user;
     larmor_choice choice;

@@ -36,6 +36,15 @@ double lmr_curve_lowest(const lmr_curve *c)
     return c->at[i] + 0.5 * (rise_left * right * right - rise_right * left * left) / bend;
 }
 
+double lmr_curve_value(const lmr_curve *c, double at)
+{
+    int i = 0;
+    while (i < c->count - 1 && c->at[i + 1] < at) i++;
+    if (i == c->count - 1 || at <= c->at[i]) return c->value[i];
+    const double part = (at - c->at[i]) / (c->at[i + 1] - c->at[i]);
+    return c->value[i] + part * (c->value[i + 1] - c->value[i]);
+}
+
 double lmr_curve_within(const lmr_curve *c, double rise)
 {
     const double lowest = lmr_curve_lowest(c);

@@ -33,6 +33,9 @@
 #define TRIAL_ENOUGH 0.02           /* error of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_RELATIVE 2e-4         /* and relative to the image, at least */
 
+/* Of the signal in the samples that images are compared with: where their noise hides more of it, intensity is not measured. */
+#define MAX_INTENSITY_ERROR 0.02
+
 enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
 
 /* ---- one trial ---- */
@@ -99,10 +102,28 @@ static larmor_status find_misfit(lmr_trial *t, double *misfit)
     return LARMOR_OK;
 }
 
+/* The projection of A x on the samples that it is compared with, relative to theirs without their noise, which x knows nothing
+ * of. It follows find_misfit, whose residual it takes. */
+static larmor_status find_intensity(lmr_trial *t, double weight)
+{
+    double product, of_noise;
+    const double signal = t->compared_square - t->compared_noise;
+    if (!(t->compared_noise > 0 && t->compared_error <= MAX_INTENSITY_ERROR * signal)) return LARMOR_OK;
+    LMR_TRY(count_held(t)); /* twice, as in both factors of a product */
+    LMR_TRY(lmr_real_dot(t->b, t->residual, &product));
+    if (t->disturbed) {
+        LMR_TRY(lmr_real_dot(t->held->noise, t->residual, &of_noise));
+        product -= BETWEEN * of_noise;
+    }
+    lmr_curve_add(&t->intensity, log(weight), (t->compared_square + product) / signal);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 {
     double misfit;
     LMR_TRY(find_misfit(t, &misfit));
+    LMR_TRY(find_intensity(t, weight));
     t->choice.tried++;
     if (!lmr_curve_add(&t->curve, log(weight), misfit))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "choose: the misfit of the samples held out is %g at weight %g", misfit,
@@ -151,6 +172,28 @@ double lmr_trial_gaps(const lmr_trial *t, double times)
     return fmin(times * t->floor, t->excess * t->expected);
 }
 
+/* The square of the samples that images are compared with, the part of the noise in it, and how much that varies. power: of
+ * the noise of a sample; t->residual holds the noise as it is compared. */
+static larmor_status find_compared(lmr_trial *t, double power)
+{
+    double norm, count;
+    t->compared_square = t->held_square;
+    t->compared_noise = t->held_noise;
+    if (t->disturbed) {
+        LMR_TRY(lmr_count_all(t->residual, &count));
+        LMR_TRY(larmor_axpby(1, t->b, -BETWEEN, t->residual));
+        LMR_TRY(larmor_nrm2(t->residual, &norm));
+        t->compared_square = norm * norm;
+        t->compared_noise = (1 + 1 / (ADDED * ADDED)) * t->held_noise;
+    } else {
+        LMR_TRY(count_held(t));
+        LMR_TRY(larmor_nrm2(t->residual, &norm));
+        count = norm > 0 ? pow(t->held_noise / norm, 2) / power : 0; /* of equal factors, how many there are */
+    }
+    t->compared_error = count > 0 ? t->compared_noise / sqrt(count) : INFINITY;
+    return LARMOR_OK;
+}
+
 /* The noise's power over the image's is the best weight where the image's spectrum is flat. */
 static larmor_status expect(lmr_trial *t)
 {
@@ -174,6 +217,7 @@ static larmor_status expect(lmr_trial *t)
     LMR_OR(done, count_held(t));
     LMR_OR(done, larmor_nrm2(t->residual, &size));
     t->held_noise = size * size;
+    LMR_OR(done, find_compared(t, power));
     LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
     LMR_OR(done, larmor_op_forward(M, t->factors, t->image));
     LMR_OR(done, larmor_nrm2(t->image, &t->noise));
@@ -368,6 +412,7 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     t.choice.predicted = part_predicted(&t);
     if (t.curve.count > 0 && t.held_square > 0)
         t.choice.misfit = t.curve.value[lmr_curve_index(&t.curve)] / t.held_square;
+    if (t.intensity.count > 0) t.choice.intensity = lmr_curve_value(&t.intensity, log(t.choice.weight));
     t.choice.seconds = lmr_seconds() - begin;
     *choice = t.choice;
     lmr_trial_free(&t);

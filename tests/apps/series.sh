@@ -88,3 +88,21 @@ for flags in "cg" "tv" "cg --weighted"; do
     near "$flags: errors with two sets and one" 1.03 "$(error_of two.npy truth.h5 --magnitude)" \
         "$(error_of one.npy truth.h5 --magnitude)"
 done
+
+# A joint series chooses the weight of its differences in time: near the best one, and no other is taken where it is given.
+series_error() {
+    expect 0 recon rest.h5 -o joint.npy --maps rest-maps.cfl --method tv --joint --json --force "$@"
+    cp out report
+    cp err log
+    error_of joint.npy rest.npy
+}
+expect 0 phantom -o rest.h5 --truth rest.npy --maps rest-maps.cfl --matrix 32 --coils 3 --traj golden --readouts 8 \
+    --repetitions 6 --snr 20 -q
+chosen=$(series_error)
+grep -q 'a difference in time weighs 16 times one in space, chosen from the samples$' log || fail "$last: 16 expected in the log"
+grep -q '^  "time_weight": 16,$' report || fail "$last: a weight in time of 16 expected in the report"
+for weight in 1 4 16; do
+    near "tv --joint: errors at the chosen weight in time and at $weight" 1.05 "$chosen" "$(series_error --time-weight $weight)"
+    ! grep -q 'a difference in time weighs' log || fail "$last: nothing to choose"
+    ! grep -q '"time_weight"' report || fail "$last: no chosen weight in time expected in the report"
+done

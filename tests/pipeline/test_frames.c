@@ -180,7 +180,7 @@ static int count_of(const larmor_source *frames)
     return larmor_source_describe(frames).groups;
 }
 
-static void differences_in_time_of_frames_weigh_four_times_as_much(void **state)
+static void where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much(void **state)
 {
     (void)state;
     scan one = long_scan(NULL);
@@ -467,7 +467,7 @@ int main(void)
         cmocka_unit_test(frames_are_the_images_of_repetitions_with_the_same_spokes),
         cmocka_unit_test(the_maps_of_frames_are_those_of_all_spokes),
         cmocka_unit_test(each_readout_of_a_frame_keeps_its_own_time),
-        cmocka_unit_test(differences_in_time_of_frames_weigh_four_times_as_much),
+        cmocka_unit_test(where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much),
         cmocka_unit_test(the_samples_of_a_frame_are_those_of_its_readouts),
         cmocka_unit_test(windows_slide_and_the_rest_is_dropped_or_joined),
         cmocka_unit_test(frames_of_a_stack_have_as_many_spokes_of_each_partition),

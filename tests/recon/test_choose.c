@@ -42,6 +42,16 @@ static void a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it(void **
     assert_true(lmr_curve_within(&curve, 9) == 3);
 }
 
+static void between_its_points_a_curve_is_straight_and_beyond_them_level(void **state)
+{
+    (void)state;
+    lmr_curve curve = {.count = 0};
+    assert_true(lmr_curve_add(&curve, 2, 5) && lmr_curve_value(&curve, 7) == 5);
+    assert_true(lmr_curve_add(&curve, 0, 1) && lmr_curve_add(&curve, 4, 4));
+    const double at[] = {-1, 0, 0.5, 2, 3, 4, 9}, value[] = {1, 1, 2, 5, 4.5, 4, 4};
+    for (int i = 0; i < 7; i++) assert_at_most(fabs(lmr_curve_value(&curve, at[i]) - value[i]), 1e-12);
+}
+
 /* ---- small scans ---- */
 
 typedef struct design {
@@ -50,7 +60,8 @@ typedef struct design {
 } design;
 
 static const design radial = {"radial", {N, N, 1}, SPOKES}, spiral = {"spiral", {N, N, 1}, 6},
-                    koosh = {"koosh", {12, 12, 12}, 140}, cartesian = {"cartesian", {N, N, 1}, N};
+                    koosh = {"koosh", {12, 12, 12}, 140}, dense = {"radial", {N, N, 1}, 4 * SPOKES},
+                    cartesian = {"cartesian", {N, N, 1}, N};
 
 typedef struct scan {
     larmor_shape image;
@@ -150,8 +161,8 @@ static double error_of(const scan *s, const larmor_array *x)
     return error;
 }
 
-/* The error at a given weight. */
-static double given(const scan *s, const char *name, double weight)
+/* The image at a given weight. */
+static larmor_array *image_of(const scan *s, const char *name, double weight)
 {
     larmor_array *x = zeros(LARMOR_C64, s->image);
     if (name) {
@@ -163,9 +174,31 @@ static double given(const scan *s, const char *name, double weight)
     } else {
         assert_ok(larmor_cg(s->A, s->b, x, &(larmor_solve_opts){.max_iter = 60, .lambda = weight}, NULL));
     }
+    return x;
+}
+
+/* The error at a given weight. */
+static double given(const scan *s, const char *name, double weight)
+{
+    larmor_array *x = image_of(s, name, weight);
     const double error = error_of(s, x);
     larmor_array_free(x);
     return error;
+}
+
+/* The image's projection on the truth, relative to it. */
+static double intensity_of(const scan *s, const char *name, double weight)
+{
+    larmor_array *x = image_of(s, name, weight);
+    cplx *got = values_of(x), product = 0;
+    double square = 0;
+    for (int64_t i = 0; i < s->voxels; i++) {
+        product += conj(s->truth[i]) * got[i];
+        square += pow(cabs(s->truth[i]), 2);
+    }
+    free(got);
+    larmor_array_free(x);
+    return creal(product) / square;
 }
 
 /* The weight by conjugate gradients, name NULL, or of a regulariser; the image's error is returned. */
@@ -208,6 +241,26 @@ static void the_image_is_near_the_best_of_all_weights(void **state)
     scan s = noisy_scan(0.5);
     for (int p = 0; p < 3; p++) assert_at_most(above_best(&s, penalties[p]), 1.15);
     free_scan(&s);
+}
+
+/* With little noise nearly all of the object is left, with more the penalty takes a part. */
+static void samples_held_out_tell_how_much_of_the_object_is_left(void **state)
+{
+    (void)state;
+    const double noise[] = {0.05, 0.1, 0.15};
+    double least = 1;
+    for (int i = 0; i < 3; i++) {
+        scan s = scan_of(&dense, noise[i]);
+        for (int p = 0; p < 3; p++) {
+            larmor_choice choice;
+            chosen(&s, penalties[p], &choice);
+            const double left = intensity_of(&s, penalties[p], choice.weight);
+            assert_at_most(fabs(choice.intensity - left), 0.03);
+            least = fmin(least, left);
+        }
+        free_scan(&s);
+    }
+    assert_at_most(least, 0.95);
 }
 
 /* With three times the weight the worst is 1.5 and more (docs/choosing.md says what holds for images). */
@@ -533,7 +586,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_lowest_point_of_a_parabola_is_exact),
     cmocka_unit_test(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it),
     cmocka_unit_test(a_curve_that_falls_to_its_end_is_lowest_there),
+    cmocka_unit_test(between_its_points_a_curve_is_straight_and_beyond_them_level),
     cmocka_unit_test(the_image_is_near_the_best_of_all_weights),
+    cmocka_unit_test(samples_held_out_tell_how_much_of_the_object_is_left),
     cmocka_unit_test(the_image_of_a_spiral_and_of_spokes_in_3d_is_near_the_best_too),
     cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
     cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
