@@ -336,7 +336,8 @@ static larmor_status check_values(const view *v, lmr_findings *f)
                   {found.spikes != 0, "spikes", lmr_describe_spikes},
                   {found.carrier > 0, "carrier", lmr_describe_carrier},
                   {found.copied != 0, "copies", lmr_describe_copied},
-                  {found.zeros != 0, "zeros", lmr_describe_zeros}};
+                  {found.zeros != 0, "zeros", lmr_describe_zeros},
+                  {found.noisy != 0, "noisy-coil", lmr_describe_noisy}};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         if (!faults[i].is_found) continue;
         faults[i].describe(&found, line, sizeof line);

@@ -148,6 +148,8 @@ static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
     LMR_TRY(lmr_archive_integer(a, &f->clipped_coil, 0, INT_MAX));
     LMR_TRY(lmr_archive_integer(a, &f->spike_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->noisy, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->noisy_coil, 0, INT_MAX));
     LMR_TRY(lmr_archive_number(a, &f->clipped_value));
     LMR_TRY(lmr_archive_number(a, &f->carrier));
     LMR_TRY(lmr_archive_number(a, &f->carrier_frequency));

@@ -59,6 +59,7 @@ enum {
     DOUBT_COPIED,
     DOUBT_ZEROS,
     DOUBT_CARRIER,
+    DOUBT_NOISY,
 };
 
 /* Of an image that is next to nothing of what its samples are, where the model would explain them. */
@@ -155,5 +156,6 @@ int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, siz
     if (f->copied && is_it(&w, DOUBT_COPIED)) lmr_describe_copied(f, line, room);
     if (f->zeros && is_it(&w, DOUBT_ZEROS)) lmr_describe_zeros(f, line, room);
     if (f->carrier > 0 && is_it(&w, DOUBT_CARRIER)) lmr_describe_carrier(f, line, room);
+    if (f->noisy && is_it(&w, DOUBT_NOISY)) lmr_describe_noisy(f, line, room);
     return w.kind;
 }

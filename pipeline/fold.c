@@ -36,12 +36,14 @@ larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)
     double energy = 0;
     int64_t inner = 1;
     float *values;
+    const int wanted = *axes;
     *axes = 0;
     LMR_TRY(larmor_array_download(x, LARMOR_C64, &values));
     for (int64_t i = 0; i < 2 * count; i++) energy += (double)values[i] * values[i];
     for (int d = 0; d < ndim; d++) {
         const int64_t n = shape.dim[d];
-        if (goes_on((const float complex *)values, inner, n, count / inner / n, energy / (double)n)) *axes |= 1 << d;
+        const float complex *numbers = (const float complex *)values;
+        if (wanted >> d & 1 && goes_on(numbers, inner, n, count / inner / n, energy / (double)n)) *axes |= 1 << d;
         inner *= n;
     }
     free(values);

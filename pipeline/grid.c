@@ -236,7 +236,41 @@ static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_s
     return LARMOR_OK;
 }
 
-static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent)
+/* What k-space of the samples reaches of the edge, along the axis with most. */
+static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *grid, double *reach)
+{
+    const int64_t count = larmor_array_count(samples->traj);
+    double *k;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    *reach = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int d = (int)(i % grid->ndim);
+        *reach = fmax(*reach, 2 * fabs(k[i]) / (double)grid->matrix[d]);
+    }
+    free(k);
+    return LARMOR_OK;
+}
+
+/* Of the edge of k-space: of readouts that end earlier another unit would take them there. */
+#define MAX_SHORT 0.93
+/* A larger field of view times the part of k-space, which are 1 where a wrong unit makes both. */
+#define MIN_PRODUCT 0.85
+#define MAX_PRODUCT 1.2
+
+/* An object beyond the field of view and k-space that is not sampled to its edge have one cause where the trajectory is in
+ * another unit. */
+static void warn_of_unit(larmor_recon *r, double factor, double reach)
+{
+    const double product = factor * reach;
+    if (!r->job.info.traj_stored || reach > MAX_SHORT || product < MIN_PRODUCT || product > MAX_PRODUCT) return;
+    lmr_warn(
+        &r->events,
+        "signal reaches to %.3g times the field of view, and k-space ends at %.2g of its edge: both are so where the "
+        "trajectory is taken to be %.2g of what it is. Check its unit, and the field of view of the header.",
+        factor, reach, reach);
+}
+
+static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent, double *reach)
 {
     larmor_samples samples;
     lmr_cartesian cartesian;
@@ -247,19 +281,20 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     *extent = (larmor_extent){.factor = {1, 1, 1}}; /* what is outside folds exactly onto the inside of a grid */
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
+    if (!st && !cartesian.on_grid && is_wide(extent)) st = reach_of(&samples, &r->job.grid[group], reach);
     lmr_group_leave(&r->job, group, &samples, made, &cartesian);
     return st;
 }
 
 /* The largest extent of all that are looked at. */
-static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_extent *most)
+static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_extent *most, double *reach)
 {
     int look[MOST_LOOKS];
     const int looks = looks_of(r, encoding, look);
     *most = (larmor_extent){.factor = {1, 1, 1}};
     for (int i = 0; i < looks; i++) {
         larmor_extent e;
-        LMR_TRY(extent_of(r, look[i], &e));
+        LMR_TRY(extent_of(r, look[i], &e, reach));
         for (int d = 0; d < 3; d++) most->factor[d] = fmax(most->factor[d], e.factor[d]);
         most->outside = fmax(most->outside, e.outside);
     }
@@ -299,8 +334,10 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
     larmor_grid_opts opts;
     larmor_encoding e;
     larmor_grid grid, before = {.ndim = 0};
-    LMR_TRY(encoding_extent(r, encoding, &extent));
+    double reach = 1;
+    LMR_TRY(encoding_extent(r, encoding, &extent, &reach));
     if (!is_wide(&extent)) return LARMOR_OK;
+    warn_of_unit(r, fmax(extent.factor[0], fmax(extent.factor[1], extent.factor[2])), reach);
     LMR_TRY(options_of(r, encoding, &opts));
     LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
     for (int d = 0; d < e.ndim; d++) opts.oversample[d] = extent.factor[d];

@@ -49,6 +49,7 @@ typedef struct pass {
     const double *k; /* [nd, samples, readouts] */
     int nd;
     double scale[3];                  /* of k, so that the matrix ends at 1 */
+    double edge[3];                   /* of 1, from which on it is the edge */
     int64_t samples, readouts, first; /* first: the frame's first readout among all */
     const float *r, *b;               /* complex [samples, readouts] */
     unsigned char *ring;              /* [samples, readouts] */
@@ -57,7 +58,7 @@ typedef struct pass {
     lmr_residuals *out;
 } pass;
 
-#define EDGE 2 /* 1/FOV */
+#define EDGE 2 /* 1/FOV of the image, whose grid may be larger */
 
 static void find_rings(void *self, int64_t readout)
 {
@@ -68,7 +69,7 @@ static void find_rings(void *self, int64_t readout)
         for (int d = 0; d < p->nd; d++) {
             const double k = p->scale[d] * p->k[i * p->nd + d];
             square += k * k;
-            along[d] &= fabs(k) > 1 - EDGE * p->scale[d];
+            along[d] &= fabs(k) > p->edge[d];
         }
         const int ring = (int)fmin(LMR_RINGS - 1, sqrt(square) * LMR_RINGS);
         p->ring[i] = (unsigned char)ring;
@@ -138,7 +139,10 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
     p->samples = shape.dim[0];
     p->readouts = shape.dim[1];
     p->nd = frame->grid.ndim;
-    for (int d = 0; d < p->nd; d++) p->scale[d] = 2 / (double)frame->grid.matrix[d];
+    for (int d = 0; d < p->nd; d++) {
+        p->scale[d] = 2 / (double)frame->grid.matrix[d];
+        p->edge[d] = 1 - EDGE * 2 / (double)frame->grid.crop[d];
+    }
     const int64_t own = p->samples * p->readouts;
     p->ring = zeros(own, 1);
     p->residual = zeros(p->readouts, sizeof *p->residual);

@@ -17,7 +17,8 @@ typedef struct lmr_residuals {
     double *coil, *coil_data;       /* [coils] */
     float *ring_of_readout;         /* [LMR_RINGS, readouts] of |A x - b|^2 */
     int32_t *count;                 /* [LMR_RINGS, readouts] samples of one coil */
-    unsigned char *at_edge;         /* [readouts] 1: all samples are within 2/FOV of the grid's edge along one axis */
+    unsigned char
+        *at_edge; /* [readouts] 1: all samples are within 2/FOV of the image from the grid's edge along one axis */
     double ring[LMR_RINGS],
         ring_data[LMR_RINGS]; /* |2 k / N| from i to i + 1 of LMR_RINGS, the last one beyond, too */
 } lmr_residuals;

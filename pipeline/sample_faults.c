@@ -22,8 +22,11 @@ typedef long long ll;
 #define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
 #define MIN_CARRIER 6         /* to the power of any other frequency; 244 right scans: 4 */
 #define NEAR_CENTRE 0.25      /* of what the trajectory reaches */
+#define MAX_FLAT 2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
+#define MIN_LOUD 5 /* of the usual magnitude of coils in the outermost part */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
+enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
 
 typedef struct view {
     int nd;
@@ -35,6 +38,7 @@ typedef struct view {
     float *values;                      /* [RINGS, OF_RING] */
     char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
     double *spectrum;                   /* [BINS, TAILS] power of the tails of some readouts, of all coils so far */
+    double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
 } view;
 
 static double magnitude(const view *v, int64_t point)
@@ -122,10 +126,9 @@ static double beside_in_time(const view *v, int64_t point)
     return most;
 }
 
-static void count_spikes(view *v, int64_t coil, double *largest, larmor_sample_faults *out)
+static void count_spikes(const view *v, int64_t coil, const double level[RINGS], double *largest,
+                         larmor_sample_faults *out)
 {
-    double level[RINGS];
-    find_levels(v, level);
     for (int64_t i = 0; i < v->points; i++) {
         if (v->radius[i] < (float)MIN_SPIKE_RADIUS) continue;
         const double here = magnitude(v, i);
@@ -138,6 +141,42 @@ static void count_spikes(view *v, int64_t coil, double *largest, larmor_sample_f
         out->spike_readout = i / v->n;
         out->spike_sample = i % v->n;
         out->spike_coil = (int)coil;
+    }
+}
+
+/* ---- coils that hold noise alone ---- */
+
+static void note_levels(const view *v, int64_t coil, const double level[RINGS])
+{
+    double inner = 0, outer = INFINITY;
+    for (int ring = 0; ring < INNER_RINGS; ring++)
+        if (isfinite(level[ring])) inner = fmax(inner, level[ring]);
+    for (int ring = RINGS - OUTER_RINGS; ring < RINGS; ring++) outer = fmin(outer, level[ring]);
+    v->inner[coil] = inner;
+    v->outer[coil] = isfinite(outer) ? outer : 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as others there. */
+static void count_noisy(const view *v, larmor_sample_faults *out)
+{
+    double *sorted = v->spectrum, usual, most = 0; /* which is not needed any more */
+    const int64_t coils = v->coils < BINS * TAILS ? v->coils : BINS * TAILS;
+    if (coils < FEWEST_COILS) return;
+    memcpy(sorted, v->outer, (size_t)coils * sizeof *sorted);
+    qsort(sorted, (size_t)coils, sizeof *sorted, by_value);
+    usual = sorted[(coils - 1) / 2];
+    for (int64_t c = 0; c < coils; c++) {
+        if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT * v->outer[c] || !(v->outer[c] > MIN_LOUD * usual)) continue;
+        out->noisy++;
+        if (v->outer[c] <= most) continue;
+        most = v->outer[c];
+        out->noisy_coil = (int)c;
     }
 }
 
@@ -283,15 +322,9 @@ static void add_spectra(const view *v)
         }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double middle_of(double *values, int64_t count)
 {
-    qsort(values, (size_t)count, sizeof *values, by_size);
+    qsort(values, (size_t)count, sizeof *values, by_value);
     return values[count / 2];
 }
 
@@ -329,13 +362,16 @@ static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *la
 {
     larmor_array *one;
     float *x = NULL;
+    double level[RINGS];
     LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
     const larmor_status st = larmor_array_download(one, LARMOR_C64, &x);
     larmor_array_free(one);
     LMR_TRY(st);
     v->x = x;
     for (int64_t i = 0; i < v->points; i++) v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
-    count_spikes(v, coil, largest, out);
+    find_levels(v, level);
+    count_spikes(v, coil, level, largest, out);
+    note_levels(v, coil, level);
     count_clipped(v, coil, out);
     find_repeats(v);
     add_spectra(v);
@@ -360,6 +396,9 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
     v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
     v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
+    v.inner = lmr_new(v.coils, sizeof *v.inner);
+    v.outer = lmr_new(v.coils, sizeof *v.outer);
+    if (!v.inner || !v.outer) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
@@ -369,9 +408,12 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     count_copied(&v, out);
     count_zeros(&v, out);
     find_carrier(&v, out);
+    count_noisy(&v, out);
     st = find_echo(&v, out);
 done:
     free(k);
+    free(v.outer);
+    free(v.inner);
     free(v.spectrum);
     free(v.repeats);
     free(v.values);
@@ -396,6 +438,8 @@ void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faul
     }
     if (!before.copied) all->copied_readout = more->copied_readout;
     if (!before.zeros) all->zeros_readout = more->zeros_readout;
+    if (!before.noisy) all->noisy_coil = more->noisy_coil;
+    all->noisy = before.noisy > more->noisy ? before.noisy : more->noisy;
     if (more->carrier > before.carrier) {
         all->carrier = more->carrier;
         all->carrier_frequency = more->carrier_frequency;
@@ -460,4 +504,13 @@ void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room
              "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
              "readouts: interference from outside, which makes a stripe or a ring in the image.",
              f->carrier_frequency, f->carrier);
+}
+
+void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%d coil%s noise alone, far more of it than the others, the loudest number %d (from 0): as much at the "
+             "edge of "
+             "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
+             f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
 }

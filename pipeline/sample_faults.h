@@ -23,5 +23,6 @@ void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room);
 void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room);
+void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room);
 
 #endif

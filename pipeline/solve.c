@@ -40,6 +40,7 @@
 #define MIN_PREDICTED_PART 0.02
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
+#define MOST_ENLARGED 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
 
 enum {
     POWER_STEPS = 6,   /* lambda is a weight: a few per cent of its unit do not matter */
@@ -630,12 +631,17 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
     return LARMOR_OK;
 }
 
-/* Of one image on a grid, of all its sets of maps together. */
+/* Of one image on a grid, of all its sets of maps together. Where the grid is larger than what was encoded, samples are
+ * farther apart than at 1/FOV of it, and copies of the object meet its edges. */
 static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *x,
                                    larmor_recon_report *result)
 {
+    const larmor_grid *grid = &frames->grid;
     if (count > 1 || !frames->cartesian.on_grid || job->slabs || job->basis) return LARMOR_OK;
-    return lmr_fold_find(x, lmr_grid_shape(&frames->grid).ndim, &result->folded);
+    result->folded = 0;
+    for (int d = 0; d < grid->ndim; d++)
+        if (grid->fov_mm[d] < MOST_ENLARGED * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
+    return lmr_fold_find(x, grid->ndim, &result->folded);
 }
 
 static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,

@@ -11,6 +11,7 @@ typedef struct larmor_description {
     double unexplained; /* misfit beyond noise of images of 1.5 times the field of view; 0: not looked for */
     double better;      /* of the other description that explains them best; misfit itself if there is none */
     int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
+    int leaves_out;     /* 1: that description is another object in a part of the scan: fewer samples are compared */
     char name[128];     /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
@@ -42,6 +43,17 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
                                               larmor_description *found);
+
+/* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a receiver
+ * with its real and imaginary parts mixed up has them.
+ *
+ * Windows of 4 x 4 (3 x 3 x 3) samples of a coil and of the two strongest others span fewer dimensions the better they fit.
+ * misfit and better are those of larmor_compare_lines.
+ *
+ * kspace  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it, not compressed.
+ * found   reach is 0 where a side has fewer than 10 samples, or there is one coil; else half the smallest side.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_description *found);
 
 /* Compare how well maps fit the coils' images of low resolution with how well others do: their conjugates, the maps mirrored,
  * moved by half the field of view, with two axes swapped, in another order of coils, times another factor for each coil;

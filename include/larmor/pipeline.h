@@ -530,6 +530,9 @@ typedef struct larmor_sample_faults {
     int64_t zeros,
         zeros_readout; /* samples near the centre that are 0 in all coils, between others of their readout; the
                                    * first of these readouts */
+    int noisy,
+        noisy_coil; /* coils, of three or more, that are as loud at the edge of k-space as in its centre, and five times
+                     * what is usual there; the loudest */
 } larmor_sample_faults;
 
 /* Of the object's intensity: where the weight takes more (larmor_choice.intensity), the log says so. */

@@ -260,6 +260,20 @@ def compare_lines(kspace: Any, traj: Any) -> dict[str, Any]:
     return _structs.to_dict(found)
 
 
+def compare_coils(kspace: Any, traj: Any, shape: Sequence[int]) -> dict[str, Any]:
+    """Whether the samples of one coil fit the others better conjugated: as compare_lines. shape: of the image."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    centre, found = ffi.new("larmor_region_report *"), ffi.new("larmor_description *")
+    out = ffi.new("larmor_array **")
+    image = _arrays.shape_of(tuple(shape))
+    data, points = _wrapped(_complex(kspace), on), _points(traj, on)
+    check(lib.larmor_calibration_region(data, points, image, ffi.NULL, out, centre))
+    region = ffi.gc(out[0], lib.larmor_array_free)
+    check(lib.larmor_compare_coils(region, found))
+    return _structs.to_dict(found)
+
+
 def compare_maps(kspace: Any, traj: Any, maps: Any) -> dict[str, Any]:
     """Whether coil maps fit the coils' images of low resolution, and whether others do: as compare_descriptions."""
     answer_ctrl_c()

@@ -136,6 +136,10 @@ def test_descriptions_and_maps_that_do_not_fit_are_named():
     wrong[::2, :, 0] *= -1
     found = larmor.compare_descriptions(kspace, wrong)
     assert found["is_clear"] and found["better"] < 0.5 * found["misfit"]
+    assert not larmor.compare_coils(kspace, traj, (48, 48))["is_clear"]
+    kspace[2] = kspace[2].conj()
+    assert larmor.compare_coils(kspace, traj, (48, 48))["name"] == "the samples of coil 2 (from 0) conjugated"
+    kspace[2] = kspace[2].conj()
     assert not larmor.compare_maps(kspace, traj, maps)["is_clear"]
     found = larmor.compare_maps(kspace, traj, maps.conj())
     assert found["is_clear"] and found["name"] == "their conjugates"

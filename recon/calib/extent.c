@@ -36,6 +36,8 @@ static const double slab = 0.125,      /* of the field of view: noise is measure
  * that are wider, .2 to 1.1 of delays, off-resonance and motion that appear outside, as well; and of the noise, which is known
  * about so well. */
 static const double most_left = 0.15, noise_left = 0.1;
+/* Of the squared misfit two steps before: objects that are too wide leave .05 to .55 of it, others .85 and more. */
+static const double most_left_by_two = 0.8;
 
 typedef struct search {
     larmor_extent_opts opts;
@@ -466,21 +468,25 @@ static double beyond_noise(const search *s)
 
 static larmor_status enlarge(search *s, larmor_extent *extent)
 {
-    double factor[3] = {1, 1, 1};
+    double factor[3] = {1, 1, 1}, before[2] = {INFINITY, INFINITY};
     beyond most = {0, 0};
-    int axis;
+    int axis, gains = 1;
     for (int step = 0; step <= STEPS; step++) {
         LMR_TRY(lmr_go_on());
         LMR_TRY(largest_beyond(s, factor, step ? sure_of_more : sure_of_any, &axis, &most));
         extent->enlarged = beyond_noise(s);
         if (!step) extent->outside = most.signal;
         if (!step) extent->misfit = extent->enlarged;
+        gains = extent->enlarged <= most_left_by_two * before[1];
+        before[1] = before[0];
+        before[0] = extent->enlarged;
+        if (!gains) break;
         if (most.signal < (step ? rest : 1) * s->opts.threshold || step == STEPS) break;
         const double step_to = fmin(fmax(2 * most.to, factor[axis] + least_step), factor[axis] + largest_step);
         factor[axis] = fmin(step_to, s->opts.most);
     }
     const double explained = most_left * extent->misfit + noise_left * s->noise_part;
-    const int worse = most.signal > rest * extent->outside || extent->enlarged > explained;
+    const int worse = !gains || most.signal > rest * extent->outside || extent->enlarged > explained;
     extent->misfit = sqrt(fmax(0, extent->misfit));
     extent->enlarged = sqrt(fmax(0, extent->enlarged));
     if (worse) return LARMOR_OK; /* not an object that is too wide */

@@ -304,6 +304,7 @@ static larmor_status fit_division(const search *s, division by, double part, dou
 static void take(const search *s, double misfit, const char *name)
 {
     if (!(misfit < s->found->better)) return;
+    s->found->leaves_out = 1;
     s->found->better = misfit;
     snprintf(s->found->name, sizeof s->found->name, "%s", name);
 }
@@ -443,13 +444,22 @@ static larmor_status try_all(const search *s)
     return s->found->better < clear_part * s->found->misfit ? LARMOR_OK : try_parts(s);
 }
 
+/* A misfit without what noise leaves of the samples as they are described, at most. */
+static double without_noise(const search *s, double misfit)
+{
+    const double noise = pow(s->own.misfit, 2) - pow(s->own.beyond_noise, 2);
+    return sqrt(fmax(0, misfit * misfit - noise));
+}
+
 /* 1 if the best candidate is one image of the field of view and explains so much more that a wider one, which has more
  * unknowns, is no explanation. */
 static int explains_more_by_less(const search *s)
 {
     const larmor_description *f = s->found;
-    return f->better >= *s->least && *s->least < clear_part_of_one * f->misfit && f->misfit - *s->least > less_gain &&
-           *s->least < most_left;
+    const double gain = f->misfit - *s->least;
+    if (f->better < *s->least || *s->least > most_left) return 0;
+    if (*s->least < clear_part_of_one * f->misfit && gain > less_gain) return 1;
+    return without_noise(s, *s->least) < clear_part_of_one * s->own.beyond_noise && gain > clear_gain;
 }
 
 /* An object that reaches beyond the field of view is another explanation. */

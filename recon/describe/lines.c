@@ -12,16 +12,16 @@
 
 #include "core/status.h"
 #include "recon/describe/fit.h"
+#include "recon/describe/windows.h"
 #include "recon/inputs.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
 enum { COLUMNS = KERNEL * KERNEL * COILS };
 
-static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all: below it nothing is told apart */
-static const double clear_gain = 0.35;      /* of the mean logarithm of an eigenvalue */
-static const double step_fall = 0.2;        /* likewise, without the windows across a step, */
-static const double step_part = 2.3;        /* and of what other steps explain; 59 right scans: 1.9 at most */
-static const double on_grid = 1e-3;         /* 1/FOV */
+static const double clear_gain = 0.35; /* of the mean logarithm of an eigenvalue */
+static const double step_fall = 0.2;   /* likewise, without the windows across a step, */
+static const double step_part = 2.3;   /* and of what other steps explain; 59 right scans: 1.9 at most */
+static const double on_grid = 1e-3;    /* 1/FOV */
 
 typedef struct lines {
     int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
@@ -207,25 +207,6 @@ static void apply(const lines *l, const change *c)
         }
 }
 
-/* The logarithm of the determinant of a Hermitian matrix (its lower triangle), over its rows; -infinity if it has none. */
-static double mean_log(double complex *a, int64_t rows)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < rows; j++) {
-        double pivot = creal(a[j + rows * j]);
-        for (int64_t k = 0; k < j; k++) pivot -= creal(a[j + rows * k] * conj(a[j + rows * k]));
-        if (!(pivot > 0)) return -INFINITY;
-        sum += log(pivot);
-        for (int64_t i = j + 1; i < rows; i++) {
-            double complex v = a[i + rows * j];
-            for (int64_t k = 0; k < j; k++) v -= a[i + rows * k] * conj(a[j + rows * k]);
-            a[i + rows * j] = v / sqrt(pivot);
-        }
-        a[j + rows * j] = sqrt(pivot);
-    }
-    return sum / (double)rows;
-}
-
 /* Adds the Gram matrix (its lower triangle) of the windows that begin at line y. */
 static void add_windows(const lines *l, int64_t y, double complex *gram)
 {
@@ -239,28 +220,13 @@ static void add_windows(const lines *l, int64_t y, double complex *gram)
     }
 }
 
-/* How many dimensions windows span: the mean logarithm of the eigenvalues of their Gram matrix, which is overwritten, each
- * relative to the mean of all, with a floor. */
-static double spread_in(double complex *gram, int64_t rows)
-{
-    double trace = 0;
-    for (int64_t i = 0; i < rows; i++) trace += creal(gram[i + rows * i]);
-    if (!(trace > 0)) return INFINITY;
-    const double mean = trace / (double)rows;
-    for (int64_t j = 0; j < rows; j++) {
-        for (int64_t i = j; i < rows; i++) gram[i + rows * j] /= mean;
-        gram[j + rows * j] += floor_of_energy;
-    }
-    return mean_log(gram, rows);
-}
-
 /* Of the block's windows. */
 static double spread_of(const lines *l)
 {
     double complex gram[COLUMNS * COLUMNS];
     memset(gram, 0, sizeof gram);
     for (int64_t y = 0; y + KERNEL <= l->count; y++) add_windows(l, y, gram);
-    return spread_in(gram, KERNEL * KERNEL * l->coils);
+    return lmr_windows_spread(gram, KERNEL * KERNEL * l->coils);
 }
 
 /* ---- all candidates ---- */
@@ -296,7 +262,7 @@ static double spread_with(const step *s, int64_t q, double gain, int with)
             for (int64_t i = j; i < rows; i++)
                 sum[i + rows * j] += scale[i] * scale[j] * s->gram[i + rows * (j + rows * y)];
     }
-    return spread_in(sum, rows);
+    return lmr_windows_spread(sum, rows);
 }
 
 /* An object that moves once, or whose signal changes, spoils the windows that lie across that moment and no others. With one
@@ -312,7 +278,7 @@ static void try_rest(const step *s, larmor_description *found)
     for (int64_t q = KERNEL; q < s->starts; q++)
         if (llabs(q - best) >= KERNEL) next = fmax(next, fall[q]);
     if (s->l->coils < 2 || s->starts < 3 * KERNEL || fall[best] < step_fall || fall[best] < step_part * next) return;
-    found->is_clear = 1;
+    found->is_clear = found->leaves_out = 1;
     found->better = found->misfit - fall[best];
     snprintf(found->name, sizeof found->name, "another image from the line at %+.0f/FOV on, as after a movement",
              s->l->at[best]);

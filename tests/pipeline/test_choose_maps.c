@@ -100,6 +100,46 @@ static void spokes_are_left_to_walsh(void **state)
     expect_nearly_the_true_maps(&c);
 }
 
+/* The log of lines of the phantom, `size` times as large as that of the scans above; every second line against its order, or not. */
+static notes notes_of_lines(double size, int reversed)
+{
+    scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
+    const larmor_traj_opts grid = {.matrix = {MATRIX, MATRIX}};
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
+    larmor_array *wider;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
+    assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
+    double *k = (double *)values_of(s.image[0].traj);
+    for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
+    for (int64_t r = 0; r < MATRIX && reversed; r += 2)
+        for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;
+    assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
+    assert_ok(larmor_phantom_kspace(s.phantom, wider, RING, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-5, 1));
+    larmor_recon_result result = result_of(&s, &opts);
+    larmor_recon_result_free(&result);
+    larmor_array_free(wider);
+    free(k);
+    free_scan(&s);
+    return n;
+}
+
+/* Lines that are not what they are described as look like an object that folds. */
+static void a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault(void **state)
+{
+    (void)state;
+    const notes right = notes_of_lines(1, 0), folded = notes_of_lines(1.5, 0), fault = notes_of_lines(1, 1);
+    assert_null(strstr(right.text, "sets"));
+    assert_noted(folded, "two sets of maps are found");
+    assert_noted(folded, "(ESPIRiT), 2 sets");
+    assert_null(strstr(folded.text, "one set after all"));
+    assert_noted(fault, "every second line reversed");
+    assert_noted(fault, "coil maps: one set after all");
+    assert_null(strstr(fault.text, "2 sets"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +148,7 @@ int main(void)
         cmocka_unit_test(every_second_line_without_calibration_lines_is_inverted),
         cmocka_unit_test(a_few_calibration_lines_are_enough_for_espirit),
         cmocka_unit_test(spokes_are_left_to_walsh),
+        cmocka_unit_test(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault),
     };
     RUN_TESTS(tests);
 }

@@ -79,6 +79,22 @@ static void a_wide_object_enlarges_the_grid(void **state)
     free_scan(&s);
 }
 
+/* A trajectory in three quarters of its unit makes the object seem wider, and k-space end at three quarters. */
+static void an_object_that_is_wide_for_another_unit_is_a_warning(void **state)
+{
+    (void)state;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        scan s = wide_object(1);
+        notes n = {.text = ""};
+        const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
+        for (int i = 0; i < 2 && wrong; i++) s.arrays.matrix[i] = N;
+        grid_of(&s, &opts);
+        assert_noted(n, "field of view: signal reaches to");
+        assert_int_equal(strstr(n.text, "k-space ends at 0.75 of its edge: both are so") != NULL, wrong);
+        free_scan(&s);
+    }
+}
+
 /* A series, which takes more on the larger grid than to look for its field of view does. */
 static void without_memory_for_it_the_grid_stays_small(void **state)
 {
@@ -257,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_matrix_that_the_samples_cannot_fill_is_refused),
         cmocka_unit_test(matrix_and_field_of_view_are_those_asked_for),
         cmocka_unit_test(a_wide_object_enlarges_the_grid),
+        cmocka_unit_test(an_object_that_is_wide_for_another_unit_is_a_warning),
         cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
         cmocka_unit_test(a_wide_object_is_predicted_by_a_larger_field_of_view_only),
         cmocka_unit_test(larger_maps_enlarge_the_grid),

@@ -273,6 +273,26 @@ static void an_object_that_folds_in_is_named(void **state)
     }
 }
 
+/* On a grid larger than what was encoded: lines are farther apart than at 1/FOV of it, and copies of the object meet its edges. */
+static void a_right_scan_on_a_larger_grid_is_not_doubted(void **state)
+{
+    (void)state;
+    const larmor_traj_opts grid = {.matrix = {N, N}};
+    for (int coils = 1; coils <= 3; coils++)
+        for (int i = 0; i < 2; i++) {
+            scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+            const larmor_recon_opts opts = OPTS(.oversample = {2}, .method = i ? "cg" : NULL);
+            assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+            assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
+            assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
+            larmor_recon_result result = result_of(&s, &opts);
+            assert_int_equal(result.report.grid[0], 2 * N);
+            assert_false(has_doubt(&result.report, ""));
+            larmor_recon_result_free(&result);
+            free_scan(&s);
+        }
+}
+
 /* Maps carry signal beyond one edge of the grid over to the other, so that no image explains the lines there. */
 static void lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are(void **state)
 {
@@ -329,17 +349,22 @@ static void samples_that_are_not_explained_are_a_doubt(void **state)
     free_scan(&s);
 }
 
-typedef enum spoiling { NOTHING, CARRIER, COPIES, ZEROS } spoiling;
+typedef enum spoiling { NOTHING, CARRIER, COPIES, ZEROS, NOISY, QUIET } spoiling;
 
-/* Sample i of readout r, of all of whose samples x is the first coil's. */
-static void spoil(spoiling how, float *x, int r, int i)
+/* Sample i of readout r, of all of whose samples x is the coil's. */
+static void spoil(spoiling how, float *x, int coil, int r, int i)
 {
     float *at = x + 2 * (i + SAMPLES * r);
+    const double noise =
+        how == NOISY ? 0.2 : 1e-3; /* of a coil without signal: as loud as signal, or as the others' noise */
     const double turn = 2 * M_PI * (0.23 * i + 0.37 * r * r), size = 0.6;
     if (how == CARRIER) {
         at[0] += (float)(size * cos(turn));
         at[1] += (float)(size * sin(turn));
     }
+    if ((how == NOISY || how == QUIET) && coil == 1)
+        for (int part = 0; part < 2; part++)
+            at[part] = (float)(noise * sin(1e4 * sin(1 + i + SAMPLES * r + 0.3 * part)));
     if (how == COPIES && r % 10 == 5) memcpy(at, at - 2 * SAMPLES, 2 * sizeof *at);
     if (how == ZEROS && abs(i - SAMPLES / 2) < 2) at[0] = at[1] = 0;
 }
@@ -347,20 +372,21 @@ static void spoil(spoiling how, float *x, int r, int i)
 static void samples_that_are_no_measurement_are_named(void **state)
 {
     (void)state;
-    const char *const said[] = {"one frequency, 0.23 cycles per sample",
-                                "6 readouts have just the samples of the one before",
-                                "180 samples near the centre are exactly 0"};
-    for (spoiling how = NOTHING; how <= ZEROS; how++) {
+    const char *const said[] = {
+        "one frequency, 0.23 cycles per sample", "6 readouts have just the samples of the one before",
+        "180 samples near the centre are exactly 0",
+        "1 coil has noise alone, far more of it than the others, the loudest number 1 (from 0)"};
+    for (spoiling how = NOTHING; how <= QUIET; how++) {
         scan s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
         float *x = values_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
-                for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, r, i);
+                for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
         assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
         free(x);
         larmor_recon_result result = result_of(&s, &opts);
-        for (int i = 0; i < 3; i++) assert_int_equal(has_doubt(&result.report, said[i]), how == (spoiling)(i + 1));
+        for (int i = 0; i < 4; i++) assert_int_equal(has_doubt(&result.report, said[i]), how == (spoiling)(i + 1));
         larmor_recon_result_free(&result);
         free_scan(&s);
     }
@@ -417,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_readout_that_fits_far_worse_is_named),
         cmocka_unit_test(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are),
         cmocka_unit_test(an_object_that_folds_in_is_named),
+        cmocka_unit_test(a_right_scan_on_a_larger_grid_is_not_doubted),
         cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
         cmocka_unit_test(samples_that_are_not_explained_are_a_doubt),
         cmocka_unit_test(samples_that_are_no_measurement_are_named),

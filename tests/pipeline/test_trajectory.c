@@ -244,6 +244,35 @@ static void readouts_of_different_lengths_are_delayed_and_searched_one_by_one(vo
     larmor_array_free(traj);
 }
 
+/* Spokes whose samples were taken `by` samples later than the trajectory says; 1 if that is warned of. */
+static int doubts_delay(double by)
+{
+    scan s = scan_of(COILS, 1, 1e-4);
+    notes n = {.text = ""};
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
+    double *k;
+    assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
+    for (int64_t r = 0; r < SPOKES; r++) {
+        double *line = k + 2 * SAMPLES * r, step[2] = {line[2] - line[0], line[3] - line[1]};
+        for (int64_t i = 0; i < 2 * SAMPLES; i++) line[i] += by * step[i % 2];
+    }
+    assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
+    larmor_recon_result result = result_of(&s, &opts);
+    assert_noted(n, "delays: the gradients are late by");
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+    free(k);
+    return strstr(n.text, "no gradients are early by") != NULL;
+}
+
+static void delays_that_no_gradients_have_are_a_warning(void **state)
+{
+    (void)state;
+    assert_false(doubts_delay(2));
+    assert_false(doubts_delay(-1));
+    assert_true(doubts_delay(-5));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -252,6 +281,7 @@ int main(void)
         cmocka_unit_test(the_header_decides_where_data_do_not),
         cmocka_unit_test(partitions_of_spokes_become_a_volume),
         cmocka_unit_test(what_counters_do_not_define_is_refused),
+        cmocka_unit_test(delays_that_no_gradients_have_are_a_warning),
         cmocka_unit_test(a_trajectory_that_is_not_the_datas_leaves_a_residual),
     };
     RUN_TESTS(tests);

@@ -276,9 +276,54 @@ static void what_cannot_be_compared_says_so(void **state)
     larmor_array_free(traj);
 }
 
-/* ---- maps ---- */
+/* ---- coils ---- */
 
 enum { MAP_COILS = 4 };
+
+/* What is found where the samples of one coil are conjugated; below 0: of none. */
+static larmor_description found_for_coils(int conjugated, double noise)
+{
+    double *k = spokes_of(111.2461180);
+    larmor_phantom *phantom;
+    larmor_array *traj = upload(k), *kspace, *region;
+    larmor_region_report report;
+    larmor_description found;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    const int64_t points = larmor_array_count(kspace) / MAP_COILS;
+    float *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
+    assert_non_null(x);
+    assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
+    for (int64_t i = points * conjugated; i >= 0 && i < points * (conjugated + 1); i++) x[2 * i + 1] *= -1;
+    assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
+    assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
+    assert_ok(larmor_compare_coils(region, &found));
+    larmor_array_free(region);
+    larmor_array_free(kspace);
+    larmor_array_free(traj);
+    larmor_phantom_free(phantom);
+    free(x);
+    free(k);
+    return found;
+}
+
+static void a_coil_whose_samples_are_conjugated_is_named_and_others_are_not(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const double noise[] = {0, 1e-4, 5e-4, 2e-2};
+        const larmor_description right = found_for_coils(-1, noise[i]);
+        assert_false(right.is_clear);
+        assert_true(right.reach >= 5);
+        if (i > 1) continue; /* too noisy to tell */
+        const larmor_description wrong = found_for_coils(2, noise[i]);
+        assert_true(wrong.is_clear && wrong.better < wrong.misfit - 0.3);
+        assert_string_equal(wrong.name, "the samples of coil 2 (from 0) conjugated");
+    }
+}
+
+/* ---- maps ---- */
 
 /* What is found for the true maps after a change. */
 static larmor_description found_for_maps(void (*change)(float *maps))
@@ -492,6 +537,7 @@ int main(void)
         cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
         cmocka_unit_test(lines_that_are_described_wrongly_are_named),
         cmocka_unit_test(a_step_between_lines_is_named),
+        cmocka_unit_test(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not),
     };
     RUN_TESTS(tests);
 }

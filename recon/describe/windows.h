@@ -1,0 +1,14 @@
+/* How many dimensions windows of k-space span. Those that were sampled rightly span few, as the object is smaller than the field
+ * of view and coils are smooth (Uecker et al., Magn. Reson. Med. 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_DESCRIBE_WINDOWS_H
+#define LMR_DESCRIBE_WINDOWS_H
+
+#include <complex.h>
+#include <stdint.h>
+
+/* The mean logarithm of the eigenvalues of the windows' Gram matrix, each relative to the mean of all, with a floor.
+ *
+ * gram  [rows, rows], its lower triangle; it is overwritten. Infinite if it is zero. */
+double lmr_windows_spread(double complex *gram, int64_t rows);
+
+#endif
