@@ -246,6 +246,7 @@ larmor_status lmr_prepare(larmor_recon *r)
     }
     LMR_TRY(lmr_series_gather(&r->job, &r->only, &r->list));
     LMR_TRY(lmr_ghosts_find(r));
+    if (!lmr_source_is_corrected(r->job.source)) lmr_report_ghosts(r);
     LMR_TRY(compress(r));
     r->job.keep_samples = !r->opts.memory;
     LMR_TRY(lmr_delays_find(r));

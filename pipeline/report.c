@@ -24,11 +24,15 @@ static const char *plural(int64_t count)
 
 /* ---- before the first image ---- */
 
-static void report_warnings(lmr_events *e, const char *warnings)
+/* What readers of files warn of, and recon corrects: it is said where that is not done. */
+static const char of_ghosts[] = "echoes of lines in reverse are";
+
+static void report_warnings(lmr_events *e, const char *warnings, int ghosts)
 {
     for (const char *line = warnings; *line;) {
         const size_t length = strcspn(line, "\n");
-        lmr_warn(e, "%.*s", (int)length, line);
+        const char *found = strstr(line, of_ghosts);
+        if ((found && found < line + length) == ghosts) lmr_warn(e, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
 }
@@ -52,9 +56,14 @@ void lmr_report_source(larmor_recon *r)
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
-    report_warnings(e, info->warnings);
+    report_warnings(e, info->warnings, 0);
     const char *reason = larmor_device_reason(r->job.dev);
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
+}
+
+void lmr_report_ghosts(larmor_recon *r)
+{
+    report_warnings(&r->events, r->job.info.warnings, 1);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)

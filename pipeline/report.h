@@ -6,6 +6,7 @@
 
 /* The scan: readouts, trajectory, and what its source warns of; and the device, if it was chosen by itself. */
 void lmr_report_source(larmor_recon *r);
+void lmr_report_ghosts(larmor_recon *r); /* of a source that is not corrected */
 
 /* The GPU is left for the processor, and why. */
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why);

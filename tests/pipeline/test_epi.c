@@ -278,11 +278,41 @@ static void oversampled_lines_in_both_directions_leave_no_ghost(void **state)
     }
 }
 
+static int count_echoes(void *user, const larmor_event *e)
+{
+    int *said = user;
+    *said += e->kind == LARMOR_EVENT_WARNING && strstr(e->text, "echoes of lines in reverse are") != NULL;
+    return 0;
+}
+
+/* The file's reader warns of what becomes a ghost. */
+static void a_delay_between_directions_is_a_warning_where_it_is_not_corrected(void **state)
+{
+    (void)state;
+    stored s = stored_lines(2);
+    assert_non_null(strstr(larmor_raw_describe(s.raw).warnings, "echoes of lines in reverse are"));
+    for (int no_ghost = 0; no_ghost < 2; no_ghost++) {
+        int said = 0;
+        const larmor_recon_opts opts = {.size = sizeof opts,
+                                        .no_ghost = no_ghost,
+                                        .method = "cg",
+                                        .delays = LARMOR_DELAYS_OFF,
+                                        .listener = count_echoes,
+                                        .user = &said};
+        larmor_recon *recon;
+        assert_ok(larmor_recon_create(s.source, dev, &opts, &recon));
+        larmor_recon_free(recon);
+        assert_int_equal(said, no_ghost);
+    }
+    free_stored(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_ghost_is_left_of_any_kind_of_shots),
         cmocka_unit_test(oversampled_lines_in_both_directions_leave_no_ghost),
+        cmocka_unit_test(a_delay_between_directions_is_a_warning_where_it_is_not_corrected),
         cmocka_unit_test(a_ghost_on_ramps_is_no_other_way_to_count_samples),
         cmocka_unit_test(calibration_lines_of_both_directions_are_lines_of_the_image),
         cmocka_unit_test(the_phase_of_a_shot_is_that_of_its_navigators),
