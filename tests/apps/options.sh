@@ -90,7 +90,7 @@ scan golden "cg tv" 2100K --traj golden --matrix 48 --readouts 50
 scan spiral "tgv" 1900K --traj spiral --matrix 48
 scan cartesian "cg grid" 1500K --traj cartesian --matrix 48 --acceleration 2 --calibration-lines 12
 scan stars "grid" 10M --traj stars --matrix 24,24,8
-scan koosh "wavelet" 20M --traj koosh --matrix 20
+scan koosh "wavelet" 11M --traj koosh --matrix 16
 
 # A series, by what takes its frames together.
 expect 0 phantom -o series.h5 --truth series-truth.h5 --maps series.cfl --traj golden --matrix 48 --readouts 30 --coils 4 \

@@ -7,11 +7,11 @@
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 run="timeout $hang $MPIRUN --allow-run-as-root --oversubscribe --bind-to none"
 
-# In one process it needs 83 MB, in two slabs 80, with more processes less.
-expect 0 phantom -o vol.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 2000 --coils 8 --snr 30 -q
+# In one process it needs 60 MB, in two slabs 57, with more processes less.
+expect 0 phantom -o vol.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 800 --coils 8 --snr 30 -q
 common="--calibration 8 --lambda 1e-2 --eps 1e-8 --precond none --compress off --delays off --oversample 1"
 iters="--iters 4"
-limit=82M
+limit=58M
 # shellcheck disable=SC2086 # words are meant
 expect 0 recon vol.h5 -o whole.npy $common $iters --device cpu:1 --memory 2G -q
 # shellcheck disable=SC2086
@@ -63,7 +63,7 @@ cmp again.npy slabs.2.npy || fail "as many ranks give the same bits, with more t
 grep -q '^      "device": "2 ranks: cpu:2"' out || fail "who computed is to be said"
 for rank in 0 1; do
     used=$(($(cat peak.$rank) - base))
-    [ "$used" -le $((82 * 1000)) ] || fail "rank $rank took $used kB of $limit"
+    [ "$used" -le $((58 * 1000)) ] || fail "rank $rank took $used kB of $limit"
 done
 
 # Devices of one process do what as many processes do, to the last bit (slab_devices.sh).
@@ -79,19 +79,19 @@ expect 0 recon vol.h5 -o x.npy $default --device cpu:1
 chosen=$(sed -n 's/^image 1 of 1: lambda \([^,]*\), chosen from the samples, in \([0-9]*\) steps.*/\1 \2/p' err)
 [ -n "$chosen" ] || fail "one process chooses lambda"
 # shellcheck disable=SC2086
-$run -n 2 "$LARMOR" recon vol.h5 -o again.npy $default --device cpu:1 --memory 100M >out 2>err || fail "by default: exit code $?"
+$run -n 2 "$LARMOR" recon vol.h5 -o again.npy $default --device cpu:1 --memory 66M >out 2>err || fail "by default: exit code $?"
 grep -q "^slabs: the volume does not fit into one process" err || fail "by default: slabs"
 shared=$(sed -n 's/^image 1 of 1: lambda \([^,]*\), chosen from the samples, in \([0-9]*\) steps.*/\1 \2/p' err)
 echo "$chosen $shared" | awk '{ exit !(NF == 4 && $3 < $1 * 1.01 && $3 > $1 * 0.99 && $4 == $2) }' ||
     fail "by default: lambda and steps are $shared, not $chosen"
 expect 0 compare again.npy x.npy --tol 1e-2
 # shellcheck disable=SC2086
-expect 0 recon vol.h5 -o x.npy $default --device cpu:1,1 --memory 100M
+expect 0 recon vol.h5 -o x.npy $default --device cpu:1,1 --memory 66M
 cmp again.npy x.npy || fail "by default: devices of one process are to give the bits of as many processes"
 rm x.npy
 
 # What one process can hold is not cut into slabs: its coils are shared, within the same limit of each.
-room=84M
+room=66M
 # shellcheck disable=SC2086
 expect 0 recon vol.h5 -o x.npy $common $iters --device cpu:1 --memory $room -q
 # shellcheck disable=SC2086
@@ -101,7 +101,7 @@ grep -q "^coils: 8 shared by 2 processes" err || fail "2 ranks, $room: coils are
 expect 0 compare x.npy whole.npy --tol 1e-5
 for rank in 0 1; do
     used=$(($(cat peak.$rank) - base))
-    [ "$used" -le $((84 * 1000)) ] || fail "rank $rank took $used kB of $room"
+    [ "$used" -le $((66 * 1000)) ] || fail "rank $rank took $used kB of $room"
 done
 rm x.npy
 
@@ -122,7 +122,7 @@ refused "for a slab of the volume on each of 2 processes" --memory 40M
 refused "the volume is in slabs, and each of 2 processes has the maps of its planes" --memory $limit --save-maps x.cfl
 
 # A rank that dies ends all; what was there stays, and nothing else is left.
-expect 0 phantom -o long.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 2000 --coils 8 --snr 30 --repetitions 10 -q
+expect 0 phantom -o long.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 800 --coils 8 --snr 30 --repetitions 4 -q
 echo before >x.npy
 cat >start.sh <<'END'
 echo $$ >pid.$OMPI_COMM_WORLD_RANK
@@ -135,7 +135,7 @@ $run -n 2 sh start.sh "$LARMOR" recon long.h5 -o x.npy --device cpu:1 $common --
 job=$!
 last="recon in slabs, a rank is killed"
 awaited=$job
-until_true "the first iterations" grep -qs '^image 1 of 10' err
+until_true "the first iterations" grep -qs '^image 1 of 4' err
 awaited=
 kill -s KILL "$(cat pid.1)"
 wait "$job" || code=$?

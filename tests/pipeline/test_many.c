@@ -4,7 +4,7 @@
 
 #include "tests/pipeline/scan.h"
 
-enum { ROUNDS = 60, WARM = 20, DEVICES = 3 };
+enum { ROUNDS = 36, WARM = 12, DEVICES = 3 };
 
 static const char *const methods[] = {"grid", "cg", "tv", "wavelet", "llr"};
 enum { METHODS = sizeof methods / sizeof *methods };

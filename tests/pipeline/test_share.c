@@ -163,7 +163,7 @@ static void images_with_one_trajectory_are_those_without_sharing(void **state)
     static outcome shared, each;
     scan same = alike(IMAGES), others = apart_in_bits(IMAGES);
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++)
-        for (int d = 0; d < 3; d++) {
+        for (int d = 0; d < 3; d += i < 6 ? 1 : 2) {
             larmor_recon_opts o = opts[i];
             o.at_once = d ? 0 : 1;
             run(specs[!is_cpu()][d], &same, &o, &shared);

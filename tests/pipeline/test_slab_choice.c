@@ -154,9 +154,9 @@ static void by_default_slabs_give_the_image_of_the_whole(void **state)
 {
     (void)state;
     scene scenes[] = {
-        {.name = "koosh", .traj = "koosh", .readouts = 900, .noise = 3e-4, .slabs = 2, .images = 2},
+        {.name = "koosh", .traj = "koosh", .readouts = 600, .noise = 3e-4, .slabs = 2, .images = 2},
         {.name = "koosh, much noise, undersampled", .traj = "koosh", .readouts = 300, .noise = 2e-3, .slabs = 3, .images = 1},
-        {.name = "koosh, no noise", .traj = "koosh", .readouts = 900, .noise = 0, .slabs = 2, .images = 1},
+        {.name = "koosh, no noise", .traj = "koosh", .readouts = 600, .noise = 0, .slabs = 2, .images = 1},
         {.name = "stars", .traj = "stars", .readouts = 26, .noise = 3e-4, .slabs = 3, .images = 1},
         {.name = "stars, much noise, undersampled", .traj = "stars", .readouts = 18, .noise = 2e-3, .slabs = 2, .images = 1},
         {.name = "spirals", .readouts = 8, .noise = 3e-4, .slabs = 2, .images = 1, .channels = MANY_CHANNELS},
