@@ -347,14 +347,15 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
 }
 
-/* What the weight has taken from the object, where it is more than an image may lose. */
+/* What the image has of the object, where that is less than an image may lose. */
 static void report_intensity(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
     const double part = now->choice.intensity;
     if (now->lambda_from != LARMOR_LAMBDA_FROM_DATA || !(part > 0) || part > 1 - LARMOR_MAX_INTENSITY_LOSS) return;
     lmr_log(&r->events,
-            "%s: %s %.0f %% of the object's intensity is lost to the weight, as the samples held out have it", name,
-            r->job.method == LMR_METHOD_CG ? "up to" : "about", 100 * (1 - part));
+            "%s: the image has about %.0f %% of the object's intensity, as the samples held out have it: the rest is "
+            "lost to the weight, or to what no image explains",
+            name, 100 * part);
 }
 
 /* Each doubt once, with the image that it came up with. */

@@ -41,3 +41,16 @@ scene "wavelet" --traj cartesian --matrix 48 --snr 20 --object-size 1.2
 scene "cg" --traj spiral --matrix 48 --undersampling 4
 scene "cg" --traj koosh --matrix 20 --undersampling 8
 scene "tv" --traj koosh --matrix 16
+
+# What is lost of the object's intensity is said where it is much, and in the report in either case.
+lost='image 1 of 1: the image has about [0-9]* % of the object.s intensity, as the samples held out have it: '
+expect 0 phantom -o faint.h5 --truth faint.npy --maps faint-maps.cfl --matrix 48 --coils 4 --undersampling 5 --snr 4 -q
+expect 0 recon faint.h5 -o x.npy --force --maps faint-maps.cfl --method tv --json
+grep -q "^$lost" err || fail "$last: the intensity that is lost expected in the log"
+part=$(sed -n 's/^  "intensity": \([0-9.]*\),$/\1/p' out)
+awk -v part="$part" 'BEGIN { exit !(part > 0.7 && part < 0.97) }' || fail "$last: the image has $part of the intensity"
+expect 0 phantom -o clear.h5 --maps clear-maps.cfl --matrix 48 --coils 4 --snr 50 -q
+expect 0 recon clear.h5 -o x.npy --force --maps clear-maps.cfl --method tv --json
+! grep -q "^$lost" err || fail "$last: nothing to say of the intensity"
+part=$(sed -n 's/^  "intensity": \([0-9.]*\),$/\1/p' out)
+awk -v part="$part" 'BEGIN { exit !(part > 0.97 && part < 1.03) }' || fail "$last: the image has $part of the intensity"
