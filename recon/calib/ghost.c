@@ -17,14 +17,15 @@ enum {
     MOST_SIDE = 96, /* voxels of the images that are looked at */
     MOST_COILS = 4, /* with most energy */
     PHASES = 16,    /* that are tried between -pi/2 and pi/2 */
-    SHIFTS = 25,    /* that are tried */
+    SHIFTS = 49,    /* that are tried */
     HALVINGS = 12   /* of the steps, from the best one tried */
 };
 
 /* Tuned on EPI of larmor phantom, with noise and ramps, and on two measured scans. */
-static const double farthest_shift = 3;   /* cycles per field of view */
-static const double min_gain = 1e-3;      /* of the sum of magnitudes */
-static const double straight = .05;       /* cycles per field of view across a line */
+static const double farthest_shift =
+    6;                               /* cycles per field of view: lines of both directions that are 3 samples late */
+static const double min_gain = 1e-3; /* of the sum of magnitudes */
+static const double straight = .05;  /* cycles per field of view across a line */
 static const double both_directions = .2; /* least part of the lines in either direction */
 static const double even = 1e-3;          /* of a step, between evenly spaced samples */
 static const double negligible = 1e-4;    /* rad and cycles per field of view */

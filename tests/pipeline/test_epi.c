@@ -203,6 +203,22 @@ static void the_phase_of_a_shot_is_that_of_its_navigators(void **state)
     free_stored(&s);
 }
 
+/* NRMSE after the best complex scale. */
+static double error_of(const float complex *image, const larmor_array *truth)
+{
+    float complex *t;
+    double complex along = 0;
+    double power = 0, of_truth = 0;
+    assert_ok(larmor_array_download(truth, LARMOR_C64, (void *)&t));
+    for (int i = 0; i < MATRIX * MATRIX; i++) {
+        along += conj((double complex)image[i]) * (double complex)t[i];
+        power += cabs((double complex)image[i]) * cabs((double complex)image[i]);
+        of_truth += cabs((double complex)t[i]) * cabs((double complex)t[i]);
+    }
+    free(t);
+    return sqrt(fmax(0, 1 - cabs(along) * cabs(along) / power / of_truth));
+}
+
 /* Oversampled lines that the header calls Cartesian, every second one in reverse, late by so many samples each. */
 static stored stored_lines(double late)
 {
@@ -267,11 +283,12 @@ static stored stored_lines(double late)
 static void oversampled_lines_in_both_directions_leave_no_ghost(void **state)
 {
     (void)state;
-    for (int late = 1; late <= 2; late++) {
-        stored s = stored_lines(late);
+    static const double late[] = {1, 2};
+    for (int i = 0; i < 2; i++) {
+        stored s = stored_lines(late[i]);
         float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
-        assert_at_most(ghost_of(image, s.truth, MATRIX / 2), 0.01);
-        assert_true(ghost_of(ghost, s.truth, MATRIX / 2) > 0.05);
+        assert_at_most(error_of(image, s.truth), 0.05);
+        assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
         free(ghost);
         free(image);
         free_stored(&s);
