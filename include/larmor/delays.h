@@ -24,7 +24,8 @@ typedef struct larmor_delays {
 } larmor_delays;
 
 /* The delays of the gradients of a scan whose readouts are straight near the centre of k-space: spokes in two or three
- * dimensions, through the centre or from it, stacks of stars; and of arms from the centre or to it: spirals, their stacks, cones.
+ * dimensions, through the centre or from it, stacks of stars; and of arms from the centre or to it: spirals, their
+ * stacks, cones.
  *
  * Readouts that are late by delays S, a symmetric matrix in samples, are shifted by S times their step. They meet
  * elsewhere then than their coordinates say, and samples that should be neighbours contradict each other. Found is
