@@ -136,11 +136,16 @@ static void without_maps_coils_may_be_gridded_in_blocks(void **state)
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     larmor_recon_free(recon);
     const larmor_recon_opts all = opts;
-    opts.memory = plan.bytes / 16 * 15;
-    recon = recon_of(&s, &opts);
-    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    const int64_t whole = plan.bytes;
+    plan.block = 16;
+    /* How much of it the coils take differs between devices. */
+    for (int part = 15; part > 4 && plan.block == 16; part--) {
+        opts.memory = whole / 16 * part;
+        recon = recon_of(&s, &opts);
+        assert_ok(larmor_recon_describe(recon, 0, &plan));
+        larmor_recon_free(recon);
+    }
     assert_true(plan.block < 16 && plan.block > 1);
-    larmor_recon_free(recon);
     assert_at_most(apart(&s, &opts, &s, &all), 1e-5);
     free_scan(&s);
 }
