@@ -315,6 +315,8 @@ void lmr_report_slabs(larmor_recon *r)
 
 #define FREE 0.02 /* of the samples, as pipeline/misfit.c has it */
 
+#define RAISED 1.5 /* times the weight that was chosen: more is no rounding */
+
 /* What the weight was chosen from. */
 static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now,
                          const larmor_recon_report *before)
@@ -345,6 +347,11 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
         lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA && now->weight > RAISED * now->choice.weight)
+        lmr_log(
+            e,
+            "%s: lambda is %.0f times the one chosen, at which the image had not settled after the usual iterations",
+            name, now->weight / now->choice.weight);
 }
 
 /* What the image has of the object, where that is less than an image may lose. */

@@ -54,3 +54,20 @@ expect 0 recon clear.h5 -o x.npy --force --maps clear-maps.cfl --method tv --jso
 ! grep -q "^$lost" err || fail "$last: nothing to say of the intensity"
 part=$(sed -n 's/^  "intensity": \([0-9.]*\),$/\1/p' out)
 awk -v part="$part" 'BEGIN { exit !(part > 0.97 && part < 1.03) }' || fail "$last: the image has $part of the intensity"
+
+# A weight at which the image does not settle within the usual iterations is raised, and said: the image is that of the raised
+# weight by hand, and better than that of the weight chosen.
+expect 0 phantom -o scan.h5 --truth truth.h5 --phantom texture --traj spiral --matrix 48 --coils 1 --undersampling 3 -q --force
+expect 0 recon scan.h5 -o raised.npy --method tv --json --force
+times=$(sed -n 's/^image 1 of 1: lambda is \([0-9]*\) times the one chosen, at which the image had not settled .*/\1/p' err)
+[ -n "$times" ] || fail "$last: a raised weight is said"
+raised=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' out)
+expect 0 recon scan.h5 -o given.npy --method tv --lambda "$raised" --force -q
+expect 0 compare raised.npy given.npy --tol 1e-2
+chosen=$(awk -v l="$raised" -v t="$times" 'BEGIN { print l / t }')
+expect 0 recon scan.h5 -o chosen.npy --method tv --lambda "$chosen" --force -q
+expect 0 compare chosen.npy truth.h5
+before=$(cut -d' ' -f2 out)
+expect 0 compare raised.npy truth.h5
+echo "raised $times times: $(cat out), chosen $before"
+awk -v a="$(cut -d' ' -f2 out)" -v b="$before" 'BEGIN { exit !(a < 0.9 * b) }' || fail "raised $(cat out), chosen $before"
