@@ -12,7 +12,8 @@ typedef struct larmor_description {
     double better;      /* of the other description that explains them best; misfit itself if there is none */
     int is_clear;       /* 1: the difference is beyond what scans that are described rightly have */
     int leaves_out;     /* 1: that description is another object in a part of the scan: fewer samples are compared */
-    char name[128];     /* of the other description, as a part of a sentence: "every second readout reversed" */
+    double far_echo; /* of lines alone: the energy of the echo far from the centre of k-space over that through it */
+    char name[128];  /* of the other description, as a part of a sentence: "every second readout reversed" */
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
@@ -39,7 +40,9 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
  * fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to the mean of these.
  *
  * kspace  [samples, lines, coils], complex; traj [nd, samples, lines], real, in cycles per field of view.
- * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre.
+ * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre. far_echo is of medians without
+ *         noise, and 0 where the echo is less than half of what the far lines have: of an object it is next to nothing, as its
+ *         k-space falls off, of spokes that are described as lines about 1.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
                                               larmor_description *found);

@@ -131,11 +131,77 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const place 
     return LARMOR_OK;
 }
 
-static larmor_status lines_open(const larmor_array *kspace, const larmor_array *traj, lines *l)
+/* ---- echoes far from the centre ---- */
+
+enum { LEAST_FAR = 8, LEAST_SAMPLES = 20 };
+
+#define FAR 0.6       /* of the way out: lines from there on */
+#define NEAR 0.1      /* likewise: lines up to there, and samples of the echo on both sides of k = 0 */
+#define ECHO_PART 0.5 /* of a line's energy, at least */
+
+/* The energy of the echo, and of the whole line, of all coils, without the noise that the ends of the line have. */
+static void energies_of(const float *x, larmor_shape shape, const place *p, double *echo, double *all)
+{
+    const int64_t points = shape.dim[0] * shape.dim[1], n = p->length, end = n / 10;
+    double noise = 0, near = 0, sum = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t t = p->first + (p->down ? n - 1 - i : i);
+        double energy = 0;
+        for (int64_t c = 0; c < shape.dim[2]; c++) {
+            const float *at = x + 2 * (t + points * c);
+            energy += (double)at[0] * at[0] + (double)at[1] * at[1];
+        }
+        sum += energy;
+        if (i < end || i >= n - end) noise += energy / (double)(2 * end);
+        if (fabs((double)i - p->centre) > NEAR * (double)n / 2) continue;
+        near += energy;
+        count++;
+    }
+    *echo = fmax(0, near - noise * (double)count);
+    *all = fmax(0, sum - noise * (double)n);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *x, int64_t count)
+{
+    qsort(x, (size_t)count, sizeof *x, ascending);
+    return x[count / 2];
+}
+
+static double far_echo(const float *x, larmor_shape shape, const place *p, int64_t count, double *scratch)
+{
+    double *far = scratch, *near = scratch + count, *part = scratch + 2 * count, reach = 0, echo, all;
+    int64_t outer = 0, inner = 0;
+    for (int64_t r = 0; r < count; r++) reach = fmax(reach, fabs(p[r].at));
+    for (int64_t r = 0; r < count; r++) {
+        const double at = fabs(p[r].at);
+        if (p[r].length < LEAST_SAMPLES || (at < FAR * reach && at > NEAR * reach)) continue;
+        energies_of(x, shape, &p[r], &echo, &all);
+        if (at <= NEAR * reach) {
+            near[inner++] = echo;
+        } else {
+            part[outer] = all > 0 ? echo / all : 0;
+            far[outer++] = echo;
+        }
+    }
+    if (outer < LEAST_FAR || inner < 1 || median_of(part, outer) < ECHO_PART) return 0;
+    const double most = median_of(near, inner);
+    return most > 0 ? median_of(far, outer) / most : 0;
+}
+
+/* ---- all that is compared ---- */
+
+static larmor_status lines_open(const larmor_array *kspace, const larmor_array *traj, lines *l, double *echo)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    double *k = NULL;
+    double *k = NULL, *scratch = NULL;
     float *x = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
     place *p = lmr_new(points, sizeof *p);
@@ -146,6 +212,9 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
+    scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
+    if (!scratch) LMR_OR(done, LMR_NO_MEMORY());
+    *echo = far_echo(x, shape, p, l->count, scratch);
     central_run(p, &l->count);
     for (int64_t r = 0; r < l->count; r++) {
         l->centre[r] = p[r].centre;
@@ -154,6 +223,7 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
     }
     if (l->count >= LEAST_LINES) LMR_OR(done, take_lines(x, shape, p, l));
 done:
+    free(scratch);
     free(p);
     free(x);
     free(k);
@@ -347,7 +417,7 @@ larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_arra
     *found = (larmor_description){.reach = 0};
     LMR_TRY(lmr_scan_expect(kspace, traj, "lines"));
     lines l;
-    larmor_status st = lines_open(kspace, traj, &l);
+    larmor_status st = lines_open(kspace, traj, &l, &found->far_echo);
     if (!st && l.x) {
         found->reach = (double)l.count / 2;
         st = compare(&l, found);

@@ -472,6 +472,47 @@ static void lines_that_are_described_wrongly_are_named(void **state)
     }
 }
 
+/* The energy of echoes far from the centre of lines, or of golden-angle spokes that are described as lines. */
+static double far_echo_of(int spokes, double sigma)
+{
+    double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    larmor_phantom *phantom;
+    larmor_array *traj, *kspace;
+    larmor_description found;
+    for (int r = 0; r < LINES; r++)
+        for (int i = 0; i < N; i++) {
+            double *k = is + 2 * (i + N * r), *s = said + 2 * (i + N * r);
+            const double angle = 1.94 * r;
+            s[0] = k[0] = i - N / 2;
+            s[1] = k[1] = r - LINES / 2;
+            if (!spokes) continue;
+            k[0] = (i - N / 2) * cos(angle);
+            k[1] = (i - N / 2) * sin(angle);
+        }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
+    assert_ok(larmor_phantom_kspace(phantom, traj, 3, LARMOR_C64, &kspace));
+    assert_ok(larmor_phantom_noise(kspace, sigma, 1));
+    larmor_array_free(traj);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, said, &traj));
+    assert_ok(larmor_compare_lines(kspace, traj, &found));
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    larmor_phantom_free(phantom);
+    free(said);
+    free(is);
+    return found.far_echo;
+}
+
+static void spokes_that_are_described_as_lines_all_have_the_echo(void **state)
+{
+    (void)state;
+    for (double sigma = 2e-4; sigma < 1e-2; sigma *= 10) {
+        assert_at_most(fabs(far_echo_of(1, sigma) - 1), 0.3);
+        assert_at_most(far_echo_of(0, sigma), 0.02);
+    }
+}
+
 /* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal. */
 static larmor_description found_for_step(double shift, double gain, int coils)
 {
@@ -537,6 +578,7 @@ int main(void)
         cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
         cmocka_unit_test(lines_that_are_described_wrongly_are_named),
         cmocka_unit_test(a_step_between_lines_is_named),
+        cmocka_unit_test(spokes_that_are_described_as_lines_all_have_the_echo),
         cmocka_unit_test(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not),
     };
     RUN_TESTS(tests);
