@@ -329,7 +329,8 @@ static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon
            result->weight < pow(RAISE, MOST_RAISED - 0.5) * result->choice.weight;
 }
 
-/* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. */
+/* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that are solved
+ * together settle later. */
 static larmor_status raise_weight(const lmr_job *job, problem *p, larmor_regulariser *r, larmor_solve_opts *solve,
                                   larmor_recon_report *result)
 {
@@ -384,7 +385,7 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
     if (job->choose != LARMOR_LAMBDA_RELATIVE) LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
     solve.circulant = job->precondition < 0 ? NULL : p->C;
     st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
-    if (!st) st = raise_weight(job, p, r, &solve, result);
+    if (!st && frames == 1) st = raise_weight(job, p, r, &solve, result);
     if (!st) st = look_for_constant(job, p, &result->constant);
     if (!st && result->constant && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = solve_again(job, p, r, &solve, result);

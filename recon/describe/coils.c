@@ -20,8 +20,9 @@ static const double least_energy = 0.02; /* of the strongest coil's */
 typedef struct region {
     int nd;
     int64_t side[3], points, coils;
-    double complex *x; /* [points, coils] */
-    double *energy;    /* [coils] */
+    double complex *x;    /* [points, coils] */
+    double *energy;       /* [coils] */
+    double complex *gram; /* [ROWS, ROWS], scratch: too much for a small stack */
 } region;
 
 /* Adds the Gram matrix (its lower triangle) of windows of the first coil, conjugated or not, and of the others with it. */
@@ -31,8 +32,8 @@ static double spread_of(const region *r, const int64_t coil[TOGETHER], int count
     const int64_t deep = r->nd > 2 ? K : 1;
     const int64_t size = K * K * deep;
     const int64_t rows = size * count;
-    double complex gram[ROWS * ROWS], row[ROWS];
-    memset(gram, 0, sizeof gram);
+    double complex row[ROWS];
+    memset(r->gram, 0, (size_t)(rows * rows) * sizeof *r->gram);
     for (int64_t z = 0; z + deep <= r->side[2]; z++)
         for (int64_t y = 0; y + K <= r->side[1]; y++)
             for (int64_t x = 0; x + K <= r->side[0]; x += EVERY) {
@@ -43,9 +44,9 @@ static double spread_of(const region *r, const int64_t coil[TOGETHER], int count
                     row[i] = i < size && conjugate ? conj(v) : v;
                 }
                 for (int64_t j = 0; j < rows; j++)
-                    for (int64_t i = j; i < rows; i++) gram[i + rows * j] += row[i] * conj(row[j]);
+                    for (int64_t i = j; i < rows; i++) r->gram[i + rows * j] += row[i] * conj(row[j]);
             }
-    return lmr_windows_spread(gram, rows);
+    return lmr_windows_spread(r->gram, rows);
 }
 
 /* The strongest coils beside one. */
@@ -103,7 +104,8 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
     }
     if (least < LEAST_SIDE || r.coils < 2) return LARMOR_OK;
     r.energy = lmr_new(r.coils, sizeof *r.energy);
-    if (!r.energy) LMR_OR(done, LMR_NO_MEMORY());
+    r.gram = lmr_new(ROWS * ROWS, sizeof *r.gram);
+    if (!r.energy || !r.gram) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(kspace, LARMOR_C128, (void *)&r.x));
     for (int64_t c = 0; c < r.coils; c++) {
         r.energy[c] = 0;
@@ -114,5 +116,6 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
 done:
     free(r.x);
     free(r.energy);
+    free(r.gram);
     return st;
 }
