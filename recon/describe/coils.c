@@ -14,7 +14,8 @@
 enum { KERNEL = 4, SOLID_KERNEL = 3, TOGETHER = 3, LEAST_SIDE = 10, EVERY = 2 }; /* EVERY: place along x */
 enum { ROWS = TOGETHER * SOLID_KERNEL * SOLID_KERNEL * SOLID_KERNEL };
 
-static const double clear_gain = 0.3;    /* of the mean logarithm of an eigenvalue; right scans: below 0 */
+static const double clear_gain =
+    0.3; /* of the mean logarithm of an eigenvalue; right scans of three coils: below 0 */
 static const double least_energy = 0.02; /* of the strongest coil's */
 
 typedef struct region {
@@ -102,7 +103,7 @@ larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_descriptio
         r.points *= shape.dim[d];
         if (shape.dim[d] < least) least = shape.dim[d];
     }
-    if (least < LEAST_SIDE || r.coils < 2) return LARMOR_OK;
+    if (least < LEAST_SIDE || r.coils < TOGETHER) return LARMOR_OK;
     r.energy = lmr_new(r.coils, sizeof *r.energy);
     r.gram = lmr_new(ROWS * ROWS, sizeof *r.gram);
     if (!r.energy || !r.gram) LMR_OR(done, LMR_NO_MEMORY());
