@@ -316,9 +316,9 @@ static void a_coil_whose_samples_are_conjugated_is_named_and_others_are_not(void
         const larmor_description right = found_for_coils(-1, noise[i]);
         assert_false(right.is_clear);
         assert_true(right.reach >= 5);
-        if (i > 1) continue; /* too noisy to tell */
+        if (i > 0) continue; /* too noisy to tell from right ones */
         const larmor_description wrong = found_for_coils(2, noise[i]);
-        assert_true(wrong.is_clear && wrong.better < wrong.misfit - 0.3);
+        assert_true(wrong.is_clear && wrong.better < wrong.misfit - 0.6);
         assert_string_equal(wrong.name, "the samples of coil 2 (from 0) conjugated");
     }
 }
