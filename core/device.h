@@ -23,7 +23,7 @@ struct larmor_device {
     void (*forget)(void *learnt);
     larmor_device **member;     /* [members] of a group, in the order in which they were named */
     int members;                /* 0: a single device */
-    struct larmor_ranks *ranks; /* processes that share the coils of operators here (core/ranks.h); NULL: none */
+    struct larmor_ranks *ranks; /* processes that share the coils of operators here (core/ranks/); NULL: none */
     struct larmor_ranks
         *whole; /* those that have the parts of arrays here (larmor_ranks_sum_over); NULL: they are whole */
     larmor_status (*total)(struct larmor_ranks *whole, larmor_status own, double sum[2]); /* over those ranks */

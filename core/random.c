@@ -2,7 +2,7 @@
 #include "core/random.h"
 
 #include "core/array.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 
 /* 1 / LMR_RANDOM_KEY modulo 2^64, by Newton's iteration: each step doubles the bits that are right, of which an odd number has
  * three by itself. */

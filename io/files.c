@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/formats.h"
+#include "io/images/formats.h"
 
 /* A file that is there, or the place where one would be made. */
 typedef struct place {

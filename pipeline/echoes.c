@@ -1,4 +1,4 @@
-/* Field maps from the echoes of a scan: the pipeline makes the images, recon/calib/field_map.c the maps.
+/* Field maps from the echoes of a scan: the pipeline makes the images, recon/field/field_map.c the maps.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>

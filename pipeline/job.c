@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 
 /* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 
 /* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of 473 scenes

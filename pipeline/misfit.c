@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "larmor/operators.h"
 #include "pipeline/problem.h"

@@ -9,7 +9,7 @@
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/device.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/checkpoint.h"
 #include "pipeline/compress.h"

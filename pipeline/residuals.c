@@ -7,7 +7,7 @@
 
 #include "core/device.h"
 #include "core/parallel.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 
 void lmr_residuals_free(lmr_residuals *r)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/array.h"
-#include "core/rank_rows.h"
-#include "core/ranks.h"
+#include "core/ranks/rank_rows.h"
+#include "core/ranks/ranks.h"
 #include "pipeline/group.h"
 #include "pipeline/slab_samples.h"
 #include "pipeline/solve.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "core/random.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 
 int lmr_slabs_stop(const lmr_job *job, int stop)

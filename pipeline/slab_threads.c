@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/fallback.h"
 

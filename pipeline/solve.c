@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/cartesian.h"
 #include "pipeline/checkpoint.h"

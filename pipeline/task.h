@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "pipeline/state.h"
 
 typedef struct lmr_line { /* of the log */

@@ -2,7 +2,7 @@
 #include "pipeline/time_weight.h"
 
 #include "core/device.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 
 /* From one weight in time to the next. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 AT_ONCE = 32  # files for one call of gcov
-PROGRAMS = ("apps", "finufft", "examples")  # all else is the library
+PROGRAMS = ("apps", "bench", "finufft", "examples")  # all else is the library
 
 
 def counters(build: pathlib.Path) -> list[str]:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Which layer may include which: core <- nufft <- recon <- pipeline <- apps, core <- io <- pipeline,
-# core <- phantoms <- phantoms/scan <- apps; phantoms/scan sees recon and io, pipeline io, by their public headers alone,
-# apps everything by public headers.
+# core <- phantoms <- phantoms/scan <- apps, bench; phantoms/scan sees recon and io, pipeline io, by their public headers alone,
+# apps and bench everything by public headers.
 # And no files include each other in a circle.
 # Usage: tests/check_layers.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -27,11 +27,12 @@ allowed io       "(core|io)/.*|$public"
 allowed phantoms "(core|phantoms)/.*|$public"
 allowed pipeline "(core|pipeline)/.*|$public"
 allowed apps     "$public"
+allowed bench    "$public"
 allowed include  "$public"
 
 # The public headers need nothing but the C library, and no header of ours comes in <>.
 angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms|pipeline)/' \
-    include core nufft recon io phantoms pipeline apps || true)
+    include core nufft recon io phantoms pipeline apps bench || true)
 [ -z "$angled" ] || { echo "$angled  (quotes, not <>)"; status=1; }
 outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(stddef|stdint)\.h>' || true)
 [ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
@@ -50,22 +51,22 @@ edges() {
         awk '{ folder = $1; sub(/[^\/]*$/, "", folder); if ($2 !~ /\//) $2 = folder $2
                sub(/\.[a-z]+$/, "", $1); sub(/\.[a-z]+$/, "", $2); if ($1 != $2) print $1, $2 }'
 }
-for room in core nufft recon io phantoms pipeline apps; do
+for room in core nufft recon io phantoms pipeline apps bench; do
     circle=$(edges $room | tsort 2>&1 >/dev/null | sed 's/^tsort: //' || true)
     [ -z "$circle" ] || { echo "$circle  (a circle of includes in $room)"; status=1; }
 done
 
 # Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
-    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms pipeline apps |
+    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms pipeline apps bench |
         grep -vE "^$1[/:]" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
 only core/cpu 'fftw3\.h|cblas\.h'
 only core/cuda 'cufft\.h|cublas_v2\.h|cusolverDn\.h'
 only nufft/cuda 'cusparse\.h'
-only '(core/cpu/la|recon/calib/lapack)\.c' 'lapacke\.h' # what calls it passes the gate of core/cpu/cpu.h
-only recon/calib 'libqhull.*'
+only '(core/cpu/la|recon/lapack)\.c' 'lapacke\.h' # what calls it passes the gate of core/cpu/cpu.h
+only recon/density 'libqhull.*'
 only io 'png\.h|nifti1.*\.h|zlib\.h'
 only io/reader 'expat\.h|hdf5\.h|ismrmrd/.*'
 
@@ -85,12 +86,12 @@ early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft reco
 [ -z "$early" ] || { echo "$early  (no work in constructors)"; status=1; }
 
 # Files of options are known as such, so that apps/common/files.c compares them, and opened for writing there alone.
-for file in $(find apps -name '*.[ch]'); do
+for file in $(find apps bench -name '*.[ch]'); do
     plain=$(tr '\n' ' ' <"$file" |
         grep -oE 'APP_TEXTS?, +[a-z_.]+, +[^,]+, +"[^"]*", +"([^"]*FILE[^"]*|[^"]*\.[a-z0-9]+)"' || true)
     [ -z "$plain" ] || { echo "$file: $plain  (APP_READ_FILE or APP_WRITTEN_FILE for a file)"; status=1; }
 done
-opened=$(grep -rn 'larmor_output_open *(' apps --include='*.c' | grep -v '^apps/common/files.c:' || true)
+opened=$(grep -rn 'larmor_output_open *(' apps bench --include='*.c' | grep -v '^apps/common/files.c:' || true)
 [ -z "$opened" ] || { echo "$opened  (app_output_open in the programs)"; status=1; }
 
 [ $status -ne 0 ] || echo "layers: as they should be"

@@ -22,7 +22,7 @@ def strings(text):
 
 headers = "".join(path.read_text() for path in pathlib.Path("include/larmor").glob("*.h"))
 known = set(re.findall(r"\b[a-z_]\w*(?=(?:\[\w+\])?[;,)])", headers))
-tables = "".join(path.read_text() for path in pathlib.Path("apps").glob("*/*.[ch]"))
+tables = "".join(path.read_text() for folder in ("apps/*", "bench") for path in pathlib.Path().glob(folder + "/*.[ch]"))
 members = set(re.findall(r"\.member = \"([a-z0-9_.]+)", tables))
 members |= {name.replace("-", "_") for name in re.findall(r"\"([a-z][a-z0-9-]*)\", \\?\s*\"", tables)}
 

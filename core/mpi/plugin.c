@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/transport.h"
+#include "core/ranks/transport.h"
 
 static const lmr_host *host;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

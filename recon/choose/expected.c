@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "recon/choose/choose.h"
 #include "recon/prox/regulariser.h"
 

@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "recon/choose/choose.h"
 #include "recon/inputs.h"
-#include "recon/ops/slabs.h"
+#include "recon/slabs/slabs.h"
 
 #define THIN 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
 

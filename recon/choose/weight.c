@@ -2,7 +2,7 @@
  * compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "larmor/operators.h"
 #include "recon/bytes.h"
 #include "recon/choose/choose.h"

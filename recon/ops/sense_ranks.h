@@ -2,7 +2,7 @@
 #ifndef LMR_RECON_SENSE_RANKS_H
 #define LMR_RECON_SENSE_RANKS_H
 
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "larmor/recon.h"
 
 /* How many ranks share the coils of SENSE on this device: those that it has (core/device.h), where each gets a coil; 1

@@ -8,8 +8,8 @@
 #include "larmor/subspace.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
+#include "recon/field/off_resonance.h"
 #include "recon/inputs.h"
-#include "recon/ops/off_resonance.h"
 
 typedef struct subspace_sense {
     larmor_op *A;          /* of one image */

@@ -2,8 +2,8 @@
 #ifndef LMR_CIRCULANT_H
 #define LMR_CIRCULANT_H
 
-#include "recon/ops/slab_fft.h"
 #include "recon/precond/precond.h"
+#include "recon/slabs/slab_fft.h"
 
 /* A^H A ~ E^-1 C E^-1 where coils see anything, C circulant and E one over the root of the coils' energy. */
 struct larmor_circulant {
@@ -14,7 +14,7 @@ struct larmor_circulant {
     double square;             /* the mean of E^2 over them */
     double count;              /* eigenvalues, of all slabs */
     larmor_shape image;        /* what it maps: the volume or this rank's slab */
-    lmr_slab_fft *slabs;       /* of a volume in slabs, then eigenvalues [n2, 1, own lines] (recon/ops/slab_fft.h); or NULL */
+    lmr_slab_fft *slabs;       /* of a volume in slabs, then eigenvalues [n2, 1, own lines] (recon/slabs/slab_fft.h); or NULL */
 };
 
 /* ---- what it is made of ---- */

@@ -1,4 +1,4 @@
-/* core/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against the same rows
+/* core/ranks/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against the same rows
  * on one. SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"

@@ -1,10 +1,10 @@
-/* core/rank_threads.c: ranks that are threads, each on a device of its own, against sums and places by hand; who waits for one that has
+/* core/ranks/rank_threads.c: ranks that are threads, each on a device of its own, against sums and places by hand; who waits for one that has
  * ended is told so. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <unistd.h>
 
 #include "core/array.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "tests/support/test.h"
 
 enum { MOST = 5, NUMBERS = 1500001 }; /* complex: more than one piece of the stage */

@@ -1,8 +1,8 @@
-/* core/rank_rows.c and core/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0. SPDX-License-Identifier:
+/* core/ranks/rank_rows.c and core/ranks/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
-#include "core/rank_rows.h"
+#include "core/ranks/rank_rows.h"
 #include "tests/support/ranks.h"
 
 enum { SIZES = 3, FAILING = 3, MISFIT = 4 };             /* the scenes: one for each size, and those that cannot be */

@@ -4,7 +4,7 @@
 set -eu
 root=$1 folder=$2
 rm -rf "$folder"
-mkdir -p "$folder/recon/traj" "$folder/recon/prox" "$folder/io"
+mkdir -p "$folder/recon/traj" "$folder/recon/prox" "$folder/io/images"
 
 # Blocks of C whose first line is their path, and of a change: "+++ path", the line before, "+" and the new line.
 awk -v folder="$folder" '
@@ -25,6 +25,6 @@ while read -r path before new; do
         END { exit done != 1 }' "$root/$path" >"$folder/$path" ||
         { echo "docs/extending.md: $path has no line $before" >&2; exit 1; }
 done <"$folder/lines"
-for table in recon/traj/names.c recon/prox/regulariser.c io/formats.c; do
+for table in recon/traj/names.c recon/prox/regulariser.c io/images/formats.c; do
     [ -e "$folder/$table" ] || { echo "docs/extending.md: nothing is added to $table" >&2; exit 1; }
 done

@@ -2,7 +2,7 @@
 #ifndef LARMOR_TESTS_IO_READER_SUPPORT_H
 #define LARMOR_TESTS_IO_READER_SUPPORT_H
 
-#include "io/reader_process.h"
+#include "io/process/reader_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

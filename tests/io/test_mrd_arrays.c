@@ -1,4 +1,4 @@
-/* io/mrd_arrays.c: arrays become acquisitions and scans. SPDX-License-Identifier: Apache-2.0 */
+/* io/mrd/mrd_arrays.c: arrays become acquisitions and scans. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "tests/io/files.h"

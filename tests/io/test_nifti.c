@@ -1,6 +1,6 @@
 /* NIfTI: geometry against corners worked out by hand, slices stacked by position, values unchanged.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/volume.h"
+#include "io/images/volume.h"
 #include "tests/io/files.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Pictures: what is where, which values are black and white, and what the tiles are called.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/png.h"
+#include "io/images/png.h"
 
 #include <math.h>
 #include <png.h>

@@ -1,4 +1,4 @@
-/* io/traj_file.c: trajectories in files. SPDX-License-Identifier: Apache-2.0 */
+/* io/trajectory/traj_file.c: trajectories in files. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/files.h"
 
 enum { SAMPLES = 4, READOUTS = 3, POINTS = SAMPLES * READOUTS };

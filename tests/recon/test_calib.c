@@ -1,4 +1,4 @@
-/* recon/calib/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
+/* recon/maps/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
  */
 #include "tests/recon/coil_scene.h"
 

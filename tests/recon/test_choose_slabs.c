@@ -1,11 +1,11 @@
-/* recon/precond/circulant_slabs.c, samples held out and the choice of the weight where each rank has a slab, by mpirun: against the
+/* recon/slabs/circulant_slabs.c, samples held out and the choice of the weight where each rank has a slab, by mpirun: against the
  * whole on one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"
-#include "core/ranks.h"
+#include "core/ranks/ranks.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"

@@ -1,4 +1,4 @@
-/* recon/calib/compress.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/compress/compress.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/compress.h"
 #include "tests/recon/support.h"
 

@@ -1,4 +1,4 @@
-/* recon/calib/coverage.c: scans with a side of k-space missing, and scans that only look so. SPDX-License-Identifier:
+/* recon/samples/coverage.c: scans with a side of k-space missing, and scans that only look so. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "tests/recon/support.h"
 

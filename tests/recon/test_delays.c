@@ -4,8 +4,8 @@
 #include "larmor/delays.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
-#include "recon/calib/likelihood.h"
-#include "recon/calib/minimise.h"
+#include "recon/gradients/likelihood.h"
+#include "recon/gradients/minimise.h"
 #include "tests/support/test.h"
 
 typedef struct scene {

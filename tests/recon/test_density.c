@@ -1,4 +1,4 @@
-/* recon/calib/density.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/density/density.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 static const larmor_shape image = {2, {32, 32}};

@@ -1,4 +1,4 @@
-/* recon/calib/voronoi.c, density_spiral.c and density_auto.c: weights from geometry, and the choice. SPDX-License-Identifier:
+/* recon/density/voronoi.c, density_spiral.c and density_auto.c: weights from geometry, and the choice. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "tests/recon/support.h"
 

@@ -1,4 +1,4 @@
-/* recon/calib/espirit.c, hankel.c, region.c and normalise.c: maps from a scene whose coils are known.
+/* recon/maps/espirit.c, hankel.c, region.c and normalise.c: maps from a scene whose coils are known.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/maps.h"
 #include "tests/recon/coil_scene.h"

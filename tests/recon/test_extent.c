@@ -1,4 +1,4 @@
-/* recon/calib/extent.c: objects whose k-space is known exactly, within and beyond the field of view.
+/* recon/samples/object_extent.c: objects whose k-space is known exactly, within and beyond the field of view.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 

@@ -1,4 +1,4 @@
-/* recon/calib/field_map.c and recon/calib/unwrap.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/field/field_map.c and recon/field/unwrap.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/fieldmap.h"
 #include "tests/recon/support.h"
 

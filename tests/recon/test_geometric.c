@@ -1,4 +1,4 @@
-/* recon/calib/geometric.c and places.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/compress/geometric.c and places.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/compress.h"
 #include "larmor/operators.h"
 #include "tests/recon/support.h"

@@ -1,4 +1,4 @@
-/* recon/calib/level.c, larmor_noise_level. SPDX-License-Identifier: Apache-2.0 */
+/* recon/samples/noise_level.c, larmor_noise_level. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 enum { COILS = 3 };

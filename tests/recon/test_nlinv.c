@@ -1,6 +1,6 @@
-/* recon/calib/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/maps/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/operators.h"
-#include "recon/calib/nlinv.h"
+#include "recon/maps/nlinv.h"
 #include "tests/recon/support.h"
 
 enum { N = 24, COILS = 4, SPOKES = 40, SAMPLES = 2 * N, VOXELS = N * N };

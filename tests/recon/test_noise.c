@@ -1,4 +1,4 @@
-/* recon/calib/noise.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/samples/noise.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 /* Unit-variance complex Gaussian noise (each part), by Box and Muller. */

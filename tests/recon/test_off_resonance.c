@@ -1,4 +1,4 @@
-/* recon/ops/off_resonance.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/field/off_resonance.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 enum { NX = 9, NY = 8, VOXELS = NX * NY, SAMPLES = 13, READOUTS = 4, M = SAMPLES * READOUTS, COILS = 2 };

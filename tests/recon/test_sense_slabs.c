@@ -1,4 +1,4 @@
-/* recon/ops/nufft_slabs.c, recon/ops/sense_slabs.c and larmor_ranks_sum_over, by mpirun: what ranks have together against the
+/* recon/slabs/nufft_slabs.c, recon/slabs/sense_slabs.c and larmor_ranks_sum_over, by mpirun: what ranks have together against the
  * whole on one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* recon/ops/subspace_sense.c and recon/calib/basis.c. SPDX-License-Identifier: Apache-2.0 */
+/* recon/ops/subspace_sense.c and recon/samples/basis.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/subspace.h"
 #include "tests/recon/support.h"
 

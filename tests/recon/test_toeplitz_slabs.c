@@ -1,4 +1,4 @@
-/* recon/ops/toeplitz_slabs.c, by mpirun: the convolution in slabs against that of the whole volume. SPDX-License-Identifier:
+/* recon/slabs/toeplitz_slabs.c, by mpirun: the convolution in slabs against that of the whole volume. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"

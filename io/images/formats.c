@@ -1,0 +1,325 @@
+/* Formats by suffix: the table, the checks before any of them writes, and the conversions that they share.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "io/images/formats.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "io/parts.h"
+
+/* A new format is a line here and a file in this folder that defines lmr_format_<name>. */
+#define FORMATS(X)                                                                                                   \
+    X(h5)                                                                                                            \
+    X(nii)                                                                                                           \
+    X(nii_gz)                                                                                                        \
+    X(png)                                                                                                           \
+    X(cfl)                                                                                                           \
+    X(npy)
+
+#define DECLARE(name) extern const lmr_format lmr_format_##name;
+#define ROW(name) &lmr_format_##name,
+FORMATS(DECLARE)
+static const lmr_format *const table[] = {FORMATS(ROW)};
+enum { COUNT = sizeof table / sizeof *table };
+
+static larmor_format_info info_of(const lmr_format *f)
+{
+    if (!f) return (larmor_format_info){.suffix = NULL};
+    return (larmor_format_info){f->suffix, f->name, f->can & LMR_CAN_READ, f->save != NULL, f->is_picture};
+}
+
+larmor_format_info larmor_format_entry(int i)
+{
+    return info_of(i >= 0 && i < COUNT ? table[i] : NULL);
+}
+
+const lmr_format *lmr_format_of(const char *path)
+{
+    const size_t length = path ? strlen(path) : 0;
+    for (int i = 0; i < COUNT; i++) {
+        const size_t suffix = strlen(table[i]->suffix);
+        if (length > suffix && !strcasecmp(path + length - suffix, table[i]->suffix) &&
+            path[length - suffix - 1] != '/')
+            return table[i];
+    }
+    return NULL;
+}
+
+larmor_format_info larmor_format_of(const char *path)
+{
+    return info_of(lmr_format_of(path));
+}
+
+typedef enum use { TO_WRITE, TO_READ, TO_SAVE } use;
+
+/* ".h5, .nii, ...", those that can be used so. */
+static const char *known(use how, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    for (int i = 0; i < COUNT; i++)
+        if (how == TO_WRITE || (how == TO_READ ? table[i]->can & LMR_CAN_READ : table[i]->save != NULL))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", table[i]->suffix);
+    return text;
+}
+
+larmor_status lmr_unknown_suffix(const char *path, int reading)
+{
+    char text[256];
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: the suffix names no format that can be %s; use one of %s", path,
+                    reading ? "read" : "written", known(reading ? TO_READ : TO_WRITE, text, sizeof text));
+}
+
+larmor_status larmor_output_open(const char *path, int force, larmor_output **out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "output: no place for the result");
+    *out = NULL;
+    if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
+    const lmr_format *format = lmr_format_of(path);
+    if (!format) return lmr_unknown_suffix(path, 0);
+    LMR_TRY(lmr_output_open(path, format->suffix, format->second, force, 0, out));
+    (*out)->format = format;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape, int magnitude)
+{
+    int64_t bytes = larmor_shape_count(shape);
+    LMR_TRY(lmr_output_ready(out));
+    if (!out->format->element) return LARMOR_OK;
+    if (bytes < 0 || !lmr_mul(bytes, out->format->element(dtype, magnitude), &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the product of the sizes passes 2^62", out->path);
+    return bytes ? lmr_output_reserve(out, 0, bytes) : LARMOR_OK;
+}
+
+/* ---- conversions ---- */
+
+/* Element i as a complex number. */
+static void element(const void *host, larmor_dtype dtype, int64_t i, double out[2])
+{
+    out[0] = out[1] = 0;
+    switch (dtype) {
+    case LARMOR_F32:
+        out[0] = ((const float *)host)[i];
+        break;
+    case LARMOR_F64:
+        out[0] = ((const double *)host)[i];
+        break;
+    case LARMOR_C64:
+        out[0] = ((const float *)host)[2 * i];
+        out[1] = ((const float *)host)[2 * i + 1];
+        break;
+    case LARMOR_C128:
+        out[0] = ((const double *)host)[2 * i];
+        out[1] = ((const double *)host)[2 * i + 1];
+        break;
+    case LARMOR_I64:
+        out[0] = (double)((const int64_t *)host)[i];
+        break;
+    }
+}
+
+typedef struct conversion {
+    const void *host;
+    larmor_dtype dtype;
+    lmr_as as;
+    float *out;
+} conversion;
+
+/* The squares of numbers in single precision stay well inside double, where a root takes a tenth of what hypot does. */
+static float magnitude(const double v[2], int is_single)
+{
+    return (float)(is_single ? sqrt(v[0] * v[0] + v[1] * v[1]) : hypot(v[0], v[1]));
+}
+
+static larmor_status convert_part(void *user, int part, int64_t first, int64_t end)
+{
+    (void)part;
+    const conversion *c = user;
+    const int is_single = c->dtype == LARMOR_C64;
+    for (int64_t i = first; i < end; i++) {
+        double v[2];
+        element(c->host, c->dtype, i, v);
+        if (c->as == LMR_AS_COMPLEX) {
+            c->out[2 * i] = (float)v[0];
+            c->out[2 * i + 1] = (float)v[1];
+        } else
+            c->out[i] = c->as == LMR_AS_REAL ? (float)v[0] : magnitude(v, is_single);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
+{
+    enum { COST = 64 }; /* a magnitude takes as long as so many bytes that are read */
+    const larmor_dtype dtype = larmor_array_dtype(x);
+    const int64_t count = larmor_array_count(x);
+    const size_t bytes = larmor_array_bytes(x);
+    if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
+        return larmor_array_read(x, out, bytes);
+    void *host;
+    LMR_TRY(larmor_array_download(x, dtype, &host));
+    conversion c = {host, dtype, as, out};
+    const larmor_status st = lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
+    free(host);
+    return st;
+}
+
+static int64_t count_nonfinite(larmor_dtype dtype, const void *host, int64_t count)
+{
+    const int64_t n = lmr_is_complex(dtype) ? 2 * count : count;
+    const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
+    int64_t bad = 0;
+    if (dtype == LARMOR_I64) return 0;
+    for (int64_t i = 0; i < n; i++)
+        bad += !(is_double ? isfinite(((const double *)host)[i]) : isfinite(((const float *)host)[i]));
+    return bad;
+}
+
+larmor_status lmr_finite(const larmor_output *out, larmor_dtype dtype, const void *host, int64_t count)
+{
+    const int64_t bad = count_nonfinite(dtype, host, count);
+    if (!bad) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: %lld value%s not finite; nothing written.", out->path, (long long)bad,
+                    bad == 1 ? " is" : "s are");
+}
+
+larmor_status lmr_shape_from(const char *path, int n, const int64_t *dims, larmor_shape *shape)
+{
+    while (n > 2 && dims[n - 1] == 1) n--;
+    *shape = (larmor_shape){0};
+    for (int d = 0; d < n; d++) {
+        if (n > LARMOR_MAX_DIMS && d >= 2 && dims[d] == 1) continue;
+        if (shape->ndim == LARMOR_MAX_DIMS)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has more than %d dimensions larger than 1.", path,
+                            LARMOR_MAX_DIMS);
+        shape->dim[shape->ndim++] = dims[d];
+    }
+    if (larmor_shape_count(*shape) < 0)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: the product of its sizes passes 2^62.", path);
+    return LARMOR_OK;
+}
+
+/* ---- writing ---- */
+
+larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
+                               lmr_images *set)
+{
+    if (!images || count < 1 || !images[0].data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no image to write", what);
+    for (int i = -1; i < (opts->each ? count : 0); i++) {
+        const larmor_notes *n = i < 0 ? &opts->notes : &opts->each[i];
+        if (n->count < 0 || (n->count && (!n->keys || !n->values)))
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
+    }
+    const double *window = opts->window;
+    if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",
+                        what, window[0], window[1]);
+    const larmor_array *first = images[0].data;
+    const larmor_shape shape = larmor_array_shape(first);
+    if (shape.ndim < 2 || shape.ndim > 3 || larmor_shape_count(shape) < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image is %s, expected [nx, ny] or [nx, ny, nz]", what,
+                        lmr_describe(first).s);
+    for (int i = 1; i < count; i++) {
+        const larmor_array *x = images[i].data;
+        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: image %d has no data", what, i + 1);
+        if (!larmor_shape_equal(shape, larmor_array_shape(x)) || larmor_array_dtype(x) != larmor_array_dtype(first))
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is %s, the first is %s", what, i + 1, lmr_describe(x).s,
+                            lmr_describe(first).s);
+    }
+    *set = (lmr_images){.image = images,
+                        .count = count,
+                        .dim = {shape.dim[0], shape.dim[1], shape.ndim > 2 ? shape.dim[2] : 1},
+                        .voxels = larmor_shape_count(shape),
+                        .is_complex = lmr_is_complex(larmor_array_dtype(first)),
+                        .opts = opts};
+    return LARMOR_OK;
+}
+
+/* The end of every write: in place, or gone without a trace. */
+static larmor_status finish(larmor_output *out, larmor_status st)
+{
+    if (!st) st = lmr_output_commit(out);
+    lmr_output_give_up(out);
+    return st;
+}
+
+larmor_status larmor_image_write(larmor_output *out, const larmor_image *images, int count,
+                                 const larmor_write_opts *opts)
+{
+    static const larmor_write_opts none = {0};
+    lmr_images set;
+    LMR_TRY(lmr_output_ready(out));
+    LMR_TRY(lmr_images_check(out->path, images, count, opts ? opts : &none, &set));
+    return finish(out, out->format->write(out, &set));
+}
+
+larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
+{
+    char text[256];
+    LMR_TRY(lmr_output_ready(out));
+    if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no array to write", out->path);
+    if (!out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: arrays cannot be written to %s files; use one of %s", out->path,
+                        out->format->suffix, known(TO_SAVE, text, sizeof text));
+    if (larmor_array_count(x) < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %s has no elements", out->path, lmr_describe(x).s);
+    return finish(out, out->format->save(out, x));
+}
+
+/* An image of each coil. */
+static larmor_status save_coils(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
+{
+    const larmor_shape shape = larmor_array_shape(maps);
+    const int coils = (int)shape.dim[shape.ndim - 1];
+    larmor_image *images = calloc((size_t)coils, sizeof *images);
+    larmor_array **view = calloc((size_t)coils, sizeof *view);
+    larmor_status st = images && view ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int c = 0; c < coils && !st; c++) {
+        st = larmor_array_part(maps, c, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[c]);
+        if (meta) images[c].meta = *meta;
+        images[c].data = view[c];
+    }
+    if (!st) st = larmor_image_write(out, images, coils, NULL);
+    for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
+    free(view);
+    free(images);
+    return st;
+}
+
+larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
+{
+    LMR_TRY(lmr_output_ready(out));
+    if (!maps) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no maps to write", out->path);
+    const larmor_shape s = larmor_array_shape(maps);
+    const char *suffix = out->format->suffix;
+    char text[256];
+    larmor_array *view;
+    if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
+                        out->path, lmr_describe(maps).s);
+    if (s.ndim == 5 && !out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: several sets of maps cannot be written to %s files; use one of %s",
+                        out->path, suffix, known(TO_SAVE, text, sizeof text));
+    if (!out->format->save && !out->format->is_picture) return save_coils(out, maps, meta);
+    if (!out->format->save)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps cannot be written to %s files; use one of %s, .h5", out->path,
+                        suffix, known(TO_SAVE, text, sizeof text));
+    if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
+    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
+    const larmor_status st = larmor_array_save(out, view);
+    larmor_array_free(view);
+    return st;
+}
+
+const char *lmr_inside(const char *path)
+{
+    const char *colon = path ? strstr(path, ".h5:/") : NULL;
+    return colon && access(path, F_OK) ? colon + strlen(".h5") : NULL;
+}

@@ -1,0 +1,434 @@
+/* Images and arrays of any format: what the reader made of a file, checked and put into an array; and a description
+ * of it. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/images/formats.h"
+#include "io/images/image_check.h"
+#include "io/images/image_list.h"
+#include "io/process/reader_process.h"
+#include "io/reader/checksum.h"
+#include "io/reverse_axes.h"
+
+/* ---- a file and its reader ---- */
+
+typedef struct input {
+    lmr_source source, second;
+    const lmr_format *format;
+    lmr_reader *reader;
+} input;
+
+/* Open a file of a known format; FILE.h5:/group opens FILE.h5, unless a file has the whole name. */
+static larmor_status open_source(const char *path, lmr_source *source)
+{
+    const char *inside = lmr_inside(path);
+    if (!inside) return lmr_source_open(path, "a file", source);
+    char *file = strndup(path, (size_t)(inside - path));
+    const larmor_status st = file ? lmr_source_open(file, "a file", source) : LMR_NO_MEMORY();
+    free(file);
+    source->inside = inside + 1;
+    return st;
+}
+
+/* The file whose suffix is the format's second one. */
+static larmor_status open_second(input *in)
+{
+    const char *path = in->source.path, *suffix = in->format->second;
+    const size_t stem = strlen(path) - strlen(in->format->suffix);
+    char *name = malloc(stem + strlen(suffix) + 1);
+    if (!name) return LMR_NO_MEMORY();
+    memcpy(name, path, stem);
+    memcpy(name + stem, suffix, strlen(suffix) + 1);
+    const larmor_status st = lmr_source_open(name, "a file", &in->second);
+    free(name);
+    return st;
+}
+
+static void close_input(input *in)
+{
+    lmr_reader_end(in->reader);
+    lmr_source_close(&in->second);
+    lmr_source_close(&in->source);
+}
+
+/* can: what the format must be able to do, of LMR_CAN_READ and so on. */
+static larmor_status open_input(const char *path, unsigned can, input *in)
+{
+    *in = (input){.source.fd = -1, .second.fd = -1};
+    LMR_TRY(open_source(path, &in->source));
+    in->format = lmr_format_of(in->source.path);
+    larmor_status st = LARMOR_OK;
+    if (!in->format || (in->format->can & can) != can) st = lmr_unknown_suffix(in->source.path, 1);
+    if (!st && in->format->second) st = open_second(in);
+    if (!st && in->format->can)
+        st = lmr_reader_start(&in->source, in->format->second ? &in->second : NULL, in->format->suffix, NULL,
+                              &in->reader);
+    if (st) close_input(in);
+    return st;
+}
+
+/* ---- answers, which may be anything ---- */
+
+/* 1 if its sizes take the bytes that it says. */
+static int is_possible_array(const lmr_reader_array *a)
+{
+    if (a->dtype < LARMOR_F32 || a->dtype > LARMOR_I64 || a->axes < 1 || a->axes > LMR_READER_AXES) return 0;
+    int64_t needed = (int64_t)larmor_dtype_size((larmor_dtype)a->dtype);
+    for (int d = 0; d < a->axes; d++)
+        if (a->dim[d] < 1 || !lmr_mul(needed, a->dim[d], &needed)) return 0;
+    return a->bytes == needed;
+}
+
+/* Elements in the order of the array, where the file has them in that of C. */
+static larmor_status reorder(const lmr_reader_array *a, void **host)
+{
+    void *ordered = lmr_new(a->bytes, 1);
+    if (!ordered) return LMR_NO_MEMORY();
+    lmr_reverse_axes(a->axes, a->dim, larmor_dtype_size((larmor_dtype)a->dtype), *host, ordered);
+    free(*host);
+    *host = ordered;
+    return LARMOR_OK;
+}
+
+/* Elements that the file has in one piece; numbers of the file, whatever the reader says of their place. */
+static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larmor_shape shape, larmor_device *dev,
+                                      larmor_array **x)
+{
+    const int64_t size = in->source.size;
+    if (a->at < 0 || a->bytes > size || a->at > size - a->bytes) return lmr_reader_lies(in->reader);
+    const larmor_dtype dtype = (larmor_dtype)a->dtype;
+    void *host = lmr_new(a->bytes, 1);
+    if (!host) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(&in->source, a->at, host, (size_t)a->bytes);
+    if (!st && a->last_fastest) st = reorder(a, &host);
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, x);
+    free(host);
+    return st;
+}
+
+/* ---- pieces: elements that are in an HDF5 file as they are, with checksums or without ---- */
+
+/* Pieces must have all elements in their order, and lie in the file. */
+static larmor_status check_pieces(const input *in, const lmr_reader_array *a, const lmr_reader_piece *piece,
+                                  int64_t count)
+{
+    const int64_t size = in->source.size, element = (int64_t)larmor_dtype_size((larmor_dtype)a->stored);
+    const int64_t behind = a->checksums ? LMR_CHECKSUM_BYTES : 0;
+    const int64_t all = a->bytes / (int64_t)sizeof(float[2]);
+    int64_t next = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const lmr_reader_piece *p = &piece[i];
+        int64_t needed;
+        if (p->first != next || p->count < 1 || p->count > all - next || !lmr_mul(p->count, element, &needed) ||
+            p->bytes < needed || p->bytes > size - behind || p->at < 0 || p->at > size - p->bytes - behind)
+            return lmr_reader_lies(in->reader);
+        next += p->count;
+    }
+    return next == all ? LARMOR_OK : lmr_reader_lies(in->reader);
+}
+
+/* A piece with padding and checksum, in memory of its own; elements: where they begin. */
+static larmor_status take_checked(const input *in, const lmr_reader_piece *p, unsigned char *memory)
+{
+    LMR_TRY(lmr_source_read(&in->source, p->at, memory, (size_t)p->bytes + LMR_CHECKSUM_BYTES));
+    if (lmr_checksum_fits(memory, (size_t)p->bytes, memory + p->bytes)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: damaged data (checksum wrong, element %lld). Copy it again.",
+                    in->source.path, (long long)p->first);
+}
+
+/* Floats become complex, from the last one on, which may lie where they are. */
+static void widen(const float *from, int64_t count, float *to)
+{
+    for (int64_t i = count; i-- > 0;) {
+        to[2 * i] = from[i];
+        to[2 * i + 1] = 0;
+    }
+}
+
+static larmor_status read_piece(const input *in, const lmr_reader_array *a, const lmr_reader_piece *p,
+                                unsigned char *memory, float *host)
+{
+    const size_t bytes = (size_t)p->count * larmor_dtype_size((larmor_dtype)a->stored);
+    float *to = host + 2 * p->first;
+    if (a->checksums) {
+        LMR_TRY(take_checked(in, p, memory));
+        memcpy(to, memory, bytes);
+    }
+    if (!a->checksums) LMR_TRY(lmr_source_read(&in->source, p->at, to, bytes));
+    if (a->stored == LARMOR_F32) widen(to, p->count, to);
+    return LARMOR_OK;
+}
+
+static int64_t largest(const lmr_reader_piece *piece, int64_t count)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < count; i++) bytes = piece[i].bytes > bytes ? piece[i].bytes : bytes;
+    return bytes;
+}
+
+/* The reader has checked none of the elements, and this process none of what HDF5 says but bounds. */
+static larmor_status upload_pieces(input *in, const lmr_reader_array *a, larmor_shape shape, larmor_device *dev,
+                                   larmor_array **x)
+{
+    int64_t bytes;
+    const lmr_reader_piece *piece = lmr_reader_memory(in->reader, &bytes);
+    const int64_t count = bytes / (int64_t)sizeof *piece;
+    if (!piece || a->dtype != LARMOR_C64 || (a->stored != LARMOR_C64 && a->stored != LARMOR_F32))
+        return lmr_reader_lies(in->reader);
+    LMR_TRY(check_pieces(in, a, piece, count));
+    float *host = lmr_new(a->bytes, 1);
+    unsigned char *memory = lmr_new(a->checksums ? largest(piece, count) + LMR_CHECKSUM_BYTES : 0, 1);
+    larmor_status st = host && memory ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count && !st; i++) st = read_piece(in, a, &piece[i], memory, host);
+    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
+    free(memory);
+    free(host);
+    return st;
+}
+
+/* said: what the reader said of it. */
+static larmor_status read_described(input *in, larmor_device *dev, lmr_reader_array *said, larmor_array **x)
+{
+    const lmr_reader_answer *answer;
+    larmor_shape shape;
+    int64_t bytes;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
+    const void *memory = lmr_reader_memory(in->reader, &bytes);
+    const lmr_reader_array a = answer->array;
+    *said = a;
+    if (!is_possible_array(&a)) return lmr_reader_lies(in->reader);
+    LMR_TRY(lmr_shape_from(in->source.path, a.axes, a.dim, &shape));
+    if (a.in_file == LMR_IN_ONE) return upload_from_file(in, &a, shape, dev, x);
+    if (a.in_file == LMR_IN_PIECES) return upload_pieces(in, &a, shape, dev, x);
+    if (!memory || bytes != a.bytes) return lmr_reader_lies(in->reader);
+    const larmor_dtype dtype = (larmor_dtype)a.dtype;
+    return larmor_array_upload(dev, dtype, shape, dtype, memory, x);
+}
+
+static larmor_status read_array(input *in, larmor_device *dev, larmor_array **x)
+{
+    lmr_reader_array said;
+    return read_described(in, dev, &said, x);
+}
+
+static int is_counter(int value)
+{
+    return value >= 0 && value <= 65535;
+}
+
+static int is_possible_meta(const larmor_image_meta *m)
+{
+    return is_counter(m->encoding) && is_counter(m->slice) && is_counter(m->contrast) && is_counter(m->phase) &&
+           is_counter(m->repetition) && is_counter(m->set) && is_counter(m->average) && m->place_unknown >= 0 &&
+           m->place_unknown <= 1;
+}
+
+static larmor_status read_meta(input *in, larmor_image_meta *meta)
+{
+    const lmr_reader_answer *answer;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_META, NULL, 0, &answer));
+    if (!is_possible_meta(&answer->meta)) return lmr_reader_lies(in->reader);
+    *meta = answer->meta;
+    return LARMOR_OK;
+}
+
+/* ---- all images of a file ---- */
+
+/* Of each image its own, where they fit the array. */
+static larmor_status read_metas(input *in, const lmr_reader_array *array, lmr_image_list *list)
+{
+    const lmr_reader_answer *answer;
+    int64_t bytes, needed = 1;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_LIST, NULL, INT64_MAX, &answer));
+    const larmor_image_meta *meta = lmr_reader_memory(in->reader, &bytes);
+    const lmr_reader_list l = answer->list;
+    const int64_t size[5] = {l.dim[0], l.dim[1], l.dim[2], l.channels, l.count};
+    for (int d = 0; d < 5; d++)
+        if (size[d] < 1 || !lmr_mul(needed, size[d], &needed)) return lmr_reader_lies(in->reader);
+    for (int d = 0; d < array->axes; d++) {
+        if (needed % array->dim[d]) return lmr_reader_lies(in->reader);
+        needed /= array->dim[d];
+    }
+    if (needed != 1 || !meta || bytes / (int64_t)sizeof *meta != l.count || bytes % (int64_t)sizeof *meta)
+        return lmr_reader_lies(in->reader);
+    for (int64_t i = 0; i < l.count; i++)
+        if (!is_possible_meta(&meta[i])) return lmr_reader_lies(in->reader);
+    list->meta = lmr_new(l.count, sizeof *list->meta);
+    if (!list->meta) return LMR_NO_MEMORY();
+    memcpy(list->meta, meta, (size_t)bytes);
+    list->metas = l.count;
+    list->axes = 5;
+    memcpy(list->dim, size, sizeof size);
+    return LARMOR_OK;
+}
+
+static larmor_status read_list(input *in, larmor_device *dev, lmr_image_list *list)
+{
+    lmr_reader_array array;
+    LMR_TRY(read_described(in, dev, &array, &list->all));
+    list->has_geometry = (in->format->can & LMR_CAN_PLACE) != 0;
+    list->is_real = in->format->can & LMR_CAN_LIST && array.stored == LARMOR_F32;
+    if (in->format->can & LMR_CAN_LIST) return read_metas(in, &array, list);
+    list->axes = array.axes;
+    memcpy(list->dim, array.dim, (size_t)array.axes * sizeof *list->dim);
+    list->meta = lmr_new(1, sizeof *list->meta);
+    if (!list->meta) return LMR_NO_MEMORY();
+    list->metas = 1;
+    return read_meta(in, list->meta);
+}
+
+larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_image_list *list)
+{
+    *list = (lmr_image_list){.all = NULL};
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ | LMR_CAN_READ_META, &in));
+    const larmor_status st = read_list(&in, dev, list);
+    list->format = in.format;
+    close_input(&in);
+    if (st) lmr_image_list_free(list);
+    return st;
+}
+
+void lmr_image_list_free(lmr_image_list *list)
+{
+    larmor_array_free(list->all);
+    free(list->meta);
+    *list = (lmr_image_list){.all = NULL};
+}
+
+/* A text that ends and has no control characters but, in several lines, their ends. */
+static void take_text(char *to, const char *from, size_t room, int lines)
+{
+    size_t i = 0;
+    for (; i + 1 < room && from[i]; i++)
+        to[i] = (unsigned char)from[i] >= ' ' || (lines && from[i] == '\n') ? from[i] : '?';
+    to[i] = '\0';
+}
+
+/* What the array and the geometry do not tell. */
+static larmor_status read_rest(input *in, larmor_image_info *info)
+{
+    const lmr_reader_answer *answer;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_DESCRIBE, NULL, 0, &answer));
+    const larmor_image_info *i = &answer->info;
+    const int is_picture = in->format->is_picture;
+    if (i->images < 0) return lmr_reader_lies(in->reader);
+    if (is_picture && (i->shape.ndim != 2 || i->shape.dim[0] < 0 || i->shape.dim[1] < 0))
+        return lmr_reader_lies(in->reader);
+    if (*i->type) take_text(info->type, i->type, sizeof info->type, 0);
+    take_text(info->inside, i->inside, sizeof info->inside, 0);
+    take_text(info->notes, i->notes, sizeof info->notes, 1);
+    if (i->images) info->images = i->images;
+    if (is_picture) info->shape = LARMOR_SHAPE(i->shape.dim[0], i->shape.dim[1]);
+    info->has_geometry = i->has_geometry != 0;
+    info->has_counters = i->has_counters != 0;
+    return LARMOR_OK;
+}
+
+/* ---- a file that was just written ---- */
+
+/* Read every piece, and compare its checksum. */
+static larmor_status check_elements(input *in)
+{
+    const lmr_reader_answer *answer;
+    int64_t bytes;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
+    const lmr_reader_array a = answer->array;
+    const lmr_reader_piece *piece = lmr_reader_memory(in->reader, &bytes);
+    const int64_t count = bytes / (int64_t)sizeof *piece;
+    if (!piece || a.in_file != LMR_IN_PIECES || !a.checksums || !is_possible_array(&a))
+        return lmr_reader_lies(in->reader);
+    LMR_TRY(check_pieces(in, &a, piece, count));
+    unsigned char *memory = lmr_new(largest(piece, count) + LMR_CHECKSUM_BYTES, 1);
+    larmor_status st = memory ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count && !st; i++) st = take_checked(in, &piece[i], memory);
+    free(memory);
+    return st;
+}
+
+larmor_status lmr_images_read_back(const larmor_output *out)
+{
+    const lmr_part *part = &out->part[0];
+    input in = {.source = {.path = out->path, .fd = part->fd, .size = part->written}, .second.fd = -1};
+    in.format = out->format;
+    LMR_TRY(lmr_reader_start(&in.source, NULL, in.format->suffix, NULL, &in.reader));
+    const larmor_status st = check_elements(&in);
+    lmr_reader_end(in.reader);
+    if (st != LARMOR_ERR_FORMAT) return st;
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: what was written cannot be read back; nothing written.", out->path);
+}
+
+/* ---- what is public ---- */
+
+larmor_status larmor_image_read(const char *path, larmor_device *dev, larmor_array **image)
+{
+    if (!image || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    *image = NULL;
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ, &in));
+    const larmor_status st = read_array(&in, dev, image);
+    close_input(&in);
+    return st;
+}
+
+larmor_status larmor_image_read_meta(const char *path, larmor_image_meta *meta)
+{
+    if (!meta) return LMR_FAIL(LARMOR_ERR_ARG, "image: no place for the geometry");
+    *meta = (larmor_image_meta){.fov_mm = {1, 1, 1}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
+    input in;
+    LMR_TRY(open_input(path, LMR_CAN_READ, &in));
+    larmor_status st = LARMOR_OK;
+    if (in.format->can & LMR_CAN_READ_META) st = read_meta(&in, meta);
+    close_input(&in);
+    return st;
+}
+
+static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
+{
+    const int64_t count = larmor_array_count(x);
+    info->is_complex = lmr_is_complex(larmor_array_dtype(x));
+    float *values = malloc((size_t)count * sizeof *values + 1);
+    if (!values) return LMR_NO_MEMORY();
+    const larmor_status st = lmr_values(x, info->is_complex ? LMR_AS_MAGNITUDE : LMR_AS_REAL, values);
+    for (int64_t i = 0; i < count && !st; i++) {
+        const double v = (double)values[i];
+        if (!isfinite(v)) {
+            info->nonfinite++;
+            continue;
+        }
+        if (!info->has_range || v < info->lowest) info->lowest = v;
+        if (!info->has_range || v > info->highest) info->highest = v;
+        info->has_range = 1;
+    }
+    free(values);
+    return st;
+}
+
+static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info *info)
+{
+    larmor_array *x;
+    LMR_TRY(read_array(in, dev, &x));
+    info->shape = larmor_array_shape(x);
+    snprintf(info->type, sizeof info->type, "%s", larmor_dtype_name(larmor_array_dtype(x)));
+    const larmor_status st = find_range(x, info);
+    larmor_array_free(x);
+    return st;
+}
+
+larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)
+{
+    if (!out || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    *out = (larmor_image_info){.images = 1};
+    input in;
+    LMR_TRY(open_input(path, 0, &in));
+    snprintf(out->format, sizeof out->format, "%s", in.format->name);
+    const unsigned can = in.format->can;
+    larmor_status st = LARMOR_OK;
+    if (can & LMR_CAN_READ) st = look_into(&in, dev, out);
+    if (!st && can & LMR_CAN_READ_META) st = read_meta(&in, &out->meta);
+    if (!st && can & LMR_CAN_DESCRIBE) st = read_rest(&in, out);
+    close_input(&in);
+    return st;
+}

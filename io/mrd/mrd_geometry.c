@@ -1,0 +1,104 @@
+/* Whether a scan says where its images lie: directions and positions of the readouts, and slices that are apart.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mrd/mrd.h"
+
+#define LENGTH_OFF .1 /* of a direction's length from 1 */
+#define SAME_MM .01   /* between positions that are one */
+
+/* 1 if v is a direction; files that were simulated often have none. */
+static int is_direction(const float v[3])
+{
+    const double length = sqrt((double)v[0] * v[0] + (double)v[1] * v[1] + (double)v[2] * v[2]);
+    return length > 1 - LENGTH_OFF && length < 1 + LENGTH_OFF;
+}
+
+int lmr_mrd_is_oriented(const lmr_mrd_head *h)
+{
+    return is_direction(h->read_dir) && is_direction(h->phase_dir) && is_direction(h->slice_dir);
+}
+
+int lmr_mrd_is_placed(const lmr_mrd_head *h)
+{
+    return isfinite(h->position[0]) && isfinite(h->position[1]) && isfinite(h->position[2]);
+}
+
+typedef struct slice { /* of an encoding */
+    int encoding, number;
+    double place[3];
+} slice;
+
+static int by_slice(const void *left, const void *right)
+{
+    const slice *a = left, *b = right;
+    if (a->encoding != b->encoding) return a->encoding - b->encoding;
+    return a->number - b->number;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const slice *a = left, *b = right;
+    if (a->encoding != b->encoding) return a->encoding - b->encoding;
+    for (int d = 0; d < 3; d++)
+        if (a->place[d] != b->place[d]) return a->place[d] < b->place[d] ? -1 : 1;
+    return a->number - b->number;
+}
+
+static int same_place(const slice *a, const slice *b)
+{
+    int same = a->encoding == b->encoding;
+    for (int d = 0; d < 3; d++) same &= fabs(a->place[d] - b->place[d]) <= SAME_MM;
+    return same;
+}
+
+/* Slices that lie where another one does. */
+static larmor_status check_slices(larmor_raw *raw)
+{
+    slice *all = lmr_new(raw->info.groups, sizeof *all);
+    int count = 0, shared = 0;
+    if (!all) return LMR_NO_MEMORY();
+    for (int g = 0; g < raw->info.groups; g++) {
+        const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[g]]];
+        all[g] = (slice){.encoding = raw->group[g].encoding, .number = raw->group[g].slice};
+        for (int d = 0; d < 3; d++) all[g].place[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
+    }
+    qsort(all, (size_t)raw->info.groups, sizeof *all, by_slice);
+    for (int g = 0; g < raw->info.groups; g++)
+        if (!g || by_slice(&all[g], &all[count - 1])) all[count++] = all[g];
+    qsort(all, (size_t)count, sizeof *all, by_place);
+    for (int s = 0; s < count; s++) {
+        const int before = s > 0 && same_place(&all[s], &all[s - 1]);
+        const int after = s + 1 < count && same_place(&all[s], &all[s + 1]);
+        shared += before || after;
+    }
+    free(all);
+    if (shared)
+        lmr_mrd_warn(raw,
+                     "%d of %d slices are at the same position as another one: where they lie is not known, which "
+                     "is what NIfTI files say (code 0).",
+                     shared, count);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
+{
+    int64_t imaging = 0, without = 0, nowhere = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!(raw->readout[i].use & LMR_IMAGING)) continue;
+        imaging++;
+        without += !lmr_mrd_is_oriented(&raw->head[i]);
+        nowhere += !lmr_mrd_is_placed(&raw->head[i]);
+    }
+    if (without)
+        lmr_mrd_warn(raw,
+                     "%lld of %lld readouts have no directions: the images' orientation in the patient is unknown, "
+                     "which is what NIfTI files say (code 0).",
+                     (long long)without, (long long)imaging);
+    if (nowhere)
+        lmr_mrd_warn(raw, "%lld of %lld readouts have no position: 0 is taken for it.", (long long)nowhere,
+                     (long long)imaging);
+    return check_slices(raw);
+}

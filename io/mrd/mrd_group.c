@@ -1,0 +1,265 @@
+/* Which readouts of a raw file make one image: those with the same encoding and counters, without counters that
+ * are implausible. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mrd/mrd.h"
+#include "io/reader/source.h"
+
+/* Samples for a voxel. Images with fewer show that a counter beyond its limits is wrong. */
+#define FEWEST_SAMPLES (1. / 20)
+
+static const char *const counter_names[LMR_COUNTERS] = {"kspace_encode_step_1",
+                                                        "kspace_encode_step_2",
+                                                        "average",
+                                                        "slice",
+                                                        "contrast",
+                                                        "phase",
+                                                        "repetition",
+                                                        "set",
+                                                        "segment"};
+#define JOINED_NAMES "slice, contrast, phase, repetition, set or segment"
+
+/* The counters that can be joined: those that make images, in the order of a key, and segments of a readout. */
+static const int key_counter[LMR_KEY] = {LMR_SLICE, LMR_CONTRAST, LMR_PHASE, LMR_REPETITION, LMR_SET, LMR_SEGMENT};
+
+void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY])
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    key[0] = h->encoding;
+    for (int k = 1; k < LMR_KEY; k++) {
+        const int c = key_counter[k - 1];
+        key[k] = raw->joined[h->encoding] >> c & 1 ? 0 : h->counter[c];
+    }
+}
+
+int lmr_mrd_by_key(const void *a, const void *b)
+{
+    const lmr_mrd_keyed *x = a, *y = b;
+    for (int k = 0; k < LMR_KEY; k++)
+        if (x->key[k] != y->key[k]) return x->key[k] < y->key[k] ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count)
+{
+    size_t found = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) found += (raw->readout[i].use & use) != 0;
+    *count = 0;
+    *list = calloc(found + 1, sizeof **list);
+    if (!*list) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        if (!(raw->readout[i].use & use)) continue;
+        lmr_mrd_keyed *s = &(*list)[(*count)++];
+        lmr_mrd_key(raw, i, s->key);
+        s->i = i;
+    }
+    qsort(*list, (size_t)*count, sizeof **list, lmr_mrd_by_key);
+    return LARMOR_OK;
+}
+
+int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count)
+{
+    int64_t end = first + 1;
+    while (end < count && !memcmp(list[end].key, list[first].key, sizeof list->key)) end++;
+    return end;
+}
+
+/* ---- counters that are ignored ---- */
+
+typedef struct content { /* of the imaging readouts of an encoding, as its counters stand */
+    int64_t readouts, samples, images;
+    int low[LMR_COUNTERS], high[LMR_COUNTERS];
+    int moves; /* 1: positions differ */
+} content;
+
+static void look_at(const lmr_mrd_head *h, const float first[3], content *c)
+{
+    c->readouts++;
+    c->samples += lmr_head_kept(h);
+    for (int k = 0; k < LMR_COUNTERS; k++) {
+        if (h->counter[k] > c->high[k]) c->high[k] = h->counter[k];
+        if (c->readouts == 1 || h->counter[k] < c->low[k]) c->low[k] = h->counter[k];
+    }
+    for (int d = 0; d < 3; d++) c->moves |= fabsf(h->position[d] - first[d]) > 1e-3f;
+}
+
+static content look(const larmor_raw *raw, const lmr_mrd_keyed *list, int64_t n, int encoding)
+{
+    const float *first = NULL;
+    content c = {0};
+    for (int64_t r = 0; r < n; r++) {
+        const lmr_mrd_head *h = &raw->head[list[r].i];
+        if (h->encoding != encoding) continue;
+        if (!first) first = h->position;
+        c.images += !r || memcmp(list[r].key, list[r - 1].key, sizeof list->key) != 0;
+        look_at(h, first, &c);
+    }
+    return c;
+}
+
+static double voxels_of(const larmor_raw *raw, int encoding)
+{
+    const int64_t *n = raw->header.encoding[encoding].space.matrix;
+    return (double)n[0] * (double)n[1] * (double)n[2];
+}
+
+static int too_few_samples(const larmor_raw *raw, int encoding, const content *c)
+{
+    return c->images > 1 && (double)c->samples < FEWEST_SAMPLES * voxels_of(raw, encoding) * (double)c->images;
+}
+
+static int makes_images(int counter)
+{
+    for (int k = 0; k < LMR_KEY - 1; k++)
+        if (key_counter[k] == counter) return 1;
+    return 0;
+}
+
+/* A counter that exceeds its limit. Slices at different positions are accepted, and counters whose images have enough
+ * samples. */
+static void judge(larmor_raw *raw, int encoding, int counter, const content *c)
+{
+    const char *name = counter_names[counter];
+    char beyond[120];
+    snprintf(beyond, sizeof beyond, "counter %s reaches %d, encodingLimits end at %d", name, c->high[counter],
+             raw->header.encoding[encoding].limit[counter][LMR_MAXIMUM]);
+    if (!makes_images(counter) || raw->joined[encoding] >> counter & 1) {
+        lmr_mrd_warn(raw, "%s; all readouts are used.", beyond);
+    } else if (!too_few_samples(raw, encoding, c) || (counter == LMR_SLICE && c->moves)) {
+        lmr_mrd_warn(raw, "%s; it is accepted, opts.join %s ignores it.", beyond, name);
+    } else {
+        raw->joined[encoding] |= 1u << counter;
+        lmr_mrd_warn(raw,
+                     "%s; it is ignored: %lld images of its %lld readouts would have too few samples, opts.join none "
+                     "makes them.",
+                     beyond, (long long)c->images, (long long)c->readouts);
+    }
+}
+
+/* Names the option that joins counters within their limits, or without limits, where no image has enough samples. */
+static void name_joinable(larmor_raw *raw, int encoding, const content *c)
+{
+    char names[64] = "";
+    size_t used = 0;
+    for (int k = 0; k < LMR_KEY - 1; k++) {
+        const int counter = key_counter[k];
+        if (c->high[counter] > c->low[counter] && !(raw->joined[encoding] >> counter & 1))
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "", counter_names[counter]);
+    }
+    lmr_mrd_warn(raw, "%lld images of %lld samples for %.0f voxels: opts.join %s makes one of them.",
+                 (long long)c->images, (long long)(c->samples / c->images), voxels_of(raw, encoding), names);
+}
+
+/* All counters of an encoding that pass their limits, from the readouts as they are sorted without any joined; ask: 0
+ * if the user has said which are. */
+static larmor_status judge_counters(larmor_raw *raw, const lmr_mrd_keyed *list, int64_t n, int encoding, int ask)
+{
+    content c = look(raw, list, n, encoding);
+    for (int k = 0; k < LMR_COUNTERS; k++) {
+        const int limit = raw->header.encoding[encoding].limit[k][LMR_MAXIMUM];
+        if (limit >= 0 && c.high[k] > limit && (ask || !makes_images(k))) judge(raw, encoding, k, &c);
+    }
+    if (ask && raw->joined[encoding]) {
+        lmr_mrd_keyed *joined;
+        int64_t count;
+        LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &joined, &count));
+        c = look(raw, joined, count, encoding);
+        free(joined);
+    }
+    if (ask && too_few_samples(raw, encoding, &c)) name_joinable(raw, encoding, &c);
+    return LARMOR_OK;
+}
+
+/* "slice,contrast" as bits of counters. */
+static larmor_status parse_join(const char *text, unsigned *bits)
+{
+    *bits = 0;
+    if (!strcmp(text, "none")) return LARMOR_OK;
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        int k = 0;
+        while (k < LMR_KEY && (strlen(counter_names[key_counter[k]]) != length ||
+                               strncmp(counter_names[key_counter[k]], at, length) != 0))
+            k++;
+        if (k == LMR_KEY)
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.join \"%s\": auto, none, or %s, with commas between, expected.",
+                            lmr_printable(text, (int64_t)strlen(text), 40).s, JOINED_NAMES);
+        *bits |= 1u << key_counter[k];
+        at += length;
+        if (!*at) return LARMOR_OK;
+    }
+}
+
+larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
+{
+    unsigned bits = 0;
+    const int ask = !join || !strcmp(join, "auto");
+    lmr_mrd_keyed *list;
+    int64_t n;
+    const int apart = join && !strcmp(join, "none");
+    if (!ask) LMR_TRY(parse_join(join, &bits));
+    const int segments = bits >> LMR_SEGMENT & 1;
+    if (!apart) LMR_TRY(lmr_mrd_join_segments(raw, segments));
+    bits &= ~(1u << LMR_SEGMENT);
+    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
+    larmor_status st = LARMOR_OK;
+    for (int e = 0; e < raw->header.encodings && !st; e++) {
+        raw->joined[e] = bits;
+        st = judge_counters(raw, list, n, e, ask);
+    }
+    free(list);
+    return st;
+}
+
+/* ---- groups ---- */
+
+static void describe_group(const larmor_raw *raw, const lmr_mrd_keyed *s, int64_t readouts, larmor_group *g)
+{
+    unsigned char seen[65536 / 8] = {0};
+    const lmr_mrd_head *first = &raw->head[s->i];
+    *g = (larmor_group){.encoding = first->encoding,
+                        .slice = first->counter[LMR_SLICE],
+                        .contrast = first->counter[LMR_CONTRAST],
+                        .phase = first->counter[LMR_PHASE],
+                        .repetition = first->counter[LMR_REPETITION],
+                        .set = first->counter[LMR_SET],
+                        .readouts = readouts,
+                        .regular = 1};
+    for (int64_t r = 0; r < readouts; r++) {
+        const lmr_mrd_head *h = &raw->head[s[r].i];
+        const int average = h->counter[LMR_AVERAGE];
+        const int64_t kept = lmr_head_kept(h);
+        g->averages += !(seen[average / 8] >> average % 8 & 1);
+        seen[average / 8] |= (unsigned char)(1 << average % 8);
+        g->regular &= !r || kept == g->samples;
+        g->total += kept;
+        if (kept > g->samples) g->samples = kept;
+    }
+}
+
+larmor_status lmr_mrd_group(larmor_raw *raw)
+{
+    lmr_mrd_keyed *s;
+    int64_t n, groups = 0;
+    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &s, &n));
+    for (int64_t r = 0; r < n; r = lmr_mrd_run(s, r, n)) groups++;
+    raw->order = calloc((size_t)raw->info.imaging, sizeof *raw->order);
+    raw->group = calloc((size_t)groups, sizeof *raw->group);
+    raw->first_in_order = calloc((size_t)groups + 1, sizeof *raw->first_in_order);
+    const int full = raw->order && raw->group && raw->first_in_order && groups <= INT32_MAX;
+    for (int64_t r = 0; full && r < n; r++) raw->order[r] = s[r].i;
+    for (int64_t r = 0, g = 0; full && r < n; g++) {
+        const int64_t end = lmr_mrd_run(s, r, n);
+        describe_group(raw, s + r, end - r, &raw->group[g]);
+        raw->first_in_order[g] = r;
+        raw->first_in_order[g + 1] = end;
+        r = end;
+    }
+    raw->info.groups = (int)groups;
+    free(s);
+    return full ? LARMOR_OK : LMR_NO_MEMORY();
+}

@@ -1,0 +1,549 @@
+/* Reading ISMRMRD raw data: from a path to checked samples in memory. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/axes_given.h"
+#include "io/mrd/mrd.h"
+#include "io/parts.h"
+#include "io/process/reader_process.h"
+
+void lmr_mrd_warn(larmor_raw *raw, const char *format, ...)
+{
+    char line[384];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line - 1, format, arguments);
+    va_end(arguments);
+    const size_t length = strlen(line), used = strlen(raw->info.warnings);
+    if (used + length + 2 > sizeof raw->info.warnings) return;
+    memcpy(raw->info.warnings + used, line, length);
+    memcpy(raw->info.warnings + used + length, "\n", 2);
+}
+
+lmr_text lmr_bytes_text(double bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t u = 0;
+    for (; bytes >= 1024 && u + 1 < sizeof units / sizeof *units; u++) bytes /= 1024;
+    lmr_text text;
+    snprintf(text.s, sizeof text.s, bytes == floor(bytes) ? "%.0f %s" : "%.1f %s", bytes, units[u]);
+    return text;
+}
+
+/* ---- from the descriptor into memory ---- */
+
+static larmor_status check_memory(const larmor_raw *raw, int64_t bytes)
+{
+    if (bytes <= raw->memory) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_MEMORY, "samples need %s; limit is %s (opts.memory).", lmr_bytes_text((double)bytes).s,
+                    lmr_bytes_text((double)raw->memory).s);
+}
+
+static int is_complete(const larmor_encoding *e)
+{
+    int complete = 1;
+    for (int d = 0; d < 3; d++)
+        complete &= e->matrix[d] && e->recon_matrix[d] && e->fov_mm[d] > 0 && e->recon_fov_mm[d] > 0;
+    return complete;
+}
+
+/* A text of the reader's, which must end. */
+static int ends(const char *text, size_t room)
+{
+    return memchr(text, 0, room) != NULL;
+}
+
+static int in(int value, int first, int last)
+{
+    return value >= first && value <= last;
+}
+
+static int is_possible_ramp(const larmor_ramp *r)
+{
+    const double times[] = {r->up_us, r->flat_us, r->down_us, r->dwell_us};
+    int good = r->samples >= 0 && r->samples <= LMR_MRD_MAX_MATRIX;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        good &= times[i] >= 0 && times[i] <= LMR_MRD_MAX_RAMP_US;
+    return good && r->delay_us >= -1 && r->delay_us <= LMR_MRD_MAX_RAMP_US;
+}
+
+/* 1 if an encoding is one that a header can give. */
+static int is_possible(const lmr_mrd_encoding *e)
+{
+    const larmor_encoding *space = &e->space;
+    int good = ends(space->trajectory, sizeof space->trajectory) && ends(e->unknown, sizeof e->unknown);
+    for (int d = 0; d < 3; d++) {
+        good &= space->matrix[d] >= 0 && space->matrix[d] <= LMR_MRD_MAX_MATRIX;
+        good &= space->recon_matrix[d] >= 0 && space->recon_matrix[d] <= LMR_MRD_MAX_MATRIX;
+        good &= space->fov_mm[d] >= 0 && space->fov_mm[d] <= 1e9;
+        good &= space->recon_fov_mm[d] >= 0 && space->recon_fov_mm[d] <= 1e9;
+    }
+    good &= space->angle_deg >= 0 && space->angle_deg < 360 && is_possible_ramp(&space->ramp);
+    for (int c = 0; c < LMR_COUNTERS; c++)
+        for (int b = 0; b < LMR_BOUNDS; b++) good &= in(e->limit[c][b], -1, LMR_MRD_MAX_MATRIX);
+    return good;
+}
+
+static int is_possible_scan(const lmr_reader_scan *s)
+{
+    if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms))
+        return 0;
+    for (int e = 0; e < s->echoes; e++)
+        if (!isfinite(s->echo_ms[e])) return 0;
+    return ends(s->group, sizeof s->group) && in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) &&
+           in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) && s->xml_bytes >= 0 &&
+           s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
+           s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
+           isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
+}
+
+static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+{
+    int64_t bytes;
+    const char *memory = lmr_reader_memory(reader, &bytes);
+    if (!is_possible_scan(scan)) return lmr_reader_lies(reader);
+    lmr_mrd_header *h = &raw->header;
+    const size_t encodings = (size_t)scan->encodings * sizeof *h->encoding, text = (size_t)scan->xml_bytes;
+    if (!memory || (size_t)bytes != encodings + text) return lmr_reader_lies(reader);
+    h->encoding = malloc(encodings);
+    raw->xml = calloc(text + 1, 1);
+    if (!h->encoding || !raw->xml) return LMR_NO_MEMORY();
+    memcpy(h->encoding, memory, encodings);
+    memcpy(raw->xml, memory + encodings, text);
+    h->encodings = scan->encodings;
+    h->receiver_channels = scan->receiver_channels;
+    h->noise_bandwidth = scan->noise_bandwidth;
+    h->echoes = scan->echoes;
+    memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
+    h->has_readout_start = scan->has_readout_start;
+    h->readout_start_ms = scan->readout_start_ms;
+    for (int e = 0; e < h->encodings; e++)
+        if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
+    return LARMOR_OK;
+}
+
+/* fastMRI's arrays are padded with zeros until k = 0 is in the middle; the header's limits count from the first line that
+ * was acquired. */
+static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+{
+    if (scan->lines < 1 || scan->lines > LMR_MRD_MAX_MATRIX || !raw->header.encodings) return lmr_reader_lies(reader);
+    lmr_mrd_encoding *e = &raw->header.encoding[0];
+    if (e->space.matrix[2] > 1)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "fastMRI layout of a volume of %lld partitions; slices expected, as fastMRI has them.",
+                        (long long)e->space.matrix[2]);
+    if (e->space.matrix[0] && e->space.matrix[0] != scan->samples)
+        lmr_mrd_warn(raw,
+                     "/kspace has %d lines of %d samples, if it is [slices, coils, samples, lines] as in fastMRI; "
+                     "encodedSpace is %lld x %lld.",
+                     scan->lines, scan->samples, (long long)e->space.matrix[0], (long long)e->space.matrix[1]);
+    e->has_limits = 1;
+    e->limit[LMR_STEP1][LMR_MINIMUM] = 0;
+    e->limit[LMR_STEP1][LMR_MAXIMUM] = scan->lines - 1;
+    e->limit[LMR_STEP1][LMR_CENTER] = scan->lines / 2;
+    return LARMOR_OK;
+}
+
+static larmor_status read_header(lmr_reader *reader, const char *group, larmor_raw *raw)
+{
+    const lmr_reader_answer *answer;
+    const int64_t most = LMR_MRD_MAX_ENCODINGS * (int64_t)sizeof(lmr_mrd_encoding) + LMR_MRD_MAX_HEADER;
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_SCAN, group, most, &answer));
+    LMR_TRY(take_header(reader, &answer->scan, raw));
+    raw->info.acquisitions = answer->scan.acquisitions;
+    raw->claimed = answer->scan.claimed;
+    if (answer->scan.is_array) LMR_TRY(centre_array(reader, &answer->scan, raw));
+    if (!group && !answer->scan.is_array && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
+        lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
+                     lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
+    if (answer->scan.is_unclosed)
+        lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
+    raw->info.encodings = raw->header.encodings;
+    raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    raw->info.echoes = raw->header.echoes;
+    memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
+    raw->info.has_readout_start = raw->header.has_readout_start;
+    raw->info.readout_start_ms = raw->header.readout_start_ms;
+    lmr_mrd_metres_to_mm(raw);
+    larmor_grid grid;
+    for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
+        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
+    return LARMOR_OK;
+}
+
+/* The numbers of a head's acquisition, data and trajectory. */
+static int64_t numbers_of(const lmr_mrd_head *h)
+{
+    return INT64_C(2) * h->samples * h->channels + (int64_t)h->samples * h->traj_dims;
+}
+
+/* What a program that was stopped never wrote: at the end it does not count, before that it is left out. Returns 0 if there
+ * is nothing else. */
+static int leave_out_unwritten(larmor_raw *raw)
+{
+    int64_t n = raw->info.acquisitions, first = -1, missing;
+    while (n > 0 && raw->head[n - 1].unwritten) n--;
+    raw->info.acquisitions = n;
+    missing = raw->claimed - n;
+    for (int64_t i = 0; i < n; i++) {
+        if (!raw->head[i].unwritten) continue;
+        if (first < 0) first = i;
+        missing++;
+    }
+    if (missing)
+        lmr_mrd_warn(raw,
+                     "%lld of %lld acquisitions were never written, from number %lld on: the scan may have been "
+                     "stopped. The others are read.",
+                     (long long)missing, (long long)raw->claimed, (long long)(first < 0 ? n : first));
+    return n > 0;
+}
+
+/* Heads that claim more numbers than the file can hold are the reader's invention: it has looked. */
+static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, larmor_raw *raw)
+{
+    const lmr_reader_answer *answer;
+    const int64_t n = raw->info.acquisitions, bytes = n * (int64_t)sizeof *raw->head;
+    int64_t got, numbers = 0;
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_HEADS, NULL, bytes, &answer));
+    const void *memory = lmr_reader_memory(reader, &got);
+    if (!memory || got != bytes) return lmr_reader_lies(reader);
+    memcpy(raw->head, memory, (size_t)bytes);
+    for (int64_t i = 0; i < n; i++) {
+        raw->head[i].samples = raw->head[i].stored;
+        numbers += numbers_of(&raw->head[i]);
+        if (numbers > source->size / (int64_t)sizeof(float)) return lmr_reader_lies(reader);
+    }
+    return leave_out_unwritten(raw) ? LARMOR_OK : lmr_reader_lies(reader);
+}
+
+/* Room for the numbers of all readouts that are used. */
+static larmor_status make_pools(larmor_raw *raw)
+{
+    int64_t data = 0, traj = 0;
+    for (int64_t i = 0; i < raw->info.acquisitions; i++) {
+        const lmr_mrd_head *h = &raw->head[i];
+        if (!raw->readout[i].use) continue;
+        raw->readout[i].data = data;
+        raw->readout[i].traj = traj;
+        data += INT64_C(2) * h->samples * h->channels;
+        traj += (int64_t)h->samples * h->traj_dims;
+    }
+    LMR_TRY(check_memory(raw, (data + traj) * (int64_t)sizeof(float)));
+    raw->data = malloc((size_t)data * sizeof(float) + 1);
+    raw->traj = malloc((size_t)traj * sizeof(float) + 1);
+    return raw->data && raw->traj ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* ---- the numbers ---- */
+
+static void mark_wanted(void *memory, int64_t bytes, void *user)
+{
+    const larmor_raw *raw = user;
+    lmr_reader_place *place = memory;
+    for (int64_t i = 0; i < bytes / (int64_t)sizeof *place; i++)
+        place[i] = (lmr_reader_place){.data = raw->readout[i].use != 0};
+}
+
+/* Where the file has the numbers of the readouts that are used. */
+static larmor_status find_places(lmr_reader *reader, larmor_raw *raw, lmr_reader_place **place)
+{
+    const lmr_reader_answer *answer;
+    const int64_t bytes = raw->info.acquisitions * (int64_t)sizeof **place;
+    int64_t got;
+    lmr_reader_prepare(reader, mark_wanted, raw);
+    LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_PLACES, NULL, bytes, &answer));
+    const void *memory = lmr_reader_memory(reader, &got);
+    if (!memory || got != bytes) return lmr_reader_lies(reader);
+    *place = malloc((size_t)bytes);
+    if (!*place) return LMR_NO_MEMORY();
+    memcpy(*place, memory, (size_t)bytes);
+    return LARMOR_OK;
+}
+
+/* Reads pieces of a file that mostly follow each other: small ones through a window. */
+typedef struct pieces {
+    const lmr_source *source;
+    int64_t first, held, after; /* bytes in the window; the end of the last piece */
+    char window[65536];
+} pieces;
+
+static int read_piece(pieces *p, int64_t at, void *to, int64_t bytes)
+{
+    if (!bytes) return 1;
+    if (at < 0 || bytes > p->source->size || at > p->source->size - bytes) return 0;
+    const int near = at >= p->after && at - p->after < (int64_t)sizeof p->window;
+    const int kept = at >= p->first && at + bytes <= p->first + p->held;
+    if (!kept && near && bytes < (int64_t)sizeof p->window / 2) {
+        const int64_t got = lmr_source_get(p->source, at, p->window, sizeof p->window);
+        p->first = at;
+        p->held = got < 0 ? 0 : got;
+        if (p->held < bytes) return 0;
+    } else if (!kept) {
+        p->after = at + bytes;
+        return lmr_source_get(p->source, at, to, (size_t)bytes) == bytes;
+    }
+    memcpy(to, p->window + (at - p->first), (size_t)bytes);
+    p->after = at + bytes;
+    return 1;
+}
+
+static int alike(const larmor_raw *raw, const lmr_reader_place *place, int64_t i, int64_t j)
+{
+    return raw->readout[j].use && place[j].data == place[i].data + INT64_C(8) * (j - i) &&
+           place[j].sample_step == place[i].sample_step && place[j].channel_step == place[i].channel_step &&
+           raw->head[j].samples == raw->head[i].samples && raw->head[j].channels == raw->head[i].channels;
+}
+
+/* Lines of an array, whose samples lie beside each other: those from acquisition i on that are adjacent are read together.
+ * Returns how many, 0 if the file ends before. */
+static int64_t read_lines(pieces *p, const larmor_raw *raw, const lmr_reader_place *place, int64_t i, int64_t end)
+{
+    const int64_t most = (int64_t)sizeof p->window / 8, size = p->source->size;
+    const lmr_reader_place *at = &place[i];
+    const lmr_mrd_head *h = &raw->head[i];
+    int64_t lines = 1, first, beyond, more;
+    while (i + lines < end && lines < most && alike(raw, place, i, i + lines)) lines++;
+    if (at->data < 0 || at->sample_step < 0 || at->channel_step < 0) return 0;
+    if (!lmr_mul(at->sample_step, h->samples, &beyond) || !lmr_mul(at->channel_step, h->channels, &more)) return 0;
+    if (at->data > size || beyond > size || more > size) return 0;
+    for (int64_t row = 0; row < (int64_t)h->channels * h->samples; row++) {
+        const int64_t channel = row / h->samples, sample = row % h->samples;
+        first = at->data + channel * at->channel_step + sample * at->sample_step;
+        if (lmr_source_get(p->source, first, p->window, (size_t)(8 * lines)) != 8 * lines) return 0;
+        for (int64_t k = 0; k < lines; k++)
+            memcpy(raw->data + raw->readout[i + k].data + 2 * row, p->window + 8 * k, 8);
+    }
+    p->held = 0;
+    return lines;
+}
+
+typedef struct filling {
+    const larmor_raw *raw;
+    const lmr_source *source;
+    const lmr_reader_place *place;
+} filling;
+
+/* Data and trajectories are read alternately, from different parts of the file; each has its own window. */
+static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
+{
+    const larmor_raw *raw = ((filling *)user)->raw;
+    const lmr_reader_place *place = ((filling *)user)->place;
+    pieces *data = calloc(1, sizeof *data), *traj = calloc(1, sizeof *traj);
+    int64_t i = first - 1;
+    int good = 1, stopped = 0;
+    (void)part;
+    if (data && traj) data->source = traj->source = ((filling *)user)->source;
+    while (data && traj && good && ++i < end) {
+        const lmr_mrd_head *h = &raw->head[i];
+        const lmr_mrd_readout *r = &raw->readout[i];
+        if (!r->use) continue;
+        stopped = lmr_stop_asked();
+        if (stopped) break;
+        if (place[i].sample_step) {
+            const int64_t lines = read_lines(data, raw, place, i, end);
+            good = lines > 0;
+            i += good ? lines - 1 : 0;
+            continue;
+        }
+        good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
+               read_piece(traj, place[i].traj, raw->traj + r->traj, INT64_C(4) * h->samples * h->traj_dims);
+    }
+    const int created = data && traj;
+    free(data);
+    free(traj);
+    if (!created) return LMR_NO_MEMORY();
+    if (stopped) return lmr_stopped();
+    if (good) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "damaged HDF5 structure (acquisition %lld: heap cannot be read). Copy it again.", (long long)i);
+}
+
+/* Several threads copy and touch new memory quicker than one, which reads about 1 GB/s. */
+static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source, const lmr_reader_place *place)
+{
+    filling all = {raw, source, place};
+    return lmr_in_parts(raw->info.acquisitions, lmr_parts_for(source->size), fill_part, &all);
+}
+
+/* Everything that takes parsing; the reader's process is not needed after that. */
+static larmor_status read_structure(lmr_reader *reader, const lmr_source *source, const char *group, larmor_raw *raw,
+                                    lmr_reader_place **place)
+{
+    LMR_TRY(read_header(reader, group, raw));
+    const int64_t n = raw->info.acquisitions;
+    LMR_TRY(check_memory(raw, n * (int64_t)(sizeof *raw->head + sizeof *raw->readout + sizeof **place)));
+    raw->head = calloc((size_t)n, sizeof *raw->head);
+    raw->readout = calloc((size_t)n, sizeof *raw->readout);
+    if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
+    LMR_TRY(read_heads(reader, source, raw));
+    LMR_TRY(lmr_mrd_route(raw));
+    LMR_TRY(make_pools(raw));
+    return find_places(reader, raw, place);
+}
+
+static larmor_status check_group(const char *group)
+{
+    const size_t length = group ? strlen(group + strspn(group, "/")) : 1;
+    if (length && length <= LMR_MRD_LONGEST_GROUP) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "group name has %zu characters, 1 to %d expected.", length,
+                    LMR_MRD_LONGEST_GROUP);
+}
+
+static larmor_status read_samples(const lmr_source *source, const char *group, larmor_raw *raw)
+{
+    lmr_reader *reader;
+    lmr_reader_place *place = NULL;
+    LMR_TRY(check_group(group));
+    LMR_TRY(lmr_reader_start(source, NULL, NULL, NULL, &reader));
+    larmor_status st = read_structure(reader, source, group ? group + strspn(group, "/") : NULL, raw, &place);
+    lmr_reader_end(reader);
+    if (!st) st = fill_pools(raw, source, place);
+    free(place);
+    return st;
+}
+
+/* A shift along z is for an encoding that has this axis. */
+static larmor_status check_shift_axes(const larmor_raw *raw)
+{
+    int ndim = 2;
+    for (int e = 0; e < raw->header.encodings; e++)
+        if (raw->header.encoding[e].space.ndim > ndim) ndim = raw->header.encoding[e].space.ndim;
+    return lmr_check_axes_given("opts.shift_mm", raw->shift_mm[2], 0, ndim);
+}
+
+static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
+{
+    LMR_TRY(read_samples(source, opts->group, raw));
+    LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
+    LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
+    LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
+    LMR_TRY(lmr_mrd_find_ramps(raw, opts->ramp));
+    LMR_TRY(lmr_mrd_join(raw, opts->join));
+    LMR_TRY(lmr_mrd_complete_images(raw));
+    LMR_TRY(lmr_mrd_group(raw));
+    LMR_TRY(check_shift_axes(raw));
+    return lmr_mrd_check_geometry(raw);
+}
+
+static larmor_status check_shift(const double shift_mm[3])
+{
+    for (int d = 0; d < 3; d++)
+        if (!isfinite(shift_mm[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "shift: %g mm, a finite number expected.", shift_mm[d]);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)
+{
+    static const larmor_raw_opts defaults;
+    if (!opts) opts = &defaults;
+    LMR_NEED(out);
+    *out = NULL;
+    LMR_TRY(check_shift(opts->shift_mm));
+    larmor_raw *raw = calloc(1, sizeof *raw);
+    if (!raw) return LMR_NO_MEMORY();
+    raw->conjugate = opts->conjugate;
+    memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
+    raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
+    lmr_source source;
+    larmor_status st = lmr_source_open(path, "an MRD file", &source);
+    if (!st) {
+        st = read_file(&source, opts, raw);
+        if (!st) st = lmr_source_unchanged(&source);
+        if (st) lmr_fail_in(st, path);
+        lmr_source_close(&source);
+    }
+    if (st)
+        larmor_raw_free(raw);
+    else
+        *out = raw;
+    return st;
+}
+
+void larmor_raw_free(larmor_raw *raw)
+{
+    if (!raw) return;
+    free(raw->header.encoding);
+    free(raw->xml);
+    free(raw->head);
+    free(raw->readout);
+    free(raw->data);
+    free(raw->traj);
+    free(raw->order);
+    free(raw->first_in_order);
+    free(raw->group);
+    free(raw);
+}
+
+/* ---- what is in it ---- */
+
+larmor_raw_info larmor_raw_describe(const larmor_raw *raw)
+{
+    return raw ? raw->info : (larmor_raw_info){0};
+}
+
+const char *larmor_raw_xml(const larmor_raw *raw)
+{
+    return raw ? raw->xml : "";
+}
+
+larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out)
+{
+    LMR_NEED(raw);
+    LMR_NEED(out);
+    if (encoding < 0 || encoding >= raw->header.encodings)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: encoding %d, the file has %d", encoding, raw->header.encodings);
+    *out = raw->header.encoding[encoding].space;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out)
+{
+    LMR_NEED(raw);
+    LMR_NEED(out);
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: group %d, the file has %d", group, raw->info.groups);
+    *out = raw->group[group];
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out)
+{
+    LMR_NEED(raw);
+    LMR_NEED(out);
+    if (i < 0 || i >= raw->info.acquisitions)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: acquisition %lld, the file has %lld", (long long)i,
+                        (long long)raw->info.acquisitions);
+    const lmr_mrd_head *h = &raw->head[i];
+    const int used = raw->readout[i].use != 0;
+    *out = (larmor_acquisition){.flags = h->flags,
+                                .samples = h->samples,
+                                .coils = h->channels,
+                                .traj_dims = h->traj_dims,
+                                .discard_pre = h->discard_pre,
+                                .discard_post = h->discard_post,
+                                .center_sample = h->center_sample,
+                                .encoding = h->encoding,
+                                .dwell_us = (double)h->dwell_us,
+                                .step1 = h->counter[LMR_STEP1],
+                                .step2 = h->counter[LMR_STEP2],
+                                .average = h->counter[LMR_AVERAGE],
+                                .slice = h->counter[LMR_SLICE],
+                                .contrast = h->counter[LMR_CONTRAST],
+                                .phase = h->counter[LMR_PHASE],
+                                .repetition = h->counter[LMR_REPETITION],
+                                .set = h->counter[LMR_SET],
+                                .segment = h->counter[LMR_SEGMENT],
+                                .data = used ? raw->data + raw->readout[i].data : NULL,
+                                .traj = used && h->traj_dims ? raw->traj + raw->readout[i].traj : NULL};
+    for (int d = 0; d < 3; d++) {
+        out->position_mm[d] = (double)h->position[d];
+        out->read_dir[d] = (double)h->read_dir[d];
+        out->phase_dir[d] = (double)h->phase_dir[d];
+        out->slice_dir[d] = (double)h->slice_dir[d];
+    }
+    return LARMOR_OK;
+}

@@ -1,0 +1,665 @@
+/* The samples of a raw file as arrays: k-space and trajectory of a group, noise, geometry.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mrd/mrd.h"
+#include "io/parts.h"
+
+#define SAME_SHIFT_MM .5 /* between a shift and a position that are one */
+
+/* ---- which readouts ---- */
+
+typedef struct selection {
+    int64_t *readout;              /* [count] acquisitions, as in the file */
+    int64_t *first;                /* [count] of each readout's samples among all */
+    int64_t count, total, longest; /* readouts, samples, samples of the longest */
+    int regular;
+} selection;
+
+static void free_selection(selection *s)
+{
+    free(s->readout);
+    free(s->first);
+}
+
+/* Samples of the selection's readouts. */
+static larmor_status measure(const larmor_raw *raw, selection *s)
+{
+    s->first = lmr_new(s->count + 1, sizeof *s->first);
+    if (!s->first) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        const int64_t kept = lmr_head_kept(&raw->head[s->readout[r]]);
+        s->first[r] = s->total;
+        s->regular &= !r || kept == s->longest;
+        s->total += kept;
+        if (kept > s->longest) s->longest = kept;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status select_readouts(const larmor_raw *raw, int group, int calibration, selection *s)
+{
+    *s = (selection){.regular = 1, .count = raw->group[group].readouts};
+    if (calibration) {
+        LMR_TRY(lmr_mrd_calibration(raw, group, &s->readout, &s->count));
+    } else {
+        s->readout = calloc((size_t)s->count, sizeof *s->readout);
+        if (!s->readout) return LMR_NO_MEMORY();
+        memcpy(s->readout, raw->order + raw->first_in_order[group], (size_t)s->count * sizeof *s->readout);
+    }
+    return measure(raw, s);
+}
+
+/* Those of the group's readouts that are named. */
+static larmor_status select_some(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                 selection *s)
+{
+    const int64_t *order = raw->order + raw->first_in_order[group], there = raw->group[group].readouts;
+    *s = (selection){.regular = 1, .count = count};
+    s->readout = calloc((size_t)count + 1, sizeof *s->readout);
+    if (!s->readout) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < count; r++) {
+        if (readout[r] < 0 || readout[r] >= there)
+            return LMR_FAIL(LARMOR_ERR_ARG, "raw: readout %lld of group %d, which has %lld", (long long)readout[r],
+                            group, (long long)there);
+        s->readout[r] = order[readout[r]];
+    }
+    return measure(raw, s);
+}
+
+/* ---- trajectory ---- */
+
+/* k of one sample in cycles per field of view of the grid. */
+static void place_sample(const larmor_raw *raw, int64_t i, int64_t s, const larmor_grid *grid, double *k)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
+    const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
+    const float *stored = raw->traj + raw->readout[i].traj + s * h->traj_dims;
+    const lmr_mrd_line line =
+        h->traj_dims ? (lmr_mrd_line){0, 0} : lmr_mrd_line_of(h, raw->readout[i].centre, space->matrix[0], 0);
+    for (int d = 0; d < grid->ndim; d++) {
+        if (h->traj_dims && d < t->spatial)
+            k[d] = t->scale[d] * ((double)stored[d] - (d == 2 ? t->offset : 0));
+        else if (d == 0)
+            k[d] = space->ramp.flat_us > 0 ? lmr_mrd_ramp_k(space, h, raw->readout[i].centre, (double)s)
+                                           : line.first + line.step * (double)s;
+        else
+            k[d] = h->counter[d - 1] - t->center[d];
+        k[d] *= grid->fov_mm[d] / space->fov_mm[d];
+    }
+}
+
+/* 1 if the selection has a trajectory or one can be made from the counters. */
+static int has_trajectory(const larmor_raw *raw, const selection *s)
+{
+    const lmr_mrd_head *h = &raw->head[s->readout[0]];
+    const char *kind = raw->header.encoding[h->encoding].space.trajectory;
+    return h->traj_dims || !strcmp(kind, "cartesian") || !strcmp(kind, "epi");
+}
+
+/* Of a loop that touches so many bytes of each sample. */
+static int parts_for(const selection *s, int64_t bytes)
+{
+    return lmr_parts_for(s->total * bytes);
+}
+
+typedef struct placing {
+    const larmor_raw *raw;
+    const selection *s;
+    const larmor_grid *grid;
+    double *k;             /* [nd, total] */
+    unsigned char *inside; /* [total] */
+    int64_t kept[LMR_MOST_PARTS];
+} placing;
+
+/* Half a sample beyond the edge of the grid's k-space is within. */
+static larmor_status place_part(void *user, int part, int64_t first, int64_t end)
+{
+    enum { ASK_EVERY = 64 };
+    placing *p = user;
+    const int nd = p->grid->ndim;
+    int64_t kept = 0;
+    for (int64_t r = first; r < end; r++) {
+        const lmr_mrd_head *h = &p->raw->head[p->s->readout[r]];
+        int64_t at = p->s->first[r];
+        if (r % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++) {
+            double *k = p->k + at * nd;
+            int in = 1;
+            place_sample(p->raw, p->s->readout[r], n, p->grid, k);
+            for (int d = 0; d < nd; d++) in &= fabs(k[d]) <= (double)p->grid->matrix[d] / 2 + .5;
+            p->inside[at] = (unsigned char)in;
+            kept += in;
+        }
+    }
+    p->kept[part] = kept;
+    return LARMOR_OK;
+}
+
+/* Those inside move to the front. */
+static void close_gaps(int64_t total, int nd, const unsigned char *inside, double *k)
+{
+    int64_t to = 0;
+    for (int64_t i = 0; i < total; i++) {
+        if (!inside[i]) continue;
+        if (to < i) memcpy(k + to * nd, k + i * nd, (size_t)nd * sizeof *k);
+        to++;
+    }
+}
+
+/* Trajectory of the samples that lie within the grid's k-space, and which these are. */
+static larmor_status place_all(const larmor_raw *raw, const selection *s, const larmor_grid *grid, double **traj,
+                               unsigned char **inside, int64_t *outside)
+{
+    *traj = calloc((size_t)(s->total * grid->ndim), sizeof **traj);
+    *inside = calloc((size_t)s->total, 1);
+    if (!*traj || !*inside) return LMR_NO_MEMORY();
+    placing p = {raw, s, grid, *traj, *inside, {0}};
+    LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8 * grid->ndim), place_part, &p));
+    int64_t kept = 0;
+    for (int i = 0; i < LMR_MOST_PARTS; i++) kept += p.kept[i];
+    if (kept < s->total) close_gaps(s->total, grid->ndim, *inside, *traj);
+    *outside = s->total - kept;
+    if (kept) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT,
+                    "no sample lies within the k-space of matrix %lld x %lld x %lld. Use opts.traj_units.",
+                    (long long)grid->matrix[0], (long long)grid->matrix[1], (long long)grid->matrix[2]);
+}
+
+/* ---- arrays ---- */
+
+typedef struct copying {
+    const larmor_raw *raw;
+    const selection *s;
+    const unsigned char *inside; /* [total], or NULL: all are */
+    const int64_t *first;        /* [readouts] of their samples among those that are kept */
+    int coil;
+    float *host;
+    const double *k; /* [nd, those that are kept] in cycles per field of view, where this is shifted; else NULL */
+    int nd;
+    double shift[3]; /* in fields of view */
+} copying;
+
+/* Sample `at` of a field of view that is moved. */
+static void shift_sample(const copying *c, int64_t at, float *x)
+{
+    double cycles = 0;
+    for (int d = 0; d < c->nd; d++) cycles += c->k[at * c->nd + d] * c->shift[d];
+    const double re = cos(2 * M_PI * cycles), im = sin(2 * M_PI * cycles);
+    const float real = (float)(re * (double)x[0] - im * (double)x[1]);
+    x[1] = (float)(re * (double)x[1] + im * (double)x[0]);
+    x[0] = real;
+}
+
+static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
+{
+    enum { ASK_EVERY = 64 };
+    (void)part;
+    const copying *c = user;
+    const larmor_raw *raw = c->raw;
+    const float sign = raw->conjugate ? -1.f : 1.f;
+    for (int64_t r = first; r < end; r++) {
+        const lmr_mrd_head *h = &raw->head[c->s->readout[r]];
+        const float *x =
+            raw->data + raw->readout[c->s->readout[r]].data + 2 * (int64_t)raw->kept[c->coil] * h->samples;
+        float *to = c->host + 2 * c->first[r];
+        int64_t at = c->s->first[r];
+        if (r % ASK_EVERY == 0) LMR_TRY(lmr_go_on());
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (!c->inside || c->inside[at]) {
+                to[0] = x[2 * n];
+                to[1] = sign * x[2 * n + 1];
+                if (c->k) shift_sample(c, (to - c->host) / 2, to);
+                to += 2;
+            }
+    }
+    return LARMOR_OK;
+}
+
+static int is_shifted(const larmor_raw *raw, int nd)
+{
+    int shifted = 0;
+    for (int d = 0; d < nd; d++) shifted |= raw->shift_mm[d] != 0;
+    return shifted;
+}
+
+/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. first: where each
+ * readout's begin among them. grid, k: of a field of view that may be shifted; NULL: of noise. */
+static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                const int64_t *first, const larmor_grid *grid, const double *k, larmor_shape shape,
+                                larmor_device *dev, larmor_array **out)
+{
+    larmor_array *one = NULL;
+    larmor_status st;
+    const int64_t count = larmor_shape_count(shape);
+    float *host = calloc((size_t)count, 2 * sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
+    for (int c = 0; c < raw->info.coils; c++) {
+        copying all = {raw, s, inside, first, c, host, .k = grid && is_shifted(raw, grid->ndim) ? k : NULL};
+        for (int d = 0; grid && d < grid->ndim; d++) all.shift[d] = raw->shift_mm[d] / grid->fov_mm[d];
+        all.nd = grid ? grid->ndim : 0;
+        LMR_OR(done, lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
+        LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
+        LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
+        larmor_array_free(one);
+        one = NULL;
+    }
+done:
+    larmor_array_free(one);
+    free(host);
+    return st;
+}
+
+static larmor_status fill_density(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                  larmor_shape shape, larmor_device *dev, larmor_array **out)
+{
+    double *host = calloc((size_t)larmor_shape_count(shape), sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    int64_t at = 0, to = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        const float *k = raw->traj + raw->readout[s->readout[r]].traj;
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (inside[at]) host[to++] = (double)k[n * h->traj_dims + 2];
+    }
+    const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, host, out);
+    free(host);
+    return st;
+}
+
+static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmor_samples *out)
+{
+    out->step1 = calloc((size_t)s->count, sizeof *out->step1);
+    out->step2 = calloc((size_t)s->count, sizeof *out->step2);
+    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        out->step1[r] = raw->head[s->readout[r]].counter[LMR_STEP1];
+        out->step2[r] = raw->head[s->readout[r]].counter[LMR_STEP2];
+    }
+    return LARMOR_OK;
+}
+
+/* Where the samples of spokes are along them, whose angles are not known here. */
+static larmor_status fill_lines(const larmor_raw *raw, const selection *s, larmor_samples *out)
+{
+    out->along = calloc((size_t)s->count, sizeof *out->along);
+    out->step = calloc((size_t)s->count, sizeof *out->step);
+    if (!out->along || !out->step) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        const int64_t matrix = raw->header.encoding[h->encoding].space.matrix[0];
+        const lmr_mrd_line line = lmr_mrd_line_of(h, raw->readout[s->readout[r]].centre, matrix, 1);
+        out->along[r] = (line.first + line.step * h->discard_pre) / (double)matrix;
+        out->step[r] = line.step / (double)matrix;
+    }
+    return LARMOR_OK;
+}
+
+/* Where each readout's samples begin among those that are kept, and how many there are: [count + 1]. */
+static larmor_status find_first(const larmor_raw *raw, const selection *s, const unsigned char *inside,
+                                int64_t **first)
+{
+    int64_t at = 0, kept = 0;
+    *first = lmr_new(s->count + 1, sizeof **first);
+    if (!*first) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < s->count; r++) {
+        const int64_t end = at + lmr_head_kept(&raw->head[s->readout[r]]);
+        (*first)[r] = kept;
+        if (!inside) kept += end - at;
+        for (; at < end; at++) kept += inside && inside[at];
+    }
+    (*first)[s->count] = kept;
+    return LARMOR_OK;
+}
+
+static larmor_status fill(const larmor_raw *raw, const selection *s, const larmor_grid *grid, larmor_device *dev,
+                          larmor_samples *out)
+{
+    double *traj = NULL;
+    unsigned char *inside = NULL;
+    int64_t *first = NULL;
+    larmor_status st = LARMOR_OK;
+    const int placed = has_trajectory(raw, s);
+    if (!placed && is_shifted(raw, grid->ndim))
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
+    if (placed) LMR_OR(done, place_all(raw, s, grid, &traj, &inside, &out->outside));
+    const int64_t kept = s->total - out->outside;
+    const larmor_shape shape =
+        s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
+    const unsigned char *some = out->outside ? inside : NULL;
+    LMR_OR(done, find_first(raw, s, some, &first));
+    LMR_OR(done, fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
+    if (placed)
+        LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
+                                         LARMOR_F64, traj, &out->traj));
+    const lmr_mrd_head *h = &raw->head[s->readout[0]];
+    if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
+        LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
+    LMR_OR(done, fill_steps(raw, s, out));
+    if (!placed) LMR_OR(done, fill_lines(raw, s, out));
+    if (shape.dim[1] != s->count) {
+        out->readouts = s->count;
+        out->first = first;
+        first = NULL;
+    }
+done:
+    free(first);
+    free(traj);
+    free(inside);
+    return st;
+}
+
+/* The group is there, and the grid is one of its encoding. */
+static larmor_status check_request(const larmor_raw *raw, int group, const larmor_grid *grid)
+{
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: group %d, the file has %d", group, raw->info.groups);
+    const int nd = raw->header.encoding[raw->group[group].encoding].space.ndim;
+    int good = grid->ndim == nd;
+    for (int d = 0; d < nd; d++) good &= grid->matrix[d] > 0 && grid->fov_mm[d] > 0;
+    if (!good)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: samples: grid has %d dimensions, expected %d of positive size",
+                        grid->ndim, nd);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid, int calibration,
+                                 larmor_device *dev, larmor_samples *out)
+{
+    LMR_NEED(out);
+    *out = (larmor_samples){0};
+    LMR_NEED(raw);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    selection s;
+    larmor_status st = select_readouts(raw, group, calibration, &s);
+    if (!st && s.count) st = fill(raw, &s, grid, dev, out);
+    free_selection(&s);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    LMR_NEED(out);
+    *out = (larmor_samples){0};
+    LMR_NEED(raw);
+    LMR_NEED(readout);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    if (count < 1) return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    selection s;
+    larmor_status st = select_some(raw, group, readout, count, &s);
+    if (!st) st = fill(raw, &s, grid, dev, out);
+    free_selection(&s);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+
+/* The kz of larmor_stamp. */
+static double kz_of(const larmor_raw *raw, int64_t i)
+{
+    const lmr_mrd_head *h = &raw->head[i];
+    const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
+    const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
+    if (space->ndim < 3 || !strcmp(space->trajectory, "cartesian") || !strcmp(space->trajectory, "epi")) return 0;
+    if (!h->traj_dims || t->spatial < 3) return h->counter[LMR_STEP2] - t->center[2];
+    const float *k = raw->traj + raw->readout[i].traj + 2;
+    const double first = (double)k[(int64_t)h->discard_pre * h->traj_dims];
+    for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
+        if (fabs((double)k[s * h->traj_dims] - first) * t->scale[2] > FLAT) return NAN;
+    return t->scale[2] * (first - t->offset);
+}
+
+larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
+{
+    LMR_NEED(raw);
+    LMR_NEED(stamps);
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
+    for (int64_t r = 0; r < raw->group[group].readouts; r++) {
+        const int64_t i = raw->order[raw->first_in_order[group] + r];
+        const lmr_mrd_head *h = &raw->head[i];
+        stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h), .kz = kz_of(raw, i)};
+        for (int d = 0; d < 3; d++) stamps[r].physiology[d] = h->physiology_stamp[d];
+    }
+    return LARMOR_OK;
+}
+
+/* ---- times ---- */
+
+static larmor_status fill_times(const larmor_raw *raw, const selection *s, const unsigned char *inside, double *times)
+{
+    int64_t at = 0, to = 0;
+    for (int64_t r = 0; r < s->count; r++) {
+        const lmr_mrd_head *h = &raw->head[s->readout[r]];
+        if (!(h->dwell_us > 0 && isfinite(h->dwell_us)))
+            return LMR_FAIL(LARMOR_ERR_FORMAT,
+                            "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
+                            "taken. State it in the file.",
+                            (long long)s->readout[r]);
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
+            if (!inside || inside[at]) times[to++] = 1e-6 * (double)h->dwell_us * (double)n;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status find_times(const larmor_raw *raw, const selection *s, const larmor_grid *grid,
+                                larmor_device *dev, larmor_array **out)
+{
+    double *traj = NULL, *times = calloc((size_t)s->total + 1, sizeof *times);
+    unsigned char *inside = NULL;
+    int64_t outside = 0;
+    larmor_status st = times ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st && has_trajectory(raw, s)) st = place_all(raw, s, grid, &traj, &inside, &outside);
+    if (!st) st = fill_times(raw, s, inside, times);
+    const int64_t kept = s->total - outside;
+    const larmor_shape shape = s->regular && !outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
+    if (!st) st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, times, out);
+    free(inside);
+    free(traj);
+    free(times);
+    return st;
+}
+
+larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    LMR_NEED(times);
+    *times = NULL;
+    LMR_NEED(raw);
+    LMR_NEED(grid);
+    LMR_NEED(dev);
+    LMR_TRY(check_request(raw, group, grid));
+    if (readout && count < 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
+    selection s;
+    larmor_status st = readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s);
+    if (!st) st = find_times(raw, &s, grid, dev, times);
+    free_selection(&s);
+    return st;
+}
+
+void larmor_samples_free(larmor_samples *samples)
+{
+    if (!samples) return;
+    larmor_array_free(samples->kspace);
+    larmor_array_free(samples->traj);
+    larmor_array_free(samples->density);
+    free(samples->step1);
+    free(samples->step2);
+    free(samples->first);
+    free(samples->along);
+    free(samples->step);
+    *samples = (larmor_samples){0};
+}
+
+larmor_status larmor_raw_noise(const larmor_raw *raw, larmor_device *dev, larmor_array **noise)
+{
+    LMR_NEED(noise);
+    *noise = NULL;
+    LMR_NEED(raw);
+    LMR_NEED(dev);
+    if (!raw->info.noise) return LARMOR_OK;
+    selection s = {.count = 0};
+    s.readout = calloc((size_t)raw->info.noise, sizeof *s.readout);
+    if (!s.readout) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < raw->info.acquisitions; i++)
+        if (raw->readout[i].use == LMR_NOISE) s.readout[s.count++] = i;
+    larmor_status st = measure(raw, &s);
+    if (!st) st = fill_coils(raw, &s, NULL, s.first, NULL, NULL, LARMOR_SHAPE(s.total), dev, noise);
+    free_selection(&s);
+    if (st) {
+        larmor_array_free(*noise);
+        *noise = NULL;
+    }
+    return st;
+}
+
+/* Dimension `axis` of an array as the middle one of three. */
+static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    int64_t dim[3] = {1, 1, 1};
+    for (int d = 0; d < shape.ndim; d++) dim[(d >= axis) + (d > axis)] *= shape.dim[d];
+    return larmor_array_reshape(x, larmor_shape_of(3, dim), view);
+}
+
+/* Of x [a, n, b], element `outer` of the last dimension and `middle` of the one before. */
+static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    larmor_array *flat = NULL;
+    larmor_status st = larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat);
+    if (!st) st = larmor_array_slice(flat, middle, 1, one);
+    larmor_array_free(flat);
+    return st;
+}
+
+/* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */
+static larmor_status move_coils(const larmor_raw *raw, larmor_array *all, larmor_array *kept, int axis, int back)
+{
+    larmor_array *channels = NULL, *coils = NULL;
+    larmor_status st = as_middle(all, axis, &channels);
+    if (!st) st = as_middle(kept, axis, &coils);
+    const int64_t outer = st ? 0 : larmor_array_shape(coils).dim[2];
+    for (int64_t i = 0; i < outer * raw->info.coils && !st; i++) {
+        const int64_t c = i % raw->info.coils, o = i / raw->info.coils;
+        larmor_array *stored = NULL, *coil = NULL;
+        st = pick(channels, raw->kept[c], o, &stored);
+        if (!st) st = pick(coils, c, o, &coil);
+        if (!st) st = back ? larmor_copy(coil, stored) : larmor_copy(stored, coil);
+        larmor_array_free(coil);
+        larmor_array_free(stored);
+    }
+    larmor_array_free(coils);
+    larmor_array_free(channels);
+    return st;
+}
+
+/* x has, along the axis, as many elements as there are channels or coils. */
+static larmor_status check_coils(const larmor_raw *raw, const larmor_array *x, int axis)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    if (axis >= 0 && axis < shape.ndim &&
+        (shape.dim[axis] == raw->info.channels || shape.dim[axis] == raw->info.coils))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "coils: array is %s, expected %d channels in dimension %d, or the %d coils that are kept",
+                    lmr_describe(x).s, raw->info.channels, axis, raw->info.coils);
+}
+
+static larmor_status convert_coils(const larmor_raw *raw, larmor_array *x, int axis, int back, larmor_array **result)
+{
+    *result = NULL;
+    LMR_TRY(check_coils(raw, x, axis));
+    larmor_shape shape = larmor_array_shape(x);
+    const int64_t wanted = back ? raw->info.channels : raw->info.coils;
+    if (shape.dim[axis] == wanted) {
+        *result = larmor_array_ref(x);
+        return LARMOR_OK;
+    }
+    shape.dim[axis] = wanted;
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), shape, result));
+    larmor_status st = back ? larmor_zero(*result) : LARMOR_OK;
+    if (!st) st = back ? move_coils(raw, *result, x, axis, 1) : move_coils(raw, x, *result, axis, 0);
+    if (st) {
+        larmor_array_free(*result);
+        *result = NULL;
+    }
+    return st;
+}
+
+larmor_status larmor_raw_keep_coils(const larmor_raw *raw, larmor_array *all, int axis, larmor_array **kept)
+{
+    LMR_NEED(raw);
+    LMR_NEED(all);
+    LMR_NEED(kept);
+    return convert_coils(raw, all, axis, 0, kept);
+}
+
+larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept, int axis, larmor_array **all)
+{
+    LMR_NEED(raw);
+    LMR_NEED(kept);
+    LMR_NEED(all);
+    return convert_coils(raw, kept, axis, 1, all);
+}
+
+/* ---- geometry ---- */
+
+/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where the shift is
+ * the head's position, that is the centre; else the position was that of the samples. */
+static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *meta)
+{
+    const double *const dir[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
+    int there = is_shifted(raw, nd);
+    for (int d = 0; d < nd; d++) {
+        double at = 0;
+        for (int c = 0; c < 3; c++) at += dir[d][c] * meta->position_mm[c];
+        there &= fabs(at - raw->shift_mm[d]) <= SAME_SHIFT_MM;
+    }
+    for (int d = 0; d < nd && !there; d++)
+        for (int c = 0; c < 3; c++) meta->position_mm[c] += dir[d][c] * raw->shift_mm[d];
+}
+
+larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
+{
+    LMR_NEED(raw);
+    LMR_NEED(meta);
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
+    const larmor_group *g = &raw->group[group];
+    const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
+    const int oriented = lmr_mrd_is_oriented(h);
+    *meta = (larmor_image_meta){.encoding = g->encoding,
+                                .slice = g->slice,
+                                .contrast = g->contrast,
+                                .phase = g->phase,
+                                .repetition = g->repetition,
+                                .set = g->set,
+                                .average = h->counter[LMR_AVERAGE],
+                                .place_unknown = !oriented || !lmr_mrd_is_placed(h),
+                                .measurement_uid = h->measurement_uid,
+                                .time_stamp = h->time_stamp};
+    for (int d = 0; d < 3; d++) {
+        meta->fov_mm[d] = raw->header.encoding[g->encoding].space.recon_fov_mm[d];
+        meta->position_mm[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
+        meta->table_mm[d] = isfinite(h->table[d]) ? (double)h->table[d] : 0;
+        meta->read_dir[d] = oriented ? (double)h->read_dir[d] : d == 0;
+        meta->phase_dir[d] = oriented ? (double)h->phase_dir[d] : d == 1;
+        meta->slice_dir[d] = oriented ? (double)h->slice_dir[d] : d == 2;
+        meta->physiology_stamp[d] = h->physiology_stamp[d];
+    }
+    shift_position(raw, raw->header.encoding[g->encoding].space.ndim, meta);
+    return LARMOR_OK;
+}

@@ -1,0 +1,196 @@
+/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of the process that
+ * composes it. SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/images/formats.h"
+#include "io/mrd/mrd_write.h"
+#include "io/mrd/mrd_xml.h"
+#include "io/process/h5_write.h"
+
+#define BATCH 64
+#define MOST_BYTES (INT64_C(1) << 40) /* of a scan: not known before */
+
+struct larmor_raw_writer {
+    larmor_output *out; /* the caller's */
+    larmor_scan scan;
+    char *xml;
+    lmr_h5_new file;
+    lmr_bytes batch; /* acquisitions that the reader has not got yet, as an lmr_reader_readout and its numbers each */
+    int waiting;     /* how many */
+    int64_t written;
+};
+
+larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, larmor_raw_writer **writer)
+{
+    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no place for the writer");
+    *writer = NULL;
+    LMR_TRY(lmr_output_ready(out));
+    if (!scan) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no scan described", out->path);
+    if (strcmp(out->format->suffix, ".h5"))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: raw data go to .h5 files, not %s", out->path, out->format->suffix);
+    if (scan->coils < 1 || scan->coils > LMR_MRD_MAX_CHANNELS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: coils: got %d, expected 1 to %d", out->path, scan->coils,
+                        LMR_MRD_MAX_CHANNELS);
+    larmor_raw_writer *w = calloc(1, sizeof *w);
+    if (!w) return LMR_NO_MEMORY();
+    w->out = out;
+    w->scan = *scan;
+    larmor_status st = lmr_mrd_make_xml(out->path, scan, &w->xml);
+    if (!st) st = lmr_h5_begin(out, MOST_BYTES, &w->file);
+    if (st)
+        larmor_raw_writer_free(w);
+    else
+        *writer = w;
+    return st;
+}
+
+const larmor_encoding *lmr_raw_writer_encoding(const larmor_raw_writer *writer)
+{
+    return &writer->scan.encoding;
+}
+
+static larmor_status write_batch(larmor_raw_writer *w)
+{
+    if (!w->waiting) return LARMOR_OK;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(lmr_bytes_end(&w->batch));
+    LMR_TRY(lmr_h5_give(&w->file, LMR_ASK_SAMPLES, &w->batch));
+    w->written += w->waiting;
+    w->waiting = 0;
+    w->batch.size = 0;
+    return LARMOR_OK;
+}
+
+static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition *a)
+{
+    const char *path = w->out->path;
+    const int64_t number = w->written + w->waiting;
+    if (!a) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no acquisition given", path);
+    const struct {
+        const char *name;
+        int value, least, most;
+    } range[] = {{"samples", a->samples, 1, LMR_MRD_MAX_COUNTER},
+                 {"coils", a->coils, 1, LMR_MRD_MAX_CHANNELS},
+                 {"traj_dims", a->traj_dims, 0, 3},
+                 {"discard_pre", a->discard_pre, 0, a->samples},
+                 {"discard_post", a->discard_post, 0, a->samples - 1 - a->discard_pre},
+                 {"center_sample", a->center_sample, 0, a->samples},
+                 {"encoding", a->encoding, 0, 0},
+                 {"step1", a->step1, 0, LMR_MRD_MAX_COUNTER},
+                 {"step2", a->step2, 0, LMR_MRD_MAX_COUNTER},
+                 {"average", a->average, 0, LMR_MRD_MAX_COUNTER},
+                 {"slice", a->slice, 0, LMR_MRD_MAX_COUNTER},
+                 {"contrast", a->contrast, 0, LMR_MRD_MAX_COUNTER},
+                 {"phase", a->phase, 0, LMR_MRD_MAX_COUNTER},
+                 {"repetition", a->repetition, 0, LMR_MRD_MAX_COUNTER},
+                 {"set", a->set, 0, LMR_MRD_MAX_COUNTER},
+                 {"segment", a->segment, 0, LMR_MRD_MAX_COUNTER}};
+    for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
+        if (range[i].value < range[i].least || range[i].value > range[i].most)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": %s: got %d, expected %d to %d", path,
+                            number, range[i].name, range[i].value, range[i].least, range[i].most);
+    if (!a->data || (a->traj_dims && !a->traj))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: acquisition %" PRId64 ": no %s given", path, number,
+                        a->data ? "trajectory" : "data");
+    return LARMOR_OK;
+}
+
+static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acquisition *a)
+{
+    lmr_mrd_readout_head h = {.version = LMR_MRD_VERSION,
+                              .flags = a->flags,
+                              .scan_counter = (uint32_t)(w->written + w->waiting),
+                              .number_of_samples = (uint16_t)a->samples,
+                              .available_channels = (uint16_t)(a->coils > w->scan.coils ? a->coils : w->scan.coils),
+                              .active_channels = (uint16_t)a->coils,
+                              .discard_pre = (uint16_t)a->discard_pre,
+                              .discard_post = (uint16_t)a->discard_post,
+                              .center_sample = (uint16_t)a->center_sample,
+                              .encoding_space_ref = (uint16_t)a->encoding,
+                              .trajectory_dimensions = (uint16_t)a->traj_dims,
+                              .sample_time_us = (float)a->dwell_us,
+                              .acquisition_time_stamp = a->time_stamp,
+                              .idx = {.kspace_encode_step_1 = (uint16_t)a->step1,
+                                      .kspace_encode_step_2 = (uint16_t)a->step2,
+                                      .average = (uint16_t)a->average,
+                                      .slice = (uint16_t)a->slice,
+                                      .contrast = (uint16_t)a->contrast,
+                                      .phase = (uint16_t)a->phase,
+                                      .repetition = (uint16_t)a->repetition,
+                                      .set = (uint16_t)a->set,
+                                      .segment = (uint16_t)a->segment}};
+    for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
+    memcpy(h.physiology_time_stamp, a->physiology_stamp, sizeof h.physiology_time_stamp);
+    lmr_mrd_set_floats(h.position, a->position_mm);
+    lmr_mrd_set_floats(h.read_dir, a->read_dir);
+    lmr_mrd_set_floats(h.phase_dir, a->phase_dir);
+    lmr_mrd_set_floats(h.slice_dir, a->slice_dir);
+    return h;
+}
+
+larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition)
+{
+    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
+    LMR_TRY(lmr_output_ready(writer->out));
+    LMR_TRY(check(writer, acquisition));
+    const larmor_acquisition *a = acquisition;
+    const size_t numbers = 2 * (size_t)a->samples * (size_t)a->coils,
+                 points = (size_t)a->samples * (size_t)a->traj_dims;
+    const lmr_reader_readout readout = {
+        .head = head_of(writer, a), .traj = (int32_t)points, .data = (int32_t)numbers};
+    lmr_bytes_add(&writer->batch, &readout, sizeof readout);
+    lmr_bytes_add(&writer->batch, a->traj, points * sizeof *a->traj);
+    lmr_bytes_add(&writer->batch, a->data, numbers * sizeof *a->data);
+    if (writer->batch.failed) return LMR_NO_MEMORY();
+    writer->waiting++;
+    const larmor_status st = writer->waiting == BATCH ? write_batch(writer) : LARMOR_OK;
+    if (st) lmr_output_give_up(writer->out); /* so that nothing is appended to a full batch */
+    return st;
+}
+
+/* The number of acquisitions that a reader finds in the file. */
+static larmor_status read_back(const larmor_raw_writer *w)
+{
+    const lmr_part *part = &w->out->part[0];
+    const lmr_source source = {.path = w->out->path, .fd = part->fd, .size = part->written};
+    const lmr_reader_answer *answer;
+    lmr_reader *reader;
+    LMR_TRY(lmr_reader_start(&source, NULL, NULL, NULL, &reader));
+    const larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_SCAN, "dataset", INT64_MAX, &answer);
+    const int same = !st && answer->scan.acquisitions == w->written;
+    lmr_reader_end(reader);
+    if (same || (st && st != LARMOR_ERR_FORMAT)) return st ? lmr_fail_in(st, w->out->path) : st;
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: what was written cannot be read back; nothing written.", w->out->path);
+}
+
+static larmor_status complete(larmor_raw_writer *w)
+{
+    if (w->written + w->waiting == 0) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no acquisitions to write", w->out->path);
+    LMR_TRY(write_batch(w));
+    lmr_bytes_add(&w->batch, w->xml, strlen(w->xml) + 1);
+    LMR_TRY(lmr_bytes_end(&w->batch));
+    LMR_TRY(lmr_h5_give(&w->file, LMR_ASK_HEADER, &w->batch));
+    LMR_TRY(lmr_h5_put_structure(&w->file, 0));
+    LMR_TRY(read_back(w));
+    return lmr_output_commit(w->out);
+}
+
+larmor_status larmor_raw_finish(larmor_raw_writer *writer)
+{
+    if (!writer) return LMR_FAIL(LARMOR_ERR_ARG, "raw data: no writer given");
+    LMR_TRY(lmr_output_ready(writer->out));
+    const larmor_status st = complete(writer);
+    lmr_output_give_up(writer->out);
+    return st;
+}
+
+void larmor_raw_writer_free(larmor_raw_writer *writer)
+{
+    if (!writer) return;
+    lmr_h5_end(&writer->file);
+    lmr_bytes_free(&writer->batch);
+    free(writer->xml);
+    free(writer);
+}

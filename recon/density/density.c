@@ -1,0 +1,168 @@
+/* Density compensation: the analytic ramp of radial readouts, and Pipe-Menon iterations for any trajectory.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "larmor/recon.h"
+#include "recon/bytes.h"
+#include "recon/density/density.h"
+#include "recon/density/gridder.h"
+#include "recon/inputs.h"
+#include "recon/ops/cartesian.h"
+
+/* ---- on the host ---- */
+
+larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_shape image, lmr_weigh weigh,
+                             larmor_array **w)
+{
+    *w = NULL;
+    larmor_array *in_double, *result = NULL;
+    double *k = NULL, *weights = NULL;
+    LMR_TRY(lmr_input_traj(who, traj, image, &in_double));
+    const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
+    larmor_status st;
+    LMR_OR(done, larmor_array_download(in_double, LARMOR_F64, &k));
+    weights = lmr_new(samples, sizeof *weights);
+    if (!weights) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, weigh(image, n, n ? samples / n : 0, k, weights));
+    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
+    st = larmor_array_convert(result, traj->dtype, w);
+done:
+    larmor_array_free(result);
+    free(weights);
+    free(k);
+    larmor_array_free(in_double);
+    return st;
+}
+
+/* ---- ramp ---- */
+
+static larmor_status not_a_line(int64_t readout, double fault)
+{
+    static const char *const why[] = {"", "has no extent", "leaves its line by more than 0.5/FOV",
+                                      "keeps away from the centre", "reverses"};
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "density ramp: readout %lld %s, expected a straight line through or from the centre "
+                    "of k-space; use larmor_density_pipe",
+                    (long long)readout, why[(int)fault]);
+}
+
+static int descending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The lengths of all rays, sorted by falling length: two for a line through the centre. */
+static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, larmor_array **rays)
+{
+    *rays = NULL;
+    lmr_line *line = malloc((size_t)(readouts + 1) * sizeof *line);
+    double *ray = malloc((size_t)(2 * readouts + 1) * sizeof *ray);
+    larmor_status st = LARMOR_OK;
+    int64_t count = 0;
+    if (!line || !ray) {
+        st = LMR_NO_MEMORY();
+        goto done;
+    }
+    LMR_OR(done, larmor_array_read(lines, line, larmor_array_bytes(lines)));
+    for (int64_t r = 0; r < readouts; r++) {
+        if (line[r].fault != LMR_LINE_GOOD) {
+            st = not_a_line(r, line[r].fault);
+            goto done;
+        }
+        ray[count++] = line[r].high;
+        if (line[r].low < 0) ray[count++] = -line[r].low;
+    }
+    qsort(ray, (size_t)count, sizeof *ray, descending);
+    st = larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
+done:
+    free(ray);
+    free(line);
+    return st;
+}
+
+larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w)
+{
+    LMR_NEED(w);
+    *w = NULL;
+    const lmr_recon_kernels *kernels;
+    larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
+    LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
+    larmor_device *dev = traj->dev;
+    const int nd = image.ndim;
+    const int64_t n = traj->shape.dim[1];
+    const int64_t samples = larmor_array_count(traj) / nd;
+    const int64_t readouts = n ? samples / n : 0;
+    larmor_status st;
+    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_F64, &kernels));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64,
+                                     LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts), &lines));
+    LMR_OR(done, kernels->lines(dev->ctx, nd, n, readouts, k->data, t->data, lines->data));
+    LMR_OR(done, collect_rays(lines, readouts, &rays));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
+    LMR_OR(done, kernels->ramp(dev->ctx, nd, n, readouts, t->data, lines->data, larmor_array_count(rays), rays->data,
+                               in_double->data));
+    st = larmor_array_convert(in_double, traj->dtype, w);
+done:
+    larmor_array_free(in_double);
+    larmor_array_free(rays);
+    larmor_array_free(lines);
+    larmor_array_free(t);
+    larmor_array_free(k);
+    return st;
+}
+
+/* ---- Pipe-Menon ---- */
+
+enum { DEFAULT_ITERS = 15 };
+
+/* w <- w / |G w|; the samples are w before and after. The kernel is not negative, so that G w is 0 only where w is.
+ */
+static larmor_status pipe_step(lmr_gridder *g, larmor_array *w)
+{
+    LMR_TRY(larmor_op_adjoint(g->F, g->samples, g->image));
+    LMR_TRY(larmor_mul(g->window, 0, g->image));
+    LMR_TRY(larmor_op_forward(g->F, g->image, g->samples));
+    return g->kernels->balance(w->dev->ctx, larmor_array_count(w), w->data, g->samples->data);
+}
+
+larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, int iters, larmor_array **w)
+{
+    LMR_NEED(w);
+    *w = NULL;
+    if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
+    larmor_array *k, *weights = NULL;
+    LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));
+    lmr_gridder g = {0};
+    larmor_status st;
+    LMR_OR(done, lmr_gridder_create(k, image, &g));
+    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
+    LMR_OR(done, larmor_fill(weights, 1));
+    LMR_OR(done, larmor_fill(g.samples, 1));
+    for (int i = 0; i < (iters ? iters : DEFAULT_ITERS); i++) LMR_OR(done, pipe_step(&g, weights));
+    st = larmor_array_convert(weights, traj->dtype, w);
+done:
+    lmr_gridder_free(&g);
+    larmor_array_free(weights);
+    larmor_array_free(k);
+    return st;
+}
+
+larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    const larmor_nufft_opts opts = lmr_gridder_nufft(p->image);
+    const int grids = p->repeats ? 2 : 3; /* image, window and, to choose, what to expect */
+    double total = grids * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes));
+    if (p->repeats) {
+        double of_grid;
+        LMR_TRY(lmr_cartesian_bytes(dev, &opts, p->samples, p->repeats, &of_grid));
+        total += of_grid;
+    } else {
+        LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
+    }
+    total += (8.0 * opts.ndim + 8 + 8) * (double)p->samples; /* points, samples, weights */
+    return lmr_bytes_store(total, bytes);
+}

@@ -1,0 +1,190 @@
+/* Which density compensation suits a trajectory. For straight readouts in 2D the ramp is right where their angles are
+ * even and the field of view is as wide along both axes; elsewhere Pipe-Menon may be much better. Point spread functions
+ * tell.
+ *
+ * Gridding with weights w makes of an object x the image p * x with the point spread function p(d) = sum_j w_j exp(2 pi
+ * i k_j.d / N). Of all objects that fill a disc and have the spectrum H^2 at random phases, the mean square
+ * of the image's error is sum_d |h * (s p - q)|^2 v(d), with h of the spectrum H, the ideal q of the sampled disc, and v
+ * the number of pairs of voxels at the distance d. H falls as the transforms of bodies with edges do, with |k|^(-3/2).
+ * The factor s is the best one, so that the measure is the sine of an angle.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "larmor/operators.h"
+#include "larmor/recon.h"
+#include "recon/density/gridder.h"
+#include "recon/inputs.h"
+
+#define OBJECT .8   /* of the field of view: the disc that objects fill */
+#define CLEARLY .75 /* of the ramp's error: objects differ, and above it the ramp was better for some of them */
+
+static double spectrum(int nd, const double *k)
+{
+    double square = 1;
+    for (int d = 0; d < nd; d++) square += k[d] * k[d];
+    return pow(square, -.75);
+}
+
+/* The part of k-space that the matrix holds and samples reach: an ellipse, as |2 k / N| <= reach. */
+static double reach_of(const double *k, int64_t samples, larmor_shape image)
+{
+    double most = 0;
+    for (int64_t i = 0; i < samples; i++) {
+        double square = 0;
+        for (int d = 0; d < image.ndim; d++) square += pow(2 * k[i * image.ndim + d] / (double)image.dim[d], 2);
+        most = fmax(most, square);
+    }
+    return fmin(1, sqrt(most));
+}
+
+/* H at place i of a grid of halves of 1/FOV, within reach. */
+static float spectrum_at(larmor_shape grid, int64_t i, double reach)
+{
+    double k[LARMOR_MAX_DIMS], square = 0;
+    for (int d = 0; d < grid.ndim; d++) {
+        const int64_t n = grid.dim[d];
+        k[d] = (double)(i % n - n / 2) / 2;
+        square += pow(4 * k[d] / (double)n, 2);
+        i /= n;
+    }
+    return sqrt(square) <= reach ? (float)spectrum(grid.ndim, k) : 0;
+}
+
+/* sqrt(v) at place i of the doubled field of view, for a disc of this part of the field of view. */
+static float root_of_pairs(larmor_shape grid, int64_t i, double part)
+{
+    double square = 0;
+    for (int d = 0; d < grid.ndim; d++) {
+        const int64_t n = grid.dim[d];
+        square += pow(2 * (double)(i % n - n / 2) / ((double)n * part), 2);
+        i /= n;
+    }
+    const double distance = sqrt(square); /* in diameters */
+    return distance < 1 ? (float)sqrt(2 / M_PI * (acos(distance) - distance * sqrt(1 - square))) : 0;
+}
+
+/* image <- a function of the place, which takes one more number. */
+static larmor_status fill(larmor_array *image, float (*value)(larmor_shape, int64_t, double), double number)
+{
+    const larmor_shape shape = larmor_array_shape(image);
+    const int64_t count = larmor_array_count(image);
+    float complex *host = lmr_new(count, sizeof *host);
+    if (!host) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) host[i] = value(shape, i, number);
+    const larmor_status st = larmor_array_write(image, host, larmor_array_bytes(image));
+    free(host);
+    return st;
+}
+
+typedef struct judge {
+    lmr_gridder grid;      /* its window: sqrt(v) */
+    larmor_array *ideal;   /* sqrt(v) h * q */
+    double *k;             /* on the host */
+    float complex *sample; /* [samples] */
+    int64_t samples;
+} judge;
+
+static void judge_free(judge *j)
+{
+    lmr_gridder_free(&j->grid);
+    larmor_array_free(j->ideal);
+    free(j->k);
+    free(j->sample);
+}
+
+static larmor_status judge_create(const larmor_array *traj, larmor_shape image, judge *j)
+{
+    const larmor_fft_opts centred = {.centred = 1};
+    larmor_op *F = NULL;
+    larmor_shape doubled = image;
+    larmor_status st;
+    for (int d = 0; d < image.ndim; d++) doubled.dim[d] *= 2;
+    j->samples = larmor_array_count(traj) / image.ndim;
+    LMR_OR(done, lmr_gridder_create(traj, image, &j->grid));
+    LMR_OR(done, fill(j->grid.window, root_of_pairs, OBJECT));
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &j->k));
+    j->sample = lmr_new(j->samples, sizeof *j->sample);
+    if (!j->sample) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_C64, doubled, &j->ideal));
+    LMR_OR(done, larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
+    LMR_OR(done, fill(j->grid.image, spectrum_at, reach_of(j->k, j->samples, image)));
+    LMR_OR(done, larmor_op_adjoint(F, j->grid.image, j->ideal));
+    st = larmor_mul(j->grid.window, 0, j->ideal);
+done:
+    larmor_op_free(F);
+    return st;
+}
+
+/* The error of gridding with weights w, relative to the image. */
+static larmor_status judge_weights(judge *j, int nd, const larmor_array *w, double *error)
+{
+    double *weight, both[2], own, ideal;
+    LMR_TRY(larmor_array_download(w, LARMOR_F64, &weight));
+    for (int64_t i = 0; i < j->samples; i++) j->sample[i] = (float)(weight[i] * spectrum(nd, j->k + i * nd));
+    free(weight);
+    LMR_TRY(larmor_array_write(j->grid.samples, j->sample, larmor_array_bytes(j->grid.samples)));
+    LMR_TRY(larmor_op_adjoint(j->grid.F, j->grid.samples, j->grid.image));
+    LMR_TRY(larmor_mul(j->grid.window, 0, j->grid.image));
+    LMR_TRY(larmor_dot(j->grid.image, j->ideal, both));
+    LMR_TRY(larmor_nrm2(j->grid.image, &own));
+    LMR_TRY(larmor_nrm2(j->ideal, &ideal));
+    const double cosine = hypot(both[0], both[1]) / (own * ideal);
+    *error = sqrt(fmax(0, 1 - cosine * cosine));
+    return LARMOR_OK;
+}
+
+/* ---- the choice ---- */
+
+/* Pipe-Menon's error relative to the ramp's, as predicted for one trajectory. */
+static larmor_status compare(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
+                             const larmor_array *pipe, double *ratio)
+{
+    judge j = {.samples = 0};
+    larmor_array *k = NULL;
+    double by_ramp, by_pipe;
+    larmor_status st;
+    LMR_OR(done, lmr_input_traj("density auto", traj, image, &k));
+    LMR_OR(done, judge_create(k, image, &j));
+    LMR_OR(done, judge_weights(&j, image.ndim, ramp, &by_ramp));
+    LMR_OR(done, judge_weights(&j, image.ndim, pipe, &by_pipe));
+    *ratio = by_pipe / by_ramp;
+done:
+    larmor_array_free(k);
+    judge_free(&j);
+    return st;
+}
+
+larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, const char **taken, larmor_array **w)
+{
+    LMR_NEED(w);
+    LMR_NEED(taken);
+    *w = NULL;
+    *taken = "";
+    larmor_array *pipe = NULL;
+    double ratio = INFINITY;
+    larmor_status st = larmor_density_ramp(traj, image, w);
+    if (st == LARMOR_ERR_ARG) {
+        *taken = "pipe";
+        return larmor_density_pipe(traj, image, 0, w);
+    }
+    if (st) return st;
+    *taken = "ramp";
+    if (image.ndim != 2) return LARMOR_OK; /* in 3D Pipe-Menon takes many times as long as gridding itself */
+    LMR_OR(done, larmor_density_pipe(traj, image, 0, &pipe));
+    LMR_OR(done, compare(traj, image, *w, pipe, &ratio));
+    if (ratio < CLEARLY) {
+        larmor_array *const ramp = *w;
+        *w = pipe;
+        pipe = ramp;
+        *taken = "pipe";
+    }
+done:
+    larmor_array_free(pipe);
+    if (st) {
+        larmor_array_free(*w);
+        *w = NULL;
+    }
+    return st;
+}

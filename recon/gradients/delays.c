@@ -1,0 +1,756 @@
+/* Gradient delays from the samples: intersections of spokes, refined to the likeliest delays.
+ *
+ * With the right delays samples that are neighbours in k-space predict each other as an object of limited size lets
+ * them. Delays, size and noise are fitted together, by all samples of spokes near the centre. Blocks of spokes tell
+ * of the delays independently of each other, and so how sure they are.
+ *
+ * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start; the standard deviation is that of
+ * estimates from a composite likelihood, Varin, Reid, Firth, Stat. Sin. 21, 5 (2011). SPDX-License-Identifier: Apache-2.0
+ */
+#include "recon/gradients/delays.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/parallel.h"
+#include "recon/gradients/likelihood.h"
+#include "recon/gradients/minimise.h"
+
+/* STRETCH: the logarithm of the object's size along y and along z over that along x. */
+enum { SIZE = LMR_DELAYS, STRETCH, NOISE = STRETCH + 2, NUMBERS };
+
+/* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
+static const double typical_size = 0.3, spread_of_size = 0.3;
+
+static const double least_noise = 1e-9;
+
+/* Of spirals the search begins with more, as their valleys are narrow without noise, and goes down to that by these. */
+static const double noise_floor[] = {1e-2, 1e-4, 1e-6, 1e-9};
+enum { FLOORS = sizeof noise_floor / sizeof *noise_floor };
+
+/* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
+ * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
+ * readouts remain, as part of what it was. */
+static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
+
+/* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5 to none. */
+static const double least_gain_curved = 0.1;
+
+/* Without noise everything is explained by something, and delays count that make each number so much likelier. */
+static const double overwhelming_gain = 0.5;
+
+/* And what is unexplained with them beside what is without. */
+static const double least_fall = 0.9;
+
+/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts itself. */
+static const double farthest = 3.5;
+
+/* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
+static const double spread_of_delay = 4, spread_of_coupling = 2;
+
+/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they are in
+ * cycles per field of view. */
+static const double doubtful = 0.1, apart = 0.9;
+enum { STARTS = 4 };
+
+/* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are alike
+ * and for what they differ by; and the least step from sample to sample that counts, likewise. */
+static const double curved_grid = 0.25, least_step = 0.01;
+/* How far couplings are moved for other starts, in samples. */
+static const double other_coupling = 0.15;
+
+enum { ALIKE_STARTS = 13, APART_STARTS = 7 };
+
+/* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
+static const double part_of_block = 0.6;
+
+/* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the centre
+ * have an end that counts if it is so much likelier for each number than others are. */
+static const double alike = 0.1, least_lead = 0.1;
+
+/* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles per field
+ * of view, has more than one explanation. */
+static const double widest_hole = 0.35;
+enum { FEWEST_FROM_CENTRE = 16, FEWEST_CURVED = 4 };
+
+/* The part of the echoes, likewise. */
+static const double least_echoes = 0.6;
+
+/* The part of the intersections that must agree with what is found. */
+static const double least_agreeing = 0.5;
+
+typedef struct fit {
+    const lmr_spokes *s;
+    int threads;
+    int blocks;           /* that are summed: the first ones */
+    int values_only;      /* 1: derivatives are not needed, and are 0 */
+    double floor;         /* of the noise */
+    int free[NUMBERS], n; /* which numbers change */
+    double all[NUMBERS];
+    int64_t room;                                                /* doubles of a block */
+    double *work;                                                /* [blocks, room] */
+    double value[LMR_MOST_BLOCKS], by[LMR_MOST_BLOCKS][NUMBERS]; /* of each block */
+    larmor_status status[LMR_MOST_BLOCKS];
+} fit;
+
+static int64_t samples_of(const lmr_spokes *s, int block)
+{
+    int64_t m = 0;
+    for (int64_t i = s->begin[block]; i < s->begin[block + 1]; i++) m += s->spoke[i].count;
+    return m;
+}
+
+/* ---- the function ---- */
+
+static void place_samples(const fit *f, int block, double *place, double *slope)
+{
+    const lmr_spokes *s = f->s;
+    int64_t j = 0;
+    for (int64_t i = s->begin[block]; i < s->begin[block + 1]; i++) {
+        const lmr_spoke *p = &s->spoke[i];
+        const double *k = s->k + s->nd * s->samples * p->readout;
+        for (int64_t n = 0; n < p->count; n++, j++)
+            lmr_delay_place(k, s->nd, s->samples, p->first + s->stride * n, f->all, s->fov, place + s->nd * j,
+                            slope + LMR_DELAYS * s->nd * j);
+    }
+}
+
+/* Along the axes in which the object is as large as along x. */
+static void stretch(const fit *f, int nd, int64_t m, double *place, double *slope)
+{
+    for (int d = 1; d < nd; d++) {
+        const double scale = exp(f->all[STRETCH + d - 1]);
+        for (int64_t j = d; j < nd * m; j += nd) place[j] *= scale;
+        for (int64_t j = d; j < LMR_DELAYS * nd * m; j += nd) slope[j] *= scale;
+    }
+}
+
+static void evaluate_block(void *self, int64_t i)
+{
+    fit *f = self;
+    const lmr_spokes *s = f->s;
+    const int block = (int)i, nd = s->nd;
+    const int64_t m = samples_of(s, block), columns = 2 * s->coils;
+    double *place = f->work + f->room * i, *slope = place + nd * m, *by_place = slope + LMR_DELAYS * nd * m;
+    double *work = by_place + nd * m;
+    place_samples(f, block, place, slope);
+    stretch(f, nd, m, place, slope);
+    const lmr_sampled sampled = {.nd = nd,
+                                 .m = m,
+                                 .columns = columns,
+                                 .place = place,
+                                 .value = s->value + columns * s->spoke[s->begin[block]].at};
+    lmr_likelihood result = {.by_place = f->values_only ? NULL : by_place};
+    const double noise = f->floor + exp(f->all[NOISE]);
+    f->status[i] = lmr_likelihood_of(&sampled, exp(f->all[SIZE]), noise, work, &result);
+    if (f->status[i]) return;
+    f->value[i] = result.value;
+    double *by = f->by[i];
+    memset(by, 0, sizeof f->by[i]);
+    if (f->values_only) return;
+    by[SIZE] = result.by_size;
+    by[NOISE] = result.by_noise * exp(f->all[NOISE]) / noise;
+    for (int d = 1; d < nd; d++)
+        for (int64_t j = d; j < nd * m; j += nd) by[STRETCH + d - 1] += by_place[j] * place[j];
+    for (int64_t j = 0; j < m; j++)
+        for (int e = 0; e < LMR_DELAYS; e++)
+            for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
+}
+
+double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS])
+{
+    static const double none[LMR_DELAYS] = {0};
+    double most = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+        const lmr_spoke *p = &s->spoke[i];
+        const double *k = s->k + s->nd * s->samples * p->readout;
+        const int64_t middle = p->first + s->stride * (p->count / 2);
+        double place[3], before[3], square = 0;
+        lmr_delay_place(k, s->nd, s->samples, middle, delay, s->fov, place, NULL);
+        lmr_delay_place(k, s->nd, s->samples, middle, from ? from : none, s->fov, before, NULL);
+        for (int d = 0; d < s->nd; d++) square += pow(place[d] - before[d], 2);
+        most = fmax(most, sqrt(square));
+    }
+    return most;
+}
+
+/* What is known of a number before the data are seen, as a mean and a spread. */
+static void expected(int number, double *mean, double *spread)
+{
+    *mean = 0;
+    *spread = number < 3 ? spread_of_delay : spread_of_coupling;
+    if (number == SIZE) *mean = log(typical_size);
+    if (number >= SIZE) *spread = spread_of_size;
+}
+
+static larmor_status evaluate(void *self, const double *x, double *value, double *gradient)
+{
+    fit *f = self;
+    LMR_TRY(lmr_go_on());
+    for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
+    if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < farthest))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
+    for (int d = 1; d < f->s->nd; d++)
+        if (!(fabs(f->all[STRETCH + d - 1]) < 3)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: shape out of range");
+    if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
+    LMR_TRY(lmr_parallel(f->threads, f->blocks, evaluate_block, f));
+    *value = 0;
+    memset(gradient, 0, sizeof *gradient * (size_t)f->n);
+    for (int b = 0; b < f->blocks; b++) {
+        if (f->status[b]) return f->status[b] == LARMOR_ERR_NUMERIC ? LARMOR_ERR_NUMERIC : f->status[b];
+        *value += f->value[b];
+        for (int i = 0; i < f->n; i++) gradient[i] += f->by[b][f->free[i]];
+    }
+    for (int i = 0; i < f->n; i++) {
+        double mean, spread;
+        if (f->free[i] == NOISE) continue;
+        expected(f->free[i], &mean, &spread);
+        const double off = (x[i] - mean) / spread;
+        *value += off * off / 2;
+        gradient[i] += off / spread;
+    }
+    return LARMOR_OK;
+}
+
+/* 1 unless these are spirals none of which moves along the axis, as those of a stack along z. */
+static int moves_along(const lmr_spokes *s, int axis)
+{
+    for (int64_t p = 0; p < s->count && s->curved; p++)
+        if (fabs(s->spoke[p].step[axis]) > least_step) return 1;
+    return !s->curved;
+}
+
+/* ---- the search ---- */
+
+enum { DELAYS = 1, OTHERS = 2, COUPLINGS = 4 };
+
+/* What changes: the delays of nd dimensions, how they couple, and size and noise. */
+static void set_free(fit *f, int which)
+{
+    f->n = 0;
+    for (int e = 0; e < LMR_DELAYS; e++) {
+        int a, b;
+        lmr_delay_axes(e, &a, &b);
+        if (!(which & (a == b ? DELAYS : COUPLINGS))) continue;
+        if (b < f->s->nd && moves_along(f->s, a) && moves_along(f->s, b)) f->free[f->n++] = e;
+    }
+    if (!(which & OTHERS)) return;
+    f->free[f->n++] = SIZE;
+    for (int d = 1; d < f->s->nd && f->s->curved; d++) f->free[f->n++] = STRETCH + d - 1;
+    f->free[f->n++] = NOISE;
+}
+
+static int is_free(const fit *f, int number)
+{
+    int free = 0;
+    for (int i = 0; i < f->n; i++) free |= f->free[i] == number;
+    return free;
+}
+
+static larmor_status descend(fit *f, double all[NUMBERS], double tol, int most, double *value)
+{
+    lmr_minimise how = {.n = f->n, .tol = tol, .most = most};
+    double x[LMR_MINIMISE_MOST], gradient[LMR_MINIMISE_MOST];
+    memcpy(f->all, all, sizeof f->all);
+    for (int i = 0; i < f->n; i++) {
+        how.scale[i] = f->free[i] < SIZE ? 0.2 : 0.5;
+        if (f->free[i] == NOISE) how.scale[i] = 1;
+        x[i] = all[f->free[i]];
+    }
+    LMR_TRY(lmr_minimise_by_bfgs(&how, evaluate, f, x, value, gradient));
+    for (int i = 0; i < f->n; i++) all[f->free[i]] = x[i];
+    return LARMOR_OK;
+}
+
+static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
+{
+    double x[LMR_MINIMISE_MOST], gradient[LMR_MINIMISE_MOST];
+    memcpy(f->all, all, sizeof f->all);
+    for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
+    return evaluate(f, x, value, gradient);
+}
+
+static double unexplained(const fit *f, const double all[NUMBERS])
+{
+    const double noise = f->floor + exp(all[NOISE]);
+    return sqrt(noise / (1 + noise));
+}
+
+typedef struct start {
+    double all[NUMBERS], value;
+} start;
+
+typedef struct ending { /* lead: by how much it is likelier than others that were found */
+    double all[NUMBERS], value, lead;
+} ending;
+
+/* Into its place, the likeliest first; the last one is lost. */
+static void keep_start(const start *one, start kept[STARTS])
+{
+    start new = *one;
+    for (int i = 0; i < STARTS; i++) {
+        if (!(new.value < kept[i].value)) continue;
+        const start less = kept[i];
+        kept[i] = new;
+        new = less;
+    }
+}
+
+static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
+{
+    start new = {.value = INFINITY};
+    memcpy(new.all, all, sizeof new.all);
+    f->values_only = 1;
+    const larmor_status st = value_at(f, all, &new.value);
+    f->values_only = 0;
+    if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
+    keep_start(&new, kept);
+    return LARMOR_OK;
+}
+
+static void clear_starts(start kept[STARTS])
+{
+    for (int i = 0; i < STARTS; i++) kept[i].value = INFINITY;
+}
+
+/* Delays of the axes on a coarse grid around those to begin with. */
+static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[STARTS])
+{
+    const lmr_spokes *s = f->s;
+    double trial[NUMBERS], square = 0;
+    int places = 1;
+    for (int d = 0; d < s->nd; d++) square += s->spoke[0].step[d] * s->spoke[0].step[d];
+    for (int d = 0; d < s->nd; d++) places *= 5;
+    for (int i = 0; i < places; i++) {
+        memcpy(trial, begin, sizeof trial);
+        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] += (rest % 5 - 2) * apart / sqrt(square);
+        LMR_TRY(try_start(f, trial, kept));
+    }
+    return LARMOR_OK;
+}
+
+/* How far one sample moves a readout in its window, at most, in cycles per field of view. */
+static double fastest_step(const lmr_spokes *s)
+{
+    double fastest = 0;
+    for (int64_t p = 0; p < s->count; p++) {
+        const double *k = s->k + s->nd * (s->samples * s->spoke[p].readout + s->spoke[p].first);
+        for (int64_t i = 0; i < s->stride * (s->spoke[p].count - 1); i++) {
+            double square = 0;
+            for (int d = 0; d < s->nd; d++) square += pow(k[s->nd * (i + 1) + d] - k[s->nd * i + d], 2);
+            fastest = fmax(fastest, square);
+        }
+    }
+    return sqrt(fastest);
+}
+
+/* Into `kept`: places of the grid that are likelier than those around them. */
+static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kept[STARTS])
+{
+    for (int i = 0; i < ALIKE_STARTS; i++)
+        for (int j = 0; j < APART_STARTS; j++) {
+            int is_least = 1;
+            for (int a = -1; a <= 1; a++)
+                for (int b = -1; b <= 1; b++) {
+                    const int inside = i + a >= 0 && i + a < ALIKE_STARTS && j + b >= 0 && j + b < APART_STARTS;
+                    if (inside && grid[i + a][j + b].value < grid[i][j].value) is_least = 0;
+                }
+            if (is_least) keep_start(&grid[i][j], kept);
+        }
+}
+
+/* Delays of spirals: those of all axes, which are mostly nearly alike, and what these differ by; in space z by a place on
+ * either side as well. */
+static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
+{
+    const double distance = curved_grid / fmax(fastest_step(f->s), least_step);
+    const int sides = f->s->nd > 2 && moves_along(f->s, 2);
+    start grid[ALIKE_STARTS][APART_STARTS];
+    for (int i = 0; i < ALIKE_STARTS; i++)
+        for (int j = 0; j < APART_STARTS; j++) {
+            start one[STARTS];
+            clear_starts(one);
+            for (int z = -sides; z <= sides; z++) {
+                double trial[NUMBERS];
+                memcpy(trial, begin, sizeof trial);
+                trial[0] += distance * (i - ALIKE_STARTS / 2 + (j - APART_STARTS / 2) / 2.);
+                trial[1] += distance * (i - ALIKE_STARTS / 2 - (j - APART_STARTS / 2) / 2.);
+                trial[2] += sides * distance * (i - ALIKE_STARTS / 2 + APART_STARTS / 2 * z / 2.);
+                LMR_TRY(try_start(f, trial, one));
+            }
+            grid[i][j] = one[0];
+        }
+    keep_valleys(grid, kept);
+    return LARMOR_OK;
+}
+
+/* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other delays is
+ * kept. */
+static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
+{
+    const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < alike;
+    const double lead = fabs(value - best->value);
+    if (value < best->value) {
+        if (!same) best->lead = isfinite(best->value) ? lead : INFINITY;
+        if (same) best->lead += lead;
+        best->value = value;
+        memcpy(best->all, all, sizeof best->all);
+        return;
+    }
+    if (!same) best->lead = fmin(best->lead, lead);
+}
+
+/* From one start after the other; where all ends are not wanted, until the samples agree. */
+static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending *best)
+{
+    for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
+        double value;
+        if (!to_all && isfinite(best->value) && unexplained(f, best->all) < doubtful) break;
+        LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
+        keep_end(f, kept[i].all, value, best);
+    }
+    return LARMOR_OK;
+}
+
+/* From noise that is taken for so much at least to that of the last floor, whose valleys are narrow. What is taken for noise
+ * does not jump. */
+static larmor_status descend_floors(fit *f, double all[NUMBERS], int first, double *value)
+{
+    for (int i = first; i < FLOORS; i++) {
+        const double noise = f->floor + exp(all[NOISE]);
+        const int last = i + 1 == FLOORS;
+        f->floor = noise_floor[i];
+        all[NOISE] = log(fmax(noise - f->floor, f->floor));
+        LMR_TRY(descend(f, all, last ? 1e-3 : 1e-2, last ? 60 : 20, value));
+    }
+    return LARMOR_OK;
+}
+
+/* The likeliest delays of spirals by the first block: from a grid of starts, of which those that end alike are one. */
+static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], ending *best)
+{
+    start kept[STARTS];
+    double value;
+    *best = (ending){.value = INFINITY, .lead = INFINITY};
+    clear_starts(kept);
+    set_free(f, DELAYS | OTHERS);
+    f->floor = noise_floor[0];
+    LMR_TRY(try_start(f, begin, kept));
+    LMR_TRY(try_curved(f, begin, kept));
+    for (int i = 0; i < STARTS; i++) {
+        int is_new = 1;
+        if (!isfinite(kept[i].value)) continue;
+        LMR_TRY(descend(f, kept[i].all, 1e-2, 20, &kept[i].value));
+        for (int j = 0; j < i; j++)
+            if (isfinite(kept[j].value) && lmr_farthest_shift(f->s, kept[i].all, kept[j].all) < alike) is_new = 0;
+        if (!is_new) kept[i].value = INFINITY;
+    }
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    for (int i = 0; i < STARTS; i++) {
+        if (!isfinite(kept[i].value)) continue;
+        f->floor = noise_floor[0];
+        LMR_TRY(descend_floors(f, kept[i].all, 1, &value));
+        keep_end(f, kept[i].all, value, best);
+    }
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    for (int e = 3; e < LMR_DELAYS && moved; e++)
+        for (int side = -1; side <= 1 && is_free(f, e); side += 2) {
+            double trial[NUMBERS];
+            memcpy(trial, best->all, sizeof trial);
+            trial[e] += side * other_coupling;
+            LMR_TRY(descend(f, trial, 1e-3, 60, &value));
+            keep_end(f, trial, value, best);
+        }
+    return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
+}
+
+/* The likeliest delays by the first block: from those to begin with and from the intersections; from elsewhere
+ * where samples contradict each other then, and where spokes begin in the centre, which other delays may explain. */
+static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *best)
+{
+    start kept[STARTS];
+    double trial[NUMBERS];
+    const int from_centre = 2 * f->s->through <= f->s->count;
+    *best = (ending){.value = INFINITY, .lead = INFINITY};
+    clear_starts(kept);
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    memcpy(trial, begin, sizeof trial);
+    LMR_TRY(lmr_intersections(f->s, trial));
+    LMR_TRY(try_start(f, begin, kept));
+    LMR_TRY(try_start(f, trial, kept));
+    LMR_TRY(descend_from(f, kept, from_centre, best));
+    const int agree = isfinite(best->value) && unexplained(f, best->all) < doubtful;
+    if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > least_shift)) return LARMOR_OK;
+    clear_starts(kept);
+    LMR_TRY(try_grid(f, begin, kept));
+    LMR_TRY(descend_from(f, kept, from_centre, best));
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    if (from_centre && moved) { /* once more, by the size and the noise that were found */
+        memcpy(trial + SIZE, best->all + SIZE, (NUMBERS - SIZE) * sizeof *trial);
+        memcpy(trial, begin, sizeof *trial * SIZE);
+        clear_starts(kept);
+        LMR_TRY(try_grid(f, trial, kept));
+        LMR_TRY(descend_from(f, kept, 1, best));
+    }
+    return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
+}
+
+/* ---- from one block to all ---- */
+
+typedef double square_matrix[LMR_MINIMISE_MOST][LMR_MINIMISE_MOST];
+
+/* The inverse of a symmetric positive matrix, by Gauss and Jordan; 0 if it is not positive. */
+static int invert(int n, square_matrix a)
+{
+    for (int i = 0; i < n; i++) {
+        const double pivot = a[i][i];
+        if (!(pivot > 0) || !isfinite(pivot)) return 0;
+        a[i][i] = 1;
+        for (int j = 0; j < n; j++) a[i][j] /= pivot;
+        for (int j = 0; j < n; j++) {
+            if (j == i) continue;
+            const double factor = a[j][i];
+            a[j][i] = 0;
+            for (int l = 0; l < n; l++) a[j][l] -= factor * a[i][l];
+        }
+    }
+    return 1;
+}
+
+/* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
+static larmor_status curvature(fit *f, const double all[NUMBERS], double change, square_matrix h)
+{
+    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
+    memcpy(f->all, all, sizeof f->all);
+    for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
+    LMR_TRY(evaluate(f, x, &value, here));
+    double by[LMR_MOST_BLOCKS][NUMBERS];
+    memcpy(by, f->by, sizeof by);
+    for (int i = 0; i < f->n; i++) {
+        x[i] += change;
+        LMR_TRY(evaluate(f, x, &value, there));
+        x[i] -= change;
+        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / change;
+    }
+    memcpy(f->by, by, sizeof by);
+    for (int i = 0; i < f->n; i++)
+        for (int j = 0; j < i; j++) h[i][j] = h[j][i] = (h[i][j] + h[j][i]) / 2;
+    return LARMOR_OK;
+}
+
+/* The variance of each number: of one block from the curvature alone, of several by how much they disagree, too. */
+static void find_deviations(const fit *f, square_matrix inverse, double deviation[LMR_DELAYS])
+{
+    for (int i = 0; i < f->n; i++) {
+        double between = 0;
+        for (int b = 0; b < f->blocks; b++) {
+            double moved = 0;
+            for (int j = 0; j < f->n; j++) moved += inverse[i][j] * f->by[b][f->free[j]];
+            between += moved * moved;
+        }
+        if (f->blocks > 1) between *= (double)f->blocks / (f->blocks - 1);
+        deviation[f->free[i]] = sqrt(fmax(inverse[i][i], f->blocks > 1 ? between : 0));
+    }
+}
+
+/* How sure the delays of these blocks are. */
+static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
+{
+    for (int e = 0; e < LMR_DELAYS && f->s->curved; e++) { /* unless the data show them */
+        int a, b;
+        double mean;
+        lmr_delay_axes(e, &a, &b);
+        if (b < f->s->nd) expected(e, &mean, &deviation[e]);
+    }
+    static const double change[] = {1e-3, 1e-4, 1e-2, 1e-5}; /* in samples; without noise the valley is narrow */
+    square_matrix inverse = {{0}};
+    int known = 0;
+    set_free(f, DELAYS | COUPLINGS);
+    for (int i = 0; i < 4 && !known; i++) {
+        LMR_TRY(curvature(f, all, change[i], inverse));
+        known = invert(f->n, inverse);
+    }
+    if (!known) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
+    find_deviations(f, inverse, deviation);
+    return LARMOR_OK;
+}
+
+/* How near samples of the first block are to those of other readouts: the mean of the largest correlation. */
+static double nearness(fit *f, const double all[NUMBERS])
+{
+    const lmr_spokes *s = f->s;
+    const int nd = s->nd;
+    const int64_t m = samples_of(s, 0);
+    const double rate = 2 * M_PI * M_PI * typical_size * typical_size;
+    double *place = f->work, sum = 0;
+    memcpy(f->all, all, sizeof f->all);
+    place_samples(f, 0, place, place + nd * m);
+    for (int64_t p = s->begin[0]; p < s->begin[1]; p++)
+        for (int64_t i = s->spoke[p].at; i < s->spoke[p].at + s->spoke[p].count; i++) {
+            double nearest = INFINITY;
+            for (int64_t j = 0; j < m; j++) {
+                double square = 0;
+                if (j >= s->spoke[p].at && j < s->spoke[p].at + s->spoke[p].count) continue;
+                for (int d = 0; d < nd; d++) square += pow(place[nd * i + d] - place[nd * j + d], 2);
+                nearest = fmin(nearest, square);
+            }
+            sum += exp(-rate * nearest);
+        }
+    return sum / (double)m;
+}
+
+/* How far the sample that is nearest to the centre is from it. */
+static double hole(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double least = INFINITY;
+    for (int64_t p = 0; p < s->count; p++)
+        for (int64_t i = 0; i < s->spoke[p].count; i++) {
+            const double *k = s->k + s->nd * s->samples * s->spoke[p].readout;
+            double place[3], square = 0;
+            lmr_delay_place(k, s->nd, s->samples, s->spoke[p].first + s->stride * i, delay, s->fov, place, NULL);
+            for (int d = 0; d < s->nd; d++) square += place[d] * place[d];
+            least = fmin(least, square);
+        }
+    return sqrt(least);
+}
+
+/* Whether delays are known well beside their size, and explain the samples. */
+static int is_sure(const larmor_delays *found)
+{
+    double surest = 0;
+    for (int e = 0; e < LMR_DELAYS; e++)
+        if (found->deviation[e] > 0) surest = fmax(surest, fabs(found->delay[e]) / found->deviation[e]);
+    return surest > least_sure && found->shift > least_shift && found->after < most_unexplained;
+}
+
+/* Whether there are delays without doubt: they explain clearly more of the samples. Where samples hardly predict each other even
+ * so, something else is wrong with them. */
+static int is_significant(const fit *f, const larmor_delays *found, double gain)
+{
+    const double numbers = (double)f->s->total * f->s->coils;
+    return gain > least_gain * numbers && is_sure(found) && found->after < least_fall * found->before;
+}
+
+/* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones leave a
+ * hole in the centre. */
+static int is_significant_curved(const fit *f, const larmor_delays *found, double gain, double lead)
+{
+    const double numbers = (double)f->s->total * f->s->coils;
+    const int less = found->after < least_fall * found->before || gain > overwhelming_gain * numbers;
+    return f->s->count >= FEWEST_CURVED && gain > least_gain_curved * numbers && is_sure(found) && less &&
+           lead > least_lead && hole(f->s, found->delay) < widest_hole;
+}
+
+static larmor_status find(fit *f, larmor_delays *found)
+{
+    double none[NUMBERS] = {0}, begin[NUMBERS], all[NUMBERS] = {0}, before, value = 0;
+    double agreeing;
+    ending first;
+    none[SIZE] = log(typical_size);
+    none[NOISE] = log(1e-2);
+    memcpy(begin, none, sizeof begin);
+    f->blocks = 1;
+    f->floor = f->s->curved ? noise_floor[0] : least_noise;
+    set_free(f, OTHERS);
+    LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    if (unexplained(f, none) < most_unexplained) memcpy(begin, none, sizeof begin);
+    memcpy(begin, f->s->start, sizeof f->s->start);
+    const lmr_spokes *all_spokes = f->s;
+    int64_t few_begin[2] = {0, all_spokes->begin[1]};
+    lmr_spokes few = *all_spokes;
+    if (few.nd > 2 || few.curved) few_begin[1] = (int64_t)ceil(part_of_block * (double)few_begin[1]);
+    few.begin = few_begin;
+    f->s = &few;
+    const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
+    const larmor_status searched = few.curved ? find_first_curved(f, begin, &first) : find_first(f, begin, &first);
+    f->s = all_spokes;
+    LMR_TRY(searched);
+    memcpy(all, first.all, sizeof all);
+    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
+    if (clear) {
+        f->blocks = f->s->blocks;
+        LMR_TRY(descend(f, all, 1e-4, 60, &value));
+    }
+    LMR_TRY(judge(f, all, found->deviation));
+    set_free(f, OTHERS);
+    if (f->s->curved) {
+        f->floor = noise_floor[0];
+        LMR_TRY(descend_floors(f, none, 0, &before));
+    }
+    if (clear && !f->s->curved) LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    memcpy(found->delay, all, sizeof found->delay);
+    found->shift = lmr_farthest_shift(f->s, all, NULL);
+    found->before = unexplained(f, none);
+    found->after = unexplained(f, all);
+    /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
+    const int through = 2 * f->s->through > f->s->count;
+    const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
+    const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
+    if (f->s->curved) {
+        found->significant = clear && is_significant_curved(f, found, before - value, first.lead / numbers);
+        return LARMOR_OK;
+    }
+    LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
+    found->significant = clear && lmr_echoes_agree(f->s, all) > least_echoes &&
+                         (certain || agreeing > least_agreeing) && is_significant(f, found, before - value) &&
+                         nearness(f, all) > least_near * nearness(f, begin);
+    return LARMOR_OK;
+}
+
+static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
+{
+    const larmor_shape t = larmor_array_shape(traj), y = larmor_array_shape(kspace);
+    if (!traj || t.ndim != 3 || t.dim[0] < 2 || t.dim[0] > 3 || !lmr_is_real(larmor_array_dtype(traj)))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "delays: trajectory is %s, expected real [2 or 3, samples, readouts]",
+                        traj ? lmr_describe(traj).s : "missing");
+    if (!kspace || y.ndim < 2 || y.ndim > 3 || y.dim[0] != t.dim[1] || y.dim[1] != t.dim[2] ||
+        !lmr_is_complex(larmor_array_dtype(kspace)) || kspace->dev != traj->dev)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "delays: k-space is %s, expected complex [%lld, %lld, coils] on %s",
+                        kspace ? lmr_describe(kspace).s : "missing", (long long)t.dim[1], (long long)t.dim[2],
+                        larmor_device_spec(traj->dev));
+    return LARMOR_OK;
+}
+
+/* Those of the processor that was asked for; a GPU leaves the host's alone. */
+static int threads_for(const larmor_device *dev)
+{
+    const int own = dev->be->threads(dev->ctx);
+    return own > 0 && own < LMR_MOST_BLOCKS ? own : LMR_MOST_BLOCKS;
+}
+
+larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_array *traj,
+                                     const larmor_delays_opts *opts, larmor_delays *found)
+{
+    LMR_NEED(found);
+    *found = (larmor_delays){{0}, {0}, 0, 0, 0, 0, 0};
+    LMR_TRY(check(kspace, traj));
+    lmr_spokes s;
+    const double *fov = opts && opts->fov[0] > 0 ? opts->fov : NULL;
+    int are_lines;
+    for (int e = 0; e < LMR_DELAYS; e++) found->deviation[e] = e < 3 ? spread_of_delay : spread_of_coupling;
+    const larmor_status of_lines = lmr_delays_of_lines(kspace, traj, fov, found, &are_lines);
+    if (of_lines || are_lines) return of_lines;
+    memset(found, 0, sizeof *found);
+    LMR_TRY(lmr_spokes_choose(kspace, traj, fov, &s));
+    fit f = {.s = &s, .threads = threads_for(traj->dev)};
+    for (int b = 0; b < s.blocks; b++) {
+        const int64_t m = samples_of(&s, b);
+        const int64_t room = m * (s.nd * (2 + LMR_DELAYS)) + lmr_likelihood_work(m, 2 * s.coils);
+        if (room > f.room) f.room = room;
+    }
+    f.work = lmr_new(f.room * s.blocks, sizeof *f.work);
+    larmor_status st = f.work ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = find(&f, found);
+    if (st == LARMOR_ERR_NUMERIC) { /* samples that no object explains */
+        memset(found, 0, sizeof *found);
+        st = LARMOR_OK;
+    }
+    found->readouts = s.count;
+    free(f.work);
+    lmr_spokes_free(&s);
+    if (st) memset(found, 0, sizeof *found);
+    return st;
+}

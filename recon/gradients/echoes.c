@@ -1,0 +1,199 @@
+/* Delays from where the echo of each readout is: coarse, but whatever their size, and with nothing to begin from.
+ *
+ * Along a spoke of direction u the signal is strongest where it passes the centre of k-space, c from where that is meant
+ * if the object has a linear phase. Under delays S sample i is at k_i - S d, so that the echo is where
+ * k u = c u + (S d) u: one equation for S and c for each spoke. It says nothing of how far spokes miss the centre, which
+ * intersections do.
+ *
+ * Source: Block, Uecker, Proc. ISMRM 19, 2816 (2011), who use opposite spokes. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "recon/gradients/delays.h"
+
+enum { MOST_ECHOES = 64, PASSES = 12, NUMBERS = LMR_ECHO_NUMBERS };
+
+/* Echoes are looked for up to here, and what they need on both sides of them, in cycles per field of view. */
+static const double farthest = 12, least_side = 1;
+
+/* What is known of delays and of the centre before the data are seen: the latter is near 0. */
+static const double ridge = 1e-4, ridge_of_centre = 1e-2;
+
+/* Echoes may be this far from where delays put them, in cycles per field of view. */
+static const double farthest_off = 0.8;
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* ---- the echo of a readout ---- */
+
+/* The samples around the readout's one that is nearest to the centre, as far as they are within reach. */
+static void find_range(const lmr_spokes *s, const lmr_spoke *p, int64_t *first, int64_t *count)
+{
+    const double *k = s->k + s->nd * s->samples * p->readout;
+    int64_t begin = p->first, end = p->first + 1;
+    while (begin > 0 && dot(s->nd, k + s->nd * (begin - 1), k + s->nd * (begin - 1)) < farthest * farthest) begin--;
+    while (end < s->samples && dot(s->nd, k + s->nd * end, k + s->nd * end) < farthest * farthest) end++;
+    *first = begin;
+    *count = end - begin;
+}
+
+/* The mean place of the samples' squared energy, from the first one on. */
+static double middle_of(const lmr_complex_samples *x, int64_t at, int64_t count)
+{
+    double sum = 0, weighted = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double energy = 0;
+        for (int64_t c = 0; c < x->coils; c++) {
+            const double *y = x->value + 2 * (x->total * c + at + i);
+            energy += y[0] * y[0] + y[1] * y[1];
+        }
+        sum += energy * energy;
+        weighted += energy * energy * (double)i;
+    }
+    return sum > 0 ? weighted / sum : -1;
+}
+
+/* The equation of an echo at `middle` of a range; 0 if it is at an end. */
+static int make_echo(const lmr_spokes *s, const lmr_spoke *p, int64_t first, int64_t count, double middle,
+                     lmr_echo *echo)
+{
+    static const double none[LMR_DELAYS] = {0};
+    const int nd = s->nd;
+    const double size = sqrt(dot(nd, p->step, p->step));
+    if (!(fmin(middle, (double)(count - 1) - middle) * size > least_side)) return 0;
+    const double *k = s->k + nd * s->samples * p->readout;
+    const int64_t below = first + (int64_t)middle;
+    const double part = middle - floor(middle);
+    double along[3], place[3], slope[3 * LMR_DELAYS];
+    lmr_delay_place(k, nd, s->samples, below, none, s->fov, place, slope);
+    memset(echo, 0, sizeof *echo);
+    for (int d = 0; d < nd; d++) {
+        along[d] = p->step[d] / size;
+        const double here = k[nd * below + d], next = k[nd * (below + 1) + d];
+        echo->along += along[d] * (here + part * (next - here));
+        echo->row[LMR_DELAYS + d] = along[d];
+    }
+    for (int e = 0; e < LMR_DELAYS; e++) echo->row[e] = -dot(nd, along, slope + nd * e);
+    return 1;
+}
+
+/* ---- all of them ---- */
+
+static larmor_status make_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count)
+{
+    int64_t *first = lmr_new(2 * count, sizeof *first), *length = first + count, *index = NULL, total = 0;
+    lmr_complex_samples x = {0};
+    larmor_status st = LARMOR_OK;
+    if (!first) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        find_range(s, &spoke[i], &first[i], &length[i]);
+        total += length[i];
+    }
+    index = lmr_new(total, sizeof *index);
+    s->echo = lmr_new(count, sizeof *s->echo);
+    if (!index || !s->echo) LMR_OR(done, LMR_NO_MEMORY());
+    for (int64_t i = 0, at = 0; i < count; at += length[i++])
+        for (int64_t j = 0; j < length[i]; j++) index[at + j] = s->samples * spoke[i].readout + first[i] + j;
+    LMR_OR(done, lmr_spokes_fetch(s, kspace, index, total, &x));
+    for (int64_t i = 0, at = 0; i < count; at += length[i++]) {
+        const double middle = middle_of(&x, at, length[i]);
+        s->echoes += make_echo(s, &spoke[i], first[i], length[i], middle, &s->echo[s->echoes]);
+    }
+    s->echoes_tried = count;
+done:
+    free(x.value);
+    free(index);
+    free(first);
+    return st;
+}
+
+larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count)
+{
+    lmr_spoke *some = lmr_new(MOST_ECHOES, sizeof *some);
+    const int64_t taken = count < MOST_ECHOES ? count : MOST_ECHOES;
+    if (!some) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < taken; i++) some[i] = spoke[i * count / taken];
+    const larmor_status st = taken ? make_echoes(s, kspace, some, taken) : LARMOR_OK;
+    free(some);
+    return st;
+}
+
+/* ---- what they say ---- */
+
+/* Symmetric and positive: by elimination, in place. */
+static void solve(double matrix[NUMBERS][NUMBERS], double *right, double *x)
+{
+    for (int i = 0; i < NUMBERS; i++)
+        for (int j = i + 1; j < NUMBERS; j++) {
+            const double factor = matrix[j][i] / matrix[i][i];
+            for (int l = i; l < NUMBERS; l++) matrix[j][l] -= factor * matrix[i][l];
+            right[j] -= factor * right[i];
+        }
+    for (int i = NUMBERS - 1; i >= 0; i--) {
+        x[i] = right[i];
+        for (int l = i + 1; l < NUMBERS; l++) x[i] -= matrix[i][l] * x[l];
+        x[i] /= matrix[i][i];
+    }
+}
+
+static double residual(const lmr_echo *echo, const double *x)
+{
+    return echo->along - dot(NUMBERS, echo->row, x);
+}
+
+/* Least squares that forgive outliers; the first `given` numbers stay. */
+static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
+{
+    for (int pass = 0; pass < PASSES; pass++) {
+        double matrix[NUMBERS][NUMBERS] = {{0}}, right[NUMBERS] = {0}, change[NUMBERS], most = 0;
+        for (int64_t i = 0; i < s->echoes; i++) {
+            const lmr_echo *echo = &s->echo[i];
+            const double left = residual(echo, x);
+            const double weight = pass ? 1 / (1 + left * left) : 1;
+            for (int e = given; e < NUMBERS; e++) {
+                for (int f = given; f < NUMBERS; f++) matrix[e][f] += weight * echo->row[e] * echo->row[f];
+                right[e] += weight * echo->row[e] * left;
+            }
+        }
+        for (int e = 0; e < NUMBERS; e++) most = fmax(most, matrix[e][e]);
+        for (int e = 0; e < NUMBERS; e++) {
+            const double held = (e < LMR_DELAYS ? ridge : ridge_of_centre) * fmax(most, 1);
+            matrix[e][e] += e < given ? 1 : held;
+            right[e] -= e < given ? 0 : held * x[e];
+        }
+        solve(matrix, right, change);
+        for (int e = given; e < NUMBERS; e++) x[e] += change[e];
+    }
+}
+
+static double part_within(const lmr_spokes *s, const double *x)
+{
+    int64_t near = 0;
+    for (int64_t i = 0; i < s->echoes; i++) near += fabs(residual(&s->echo[i], x)) < farthest_off;
+    return s->echoes ? (double)near / (double)s->echoes : 1;
+}
+
+int lmr_echoes_delays(const lmr_spokes *s, double delay[LMR_DELAYS])
+{
+    double x[NUMBERS] = {0};
+    memset(delay, 0, sizeof *delay * LMR_DELAYS);
+    if (s->echoes <= s->nd || 2 * s->echoes < s->echoes_tried) return 0;
+    fit(s, 0, x);
+    memcpy(delay, x, sizeof *delay * LMR_DELAYS);
+    return part_within(s, x) > 0.5;
+}
+
+double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS])
+{
+    double x[NUMBERS] = {0};
+    memcpy(x, delay, sizeof *delay * LMR_DELAYS);
+    fit(s, LMR_DELAYS, x);
+    return part_within(s, x);
+}

@@ -1,0 +1,218 @@
+/* Delays from the intersections of spokes (RING).
+ *
+ * Samples a and b, counted from where two spokes should be, are one place in k-space if
+ * p_1 + a d_1 - S d_1 = p_2 + b d_2 - S d_2, with the spokes' steps d and the symmetric matrix S of delays. Where the
+ * samples of all coils agree best gives a and b, and two equations for S; in three dimensions, where delayed spokes pass
+ * each other, they are those along the two spokes.
+ *
+ * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "recon/gradients/delays.h"
+
+enum { MOST_PAIRS = 240, MOST_TRIES = 4000, PASSES = 12, LEAST_PAIRS = 3 };
+
+/* Spokes that cross at a flatter angle tell less along themselves. */
+static const double flattest = 0.85;
+
+/* As nominal spokes pass each other in another partition, in cycles per field of view. */
+static const double farthest_miss = 0.3;
+
+/* An intersection may be this far from where delays put it, likewise. */
+static const double farthest_off = 0.4;
+
+typedef struct meeting {
+    double row[2][LMR_DELAYS], along[2]; /* equations: row . S = along */
+} meeting;
+
+typedef struct system {
+    double matrix[LMR_DELAYS][LMR_DELAYS], right[LMR_DELAYS];
+} system_of_equations;
+
+static double dot(int nd, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int d = 0; d < nd; d++) sum += a[d] * b[d];
+    return sum;
+}
+
+/* In physical units, in which the matrix of delays is symmetric; up to a common factor. */
+static void physical(const lmr_spokes *s, const double *k, double *to)
+{
+    for (int d = 0; d < s->nd; d++) to[d] = k[d] / (s->fov ? s->fov[d] : 1);
+}
+
+static double energy(const lmr_spokes *s, int64_t j)
+{
+    const double *x = s->value + 2 * s->coils * j;
+    return dot(2 * s->coils, x, x);
+}
+
+static double difference(const lmr_spokes *s, int64_t i, int64_t j)
+{
+    const double *x = s->value + 2 * s->coils * i, *y = s->value + 2 * s->coils * j;
+    double sum = 0;
+    for (int c = 0; c < 2 * s->coils; c++) sum += (x[c] - y[c]) * (x[c] - y[c]);
+    return sum;
+}
+
+/* How much two samples differ, relative to what they are, but for what is small beside the largest sample. */
+static double mismatch(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, int64_t a, int64_t b,
+                       double floor)
+{
+    return difference(s, p->at + a, q->at + b) / (energy(s, p->at + a) + energy(s, q->at + b) + floor);
+}
+
+static double vertex(double before, double here, double after)
+{
+    const double curvature = before - 2 * here + after;
+    return curvature > 0 ? fmin(fmax((before - after) / (2 * curvature), -.5), .5) : 0;
+}
+
+/* Where samples of the two agree best, in samples from the first ones; 0 if that is at an end. */
+static int agree(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, double *a, double *b)
+{
+    double floor = 0, least = INFINITY;
+    int64_t i = 0, j = 0;
+    for (int64_t n = 0; n < p->count; n++) floor = fmax(floor, 1e-4 * energy(s, p->at + n));
+    for (int64_t n = 0; n < p->count; n++)
+        for (int64_t m = 0; m < q->count; m++) {
+            const double here = mismatch(s, p, q, n, m, floor);
+            if (!(here < least)) continue;
+            least = here;
+            i = n;
+            j = m;
+        }
+    if (i == 0 || j == 0 || i == p->count - 1 || j == q->count - 1) return 0;
+    *a = (double)i + vertex(mismatch(s, p, q, i - 1, j, floor), least, mismatch(s, p, q, i + 1, j, floor));
+    *b = (double)j + vertex(mismatch(s, p, q, i, j - 1, floor), least, mismatch(s, p, q, i, j + 1, floor));
+    return 1;
+}
+
+/* The distance at which two lines pass each other. */
+static double miss(int nd, const double *apart, const double *u, const double *v)
+{
+    const double uu = dot(nd, u, u), vv = dot(nd, v, v), uv = dot(nd, u, v);
+    const double au = dot(nd, apart, u), av = dot(nd, apart, v), determinant = uu * vv - uv * uv;
+    const double a = (au * vv - av * uv) / determinant, b = (av * uu - au * uv) / determinant;
+    double square = 0;
+    for (int d = 0; d < nd; d++) square += pow(apart[d] - a * u[d] - b * v[d], 2);
+    return sqrt(square);
+}
+
+static const double *first_place(const lmr_spokes *s, const lmr_spoke *p)
+{
+    return s->k + s->nd * (s->samples * p->readout + p->first);
+}
+
+static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, meeting *m)
+{
+    const int nd = s->nd;
+    const double cosine = dot(nd, p->step, q->step) / sqrt(dot(nd, p->step, p->step) * dot(nd, q->step, q->step));
+    double a, b, here[3], there[3], apart[3], u[3], v[3];
+    if (fabs(cosine) > flattest) return 0;
+    memcpy(here, first_place(s, p), sizeof *here * (size_t)nd);
+    memcpy(there, first_place(s, q), sizeof *there * (size_t)nd);
+    for (int d = 0; d < nd; d++) apart[d] = here[d] - there[d];
+    if (miss(nd, apart, p->step, q->step) > farthest_miss || !agree(s, p, q, &a, &b)) return 0;
+    for (int d = 0; d < nd; d++)
+        apart[d] += (double)s->stride * (a * p->step[d] - b * q->step[d]); /* S (d_1 - d_2) */
+    physical(s, apart, apart);
+    physical(s, p->step, u);
+    physical(s, q->step, v);
+    for (int side = 0; side < 2; side++) {
+        const double *onto = side ? v : u;
+        const double size = sqrt(dot(nd, onto, onto));
+        m->along[side] = dot(nd, apart, onto) / size;
+        for (int e = 0; e < LMR_DELAYS; e++) {
+            int i, j;
+            lmr_delay_axes(e, &i, &j);
+            m->row[side][e] = 0;
+            if (j >= nd) continue;
+            m->row[side][e] = onto[i] * (u[j] - v[j]) / size;
+            if (i != j) m->row[side][e] += onto[j] * (u[i] - v[i]) / size;
+        }
+    }
+    return 1;
+}
+
+/* Symmetric and positive: by elimination, in place. */
+static void solve(system_of_equations *y, double *x)
+{
+    for (int i = 0; i < LMR_DELAYS; i++)
+        for (int j = i + 1; j < LMR_DELAYS; j++) {
+            const double factor = y->matrix[j][i] / y->matrix[i][i];
+            for (int l = i; l < LMR_DELAYS; l++) y->matrix[j][l] -= factor * y->matrix[i][l];
+            y->right[j] -= factor * y->right[i];
+        }
+    for (int i = LMR_DELAYS - 1; i >= 0; i--) {
+        x[i] = y->right[i];
+        for (int l = i + 1; l < LMR_DELAYS; l++) x[i] -= y->matrix[i][l] * x[l];
+        x[i] /= y->matrix[i][i];
+    }
+}
+
+/* Least squares that forgive pairs that are far off: weights 1 / (1 + residual^2 / step^2). */
+static void fit(const meeting *m, int count, double step, double delay[LMR_DELAYS])
+{
+    memset(delay, 0, sizeof *delay * LMR_DELAYS);
+    for (int pass = 0; pass < PASSES; pass++) {
+        system_of_equations y = {0};
+        const double width = step * (pass < PASSES / 2 ? 2 : 0.5);
+        double most = 0;
+        for (int i = 0; i < 2 * count; i++) {
+            const double *row = m[i / 2].row[i % 2], along = m[i / 2].along[i % 2];
+            const double off = (along - dot(LMR_DELAYS, row, delay)) / width;
+            const double weight = pass ? 1 / (1 + off * off) : 1;
+            for (int e = 0; e < LMR_DELAYS; e++) {
+                for (int f = 0; f < LMR_DELAYS; f++) y.matrix[e][f] += weight * row[e] * row[f];
+                y.right[e] += weight * row[e] * along;
+            }
+        }
+        for (int e = 0; e < LMR_DELAYS; e++) most = fmax(most, y.matrix[e][e]);
+        for (int e = 0; e < LMR_DELAYS; e++) y.matrix[e][e] += 1e-3 * most; /* what no pair shows stays at 0 */
+        solve(&y, delay);
+    }
+}
+
+/* The intersections of pairs of spokes; m: [MOST_PAIRS]. */
+static int meet_pairs(const lmr_spokes *s, meeting *m)
+{
+    int pairs = 0;
+    for (int64_t try = 0, apart = 1; try < MOST_TRIES && pairs < MOST_PAIRS && apart < s->count; apart++)
+        for (int64_t i = 0; i + apart < s->count && try < MOST_TRIES && pairs < MOST_PAIRS; i++, try++)
+            pairs += meet(s, &s->spoke[i], &s->spoke[i + apart], &m[pairs]);
+    return pairs;
+}
+
+larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS])
+{
+    meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
+    memset(delay, 0, sizeof *delay * LMR_DELAYS);
+    if (!m) return LMR_NO_MEMORY();
+    const int pairs = meet_pairs(s, m);
+    double step[3];
+    physical(s, s->spoke[0].step, step);
+    if (pairs >= LEAST_PAIRS) fit(m, pairs, sqrt(dot(s->nd, step, step)), delay);
+    free(m);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part)
+{
+    meeting *m = lmr_new(MOST_PAIRS, sizeof *m);
+    *part = 0;
+    if (!m) return LMR_NO_MEMORY();
+    const int pairs = meet_pairs(s, m);
+    const double unit = s->fov ? s->fov[0] : 1;
+    for (int i = 0; i < pairs; i++) {
+        double off = 0;
+        for (int side = 0; side < 2; side++)
+            off = fmax(off, fabs(m[i].along[side] - dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
+        *part += off < farthest_off ? 1. / pairs : 0;
+    }
+    free(m);
+    return LARMOR_OK;
+}

@@ -1,0 +1,106 @@
+/* The samples in the centre of k-space. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/maps/centre.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "recon/inputs.h"
+
+void lmr_centre_free(lmr_centre *c)
+{
+    if (c->dev && c->index) c->dev->be->release(c->dev->ctx, c->index);
+    larmor_array_free(c->points);
+    *c = (lmr_centre){0};
+}
+
+larmor_status lmr_centre_select(const larmor_array *k, larmor_dtype dtype, const double radius[3], lmr_centre *c)
+{
+    *c = (lmr_centre){.dev = k->dev, .nd = (int)k->shape.dim[0]};
+    for (int d = 0; d < 3; d++) c->radius[d] = radius[d];
+    c->samples = larmor_array_count(k) / c->nd;
+    void *index;
+    int64_t bytes;
+    if (!lmr_mul(c->samples, (int64_t)sizeof *c->index, &bytes))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: %lld samples are too many", (long long)c->samples);
+    LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &c->kernels));
+    LMR_TRY(c->dev->be->alloc(c->dev->ctx, (size_t)bytes, &index));
+    c->index = index;
+    /* samples on the edge get no weight later; a margin keeps rounding of the trajectory from deciding who is in */
+    LMR_TRY(c->kernels->select(c->dev->ctx, c->nd, c->samples, k->data, c->radius, 1 - 1e-4, c->index, &c->m));
+    if (!c->m) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), &c->points));
+    return c->kernels->pick(c->dev->ctx, c->nd, c->m, c->index, 1, k->data, c->points->data);
+}
+
+larmor_status lmr_centre_gather(const lmr_centre *c, const larmor_array *w, const larmor_array *kspace, int64_t coils,
+                                larmor_array **values)
+{
+    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, LARMOR_SHAPE(c->m, coils), values));
+    return c->kernels->gather(c->dev->ctx, c->samples, c->m, coils, c->index, w->data, kspace->data, (*values)->data);
+}
+
+/* Cells are around whole numbers, as the lines of a Cartesian scan; they are counted from -floor(radius). */
+typedef struct cells {
+    double per_unit[3], radius[3]; /* cells per unit of k; of the centre, in cells */
+    int64_t side[3], total;
+} cells;
+
+static cells cells_of(const lmr_centre *c, const double encoded[3])
+{
+    cells a = {.side = {1, 1, 1}, .total = 1};
+    for (int d = 0; d < c->nd; d++) {
+        a.per_unit[d] = encoded[d] > 0 ? encoded[d] : 1;
+        a.radius[d] = c->radius[d] * a.per_unit[d];
+        a.side[d] = 2 * (int64_t)floor(a.radius[d]) + 1;
+        a.total *= a.side[d];
+    }
+    return a;
+}
+
+static const double border = 0.02;
+
+/* The cell of a point that is moved by shift along each axis, or -1. */
+static int64_t cell_at(const lmr_centre *c, const cells *a, const double *k, double shift)
+{
+    int64_t cell = 0;
+    for (int d = c->nd - 1; d >= 0; d--) {
+        const int64_t i = (int64_t)floor(k[d] * a->per_unit[d] + shift + .5) + a->side[d] / 2;
+        if (i < 0 || i >= a->side[d]) return -1;
+        cell = cell * a->side[d] + i;
+    }
+    return cell;
+}
+
+static double cell_weight(const lmr_centre *c, const cells *a, int64_t cell)
+{
+    double square = 0;
+    for (int d = 0; d < c->nd; d++) {
+        const double k = (double)(cell % a->side[d] - a->side[d] / 2);
+        square += pow(k / a->radius[d], 2);
+        cell /= a->side[d];
+    }
+    return square < 1 ? pow(cos(M_PI / 2 * sqrt(square)), 4) : 0;
+}
+
+larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], double *part)
+{
+    const cells a = cells_of(c, encoded);
+    double *k, all = 0, sampled = 0;
+    LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
+    unsigned char *hit = calloc((size_t)a.total, 1);
+    const larmor_status st = hit ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t j = 0; j < c->m && !st; j++)
+        for (int side = -1; side <= 1; side += 2) { /* a point between two cells is in both */
+            const int64_t cell = cell_at(c, &a, k + j * c->nd, side * border);
+            if (cell >= 0) hit[cell] = 1;
+        }
+    for (int64_t i = 0; i < a.total && !st; i++) {
+        const double weight = cell_weight(c, &a, i);
+        all += weight;
+        sampled += hit[i] ? weight : 0;
+    }
+    *part = all > 0 ? sampled / all : 0;
+    free(hit);
+    free(k);
+    return st;
+}

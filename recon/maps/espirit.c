@@ -1,0 +1,531 @@
+/* Coil maps as eigenvectors of the projection onto the space of a calibration region's windows (Uecker et al., Magn.
+ * Reson. Med. 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clamp.h"
+#include "larmor/maps.h"
+#include "recon/bytes.h"
+#include "recon/inputs.h"
+#include "recon/maps/hankel.h"
+#include "recon/maps/region.h"
+#include "recon/maps/walsh.h"
+
+enum { DEFAULT_KERNEL = 6, LEAST_KERNEL = 2 };
+
+/* The eigenvalue problem of the windows takes memory by the square and time by the third power of its rows. */
+enum { MOST_ROWS = 2600 };
+
+/* Eigenvectors are found on a grid with so many voxels along an axis at least, where the image has more. */
+enum { LEAST_GRID = 64 };
+
+static const double default_threshold = 1e-3, default_crop = 0.8;
+
+/* Coils^3 times voxels, as long as which eigenvectors are found at every voxel of the image. */
+static const double most_work = 1.5e8;
+
+/* Matrices of one block of voxels take so many bytes at most. */
+static const double most_block = 1 << 25;
+
+/* ---- sizes ---- */
+
+typedef struct sizes {
+    larmor_shape image;
+    int64_t all, coils;                                        /* coils, mixtures of them that are used */
+    int64_t side[3], kernel[3], n[3], grid[3], voxels, pixels; /* image and coarse grid */
+    int64_t block;                                             /* rows of the grid at a time */
+    int sets;
+} sizes;
+
+static int64_t product(const int64_t n[3])
+{
+    return n[0] * n[1] * n[2];
+}
+
+/* The same along all axes, but no more than half of the region, so that windows can move. */
+static void choose_kernel(const larmor_espirit_opts *o, sizes *s)
+{
+    int64_t kernel = DEFAULT_KERNEL;
+    for (;; kernel--) {
+        for (int d = 0; d < s->image.ndim; d++) {
+            const int64_t most = s->side[d] > 2 ? (s->side[d] + 1) / 2 : s->side[d];
+            s->kernel[d] = lmr_clamp(o->kernel[d] > 0 ? o->kernel[d] : kernel, 1, most);
+        }
+        if (kernel == DEFAULT_KERNEL - 1 || s->all * product(s->kernel) <= MOST_ROWS) break;
+    }
+    s->coils = lmr_clamp(MOST_ROWS / product(s->kernel), 1, s->all);
+    if (o->coils > 0 && s->coils > o->coils) s->coils = o->coils;
+    if (s->coils < s->sets) s->coils = s->sets;
+}
+
+static void choose_grid(sizes *s)
+{
+    const double work = pow((double)s->coils, 3) * (double)s->voxels;
+    const double finer = s->sets > 1 || work <= most_work ? 1 : pow(most_work / work, 1. / s->image.ndim);
+    for (int d = 0; d < s->image.ndim; d++) {
+        s->grid[d] = s->n[d];
+        if (finer < 1) s->grid[d] = lmr_clamp((int64_t)ceil(finer * (double)s->n[d]), LEAST_GRID, s->n[d]);
+        if (s->grid[d] > s->n[d]) s->grid[d] = s->n[d];
+    }
+    s->pixels = product(s->grid);
+    const double row = 16 * (double)(s->coils * s->coils * s->grid[0]);
+    s->block = lmr_clamp((int64_t)(most_block / row), 1, s->grid[1]);
+}
+
+static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, const larmor_espirit_opts *o)
+{
+    sizes s = {.image = image, .all = coils, .sets = o->sets ? o->sets : 1};
+    for (int d = 0; d < 3; d++) {
+        s.side[d] = d < image.ndim ? side[d] : 1;
+        s.n[d] = d < image.ndim ? image.dim[d] : 1;
+        s.kernel[d] = s.grid[d] = 1;
+    }
+    s.voxels = product(s.n);
+    choose_kernel(o, &s);
+    choose_grid(&s);
+    return s;
+}
+
+/* ---- the data ---- */
+
+/* The region scaled to unit energy, c128 [samples, coils], of mixtures where there are too many coils; mixing
+ * [all, all] or NULL, its last columns the mixtures' conjugated factors. */
+static larmor_status take_region(const larmor_array *region, const sizes *s, larmor_array **data,
+                                 larmor_array **mixing)
+{
+    larmor_array *in_double = NULL, *flat = NULL;
+    double size, part;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
+    LMR_OR(done, region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
+                                          LARMOR_C128, in_double->data));
+    LMR_OR(done, larmor_nrm2(in_double, &size));
+    if (!(size > 0 && isfinite(size)))
+        LMR_OR(done, LMR_FAIL(LARMOR_ERR_NUMERIC,
+                              "espirit: the calibration region has energy %g, expected a finite number > 0", size));
+    LMR_OR(done, larmor_axpby(1 / size, in_double, 0, in_double));
+    LMR_OR(done, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
+    if (s->coils == s->all) {
+        *data = flat;
+        flat = NULL;
+    } else {
+        st = lmr_mix_coils(flat, product(s->side), s->all, s->coils, mixing, data, &part);
+    }
+done:
+    larmor_array_free(flat);
+    larmor_array_free(in_double);
+    return st;
+}
+
+/* The eigenvectors of the coils' covariance [coils, coils], the dominant one last: references of the phase. */
+static larmor_status make_reference(const larmor_array *data, const sizes *s, larmor_array **reference)
+{
+    const lmr_recon_kernels *kernels;
+    larmor_device *dev = data->dev;
+    larmor_array *values = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
+    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
+    LMR_OR(done, kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
+    st = lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
+done:
+    larmor_array_free(values);
+    return st;
+}
+
+/* ---- eigenvectors at every voxel of the grid ---- */
+
+typedef struct finder {
+    const sizes *s;
+    larmor_device *dev;
+    const lmr_recon_kernels *kernels;
+    larmor_array *lags, *reference;
+    larmor_array *wave[3];                   /* [lags, grid] along each axis */
+    larmor_array *plane[2];                  /* [coils^2, lags_x, lags_y] at a z; [coils^2, lags_x, grid_y] */
+    larmor_array *matrix, *values, *aligned; /* of a block */
+    larmor_array *low;                       /* [pixels, coils, sets] */
+    double *value;                           /* [pixels, sets], the largest first */
+} finder;
+
+static void finder_free(finder *f)
+{
+    larmor_array *const arrays[] = {f->lags,     f->reference, f->wave[0], f->wave[1], f->wave[2], f->plane[0],
+                                    f->plane[1], f->matrix,    f->values,  f->aligned, f->low};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
+    free(f->value);
+}
+
+/* exp(2 pi i l r) of all differences of places and all positions r along an axis. */
+static larmor_status make_waves(const finder *f, const double fov[3], int d, larmor_array **wave)
+{
+    const int64_t kernel = f->s->kernel[d], lags = 2 * kernel - 1, n = f->s->grid[d];
+    double complex *e = malloc((size_t)(lags * n) * sizeof *e);
+    if (!e) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < lags; l++) {
+            const double at = (double)(i - n / 2) / (double)n / (fov[d] > 0 ? fov[d] : 1);
+            e[l + lags * i] = cexp(2 * M_PI * I * (double)(l - kernel + 1) * at);
+        }
+    const larmor_status st = larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(lags, n), LARMOR_C128, e, wave);
+    free(e);
+    return st;
+}
+
+static larmor_status finder_create(finder *f, const double fov[3])
+{
+    const sizes *s = f->s;
+    const int64_t pairs = s->coils * s->coils, block = s->block * s->grid[0], lags_x = 2 * s->kernel[0] - 1;
+    LMR_TRY(lmr_recon_kernels_of(f->dev, LARMOR_C128, &f->kernels));
+    for (int d = 0; d < 3; d++) LMR_TRY(make_waves(f, fov, d, &f->wave[d]));
+    LMR_TRY(
+        larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(pairs * lags_x, 2 * s->kernel[1] - 1), &f->plane[0]));
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(pairs * lags_x, s->grid[1]), &f->plane[1]));
+    /* one column in front, so that the second set can be aligned as the first, one column on */
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->coils + pairs * (block + 1)), &f->matrix));
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_F64, LARMOR_SHAPE(s->coils, block), &f->values));
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(block, s->coils), &f->aligned));
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels, s->coils, s->sets), &f->low));
+    f->value = malloc((size_t)(2 * s->pixels) * sizeof *f->value);
+    return f->value ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* c [m, n] <- a [m, k] b [k, n], all c128. */
+static larmor_status multiply(const finder *f, int64_t m, int64_t n, int64_t k, const void *a, const void *b, void *c)
+{
+    return f->dev->be->la[LMR_F64]->gemm(f->dev->ctx, 'N', 'N', m, n, k, a, m, b, k, c, m);
+}
+
+/* The block's eigenvalues to value[., first ...], its vectors to low. */
+static larmor_status keep_block(finder *f, int64_t first, int64_t count)
+{
+    const sizes *s = f->s;
+    const int64_t coils = s->coils, pairs = coils * coils;
+    const lmr_backend *be = f->dev->be;
+    double complex *matrix = (double complex *)f->matrix->data + coils, *low = f->low->data;
+    double *value;
+    LMR_TRY(be->la[LMR_F64]->heev(f->dev->ctx, coils, count, 1, matrix, f->values->data));
+    LMR_TRY(larmor_array_download(f->values, LARMOR_F64, &value));
+    for (int64_t p = 0; p < count; p++) {
+        f->value[first + p] = value[coils - 1 + coils * p];
+        f->value[first + p + s->pixels] = coils > 1 ? value[coils - 2 + coils * p] : 0;
+    }
+    free(value);
+    LMR_TRY(be->copy(f->dev->ctx, LMR_ON_DEVICE, matrix + pairs * count, f->reference->data,
+                     (size_t)pairs * sizeof *matrix));
+    for (int set = 0; set < s->sets; set++) {
+        double complex *aligned = f->aligned->data;
+        LMR_TRY(f->kernels->align(f->dev->ctx, count, coils, matrix - coils * set, aligned));
+        for (int64_t c = 0; c < coils; c++)
+            LMR_TRY(be->copy(f->dev->ctx, LMR_ON_DEVICE, low + first + s->pixels * (c + coils * set),
+                             aligned + count * c, (size_t)count * sizeof *low));
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status find_plane(finder *f, int64_t z)
+{
+    const sizes *s = f->s;
+    const int64_t pairs = s->coils * s->coils, lags_x = 2 * s->kernel[0] - 1, lags_y = 2 * s->kernel[1] - 1;
+    const int64_t lags_z = 2 * s->kernel[2] - 1, nx = s->grid[0], ny = s->grid[1];
+    double complex *matrix = (double complex *)f->matrix->data + s->coils;
+    LMR_TRY(multiply(f, pairs * lags_x * lags_y, 1, lags_z, f->lags->data,
+                     (double complex *)f->wave[2]->data + lags_z * z, f->plane[0]->data));
+    LMR_TRY(multiply(f, pairs * lags_x, ny, lags_y, f->plane[0]->data, f->wave[1]->data, f->plane[1]->data));
+    for (int64_t y = 0; y < ny; y += s->block) {
+        const int64_t rows = ny - y < s->block ? ny - y : s->block;
+        LMR_TRY(lmr_go_on());
+        for (int64_t r = 0; r < rows; r++)
+            LMR_TRY(multiply(f, pairs, nx, lags_x, (double complex *)f->plane[1]->data + pairs * lags_x * (y + r),
+                             f->wave[0]->data, matrix + pairs * nx * r));
+        LMR_TRY(keep_block(f, nx * (y + ny * z), nx * rows));
+    }
+    return LARMOR_OK;
+}
+
+/* The maps of mixtures as those of the coils. */
+static larmor_status unmix(finder *f, const larmor_array *mixing)
+{
+    const sizes *s = f->s;
+    if (!mixing) return LARMOR_OK;
+    const double complex *last = (const double complex *)mixing->data + s->all * (s->all - s->coils);
+    larmor_array *all;
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->pixels, s->all, s->sets), &all));
+    larmor_status st = LARMOR_OK;
+    for (int set = 0; set < s->sets && !st; set++)
+        st = lmr_la_of(all)->gemm(f->dev->ctx, 'N', 'C', s->pixels, s->all, s->coils,
+                                  (double complex *)f->low->data + s->pixels * s->coils * set, s->pixels, last,
+                                  s->all, (double complex *)all->data + s->pixels * s->all * set, s->pixels);
+    larmor_array_free(f->low);
+    f->low = all;
+    return st;
+}
+
+/* ---- the image's grid ---- */
+
+/* x [n...] <- x [grid...], c128, by way of spare. */
+static larmor_status interpolate(const finder *f, void **x, void **spare)
+{
+    const sizes *s = f->s;
+    int64_t dim[3] = {s->grid[0], s->grid[1], s->grid[2]};
+    for (int axis = s->image.ndim - 1; axis >= 0; axis--) { /* the fastest one last */
+        int64_t rows[3] = {1, dim[axis], 1};
+        if (dim[axis] == s->n[axis]) continue;
+        for (int d = 0; d < 3; d++)
+            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
+        LMR_TRY(f->kernels->resize(f->dev->ctx, rows, s->n[axis], *x, *spare));
+        dim[axis] = s->n[axis];
+        void *const out = *spare;
+        *spare = *x;
+        *x = out;
+    }
+    return LARMOR_OK;
+}
+
+/* Eigenvalues of a set on the image's grid, [voxels] on the host. */
+static larmor_status interpolate_values(const finder *f, int set, larmor_array *work, double complex *value)
+{
+    const sizes *s = f->s;
+    const lmr_backend *be = f->dev->be;
+    void *x = work->data, *spare = (double complex *)work->data + s->voxels;
+    for (int64_t p = 0; p < s->pixels; p++) value[p] = f->value[p + s->pixels * set];
+    LMR_TRY(be->copy(f->dev->ctx, LMR_TO_DEVICE, x, value, (size_t)s->pixels * sizeof *value));
+    LMR_TRY(interpolate(f, &x, &spare));
+    LMR_TRY(be->copy(f->dev->ctx, LMR_TO_HOST, value, x, (size_t)s->voxels * sizeof *value));
+    for (int64_t p = 0; p < s->voxels; p++) value[p] = fmin(fmax(creal(value[p]), 0), 1);
+    return LARMOR_OK;
+}
+
+/* 1 where the eigenvalue is 1, 1/2 where its root is at the threshold, 0 below. */
+static double soft_step(double value, double threshold)
+{
+    const double x = (sqrt(value) - threshold) / (1 - threshold);
+    if (x <= -1) return 0;
+    return x >= 1 ? 1 : 0.5 + x / (1 + x * x);
+}
+
+static double weight_of(const larmor_espirit_opts *o, double value)
+{
+    const double threshold = o->cropped_below > 0 ? o->cropped_below : default_crop;
+    if (o->crop == LARMOR_CROP_SOFT) return soft_step(value, threshold);
+    if (o->crop == LARMOR_CROP_HARD) return value > threshold;
+    return 1;
+}
+
+/* maps of a set, [voxels coils, sets], <- its vectors on the image's grid, with unit norm, weighted. */
+static larmor_status finish_set(const finder *f, const larmor_espirit_opts *o, int set, larmor_array *work,
+                                double complex *value, larmor_array *maps)
+{
+    const sizes *s = f->s;
+    const lmr_backend *be = f->dev->be;
+    const size_t number = larmor_dtype_size(maps->dtype);
+    larmor_array *energy = NULL, *weight = NULL, *own = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_part(maps, set, 1, larmor_shape_append(s->image, s->all), &own));
+    for (int64_t c = 0; c < s->all; c++) {
+        LMR_OR(done, lmr_go_on());
+        void *x = work->data, *spare = (double complex *)work->data + s->voxels;
+        LMR_OR(done, be->copy(f->dev->ctx, LMR_ON_DEVICE, x,
+                              (double complex *)f->low->data + s->pixels * (c + s->all * set),
+                              (size_t)s->pixels * sizeof(double complex)));
+        LMR_OR(done, interpolate(f, &x, &spare));
+        LMR_OR(done, be->convert(f->dev->ctx, s->voxels, LARMOR_C128, x, maps->dtype,
+                                 (char *)own->data + (size_t)(c * s->voxels) * number));
+    }
+    LMR_OR(done, larmor_array_create(f->dev, maps->dtype, s->image, &energy));
+    LMR_OR(done, lmr_vec_of(maps)->combine(f->dev->ctx, s->voxels, s->all, own->data, own->data, energy->data));
+    const lmr_recon_kernels *kernels;
+    LMR_OR(done, lmr_recon_kernels_of(f->dev, maps->dtype, &kernels));
+    LMR_OR(done, kernels->power(f->dev->ctx, s->voxels, -1, 0, energy->data));
+    if (o->crop == LARMOR_CROP_SOFT || o->crop == LARMOR_CROP_HARD) {
+        for (int64_t p = 0; p < s->voxels; p++) value[p] = weight_of(o, creal(value[p]));
+        LMR_OR(done, larmor_array_upload(f->dev, maps->dtype, s->image, LARMOR_C128, value, &weight));
+        LMR_OR(done, larmor_mul(weight, 0, energy));
+    }
+    st = larmor_mul(energy, 0, own);
+done:
+    larmor_array_free(weight);
+    larmor_array_free(energy);
+    larmor_array_free(own);
+    return st;
+}
+
+static void judge(const finder *f, const larmor_espirit_opts *o, larmor_espirit_report *report)
+{
+    const sizes *s = f->s;
+    const double threshold = o->cropped_below > 0 ? o->cropped_below : default_crop;
+    int64_t object = 0, folded = 0;
+    for (int64_t p = 0; p < s->pixels; p++) {
+        const int inside = f->value[p] > threshold;
+        object += inside;
+        folded += inside && f->value[p + s->pixels] > threshold;
+    }
+    memcpy(report->kernel, s->kernel, sizeof report->kernel);
+    memcpy(report->grid, s->grid, sizeof report->grid);
+    report->rows = product(s->kernel) * s->coils;
+    report->coils = s->coils;
+    report->object = (double)object / (double)s->pixels;
+    report->folded = object ? (double)folded / (double)object : 0;
+}
+
+/* ---- the whole ---- */
+
+static larmor_status check(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *o)
+{
+    if (image.ndim < 1 || image.ndim > 3)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: image has %d dimensions, expected 1 to 3", image.ndim);
+    if (!region || !lmr_is_complex(region->dtype) || region->shape.ndim != image.ndim + 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region is %s, expected complex, %d dimensions and coils",
+                        lmr_describe(region).s, image.ndim);
+    if (region->shape.dim[image.ndim] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: the region has no coils, expected at least 1");
+    for (int d = 0; d < image.ndim; d++) {
+        if (image.dim[d] < 1 || region->shape.dim[d] < 1)
+            return LMR_FAIL(LARMOR_ERR_SHAPE, "espirit: %lld voxels and %lld samples along axis %d, expected some",
+                            (long long)image.dim[d], (long long)region->shape.dim[d], d);
+        if (image.dim[d] > 1 && region->shape.dim[d] <= LEAST_KERNEL)
+            return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                            "espirit: the calibration region has %lld samples along axis %d, expected at least %d",
+                            (long long)region->shape.dim[d], d, LEAST_KERNEL + 1);
+        if (!(o->kernel[d] >= 0 && o->kernel[d] <= 32))
+            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: kernel %lld along axis %d, expected 0 to 32",
+                            (long long)o->kernel[d], d);
+        if (!(o->fov[d] >= 0 && o->fov[d] < 1e3))
+            return LMR_FAIL(LARMOR_ERR_ARG, "espirit: field of view %g along axis %d, expected 0 to 1000", o->fov[d],
+                            d);
+    }
+    if (!(o->threshold >= 0 && o->threshold < 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: threshold %g, expected 0 to 1", o->threshold);
+    if (!(o->cropped_below >= 0 && o->cropped_below < 1))
+        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: cropped below %g, expected 0 to 1", o->cropped_below);
+    if (o->coils < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: %lld mixtures of coils, expected at least 0", (long long)o->coils);
+    if (o->sets < 0 || o->sets > 2 || o->sets > region->shape.dim[image.ndim])
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "espirit: %d sets of maps of %lld coils, expected 1 or 2, and no more than coils", o->sets,
+                        (long long)region->shape.dim[image.ndim]);
+    if (o->crop < LARMOR_CROP_DEFAULT || o->crop > LARMOR_CROP_NONE)
+        return LMR_FAIL(LARMOR_ERR_ARG, "espirit: crop %d is unknown", (int)o->crop);
+    return LARMOR_OK;
+}
+
+/* The lags' sums and the reference, from the region. */
+static larmor_status find_space(finder *f, const larmor_array *region, const larmor_espirit_opts *o,
+                                larmor_array **mixing, int64_t *signal)
+{
+    const sizes *s = f->s;
+    lmr_windows w = {.coils = s->coils};
+    larmor_array *data = NULL;
+    void *host = NULL;
+    larmor_status st;
+    memcpy(w.side, s->side, sizeof w.side);
+    memcpy(w.kernel, s->kernel, sizeof w.kernel);
+    LMR_OR(done, take_region(region, s, &data, mixing));
+    LMR_OR(done, make_reference(data, s, &f->reference));
+    LMR_OR(done, larmor_array_download(data, LARMOR_C128, &host));
+    w.data = host;
+    st = lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
+done:
+    free(host);
+    larmor_array_free(data);
+    return st;
+}
+
+/* All sets of maps, and their eigenvalues. */
+static larmor_status finish(const finder *f, const larmor_espirit_opts *o, larmor_array *maps, larmor_array *values)
+{
+    const sizes *s = f->s;
+    double complex *value = malloc((size_t)s->voxels * sizeof *value);
+    larmor_array *work = NULL, *part = NULL, *one = NULL, *sets = NULL;
+    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!st) st = larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->voxels, 2), &work);
+    if (!st) st = larmor_array_reshape(maps, LARMOR_SHAPE(s->voxels * s->all, s->sets), &sets);
+    for (int set = 0; set < s->sets && !st; set++) {
+        LMR_OR(done, interpolate_values(f, set, work, value));
+        if (values) {
+            LMR_OR(done, larmor_array_upload(f->dev, values->dtype, s->image, LARMOR_C128, value, &one));
+            LMR_OR(done, larmor_array_part(values, set, 1, s->image, &part));
+            LMR_OR(done, larmor_copy(one, part));
+            larmor_array_free(part);
+            larmor_array_free(one);
+            part = one = NULL;
+        }
+        st = finish_set(f, o, set, work, value, sets);
+    }
+done:
+    larmor_array_free(sets);
+    larmor_array_free(one);
+    larmor_array_free(part);
+    larmor_array_free(work);
+    free(value);
+    return st;
+}
+
+larmor_status larmor_espirit(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *opts,
+                             larmor_array **maps, larmor_array **eigenvalues, larmor_espirit_report *report)
+{
+    LMR_NEED(maps);
+    *maps = NULL;
+    if (eigenvalues) *eigenvalues = NULL;
+    if (report) *report = (larmor_espirit_report){.rows = 0};
+    const larmor_espirit_opts o = opts ? *opts : (larmor_espirit_opts){.sets = 1};
+    LMR_TRY(check(region, image, &o));
+    larmor_espirit_report judged = {.rows = 0};
+    const sizes s = sizes_of(region->shape.dim, region->shape.dim[image.ndim], image, &o);
+    finder f = {.s = &s, .dev = region->dev};
+    larmor_array *mixing = NULL, *out = NULL, *values = NULL;
+    larmor_shape shape = larmor_shape_append(image, s.all);
+    larmor_status st;
+    if (s.sets > 1) shape = larmor_shape_append(shape, s.sets);
+    LMR_OR(done, find_space(&f, region, &o, &mixing, &judged.signal));
+    LMR_OR(done, finder_create(&f, o.fov));
+    for (int64_t z = 0; z < s.grid[2]; z++) LMR_OR(done, find_plane(&f, z));
+    judge(&f, &o, &judged);
+    LMR_OR(done, unmix(&f, mixing));
+    LMR_OR(done, larmor_array_create(f.dev, region->dtype, shape, &out));
+    if (eigenvalues)
+        LMR_OR(done, larmor_array_create(f.dev, region->dtype, larmor_shape_append(image, s.sets), &values));
+    LMR_OR(done, finish(&f, &o, out, values));
+    if (report) *report = judged;
+    if (eigenvalues) *eigenvalues = values;
+    *maps = out;
+    out = values = NULL;
+done:
+    larmor_array_free(values);
+    larmor_array_free(out);
+    larmor_array_free(mixing);
+    finder_free(&f);
+    return st;
+}
+
+/* ---- memory ---- */
+
+larmor_status larmor_espirit_memory(const larmor_device *dev, const larmor_problem *p,
+                                    const larmor_region_opts *region, const larmor_espirit_opts *opts, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    const larmor_espirit_opts o = opts ? *opts : (larmor_espirit_opts){.sets = 1};
+    int64_t most[3];
+    double before;
+    lmr_region_most(region, p->image, most);
+    LMR_TRY(lmr_region_bytes(dev, p, region, &before));
+    const sizes s = sizes_of(most, p->coils, p->image, &o);
+    lmr_windows w = {.coils = s.coils};
+    memcpy(w.side, s.side, sizeof w.side);
+    memcpy(w.kernel, s.kernel, sizeof w.kernel);
+    const double samples = (double)product(s.side) * (double)s.all, pairs = (double)s.coils * (double)s.coils;
+    const double lags = (double)lmr_windows_lags(&w), lags_x = (double)(2 * s.kernel[0] - 1);
+    const double held = 16 * (3 * samples + pairs + (double)s.all * (double)s.all);
+    const double planes = pairs * lags_x * (double)(2 * s.kernel[1] - 1 + s.grid[1]);
+    const double block = (pairs + 2 * (double)s.coils) * (double)(s.block * s.grid[0] + 1);
+    const int on_gpu = !dev->be->threads(dev->ctx);
+    const double low = (double)s.pixels * (double)(s.all + (s.all > s.coils ? s.coils : 0)) * s.sets;
+    const double search = 16 * (pairs * lags + planes + block * (on_gpu ? 2 : 1) + low) + 32 * (double)s.pixels +
+                          lmr_bytes_for_eigenvectors(dev, s.coils);
+    const double image = 16 * 3 * (double)s.voxels + 2 * (double)larmor_dtype_size(p->dtype) * (double)s.voxels;
+    const double found = 16 * ((double)s.pixels * (double)s.all * s.sets + pairs * lags) + image;
+    return lmr_bytes_store(fmax(before, held + fmax(lmr_windows_bytes(&w), fmax(search, found))), bytes);
+}

@@ -1,0 +1,93 @@
+/* Maps of low resolution on the image's grid. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/maps/interpolate.h"
+
+#include "recon/bytes.h"
+#include "recon/inputs.h"
+#include "recon/kernels.h"
+
+/* Planes of the last axis. */
+typedef struct range {
+    int64_t first, all;
+} range;
+
+/* One coil: *x <- [image...] of from [n...], by way of *spare; all c128, x and spare large enough for either. */
+static larmor_status resize(const larmor_device *dev, const int64_t n[3], const double _Complex *from,
+                            larmor_shape image, range planes, void **x, void **spare)
+{
+    const lmr_recon_kernels *kernels;
+    int64_t dim[3] = {n[0], n[1], n[2]};
+    const void *in = from;
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
+    for (int axis = image.ndim - 1; axis >= 0; axis--) { /* the fastest one last: till then it is done in long runs */
+        int64_t rows[3] = {1, dim[axis], 1};
+        for (int d = 0; d < 3; d++)
+            if (d != axis) rows[d < axis ? 0 : 2] *= dim[d];
+        const int is_last = axis == image.ndim - 1;
+        LMR_TRY(kernels->resize(dev->ctx, rows, is_last ? planes.all : image.dim[axis], in, *spare));
+        dim[axis] = image.dim[axis];
+        void *const out = *spare;
+        *spare = *x;
+        *x = out;
+        in = (const double _Complex *)out + (is_last ? planes.first * rows[0] : 0);
+    }
+    return LARMOR_OK;
+}
+
+/* Numbers that are there between one axis and the next, of all planes before the others are resized. */
+static int64_t room_of(const int64_t n[3], larmor_shape image, int64_t planes)
+{
+    const int64_t voxels = larmor_shape_count(image);
+    int64_t first = planes;
+    for (int d = 0; d + 1 < image.ndim; d++) first *= n[d];
+    return voxels > first ? voxels : first;
+}
+
+larmor_status lmr_maps_interpolate(const larmor_array *low, const int64_t n[3], larmor_array *maps)
+{
+    return lmr_maps_interpolate_planes(low, n, 0, maps->shape.dim[maps->shape.ndim - 2], maps);
+}
+
+larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t n[3], int64_t first, int64_t planes,
+                                          larmor_array *maps)
+{
+    larmor_device *dev = maps->dev;
+    const lmr_backend *be = dev->be;
+    const lmr_recon_kernels *kernels;
+    const int nd = maps->shape.ndim - 1;
+    const larmor_shape image = larmor_shape_of(nd, maps->shape.dim);
+    const int64_t voxels = larmor_shape_count(image), pixels = n[0] * n[1] * n[2], coils = maps->shape.dim[nd];
+    larmor_array *work = NULL, *energy = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_recon_kernels_of(dev, maps->dtype, &kernels));
+    const int64_t room = room_of(n, image, planes);
+    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(room, 2), &work));
+    void *x = work->data, *spare = (double _Complex *)work->data + room;
+    for (int64_t i = 0; i < coils; i++) {
+        LMR_OR(done, lmr_go_on());
+        void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
+        LMR_OR(done, resize(dev, n, (const double _Complex *)low->data + i * pixels, image,
+                            (range){first, planes}, &x, &spare));
+        const void *from = nd > 1 ? x : (const double _Complex *)x + first;
+        LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
+    }
+    LMR_OR(done, larmor_array_create(dev, maps->dtype, image, &energy));
+    LMR_OR(done, lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
+    LMR_OR(done, kernels->power(dev->ctx, voxels, -1, 0, energy->data));
+    st = larmor_mul(energy, 0, maps);
+done:
+    larmor_array_free(energy);
+    larmor_array_free(work);
+    return st;
+}
+
+double lmr_maps_interpolate_planes_bytes(larmor_dtype dtype, const int64_t n[3], larmor_shape image, int64_t planes)
+{
+    const int64_t all = image.dim[image.ndim - 1];
+    image.dim[image.ndim - 1] = planes;
+    return 32 * (double)room_of(n, image, all) + lmr_bytes_of(dtype, image);
+}
+
+double lmr_maps_interpolate_bytes(larmor_dtype dtype, larmor_shape image)
+{
+    return 2 * lmr_bytes_of(LARMOR_C128, image) + lmr_bytes_of(dtype, image);
+}

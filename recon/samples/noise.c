@@ -1,0 +1,156 @@
+/* Noise whitening of coils (Kellman and McVeigh 2005). SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "larmor/recon.h"
+#include "recon/inputs.h"
+#include "recon/lapack.h"
+
+/* R = n n^H / (m - 1), column-major; n is [m, coils]. */
+static larmor_status covariance(const larmor_array *noise, int64_t m, int64_t coils, double complex *cov)
+{
+    const lmr_recon_kernels *kernels;
+    larmor_array *sums;
+    LMR_TRY(lmr_recon_kernels_of(noise->dev, noise->dtype, &kernels));
+    LMR_TRY(larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &sums));
+    larmor_status st = kernels->covariance(noise->dev->ctx, m, coils, noise->data, sums->data);
+    if (!st) st = larmor_array_read(sums, cov, larmor_array_bytes(sums));
+    larmor_array_free(sums);
+    LMR_TRY(st);
+    for (int64_t i = 0; i < coils * coils; i++) cov[i] /= (double)(m - 1);
+    for (int64_t i = 0; i < coils; i++) {
+        const double variance = creal(cov[i + i * coils]);
+        if (!(variance > 0) || !isfinite(variance))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                            "noise: coil %lld has variance %g, expected a finite number > 0; leave "
+                            "the coil out",
+                            (long long)i, variance);
+    }
+    return LARMOR_OK;
+}
+
+/* Too few samples leave R singular or nearly so. Loading each variance by its share coils / m, and scaling back to
+ * the variances measured, shrinks the correlations alone. */
+static void load_diagonal(int64_t m, int64_t coils, double complex *cov)
+{
+    const double keep = 1 / (1 + (double)coils / (double)m);
+    for (int64_t j = 0; j < coils; j++)
+        for (int64_t i = j + 1; i < coils; i++) cov[i + j * coils] *= keep;
+}
+
+/* cov <- scale sqrt(2) inv(chol(cov)) */
+static larmor_status inverse_root(int64_t coils, double scale, double complex *cov)
+{
+    int solved;
+    LMR_TRY(lmr_lapack_inverse_cholesky(coils, cov, &solved));
+    if (!solved)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC,
+                        "noise: the covariance of %lld coils is singular, expected independent "
+                        "coils; leave out coils that are copies of others",
+                        (long long)coils);
+    for (int64_t j = 0; j < coils; j++)
+        for (int64_t i = 0; i < coils; i++) cov[i + j * coils] = i < j ? 0 : scale * sqrt(2) * cov[i + j * coils];
+    return LARMOR_OK;
+}
+
+larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W)
+{
+    LMR_NEED(W);
+    *W = NULL;
+    if (!noise || !lmr_is_complex(noise->dtype) || noise->shape.ndim != 2 || noise->shape.dim[1] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: noise is %s, expected complex [samples, coils]",
+                        noise ? lmr_describe(noise).s : "missing");
+    if (!(scale > 0) || !isfinite(scale))
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
+    const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
+    if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
+    double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
+    if (!cov) return LMR_NO_MEMORY();
+    larmor_array *in_double = NULL;
+    larmor_status st;
+    LMR_OR(done, covariance(noise, m, coils, cov));
+    if (m < 5 * coils) load_diagonal(m, coils, cov);
+    LMR_OR(done, inverse_root(coils, scale, cov));
+    LMR_OR(done, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &in_double));
+    LMR_OR(done, larmor_array_write(in_double, cov, larmor_array_bytes(in_double)));
+    st = larmor_array_convert(in_double, noise->dtype, W);
+done:
+    larmor_array_free(in_double);
+    free(cov);
+    return st;
+}
+
+larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
+{
+    LMR_NEED(C);
+    *C = NULL;
+    const int64_t coils = W && W->shape.ndim == 2 ? W->shape.dim[0] : 0;
+    if (coils < 1 || !lmr_is_complex(W->dtype) || W->shape.dim[1] != coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
+                        W ? lmr_describe(W).s : "missing");
+    int solved = 1;
+    larmor_array *in_double = NULL;
+    larmor_status st = LARMOR_OK;
+    double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
+    if (!inverse) st = LMR_NO_MEMORY();
+    if (!st) st = larmor_array_convert(W, LARMOR_C128, &in_double);
+    if (!st) st = larmor_array_read(in_double, inverse, larmor_array_bytes(in_double));
+    larmor_array_free(in_double);
+    in_double = NULL;
+    if (!st) st = lmr_lapack_inverse(coils, inverse, &solved);
+    if (!st && !solved)
+        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
+                      (long long)coils);
+    if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double);
+    if (!st) st = larmor_array_write(in_double, inverse, larmor_array_bytes(in_double));
+    if (!st) st = larmor_array_convert(in_double, W->dtype, C);
+    larmor_array_free(in_double);
+    free(inverse);
+    return st;
+}
+
+enum { ROWS = 1 << 16 };
+
+/* Samples first .. first+rows-1 of all coils <- themselves times W^T, by way of mixed [rows, coils]. */
+static larmor_status whiten_rows(const larmor_array *W, larmor_array *kspace, int64_t samples, int64_t first,
+                                 int64_t rows, larmor_array *mixed)
+{
+    const larmor_device *dev = kspace->dev;
+    const int64_t coils = W->shape.dim[0];
+    const size_t size = larmor_dtype_size(kspace->dtype), bytes = (size_t)rows * size;
+    char *at = (char *)kspace->data + (size_t)first * size;
+    LMR_TRY(lmr_la_of(kspace)->gemm(dev->ctx, 'N', 'T', rows, coils, coils, at, samples, W->data, coils, mixed->data,
+                                    rows));
+    for (int64_t c = 0; c < coils; c++)
+        LMR_TRY(dev->be->copy(dev->ctx, LMR_ON_DEVICE, at + (size_t)(c * samples) * size,
+                              (const char *)mixed->data + (size_t)c * bytes, bytes));
+    return LARMOR_OK;
+}
+
+larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
+{
+    if (!W || !kspace) return LMR_FAIL(LARMOR_ERR_ARG, "whiten: a matrix and k-space are needed");
+    const int last = kspace->shape.ndim - 1;
+    const int64_t coils = last < 0 ? 0 : kspace->shape.dim[last];
+    LMR_TRY(lmr_expect("whiten", "matrix", W, kspace->dev, kspace->dtype, LARMOR_SHAPE(coils, coils)));
+    const int64_t samples = larmor_shape_count(larmor_shape_of(last, kspace->shape.dim));
+    const int64_t most = samples < ROWS ? samples : ROWS;
+    larmor_array *mixed;
+    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
+    larmor_status st = LARMOR_OK;
+    for (int64_t first = 0; first < samples && !st; first += ROWS)
+        st = whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed);
+    larmor_array_free(mixed);
+    return st;
+}
+
+larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed)
+{
+    if (!x || !lmr_is_complex(x->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "noise: a complex array is needed");
+    if (!(deviation >= 0) || !isfinite(deviation))
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise: the deviation is %g, expected a finite number >= 0", deviation);
+    LMR_TRY(lmr_random_fill(x, seed));
+    return larmor_axpby(sqrt(3.) * deviation, x, 0, x); /* uniform in (-1, 1) has variance 1/3 */
+}

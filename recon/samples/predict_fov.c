@@ -1,0 +1,279 @@
+/* Which field of view predicts samples that were left out best: where the centre of k-space is undersampled, signal from
+ * beyond the field of view folds onto what is inside, and only several coils together tell them apart.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/random.h"
+#include "larmor/nlinv.h"
+#include "larmor/nufft.h"
+#include "recon/bytes.h"
+#include "recon/inputs.h"
+#include "recon/maps/centre.h"
+
+/* Voxels of the field of view along each axis, at most. */
+static const double side = 20;
+
+/* Times the field of view. */
+enum { FACTORS = 3 };
+
+static const double factors[FACTORS] = {1, 1.25, 1.5};
+
+/* Choices of what is left out; an odd number, which has a median. */
+enum { CHOICES = 3 };
+
+static const double left_out = 0.1, /* of the samples */
+    part = 1.5;                     /* of a readout that is left out at once, in 1/FOV */
+
+/* Of Newton's method: more take long, and follow noise. */
+enum { STEPS = 18 };
+
+/* Of the error: larger fields of view that predict no better than this are not taken. */
+static const double clearly = 0.8;
+
+static const double nufft_tol = 1e-4;
+
+typedef struct forecast {
+    lmr_centre centre;
+    larmor_shape image; /* of low resolution, on the field of view */
+    int64_t coils;
+    larmor_array *k; /* f64 [nd, samples, readouts] */
+    larmor_array *ones, *values;
+    larmor_array *kspace; /* [m, 1, coils] */
+    double *points;       /* host: [nd, m] */
+} forecast;
+
+static void forecast_free(forecast *f)
+{
+    larmor_array_free(f->kspace);
+    larmor_array_free(f->values);
+    larmor_array_free(f->ones);
+    larmor_array_free(f->k);
+    lmr_centre_free(&f->centre);
+    free(f->points);
+}
+
+static larmor_shape low_shape(larmor_shape image, double factor)
+{
+    for (int d = 0; d < image.ndim; d++) image.dim[d] = (int64_t)ceil(fmin(side, (double)image.dim[d]) * factor);
+    return image;
+}
+
+static larmor_status gather(forecast *f, const larmor_array *kspace, larmor_shape image)
+{
+    lmr_centre *c = &f->centre;
+    double radius[3] = {0.5, 0.5, 0.5};
+    f->coils = kspace->shape.dim[2];
+    f->image = image;
+    for (int d = 0; d < image.ndim; d++) radius[d] = fmin(side, (double)image.dim[d]) / 2;
+    LMR_TRY(lmr_centre_select(f->k, kspace->dtype, radius, c));
+    if (!c->m)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
+                        radius[0]);
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &f->ones));
+    LMR_TRY(larmor_fill(f->ones, 1));
+    LMR_TRY(lmr_centre_gather(c, f->ones, kspace, f->coils, &f->values));
+    LMR_TRY(larmor_array_reshape(f->values, LARMOR_SHAPE(c->m, 1, f->coils), &f->kspace));
+    return larmor_array_download(c->points, LARMOR_F64, &f->points);
+}
+
+/* ---- what is left out ---- */
+
+static double way(const double *k, int64_t nd)
+{
+    double square = 0;
+    for (int64_t d = 0; d < nd; d++) square += pow(k[d] - k[d - nd], 2);
+    return sqrt(square);
+}
+
+/* kept [samples, readouts] <- 0 in parts of readouts that are left out, else 1. */
+static void leave_out(const double *k, int64_t nd, int64_t samples, int64_t readouts, uint64_t choice, double *kept)
+{
+    uint64_t parts = 0;
+    for (int64_t r = 0; r < readouts; r++) {
+        double length = 0;
+        parts++;
+        for (int64_t i = r * samples; i < (r + 1) * samples; i++) {
+            if (i > r * samples) length += way(k + i * nd, nd);
+            if (length > part) {
+                parts++;
+                length = 0;
+            }
+            kept[i] = lmr_random_uniform(choice, parts) >= left_out;
+        }
+    }
+}
+
+/* weights, f64 [m, 1]: those of the samples in the centre. */
+static larmor_status choose(const forecast *f, uint64_t choice, larmor_array **weights)
+{
+    const lmr_centre *c = &f->centre;
+    const int64_t samples = f->k->shape.dim[1], readouts = f->k->shape.dim[2];
+    larmor_array *all = NULL;
+    double *k = NULL, *kept = malloc((size_t)c->samples * sizeof *kept);
+    larmor_status st;
+    if (!kept) return LMR_NO_MEMORY();
+    LMR_OR(done, larmor_array_download(f->k, LARMOR_F64, &k));
+    leave_out(k, c->nd, samples, readouts, choice, kept);
+    LMR_OR(done, larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->samples), LARMOR_F64, kept, &all));
+    LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m, 1), weights));
+    st = c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, (*weights)->data);
+done:
+    larmor_array_free(all);
+    free(k);
+    free(kept);
+    return st;
+}
+
+/* ---- prediction ---- */
+
+static larmor_status scaled_points(const forecast *f, double factor, larmor_array **traj)
+{
+    const int64_t nd = f->centre.nd, m = f->centre.m;
+    double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
+    if (!scaled) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < nd * m; i++) scaled[i] = factor * f->points[i];
+    const larmor_status st =
+        larmor_array_upload(f->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m, 1), LARMOR_F64, scaled, traj);
+    free(scaled);
+    return st;
+}
+
+static larmor_nufft_opts nufft_opts(larmor_shape low, int64_t coils, larmor_dtype dtype)
+{
+    larmor_nufft_opts opts = {.type = 2, .ndim = low.ndim, .batch = coils, .tol = nufft_tol, .dtype = dtype};
+    for (int d = 0; d < low.ndim; d++) opts.modes[d] = low.dim[d];
+    return opts;
+}
+
+/* left <- samples of the coil images, maps times x, less those that were measured; maps become the coil images. */
+static larmor_status subtract(const forecast *f, const larmor_array *traj, const larmor_array *x, larmor_array *maps,
+                              larmor_array **left)
+{
+    const larmor_shape low = x->shape;
+    const larmor_nufft_opts opts = nufft_opts(low, f->coils, maps->dtype);
+    larmor_op *F = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_mul(x, 0, maps));
+    LMR_OR(done, larmor_op_nufft(maps->dev, &opts, traj, &F));
+    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, f->kspace->shape, left));
+    LMR_OR(done, larmor_op_forward(F, maps, *left));
+    st = larmor_axpby(-1, f->kspace, 1, *left);
+done:
+    larmor_op_free(F);
+    return st;
+}
+
+/* Of y, [m, 1, coils], where the weights are 0: sum of squares. */
+static larmor_status energy_left_out(const larmor_array *y, const double *weights, double *energy)
+{
+    double complex *v;
+    const int64_t m = y->shape.dim[0];
+    LMR_TRY(larmor_array_download(y, LARMOR_C128, &v));
+    *energy = 0;
+    for (int64_t i = 0; i < larmor_array_count(y); i++)
+        if (weights[i % m] == 0) *energy += pow(creal(v[i]), 2) + pow(cimag(v[i]), 2);
+    free(v);
+    return LARMOR_OK;
+}
+
+static larmor_status predict(const forecast *f, const larmor_array *weights, double factor, double *error)
+{
+    const larmor_nlinv_opts opts = {.weights = weights, .steps = STEPS, .nufft_tol = nufft_tol};
+    larmor_array *traj = NULL, *x = NULL, *maps = NULL, *left = NULL;
+    double *w = NULL, measured, missed;
+    larmor_status st;
+    LMR_OR(done, lmr_go_on());
+    LMR_OR(done, scaled_points(f, factor, &traj));
+    LMR_OR(done, larmor_nlinv(f->kspace, traj, low_shape(f->image, factor), &opts, &x, &maps, NULL));
+    LMR_OR(done, subtract(f, traj, x, maps, &left));
+    LMR_OR(done, larmor_array_download(weights, LARMOR_F64, &w));
+    LMR_OR(done, energy_left_out(f->kspace, w, &measured));
+    st = energy_left_out(left, w, &missed);
+    *error = measured > 0 ? sqrt(missed / measured) : 1;
+done:
+    free(w);
+    larmor_array_free(left);
+    larmor_array_free(maps);
+    larmor_array_free(x);
+    larmor_array_free(traj);
+    return st;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double value[CHOICES])
+{
+    qsort(value, CHOICES, sizeof *value, ascending);
+    return value[CHOICES / 2];
+}
+
+static larmor_status compare(const forecast *f, larmor_prediction *prediction)
+{
+    double error[FACTORS][CHOICES], gain[CHOICES];
+    for (int c = 0; c < CHOICES; c++) {
+        larmor_array *weights = NULL;
+        larmor_status st = choose(f, (uint64_t)c + 1, &weights);
+        for (int i = 0; i < FACTORS && !st; i++) st = predict(f, weights, factors[i], &error[i][c]);
+        larmor_array_free(weights);
+        LMR_TRY(st);
+    }
+    prediction->gain = INFINITY;
+    for (int i = 1; i < FACTORS; i++) {
+        for (int c = 0; c < CHOICES; c++) gain[c] = error[0][c] > 0 ? error[i][c] / error[0][c] : 1;
+        const double own = median(gain);
+        if (own >= prediction->gain) continue;
+        prediction->gain = own;
+        if (own < clearly) prediction->factor = factors[i];
+    }
+    prediction->error = median(error[0]);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
+                                           larmor_prediction *prediction)
+{
+    LMR_NEED(prediction);
+    *prediction = (larmor_prediction){.factor = 1, .gain = 1};
+    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "field of view: kspace is %s, expected complex [samples, readouts, coils]",
+                        kspace ? lmr_describe(kspace).s : "missing");
+    if (image.ndim < 2 || !traj || traj->shape.ndim != 3 ||
+        !larmor_shape_equal(lmr_weights_shape(traj), larmor_shape_of(2, kspace->shape.dim)))
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
+                        traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
+    forecast f = {.coils = 0};
+    larmor_status st;
+    LMR_OR(done, lmr_input_traj("field of view", traj, image, &f.k));
+    LMR_OR(done, gather(&f, kspace, image));
+    st = compare(&f, prediction);
+done:
+    forecast_free(&f);
+    return st;
+}
+
+larmor_status larmor_predict_field_of_view_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
+{
+    LMR_NEED(bytes);
+    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    larmor_problem low = *p;
+    int64_t inversion;
+    low.image = low_shape(p->image, factors[FACTORS - 1]);
+    LMR_TRY(larmor_nlinv_memory(dev, &low, &(larmor_nlinv_opts){.nufft_tol = nufft_tol}, &inversion));
+    const larmor_nufft_opts nufft = nufft_opts(low.image, p->coils, p->dtype);
+    const double samples = (double)p->samples;
+    const double values = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples, p->coils));
+    const double found = lmr_bytes_of(p->dtype, larmor_shape_append(low.image, p->coils + 1));
+    double transform = values;
+    LMR_TRY(lmr_bytes_add_nufft(dev, &nufft, p->samples, &transform));
+    /* the trajectory, index, ones, weights of all and of the chosen, points and scaled ones; values */
+    const double chosen = (8 * 4 + 24.0 * p->image.ndim) * samples + values;
+    return lmr_bytes_store(chosen + found + fmax((double)inversion, transform), bytes);
+}

@@ -1,0 +1,63 @@
+/* Point spread functions of points that several ranks have: a slab's lags are modes around another centre, which is a phase at
+ * each point. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/slabs/lags.h"
+
+#include "core/array.h"
+#include "recon/inputs.h"
+
+void lmr_lags_end(lmr_lag_points *p)
+{
+    lmr_seen_free(&p->box);
+    larmor_array_free(p->values);
+    p->values = NULL;
+}
+
+larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, larmor_dtype dtype,
+                             lmr_lag_points *p)
+{
+    *p = (lmr_lag_points){.weights = weights};
+    LMR_TRY(lmr_seen_create(dev, traj, dtype, &p->box));
+    return larmor_array_create(dev, dtype, LARMOR_SHAPE(p->box.count), &p->values);
+}
+
+/* Of this rank's points. */
+static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *psf, const int64_t modes[3], int64_t first,
+                             int64_t count, larmor_array *lags)
+{
+    const larmor_device *dev = lags->dev;
+    const int64_t centre = first - modes[2] + count / 2;
+    const double stretch[3] = {2, 2, (double)count / (double)modes[2]};
+    larmor_nufft_opts opts = *psf;
+    larmor_nufft *plan = NULL;
+    larmor_status st = LARMOR_OK;
+    if (!p->box.count) return larmor_zero(lags);
+    opts.modes[2] = count;
+    LMR_OR(done, lmr_seen_move(&p->box, stretch, psf->sign * (double)centre / (double)modes[2]));
+    if (p->weights)
+        LMR_OR(done, dev->be->convert(dev->ctx, p->box.count, p->weights->dtype, p->weights->data, p->values->dtype,
+                                      p->values->data));
+    else
+        LMR_OR(done, larmor_fill(p->values, 1));
+    LMR_OR(done, larmor_mul(p->box.phases, 0, p->values));
+    LMR_OR(done, larmor_nufft_create(p->box.points->dev, &opts, &plan));
+    LMR_OR(done, larmor_nufft_set_points(plan, p->box.points, NULL));
+    st = larmor_nufft_execute(plan, p->values, lags);
+done:
+    larmor_nufft_free(plan);
+    return st;
+}
+
+larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
+                           const int64_t modes[3], int64_t first, int64_t count, int to, larmor_status own,
+                           larmor_array *lags)
+{
+    const larmor_shape shape = LARMOR_SHAPE(psf->modes[0], psf->modes[1], count);
+    larmor_array *part = NULL;
+    if (!own && lags) part = larmor_array_ref(lags);
+    if (!own && !lags) own = larmor_array_create(p->values->dev, p->values->dtype, shape, &part);
+    if (!own) own = lags_of(p, psf, modes, first, count, part);
+    own = lmr_ranks_agree(ranks, own, NULL, NULL);
+    if (!own) own = lmr_ranks_sum(ranks, to, part);
+    larmor_array_free(part);
+    return own;
+}

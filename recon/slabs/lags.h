@@ -1,0 +1,29 @@
+/* Point spread functions of points that several ranks have, by slabs of lags. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_LAGS_H
+#define LMR_RECON_LAGS_H
+
+#include "recon/slabs/slabs.h"
+
+/* This rank's points and what its part of the function comes from. */
+typedef struct lmr_lag_points {
+    lmr_seen_points box;
+    const larmor_array *weights; /* as given, or NULL */
+    larmor_array *values;
+} lmr_lag_points;
+
+/* dtype: of the function. To be ended in either case. */
+larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, larmor_dtype dtype,
+                             lmr_lag_points *p);
+void lmr_lags_end(lmr_lag_points *p);
+
+/* lags [2 n0, 2 n1, count] of rank `to` <- sum_j w_j exp(sign 2 pi i k_j . r / n) of the points of all ranks, of the lags
+ * `first` and the following of the last axis, which begin with -n2. Called by all.
+ *
+ * psf   of type 1; its modes 0 and 1 are 2 n0 and 2 n1.
+ * own   how it went here before.
+ * lags  NULL on the other ranks. */
+larmor_status lmr_lags_sum(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
+                           const int64_t modes[3], int64_t first, int64_t count, int to, larmor_status own,
+                           larmor_array *lags);
+
+#endif

@@ -1,0 +1,204 @@
+/* The NUFFT of a volume that no rank holds by itself. A slab's voxels are modes around another centre, which is a phase at
+ * each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other: points are sorted
+ * to no slab, no halos are exchanged, and no grid is larger than a slab's. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "recon/inputs.h"
+#include "recon/slabs/slabs.h"
+
+typedef struct volume {
+    larmor_device *dev;
+    larmor_ranks *ranks;
+    larmor_nufft_opts opts; /* of the whole volume, without a batch */
+    int64_t batch;
+    larmor_shape samples; /* of one of the batch */
+    larmor_array *traj;
+} volume;
+
+static void destroy(void *self)
+{
+    volume *v = self;
+    larmor_array_free(v->traj);
+    larmor_device_free(v->dev);
+    free(v);
+}
+
+/* What is made for a slab. */
+typedef struct view {
+    lmr_seen_points box;
+    larmor_op *F;         /* of the box; NULL: there are no points, or no planes */
+    larmor_array *slab;   /* [n0, n1, planes], of one of the batch */
+    larmor_array *values; /* [points] */
+    int64_t planes;
+} view;
+
+static void free_view(view *w)
+{
+    lmr_seen_free(&w->box);
+    larmor_op_free(w->F);
+    larmor_array_free(w->slab);
+    larmor_array_free(w->values);
+}
+
+static larmor_shape slab_shape(const volume *v, int64_t planes)
+{
+    return LARMOR_SHAPE(v->opts.modes[0], v->opts.modes[1], planes);
+}
+
+/* Of the slab of rank i. sign: of the phases, +1 for those of the adjoint. */
+static larmor_status look(const volume *v, int i, int sign, view *w)
+{
+    const int64_t all = v->opts.modes[2];
+    larmor_nufft_opts opts = v->opts;
+    int64_t first;
+    w->planes = lmr_slab_share(all, v->ranks->count, i, &first);
+    LMR_TRY(larmor_array_create(v->dev, v->opts.dtype, slab_shape(v, w->planes), &w->slab));
+    const int64_t points = larmor_array_count(v->traj) / 3;
+    if (!points || !w->planes) return LARMOR_OK;
+    const double stretch[3] = {1, 1, (double)w->planes / (double)all};
+    const int64_t centre = first - all / 2 + w->planes / 2;
+    LMR_TRY(larmor_array_create(v->dev, v->opts.dtype, LARMOR_SHAPE(points), &w->values));
+    LMR_TRY(lmr_seen_create(v->dev, v->traj, v->opts.dtype, &w->box));
+    LMR_TRY(lmr_seen_move(&w->box, stretch, sign * opts.sign * (double)centre / (double)all));
+    opts.modes[2] = w->planes;
+    opts.batch = 0;
+    return larmor_op_nufft(v->dev, &opts, w->box.points, &w->F);
+}
+
+/* One of the batch: [points] of y, a view. */
+static larmor_status samples_of(const volume *v, const larmor_array *y, int64_t b, larmor_array **one)
+{
+    const larmor_shape line = LARMOR_SHAPE(larmor_shape_count(v->samples));
+    if (v->opts.batch) return larmor_array_part(y, b, 1, line, one);
+    return larmor_array_reshape((larmor_array *)(uintptr_t)y, line, one);
+}
+
+static larmor_status planes_of(const volume *v, const larmor_array *x, int64_t b, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    const larmor_shape slab = slab_shape(v, shape.dim[2]);
+    if (v->opts.batch) return larmor_array_part(x, b, 1, slab, one);
+    return larmor_array_reshape((larmor_array *)(uintptr_t)x, slab, one);
+}
+
+/* y[b] <- y[b] + the samples of the view's slab. */
+static larmor_status add_samples(const volume *v, const view *w, int64_t b, const larmor_array *y)
+{
+    larmor_array *one;
+    if (!w->F) return LARMOR_OK;
+    LMR_TRY(larmor_op_forward(w->F, w->slab, w->values));
+    LMR_TRY(larmor_mul(w->box.phases, 0, w->values));
+    LMR_TRY(samples_of(v, y, b, &one));
+    const larmor_status st = larmor_axpby(1, w->values, 1, one);
+    larmor_array_free(one);
+    return st;
+}
+
+/* The view's slab <- what this rank's samples y[b] give it. */
+static larmor_status fold_samples(const volume *v, const view *w, int64_t b, const larmor_array *y)
+{
+    larmor_array *one;
+    if (!w->F) return larmor_zero(w->slab);
+    LMR_TRY(samples_of(v, y, b, &one));
+    larmor_status st = larmor_copy(one, w->values);
+    larmor_array_free(one);
+    if (!st) st = larmor_mul(w->box.phases, 0, w->values);
+    return st ? st : larmor_op_adjoint(w->F, w->values, w->slab);
+}
+
+static larmor_status copy_planes(const volume *v, const view *w, int64_t b, const larmor_array *x, int to_slab)
+{
+    larmor_array *one;
+    LMR_TRY(planes_of(v, x, b, &one));
+    const larmor_status st = to_slab ? larmor_copy(one, w->slab) : larmor_copy(w->slab, one);
+    larmor_array_free(one);
+    return st;
+}
+
+/* The slab of rank i, of all of the batch: one view serves them. */
+static larmor_status forward_slab(const volume *v, int i, const larmor_array *x, larmor_array *y)
+{
+    larmor_ranks *r = v->ranks;
+    view w = {.F = NULL};
+    larmor_status own = i ? LARMOR_OK : larmor_zero(y);
+    larmor_status st = LARMOR_OK;
+    if (!own) own = look(v, i, 1, &w);
+    for (int64_t b = 0; b < v->batch && !st; b++) {
+        if (!own && r->number == i) own = copy_planes(v, &w, b, x, 1);
+        st = lmr_ranks_agree(r, own, NULL, NULL);
+        if (!st && w.planes) own = lmr_ranks_spread(r, i, w.slab);
+        if (!st && !own) own = add_samples(v, &w, b, y);
+    }
+    free_view(&w);
+    return st ? st : own;
+}
+
+static larmor_status adjoint_slab(const volume *v, int i, const larmor_array *y, larmor_array *x)
+{
+    larmor_ranks *r = v->ranks;
+    view w = {.F = NULL};
+    larmor_status own = look(v, i, -1, &w), st = LARMOR_OK;
+    for (int64_t b = 0; b < v->batch && !st; b++) {
+        if (!own) own = lmr_go_on();
+        if (!own) own = fold_samples(v, &w, b, y);
+        st = lmr_ranks_agree(r, own, NULL, NULL);
+        if (!st && w.planes) own = lmr_ranks_sum(r, i, w.slab);
+        if (!st && !own && r->number == i) own = copy_planes(v, &w, b, x, 0);
+    }
+    free_view(&w);
+    return st ? st : own;
+}
+
+static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    const volume *v = self;
+    for (int i = 0; i < v->ranks->count; i++) LMR_TRY(forward_slab(v, i, x, y));
+    return LARMOR_OK;
+}
+
+static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    const volume *v = self;
+    for (int i = 0; i < v->ranks->count; i++) LMR_TRY(adjoint_slab(v, i, y, x));
+    return LARMOR_OK;
+}
+
+static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                          const larmor_array *traj, larmor_op **F)
+{
+    static const larmor_op_impl impl = {"nufft-slabs", forward, adjoint, NULL, destroy};
+    LMR_TRY(lmr_slabs_expect("nufft", dev, ranks, opts, traj));
+    volume *v = calloc(1, sizeof *v);
+    if (!v) return LMR_NO_MEMORY();
+    const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
+    v->dev = lmr_device_ref(dev);
+    v->ranks = ranks;
+    v->batch = opts->batch ? opts->batch : 1;
+    v->opts = *opts;
+    v->opts.type = 2;
+    v->opts.dtype = dtype;
+    v->opts.sign = opts->sign > 0 ? 1 : -1;
+    v->traj = larmor_array_ref((larmor_array *)(uintptr_t)traj);
+    v->samples = lmr_weights_shape(traj);
+    larmor_shape image = slab_shape(v, lmr_slab_share(opts->modes[2], ranks->count, ranks->number, NULL));
+    larmor_shape samples = v->samples;
+    if (opts->batch) image = larmor_shape_append(image, opts->batch);
+    if (opts->batch) samples = larmor_shape_append(samples, opts->batch);
+    const larmor_status st = larmor_op_create(dev, &impl, v, dtype, image, samples, F);
+    if (st) destroy(v);
+    return st;
+}
+
+larmor_status larmor_op_nufft_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                    const larmor_array *traj, larmor_op **F)
+{
+    LMR_NEED(F);
+    *F = NULL;
+    LMR_NEED(ranks);
+    const larmor_status st = lmr_ranks_agree(ranks, make(dev, ranks, opts, traj, F), NULL, NULL);
+    if (!st) return LARMOR_OK;
+    larmor_op_free(*F);
+    *F = NULL;
+    return st;
+}

@@ -1,0 +1,354 @@
+/* The normal map of a volume that no rank holds by itself, as a convolution in slabs along the last axis: an FFT of the first
+ * two axes in the slab, an exchange after which each rank has some lines of the last axis, these times the spectrum, and
+ * back. The point spread function is made slab by slab, too: a slab's lags are modes around another centre, which is a
+ * phase at each point, so that a NUFFT of a rank's points needs no grid larger than the slab's.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/ranks/ranks.h"
+#include "nufft/choose/sizes.h"
+#include "nufft/kernels.h"
+#include "nufft/toeplitz.h"
+#include "recon/inputs.h"
+#include "recon/slabs/lags.h"
+#include "recon/slabs/slab_transpose.h"
+#include "recon/slabs/slabs.h"
+#include "recon/sparse.h"
+
+/* ---- the stages ---- */
+
+/* FFTs of one precision: of the planes of a slab, and of some lines. */
+typedef struct stages {
+    larmor_device *dev;
+    larmor_dtype dtype;
+    const lmr_nufft_kernels *kernels;
+    const lmr_sparse_kernels *sparse;
+    const lmr_fft *fft;
+    lmr_nufft_geometry plane, line; /* from modes to cells, and back */
+    void *plane_plan, *line_plan;   /* of the slab's planes, and of some lines */
+    lmr_deal deal;
+    int64_t together;            /* lines that are transformed at a time */
+    larmor_array *a, *b, *lines; /* lines: [cells, together] */
+} stages;
+
+static void free_stages(stages *s)
+{
+    if (s->fft) s->fft->destroy(s->dev->ctx, s->plane_plan);
+    if (s->fft) s->fft->destroy(s->dev->ctx, s->line_plan);
+    larmor_array_free(s->a);
+    larmor_array_free(s->b);
+    larmor_array_free(s->lines);
+    lmr_deal_free(&s->deal);
+    *s = (stages){.dev = NULL};
+}
+
+/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest; together: lines at a time at most. */
+static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor_dtype dtype, const int64_t modes[3],
+                                 const int64_t cells[3], int64_t together, const larmor_array *factor, stages *s)
+{
+    const int precision = lmr_precision(dtype);
+    *s = (stages){.dev = dev, .dtype = dtype, .fft = dev->be->fft[precision]};
+    s->kernels = LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision);
+    if (!s->kernels)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
+    LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
+    LMR_TRY(lmr_deal_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->deal));
+    s->plane = (lmr_nufft_geometry){.ndim = 2,
+                                    .batch = s->deal.own_planes,
+                                    .modes = {modes[0], modes[1], 1},
+                                    .cells = {cells[0], cells[1], 1},
+                                    .factor = {factor->data, factor->data}};
+    s->together = together;
+    s->line = (lmr_nufft_geometry){
+        .ndim = 1, .batch = together, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
+    if (s->deal.own_planes) LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->deal.own_planes, &s->plane_plan));
+    LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, together, &s->line_plan));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->a));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->b));
+    return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], together), &s->lines);
+}
+
+/* a <- the transforms of x [modes of a plane, own planes]. */
+static larmor_status transform_planes(const stages *s, const void *x)
+{
+    if (!s->deal.own_planes) return LARMOR_OK;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->plane, s->deal.own_planes, x, s->a->data));
+    return s->fft->band(s->dev->ctx, s->plane_plan, -1, 0, s->plane.modes, s->a->data);
+}
+
+static larmor_status planes_back(const stages *s, void *y)
+{
+    if (!s->deal.own_planes) return LARMOR_OK;
+    LMR_TRY(s->fft->band(s->dev->ctx, s->plane_plan, 1, 1, s->plane.modes, s->a->data));
+    return s->kernels->crop(s->dev->ctx, &s->plane, s->deal.own_planes, s->a->data, y);
+}
+
+/* Lines `first` and the following of b [planes, own lines], `count` of them, to s->lines and transformed. */
+static larmor_status transform_lines(const stages *s, int64_t first, int64_t count)
+{
+    const size_t size = larmor_dtype_size(s->dtype);
+    const char *from = (const char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->line, count, from, s->lines->data));
+    return s->fft->band(s->dev->ctx, s->line_plan, -1, 0, s->line.modes, s->lines->data);
+}
+
+static larmor_status lines_back(const stages *s, int64_t first, int64_t count)
+{
+    const size_t size = larmor_dtype_size(s->dtype);
+    char *to = (char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    LMR_TRY(s->fft->band(s->dev->ctx, s->line_plan, 1, 1, s->line.modes, s->lines->data));
+    return s->kernels->crop(s->dev->ctx, &s->line, count, s->lines->data, to);
+}
+
+static int64_t lines_now(const stages *s, int64_t first)
+{
+    const int64_t left = s->deal.own_lines - first;
+    return left < s->together ? left : s->together;
+}
+
+/* ---- the operator ---- */
+
+typedef struct slabs {
+    stages s;
+    larmor_array *ones;
+    larmor_array *spectrum; /* real [cells of a line, own lines] */
+    int64_t batch;
+} slabs;
+
+static void destroy(void *self)
+{
+    slabs *n = self;
+    larmor_device *dev = n->s.dev;
+    free_stages(&n->s);
+    larmor_array_free(n->spectrum);
+    larmor_array_free(n->ones);
+    larmor_device_free(dev);
+    free(n);
+}
+
+/* b [planes, own lines] convolved with the spectrum along its lines */
+static larmor_status filter_lines(const slabs *n)
+{
+    const stages *s = &n->s;
+    const int64_t cells = s->line.cells[0];
+    const size_t real = larmor_dtype_size(s->dtype) / 2;
+    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+        const int64_t count = lines_now(s, first);
+        const char *spectrum = (const char *)n->spectrum->data + (size_t)(first * cells) * real;
+        LMR_TRY(transform_lines(s, first, count));
+        LMR_TRY(s->sparse->weigh(s->dev->ctx, cells * count, 1, spectrum, s->lines->data, s->lines->data));
+        LMR_TRY(lines_back(s, first, count));
+    }
+    return LARMOR_OK;
+}
+
+/* One volume; all ranks take part in both exchanges, whatever fails. */
+static larmor_status convolve(const slabs *n, const void *x, void *y)
+{
+    const stages *s = &n->s;
+    const lmr_deal *d = &s->deal;
+    larmor_status st = lmr_deal_to_lines(d, s->a, s->b, transform_planes(s, x));
+    if (!st) st = lmr_deal_turn(d, 1, s->a, s->b);
+    if (!st) st = filter_lines(n);
+    if (!st) st = lmr_deal_turn(d, 0, s->b, s->a);
+    st = lmr_deal_to_slab(d, s->a, s->b, st);
+    return st ? st : planes_back(s, y);
+}
+
+static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
+{
+    const slabs *n = self;
+    const stages *s = &n->s;
+    const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->deal.own_planes;
+    const size_t bytes = (size_t)each * larmor_dtype_size(s->dtype);
+    larmor_status own = LARMOR_OK;
+    LMR_TRY(lmr_ranks_agree(s->deal.ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
+    for (int64_t i = 0; i < n->batch; i++) {
+        const larmor_status st =
+            convolve(n, (const char *)x->data + (size_t)i * bytes, (char *)y->data + (size_t)i * bytes);
+        if (!own) own = st;
+    }
+    return own;
+}
+
+/* ---- the point spread function ---- */
+
+/* A piece of rank i's slab of lags: `own`'s, or of the rank that has it. */
+static larmor_status gather_piece(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
+                                  const int64_t modes[3], int i, int piece, larmor_array *own)
+{
+    int64_t first, from;
+    const int64_t all = lmr_slab_share(2 * modes[2], ranks->count, i, &first);
+    const int64_t count = lmr_slab_share(all, lmr_slab_pieces(all), piece, &from);
+    larmor_array *lags = NULL;
+    larmor_status st = i == ranks->number ? larmor_array_slice(own, from, count, &lags) : LARMOR_OK;
+    st = lmr_lags_sum(ranks, p, psf, modes, first + from, count, i, st, lags);
+    larmor_array_free(lags);
+    return st;
+}
+
+/* own [2 n0, 2 n1, own lags] <- the lags of this rank's slab, from the points of all. */
+static larmor_status gather_lags(larmor_ranks *ranks, const lmr_lag_points *p, const larmor_nufft_opts *psf,
+                                 const int64_t modes[3], larmor_array *own)
+{
+    for (int i = 0; i < ranks->count; i++) {
+        const int64_t count = lmr_slab_share(2 * modes[2], ranks->count, i, NULL);
+        const int pieces = count ? lmr_slab_pieces(count) : 0;
+        for (int k = 0; k < pieces; k++) LMR_TRY(gather_piece(ranks, p, psf, modes, i, k, own));
+    }
+    return LARMOR_OK;
+}
+
+/* The real parts of lines [cells, count], over the number of cells of the volume, to their place in the spectrum. */
+static larmor_status keep_spectrum(const stages *s, int64_t first, int64_t count, double scale,
+                                   larmor_array *spectrum)
+{
+    const int64_t numbers = s->line.cells[0] * count;
+    larmor_array *part = NULL, *real = NULL, *to = NULL;
+    double *values = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_slice(s->lines, 0, count, &part));
+    LMR_OR(done, larmor_array_download(part, LARMOR_C128, &values));
+    for (int64_t i = 0; i < numbers; i++) values[i] = scale * values[2 * i];
+    LMR_OR(done, larmor_array_upload(s->dev, spectrum->dtype, LARMOR_SHAPE(s->line.cells[0], count), LARMOR_F64,
+                                     values, &real));
+    LMR_OR(done, larmor_array_slice(spectrum, first, count, &to));
+    st = s->dev->be->copy(s->dev->ctx, LMR_ON_DEVICE, to->data, real->data, larmor_array_bytes(to));
+done:
+    larmor_array_free(part);
+    larmor_array_free(real);
+    larmor_array_free(to);
+    free(values);
+    return st;
+}
+
+static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_array *spectrum)
+{
+    LMR_TRY(lmr_deal_turn(&s->deal, 1, s->a, s->b));
+    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+        const int64_t count = lines_now(s, first);
+        LMR_TRY(transform_lines(s, first, count));
+        LMR_TRY(keep_spectrum(s, first, count, scale, spectrum));
+    }
+    return LARMOR_OK;
+}
+
+/* 1 for each lag but the first, -n, which meets no two voxels. */
+static larmor_status make_edges(larmor_device *dev, const int64_t lags[3], larmor_array **edges)
+{
+    larmor_array *first;
+    int64_t longest = lags[0] > lags[1] ? lags[0] : lags[1];
+    if (lags[2] > longest) longest = lags[2];
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(longest), edges));
+    LMR_TRY(larmor_fill(*edges, 1));
+    LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
+    const larmor_status st = larmor_fill(first, 0);
+    larmor_array_free(first);
+    return st;
+}
+
+/* What the spectrum is made with, in double. */
+typedef struct making {
+    lmr_lag_points points;
+    larmor_array *edges, *lags;
+    stages s;
+} making;
+
+static larmor_status begin_making(larmor_device *dev, const larmor_ranks *ranks, const int64_t modes[3],
+                                  const larmor_array *traj, const larmor_array *weights, making *m)
+{
+    const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
+    const int64_t own = lmr_slab_share(lags[2], ranks->count, ranks->number, NULL);
+    LMR_TRY(make_edges(dev, lags, &m->edges));
+    LMR_TRY(lmr_lags_begin(dev, traj, weights, LARMOR_C128, &m->points));
+    return larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(lags[0], lags[1], own), &m->lags);
+}
+
+static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_nufft_opts *psf,
+                                   const int64_t modes[3], const int64_t cells[3], const larmor_array *traj,
+                                   const larmor_array *weights)
+{
+    making m = {.edges = NULL};
+    const int64_t lags[3] = {2 * modes[0], 2 * modes[1], 2 * modes[2]};
+    const double scale = 1 / ((double)cells[0] * (double)cells[1] * (double)cells[2]);
+    larmor_status st = begin_making(n->s.dev, ranks, modes, traj, weights, &m);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    LMR_OR(done, gather_lags(ranks, &m.points, psf, modes, m.lags));
+    lmr_lags_end(&m.points); /* before the next that take much */
+    st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, LMR_SLAB_LINES, m.edges, &m.s);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    st = lmr_deal_to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
+    if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
+    st = lmr_ranks_agree(ranks, st, NULL, NULL);
+done:
+    free_stages(&m.s);
+    lmr_lags_end(&m.points);
+    larmor_array_free(m.lags);
+    larmor_array_free(m.edges);
+    return st;
+}
+
+/* ---- creation ---- */
+
+static larmor_status expect(const larmor_device *dev, const larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                            const larmor_array *traj, const larmor_array *weights)
+{
+    LMR_TRY(lmr_slabs_expect("toeplitz", dev, ranks, opts, traj));
+    if (!weights) return LARMOR_OK;
+    if (!lmr_is_real(weights->dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "toeplitz: weights are %s, expected real ones", lmr_describe(weights).s);
+    return lmr_expect("toeplitz", "weight array", weights, traj->dev, weights->dtype, lmr_weights_shape(traj));
+}
+
+static larmor_status begin(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts, larmor_dtype dtype,
+                           const int64_t cells[3], slabs *n)
+{
+    int64_t longest = opts->modes[0] > opts->modes[1] ? opts->modes[0] : opts->modes[1];
+    if (opts->modes[2] > longest) longest = opts->modes[2];
+    LMR_TRY(larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(longest), &n->ones));
+    LMR_TRY(larmor_fill(n->ones, 1));
+    const int64_t lines = lmr_slab_share(cells[0] * cells[1], ranks->count, ranks->number, NULL);
+    return larmor_array_create(dev, lmr_real_of(dtype), LARMOR_SHAPE(cells[2], lines), &n->spectrum);
+}
+
+larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, const larmor_nufft_opts *opts,
+                                       const larmor_array *traj, const larmor_array *weights, larmor_op **N)
+{
+    static const larmor_op_impl impl = {"toeplitz-slabs", apply, apply, NULL, destroy};
+    LMR_NEED(N);
+    *N = NULL;
+    LMR_NEED(ranks);
+    larmor_status st = expect(dev, ranks, opts, traj, weights);
+    slabs *n = calloc(1, sizeof *n);
+    if (!st && !n) st = LMR_NO_MEMORY();
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    const larmor_dtype dtype = lmr_precision(opts->dtype) == LMR_F64 ? LARMOR_C128 : LARMOR_C64;
+    larmor_nufft_opts psf = {.type = 1,
+                             .ndim = 3,
+                             .modes = {2 * opts->modes[0], 2 * opts->modes[1], 2 * opts->modes[2]},
+                             .sign = opts->sign > 0 ? -1 : 1,
+                             .dtype = LARMOR_C128};
+    int64_t cells[3];
+    for (int d = 0; d < 3; d++) cells[d] = lmr_nufft_good_size(2 * opts->modes[d]);
+    n->s.dev = lmr_device_ref(dev);
+    n->batch = opts->batch ? opts->batch : 1;
+    st = lmr_toeplitz_choose_psf(opts->tol > 0 ? opts->tol : 1e-5, &psf);
+    if (!st) st = begin(dev, ranks, opts, dtype, cells, n);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
+    st = make_stages(dev, ranks, dtype, opts->modes, cells, lmr_slab_lines(dev), n->ones, &n->s);
+    LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
+    larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.deal.own_planes);
+    if (opts->batch) shape = larmor_shape_append(shape, opts->batch);
+    st = larmor_op_create(dev, &impl, n, dtype, shape, shape, N);
+done:
+    if (st && n && n->s.dev)
+        destroy(n);
+    else if (st)
+        free(n);
+    return st;
+}
