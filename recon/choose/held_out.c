@@ -171,7 +171,7 @@ static void sort_held(const points *p, const larmor_circulant *c, const double *
 /* Eigenvalues of `lines` of rank i's lines, from its line `own` on, to all; density gets them. */
 static larmor_status look_up(const larmor_circulant *c, int i, int64_t own, int64_t lines, double **density)
 {
-    larmor_ranks *ranks = c->slabs->deal.ranks;
+    larmor_ranks *ranks = c->slabs->transpose.ranks;
     const larmor_array *d = c->eigenvalues;
     const larmor_shape shape = LARMOR_SHAPE(c->slabs->n[2], 1, lines);
     larmor_array *some = NULL;
@@ -187,11 +187,11 @@ static larmor_status look_up(const larmor_circulant *c, int i, int64_t own, int6
 
 static larmor_status weigh_sorted(const larmor_circulant *c, const held_cell *held, int64_t count, double *factors)
 {
-    const lmr_deal *deal = &c->slabs->deal;
+    const lmr_slab_transpose *transpose = &c->slabs->transpose;
     const int64_t n2 = c->slabs->n[2];
     int64_t next = 0, before;
-    for (int i = 0; i < deal->ranks->count; i++) {
-        const int64_t all = lmr_slab_share(deal->side, deal->ranks->count, i, &before);
+    for (int i = 0; i < transpose->ranks->count; i++) {
+        const int64_t all = lmr_slab_share(transpose->side, transpose->ranks->count, i, &before);
         for (int64_t own = 0; own < all; own += LINES) {
             const int64_t first = (before + own) * n2;
             const int64_t lines = all - own < LINES ? all - own : LINES;
@@ -240,7 +240,7 @@ static larmor_status hold_out_all(const points *p, const larmor_circulant *c, ui
     }
     double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
     larmor_status st =
-        unused ? parts_before(p, c->slabs->deal.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
+        unused ? parts_before(p, c->slabs->transpose.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
     free(unused);
     LMR_TRY(st);
     LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));

@@ -272,7 +272,7 @@ static larmor_status transform(const making *m, larmor_circulant *c)
     larmor_array *cells = NULL;
     larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
     LMR_TRY(lmr_ranks_agree(m->ranks, st, NULL, NULL));
-    const larmor_shape shape = LARMOR_SHAPE(m->n[2], 1, c->slabs->deal.own_lines);
+    const larmor_shape shape = LARMOR_SHAPE(m->n[2], 1, c->slabs->transpose.own_lines);
     LMR_OR(done, lmr_slab_fft_forward(c->slabs, m->response, LARMOR_OK));
     LMR_OR(done, larmor_array_create(m->maps->dev, m->maps->dtype, shape, &c->eigenvalues));
     LMR_OR(done, larmor_array_part(c->slabs->b, 0, larmor_shape_count(shape), shape, &cells));

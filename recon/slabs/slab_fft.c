@@ -15,7 +15,7 @@ void lmr_slab_fft_free(lmr_slab_fft *f)
     if (f->lines) f->fft->destroy(f->dev->ctx, f->lines);
     larmor_array_free(f->a);
     larmor_array_free(f->b);
-    lmr_deal_free(&f->deal);
+    lmr_slab_transpose_free(&f->transpose);
     larmor_device_free(f->dev);
     free(f);
 }
@@ -31,11 +31,11 @@ static larmor_status make(larmor_ranks *ranks, larmor_dtype dtype, lmr_slab_fft 
     void *ctx = f->dev->ctx;
     const int64_t plane[3] = {f->n[0], f->n[1], 1}, line[3] = {f->n[2], 1, 1};
     f->fft = f->dev->be->fft[lmr_precision(dtype)];
-    LMR_TRY(lmr_deal_make(ranks, f->n[0] * f->n[1], f->n[2], dtype, &f->deal));
-    if (f->deal.own_planes) LMR_TRY(f->fft->plan(ctx, 2, plane, f->deal.own_planes, &f->planes));
-    if (f->deal.own_lines) LMR_TRY(f->fft->plan(ctx, 1, line, f->deal.own_lines, &f->lines));
-    LMR_TRY(larmor_array_create(f->dev, dtype, LARMOR_SHAPE(lmr_deal_room(&f->deal)), &f->a));
-    return larmor_array_create(f->dev, dtype, LARMOR_SHAPE(lmr_deal_room(&f->deal)), &f->b);
+    LMR_TRY(lmr_slab_transpose_make(ranks, f->n[0] * f->n[1], f->n[2], dtype, &f->transpose));
+    if (f->transpose.own_planes) LMR_TRY(f->fft->plan(ctx, 2, plane, f->transpose.own_planes, &f->planes));
+    if (f->transpose.own_lines) LMR_TRY(f->fft->plan(ctx, 1, line, f->transpose.own_lines, &f->lines));
+    LMR_TRY(larmor_array_create(f->dev, dtype, LARMOR_SHAPE(lmr_slab_transpose_size(&f->transpose)), &f->a));
+    return larmor_array_create(f->dev, dtype, LARMOR_SHAPE(lmr_slab_transpose_size(&f->transpose)), &f->b);
 }
 
 larmor_status lmr_slab_fft_create(larmor_device *dev, larmor_ranks *ranks, larmor_dtype dtype, const int64_t n[3],
@@ -67,8 +67,8 @@ static larmor_status transform_planes(lmr_slab_fft *f, const larmor_array *slab)
 larmor_status lmr_slab_fft_forward(lmr_slab_fft *f, const larmor_array *slab, larmor_status own)
 {
     if (!own) own = transform_planes(f, slab);
-    LMR_TRY(lmr_deal_to_lines(&f->deal, f->a, f->b, own));
-    LMR_TRY(lmr_deal_turn(&f->deal, 1, f->a, f->b));
+    LMR_TRY(lmr_slab_transpose_to_lines(&f->transpose, f->a, f->b, own));
+    LMR_TRY(lmr_slab_transpose_local(&f->transpose, 1, f->a, f->b));
     return f->lines ? f->fft->exec(f->dev->ctx, f->lines, -1, f->b->data) : LARMOR_OK;
 }
 
@@ -76,8 +76,8 @@ larmor_status lmr_slab_fft_back(lmr_slab_fft *f, larmor_array *slab, larmor_stat
 {
     larmor_device *dev = f->dev;
     if (!own && f->lines) own = f->fft->exec(dev->ctx, f->lines, 1, f->b->data);
-    if (!own) own = lmr_deal_turn(&f->deal, 0, f->b, f->a);
-    LMR_TRY(lmr_deal_to_slab(&f->deal, f->a, f->b, own));
+    if (!own) own = lmr_slab_transpose_local(&f->transpose, 0, f->b, f->a);
+    LMR_TRY(lmr_slab_transpose_to_slab(&f->transpose, f->a, f->b, own));
     if (!f->planes) return LARMOR_OK;
     LMR_TRY(f->fft->exec(dev->ctx, f->planes, 1, f->a->data));
     return dev->be->copy(dev->ctx, LMR_ON_DEVICE, slab->data, f->a->data, larmor_array_bytes(slab));

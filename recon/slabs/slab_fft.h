@@ -7,7 +7,7 @@
 
 typedef struct lmr_slab_fft {
     larmor_device *dev;
-    lmr_deal deal; /* of lines of the last axis: line i0 + n0 i1 */
+    lmr_slab_transpose transpose; /* of lines of the last axis: line i0 + n0 i1 */
     int64_t n[3];
     const lmr_fft *fft;
     void *planes, *lines; /* plans: of this rank's planes, and of its lines */
@@ -22,7 +22,7 @@ lmr_slab_fft *lmr_slab_fft_ref(lmr_slab_fft *f);
 void lmr_slab_fft_free(lmr_slab_fft *f);
 
 /* f->b [n2, own lines] <- the transform of all slabs, sign -1, in the FFT's order. Called by all; own: how it went before, as for
- * lmr_deal_to_lines. */
+ * lmr_slab_transpose_to_lines. */
 larmor_status lmr_slab_fft_forward(lmr_slab_fft *f, const larmor_array *slab, larmor_status own);
 
 /* slab <- the unscaled inverse of f->b, likewise. */

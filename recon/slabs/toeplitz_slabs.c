@@ -28,7 +28,7 @@ typedef struct stages {
     const lmr_fft *fft;
     lmr_nufft_geometry plane, line; /* from modes to cells, and back */
     void *plane_plan, *line_plan;   /* of the slab's planes, and of some lines */
-    lmr_deal deal;
+    lmr_slab_transpose transpose;
     int64_t together;            /* lines that are transformed at a time */
     larmor_array *a, *b, *lines; /* lines: [cells, together] */
 } stages;
@@ -40,7 +40,7 @@ static void free_stages(stages *s)
     larmor_array_free(s->a);
     larmor_array_free(s->b);
     larmor_array_free(s->lines);
-    lmr_deal_free(&s->deal);
+    lmr_slab_transpose_free(&s->transpose);
     *s = (stages){.dev = NULL};
 }
 
@@ -54,43 +54,44 @@ static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor
     if (!s->kernels)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "toeplitz: %s has no kernels for it", larmor_device_spec(dev));
     LMR_TRY(lmr_sparse_kernels_of(dev, dtype, &s->sparse));
-    LMR_TRY(lmr_deal_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->deal));
+    LMR_TRY(lmr_slab_transpose_make(ranks, cells[0] * cells[1], modes[2], dtype, &s->transpose));
     s->plane = (lmr_nufft_geometry){.ndim = 2,
-                                    .batch = s->deal.own_planes,
+                                    .batch = s->transpose.own_planes,
                                     .modes = {modes[0], modes[1], 1},
                                     .cells = {cells[0], cells[1], 1},
                                     .factor = {factor->data, factor->data}};
     s->together = together;
     s->line = (lmr_nufft_geometry){
         .ndim = 1, .batch = together, .modes = {modes[2], 1, 1}, .cells = {cells[2], 1, 1}, .factor = {factor->data}};
-    if (s->deal.own_planes) LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->deal.own_planes, &s->plane_plan));
+    if (s->transpose.own_planes)
+        LMR_TRY(s->fft->plan(dev->ctx, 2, s->plane.cells, s->transpose.own_planes, &s->plane_plan));
     LMR_TRY(s->fft->plan(dev->ctx, 1, s->line.cells, together, &s->line_plan));
-    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->a));
-    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_deal_room(&s->deal)), &s->b));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_slab_transpose_size(&s->transpose)), &s->a));
+    LMR_TRY(larmor_array_create(dev, dtype, LARMOR_SHAPE(lmr_slab_transpose_size(&s->transpose)), &s->b));
     return larmor_array_create(dev, dtype, LARMOR_SHAPE(cells[2], together), &s->lines);
 }
 
 /* a <- the transforms of x [modes of a plane, own planes]. */
 static larmor_status transform_planes(const stages *s, const void *x)
 {
-    if (!s->deal.own_planes) return LARMOR_OK;
+    if (!s->transpose.own_planes) return LARMOR_OK;
     LMR_TRY(lmr_go_on());
-    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->plane, s->deal.own_planes, x, s->a->data));
+    LMR_TRY(s->kernels->pad(s->dev->ctx, &s->plane, s->transpose.own_planes, x, s->a->data));
     return s->fft->band(s->dev->ctx, s->plane_plan, -1, 0, s->plane.modes, s->a->data);
 }
 
 static larmor_status planes_back(const stages *s, void *y)
 {
-    if (!s->deal.own_planes) return LARMOR_OK;
+    if (!s->transpose.own_planes) return LARMOR_OK;
     LMR_TRY(s->fft->band(s->dev->ctx, s->plane_plan, 1, 1, s->plane.modes, s->a->data));
-    return s->kernels->crop(s->dev->ctx, &s->plane, s->deal.own_planes, s->a->data, y);
+    return s->kernels->crop(s->dev->ctx, &s->plane, s->transpose.own_planes, s->a->data, y);
 }
 
 /* Lines `first` and the following of b [planes, own lines], `count` of them, to s->lines and transformed. */
 static larmor_status transform_lines(const stages *s, int64_t first, int64_t count)
 {
     const size_t size = larmor_dtype_size(s->dtype);
-    const char *from = (const char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    const char *from = (const char *)s->b->data + (size_t)(first * s->transpose.planes) * size;
     LMR_TRY(lmr_go_on());
     LMR_TRY(s->kernels->pad(s->dev->ctx, &s->line, count, from, s->lines->data));
     return s->fft->band(s->dev->ctx, s->line_plan, -1, 0, s->line.modes, s->lines->data);
@@ -99,14 +100,14 @@ static larmor_status transform_lines(const stages *s, int64_t first, int64_t cou
 static larmor_status lines_back(const stages *s, int64_t first, int64_t count)
 {
     const size_t size = larmor_dtype_size(s->dtype);
-    char *to = (char *)s->b->data + (size_t)(first * s->deal.planes) * size;
+    char *to = (char *)s->b->data + (size_t)(first * s->transpose.planes) * size;
     LMR_TRY(s->fft->band(s->dev->ctx, s->line_plan, 1, 1, s->line.modes, s->lines->data));
     return s->kernels->crop(s->dev->ctx, &s->line, count, s->lines->data, to);
 }
 
 static int64_t lines_now(const stages *s, int64_t first)
 {
-    const int64_t left = s->deal.own_lines - first;
+    const int64_t left = s->transpose.own_lines - first;
     return left < s->together ? left : s->together;
 }
 
@@ -136,7 +137,7 @@ static larmor_status filter_lines(const slabs *n)
     const stages *s = &n->s;
     const int64_t cells = s->line.cells[0];
     const size_t real = larmor_dtype_size(s->dtype) / 2;
-    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+    for (int64_t first = 0; first < s->transpose.own_lines; first += s->together) {
         const int64_t count = lines_now(s, first);
         const char *spectrum = (const char *)n->spectrum->data + (size_t)(first * cells) * real;
         LMR_TRY(transform_lines(s, first, count));
@@ -150,12 +151,12 @@ static larmor_status filter_lines(const slabs *n)
 static larmor_status convolve(const slabs *n, const void *x, void *y)
 {
     const stages *s = &n->s;
-    const lmr_deal *d = &s->deal;
-    larmor_status st = lmr_deal_to_lines(d, s->a, s->b, transform_planes(s, x));
-    if (!st) st = lmr_deal_turn(d, 1, s->a, s->b);
+    const lmr_slab_transpose *d = &s->transpose;
+    larmor_status st = lmr_slab_transpose_to_lines(d, s->a, s->b, transform_planes(s, x));
+    if (!st) st = lmr_slab_transpose_local(d, 1, s->a, s->b);
     if (!st) st = filter_lines(n);
-    if (!st) st = lmr_deal_turn(d, 0, s->b, s->a);
-    st = lmr_deal_to_slab(d, s->a, s->b, st);
+    if (!st) st = lmr_slab_transpose_local(d, 0, s->b, s->a);
+    st = lmr_slab_transpose_to_slab(d, s->a, s->b, st);
     return st ? st : planes_back(s, y);
 }
 
@@ -163,10 +164,10 @@ static larmor_status apply(void *self, const larmor_array *x, larmor_array *y)
 {
     const slabs *n = self;
     const stages *s = &n->s;
-    const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->deal.own_planes;
+    const int64_t each = s->plane.modes[0] * s->plane.modes[1] * s->transpose.own_planes;
     const size_t bytes = (size_t)each * larmor_dtype_size(s->dtype);
     larmor_status own = LARMOR_OK;
-    LMR_TRY(lmr_ranks_agree(s->deal.ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
+    LMR_TRY(lmr_ranks_agree(s->transpose.ranks, own, NULL, NULL)); /* who is not well takes part in no exchange */
     for (int64_t i = 0; i < n->batch; i++) {
         const larmor_status st =
             convolve(n, (const char *)x->data + (size_t)i * bytes, (char *)y->data + (size_t)i * bytes);
@@ -228,8 +229,8 @@ done:
 
 static larmor_status spectrum_of_lines(const stages *s, double scale, larmor_array *spectrum)
 {
-    LMR_TRY(lmr_deal_turn(&s->deal, 1, s->a, s->b));
-    for (int64_t first = 0; first < s->deal.own_lines; first += s->together) {
+    LMR_TRY(lmr_slab_transpose_local(&s->transpose, 1, s->a, s->b));
+    for (int64_t first = 0; first < s->transpose.own_lines; first += s->together) {
         const int64_t count = lines_now(s, first);
         LMR_TRY(transform_lines(s, first, count));
         LMR_TRY(keep_spectrum(s, first, count, scale, spectrum));
@@ -281,7 +282,7 @@ static larmor_status make_spectrum(slabs *n, larmor_ranks *ranks, const larmor_n
     lmr_lags_end(&m.points); /* before the next that take much */
     st = make_stages(n->s.dev, ranks, LARMOR_C128, lags, cells, LMR_SLAB_LINES, m.edges, &m.s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
-    st = lmr_deal_to_lines(&m.s.deal, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
+    st = lmr_slab_transpose_to_lines(&m.s.transpose, m.s.a, m.s.b, transform_planes(&m.s, m.lags->data));
     if (!st) st = spectrum_of_lines(&m.s, scale, n->spectrum);
     st = lmr_ranks_agree(ranks, st, NULL, NULL);
 done:
@@ -342,7 +343,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
     LMR_OR(done, make_spectrum(n, ranks, &psf, opts->modes, cells, traj, weights));
     st = make_stages(dev, ranks, dtype, opts->modes, cells, lmr_slab_lines(dev), n->ones, &n->s);
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
-    larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.deal.own_planes);
+    larmor_shape shape = LARMOR_SHAPE(opts->modes[0], opts->modes[1], n->s.transpose.own_planes);
     if (opts->batch) shape = larmor_shape_append(shape, opts->batch);
     st = larmor_op_create(dev, &impl, n, dtype, shape, shape, N);
 done:
