@@ -22,8 +22,8 @@
 static int leaves_grid(const lmr_job *job, int encoding)
 {
     int couples = 0;
-    for (int e = 3; e < 6 && job->delays; e++) couples |= job->delays[encoding].delay[e] != 0;
-    return couples || job->girf;
+    for (int e = 3; e < 6 && job->facts->delays; e++) couples |= job->facts->delays[encoding].delay[e] != 0;
+    return couples || job->settings->opts.girf;
 }
 
 /* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. With off-resonance each
@@ -31,11 +31,11 @@ static int leaves_grid(const lmr_job *job, int encoding)
 static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding *e)
 {
     larmor_group g;
-    if (strcmp(e->trajectory, "cartesian") != 0 || job->info.traj_stored || job->field || job->whole_readouts ||
-        leaves_grid(job, encoding))
+    if (strcmp(e->trajectory, "cartesian") != 0 || job->facts->info.traj_stored || job->facts->field ||
+        job->facts->whole_readouts || leaves_grid(job, encoding))
         return 0;
-    for (int i = 0; i < job->info.groups; i++)
-        if (lmr_source_group(job->source, i, &g) || (g.encoding == encoding && !g.regular)) return 0;
+    for (int i = 0; i < job->facts->info.groups; i++)
+        if (lmr_source_group(job->facts->source, i, &g) || (g.encoding == encoding && !g.regular)) return 0;
     return 1;
 }
 
@@ -52,7 +52,7 @@ static double period(const larmor_encoding *e, const larmor_grid *grid, int d)
 larmor_status lmr_cartesian_grid(const lmr_job *job, int encoding, const double asked[3], larmor_grid *grid)
 {
     larmor_encoding e;
-    LMR_TRY(lmr_source_encoding(job->source, encoding, &e));
+    LMR_TRY(lmr_source_encoding(job->facts->source, encoding, &e));
     if (!counts_lines(job, encoding, &e)) return LARMOR_OK;
     for (int d = 0; d < grid->ndim; d++) {
         const double fov = period(&e, grid, d), voxels = fov * (double)grid->matrix[d] / grid->fov_mm[d];
@@ -74,7 +74,8 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
         encoded.matrix[d] = encoded.crop[d] = 1 << 20;
         encoded.fov_mm[d] = e->fov_mm[d];
     }
-    return lmr_source_samples(job->source, index, &encoded, calibration, job->info.coils, job->dev, samples);
+    return lmr_source_samples(job->facts->source, index, &encoded, calibration, job->facts->info.coils,
+                              job->facts->dev, samples);
 }
 
 /* ---- delayed lines ---- */
@@ -142,10 +143,10 @@ done:
 /* Lines along x stay where they are, and what was sampled is moved there: so they remain on the grid. */
 static larmor_status shift_delayed(const lmr_job *job, int encoding, larmor_samples *samples, lmr_cartesian *c)
 {
-    const double delay = job->delays ? job->delays[encoding].delay[0] : 0;
+    const double delay = job->facts->delays ? job->facts->delays[encoding].delay[0] : 0;
     const larmor_shape shape = larmor_array_shape(samples->traj);
     double *k;
-    if (!job->delays || samples->first || job->field || leaves_grid(job, encoding)) return LARMOR_OK;
+    if (!job->facts->delays || samples->first || job->facts->field || leaves_grid(job, encoding)) return LARMOR_OK;
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     c->shifted = are_lines(k, shape.dim[0], shape.dim[1], shape.dim[2]);
     free(k);
@@ -156,7 +157,7 @@ static larmor_status shift_delayed(const lmr_job *job, int encoding, larmor_samp
 static int is_delayed(const lmr_job *job, int encoding, const lmr_cartesian *c)
 {
     int late = 0;
-    for (int e = 0; e < 6 && job->delays; e++) late |= job->delays[encoding].delay[e] != 0;
+    for (int e = 0; e < 6 && job->facts->delays; e++) late |= job->facts->delays[encoding].delay[e] != 0;
     return late && !c->shifted;
 }
 
@@ -185,7 +186,7 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
     larmor_array *kspace, *traj;
     double *k, level = 0;
     LMR_TRY(lmr_sample_faults_find(samples, e->matrix, &c->faults)); /* k in cycles of the encoded field of view */
-    if (!job->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
+    if (!job->facts->whitening) LMR_TRY(measure_level(e, grid, samples, &level));
     LMR_TRY(larmor_crop_readouts(samples->kspace, samples->traj, grid->fov_mm[0] / e->fov_mm[0], &kspace, &traj,
                                  &c->deviation));
     c->level = level * c->deviation;
@@ -207,10 +208,10 @@ static larmor_status crop(const lmr_job *job, const larmor_encoding *e, const la
 static larmor_status read_cropped(const lmr_job *job, int index, const larmor_group *g, int calibration,
                                   larmor_samples *samples, lmr_cartesian *c, int *cropped)
 {
-    const larmor_grid *grid = &job->grid[index];
+    const larmor_grid *grid = &job->facts->grid[index];
     larmor_encoding e;
     *cropped = 0;
-    LMR_TRY(lmr_source_encoding(job->source, g->encoding, &e));
+    LMR_TRY(lmr_source_encoding(job->facts->source, g->encoding, &e));
     if (grid->fov_mm[0] >= e.fov_mm[0] * (1 - 1e-6) || !counts_lines(job, g->encoding, &e)) return LARMOR_OK;
     LMR_TRY(read_encoded(job, index, &e, calibration, samples));
     larmor_status st = LARMOR_OK;
@@ -399,21 +400,22 @@ done:
 larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibration, larmor_samples *samples,
                                     lmr_cartesian *c)
 {
-    const larmor_grid *grid = &job->grid[index];
+    const larmor_grid *grid = &job->facts->grid[index];
     larmor_group g;
     int cropped, on_grid;
     *c = (lmr_cartesian){.deviation = 1};
-    LMR_TRY(lmr_source_group(job->source, index, &g));
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
     LMR_TRY(read_cropped(job, index, &g, calibration, samples, c, &cropped));
     if (!cropped)
-        LMR_TRY(lmr_source_samples(job->source, index, grid, calibration, job->info.coils, job->dev, samples));
+        LMR_TRY(lmr_source_samples(job->facts->source, index, grid, calibration, job->facts->info.coils,
+                                   job->facts->dev, samples));
     if (!samples->kspace || !samples->traj) return LARMOR_OK;
     double *k = NULL;
     larmor_status st;
     if (!cropped) LMR_OR(done, shift_delayed(job, g.encoding, samples, c));
     if (!c->shifted) LMR_OR(done, lmr_correct_trajectory(job, index, g.encoding, grid, samples));
     LMR_OR(done, larmor_traj_is_cartesian(samples->traj, NEAR, &on_grid));
-    if (!on_grid || samples->density || job->field) return LARMOR_OK;
+    if (!on_grid || samples->density || job->facts->field) return LARMOR_OK;
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     st = take_grid(grid, k, samples, c);
 done:
@@ -449,9 +451,9 @@ done:
 int lmr_cartesian_is_direct(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    const int whole = !lmr_is_partial(coverage) || job->partial_fourier == LARMOR_PARTIAL_ZERO;
-    return job->method == LMR_METHOD_CG && job->choose == LARMOR_LAMBDA_AUTO && !job->weighted && !job->sets &&
-           c->on_grid && c->box && whole;
+    const int whole = !lmr_is_partial(coverage) || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO;
+    return job->method == LMR_METHOD_CG && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
+           !job->settings->opts.weighted && !job->facts->sets && c->on_grid && c->box && whole;
 }
 
 larmor_status lmr_cartesian_solve(lmr_job *job, lmr_frame *frame, larmor_array **x)
@@ -464,11 +466,11 @@ larmor_status lmr_cartesian_solve(lmr_job *job, lmr_frame *frame, larmor_array *
 
 larmor_status lmr_cartesian_expect(const lmr_job *job, int index, int64_t *repeats, int64_t *left)
 {
-    const larmor_grid *grid = &job->grid[index];
+    const larmor_grid *grid = &job->facts->grid[index];
     larmor_group g;
     larmor_encoding e;
-    LMR_TRY(lmr_source_group(job->source, index, &g));
-    LMR_TRY(lmr_source_encoding(job->source, g.encoding, &e));
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
+    LMR_TRY(lmr_source_encoding(job->facts->source, g.encoding, &e));
     *repeats = 0;
     *left = g.total;
     if (!counts_lines(job, g.encoding, &e)) return LARMOR_OK;

@@ -22,7 +22,7 @@ void larmor_findings_free(larmor_findings *findings)
     *findings = (larmor_findings){.count = 0};
 }
 
-void lmr_found(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
+void lmr_note(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
 {
     if (f->out.count == f->room) {
         const int room = 2 * f->room + 16;
@@ -80,7 +80,7 @@ static void take_warnings(const char *warnings, lmr_findings *f)
         const size_t length = strcspn(line, "\n");
         char one[sizeof f->out.list->text];
         snprintf(one, sizeof one, "%.*s", (int)length, line);
-        lmr_found(f, LARMOR_WARNING, code_of(one), "%s", one);
+        lmr_note(f, LARMOR_WARNING, code_of(one), "%s", one);
         line += length + (line[length] == '\n');
     }
 }
@@ -89,12 +89,12 @@ static void take_warnings(const char *warnings, lmr_findings *f)
 static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f)
 {
     if (info->nonfinite)
-        lmr_found(f, dropped ? LARMOR_WARNING : LARMOR_ERROR, "nonfinite",
-                  "%lld of %lld acquisitions hold values that are not finite. %s", (long long)info->nonfinite,
-                  (long long)info->acquisitions,
-                  dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
+        lmr_note(f, dropped ? LARMOR_WARNING : LARMOR_ERROR, "nonfinite",
+                 "%lld of %lld acquisitions hold values that are not finite. %s", (long long)info->nonfinite,
+                 (long long)info->acquisitions,
+                 dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
     take_warnings(info->warnings, f);
-    if (info->traj_stored) lmr_found(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
+    if (info->traj_stored) lmr_note(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
 }
 
 /* ---- what recon would do ---- */
@@ -115,10 +115,10 @@ static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_find
     else
         snprintf(images, sizeof images, "image %d", first + 1);
     if (plan->bytes) snprintf(memory, sizeof memory, ", %.3g MB", (double)plan->bytes / 1e6);
-    lmr_found(f, LARMOR_NOTE, "plan", "recon: %s by %s on a grid of %lld x %lld x %lld, %s, %s%s", images,
-              plan->method, (long long)n[0], (long long)n[1], (long long)n[2],
-              plan->coils > 1 ? "maps from the data" : "one coil", plan->whitened ? "whitened" : "not whitened",
-              memory);
+    lmr_note(f, LARMOR_NOTE, "plan", "recon: %s by %s on a grid of %lld x %lld x %lld, %s, %s%s", images,
+             plan->method, (long long)n[0], (long long)n[1], (long long)n[2],
+             plan->coils > 1 ? "maps from the data" : "one coil", plan->whitened ? "whitened" : "not whitened",
+             memory);
 }
 
 /* Where maps come from all of k-space by nonlinear inversion, gaps in its centre are no fault. */
@@ -146,7 +146,7 @@ static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t mem
     larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
     if (st == LARMOR_STOPPED) return st;
     if (st) {
-        lmr_found(f, LARMOR_ERROR, "plan", "recon would refuse it: %s", larmor_last_error());
+        lmr_note(f, LARMOR_ERROR, "plan", "recon would refuse it: %s", larmor_last_error());
         return LARMOR_OK;
     }
     const int count = larmor_recon_series(recon);
@@ -198,8 +198,8 @@ larmor_status larmor_check(const char *path, const larmor_raw_opts *opts, larmor
     open.drop_nonfinite = 1;
     larmor_status st = larmor_raw_open(path, &open, &raw);
     if (st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_IO) {
-        lmr_found(&f, LARMOR_ERROR, st == LARMOR_ERR_IO ? "file" : "format", "%s",
-                  without_path(larmor_last_error(), path));
+        lmr_note(&f, LARMOR_ERROR, st == LARMOR_ERR_IO ? "file" : "format", "%s",
+                 without_path(larmor_last_error(), path));
         st = LARMOR_OK;
     } else if (!st) {
         const larmor_raw_info info = larmor_raw_describe(raw);

@@ -18,25 +18,25 @@ typedef long long ll;
 static void check_noise(const larmor_raw_info *info, lmr_findings *f)
 {
     if (!info->noise && info->coils > 1)
-        lmr_found(f, LARMOR_NOTE, "noise-scan",
-                  "no noise scan: the %d coils are not whitened. Flag noise readouts as such (bit 19).", info->coils);
+        lmr_note(f, LARMOR_NOTE, "noise-scan",
+                 "no noise scan: the %d coils are not whitened. Flag noise readouts as such (bit 19).", info->coils);
     if (info->noise && info->noise_samples < (int64_t)ENOUGH_NOISE * info->coils)
-        lmr_found(
+        lmr_note(
             f, LARMOR_WARNING, "noise-scan",
             "the noise scan has %lld samples for %d coils, at least %lld expected: opts.no_whitening may be better.",
             (ll)info->noise_samples, info->coils, (ll)ENOUGH_NOISE * info->coils);
     if (info->noise && (info->dwell_us == 0 || info->noise_dwell_us == 0))
-        lmr_found(f, LARMOR_WARNING, "noise-scan",
-                  "the time per sample is missing in %s: the noise is taken to have the bandwidth of the data.",
-                  info->dwell_us == 0 ? "the data" : "the noise scan");
+        lmr_note(f, LARMOR_WARNING, "noise-scan",
+                 "the time per sample is missing in %s: the noise is taken to have the bandwidth of the data.",
+                 info->dwell_us == 0 ? "the data" : "the noise scan");
     if (info->dwell_us == 0)
-        lmr_found(f, LARMOR_NOTE, "dwell", "the time per sample is not stored: readout times are unknown.");
+        lmr_note(f, LARMOR_NOTE, "dwell", "the time per sample is not stored: readout times are unknown.");
     if (info->dropped)
-        lmr_found(f, LARMOR_NOTE, "left-out", "%lld of %lld acquisitions are left out by their flags: %s.",
-                  (ll)info->dropped, (ll)info->acquisitions, info->dropped_report);
+        lmr_note(f, LARMOR_NOTE, "left-out", "%lld of %lld acquisitions are left out by their flags: %s.",
+                 (ll)info->dropped, (ll)info->acquisitions, info->dropped_report);
     if (info->channels && 2 * info->dead_coils > info->channels)
-        lmr_found(f, LARMOR_WARNING, "dead-coil", "%d of %d channels have no signal or no noise.", info->dead_coils,
-                  info->channels);
+        lmr_note(f, LARMOR_WARNING, "dead-coil", "%d of %d channels have no signal or no noise.", info->dead_coils,
+                 info->channels);
 }
 
 static larmor_status check_groups(const larmor_raw *raw, const larmor_raw_info *info, lmr_findings *f)
@@ -55,14 +55,14 @@ static larmor_status check_groups(const larmor_raw *raw, const larmor_raw_info *
         lacking += (double)g.readouts < LACKING * (double)most;
     }
     if (lacking)
-        lmr_found(f, LARMOR_WARNING, "incomplete",
-                  "%lld of %d images have fewer readouts than the others: slice %d, contrast %d, phase %d, "
-                  "repetition %d, set %d has %lld of %lld. The scan may have been stopped.",
-                  (ll)lacking, info->groups, least.slice, least.contrast, least.phase, least.repetition, least.set,
-                  (ll)least.readouts, (ll)most);
+        lmr_note(f, LARMOR_WARNING, "incomplete",
+                 "%lld of %d images have fewer readouts than the others: slice %d, contrast %d, phase %d, "
+                 "repetition %d, set %d has %lld of %lld. The scan may have been stopped.",
+                 (ll)lacking, info->groups, least.slice, least.contrast, least.phase, least.repetition, least.set,
+                 (ll)least.readouts, (ll)most);
     if (ragged)
-        lmr_found(f, LARMOR_NOTE, "lengths", "readouts of %lld image%s differ in length, up to %lld samples.",
-                  (ll)ragged, ragged == 1 ? "" : "s", (ll)longest);
+        lmr_note(f, LARMOR_NOTE, "lengths", "readouts of %lld image%s differ in length, up to %lld samples.",
+                 (ll)ragged, ragged == 1 ? "" : "s", (ll)longest);
     return LARMOR_OK;
 }
 
@@ -128,20 +128,20 @@ static larmor_status take(const larmor_raw *raw, const larmor_raw_info *info, ta
 static void judge(const tally *t, lmr_findings *f)
 {
     if (t->discarded)
-        lmr_found(f, (double)t->discarded > MANY_DISCARDED * (double)t->samples ? LARMOR_WARNING : LARMOR_NOTE,
-                  "discards", "%.3g %% of the samples are marked as discarded, up to %lld of a readout.",
-                  100 * (double)t->discarded / (double)t->samples, (ll)t->most_discarded);
+        lmr_note(f, (double)t->discarded > MANY_DISCARDED * (double)t->samples ? LARMOR_WARNING : LARMOR_NOTE,
+                 "discards", "%.3g %% of the samples are marked as discarded, up to %lld of a readout.",
+                 100 * (double)t->discarded / (double)t->samples, (ll)t->most_discarded);
     if (t->crooked)
-        lmr_found(f, LARMOR_WARNING, "geometry",
-                  "directions of %lld readouts are not perpendicular unit vectors, first in acquisition %lld.",
-                  (ll)t->crooked, (ll)t->first_crooked);
+        lmr_note(f, LARMOR_WARNING, "geometry",
+                 "directions of %lld readouts are not perpendicular unit vectors, first in acquisition %lld.",
+                 (ll)t->crooked, (ll)t->first_crooked);
     if (t->left_handed)
-        lmr_found(f, LARMOR_NOTE, "geometry", "read, phase and slice directions of %lld readouts are left-handed.",
-                  (ll)t->left_handed);
+        lmr_note(f, LARMOR_NOTE, "geometry", "read, phase and slice directions of %lld readouts are left-handed.",
+                 (ll)t->left_handed);
     if (t->moved)
-        lmr_found(f, LARMOR_WARNING, "geometry",
-                  "positions of %lld readouts differ from that of their slice's first, first in acquisition %lld.",
-                  (ll)t->moved, (ll)t->first_moved);
+        lmr_note(f, LARMOR_WARNING, "geometry",
+                 "positions of %lld readouts differ from that of their slice's first, first in acquisition %lld.",
+                 (ll)t->moved, (ll)t->first_moved);
 }
 
 larmor_status lmr_check_heads(const larmor_raw *raw, lmr_findings *f)

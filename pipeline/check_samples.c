@@ -72,21 +72,21 @@ static void check_reach(const view *v, lmr_findings *f)
     for (int d = 0; d < v->nd; d++) {
         const double edge = (double)v->grid.matrix[d] / 2, reach = fmax(-c.low[d], c.high[d]) / edge;
         if (reach > 0 && reach < .85)
-            lmr_found(
+            lmr_note(
                 f, reach < .5 ? LARMOR_WARNING : LARMOR_NOTE, "resolution",
                 "k-space reaches %.3g of what the matrix has along %c: the image is interpolated, opts.matrix %lld "
                 "would show as much.",
                 reach, "xyz"[d], (ll)ceil((double)v->grid.crop[d] * reach));
         if (c.partial[d])
-            lmr_found(f, filled ? LARMOR_NOTE : LARMOR_WARNING, "partial-fourier",
-                      "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other%s.",
-                      fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]),
-                      filled ? ": recon fills it in (opts.partial_fourier)" : "");
+            lmr_note(f, filled ? LARMOR_NOTE : LARMOR_WARNING, "partial-fourier",
+                     "k-space reaches to %.3g/FOV on one side along %c and to %.3g/FOV on the other%s.",
+                     fmax(-c.low[d], c.high[d]), "xyz"[d], fmin(-c.low[d], c.high[d]),
+                     filled ? ": recon fills it in (opts.partial_fourier)" : "");
     }
     const double outside = (double)v->s.outside / (double)(v->s.outside + v->points);
     if (v->s.outside)
-        lmr_found(f, outside > .3 ? LARMOR_WARNING : LARMOR_NOTE, "outside",
-                  "%.3g %% of the samples are beyond the resolution of reconSpace and left out.", 100 * outside);
+        lmr_note(f, outside > .3 ? LARMOR_WARNING : LARMOR_NOTE, "outside",
+                 "%.3g %% of the samples are beyond the resolution of reconSpace and left out.", 100 * outside);
 }
 
 /* Delays of gradients, where readouts tell them. */
@@ -104,14 +104,14 @@ static larmor_status check_delays(const view *v, lmr_findings *f)
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     if (st == LARMOR_ERR_UNSUPPORTED) { /* said as well, so that silence means none */
         const char *why = strstr(larmor_last_error(), ": ");
-        lmr_found(f, LARMOR_NOTE, "delays", "not looked for%s.", why ? why : "");
+        lmr_note(f, LARMOR_NOTE, "delays", "not looked for%s.", why ? why : "");
     }
     if (st || !found.significant) return LARMOR_OK;
     for (int d = 0; d < v->nd; d++)
         length += snprintf(list + length, sizeof list - (size_t)length, "%s%.2f along %c", d ? ", " : "",
                            found.delay[d], "xyz"[d]);
-    lmr_found(f, LARMOR_NOTE, "delays",
-              "gradients are late by samples: %s. recon corrects the trajectory (opts.delays auto).", list);
+    lmr_note(f, LARMOR_NOTE, "delays",
+             "gradients are late by samples: %s. recon corrects the trajectory (opts.delays auto).", list);
     return LARMOR_OK;
 }
 
@@ -226,17 +226,17 @@ static larmor_status check_undersampling(const view *v, int calibrated, lmr_find
     if (!within) return LARMOR_OK;
     const double part = (double)sampled / (double)within, factor = 1 / fmax(part, 1e-6);
     if (factor > 1.15)
-        lmr_found(f, factor > .7 * (double)v->coils && factor > 1.5 ? LARMOR_WARNING : LARMOR_NOTE, "undersampling",
-                  "samples lie in %.3g %% of the cells of 1/FOV, undersampling %.3g with %lld coil%s%s", 100 * part,
-                  factor, (ll)v->coils, v->coils == 1 ? "" : "s",
-                  factor > .7 * (double)v->coils && factor > 1.5
-                      ? ": more than coils resolve; a penalty is needed (opts.method tv or wavelet)."
-                      : ".");
+        lmr_note(f, factor > .7 * (double)v->coils && factor > 1.5 ? LARMOR_WARNING : LARMOR_NOTE, "undersampling",
+                 "samples lie in %.3g %% of the cells of 1/FOV, undersampling %.3g with %lld coil%s%s", 100 * part,
+                 factor, (ll)v->coils, v->coils == 1 ? "" : "s",
+                 factor > .7 * (double)v->coils && factor > 1.5
+                     ? ": more than coils resolve; a penalty is needed (opts.method tv or wavelet)."
+                     : ".");
     if (v->coils > 1 && !calibrated && (double)centre_sampled < .9 * (double)centre)
-        lmr_found(f, LARMOR_WARNING, "calibration",
-                  "the centre of k-space has gaps, samples in %.3g %% of its cells: maps from the data may be wrong. "
-                  "Give maps by opts.maps.",
-                  100 * (double)centre_sampled / (double)centre);
+        lmr_note(f, LARMOR_WARNING, "calibration",
+                 "the centre of k-space has gaps, samples in %.3g %% of its cells: maps from the data may be wrong. "
+                 "Give maps by opts.maps.",
+                 100 * (double)centre_sampled / (double)centre);
     return LARMOR_OK;
 }
 
@@ -263,18 +263,18 @@ static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
     const double typical = st ? 0 : quantile(sorted, v->coils, .5);
     for (int64_t c = 0; c < v->coils && !st && typical > 0; c++) {
         if (!whitened && (noise[c] > 10 * typical || noise[c] < .1 * typical))
-            lmr_found(f, LARMOR_WARNING, "coil-noise",
-                      "noise of coil %lld is %.3g of the others', and no noise scan tells its weight.", (ll)c,
-                      noise[c] / typical);
+            lmr_note(f, LARMOR_WARNING, "coil-noise",
+                     "noise of coil %lld is %.3g of the others', and no noise scan tells its weight.", (ll)c,
+                     noise[c] / typical);
         if (signal[c] < 6 * noise[c] && signal[c] < all)
-            lmr_found(f, LARMOR_WARNING, "weak-coil",
-                      "coil %lld holds noise alone: its largest sample is %.3g times it.", (ll)c,
-                      signal[c] / noise[c]);
+            lmr_note(f, LARMOR_WARNING, "weak-coil",
+                     "coil %lld holds noise alone: its largest sample is %.3g times it.", (ll)c,
+                     signal[c] / noise[c]);
     }
     if (!st && typical > 0)
-        lmr_found(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
-                  "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
-                  all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
+        lmr_note(f, all < 20 * typical ? LARMOR_WARNING : LARMOR_NOTE, "noise-level",
+                 "noise %.3g a sample at the rim of k-space, the largest sample is %.3g times that%s", typical,
+                 all / typical, all < 20 * typical ? ": there is hardly any signal." : ".");
     free(signal);
     free(noise);
     return st;
@@ -293,7 +293,7 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
     st = larmor_noise_whitening(
         noise, sqrt((timed ? info->dwell_us / info->noise_dwell_us : 1) * info->noise_bandwidth), &W);
     if (st == LARMOR_ERR_NUMERIC) {
-        lmr_found(f, LARMOR_WARNING, "noise-scan", "the noise scan whitens nothing: %s", larmor_last_error());
+        lmr_note(f, LARMOR_WARNING, "noise-scan", "the noise scan whitens nothing: %s", larmor_last_error());
         st = LARMOR_OK;
         goto done;
     }
@@ -303,16 +303,15 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
     LMR_OR(done, larmor_whiten(W, copy));
     LMR_OR(done, larmor_noise_level(copy, v->s.traj, &level));
     if (level > 0 && level < .5)
-        lmr_found(f, LARMOR_WARNING, "noise-scan",
-                  "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
-                  "bandwidth ratio or its amplification differs. opts.no_whitening leaves it out.",
-                  level);
+        lmr_note(f, LARMOR_WARNING, "noise-scan",
+                 "noise at the rim of k-space is %.3g of what the noise scan predicts: its time per sample, its "
+                 "bandwidth ratio or its amplification differs. opts.no_whitening leaves it out.",
+                 level);
     if (level > 5)
-        lmr_found(
-            f, LARMOR_WARNING, "noise-scan",
-            "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "
-            "another amplification.",
-            level);
+        lmr_note(f, LARMOR_WARNING, "noise-scan",
+                 "the rim of k-space has %.3g times the noise that the noise scan predicts: signal, interference, or "
+                 "another amplification.",
+                 level);
 done:
     larmor_array_free(copy);
     larmor_array_free(W);
@@ -341,7 +340,7 @@ static larmor_status check_values(const view *v, lmr_findings *f)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         if (!faults[i].is_found) continue;
         faults[i].describe(&found, line, sizeof line);
-        lmr_found(f, LARMOR_WARNING, faults[i].kind, "%s", line);
+        lmr_note(f, LARMOR_WARNING, faults[i].kind, "%s", line);
     }
     return LARMOR_OK;
 }
@@ -368,10 +367,10 @@ static larmor_status check_extent(const view *v, lmr_findings *f)
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     for (int d = 0; d < v->nd && !st; d++)
         if (e.factor[d] > 1)
-            lmr_found(f, LARMOR_WARNING, "field-of-view",
-                      "the object reaches to %.3g times the field of view along %c: recon takes a larger grid and "
-                      "crops, opts.fov_mm shows all of it.",
-                      e.factor[d], "xyz"[d]);
+            lmr_note(f, LARMOR_WARNING, "field-of-view",
+                     "the object reaches to %.3g times the field of view along %c: recon takes a larger grid and "
+                     "crops, opts.fov_mm shows all of it.",
+                     e.factor[d], "xyz"[d]);
     return LARMOR_OK;
 }
 
@@ -450,7 +449,7 @@ larmor_status lmr_check_samples(larmor_source *source, larmor_device *dev, lmr_f
         if (i && looked[i] == looked[i - 1]) continue;
         larmor_status st = open_view(source, looked[i], dev, &v);
         if (st == LARMOR_ERR_FORMAT) {
-            lmr_found(f, LARMOR_ERROR, "trajectory", "image %d: %s", looked[i] + 1, larmor_last_error());
+            lmr_note(f, LARMOR_ERROR, "trajectory", "image %d: %s", looked[i] + 1, larmor_last_error());
             st = LARMOR_OK;
         } else if (!st) {
             st = look(source, &v, dev, f);

@@ -191,7 +191,7 @@ static larmor_status make_images(const larmor_recon *r, int series, larmor_recon
     if (!result->image) return LMR_NO_MEMORY();
     result->count = count;
     for (int i = 0; i < count; i++) {
-        const larmor_grid *grid = &r->job.grid[group[i]];
+        const larmor_grid *grid = &r->facts.grid[group[i]];
         larmor_recon_image *image = &result->image[i];
         image->group = group[i];
         LMR_TRY(larmor_array_create(lmr_home(r), LARMOR_C64, larmor_shape_of(grid->ndim, grid->crop), &image->data));
@@ -234,7 +234,7 @@ static larmor_status all_of(lmr_archive *a, lmr_kept *k, lmr_unfinished *u)
     const int series = k->recon->list.series;
     LMR_TRY(weight_of(a, &k->chosen));
     LMR_TRY(lmr_archive_integer(a, &k->last, -1, series - 1));
-    LMR_TRY(lmr_archive_integer(a, &k->maps_from, -1, k->recon->job.info.groups - 1));
+    LMR_TRY(lmr_archive_integer(a, &k->maps_from, -1, k->recon->facts.info.groups - 1));
     for (int s = 0; s < series; s++) LMR_TRY(series_of(a, k, s));
     LMR_TRY(lmr_archive_integer(a, &u->series, -1, series - 1));
     if (u->series < 0) return LARMOR_OK;
@@ -289,10 +289,10 @@ static larmor_status save(lmr_kept *k, const larmor_solver_state *state)
     const double began = lmr_seconds();
     lmr_unfinished u = {.series = -1};
     lmr_archive a = {.place = k->place, .way = LMR_COUNT};
-    if (k->running < 0) k->chosen = job->chosen;
+    if (k->running < 0) k->chosen = job->found.decided.chosen;
     k->maps_from = lmr_maps_group(job);
     if (state) {
-        u = (lmr_unfinished){.series = k->running, .chosen = job->chosen, .report = *k->report};
+        u = (lmr_unfinished){.series = k->running, .chosen = job->found.decided.chosen, .report = *k->report};
         u.seconds = began - k->began;
     }
     LMR_TRY(put_all(&a, k, &u, state));
@@ -350,7 +350,7 @@ static void report_loaded(const lmr_kept *k)
 
 larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
 {
-    const larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &r->settings.opts;
     int64_t bytes = 0;
     *maps_from = -1;
     *weights_from = -1;
@@ -369,7 +369,7 @@ larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
     if (bytes == 0) return LARMOR_OK;
     LMR_TRY(load(k, bytes));
     report_loaded(k);
-    r->job.chosen = k->chosen;
+    r->job.found.decided.chosen = k->chosen;
     *maps_from = k->maps_from;
     if (k->last >= 0) *weights_from = r->list.group[r->list.first[k->last]];
     return LARMOR_OK;
@@ -417,7 +417,7 @@ int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result)
     k->report = NULL;
     if (d->there && !d->given && !share(&d->result, result)) return d->given = 1;
     k->running = series;
-    k->chosen = r->job.chosen;
+    k->chosen = r->job.found.decided.chosen;
     k->began = lmr_seconds() - (k->resume.series == series ? k->resume.seconds : 0);
     return 0;
 }

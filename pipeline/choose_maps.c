@@ -20,7 +20,7 @@ static const int64_t least_side = 10, least_side_of_lines = 8;
 static int takes_sets(const lmr_job *job)
 {
     const unsigned images = LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES;
-    return !job->joint && (job->method != LMR_METHOD_REGULARISED || job->takes & images);
+    return !job->settings->joint && (job->method != LMR_METHOD_REGULARISED || job->takes & images);
 }
 
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
@@ -32,12 +32,12 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
             LARMOR_ERR_ARG,
             "%s: several sets of maps are for opts.method cg, grid, tv, tgv and wavelet, without opts.joint; got %s.",
             what, lmr_method_name(job));
-    if (job->precondition > 0)
+    if (job->facts->precondition > 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.precondition circulant: is not for several sets of maps, and %s has %lld.", what,
                         (long long)sets);
-    job->sets = (int)sets;
-    job->precondition = -1;
+    r->facts.sets = (int)sets;
+    r->facts.precondition = -1;
     return LARMOR_OK;
 }
 
@@ -45,20 +45,20 @@ larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
 static larmor_status expect_room(const larmor_recon *r, const larmor_group *group, const larmor_grid *grid,
                                  const char *method)
 {
-    const larmor_raw_info *info = &r->job.info;
+    const larmor_raw_info *info = &r->facts.info;
     const int64_t together = info->calibration ? 0 : info->averaged; /* of frames */
     const larmor_problem p = {.image = lmr_grid_shape(grid),
                               .samples = together > group->total ? together : group->total,
-                              .coils = r->job.coils,
+                              .coils = r->facts.coils,
                               .dtype = LARMOR_C64};
     const double samples = 8 * (double)p.samples * ((double)p.coils + grid->ndim);
     int64_t bytes, available, total;
     LMR_TRY(lmr_maps_method_of(method)->bytes(&r->job, &p, &bytes));
-    LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
-    const int64_t limit = r->opts.memory ? r->opts.memory : available;
+    LMR_TRY(larmor_device_memory(r->facts.dev, &available, &total));
+    const int64_t limit = r->settings.opts.memory ? r->settings.opts.memory : available;
     if (!limit || (double)bytes + samples <= (double)limit) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_MEMORY, "%.0f MB needed, %lld MB %s", ceil(((double)bytes + samples) / 1e6),
-                    (long long)(limit / 1000000), r->opts.memory ? "allowed" : "free");
+                    (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
 }
 
 static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sight *sight)
@@ -70,11 +70,11 @@ static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sigh
     lmr_cartesian cartesian;
     int made;
     LMR_TRY(lmr_enter(&r->events, "coil maps"));
-    if (!job->whitening) job->scale = 0;
-    LMR_TRY(lmr_source_group(job->source, index, &group));
-    LMR_TRY(expect_room(r, &group, &job->grid[index], "espirit"));
+    if (!job->facts->whitening) job->scale = 0;
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    const larmor_status st = lmr_maps_look(job, index, &group, &job->grid[index], &samples, at_region, sight);
+    const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, sight);
     lmr_group_leave(job, index, &samples, made, &cartesian);
     return st;
 }
@@ -105,7 +105,7 @@ static larmor_status take_folded(larmor_recon *r, const lmr_maps_sight *sight)
 
 static int can_take_two(const larmor_recon *r)
 {
-    return takes_sets(&r->job) && r->job.precondition <= 0 && r->opts.map_sets != 1 && !r->job.given;
+    return takes_sets(&r->job) && r->facts.precondition <= 0 && r->settings.opts.map_sets != 1 && !r->facts.given;
 }
 
 /* 1 if the header says that readouts are spokes: nothing is known to be better than Walsh's method then. */
@@ -113,8 +113,8 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
 {
     larmor_group group;
     larmor_encoding encoding;
-    LMR_TRY(lmr_source_group(r->job.source, r->list.group[0], &group));
-    LMR_TRY(lmr_source_encoding(r->job.source, group.encoding, &encoding));
+    LMR_TRY(lmr_source_group(r->facts.source, r->list.group[0], &group));
+    LMR_TRY(lmr_source_encoding(r->facts.source, group.encoding, &encoding));
     *spokes = !strcmp(encoding.trajectory, "radial") || !strcmp(encoding.trajectory, "goldenangle");
     return LARMOR_OK;
 }
@@ -123,7 +123,7 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
  * at each place, which maps hardly see. */
 static int centre_aliases(const larmor_recon *r, const lmr_maps_sight *sight)
 {
-    const int ndim = r->job.grid[r->list.group[0]].ndim;
+    const int ndim = r->facts.grid[r->list.group[0]].ndim;
     if (sight->straight || (sight->cartesian && sight->side >= least_side_of_lines)) return 0;
     return lmr_maps_alias(ndim, sight->aliasing);
 }
@@ -134,12 +134,12 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight
     lmr_job *job = &r->job;
     const int index = r->list.group[0];
     larmor_group group;
-    LMR_TRY(lmr_source_group(job->source, index, &group));
-    if (expect_room(r, &group, &job->grid[index], "nlinv")) {
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    if (expect_room(r, &group, &job->facts->grid[index], "nlinv")) {
         lmr_log(&r->events, "coil maps: not by nonlinear inversion: %s", larmor_last_error());
         return LARMOR_OK;
     }
-    job->maps_method = lmr_maps_method_of("nlinv");
+    r->facts.maps_method = lmr_maps_method_of("nlinv");
     lmr_log(
         &r->events,
         "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its point "
@@ -156,18 +156,18 @@ static larmor_status choose_by_data(larmor_recon *r)
     lmr_job *job = &r->job;
     lmr_maps_sight sight;
     int spokes;
-    job->maps_method = lmr_maps_method_of("walsh");
+    r->facts.maps_method = lmr_maps_method_of("walsh");
     if (!r->list.groups) return LARMOR_OK;
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;
-    const int solid = job->grid[r->list.group[0]].ndim > 2;
+    const int solid = job->facts->grid[r->list.group[0]].ndim > 2;
     LMR_TRY(look(r, !solid, &sight));
     if (centre_aliases(r, &sight)) return take_inversion(r, &sight);
     if (solid || sight.side < (sight.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
     const int two = folds(&sight) && can_take_two(r);
     const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight && sight.folded <= is_folded;
     if (!wanted) return LARMOR_OK;
-    job->maps_method = lmr_maps_method_of("espirit");
+    r->facts.maps_method = lmr_maps_method_of("espirit");
     if (two) return take_folded(r, &sight);
     lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
             sight.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
@@ -176,29 +176,29 @@ static larmor_status choose_by_data(larmor_recon *r)
 
 static larmor_status choose_sets(larmor_recon *r)
 {
-    const larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &r->settings.opts;
     lmr_maps_sight sight;
-    if (o->map_sets > r->job.maps_method->sets)
+    if (o->map_sets > r->facts.maps_method->sets)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.",
-                        o->map_sets, r->job.maps_method->name);
+                        o->map_sets, r->facts.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "opts.map_sets", o->map_sets);
-    if (r->job.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
+    if (r->facts.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
     LMR_TRY(look(r, 1, &sight));
     return take_folded(r, &sight);
 }
 
 larmor_status lmr_choose_maps(larmor_recon *r)
 {
-    const char *name = r->opts.maps_method;
+    const char *name = r->settings.opts.maps_method;
     lmr_job *job = &r->job;
-    if (job->given || job->no_maps || job->coils == 1) return LARMOR_OK;
-    if (!strcmp(name, "auto") && r->opts.map_sets < 2) return choose_by_data(r);
-    job->maps_method =
+    if (job->facts->given || job->settings->opts.no_maps || job->facts->coils == 1) return LARMOR_OK;
+    if (!strcmp(name, "auto") && r->settings.opts.map_sets < 2) return choose_by_data(r);
+    r->facts.maps_method =
         lmr_maps_method_of(strcmp(name, "auto") != 0 ? name : "espirit"); /* which alone has two sets */
     return choose_sets(r);
 }
 
 larmor_status lmr_choose_maps_beyond(larmor_recon *r)
 {
-    return r->job.coils == 1 ? LARMOR_OK : choose_by_data(r);
+    return r->facts.coils == 1 ? LARMOR_OK : choose_by_data(r);
 }

@@ -25,7 +25,7 @@ static int group_with_most(const larmor_recon *r, int encoding, int last)
     int best = -1;
     larmor_group g;
     for (int i = 0; i < r->list.groups; i++) {
-        if (lmr_source_group(r->job.source, r->list.group[i], &g) || g.encoding != encoding) continue;
+        if (lmr_source_group(r->facts.source, r->list.group[i], &g) || g.encoding != encoding) continue;
         if (g.readouts < most || (g.readouts == most && !last)) continue;
         most = g.readouts;
         best = r->list.group[i];
@@ -34,13 +34,13 @@ static int group_with_most(const larmor_recon *r, int encoding, int last)
 }
 
 /* Of a volume in slabs some readouts tell, if a rank does not hold them all. */
-static larmor_status read_readouts(larmor_recon *r, int group, larmor_samples *samples, int *made,
+static larmor_status read_readouts(const larmor_recon *r, lmr_job *job, int group, larmor_samples *samples, int *made,
                                    lmr_cartesian *cartesian)
 {
     enum { PART = 8 }; /* of what may be used */
-    const int64_t limit = r->opts.memory > 0 ? r->opts.memory : INT64_MAX;
-    if (r->job.slabs) return lmr_slab_some(&r->job, group, limit / PART, samples);
-    return lmr_group_average(&r->job, group, samples, made, cartesian);
+    const int64_t limit = r->settings.opts.memory > 0 ? r->settings.opts.memory : INT64_MAX;
+    if (r->facts.slabs) return lmr_slab_some(job, group, limit / PART, samples);
+    return lmr_group_average(job, group, samples, made, cartesian);
 }
 
 /* 1 if the coordinates of the group are those of lines that are counted. */
@@ -48,39 +48,38 @@ static int counts_lines(const lmr_job *job, int group)
 {
     larmor_group g;
     larmor_encoding e;
-    if (job->info.traj_stored || lmr_source_group(job->source, group, &g)) return 0;
-    return !lmr_source_encoding(job->source, g.encoding, &e) && !strcmp(e.trajectory, "cartesian");
+    if (job->facts->info.traj_stored || lmr_source_group(job->facts->source, group, &g)) return 0;
+    return !lmr_source_encoding(job->facts->source, g.encoding, &e) && !strcmp(e.trajectory, "cartesian");
 }
 
 /* Lines are looked at as they were acquired: neither without oversampling nor in compressed coils, which are for the grid. */
 static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
 {
-    const larmor_grid *grid = &r->job.grid[group];
+    const larmor_grid *grid = &r->facts.grid[group];
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_samples samples;
     lmr_cartesian cartesian;
-    const int virtual_coils = r->job.coils, lines = counts_lines(&r->job, group);
-    larmor_array *compression = r->job.compression;
+    const int lines = counts_lines(&r->job, group);
+    lmr_scan_facts whole = r->facts;
+    lmr_job job = r->job;
     int made;
-    if (!r->job.whitening) r->job.scale = 0;
-    if (lines) {
-        r->job.whole_readouts = 1;
-        r->job.compression = NULL;
-        r->job.coils = r->job.info.coils;
-    }
-    larmor_status st = read_readouts(r, group, &samples, &made, &cartesian);
+    if (!r->facts.whitening) job.scale = 0;
+    whole.whole_readouts = 1;
+    whole.compression = NULL;
+    whole.coils = r->facts.info.coils;
+    if (lines) job.facts = &whole;
+    larmor_status st = read_readouts(r, &job, group, &samples, &made, &cartesian);
     larmor_array *kspace = NULL, *traj = NULL;
     if (!st) st = larmor_samples_align(&samples, &kspace, &traj);
     if (!st) st = larmor_delays_estimate(kspace, traj, &opts, found);
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    if (r->job.slabs || lines)
+    if (r->facts.slabs || lines)
         larmor_samples_free(&samples);
     else
-        lmr_group_leave(&r->job, group, &samples, made, &cartesian);
-    r->job.whole_readouts = 0;
-    r->job.compression = compression;
-    r->job.coils = virtual_coils;
+        lmr_group_leave(&job, group, &samples, made, &cartesian);
+    r->job = job;
+    r->job.facts = &r->facts;
     return st;
 }
 
@@ -104,7 +103,7 @@ static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *
     larmor_group group;
     if (first < 0) return LARMOR_OK;
     LMR_TRY(estimate(r, first, found));
-    LMR_TRY(lmr_source_group(r->job.source, first, &group));
+    LMR_TRY(lmr_source_group(r->facts.source, first, &group));
     for (int e = 0; e < 6; e++) found->significant &= fabs(found->delay[e]) <= (double)group.samples / 2;
     if (!found->significant || last == first) return LARMOR_OK;
     LMR_TRY(estimate(r, last, &other));
@@ -137,7 +136,7 @@ static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found)
 
 static larmor_status find_for(larmor_recon *r, int encoding)
 {
-    larmor_delays *to = &r->job.delays[encoding], found = {.significant = 0};
+    larmor_delays *to = &r->facts.delays[encoding], found = {.significant = 0};
     const larmor_status st = find_in_data(r, encoding, &found);
     if (st == LARMOR_STOPPED || st == LARMOR_ERR_MEMORY) return st;
     lmr_report_delays(r, encoding, &found, st);
@@ -152,25 +151,25 @@ static larmor_status find_for(larmor_recon *r, int encoding)
 int lmr_delays_couple(const lmr_job *job)
 {
     int couple = 0;
-    for (int i = 0; i < job->info.encodings && job->delays; i++)
-        for (int e = 3; e < 6; e++) couple |= job->delays[i].delay[e] != 0;
+    for (int i = 0; i < job->facts->info.encodings && job->facts->delays; i++)
+        for (int e = 3; e < 6; e++) couple |= job->facts->delays[i].delay[e] != 0;
     return couple;
 }
 
 larmor_status lmr_delays_find(larmor_recon *r)
 {
     lmr_job *job = &r->job;
-    const larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &r->settings.opts;
     if (o->delays == LARMOR_DELAYS_OFF) return LARMOR_OK;
-    larmor_delays *delays = calloc((size_t)job->info.encodings + 1, sizeof *delays);
+    larmor_delays *delays = calloc((size_t)job->facts->info.encodings + 1, sizeof *delays);
     if (!delays) return LMR_NO_MEMORY();
-    job->delays = delays;
+    r->facts.delays = delays;
     if (o->delays == LARMOR_DELAYS_GIVEN) {
-        for (int i = 0; i < job->info.encodings; i++) memcpy(delays[i].delay, o->delay, sizeof o->delay);
+        for (int i = 0; i < job->facts->info.encodings; i++) memcpy(delays[i].delay, o->delay, sizeof o->delay);
         lmr_report_given_delays(r);
         return LARMOR_OK;
     }
     LMR_TRY(lmr_enter(&r->events, "gradient delays"));
-    for (int i = 0; i < job->info.encodings; i++) LMR_TRY(find_for(r, i));
+    for (int i = 0; i < job->facts->info.encodings; i++) LMR_TRY(find_for(r, i));
     return LARMOR_OK;
 }

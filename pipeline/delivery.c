@@ -52,7 +52,7 @@ static void begin_queue(lmr_devices *d, int series)
     d->first = d->end = series;
     d->maps_next = lmr_maps_group(job);
     d->handed_out = 0;
-    d->known = lmr_decisions_of(job);
+    d->known = job->found.decided;
 }
 
 static int is_next(const lmr_devices *d, int series)
@@ -79,13 +79,13 @@ static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 static int holds(const lmr_devices *d, const lmr_task *t)
 {
     const lmr_job *job = &d->recon->job;
-    const lmr_decisions *known = &d->known, *before = &t->before, *after = &t->after;
-    if (job->automatic && known->chosen.method.name[0] &&
+    const lmr_decisions *known = &d->known, *before = &t->before, *after = &t->found.decided;
+    if (job->facts->automatic && known->chosen.method.name[0] &&
         strcmp(known->chosen.method.name, before->chosen.method.name) != 0)
         return 0;
-    if (t->likeness.known) {
-        const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->likeness);
-        if (origin != lmr_weight_origin_of(job, &before->chosen, &t->likeness)) return 0;
+    if (t->found.likeness.known) {
+        const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->found.likeness);
+        if (origin != lmr_weight_origin_of(job, &before->chosen, &t->found.likeness)) return 0;
         if (origin == LARMOR_LAMBDA_FROM_SCAN && !same_weight(&known->chosen, &before->chosen)) return 0;
     }
     if (known->spokes.decided && after->spokes.decided && !same_spokes(&known->spokes, &after->spokes)) return 0;
@@ -96,31 +96,22 @@ static int holds(const lmr_devices *d, const lmr_task *t)
 static void take_decisions(lmr_devices *d, const lmr_task *t)
 {
     lmr_decisions *known = &d->known;
-    if (!same_weight(&t->before.chosen, &t->after.chosen)) known->chosen = t->after.chosen;
-    if (!known->spokes.decided) known->spokes = t->after.spokes;
-    if (known->density == LARMOR_DENSITY_AUTO) known->density = t->after.density;
-    lmr_decide(&d->recon->job, known);
+    if (!same_weight(&t->before.chosen, &t->found.decided.chosen)) known->chosen = t->found.decided.chosen;
+    if (!known->spokes.decided) known->spokes = t->found.decided.spokes;
+    if (known->density == LARMOR_DENSITY_AUTO) known->density = t->found.decided.density;
+    d->recon->job.found.decided = *known;
 }
 
-static void replace(larmor_array **mine, larmor_array **by)
+/* The job is as if it had computed the series itself; its maps lie on the device that did. What was decided is not that of a
+ * series which others may have preceded. */
+static void take_found(lmr_job *job, lmr_task *t)
 {
-    larmor_array_free(*mine);
-    *mine = *by;
-    *by = NULL;
-}
-
-/* The job is as if it had computed the series itself; its maps lie on the device that did. */
-static void take_findings(lmr_job *job, lmr_task *t)
-{
-    replace(&job->maps, &t->maps);
-    replace(&job->eigenvalues, &t->eigenvalues);
-    replace(&job->weights, &t->weights);
-    job->maps_encoding = t->maps_encoding;
-    job->maps_slice = t->maps_slice;
-    job->maps_from = t->maps_of;
-    job->maps_report = t->maps_report;
-    job->weights_from = t->weights_from;
-    job->maps_elsewhere = t->by->rank && !job->no_maps;
+    const lmr_decisions decided = job->found.decided;
+    lmr_found_free(&job->found);
+    job->found = t->found;
+    job->found.decided = decided;
+    job->found.maps.elsewhere = t->by->rank && !job->settings->opts.no_maps;
+    t->found = lmr_found_without_arrays(&t->found);
 }
 
 static larmor_status take_result(const larmor_recon *r, lmr_task *t, larmor_recon_result *result)
@@ -129,7 +120,7 @@ static larmor_status take_result(const larmor_recon *r, lmr_task *t, larmor_reco
     t->result = (larmor_recon_result){.count = 0};
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < result->count; i++) {
-        const larmor_grid *grid = &r->job.grid[result->image[i].group];
+        const larmor_grid *grid = &r->facts.grid[result->image[i].group];
         const larmor_shape shape = larmor_shape_of(grid->ndim, grid->crop);
         if (!st)
             st =
@@ -157,7 +148,7 @@ static larmor_status hand_out(lmr_devices *d, lmr_task *t, larmor_recon_result *
     larmor_status st = t->status;
     pthread_mutex_unlock(&d->lock);
     tell_lines(r, t);
-    take_findings(&r->job, t);
+    take_found(&r->job, t);
     if (st)
         larmor_fail(st, "%s", t->message);
     else

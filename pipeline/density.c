@@ -11,7 +11,7 @@ static larmor_status decide(lmr_job *job, const larmor_samples *samples, larmor_
 {
     const char *taken;
     LMR_TRY(larmor_density_auto(samples->traj, image, &taken, w));
-    job->density_taken = strcmp(taken, "ramp") ? LARMOR_DENSITY_PIPE : LARMOR_DENSITY_RAMP;
+    job->found.decided.density = strcmp(taken, "ramp") ? LARMOR_DENSITY_PIPE : LARMOR_DENSITY_RAMP;
     lmr_log(job->events, "density: %s, for all images", taken);
     return LARMOR_OK;
 }
@@ -19,17 +19,18 @@ static larmor_status decide(lmr_job *job, const larmor_samples *samples, larmor_
 /* The scan's first group is not the one that is reconstructed first: it is read for this alone. */
 static larmor_status decide_by_first_group(lmr_job *job)
 {
-    const larmor_grid *grid = &job->grid[0];
+    const larmor_grid *grid = &job->facts->grid[0];
     larmor_group group;
     larmor_encoding encoding;
     larmor_samples first;
     larmor_array *unused = NULL;
     larmor_status st;
-    LMR_TRY(lmr_source_group(job->source, 0, &group));
-    LMR_TRY(lmr_source_encoding(job->source, group.encoding, &encoding));
-    LMR_TRY(lmr_source_samples(job->source, 0, grid, 0, job->info.coils, job->dev, &first));
+    LMR_TRY(lmr_source_group(job->facts->source, 0, &group));
+    LMR_TRY(lmr_source_encoding(job->facts->source, group.encoding, &encoding));
+    LMR_TRY(lmr_source_samples(job->facts->source, 0, grid, 0, job->facts->info.coils, job->facts->dev, &first));
     if (!first.traj)
-        LMR_OR(done, lmr_make_trajectory(job->dev, &group, &encoding, grid, &first, &job->spokes, &first.traj));
+        LMR_OR(done, lmr_make_trajectory(job->facts->dev, &group, &encoding, grid, &first, &job->found.decided.spokes,
+                                         &first.traj));
     st = decide(job, &first, lmr_grid_shape(grid), &unused);
 done:
     larmor_array_free(unused);
@@ -40,12 +41,12 @@ done:
 static larmor_status make_auto(lmr_job *job, int index, const larmor_samples *samples, larmor_shape image,
                                larmor_array **w)
 {
-    if (job->density_taken == LARMOR_DENSITY_AUTO) {
+    if (job->found.decided.density == LARMOR_DENSITY_AUTO) {
         const larmor_status st = index ? decide_by_first_group(job) : LARMOR_ERR_NUMERIC;
         if (st && st != LARMOR_ERR_NUMERIC) return st;
         if (st) return decide(job, samples, image, w); /* of samples that are spoilt nothing can be told */
     }
-    if (job->density_taken == LARMOR_DENSITY_RAMP) {
+    if (job->found.decided.density == LARMOR_DENSITY_RAMP) {
         const larmor_status st = larmor_density_ramp(samples->traj, image, w);
         if (st != LARMOR_ERR_ARG) return st;
     }
@@ -54,9 +55,9 @@ static larmor_status make_auto(lmr_job *job, int index, const larmor_samples *sa
 
 larmor_status lmr_make_density(lmr_job *job, int index, const larmor_samples *samples, larmor_array **w)
 {
-    const larmor_shape image = lmr_grid_shape(&job->grid[index]);
+    const larmor_shape image = lmr_grid_shape(&job->facts->grid[index]);
     *w = NULL;
-    switch (job->density) {
+    switch (job->settings->opts.density) {
     case LARMOR_DENSITY_NONE:
         return LARMOR_OK;
     case LARMOR_DENSITY_RAMP:

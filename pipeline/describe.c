@@ -59,9 +59,9 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
 static void keep_one_set(larmor_recon *r)
 {
     lmr_job *job = &r->job;
-    if (!job->sets || job->given || r->opts.map_sets) return;
-    job->sets = 0;
-    job->precondition = r->opts.precondition;
+    if (!job->facts->sets || job->facts->given || r->settings.opts.map_sets) return;
+    r->facts.sets = 0;
+    r->facts.precondition = r->settings.opts.precondition;
     lmr_log(&r->events,
             "coil maps: one set after all, as another description explains the samples better than an object that "
             "folds");
@@ -101,8 +101,8 @@ static larmor_status compare_lines(larmor_recon *r, const larmor_samples *sample
 static larmor_status uncolour(const lmr_job *job, larmor_array *region)
 {
     larmor_array *colouring;
-    if (!job->whitening) return LARMOR_OK;
-    LMR_TRY(larmor_noise_colouring(job->whitening, &colouring));
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_TRY(larmor_noise_colouring(job->facts->whitening, &colouring));
     const larmor_status st = larmor_whiten(colouring, region);
     larmor_array_free(colouring);
     return st;
@@ -122,10 +122,10 @@ static void say_maps(larmor_recon *r, const larmor_description *found)
 static larmor_status compare_given(larmor_recon *r, int index, const larmor_array *region, const double fov[3])
 {
     lmr_job *job = &r->job;
-    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&job->grid[index]), job->info.coils);
+    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&job->facts->grid[index]), job->facts->info.coils);
     larmor_array *view;
     larmor_description found;
-    LMR_TRY(larmor_array_reshape(job->given, shape, &view));
+    LMR_TRY(larmor_array_reshape(job->facts->given, shape, &view));
     const larmor_status st = larmor_compare_maps(region, fov, view, &found);
     larmor_array_free(view);
     if (!st) say_maps(r, &found);
@@ -152,11 +152,11 @@ static larmor_status compare_region(larmor_recon *r, int index, const larmor_sam
     larmor_region_report report;
     larmor_group group;
     larmor_status st;
-    LMR_OR(done, lmr_source_group(job->source, index, &group));
-    LMR_OR(done, lmr_maps_region(job, index, &group, &job->grid[index], samples, &region, &report));
+    LMR_OR(done, lmr_source_group(job->facts->source, index, &group));
+    LMR_OR(done, lmr_maps_region(job, index, &group, &job->facts->grid[index], samples, &region, &report));
     if (!region) goto done;
     LMR_OR(done, uncolour(job, region));
-    if (!job->compression) LMR_OR(done, compare_coils(r, region));
+    if (!job->facts->compression) LMR_OR(done, compare_coils(r, region));
     if (given) st = compare_given(r, index, region, report.fov);
 done:
     larmor_array_free(region);
@@ -166,8 +166,8 @@ done:
 /* 1 if maps are given that are those of the samples' coils, of one set on the image's grid. */
 static int has_given(const lmr_job *job, int index)
 {
-    return job->given && job->coils > 1 && !job->compression && !job->sets &&
-           larmor_shape_equal(lmr_grid_shape(&job->grid[index]), job->given_image);
+    return job->facts->given && job->facts->coils > 1 && !job->facts->compression && !job->facts->sets &&
+           larmor_shape_equal(lmr_grid_shape(&job->facts->grid[index]), job->facts->given_image);
 }
 
 static larmor_status compare_first(larmor_recon *r)
@@ -178,11 +178,11 @@ static larmor_status compare_first(larmor_recon *r)
     lmr_cartesian cartesian;
     int made;
     LMR_TRY(lmr_enter(&r->events, "description"));
-    if (!job->whitening) job->scale = 0;
+    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);
-    const int given = has_given(job, index), flat = job->grid[index].ndim == 2 && job->coils > 1;
+    const int given = has_given(job, index), flat = job->facts->grid[index].ndim == 2 && job->facts->coils > 1;
     if (!st && (given || flat)) st = compare_region(r, index, &samples, given);
     lmr_group_leave(job, index, &samples, made, &cartesian);
     return st;
@@ -190,7 +190,7 @@ static larmor_status compare_first(larmor_recon *r)
 
 larmor_status lmr_describe_compare(larmor_recon *r)
 {
-    if (!r->list.groups || r->job.slabs || r->opts.memory) return LARMOR_OK;
+    if (!r->list.groups || r->facts.slabs || r->settings.opts.memory) return LARMOR_OK;
     const larmor_status st = compare_first(r);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "description: not compared with others: %s", larmor_last_error());

@@ -14,66 +14,48 @@
 #include "pipeline/share.h"
 #include "pipeline/task.h"
 
-static larmor_status copy_to(larmor_device *dev, larmor_array **x)
-{
-    larmor_array *from = *x;
-    *x = NULL;
-    return from ? larmor_array_to(from, dev, x) : LARMOR_OK;
-}
-
 /* Parts of one processor share one memory, and so what images have in common; a device has its own. */
-static larmor_status share_with(const larmor_recon *r, lmr_job *job)
+static larmor_status open_caches(const larmor_recon *r, const larmor_device *dev, lmr_caches *caches)
 {
-    const int beside = !larmor_device_members(r->job.dev) && lmr_device_is_processor(job->dev);
+    const int beside = !larmor_device_members(r->facts.dev) && lmr_device_is_processor(dev);
     if (!r->plan.share) return LARMOR_OK;
-    if (beside && r->job.share) {
-        job->share = lmr_share_ref(r->job.share);
-        job->ready = calloc(1, sizeof *job->ready);
-        return job->ready ? LARMOR_OK : LMR_NO_MEMORY();
+    if (beside && r->caches.share) {
+        caches->share = lmr_share_ref(r->caches.share);
+        caches->ready = calloc(1, sizeof *caches->ready);
+        return caches->ready ? LARMOR_OK : LMR_NO_MEMORY();
     }
-    return lmr_share_open(r->plan.share, job);
+    return lmr_share_open(r->plan.share, caches);
 }
 
-static larmor_status copy_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
+static larmor_status open_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
 {
     lmr_job *job = &w->job;
     *job = r->job;
-    larmor_array **const arrays[] = {&job->whitening, &job->compression, &job->given,
-                                     &job->basis,     &job->maps,        &job->eigenvalues};
-    enum { ARRAYS = sizeof arrays / sizeof *arrays };
-    larmor_status st = LARMOR_OK;
-    job->source = larmor_source_ref(r->job.source);
-    job->dev = lmr_device_ref(dev);
+    job->facts = &w->facts;
+    job->caches = &w->caches;
     job->events = &w->events;
     job->checkpoint = NULL;
-    job->field = NULL;
-    job->girf = larmor_array_ref(r->job.girf);
-    job->weights = NULL;
-    job->share = NULL;
-    job->ready = NULL;
-    job->reread = NULL;
-    for (int i = 0; i < ARRAYS; i++) {
-        if (st) *arrays[i] = NULL;
-        if (!st) st = copy_to(dev, arrays[i]);
-    }
-    if (!st) st = share_with(r, job);
-    return st ? st : lmr_field_open(&r->opts, job);
+    job->found = lmr_found_without_arrays(&r->job.found);
+    LMR_TRY(lmr_scan_facts_copy(&r->facts, dev, &w->facts));
+    LMR_TRY(lmr_found_copy(&r->job.found, dev, &job->found));
+    LMR_TRY(open_caches(r, dev, &w->caches));
+    return lmr_field_open(&r->settings.opts, &w->facts);
 }
 
-static void free_job(lmr_job *job)
+static void close_job(lmr_worker *w)
 {
-    job->grid = NULL; /* these are the recon's */
-    job->delays = NULL;
-    lmr_field_free(job->field);
-    lmr_share_close(job);
-    lmr_job_clear(job);
+    lmr_field_free(w->facts.field);
+    lmr_share_close(&w->caches);
+    lmr_found_free(&w->job.found);
+    lmr_scan_facts_free(&w->facts);
 }
 
 void lmr_devices_plan(larmor_recon *r)
 {
-    const int count = larmor_ranks_count(r->opts.ranks);
-    if (larmor_device_members(r->job.dev)) return;
-    if (count > 1 && r->list.series < count && lmr_shares_coils(&r->job, count)) r->job.dev->ranks = r->opts.ranks;
+    const int count = larmor_ranks_count(r->settings.opts.ranks);
+    if (larmor_device_members(r->facts.dev)) return;
+    if (count > 1 && r->list.series < count && lmr_shares_coils(&r->job, count))
+        r->facts.dev->ranks = r->settings.opts.ranks;
 }
 
 /* Of the time that one thread takes for a series, the part that more threads do not shorten. */
@@ -91,34 +73,34 @@ enum { GPU_AT_ONCE = 4 };
 
 static int is_gpu(const larmor_recon *r)
 {
-    return !lmr_device_is_processor(r->job.dev);
+    return !lmr_device_is_processor(r->facts.dev);
 }
 
 /* 1 if there are several GPUs, of which each has series of its own. */
 static int has_gpus(const larmor_recon *r)
 {
-    return larmor_device_members(r->job.dev) > 1 && is_gpu(r) && lmr_spreads_series(&r->job, r->list.series);
+    return larmor_device_members(r->facts.dev) > 1 && is_gpu(r) && lmr_spreads_series(&r->job, r->list.series);
 }
 
 /* How many series one device has to compute beside each other at most, once the first one is done. */
 static int series_of_one(const larmor_recon *r)
 {
-    const int members = larmor_device_members(r->job.dev);
+    const int members = larmor_device_members(r->facts.dev);
     return has_gpus(r) ? (r->list.series + members - 1) / members : r->list.series - 1;
 }
 
 /* The most that the options, the source and the memory of a device allow. */
 static int most_at_once(const larmor_recon *r)
 {
-    const larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &r->settings.opts;
     const lmr_plan *plan = &r->plan;
-    if ((larmor_device_members(r->job.dev) && !has_gpus(r)) || larmor_ranks_count(o->ranks) > 1) return 1;
+    if ((larmor_device_members(r->facts.dev) && !has_gpus(r)) || larmor_ranks_count(o->ranks) > 1) return 1;
     if (!o->at_once && (o->checkpoint || o->effort != LARMOR_PLAN_ESTIMATE)) return 1;
-    if (!o->at_once && !lmr_source_any_thread(r->job.source)) return 1;
+    if (!o->at_once && !lmr_source_any_thread(r->facts.source)) return 1;
     const int64_t each = plan->planned - plan->images;
     const int64_t free = (o->memory ? plan->limit : plan->limit / 2) - plan->images;
     const int64_t fit = each > 0 && free > each ? free / each : 1;
-    const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->job.dev);
+    const int workers = is_gpu(r) ? GPU_AT_ONCE : lmr_device_threads(r->facts.dev);
     const int series = series_of_one(r);
     int most = workers < series ? workers : series;
     if (o->at_once && o->at_once < most) most = o->at_once;
@@ -127,11 +109,11 @@ static int most_at_once(const larmor_recon *r)
 
 void lmr_devices_divide(larmor_recon *r)
 {
-    const int threads = lmr_device_threads(r->job.dev), series = r->list.series - 1, most = most_at_once(r);
+    const int threads = lmr_device_threads(r->facts.dev), series = r->list.series - 1, most = most_at_once(r);
     r->at_once = r->threads_each = 1;
     for (int n = 2; n <= most; n++) {
         const int helps = is_gpu(r) || time_of(series, n, threads) < time_of(series, r->at_once, threads);
-        if (r->opts.at_once || helps) r->at_once = n;
+        if (r->settings.opts.at_once || helps) r->at_once = n;
     }
     if (r->at_once < 2) return;
     r->threads_each = is_gpu(r) ? 0 : threads / r->at_once;
@@ -141,14 +123,14 @@ void lmr_devices_divide(larmor_recon *r)
 static larmor_status make_worker(lmr_devices *d, larmor_device *dev, int rank)
 {
     lmr_worker *w = &d->worker[d->workers];
-    const int members = larmor_device_members(d->recon->job.dev);
+    const int members = larmor_device_members(d->recon->facts.dev);
     w->all = d;
     w->rank = rank;
     w->member = members ? d->workers % members : 0; /* as open_queues deals them */
     w->events = (lmr_events){.listener = lmr_worker_listen, .user = w, .energy = 1};
-    const larmor_status st = dev ? copy_job(d->recon, dev, w) : LARMOR_OK;
+    const larmor_status st = dev ? open_job(d->recon, dev, w) : LARMOR_OK;
     if (st)
-        free_job(&w->job);
+        close_job(w);
     else
         d->workers++;
     return st;
@@ -166,9 +148,9 @@ larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, i
     d->room = 2 * all;
     d->worker = calloc((size_t)all, sizeof *d->worker);
     d->queue = calloc((size_t)d->room, sizeof *d->queue);
-    d->group = calloc((size_t)r->job.info.groups, sizeof *d->group);
+    d->group = calloc((size_t)r->facts.info.groups, sizeof *d->group);
     if (!d->worker || !d->queue || !d->group) return LMR_NO_MEMORY();
-    for (int i = 0; i < r->job.info.groups; i++) LMR_TRY(lmr_source_group(r->job.source, i, &d->group[i]));
+    for (int i = 0; i < r->facts.info.groups; i++) LMR_TRY(lmr_source_group(r->facts.source, i, &d->group[i]));
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->work, NULL);
     pthread_cond_init(&d->news, NULL);
@@ -214,7 +196,7 @@ static larmor_status divide(larmor_recon *r, larmor_device *const *device, int d
 
 larmor_status lmr_devices_open(larmor_recon *r)
 {
-    const larmor_device *group = r->job.dev;
+    const larmor_device *group = r->facts.dev;
     const int members = larmor_device_members(group), series = r->list.series;
     if (members < 2) return LARMOR_OK;
     LMR_TRY(larmor_device_open("cpu:1", &r->home));
@@ -231,8 +213,8 @@ int lmr_devices_are_one(const larmor_recon *r)
 void lmr_devices_beside(larmor_recon *r)
 {
     if (r->devices) return;
-    lmr_ready_clear(r->job.ready);
-    if (!divide(r, &r->job.dev, 1)) {
+    lmr_ready_clear(r->caches.ready);
+    if (!divide(r, &r->facts.dev, 1)) {
         r->devices->beside = 1;
         return;
     }
@@ -257,7 +239,7 @@ void lmr_devices_close(larmor_recon *r)
     for (int i = 0; i < d->workers; i++)
         if (d->worker[i].started) pthread_join(d->worker[i].thread, NULL);
     lmr_empty_queue(d);
-    for (int i = 0; i < d->workers; i++) free_job(&d->worker[i].job);
+    for (int i = 0; i < d->workers; i++) close_job(&d->worker[i]);
     if (d->has_lock) {
         pthread_cond_destroy(&d->news);
         pthread_cond_destroy(&d->work);

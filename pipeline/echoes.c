@@ -6,7 +6,8 @@
 
 #include "core/array.h"
 #include "core/status.h"
-#include "pipeline/options.h"
+#include "pipeline/events.h"
+#include "pipeline/settings.h"
 #include "pipeline/source.h"
 
 enum { ROUNDS = 2, MOST_ROUNDS = 10 };

@@ -2,7 +2,6 @@
 #ifndef LMR_PIPELINE_FALLBACK_H
 #define LMR_PIPELINE_FALLBACK_H
 
-#include "pipeline/options.h"
 #include "pipeline/state.h"
 
 /* `failed` is how a call of the reconstruction ended. Where the processor may do instead all begins anew on it, up to the

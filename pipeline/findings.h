@@ -10,7 +10,7 @@ typedef struct lmr_findings {
     larmor_status st; /* LARMOR_ERR_MEMORY once a finding did not fit */
 } lmr_findings;
 
-void lmr_found(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
+void lmr_note(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* check_heads.c: what the readouts' heads say: noise scans, coils, discards, lengths, images that lack readouts,

@@ -10,7 +10,7 @@
 /* Options that change the image. */
 static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 {
-    const larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &r->settings.opts;
     const larmor_counters *only = o->only;
     const int64_t whole[] = {o->joint,     o->iters,        o->lambda_mode,  o->llr_block,
                              o->no_maps,   o->calibration,  o->no_whitening, o->density,
@@ -50,23 +50,23 @@ static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
 static uint64_t hash_plan(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const int64_t choices[] = {job->block,     job->toeplitz, job->precondition,
-                               job->no_choice, job->coils,    job->automatic};
+    const int64_t choices[] = {job->facts->block,     job->facts->toeplitz, job->facts->precondition,
+                               job->facts->no_choice, job->facts->coils,    job->facts->automatic};
     uint64_t hash = lmr_hash(0, choices, sizeof choices);
-    for (int i = 0; i < job->info.groups; i++) {
-        const larmor_grid *g = &job->grid[i];
+    for (int i = 0; i < job->facts->info.groups; i++) {
+        const larmor_grid *g = &job->facts->grid[i];
         hash = lmr_hash(hash, g->matrix, sizeof g->matrix);
         hash = lmr_hash(hash, g->fov_mm, sizeof g->fov_mm);
         hash = lmr_hash(hash, g->crop, sizeof g->crop);
     }
-    for (int i = 0; i < job->info.encodings && job->delays; i++)
-        hash = lmr_hash(hash, job->delays[i].delay, sizeof job->delays[i].delay);
+    for (int i = 0; i < job->facts->info.encodings && job->facts->delays; i++)
+        hash = lmr_hash(hash, job->facts->delays[i].delay, sizeof job->facts->delays[i].delay);
     return hash;
 }
 
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
     f->plan = hash_plan(r);
-    LMR_TRY(lmr_source_fingerprint(r->job.source, &f->scan));
+    LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
     return hash_options(r, &f->options);
 }

@@ -145,9 +145,9 @@ static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t re
     const int64_t count = readouts < FIRST ? readouts : FIRST;
     larmor_samples x = {0};
     *epi = 0;
-    if (!lmr_source_has_readouts(r->job.source) || count < FIRST) return LARMOR_OK;
+    if (!lmr_source_has_readouts(r->facts.source) || count < FIRST) return LARMOR_OK;
     for (int64_t i = 0; i < count; i++) some[i] = i;
-    LMR_TRY(lmr_source_readouts(r->job.source, group, some, count, &r->job.grid[group], r->job.dev, &x));
+    LMR_TRY(lmr_source_readouts(r->facts.source, group, some, count, &r->facts.grid[group], r->facts.dev, &x));
     larmor_status st = LARMOR_OK;
     if (x.traj && !x.first) {
         st = larmor_ghost_lines(x.traj, &forward, &backward);
@@ -167,7 +167,7 @@ typedef struct found {
 static larmor_status ask_navigators(const larmor_recon *r, int group, image *m, found *f)
 {
     larmor_navigators navigators;
-    LMR_TRY(lmr_source_navigators(r->job.source, group, &r->job.grid[group], r->job.dev, &navigators));
+    LMR_TRY(lmr_source_navigators(r->facts.source, group, &r->facts.grid[group], r->facts.dev, &navigators));
     larmor_ghost *of_shot = lmr_new(navigators.shots + 1, sizeof *of_shot);
     larmor_status st = of_shot ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t s = 0; s < navigators.shots && !st; s++) {
@@ -194,9 +194,9 @@ static void average(image *m)
 static larmor_status find_one(const larmor_recon *r, int group, image *m, found *f)
 {
     larmor_samples x = {0};
-    const larmor_grid *grid = &r->job.grid[group];
+    const larmor_grid *grid = &r->facts.grid[group];
     *f = (found){.navigators = 0};
-    LMR_TRY(lmr_source_samples(r->job.source, group, grid, 0, r->job.info.coils, r->job.dev, &x));
+    LMR_TRY(lmr_source_samples(r->facts.source, group, grid, 0, r->facts.info.coils, r->facts.dev, &x));
     larmor_status st = LARMOR_OK;
     if (x.traj && !x.first) {
         m->readouts = larmor_array_shape(x.kspace).dim[1];
@@ -265,7 +265,7 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
         larmor_group group;
         found f;
         int epi;
-        LMR_TRY(lmr_source_group(r->job.source, index, &group));
+        LMR_TRY(lmr_source_group(r->facts.source, index, &group));
         larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
         if (!st && epi) st = find_one(r, index, &g->image[index], &f);
         if (st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* that image alone fails, when it is its turn */
@@ -298,13 +298,14 @@ larmor_status lmr_ghosts_find(larmor_recon *r)
                                             .times = times_of};
     larmor_source *corrected = NULL;
     int64_t count = 0;
-    if (r->opts.no_ghost || r->opts.delays == LARMOR_DELAYS_GIVEN || lmr_source_is_corrected(r->job.source))
+    if (r->settings.opts.no_ghost || r->settings.opts.delays == LARMOR_DELAYS_GIVEN ||
+        lmr_source_is_corrected(r->facts.source))
         return LARMOR_OK;
     LMR_TRY(lmr_enter(&r->events, "ghosts"));
     ghosts *g = calloc(1, sizeof *g);
     if (!g) return LMR_NO_MEMORY();
-    g->images = r->job.info.groups;
-    g->inner = larmor_source_ref(r->job.source);
+    g->images = r->facts.info.groups;
+    g->inner = larmor_source_ref(r->facts.source);
     g->image = calloc((size_t)g->images + 1, sizeof *g->image);
     larmor_status st = g->image ? find_all(r, g, &count) : LMR_NO_MEMORY();
     if (!st && count) st = larmor_source_create(lmr_source_name(g->inner), &impl, g, &corrected);
@@ -313,7 +314,7 @@ larmor_status lmr_ghosts_find(larmor_recon *r)
         return st;
     }
     lmr_source_set_corrected(corrected, g->inner);
-    larmor_source_free(r->job.source);
-    r->job.source = corrected;
+    larmor_source_free(r->facts.source);
+    r->facts.source = corrected;
     return LARMOR_OK;
 }

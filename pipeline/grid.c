@@ -40,16 +40,16 @@ static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid
 {
     larmor_encoding e, other;
     int solid = 0;
-    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
-    lmr_grid_asked(&r->opts, &e, opts);
-    for (int i = 0; i < r->job.info.encodings; i++) {
-        LMR_TRY(lmr_source_encoding(r->job.source, i, &other));
+    LMR_TRY(lmr_source_encoding(r->facts.source, encoding, &e));
+    lmr_grid_asked(&r->settings.opts, &e, opts);
+    for (int i = 0; i < r->facts.info.encodings; i++) {
+        LMR_TRY(lmr_source_encoding(r->facts.source, i, &other));
         solid |= other.ndim > 2;
     }
     if (solid) return LARMOR_OK;
-    opts->matrix[2] = r->opts.matrix[2];
-    opts->fov_mm[2] = r->opts.fov_mm[2];
-    opts->oversample[2] = r->opts.oversample[2];
+    opts->matrix[2] = r->settings.opts.matrix[2];
+    opts->fov_mm[2] = r->settings.opts.fov_mm[2];
+    opts->oversample[2] = r->settings.opts.oversample[2];
     return LARMOR_OK;
 }
 
@@ -63,9 +63,9 @@ static larmor_status check_filled(const larmor_recon *r, const larmor_group *g, 
     const int64_t *n = grid->matrix;
     const int64_t lines = grid->ndim > 2 ? n[1] * n[2] : n[1];
     larmor_encoding e;
-    LMR_TRY(lmr_source_encoding(r->job.source, g->encoding, &e));
+    LMR_TRY(lmr_source_encoding(r->facts.source, g->encoding, &e));
     if (strcmp(e.trajectory, "cartesian") != 0 && strcmp(e.trajectory, "epi") != 0) return LARMOR_OK;
-    if (r->job.info.traj_stored || r->opts.matrix[0] || !g->samples || !g->readouts) return LARMOR_OK;
+    if (r->facts.info.traj_stored || r->settings.opts.matrix[0] || !g->samples || !g->readouts) return LARMOR_OK;
     if (n[0] / g->samples <= MAX_VOXELS_PER_SAMPLE && lines / g->readouts <= MAX_LINES_PER_READOUT) return LARMOR_OK;
     return LMR_FAIL(
         LARMOR_ERR_FORMAT,
@@ -77,16 +77,16 @@ static larmor_status check_filled(const larmor_recon *r, const larmor_group *g, 
 
 larmor_status lmr_grids_choose(larmor_recon *r)
 {
-    r->job.grid = calloc((size_t)r->job.info.groups + 1, sizeof *r->job.grid);
-    if (!r->job.grid) return LMR_NO_MEMORY();
-    for (int i = 0; i < r->job.info.groups; i++) {
+    r->facts.grid = calloc((size_t)r->facts.info.groups + 1, sizeof *r->facts.grid);
+    if (!r->facts.grid) return LMR_NO_MEMORY();
+    for (int i = 0; i < r->facts.info.groups; i++) {
         larmor_group g;
         larmor_grid_opts opts;
-        LMR_TRY(lmr_source_group(r->job.source, i, &g));
+        LMR_TRY(lmr_source_group(r->facts.source, i, &g));
         LMR_TRY(options_of(r, g.encoding, &opts));
-        LMR_TRY(lmr_source_grid(r->job.source, g.encoding, &opts, &r->job.grid[i]));
-        LMR_TRY(lmr_cartesian_grid(&r->job, g.encoding, opts.oversample, &r->job.grid[i]));
-        LMR_TRY(check_filled(r, &g, &r->job.grid[i]));
+        LMR_TRY(lmr_source_grid(r->facts.source, g.encoding, &opts, &r->facts.grid[i]));
+        LMR_TRY(lmr_cartesian_grid(&r->job, g.encoding, opts.oversample, &r->facts.grid[i]));
+        LMR_TRY(check_filled(r, &g, &r->facts.grid[i]));
     }
     return LARMOR_OK;
 }
@@ -104,18 +104,18 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4])
 {
     const int of = r->list.group[0];
-    const larmor_grid first = r->job.grid[of];
-    int fit = size[3] == r->job.info.coils;
+    const larmor_grid first = r->facts.grid[of];
+    int fit = size[3] == r->facts.info.coils;
     for (int d = 0; d < 3; d++) fit &= d < first.ndim ? size[d] >= first.matrix[d] : size[d] == 1;
-    for (int i = 0; i < r->job.info.groups && fit; i++) {
-        larmor_grid *g = &r->job.grid[i];
+    for (int i = 0; i < r->facts.info.groups && fit; i++) {
+        larmor_grid *g = &r->facts.grid[i];
         if (!same_grid(g, &first)) continue;
         for (int d = 0; d < g->ndim; d++) {
             g->fov_mm[d] *= (double)size[d] / (double)g->matrix[d];
             g->matrix[d] = size[d];
         }
     }
-    r->maps_enlarge = fit && !same_grid(&first, &r->job.grid[of]);
+    r->maps_enlarge = fit && !same_grid(&first, &r->facts.grid[of]);
     if (r->maps_enlarge)
         lmr_log(&r->events, "field of view: the maps reach beyond it; reconstructed on their grid and cropped");
     return fit;
@@ -133,10 +133,10 @@ static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
     int *first = calloc((size_t)r->list.groups + 1, sizeof *first), slices = 0, count = 0;
     larmor_group g, other;
     for (int i = 0; first && i < r->list.groups; i++) {
-        if (lmr_source_group(r->job.source, r->list.group[i], &g) || g.encoding != encoding) continue;
+        if (lmr_source_group(r->facts.source, r->list.group[i], &g) || g.encoding != encoding) continue;
         int known = 0;
         for (int j = 0; j < slices && !known; j++)
-            known = !lmr_source_group(r->job.source, first[j], &other) && other.slice == g.slice;
+            known = !lmr_source_group(r->facts.source, first[j], &other) && other.slice == g.slice;
         if (!known) first[slices++] = r->list.group[i];
     }
     for (int i = 0; i < MOST_LOOKS && i < slices; i++)
@@ -148,7 +148,7 @@ static int looks_of(const larmor_recon *r, int encoding, int look[MOST_LOOKS])
 static larmor_problem problem_of(const larmor_recon *r, int group, const larmor_samples *samples)
 {
     const larmor_shape shape = larmor_array_shape(samples->kspace);
-    return (larmor_problem){.image = lmr_grid_shape(&r->job.grid[group]),
+    return (larmor_problem){.image = lmr_grid_shape(&r->facts.grid[group]),
                             .samples = shape.dim[0] * shape.dim[1],
                             .coils = shape.dim[2],
                             .dtype = LARMOR_C64};
@@ -157,9 +157,9 @@ static larmor_problem problem_of(const larmor_recon *r, int group, const larmor_
 /* Fails where a search that takes so many bytes would not fit into memory beside the samples. */
 static larmor_status expect_room(const larmor_recon *r, int64_t bytes, const larmor_samples *samples)
 {
-    const int64_t allowed = r->opts.memory;
+    const int64_t allowed = r->settings.opts.memory;
     int64_t available, total;
-    LMR_TRY(larmor_device_memory(r->job.dev, &available, &total));
+    LMR_TRY(larmor_device_memory(r->facts.dev, &available, &total));
     const int64_t limit = allowed ? allowed : available;
     const int64_t needed = bytes + (allowed ? (int64_t)larmor_array_bytes(samples->kspace) : 0);
     if (!limit || needed <= limit) return LARMOR_OK;
@@ -179,7 +179,7 @@ static larmor_status seen_extent(larmor_recon *r, int group, const larmor_sample
 {
     const larmor_problem p = problem_of(r, group, samples);
     int64_t bytes;
-    LMR_TRY(larmor_extent_memory(r->job.dev, &p, NULL, &bytes));
+    LMR_TRY(larmor_extent_memory(r->facts.dev, &p, NULL, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
     LMR_TRY(larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent));
     if (extent->outside >= NOTICEABLE_OUTSIDE)
@@ -220,11 +220,11 @@ static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_s
     larmor_group g;
     int64_t bytes;
     int predict;
-    LMR_TRY(lmr_source_group(r->job.source, group, &g));
-    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
-    LMR_TRY(lmr_grid_is_to_predict(&e, &r->job.grid[group], samples, &predict));
+    LMR_TRY(lmr_source_group(r->facts.source, group, &g));
+    LMR_TRY(lmr_source_encoding(r->facts.source, g.encoding, &e));
+    LMR_TRY(lmr_grid_is_to_predict(&e, &r->facts.grid[group], samples, &predict));
     if (!predict) return LARMOR_OK;
-    LMR_TRY(larmor_predict_field_of_view_memory(r->job.dev, &p, &bytes));
+    LMR_TRY(larmor_predict_field_of_view_memory(r->facts.dev, &p, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
     LMR_TRY(larmor_predict_field_of_view(samples->kspace, samples->traj, p.image, &found));
     if (found.factor > 1)
@@ -262,7 +262,7 @@ static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *
 static void warn_of_unit(larmor_recon *r, double factor, double reach)
 {
     const double product = factor * reach;
-    if (!r->job.info.traj_stored || reach > MAX_SHORT || product < MIN_PRODUCT || product > MAX_PRODUCT) return;
+    if (!r->facts.info.traj_stored || reach > MAX_SHORT || product < MIN_PRODUCT || product > MAX_PRODUCT) return;
     lmr_warn(
         &r->events,
         "signal reaches to %.3g times the field of view, and k-space ends at %.2g of its edge: both are so where the "
@@ -276,12 +276,12 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     lmr_cartesian cartesian;
     int made;
     larmor_status st = LARMOR_OK;
-    if (!r->job.whitening) r->job.scale = 0;
+    if (!r->facts.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
     *extent = (larmor_extent){.factor = {1, 1, 1}}; /* what is outside folds exactly onto the inside of a grid */
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
-    if (!st && !cartesian.on_grid && is_wide(extent)) st = reach_of(&samples, &r->job.grid[group], reach);
+    if (!st && !cartesian.on_grid && is_wide(extent)) st = reach_of(&samples, &r->facts.grid[group], reach);
     lmr_group_leave(&r->job, group, &samples, made, &cartesian);
     return st;
 }
@@ -304,7 +304,7 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
 /* Given maps go on with maps from the data. Those have one set, and one encoding, whose grid the given ones fit. */
 static int can_enlarge(const larmor_recon *r)
 {
-    return !r->job.given || (!r->job.sets && r->job.info.encodings == 1);
+    return !r->facts.given || (!r->facts.sets && r->facts.info.encodings == 1);
 }
 
 static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
@@ -325,7 +325,7 @@ static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_g
     else
         lmr_log(events, "field of view: signal reaches to %s times it; reconstructed on a grid of %s and cropped%s",
                 factor, sides,
-                r->job.given && r->job.coils > 1 ? "; beyond the given maps, they are found from the data" : "");
+                r->facts.given && r->facts.coils > 1 ? "; beyond the given maps, they are found from the data" : "");
 }
 
 static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
@@ -339,27 +339,27 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
     if (!is_wide(&extent)) return LARMOR_OK;
     warn_of_unit(r, fmax(extent.factor[0], fmax(extent.factor[1], extent.factor[2])), reach);
     LMR_TRY(options_of(r, encoding, &opts));
-    LMR_TRY(lmr_source_encoding(r->job.source, encoding, &e));
+    LMR_TRY(lmr_source_encoding(r->facts.source, encoding, &e));
     for (int d = 0; d < e.ndim; d++) opts.oversample[d] = extent.factor[d];
-    LMR_TRY(lmr_source_grid(r->job.source, encoding, &opts, &grid));
-    for (int i = 0; i < r->job.info.groups; i++) {
+    LMR_TRY(lmr_source_grid(r->facts.source, encoding, &opts, &grid));
+    for (int i = 0; i < r->facts.info.groups; i++) {
         larmor_group g;
-        LMR_TRY(lmr_source_group(r->job.source, i, &g));
+        LMR_TRY(lmr_source_group(r->facts.source, i, &g));
         if (g.encoding != encoding) continue;
-        before = r->job.grid[i];
-        if (can_enlarge(r)) r->job.grid[i] = grid;
+        before = r->facts.grid[i];
+        if (can_enlarge(r)) r->facts.grid[i] = grid;
     }
     r->enlarged |= can_enlarge(r);
     say_enlarged(r, &extent, &before, &grid);
-    return r->job.given && can_enlarge(r) ? lmr_choose_maps_beyond(r) : LARMOR_OK;
+    return r->facts.given && can_enlarge(r) ? lmr_choose_maps_beyond(r) : LARMOR_OK;
 }
 
 larmor_status lmr_grids_enlarge(larmor_recon *r)
 {
-    const double *asked = r->opts.oversample;
+    const double *asked = r->settings.opts.oversample;
     if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return LARMOR_OK;
     if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return LARMOR_OK;
-    for (int e = 0; e < r->job.info.encodings; e++) {
+    for (int e = 0; e < r->facts.info.encodings; e++) {
         const larmor_status st = enlarge_encoding(r, e);
         if (st == LARMOR_STOPPED) return st;
         if (st) lmr_log(&r->events, "field of view: not looked beyond: %s", larmor_last_error());
@@ -370,9 +370,9 @@ larmor_status lmr_grids_enlarge(larmor_recon *r)
 int lmr_grids_shrink(larmor_recon *r)
 {
     if (!r->enlarged) return 0;
-    free(r->job.grid);
+    free(r->facts.grid);
     r->enlarged = 0;
-    r->job.grid = NULL;
-    if (r->job.given) r->job.maps_method = NULL;
+    r->facts.grid = NULL;
+    if (r->facts.given) r->facts.maps_method = NULL;
     return lmr_grids_choose(r) == LARMOR_OK;
 }

@@ -26,11 +26,11 @@ static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
 /* Of several sets of maps each by its own. */
 static larmor_status divide_by_energy(lmr_job *job, larmor_array *x)
 {
-    if (!job->sets) return larmor_divide_by_energy(job->maps, x);
+    if (!job->facts->sets) return larmor_divide_by_energy(job->found.maps.array, x);
     larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->sets && !st; m++) {
+    for (int m = 0; m < job->facts->sets && !st; m++) {
         larmor_array *maps = NULL, *image = NULL;
-        st = lmr_one_of(job->maps, m, &maps);
+        st = lmr_one_of(job->found.maps.array, m, &maps);
         if (!st) st = lmr_one_of(x, m, &image);
         if (!st) st = larmor_divide_by_energy(maps, image);
         larmor_array_free(image);
@@ -46,15 +46,15 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
     larmor_op *A = NULL;
     larmor_status st;
     const larmor_sense_opts sense = {.traj = samples->traj,
-                                     .nufft_tol = job->eps,
+                                     .nufft_tol = job->settings->eps,
                                      .off_resonance = frame->segments,
-                                     .block = job->block,
+                                     .block = job->facts->block,
                                      .toeplitz = -1,
-                                     .effort = job->effort};
+                                     .effort = job->settings->opts.effort};
     const int suits = lmr_ready_suits(job, frame);
-    if (suits) LMR_OR(done, lmr_ready_take(job, frame, job->maps, &A));
+    if (suits) LMR_OR(done, lmr_ready_take(job, frame, job->found.maps.array, &A));
     if (!A) {
-        LMR_OR(done, larmor_op_sense(job->maps, &sense, &A));
+        LMR_OR(done, larmor_op_sense(job->found.maps.array, &sense, &A));
         if (suits) lmr_ready_keep(job, frame, A);
     }
     LMR_OR(done, larmor_op_adjoint(A, samples->kspace, x));
@@ -69,7 +69,7 @@ done:
 static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const larmor_samples *samples, int64_t first,
                                 int64_t count, larmor_array *images)
 {
-    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->eps, .dtype = LARMOR_C64};
+    larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->settings->eps, .dtype = LARMOR_C64};
     memcpy(opts.modes, grid->matrix, sizeof opts.modes);
     larmor_op *F = NULL;
     larmor_array *kspace = NULL, *part = NULL;
@@ -77,9 +77,9 @@ static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const lar
     larmor_status st;
     LMR_OR(done, larmor_traj_is_cartesian(samples->traj, 0, &is_grid));
     if (is_grid)
-        LMR_OR(done, larmor_op_cartesian(job->dev, &opts, samples->traj, &F));
+        LMR_OR(done, larmor_op_cartesian(job->facts->dev, &opts, samples->traj, &F));
     else
-        LMR_OR(done, larmor_op_nufft(job->dev, &opts, samples->traj, &F));
+        LMR_OR(done, larmor_op_nufft(job->facts->dev, &opts, samples->traj, &F));
     LMR_OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
     LMR_OR(done, larmor_array_slice(images, 0, count, &part));
     LMR_OR(done, larmor_op_adjoint(F, kspace, part));
@@ -95,11 +95,11 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
                                        larmor_array *x)
 {
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
-    const int64_t block = job->block ? job->block : coils;
+    const int64_t block = job->facts->block ? job->facts->block : coils;
     larmor_array *images = NULL, *sum = NULL;
     larmor_status st;
-    LMR_OR(done,
-           larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1), &images));
+    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64,
+                                     larmor_shape_append(lmr_grid_shape(grid), block + 1), &images));
     LMR_OR(done, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
         const int64_t count = coils - first < block ? coils - first : block;
@@ -118,7 +118,9 @@ done:
 larmor_status lmr_grid_frame(lmr_job *job, lmr_frame *frame, larmor_array **x)
 {
     const larmor_shape image = lmr_grid_shape(&frame->grid);
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, job->sets ? larmor_shape_append(image, job->sets) : image, x));
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64,
+                                job->facts->sets ? larmor_shape_append(image, job->facts->sets) : image, x));
     LMR_TRY(weigh(frame->weights, frame->samples.kspace));
-    return job->no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x) : grid_with_maps(job, frame, *x);
+    return job->settings->opts.no_maps ? grid_without_maps(job, &frame->grid, &frame->samples, *x)
+                                       : grid_with_maps(job, frame, *x);
 }

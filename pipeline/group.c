@@ -25,7 +25,7 @@
 double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid)
 {
     double scale = lmr_unscaled_image(job);
-    if (job->scale_of_images == LARMOR_SCALE_SUM) return scale;
+    if (job->settings->opts.scale == LARMOR_SCALE_SUM) return scale;
     for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
     return scale;
 }
@@ -43,9 +43,10 @@ static void close_frame(lmr_frame *frame)
 static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, const larmor_encoding *encoding,
                                      const larmor_grid *grid, larmor_samples *samples)
 {
-    const int known = job->spokes.decided;
-    LMR_TRY(lmr_make_trajectory(job->dev, group, encoding, grid, samples, &job->spokes, &samples->traj));
-    if (!known) lmr_log(job->events, "trajectory: %s", job->spokes.said);
+    const int known = job->found.decided.spokes.decided;
+    LMR_TRY(lmr_make_trajectory(job->facts->dev, group, encoding, grid, samples, &job->found.decided.spokes,
+                                &samples->traj));
+    if (!known) lmr_log(job->events, "trajectory: %s", job->found.decided.spokes.said);
     return LARMOR_OK;
 }
 
@@ -53,7 +54,7 @@ static larmor_status make_trajectory(lmr_job *job, const larmor_group *group, co
 static larmor_status read_samples(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                   lmr_cartesian *cartesian)
 {
-    const larmor_grid *grid = &job->grid[index];
+    const larmor_grid *grid = &job->facts->grid[index];
     larmor_group group;
     larmor_encoding encoding;
     larmor_status st;
@@ -61,8 +62,8 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     *samples = (larmor_samples){0};
     LMR_TRY(lmr_reread_take(job, index, calibration, samples, made, cartesian, &taken));
     if (taken) return LARMOR_OK;
-    LMR_OR(fail, lmr_source_group(job->source, index, &group));
-    LMR_OR(fail, lmr_source_encoding(job->source, group.encoding, &encoding));
+    LMR_OR(fail, lmr_source_group(job->facts->source, index, &group));
+    LMR_OR(fail, lmr_source_encoding(job->facts->source, group.encoding, &encoding));
     LMR_OR(fail, lmr_cartesian_samples(job, index, calibration, samples, cartesian));
     *made = !samples->traj;
     if (*made) LMR_OR(fail, make_trajectory(job, &group, &encoding, grid, samples));
@@ -70,7 +71,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     if (!calibration && cartesian->deviation == 1) /* else they were looked at before they were cropped */
         LMR_OR(fail, lmr_sample_faults_find(samples, grid->matrix, &cartesian->faults));
     LMR_OR(fail, lmr_scale_samples(job, samples->kspace));
-    if (job->whitening) LMR_OR(fail, larmor_whiten(job->whitening, samples->kspace));
+    if (job->facts->whitening) LMR_OR(fail, larmor_whiten(job->facts->whitening, samples->kspace));
     LMR_OR(fail, lmr_compress(job, samples));
     return LARMOR_OK;
 fail:
@@ -86,7 +87,7 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
 /* Of what a source is asked for the whole image. */
 static int averages(const lmr_job *job)
 {
-    return job->info.averaged > 0 && !job->info.calibration;
+    return job->facts->info.averaged > 0 && !job->facts->info.calibration;
 }
 
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
@@ -102,7 +103,7 @@ void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made,
 /* Places of a grid have no density to be found: each counts once. */
 static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 {
-    if (frame->cartesian.on_grid && job->density == LARMOR_DENSITY_AUTO)
+    if (frame->cartesian.on_grid && job->settings->opts.density == LARMOR_DENSITY_AUTO)
         return lmr_cartesian_density(&frame->samples, &frame->grid, &frame->weights);
     return lmr_make_density(job, index, &frame->samples, &frame->weights);
 }
@@ -110,10 +111,11 @@ static larmor_status find_weights(lmr_job *job, int index, lmr_frame *frame)
 /* Those of an earlier image with the same trajectory, or new ones. */
 static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
-    const int decided =
-        job->density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid || job->density_taken != LARMOR_DENSITY_AUTO;
+    const int decided = job->settings->opts.density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
+                        job->found.decided.density != LARMOR_DENSITY_AUTO;
     const double before[2] = {lmr_share_density(job, frame), 0};
-    if (decided) LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->dev, &frame->weights));
+    if (decided)
+        LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->facts->dev, &frame->weights));
     if (frame->weights) return LARMOR_OK;
     LMR_TRY(find_weights(job, index, frame));
     const double by[2] = {lmr_share_density(job, frame), 0};
@@ -126,22 +128,23 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
 {
     *frame = (lmr_frame){0};
     larmor_samples *samples = &frame->samples;
-    const int weights_needed = job->method == LMR_METHOD_GRID || job->weighted;
+    const int weights_needed = job->method == LMR_METHOD_GRID || job->settings->opts.weighted;
     int made;
     larmor_status st;
     LMR_TRY(lmr_enter(job->events, "samples"));
-    LMR_TRY(lmr_source_group(job->source, index, &frame->group));
-    LMR_TRY(lmr_source_encoding(job->source, frame->group.encoding, &frame->encoding));
-    frame->grid = job->grid[index];
+    LMR_TRY(lmr_source_group(job->facts->source, index, &frame->group));
+    LMR_TRY(lmr_source_encoding(job->facts->source, frame->group.encoding, &frame->encoding));
+    frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
     LMR_OR(fail, lmr_share_find(job, frame, &frame->common));
     result->outside += samples->outside;
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
-    if (!job->no_maps) LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->common));
-    result->maps = job->maps_report;
-    if (!job->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
+    if (!job->settings->opts.no_maps)
+        LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->common));
+    result->maps = job->found.maps.report;
+    if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));
@@ -167,12 +170,12 @@ larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g)
 /* Each set's image by its own maps. */
 static larmor_status clear_unseen(const lmr_job *job, larmor_array *x)
 {
-    if (job->no_maps) return LARMOR_OK;
-    if (!job->sets) return larmor_clear_unseen(job->maps, x);
+    if (job->settings->opts.no_maps) return LARMOR_OK;
+    if (!job->facts->sets) return larmor_clear_unseen(job->found.maps.array, x);
     larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->sets && !st; m++) {
+    for (int m = 0; m < job->facts->sets && !st; m++) {
         larmor_array *maps = NULL, *image = NULL;
-        st = lmr_one_of(job->maps, m, &maps);
+        st = lmr_one_of(job->found.maps.array, m, &maps);
         if (!st) st = lmr_one_of(x, m, &image);
         if (!st) st = larmor_clear_unseen(maps, image);
         larmor_array_free(image);
@@ -197,13 +200,13 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
     const larmor_grid *grid = &frame->grid;
     larmor_array *one = NULL, *single = NULL, *joined;
     larmor_status st;
-    if (count > 1 || job->basis)
+    if (count > 1 || job->facts->basis)
         LMR_OR(done, lmr_one_of(x, i, &one));
     else
         one = larmor_array_ref(x);
     LMR_OR(done, larmor_array_convert(one, LARMOR_C64, &single));
     LMR_OR(done, clear_unseen(job, single));
-    if (job->sets) {
+    if (job->facts->sets) {
         LMR_OR(done, join_sets(single, &joined));
         larmor_array_free(single);
         single = joined;
@@ -220,21 +223,21 @@ done:
 /* The caller may write into what it gets. */
 static larmor_status keep_weights(lmr_job *job, int index, const lmr_frame *frame)
 {
-    larmor_array_free(job->weights);
-    job->weights = NULL;
-    job->weights_from = index;
+    larmor_array_free(job->found.density.weights);
+    job->found.density.weights = NULL;
+    job->found.density.from = index;
     if (!frame->weights || !frame->common) {
-        job->weights = larmor_array_ref(frame->weights);
+        job->found.density.weights = larmor_array_ref(frame->weights);
         return LARMOR_OK;
     }
-    LMR_TRY(larmor_array_create(job->dev, larmor_array_dtype(frame->weights), larmor_array_shape(frame->weights),
-                                &job->weights));
-    return larmor_copy(frame->weights, job->weights);
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(frame->weights),
+                                larmor_array_shape(frame->weights), &job->found.density.weights));
+    return larmor_copy(frame->weights, job->found.density.weights);
 }
 
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
 {
-    const int group[] = {maps_from, job->keep_weights ? weights_from : -1};
+    const int group[] = {maps_from, job->settings->opts.keep_density ? weights_from : -1};
     for (int i = 0; i < 2; i++) {
         larmor_recon_report unused = {0};
         lmr_frame frame;
@@ -251,7 +254,7 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
 {
     larmor_recon_report opened = {0};
     lmr_frame frame;
-    if (!job->whitening) job->scale = 0;
+    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(open_frame(job, index, &frame, &opened));
     close_frame(&frame);
     *report = opened.maps;
@@ -266,17 +269,17 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     larmor_status st = LARMOR_OK;
     int opened = 0;
     *result = (larmor_recon_report){0};
-    if (!job->whitening) job->scale = 0;
+    if (!job->facts->whitening) job->scale = 0;
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
-    if (job->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
+    if (job->facts->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
     LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
-    if (job->keep_weights) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
+    if (job->settings->opts.keep_density) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
     result->noise /= frame[0].cartesian.deviation;
-    if (job->basis_frames) {
+    if (job->settings->opts.basis_frames) {
         larmor_array *frames;
         LMR_OR(done, lmr_subspace_frames(job, x, &frames));
         larmor_array_free(x);

@@ -21,7 +21,7 @@ static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
 {
     double size, count;
     job->scale = job->events->energy = 1;
-    if (is_harmless(job->info.magnitude)) return LARMOR_OK;
+    if (is_harmless(job->facts->info.magnitude)) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(samples, &size));
     LMR_TRY(lmr_count_all(samples, &count));
     const double magnitude = size / sqrt(count);
@@ -42,7 +42,7 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
  * like samples, and take that unit out again. */
 double lmr_unscaled_image(const lmr_job *job)
 {
-    return (job->whitening && !job->given ? job->noise_unit : 1) / job->scale;
+    return (job->facts->whitening && !job->facts->given ? job->facts->noise_unit : 1) / job->scale;
 }
 
 /* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is scaled;
@@ -52,8 +52,8 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
     const double scale = job->scale;
     const int penalty = job->method == LMR_METHOD_REGULARISED; /* of degree 1 */
     double weight = 1;
-    if (scale == 1 || (job->whitening && !job->given)) return;
-    if (job->whitening) {
+    if (scale == 1 || (job->facts->whitening && !job->facts->given)) return;
+    if (job->facts->whitening) {
         weight = penalty ? scale : scale * scale;
         report->largest *= scale * scale;
     } else {
@@ -67,7 +67,8 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
 
 int lmr_chooses(const lmr_job *job)
 {
-    return job->method != LMR_METHOD_GRID && job->choose == LARMOR_LAMBDA_AUTO && !job->no_choice;
+    return job->method != LMR_METHOD_GRID && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
+           !job->facts->no_choice;
 }
 
 int lmr_from_data(const larmor_recon_report *result)
@@ -82,13 +83,13 @@ larmor_shape lmr_grid_shape(const larmor_grid *grid)
 
 larmor_dtype lmr_job_precision(const lmr_job *job)
 {
-    return job->eps > 0 && job->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+    return job->settings->eps > 0 && job->settings->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
 }
 
 int64_t lmr_normals(const lmr_job *job)
 {
     const int64_t usual = 30;
-    const int64_t iters = job->iters ? job->iters : usual;
+    const int64_t iters = job->settings->opts.iters ? job->settings->opts.iters : usual;
     const int64_t searched = lmr_chooses(job) ? 2 * iters : iters;
     return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
 }
@@ -115,11 +116,13 @@ int lmr_voxel_sides(const larmor_grid *grid, double side[3])
 larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid)
 {
     /* the images of several sets of maps, and coefficients, are frames that nothing couples */
-    const int apart = job->sets || job->basis;
-    larmor_regulariser_opts opts = {.series = frames > 1 || apart, .time = apart ? -1 : job->time_weight};
+    const int apart = job->facts->sets || job->facts->basis;
+    larmor_regulariser_opts opts = {.series = frames > 1 || apart,
+                                    .time = apart ? -1 : job->settings->opts.time_weight};
     if (opts.time == 0) opts.time = TIME_WEIGHT;
-    if (job->choose == LARMOR_LAMBDA_RELATIVE) opts.lambda = job->lambda > 0 ? job->lambda : -1;
-    for (int d = 0; d < 3; d++) opts.block[d] = job->llr_block;
+    if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE)
+        opts.lambda = job->settings->opts.lambda > 0 ? job->settings->opts.lambda : -1;
+    for (int d = 0; d < 3; d++) opts.block[d] = job->settings->opts.llr_block;
     lmr_voxel_sides(grid, opts.voxel);
     return opts;
 }
@@ -132,24 +135,24 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
 
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
 {
-    return job->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
+    return job->settings->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
 }
 
 int lmr_unknowns(const lmr_job *job, int frames)
 {
-    return job->basis ? (int)larmor_array_shape(job->basis).dim[1] : frames;
+    return job->facts->basis ? (int)larmor_array_shape(job->facts->basis).dim[1] : frames;
 }
 
 int lmr_outputs(const lmr_job *job, int frames)
 {
-    return job->basis_frames ? frames : lmr_unknowns(job, frames);
+    return job->settings->opts.basis_frames ? frames : lmr_unknowns(job, frames);
 }
 
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image)
 {
-    const larmor_grid *grid = &job->grid[image->group];
-    const int coefficient = job->basis && !job->basis_frames;
-    LMR_TRY(lmr_source_meta(job->source, coefficient ? first : image->group, &image->meta));
+    const larmor_grid *grid = &job->facts->grid[image->group];
+    const int coefficient = job->facts->basis && !job->settings->opts.basis_frames;
+    LMR_TRY(lmr_source_meta(job->facts->source, coefficient ? first : image->group, &image->meta));
     if (coefficient) image->meta.contrast = i;
     for (int d = 0; d < grid->ndim; d++)
         image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
@@ -158,33 +161,17 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
 
 int lmr_shares_coils(const lmr_job *job, int devices)
 {
-    return job->coils >= devices && !job->sets && !job->field && !job->basis && !job->no_maps;
+    return job->facts->coils >= devices && !job->facts->sets && !job->facts->field && !job->facts->basis &&
+           !job->settings->opts.no_maps;
 }
 
 int lmr_spreads_series(const lmr_job *job, int series)
 {
-    const int members = larmor_device_members(job->dev);
+    const int members = larmor_device_members(job->facts->dev);
     return members > 1 && series > 1 && (series >= members || !lmr_shares_coils(job, members));
 }
 
 int lmr_maps_group(const lmr_job *job)
 {
-    return job->maps || job->maps_elsewhere ? job->maps_from : -1;
-}
-
-void lmr_job_clear(lmr_job *job)
-{
-    larmor_array_free(job->maps);
-    larmor_array_free(job->eigenvalues);
-    larmor_array_free(job->weights);
-    larmor_array_free(job->given);
-    larmor_array_free(job->basis);
-    larmor_array_free(job->compression);
-    larmor_array_free(job->girf);
-    larmor_array_free(job->whitening);
-    larmor_source_free(job->source);
-    larmor_device_free(job->dev);
-    free(job->grid);
-    free(job->delays);
-    *job = (lmr_job){.method = LMR_METHOD_CG};
+    return job->found.maps.array || job->found.maps.elsewhere ? job->found.maps.from : -1;
 }

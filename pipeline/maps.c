@@ -18,7 +18,7 @@
 
 static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
 {
-    larmor_coils_opts opts = {.calibration = t->job->calibration};
+    larmor_coils_opts opts = {.calibration = t->job->settings->opts.calibration};
     memcpy(opts.encoded, t->encoded, sizeof opts.encoded);
     return opts;
 }
@@ -27,7 +27,7 @@ static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
 static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_opts *opts, larmor_array **density)
 {
     const double by[2] = {(double)opts->calibration, 0};
-    LMR_TRY(lmr_common_take(t->common, LMR_COMMON_CENTRE, by, t->job->dev, density));
+    LMR_TRY(lmr_common_take(t->common, LMR_COMMON_CENTRE, by, t->job->facts->dev, density));
     if (*density || !t->common) return LARMOR_OK;
     LMR_TRY(larmor_coils_density(t->samples->traj, t->image, opts, density));
     lmr_common_put(t->common, LMR_COMMON_CENTRE, by, *density);
@@ -48,15 +48,15 @@ static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, lar
 
 static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
 {
-    const larmor_coils_opts opts = {.calibration = job->calibration};
-    return larmor_coils_memory(job->dev, p, &opts, bytes);
+    const larmor_coils_opts opts = {.calibration = job->settings->opts.calibration};
+    return larmor_coils_memory(job->facts->dev, p, &opts, bytes);
 }
 
 static larmor_region_opts region_opts(const lmr_job *job, const double *encoded)
 {
     larmor_region_opts opts = {{0}, {0}};
     for (int d = 0; d < 3; d++) {
-        opts.side[d] = job->calibration;
+        opts.side[d] = job->settings->opts.calibration;
         if (encoded) opts.encoded[d] = encoded[d];
     }
     return opts;
@@ -64,7 +64,7 @@ static larmor_region_opts region_opts(const lmr_job *job, const double *encoded)
 
 static larmor_espirit_opts espirit_opts(const lmr_job *job)
 {
-    return (larmor_espirit_opts){.sets = job->sets ? job->sets : 1, .crop = job->crop};
+    return (larmor_espirit_opts){.sets = job->facts->sets ? job->facts->sets : 1, .crop = job->settings->opts.crop};
 }
 
 static void report_espirit(lmr_job *job, const larmor_region_report *region, const larmor_array *data,
@@ -115,7 +115,8 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
     const larmor_status st =
-        larmor_espirit(region, t->image, &opts, maps, job->keep_eigenvalues ? &job->eigenvalues : NULL, &r);
+        larmor_espirit(region, t->image, &opts, maps,
+                       job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r);
     if (!st) report_espirit(job, &found, region, &r);
     if (!st) judge_region(region, report);
     larmor_array_free(region);
@@ -126,7 +127,7 @@ static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, 
 {
     const larmor_region_opts region_of = region_opts(job, NULL);
     const larmor_espirit_opts opts = espirit_opts(job);
-    return larmor_espirit_memory(job->dev, p, &region_of, &opts, bytes);
+    return larmor_espirit_memory(job->facts->dev, p, &region_of, &opts, bytes);
 }
 
 /* Maps are smooth: more voxels along an axis give no better ones and take longer. */
@@ -135,7 +136,7 @@ enum { NLINV_SIDE = 64, NLINV_SIDE_3D = 32 };
 /* Its iterate is no image, so that its steps do not count as progress. */
 static larmor_nlinv_opts nlinv_opts(const lmr_job *job, int ndim)
 {
-    return (larmor_nlinv_opts){.sets = job->sets,
+    return (larmor_nlinv_opts){.sets = job->facts->sets,
                                .side = ndim > 2 ? NLINV_SIDE_3D : NLINV_SIDE,
                                .monitor = lmr_monitor,
                                .user = job->events};
@@ -182,7 +183,7 @@ static larmor_status make_nlinv(const lmr_maps_task *t, larmor_array **maps, lar
 static larmor_status nlinv_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
 {
     const larmor_nlinv_opts opts = nlinv_opts(job, p->image.ndim);
-    return larmor_nlinv_memory(job->dev, p, &opts, bytes);
+    return larmor_nlinv_memory(job->facts->dev, p, &opts, bytes);
 }
 
 static const lmr_maps_method methods[] = {
@@ -219,16 +220,18 @@ static larmor_status begin_task(lmr_job *job, int index, const larmor_group *gro
     lmr_cartesian unused;
     *own = (larmor_samples){0};
     *task = (lmr_maps_task){.job = job, .samples = samples, .image = lmr_grid_shape(grid)};
-    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &encoding));
+    LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &encoding));
     for (int d = 0; d < grid->ndim; d++) task->encoded[d] = fmin(1, encoding.fov_mm[d] / grid->fov_mm[d]);
     LMR_TRY(lmr_cartesian_samples(job, index, 1, own, &unused));
-    const int made = own->kspace && !own->traj && job->info.averaged; /* the image's own readouts */
-    if (made) LMR_TRY(lmr_make_trajectory(job->dev, group, &encoding, grid, own, &job->spokes, &own->traj));
+    const int made = own->kspace && !own->traj && job->facts->info.averaged; /* the image's own readouts */
+    if (made)
+        LMR_TRY(lmr_make_trajectory(job->facts->dev, group, &encoding, grid, own, &job->found.decided.spokes,
+                                    &own->traj));
     if (!own->kspace || !own->traj) return LARMOR_OK;
     task->samples = own;
     if (made) LMR_TRY(lmr_correct_trajectory(job, index, group->encoding, grid, own));
     LMR_TRY(lmr_scale_samples(job, own->kspace));
-    if (job->whitening) LMR_TRY(larmor_whiten(job->whitening, own->kspace));
+    if (job->facts->whitening) LMR_TRY(larmor_whiten(job->facts->whitening, own->kspace));
     return lmr_compress(job, own);
 }
 
@@ -344,12 +347,12 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
 /* Each set of maps is mixed as the coils of the samples are. */
 static larmor_status whiten_maps(lmr_job *job)
 {
-    if (!job->sets) return larmor_whiten(job->whitening, job->maps);
+    if (!job->facts->sets) return larmor_whiten(job->facts->whitening, job->found.maps.array);
     larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->sets && !st; m++) {
+    for (int m = 0; m < job->facts->sets && !st; m++) {
         larmor_array *set;
-        st = lmr_one_of(job->maps, m, &set);
-        if (!st) st = larmor_whiten(job->whitening, set);
+        st = lmr_one_of(job->found.maps.array, m, &set);
+        if (!st) st = larmor_whiten(job->facts->whitening, set);
         larmor_array_free(set);
     }
     return st;
@@ -357,16 +360,16 @@ static larmor_status whiten_maps(lmr_job *job)
 
 static larmor_status take_given(lmr_job *job, larmor_shape shape)
 {
-    larmor_shape whole = larmor_shape_append(shape, job->info.coils);
+    larmor_shape whole = larmor_shape_append(shape, job->facts->info.coils);
     larmor_array *view;
-    if (job->sets) whole = larmor_shape_append(whole, job->sets);
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, whole, &job->maps));
-    LMR_TRY(larmor_array_reshape(job->given, whole, &view));
-    const larmor_status st = larmor_copy(view, job->maps);
+    if (job->facts->sets) whole = larmor_shape_append(whole, job->facts->sets);
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, whole, &job->found.maps.array));
+    LMR_TRY(larmor_array_reshape(job->facts->given, whole, &view));
+    const larmor_status st = larmor_copy(view, job->found.maps.array);
     larmor_array_free(view);
     LMR_TRY(st);
-    if (job->whitening) LMR_TRY(whiten_maps(job));
-    return lmr_compress_maps(job, &job->maps);
+    if (job->facts->whitening) LMR_TRY(whiten_maps(job));
+    return lmr_compress_maps(job, &job->found.maps.array);
 }
 
 static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
@@ -377,8 +380,10 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
     if (task.samples == samples) task.common = common;
-    if (!st) st = job->maps_method->make(&task, &job->maps, &job->maps_report);
-    if (!st && job->normalise) st = larmor_maps_normalise(job->maps, job->sets ? job->sets : 1, job->normalise);
+    if (!st) st = job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report);
+    if (!st && job->settings->opts.normalise)
+        st = larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
+                                   job->settings->opts.normalise);
     larmor_samples_free(&own);
     return st;
 }
@@ -387,9 +392,10 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
 static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                               const larmor_samples *samples, lmr_common *common)
 {
-    if (job->coils > 1) return find_maps(job, index, group, grid, samples, common);
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1), &job->maps));
-    return larmor_fill(job->maps, 1);
+    if (job->facts->coils > 1) return find_maps(job, index, group, grid, samples, common);
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1),
+                                &job->found.maps.array));
+    return larmor_fill(job->found.maps.array, 1);
 }
 
 /* Sum of squares over the coils, at a voxel. */
@@ -443,19 +449,19 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     larmor_array *own = NULL;
     float complex *inner = NULL, *outer = NULL;
     larmor_status st;
-    if (!job->maps_method && job->coils > 1) return take_given(job, large);
-    if (larmor_shape_equal(large, job->given_image)) return take_given(job, large);
+    if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
+    if (larmor_shape_equal(large, job->facts->given_image)) return take_given(job, large);
     LMR_OR(done, make_own(job, index, group, grid, samples, common));
-    job->maps_report = (larmor_coils_report){0};
-    own = job->maps;
-    job->maps = NULL;
-    LMR_OR(done, take_given(job, job->given_image));
-    LMR_OR(done, larmor_array_download(job->maps, LARMOR_C64, &inner));
+    job->found.maps.report = (larmor_coils_report){0};
+    own = job->found.maps.array;
+    job->found.maps.array = NULL;
+    LMR_OR(done, take_given(job, job->facts->given_image));
+    LMR_OR(done, larmor_array_download(job->found.maps.array, LARMOR_C64, &inner));
     LMR_OR(done, larmor_array_download(own, LARMOR_C64, &outer));
-    put_inside(inner, job->given_image, large, job->coils, outer);
+    put_inside(inner, job->facts->given_image, large, job->facts->coils, outer);
     st = larmor_array_write(own, outer, larmor_array_bytes(own));
-    larmor_array_free(job->maps);
-    job->maps = own;
+    larmor_array_free(job->found.maps.array);
+    job->found.maps.array = own;
     own = NULL;
 done:
     free(inner);
@@ -468,18 +474,19 @@ done:
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples, lmr_common *common)
 {
-    if (job->maps && job->maps_encoding == group->encoding && job->maps_slice == group->slice) return LARMOR_OK;
-    larmor_array_free(job->maps);
-    larmor_array_free(job->eigenvalues);
-    job->maps = job->eigenvalues = NULL;
-    job->maps_report = (larmor_coils_report){0};
-    if (job->given)
+    if (job->found.maps.array && job->found.maps.encoding == group->encoding && job->found.maps.slice == group->slice)
+        return LARMOR_OK;
+    larmor_array_free(job->found.maps.array);
+    larmor_array_free(job->found.maps.eigenvalues);
+    job->found.maps.array = job->found.maps.eigenvalues = NULL;
+    job->found.maps.report = (larmor_coils_report){0};
+    if (job->facts->given)
         LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, common));
     else
         LMR_TRY(make_own(job, index, group, grid, samples, common));
-    job->maps_elsewhere = 0;
-    job->maps_encoding = group->encoding;
-    job->maps_slice = group->slice;
-    job->maps_from = index;
+    job->found.maps.elsewhere = 0;
+    job->found.maps.encoding = group->encoding;
+    job->found.maps.slice = group->slice;
+    job->found.maps.from = index;
     return LARMOR_OK;
 }

@@ -46,7 +46,7 @@ static const char *name_taken(const lmr_job *job)
 
 const char *lmr_method_name(const lmr_job *job)
 {
-    return job->automatic ? LMR_METHOD_AUTO : name_taken(job);
+    return job->facts->automatic ? LMR_METHOD_AUTO : name_taken(job);
 }
 
 static void set_name(char to[16], const char *name)
@@ -58,28 +58,29 @@ static void set_name(char to[16], const char *name)
 
 void lmr_method_begin(lmr_job *job, larmor_recon_report *result)
 {
-    const larmor_method_choice *known = &job->chosen.method;
-    result->method = (larmor_method_choice){.from = job->method_from};
-    if (job->automatic && known->name[0]) {
+    const larmor_method_choice *known = &job->found.decided.chosen.method;
+    result->method = (larmor_method_choice){.from = job->facts->method_from};
+    if (job->facts->automatic && known->name[0]) {
         lmr_method_take(job, known->name);
         result->method = *known;
         if (known->from == LARMOR_METHOD_FROM_DATA) result->method.from = LARMOR_METHOD_FROM_SCAN;
         return;
     }
-    if (job->automatic) lmr_method_take(job, "cg");
+    if (job->facts->automatic) lmr_method_take(job, "cg");
     set_name(result->method.name, name_taken(job));
 }
 
 int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result)
 {
-    return job->automatic && !job->chosen.method.name[0] && result->method.from == LARMOR_METHOD_FROM_CALLER;
+    return job->facts->automatic && !job->found.decided.chosen.method.name[0] &&
+           result->method.from == LARMOR_METHOD_FROM_CALLER;
 }
 
 void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_report *result)
 {
     lmr_method_take(job, "cg");
     result->method = (larmor_method_choice){.name = "cg", .from = from};
-    if (from == LARMOR_METHOD_FROM_LINEARITY) job->chosen.method = result->method;
+    if (from == LARMOR_METHOD_FROM_LINEARITY) job->found.decided.chosen.method = result->method;
 }
 
 /* ---- the comparison ---- */
@@ -99,7 +100,7 @@ static larmor_status search_weight(comparison *c, int candidate)
     larmor_regulariser *r = NULL;
     if (candidate != CG) {
         const larmor_regulariser_opts opts = lmr_regulariser_opts(c->job, 1, p->grid);
-        LMR_TRY(larmor_regulariser_create(c->job->dev, candidates[candidate], &opts, larmor_op_dtype(p->A),
+        LMR_TRY(larmor_regulariser_create(c->job->facts->dev, candidates[candidate], &opts, larmor_op_dtype(p->A),
                                           larmor_op_in_shape(p->A), &r));
     }
     const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, &c->choice[candidate]);

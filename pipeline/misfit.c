@@ -142,7 +142,7 @@ static larmor_status sum_weights(const lmr_job *job, const lmr_frame *frames, in
     for (int i = 0; i < count; i++) {
         double *w;
         LMR_TRY(larmor_array_download(frames[i].weights, LARMOR_F64, &w));
-        for (int64_t j = 0; j < larmor_array_count(frames[i].weights); j++) *sum += job->coils * w[j];
+        for (int64_t j = 0; j < larmor_array_count(frames[i].weights); j++) *sum += job->facts->coils * w[j];
         free(w);
     }
     return LARMOR_OK;
@@ -227,7 +227,8 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
     if (solved->noise)
         r = larmor_array_ref(solved->noise);
     else
-        LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(solved->b), larmor_array_shape(solved->b), &r));
+        LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(solved->b),
+                                         larmor_array_shape(solved->b), &r));
     LMR_OR(done, larmor_op_forward(solved->A, solved->x, r));
     LMR_OR(done, larmor_axpby(-1, solved->b, 1, r));
     LMR_OR(done, measure(job, solved, *taken, r, out, &sums));
@@ -266,14 +267,14 @@ static larmor_status taken_directly(const lmr_job *job, const lmr_frame *frame, 
     const larmor_shape image = lmr_grid_shape(&frame->grid);
     larmor_array *ones;
     double norm;
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, image, &ones));
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
     larmor_status st = larmor_fill(ones, 1);
-    if (!st) st = larmor_clear_unseen(job->maps, ones);
+    if (!st) st = larmor_clear_unseen(job->found.maps.array, ones);
     if (!st) st = larmor_nrm2(ones, &norm);
     larmor_array_free(ones);
     LMR_TRY(st);
     const double places =
-        (double)larmor_array_count(frame->samples.kspace) / job->coils / (double)frame->cartesian.repeats;
+        (double)larmor_array_count(frame->samples.kspace) / job->facts->coils / (double)frame->cartesian.repeats;
     *taken = fmin(norm * norm, places) / (double)larmor_array_count(frame->samples.kspace);
     return LARMOR_OK;
 }
@@ -281,6 +282,7 @@ static larmor_status taken_directly(const lmr_job *job, const lmr_frame *frame, 
 larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
                                   larmor_misfit *out)
 {
+    lmr_scan_facts direct = *job->facts;
     lmr_job plain = *job;
     lmr_frame unweighted = *frame;
     lmr_residuals sums = {.readouts = 0};
@@ -290,14 +292,15 @@ larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const la
     double taken = 0;
     larmor_status st;
     *out = (larmor_misfit){.measured = 0};
-    plain.toeplitz = -1;
+    direct.toeplitz = -1;
+    plain.facts = &direct;
     unweighted.weights = NULL;
     if (frame->weights) LMR_OR(done, unweigh(frame)); /* gridding */
     if (!frame->weights && frame->cartesian.box) LMR_OR(done, taken_directly(job, frame, &taken));
     LMR_OR(done, lmr_problem_operator(&plain, &unweighted, 1, &A, &toeplitz));
     LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
     LMR_OR(done, larmor_array_convert(x, larmor_op_dtype(A), &own));
-    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), larmor_array_shape(b), &r));
+    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), larmor_array_shape(b), &r));
     LMR_OR(done, larmor_op_forward(A, own, r));
     LMR_OR(done, larmor_sense_weigh(frame->weights, r));
     LMR_OR(done, larmor_axpby(-1, b, 1, r));

@@ -76,7 +76,7 @@ static larmor_status take_values(const larmor_array *b0, const char *name, int64
     return st;
 }
 
-larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_job *job)
+larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_scan_facts *facts)
 {
     if (!o->b0) return LARMOR_OK;
     const larmor_shape shape = larmor_array_shape(o->b0);
@@ -86,15 +86,15 @@ larmor_status lmr_field_open(const larmor_recon_opts *o, lmr_job *job)
                         lmr_describe(o->b0).s);
     lmr_field *f = calloc(1, sizeof *f);
     if (!f) return LMR_NO_MEMORY();
-    job->field = f;
+    facts->field = f;
     f->name = o->b0_name;
     f->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
     for (int d = 0; d < 3; d++) f->dim[d] = d < shape.ndim ? shape.dim[d] : 1;
     f->placed = o->b0_place && is_oriented(o->b0_place);
     if (f->placed) f->place = *o->b0_place;
     for (int d = 0; d < 3; d++) f->placed &= !f->placed || f->place.fov_mm[d] > 0;
-    f->has_start = o->readout_start_ms || job->info.has_readout_start;
-    f->start_s = 1e-3 * (o->readout_start_ms ? *o->readout_start_ms : job->info.readout_start_ms);
+    f->has_start = o->readout_start_ms || facts->info.has_readout_start;
+    f->start_s = 1e-3 * (o->readout_start_ms ? *o->readout_start_ms : facts->info.readout_start_ms);
     f->hz = malloc((size_t)count * sizeof *f->hz);
     return f->hz ? take_values(o->b0, o->b0_name, count, f->hz) : LMR_NO_MEMORY();
 }
@@ -179,9 +179,9 @@ static double value_at(const lmr_field *f, const double at[3], int *outside)
 static larmor_status count_slices(const lmr_job *job, const larmor_group *group, int *slices)
 {
     *slices = 1;
-    for (int i = 0; i < job->info.groups; i++) {
+    for (int i = 0; i < job->facts->info.groups; i++) {
         larmor_group other;
-        LMR_TRY(lmr_source_group(job->source, i, &other));
+        LMR_TRY(lmr_source_group(job->facts->source, i, &other));
         if (other.encoding == group->encoding && other.slice >= *slices) *slices = other.slice + 1;
     }
     return LARMOR_OK;
@@ -189,8 +189,8 @@ static larmor_status count_slices(const lmr_job *job, const larmor_group *group,
 
 static larmor_status map_on_grid(const lmr_job *job, int index, double **hz)
 {
-    lmr_field *f = job->field;
-    const larmor_grid *grid = &job->grid[index];
+    lmr_field *f = job->facts->field;
+    const larmor_grid *grid = &job->facts->grid[index];
     const int64_t count = larmor_shape_count(lmr_grid_shape(grid));
     larmor_group group;
     larmor_image_meta image;
@@ -198,8 +198,8 @@ static larmor_status map_on_grid(const lmr_job *job, int index, double **hz)
     int slices;
     int64_t outside = 0;
     *hz = NULL;
-    LMR_TRY(lmr_source_group(job->source, index, &group));
-    LMR_TRY(lmr_source_meta(job->source, index, &image));
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    LMR_TRY(lmr_source_meta(job->facts->source, index, &image));
     LMR_TRY(count_slices(job, &group, &slices));
     if (f->placed && is_oriented(&image))
         find_way(f, grid, &image, &w);
@@ -265,7 +265,8 @@ static larmor_status stored_times(const lmr_job *job, const int *index, int coun
     for (int i = 0; i < count && !st; i++) {
         larmor_array *stored;
         double *own = NULL, *all = NULL;
-        st = lmr_source_times(job->source, index[i], NULL, 0, &job->grid[index[i]], job->dev, &stored);
+        st = lmr_source_times(job->facts->source, index[i], NULL, 0, &job->facts->grid[index[i]], job->facts->dev,
+                              &stored);
         if (st) break;
         const larmor_shape one = larmor_array_shape(stored);
         const int64_t more = larmor_shape_count(one);
@@ -294,12 +295,12 @@ static larmor_status stored_times(const lmr_job *job, const int *index, int coun
 static larmor_status times_of(const lmr_job *job, const int *index, int groups, const larmor_array *traj,
                               larmor_shape *shape, double **times)
 {
-    const lmr_field *f = job->field;
+    const lmr_field *f = job->facts->field;
     larmor_status st = LARMOR_OK;
     LMR_TRY(stored_times(job, index, groups, shape, times));
     const int64_t count = larmor_shape_count(*shape);
     if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->source),
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
                       (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
     for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
     if (!st && traj && !f->has_start) st = begin_at_centre(traj, count, *times);
@@ -311,8 +312,8 @@ static larmor_status times_of(const lmr_job *job, const int *index, int groups, 
 static void report(const lmr_job *job, uint64_t key, larmor_segments *segments)
 {
     larmor_segments_info info;
-    if (job->field->said == key || larmor_segments_describe(segments, &info)) return;
-    job->field->said = key;
+    if (job->facts->field->said == key || larmor_segments_describe(segments, &info)) return;
+    job->facts->field->said = key;
     lmr_log(job->events, "off-resonance: %.0f .. %.0f Hz, readouts from %.3g to %.3g ms: %d segment%s", info.low_hz,
             info.high_hz, 1e3 * info.first_s, 1e3 * info.last_s, info.segments, info.segments == 1 ? "" : "s");
 }
@@ -322,10 +323,10 @@ static larmor_status make_segments(const lmr_job *job, int index, const double *
 {
     larmor_array *field = NULL, *when = NULL;
     larmor_status st;
-    const larmor_shape image = lmr_grid_shape(&job->grid[index]);
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, image, LARMOR_F64, hz, &field));
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, samples, LARMOR_F64, times, &when));
-    st = larmor_segments_create(field, when, &job->field->opts, segments);
+    const larmor_shape image = lmr_grid_shape(&job->facts->grid[index]);
+    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, image, LARMOR_F64, hz, &field));
+    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, samples, LARMOR_F64, times, &when));
+    st = larmor_segments_create(field, when, &job->facts->field->opts, segments);
 done:
     larmor_array_free(when);
     larmor_array_free(field);
@@ -335,7 +336,7 @@ done:
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments)
 {
-    lmr_field *f = job->field;
+    lmr_field *f = job->facts->field;
     double *hz = NULL, *times = NULL;
     larmor_shape samples;
     larmor_status st;
@@ -343,7 +344,8 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
     if (!f) return LARMOR_OK;
     LMR_OR(done, map_on_grid(job, index[0], &hz));
     LMR_OR(done, times_of(job, index, count, traj, &samples, &times));
-    uint64_t key = lmr_hash(0, hz, sizeof *hz * (size_t)larmor_shape_count(lmr_grid_shape(&job->grid[index[0]])));
+    uint64_t key =
+        lmr_hash(0, hz, sizeof *hz * (size_t)larmor_shape_count(lmr_grid_shape(&job->facts->grid[index[0]])));
     key = lmr_hash(key, times, sizeof *times * (size_t)larmor_shape_count(samples));
     key = lmr_hash(key, samples.dim, sizeof *samples.dim * (size_t)samples.ndim);
     for (int i = 0; i < REMEMBERED && !*segments; i++)

@@ -8,7 +8,7 @@
 typedef struct lmr_field lmr_field;
 
 /* Check and keep opts->b0. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC. */
-larmor_status lmr_field_open(const larmor_recon_opts *opts, lmr_job *job);
+larmor_status lmr_field_open(const larmor_recon_opts *opts, lmr_scan_facts *facts);
 void lmr_field_free(lmr_field *field); /* NULL is fine */
 
 /* Segments for groups whose samples follow one another, frames of a basis for example. traj: their trajectory, which tells when

@@ -73,7 +73,7 @@ static void take_voxels(larmor_shape image, lmr_frame *frames, int count)
 
 static larmor_shape voxels_of(const lmr_job *job)
 {
-    const larmor_shape maps = larmor_array_shape(job->maps);
+    const larmor_shape maps = larmor_array_shape(job->found.maps.array);
     return larmor_shape_of(maps.ndim - 1, maps.dim);
 }
 
@@ -87,9 +87,9 @@ static larmor_status make_finer(lmr_job *finer, lmr_frame *frames, int count)
 {
     const larmor_shape image = lmr_partial_voxels(voxels_of(finer));
     larmor_array *maps;
-    LMR_TRY(larmor_resize(finer->maps, image, &maps));
-    larmor_array_free(finer->maps);
-    finer->maps = maps;
+    LMR_TRY(larmor_resize(finer->found.maps.array, image, &maps));
+    larmor_array_free(finer->found.maps.array);
+    finer->found.maps.array = maps;
     take_voxels(image, frames, count);
     for (int i = 0; i < count; i++) { /* which is for the voxels as they were */
         lmr_common_free(frames[i].common);
@@ -346,9 +346,10 @@ done:
 static larmor_partial_fourier method_of(const lmr_job *job, double shortest, const finding *f)
 {
     const int projects = job->method == LMR_METHOD_CG;
-    if (job->partial_fourier != LARMOR_PARTIAL_AUTO) return job->partial_fourier;
+    if (job->settings->opts.partial_fourier != LARMOR_PARTIAL_AUTO) return job->settings->opts.partial_fourier;
     if (shortest < MIN_LINES_ON_SHORTER_SIDE || f->off > ROUGH) return LARMOR_PARTIAL_ZERO;
-    if (projects && ((job->coils == 1 && !job->automatic) || f->misfit > MAX_MISFIT_OVER_NOISE * f->misfit_noise))
+    if (projects &&
+        ((job->facts->coils == 1 && !job->facts->automatic) || f->misfit > MAX_MISFIT_OVER_NOISE * f->misfit_noise))
         return LARMOR_PARTIAL_POCS;
     return LARMOR_PARTIAL_HOMODYNE;
 }
@@ -361,7 +362,7 @@ static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const
     double *k;
     *lines = 1;
     if (frame->cartesian.on_grid) return LARMOR_OK;
-    *lines = !job->field && !job->slabs;
+    *lines = !job->facts->field && !job->facts->slabs;
     if (!*lines) return LARMOR_OK;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0, nd = larmor_array_shape(traj).dim[0]; i < larmor_array_count(traj); i++)
@@ -374,7 +375,7 @@ static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const
 static larmor_status may_fill(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *c,
                               int *fills)
 {
-    *fills = job->partial_fourier != LARMOR_PARTIAL_ZERO && !job->sets && !job->basis;
+    *fills = job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->facts->sets && !job->facts->basis;
     for (int i = 0; i < count && *fills; i++) LMR_TRY(are_lines(job, &frames[i], c, fills));
     return LARMOR_OK;
 }
@@ -385,7 +386,7 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
     double reach[3] = {0};
     int fills;
     *finer = *job;
-    larmor_array_ref(finer->maps);
+    larmor_array_ref(finer->found.maps.array);
     if (!lmr_is_partial(&result->coverage)) return LARMOR_OK;
     result->partial_fourier = LARMOR_PARTIAL_ZERO;
     result->off_phase = 1;
@@ -411,8 +412,8 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
         frames[i].phase = NULL;
     }
     if (result->partial_fourier != LARMOR_PARTIAL_ZERO) return LARMOR_OK;
-    larmor_array_free(finer->maps);
-    finer->maps = larmor_array_ref(job->maps);
+    larmor_array_free(finer->found.maps.array);
+    finer->found.maps.array = larmor_array_ref(job->found.maps.array);
     return make_coarse(job, frames, count, NULL);
 }
 
@@ -464,7 +465,7 @@ larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_fram
 
 void lmr_partial_close(lmr_job *job, lmr_job *finer)
 {
-    job->chosen = finer->chosen;
-    larmor_array_free(finer->maps);
-    finer->maps = NULL;
+    job->found.decided.chosen = finer->found.decided.chosen;
+    larmor_array_free(finer->found.maps.array);
+    finer->found.maps.array = NULL;
 }

@@ -45,11 +45,11 @@ static int is_oriented(const larmor_image_meta *m)
  * along axes that nobody knows. */
 static larmor_status find_fov(const larmor_recon *r, double fov[3])
 {
-    const double *asked = r->opts.maps_place.fov_mm;
+    const double *asked = r->settings.opts.maps_place.fov_mm;
     larmor_encoding e;
     larmor_group g;
-    LMR_TRY(lmr_source_group(r->job.source, r->list.group[0], &g));
-    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
+    LMR_TRY(lmr_source_group(r->facts.source, r->list.group[0], &g));
+    LMR_TRY(lmr_source_encoding(r->facts.source, g.encoding, &e));
     for (int d = 0; d < 3; d++) {
         const int as_first = fabs(e.recon_fov_mm[d] / e.recon_fov_mm[0] - 1) < same_length;
         fov[d] = asked[d];
@@ -61,14 +61,14 @@ static larmor_status find_fov(const larmor_recon *r, double fov[3])
 /* From a voxel of the target to that of the maps, by both geometries, or with one centre where a direction is not known. */
 static larmor_status find_way(const larmor_recon *r, const larmor_grid *grid, const double fov[3], placing *p)
 {
-    const larmor_image_meta *place = &r->opts.maps_place;
+    const larmor_image_meta *place = &r->settings.opts.maps_place;
     larmor_image_meta image;
-    LMR_TRY(lmr_source_meta(r->job.source, r->list.group[0], &image));
+    LMR_TRY(lmr_source_meta(r->facts.source, r->list.group[0], &image));
     const int known = is_oriented(place) && is_oriented(&image);
     const double *const to[3] = {place->read_dir, place->phase_dir, place->slice_dir};
     const double *const from[3] = {image.read_dir, image.phase_dir, image.slice_dir};
     if (known && p->ndim == 2 && 1 - fabs(dot(to[2], from[2])) > same_plane * same_plane / 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the maps lie in another plane than the image.", r->maps_name);
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the maps lie in another plane than the image.", r->settings.maps_name);
     for (int a = 0; a < p->ndim; a++) {
         const double voxel = fov[a] / (double)p->from[a];
         p->first[a] = (double)(p->from[a] / 2);
@@ -172,19 +172,19 @@ static larmor_status interpolate(larmor_recon *r, placing *p, int64_t got[5])
     int64_t all = p->images;
     for (int d = 0; d < 3; d++)
         if (!lmr_mul(all, p->to[d], &all)) return LMR_NO_MEMORY();
-    larmor_status st = larmor_array_download(r->job.given, LARMOR_C64, &given);
+    larmor_status st = larmor_array_download(r->facts.given, LARMOR_C64, &given);
     p->placed = lmr_new(all, sizeof *p->placed);
     if (!st && !p->placed) st = LMR_NO_MEMORY();
     p->given = given;
-    if (!st) st = lmr_parallel(lmr_device_threads(r->job.dev), p->to[1] * p->to[2], interpolate_row, p);
+    if (!st) st = lmr_parallel(lmr_device_threads(r->facts.dev), p->to[1] * p->to[2], interpolate_row, p);
     for (int d = 0; d < 3; d++) got[d] = p->to[d];
     if (!st)
-        st = larmor_array_upload(r->job.dev, LARMOR_C64, larmor_shape_of(5, got), LARMOR_C64, p->placed, &placed);
+        st = larmor_array_upload(r->facts.dev, LARMOR_C64, larmor_shape_of(5, got), LARMOR_C64, p->placed, &placed);
     free(p->placed);
     free(given);
     LMR_TRY(st);
-    larmor_array_free(r->job.given);
-    r->job.given = placed;
+    larmor_array_free(r->facts.given);
+    r->facts.given = placed;
     return LARMOR_OK;
 }
 
@@ -212,8 +212,8 @@ static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const 
 {
     larmor_encoding e;
     larmor_group g;
-    LMR_TRY(lmr_source_group(r->job.source, r->list.group[0], &g));
-    LMR_TRY(lmr_source_encoding(r->job.source, g.encoding, &e));
+    LMR_TRY(lmr_source_group(r->facts.source, r->list.group[0], &g));
+    LMR_TRY(lmr_source_encoding(r->facts.source, g.encoding, &e));
     const int on_grid = has_sizes(got, grid->matrix, grid->ndim), encoded = has_sizes(got, e.matrix, grid->ndim),
               image = has_sizes(got, grid->crop, grid->ndim);
     if (!on_grid && !encoded && !image)
@@ -221,7 +221,7 @@ static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const 
             LARMOR_ERR_SHAPE,
             "%s: maps of %s voxels without a field of view, and the grid has %s voxels over %g x %g x %g mm. "
             "Say what the maps cover (opts.maps_place X,Y,Z in mm), and they are interpolated.",
-            r->maps_name, sizes_of(got, grid->ndim).s, sizes_of(grid->matrix, grid->ndim).s, grid->fov_mm[0],
+            r->settings.maps_name, sizes_of(got, grid->ndim).s, sizes_of(grid->matrix, grid->ndim).s, grid->fov_mm[0],
             grid->fov_mm[1], grid->fov_mm[2]);
     for (int d = 0; d < grid->ndim; d++) {
         fov[d] = grid->fov_mm[d];
@@ -231,13 +231,13 @@ static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const 
     if (!on_grid)
         lmr_log(&r->events,
                 "coil maps: %s has no field of view, and is taken to cover that of %s, whose matrix it has",
-                r->maps_name, encoded ? "encodedSpace" : "the image");
+                r->settings.maps_name, encoded ? "encodedSpace" : "the image");
     return LARMOR_OK;
 }
 
 larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5])
 {
-    const larmor_grid *grid = &r->job.grid[r->list.group[0]];
+    const larmor_grid *grid = &r->facts.grid[r->list.group[0]];
     double fov[3];
     placing p = {.ndim = grid->ndim, .images = got[3] * got[4], .from = {got[0], got[1], got[2]}, .to = {1, 1, 1}};
     if (grid->ndim == 2 && got[2] != 1) return LARMOR_OK; /* which is refused */
@@ -254,7 +254,7 @@ larmor_status lmr_place_maps(larmor_recon *r, int64_t got[5])
     }
     LMR_TRY(find_way(r, grid, fov, &p));
     if (is_same(&p)) return LARMOR_OK;
-    lmr_log(&r->events, "coil maps: %s, %s voxels over %g x %g x %g mm, interpolated to %s%s", r->maps_name,
+    lmr_log(&r->events, "coil maps: %s, %s voxels over %g x %g x %g mm, interpolated to %s%s", r->settings.maps_name,
             sizes_of(got, p.ndim).s, fov[0], fov[1], fov[2], sizes_of(p.to, p.ndim).s,
             within ? "; beyond their edge they go on as they are there" : "");
     return interpolate(r, &p, got);

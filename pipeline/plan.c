@@ -37,7 +37,7 @@ static double most(double a, double b)
 /* Weights from the geometry, which take next to nothing on the device. */
 static int geometry_will_do(const lmr_job *job, const larmor_encoding *enc)
 {
-    if (job->density != LARMOR_DENSITY_AUTO) return job->density != LARMOR_DENSITY_PIPE;
+    if (job->settings->opts.density != LARMOR_DENSITY_AUTO) return job->settings->opts.density != LARMOR_DENSITY_PIPE;
     return enc->ndim == 3 && (!strcmp(enc->trajectory, "radial") || !strcmp(enc->trajectory, "goldenangle"));
 }
 
@@ -46,12 +46,12 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *en
 {
     int64_t pipe;
     *bytes = 0;
-    if ((job->method != LMR_METHOD_GRID && !job->weighted) || job->density == LARMOR_DENSITY_NONE ||
-        job->density == LARMOR_DENSITY_STORED)
+    if ((job->method != LMR_METHOD_GRID && !job->settings->opts.weighted) ||
+        job->settings->opts.density == LARMOR_DENSITY_NONE || job->settings->opts.density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
     if (geometry_will_do(job, enc)) return LARMOR_OK;
-    LMR_TRY(larmor_density_memory(job->dev, p, &pipe));
+    LMR_TRY(larmor_density_memory(job->facts->dev, p, &pipe));
     *bytes = most(*bytes, (double)pipe);
     return LARMOR_OK;
 }
@@ -61,12 +61,12 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 {
     int64_t estimate;
     *bytes = 0;
-    if (!job->maps_method || p->coils == 1) return LARMOR_OK;
+    if (!job->facts->maps_method || p->coils == 1) return LARMOR_OK;
     larmor_problem own = *p;
     int64_t apart = (info->calibration + group->readouts) * group->samples; /* the most that it may be */
     if (!info->calibration) apart = info->averaged;
     if (apart > own.samples) own.samples = apart;
-    LMR_TRY(job->maps_method->bytes(job, &own, &estimate));
+    LMR_TRY(job->facts->maps_method->bytes(job, &own, &estimate));
     *bytes = (double)estimate;
     if (apart) /* readouts of its own */
         *bytes += (8 * (double)info->coils + 8.0 * p->image.ndim) * (double)apart;
@@ -77,8 +77,9 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const larmor_group *group, int64_t repeats,
                           int64_t samples, larmor_shape image)
 {
-    const int ramps = !job->info.traj_stored && e->ramp.flat_us > 0 && !job->field;
-    if (job->method == LMR_METHOD_GRID || job->partial_fourier == LARMOR_PARTIAL_ZERO || job->sets || job->basis)
+    const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->field;
+    if (job->method == LMR_METHOD_GRID || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO ||
+        job->facts->sets || job->facts->basis)
         return 0;
     if (repeats) return samples < larmor_shape_count(image);
     return ramps && group->readouts < larmor_shape_count(image) / image.dim[0];
@@ -86,48 +87,49 @@ static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const la
 
 static larmor_status measure(const lmr_job *job, int index, const larmor_group *group, sizes *s)
 {
-    const larmor_raw_info *info = &job->info;
+    const larmor_raw_info *info = &job->facts->info;
     larmor_encoding enc;
-    const larmor_grid grid = job->grid[index];
+    const larmor_grid grid = job->facts->grid[index];
     double calibration, density;
-    LMR_TRY(lmr_source_encoding(job->source, group->encoding, &enc));
+    LMR_TRY(lmr_source_encoding(job->facts->source, group->encoding, &enc));
     larmor_shape image = larmor_shape_of(grid.ndim, grid.matrix);
     int64_t repeats, left;
     LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
     if (may_be_partial(job, &enc, group, repeats, left, image)) image = lmr_partial_voxels(image);
     s->problem = (larmor_problem){.image = image,
                                   .samples = left,
-                                  .coils = job->coils,
+                                  .coils = job->facts->coils,
                                   .dtype = LARMOR_C64,
-                                  .sets = job->sets,
+                                  .sets = job->facts->sets,
                                   .repeats = repeats};
     s->frames = 1;
     s->samples = (double)left;
-    const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->coils,
+    const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->facts->coils,
                  all = info->coils;
     s->held = 8 * samples * coils + 8 * samples * grid.ndim + (info->density_stored ? 8 * samples : 0);
-    const double maps = 8 * voxels * coils * (job->sets ? job->sets : 1);
-    if (!job->no_maps) s->held += maps;
-    if (job->given) s->held += maps / coils * all;
+    const double maps = 8 * voxels * coils * (job->facts->sets ? job->facts->sets : 1);
+    if (!job->settings->opts.no_maps) s->held += maps;
+    if (job->facts->given) s->held += maps / coils * all;
     LMR_TRY(maps_bytes(job, info, group, &s->problem, &calibration));
     LMR_TRY(density_bytes(job, &enc, &s->problem, &density));
     s->before = most(calibration, density);
     if (left < group->total) /* as they were acquired, and the transforms of one coil */
         s->before = most(s->before, (8 * all + 80) * (double)group->total);
-    if (job->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
-    if (job->coils < info->coils) s->before = most(s->before, 8 * all * most(samples, job->given ? voxels : 0));
+    if (job->facts->whitening) s->before = most(s->before, 8 * WHITENED_TOGETHER * all);
+    if (job->facts->coils < info->coils)
+        s->before = most(s->before, 8 * all * most(samples, job->facts->given ? voxels : 0));
     return LARMOR_OK;
 }
 
 /* Another frame of the same series: its samples, beside the maps that are shared. */
 static larmor_status add_frame(const lmr_job *job, int index, sizes *s)
 {
-    const larmor_raw_info *info = &job->info;
+    const larmor_raw_info *info = &job->facts->info;
     int64_t repeats, left;
     LMR_TRY(lmr_cartesian_expect(job, index, &repeats, &left));
     s->frames++;
     s->samples += (double)left;
-    s->held += 8 * (double)left * (job->coils + s->problem.image.ndim + (info->density_stored != 0));
+    s->held += 8 * (double)left * (job->facts->coils + s->problem.image.ndim + (info->density_stored != 0));
     if (left > s->problem.samples) s->problem.samples = left;
     if (repeats > s->problem.repeats && s->problem.repeats) s->problem.repeats = repeats;
     return LARMOR_OK;
@@ -138,9 +140,10 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
 {
     const larmor_shape image = s->problem.image;
     const double one = (double)larmor_dtype_size(dtype);
-    const int together = job->sets ? job->sets : lmr_unknowns(job, s->frames);
-    const larmor_shape shape = together > 1 || job->basis ? larmor_shape_append(image, together) : image;
-    const larmor_shape begun = job->sets || job->basis ? shape : image; /* series begin frame by frame */
+    const int together = job->facts->sets ? job->facts->sets : lmr_unknowns(job, s->frames);
+    const larmor_shape shape = together > 1 || job->facts->basis ? larmor_shape_append(image, together) : image;
+    const larmor_shape begun =
+        job->facts->sets || job->facts->basis ? shape : image; /* series begin frame by frame */
     int64_t solver;
     LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
@@ -171,18 +174,18 @@ static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const la
                                     const larmor_sense_opts *sense, double *bytes)
 {
     int64_t one;
-    if (!job->basis) {
-        LMR_TRY(larmor_sense_memory(job->dev, p, sense, &one));
+    if (!job->facts->basis) {
+        LMR_TRY(larmor_sense_memory(job->facts->dev, p, sense, &one));
         *bytes = (double)one * s->frames;
         return LARMOR_OK;
     }
     larmor_problem all = *p;
     all.samples = (int64_t)s->samples;
     const int rank = lmr_unknowns(job, s->frames);
-    const double number = (double)larmor_dtype_size(p->dtype) / (job->basis_is_complex ? 1 : 2);
-    LMR_TRY(larmor_subspace_sense_memory(job->dev, &all, sense, rank, job->basis_is_complex, &one));
+    const double number = (double)larmor_dtype_size(p->dtype) / (job->facts->basis_is_complex ? 1 : 2);
+    LMR_TRY(larmor_subspace_sense_memory(job->facts->dev, &all, sense, rank, job->facts->basis_is_complex, &one));
     *bytes = (double)one + s->samples * (rank * number + 16 + 8.0 * p->image.ndim + 8);
-    if (job->basis_frames) *bytes += 8 * (double)larmor_shape_count(p->image) * s->frames;
+    if (job->settings->opts.basis_frames) *bytes += 8 * (double)larmor_shape_count(p->image) * s->frames;
     return LARMOR_OK;
 }
 
@@ -194,9 +197,9 @@ static void shared_bytes(const lmr_job *job, const sizes *s, const larmor_proble
     const double number = (double)larmor_dtype_size(p->dtype);
     *common = *ready = 0;
     *common = 2 * 8 * samples; /* weights, and those of the centre */
-    if (lmr_device_is_processor(job->dev)) *common += 8 * p->image.ndim * samples;
+    if (lmr_device_is_processor(job->facts->dev)) *common += 8 * p->image.ndim * samples;
     if (s->frames > 1) return;
-    if (!job->basis && !s->segments) *ready = estimate + number * voxels * (double)p->coils;
+    if (!job->facts->basis && !s->segments) *ready = estimate + number * voxels * (double)p->coils;
     if (job->method == LMR_METHOD_GRID) return;
     *common += number * voxels * (ldexp(1, p->image.ndim) + (double)p->coils); /* point spread, images of noise */
 }
@@ -208,10 +211,11 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
     const int in_double = job->method != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
-    const int weights = job->density != LARMOR_DENSITY_NONE && (job->method == LMR_METHOD_GRID || job->weighted);
-    const larmor_sense_opts sense = {.nufft_tol = job->eps,
+    const int weights = job->settings->opts.density != LARMOR_DENSITY_NONE &&
+                        (job->method == LMR_METHOD_GRID || job->settings->opts.weighted);
+    const larmor_sense_opts sense = {.nufft_tol = job->settings->eps,
                                      .off_resonance = s->segments,
-                                     .effort = job->effort,
+                                     .effort = job->settings->opts.effort,
                                      .block = block,
                                      .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
                                      .iters = lmr_normals(job)};
@@ -230,13 +234,13 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
-        LMR_TRY(larmor_circulant_memory(job->dev, &all, &circulant));
+        LMR_TRY(larmor_circulant_memory(job->facts->dev, &all, &circulant));
         vectors += 4 * (double)larmor_dtype_size(p.dtype) * voxels; /* it, its factors, and an image */
     }
     double solver = estimate + vectors + (weights ? 16 * s->samples : 0);
     double before = most(s->before, (double)circulant);
     if (in_double) { /* maps and samples once more */
-        solver += 16 * (voxels * (job->sets ? job->sets : 1) + s->samples) * coils;
+        solver += 16 * (voxels * (job->facts->sets ? job->facts->sets : 1) + s->samples) * coils;
         before = most(s->before, (double)circulant + 16 * voxels * coils);
     }
     double common = 0, ready = 0;
@@ -267,7 +271,7 @@ static larmor_status choose_block(const lmr_job *job, const sizes *s, double oth
     lmr_job own = *job;
     for (int64_t passes = (coils + block - 1) / block;; passes++) {
         block = (coils + passes - 1) / passes;
-        if (job->automatic) lmr_method_take(&own, plan->compare < 0 ? "cg" : LMR_METHOD_LARGEST);
+        if (job->facts->automatic) lmr_method_take(&own, plan->compare < 0 ? "cg" : LMR_METHOD_LARGEST);
         LMR_TRY(group_bytes(&own, s, plan, block, &bytes));
         if (!plan->limit || bytes + others <= (double)plan->limit) break;
         if (plan->share) { /* fewer trajectories first, then none */
@@ -289,10 +293,10 @@ static larmor_status measure_series(const lmr_job *job, const lmr_series *list, 
 {
     const int *group = list->group + list->first[s], count = list->first[s + 1] - list->first[s];
     larmor_group g;
-    LMR_TRY(lmr_source_group(job->source, group[0], &g));
+    LMR_TRY(lmr_source_group(job->facts->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
     for (int i = 1; i < count; i++) LMR_TRY(add_frame(job, group[i], size));
-    return lmr_find_segments(job, group, job->basis ? count : 1, NULL, &size->segments);
+    return lmr_find_segments(job, group, job->facts->basis ? count : 1, NULL, &size->segments);
 }
 
 /* All images: they stay on the device until the caller has them written. */
@@ -300,7 +304,7 @@ static double images_bytes(const lmr_job *job, const lmr_series *list)
 {
     double bytes = 0;
     for (int i = 0; i < list->groups; i++) {
-        const int64_t *n = job->grid[list->group[i]].crop;
+        const int64_t *n = job->facts->grid[list->group[i]].crop;
         bytes += 8 * (double)n[0] * (double)n[1] * (double)n[2];
     }
     return bytes;
@@ -313,8 +317,8 @@ static int as_before(const lmr_job *job, const lmr_series *list, int s)
     larmor_group now, before;
     if (s == 0 || first - list->first[s - 1] != count) return 0;
     for (int i = first; i < first + count; i++) {
-        if (lmr_source_group(job->source, list->group[i], &now)) return 0;
-        if (lmr_source_group(job->source, list->group[i - count], &before)) return 0;
+        if (lmr_source_group(job->facts->source, list->group[i], &now)) return 0;
+        if (lmr_source_group(job->facts->source, list->group[i - count], &before)) return 0;
         if (now.encoding != before.encoding || now.total != before.total || now.samples != before.samples ||
             now.readouts != before.readouts)
             return 0;
@@ -348,17 +352,19 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
     const double images = images_bytes(job, list);
     *plan = (lmr_plan){.limit = memory,
                        .images = (int64_t)images,
-                       .coils = job->coils,
-                       .block = job->coils,
-                       .toeplitz = job->toeplitz,
-                       .precondition = job->precondition,
-                       .share = list->series > 1 && !job->slabs ? LMR_SHARE_MOST : 0,
-                       .compare = job->automatic ? 0 : -1,
+                       .coils = job->facts->coils,
+                       .block = job->facts->coils,
+                       .toeplitz = job->facts->toeplitz,
+                       .precondition = job->facts->precondition,
+                       .share = list->series > 1 && !job->facts->slabs ? LMR_SHARE_MOST : 0,
+                       .compare = job->facts->automatic ? 0 : -1,
                        .choose = lmr_chooses(job) ? 0 : -1};
-    if (!memory) LMR_TRY(available_of(job->dev, &plan->limit));
+    if (!memory) LMR_TRY(available_of(job->facts->dev, &plan->limit));
     if (!memory && plan->limit) plan->limit += lmr_reread_bytes(job); /* in the plan, or freed before */
-    lmr_job of_one = *job; /* what takes whole series is planned for a member, what shares coils for the group */
-    if (lmr_spreads_series(job, list->series)) of_one.dev = larmor_device_member(job->dev, 0);
+    lmr_scan_facts facts = *job->facts;
+    lmr_job of_one = *job;
+    of_one.facts = &facts; /* what takes whole series is planned for a member, what shares coils for the group */
+    if (lmr_spreads_series(job, list->series)) facts.dev = larmor_device_member(job->facts->dev, 0);
     plan->bytes = calloc((size_t)list->series, sizeof *plan->bytes);
     if (!plan->bytes) return LMR_NO_MEMORY();
     for (int s = 0; s < list->series; s++) {

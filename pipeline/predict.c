@@ -11,8 +11,8 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/grid.h"
-#include "pipeline/options.h"
 #include "pipeline/series.h"
+#include "pipeline/settings.h"
 #include "pipeline/source.h"
 
 /* Seconds of one thread, measured on an Intel Xeon (Sapphire Rapids) with 20 scans of 1 to 16 images in 2D and 3D

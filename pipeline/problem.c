@@ -17,13 +17,13 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
 {
     const larmor_sense_opts sense = {.traj = frame->samples.traj,
                                      .weights = frame->weights,
-                                     .nufft_tol = job->eps,
+                                     .nufft_tol = job->settings->eps,
                                      .off_resonance = frame->segments,
-                                     .effort = job->effort,
-                                     .block = job->block,
+                                     .effort = job->settings->opts.effort,
+                                     .block = job->facts->block,
                                      .toeplitz = toeplitz,
                                      .iters = lmr_normals(job)};
-    if (job->slabs) return larmor_op_sense_slabs(job->slabs, maps, frame->grid.matrix[2], &sense, A);
+    if (job->facts->slabs) return larmor_op_sense_slabs(job->facts->slabs, maps, frame->grid.matrix[2], &sense, A);
     return larmor_op_sense(maps, &sense, A);
 }
 
@@ -42,7 +42,7 @@ static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 
 int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return count == 1 && !job->slabs && lmr_ready_suits(job, frames);
+    return count == 1 && !job->facts->slabs && lmr_ready_suits(job, frames);
 }
 
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
@@ -53,8 +53,8 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st;
     if (!ops) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
-    if (job->basis) {
+    LMR_OR(done, larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    if (job->facts->basis) {
         st = lmr_subspace_operator(job, frames, count, maps, A, toeplitz);
         goto done;
     }
@@ -67,8 +67,8 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
     }
     for (int i = 0; i < count; i++) { /* what lost for the first frame is not made for the others */
         const int lost = i && !*toeplitz;
-        LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->toeplitz, &ops[i]));
-        if (!i) *toeplitz = job->slabs ? job->toeplitz >= 0 : larmor_sense_uses_toeplitz(ops[0]);
+        LMR_OR(done, sense_of(job, maps, &frames[i], lost ? -1 : job->facts->toeplitz, &ops[i]));
+        if (!i) *toeplitz = job->facts->slabs ? job->facts->toeplitz >= 0 : larmor_sense_uses_toeplitz(ops[0]);
         if (frames[i].has_phase) LMR_OR(done, with_phase(&frames[i], &ops[i]));
     }
     if (count > 1)
@@ -102,10 +102,10 @@ done:
  * or, with a basis, coil after coil. */
 static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array *line, int64_t first)
 {
-    const int64_t coils = job->coils, own = larmor_array_count(from) / coils;
+    const int64_t coils = job->facts->coils, own = larmor_array_count(from) / coils;
     const int64_t all = larmor_array_count(line) / coils;
     larmor_array *by_coil = NULL;
-    if (!job->basis) return put(from, line, first * coils);
+    if (!job->facts->basis) return put(from, line, first * coils);
     larmor_status st = larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil);
     for (int64_t c = 0; c < coils && !st; c++) {
         larmor_array *coil;
@@ -126,13 +126,13 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
     int64_t first = 0;
     larmor_status st;
     *b = NULL;
-    LMR_OR(done, larmor_array_create(job->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    LMR_OR(done, larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one);
         one = NULL;
         LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
         LMR_OR(done, place(job, one, line, first));
-        first += larmor_array_count(one) / job->coils;
+        first += larmor_array_count(one) / job->facts->coils;
     }
     st = larmor_array_reshape(line, shape, b);
 done:
@@ -146,9 +146,9 @@ done:
 static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj,
                           larmor_array **weights)
 {
-    const double share = (job->basis ? job->basis_scale : 1) / (double)count;
+    const double share = (job->facts->basis ? job->facts->basis_scale : 1) / (double)count;
     LMR_TRY(lmr_frames_points(job, frames, count, traj));
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_F64, lmr_frames_shape(frames, count), weights));
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_F64, lmr_frames_shape(frames, count), weights));
     return larmor_fill(*weights, share);
 }
 
@@ -169,8 +169,9 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
         both[m * nd + i] = -k[i];
     }
     for (int64_t j = 0; j < m; j++) half[j] = half[m + j] = w ? w[j] / 2 : 0.5;
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
-    LMR_OR(done, larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
+    LMR_OR(done,
+           larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
+    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
     larmor_array_free(*traj);
     larmor_array_free(*weights);
     *traj = points;
@@ -190,7 +191,7 @@ static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame
 {
     const double by[2] = {lmr_share_density(job, frame), lmr_job_precision(job)};
     larmor_array *spread;
-    LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_SPREAD, by, job->dev, &spread));
+    LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_SPREAD, by, job->facts->dev, &spread));
     if (!spread) {
         LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
                                         lmr_job_precision(job), &spread));
@@ -208,21 +209,21 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
     larmor_status st;
     *C = NULL;
-    if (job->sets || (job->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
-    LMR_OR(done, larmor_array_convert(job->maps, lmr_job_precision(job), &maps));
-    if (count == 1 && frames->common && !job->basis) {
+    if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
+    LMR_OR(done, larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    if (count == 1 && frames->common && !job->facts->basis) {
         st = shared_circulant(job, frames, maps, C);
         goto done;
     }
-    if (count > 1 || job->basis) {
+    if (count > 1 || job->facts->basis) {
         LMR_OR(done, join(job, frames, count, &traj, &weights));
     } else {
         traj = larmor_array_ref(frames[0].samples.traj);
         weights = larmor_array_ref(frames[0].weights);
     }
     if (frames[0].has_phase) LMR_OR(done, mirror(job, &traj, &weights));
-    if (job->slabs)
-        st = larmor_circulant_slabs(job->slabs, maps, frames[0].grid.matrix[2], traj, C);
+    if (job->facts->slabs)
+        st = larmor_circulant_slabs(job->facts->slabs, maps, frames[0].grid.matrix[2], traj, C);
     else
         st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
 done:
@@ -259,22 +260,22 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
     int64_t first = 0;
     larmor_status st;
     *out = NULL;
-    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), shape, out));
+    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), shape, out));
     LMR_OR(done, larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
-        LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(b), own, &one));
-        if (content == LMR_NOISE && job->slabs)
+        LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
+        if (content == LMR_NOISE && job->facts->slabs)
             LMR_OR(done, lmr_slabs_fill_noise(job, deviation, LMR_NOISE_SEED + (uint64_t)i, one));
         else if (content == LMR_NOISE)
             LMR_OR(done, larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
         else if (content == LMR_ONES)
             LMR_OR(done, larmor_fill(one, 1));
         else
-            LMR_OR(done, alternate(one, job->coils));
+            LMR_OR(done, alternate(one, job->facts->coils));
         LMR_OR(done, larmor_sense_weigh(weights[i], one));
         LMR_OR(done, place(job, one, line, first));
-        first += larmor_array_count(one) / job->coils;
+        first += larmor_array_count(one) / job->facts->coils;
         larmor_array_free(one);
         one = NULL;
     }

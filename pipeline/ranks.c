@@ -21,10 +21,7 @@ typedef struct answer {
     char message[1024];
     double seconds;
     larmor_recon_report report;
-    lmr_decisions after;
-    lmr_likeness likeness;
-    int maps_encoding, maps_slice, maps_of, weights_from;
-    larmor_coils_report maps_report;
+    lmr_found found; /* without arrays */
     int count, lines;
 } answer;
 
@@ -64,7 +61,7 @@ static void get(parcel *p, void *to, int64_t bytes)
 /* Bytes of image i of a series. */
 static int64_t image_bytes(const larmor_recon *r, int group)
 {
-    const larmor_grid *grid = &r->job.grid[group];
+    const larmor_grid *grid = &r->facts.grid[group];
     return 8 * larmor_shape_count(larmor_shape_of(grid->ndim, grid->crop));
 }
 
@@ -73,13 +70,7 @@ static void put_answer(parcel *p, const larmor_recon *r, const lmr_task *t)
     answer a = {.status = t->status,
                 .seconds = t->seconds,
                 .report = t->result.report,
-                .after = t->after,
-                .likeness = t->likeness,
-                .maps_encoding = t->maps_encoding,
-                .maps_slice = t->maps_slice,
-                .maps_of = t->maps_of,
-                .weights_from = t->weights_from,
-                .maps_report = t->maps_report,
+                .found = lmr_found_without_arrays(&t->found),
                 .count = t->status ? 0 : t->result.count};
     snprintf(a.message, sizeof a.message, "%s", t->message);
     for (const lmr_line *l = t->lines; l; l = l->next) a.lines++;
@@ -122,13 +113,7 @@ static larmor_status get_answer(parcel *p, const larmor_recon *r, lmr_task *t)
     t->status = a.status;
     t->seconds = a.seconds;
     t->result.report = a.report;
-    t->after = a.after;
-    t->likeness = a.likeness;
-    t->maps_encoding = a.maps_encoding;
-    t->maps_slice = a.maps_slice;
-    t->maps_of = a.maps_of;
-    t->weights_from = a.weights_from;
-    t->maps_report = a.maps_report;
+    t->found = lmr_found_without_arrays(&a.found); /* pointers of another process are none here */
     snprintf(t->message, sizeof t->message, "%.*s", (int)sizeof a.message - 1, a.message);
     LMR_TRY(get_images(p, r, a.count, t));
     for (int i = 0; i < a.lines && !p->failed; i++) {
@@ -217,7 +202,8 @@ static larmor_status answer_order(lmr_devices *d, const order *o)
     d->worker->task = &t;
     lmr_run_task(d->worker, &t);
     put_answer(&p, d->recon, &t);
-    larmor_status st = p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(d->ranks->link, 0, LMR_TAG_ANSWER, p.bytes, p.size);
+    larmor_status st =
+        p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(d->ranks->link, 0, LMR_TAG_ANSWER, p.bytes, p.size);
     free(p.bytes);
     lmr_clear_task(&t);
     return st;
@@ -244,12 +230,13 @@ static larmor_status serve(lmr_devices *d)
 static larmor_status agree(const larmor_recon *r, larmor_ranks *ranks)
 {
     lmr_fingerprints f = {0};
-    larmor_status st = larmor_device_members(r->job.dev)
+    larmor_status st = larmor_device_members(r->facts.dev)
                            ? LMR_FAIL(LARMOR_ERR_ARG, "ranks: one device for each rank expected, got %s",
-                                      larmor_device_spec(r->job.dev))
+                                      larmor_device_spec(r->facts.dev))
                            : lmr_fingerprints_of(r, &f);
-    const uint64_t coils = r->job.dev->ranks != NULL, slabs = r->job.slabs != NULL;
-    const uint64_t same[3] = {f.scan, f.options, f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63 ^ slabs << 62};
+    const uint64_t coils = r->facts.dev->ranks != NULL, slabs = r->facts.slabs != NULL;
+    const uint64_t same[3] = {f.scan, f.options,
+                              f.plan ^ (sizeof(answer) << 32) ^ sizeof(order) ^ coils << 63 ^ slabs << 62};
     return lmr_ranks_agree(ranks, st, NULL, same);
 }
 
@@ -260,15 +247,15 @@ larmor_status larmor_recon_share(larmor_recon *recon, larmor_ranks *ranks)
     LMR_NEED(ranks);
     LMR_TRY(agree(recon, ranks));
     if (larmor_ranks_count(ranks) < 2) return LARMOR_OK;
-    if (recon->job.slabs) {
+    if (recon->facts.slabs) {
         ranks->is_shared = 1;
         return larmor_ranks_number(ranks) ? lmr_slabs_serve(recon) : LARMOR_OK;
     }
-    if (recon->job.dev->ranks) {
-        lmr_log(&recon->events, "coils: %d shared by %d processes", recon->job.coils, larmor_ranks_count(ranks));
-        return larmor_sense_share(recon->job.dev, ranks);
+    if (recon->facts.dev->ranks) {
+        lmr_log(&recon->events, "coils: %d shared by %d processes", recon->facts.coils, larmor_ranks_count(ranks));
+        return larmor_sense_share(recon->facts.dev, ranks);
     }
-    LMR_TRY(larmor_device_open(larmor_device_spec(recon->job.dev), &own));
+    LMR_TRY(larmor_device_open(larmor_device_spec(recon->facts.dev), &own));
     larmor_status st = lmr_devices_make(recon, &own, 1, ranks);
     larmor_device_free(own);
     ranks->is_shared = 1;

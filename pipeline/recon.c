@@ -19,7 +19,6 @@
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
-#include "pipeline/options.h"
 #include "pipeline/prepare.h"
 #include "pipeline/report.h"
 #include "pipeline/reread.h"
@@ -33,21 +32,19 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_keep_close(r);
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
-    lmr_field_free(r->job.field);
-    if (r->job.dev && r->job.dev->ranks == r->opts.ranks) r->job.dev->ranks = NULL;
-    lmr_share_close(&r->job);
-    lmr_reread_clear(&r->job);
-    lmr_job_clear(&r->job);
+    lmr_field_free(r->facts.field);
+    if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
+    lmr_share_close(&r->caches);
+    lmr_reread_clear(&r->caches);
+    lmr_found_free(&r->job.found);
+    lmr_scan_facts_free(&r->facts);
+    lmr_settings_free(&r->settings);
     larmor_array_free(r->maps);
     larmor_array_free(r->b0);
     larmor_array_free(r->basis);
-    free(r->method);
-    free(r->maps_name);
-    free(r->maps_method);
-    free(r->b0_name);
     larmor_device_free(r->group);
     lmr_slab_threads_close(r->threads);
-    *r = (larmor_recon){.method = NULL};
+    *r = (larmor_recon){.last_group = 0};
 }
 
 void larmor_recon_free(larmor_recon *recon)
@@ -57,25 +54,42 @@ void larmor_recon_free(larmor_recon *recon)
     free(recon);
 }
 
+/* All that is known of a scan before it is looked at. */
+static void begin_facts(larmor_recon *r, larmor_source *source, larmor_device *dev)
+{
+    const char *method = lmr_settings_method(&r->settings.opts);
+    const int is_named = strcmp(r->settings.method, LMR_METHOD_AUTO) != 0;
+    r->facts = (lmr_scan_facts){.source = larmor_source_ref(source),
+                                .dev = lmr_device_ref(dev),
+                                .info = larmor_source_describe(source),
+                                .automatic = !method,
+                                .method_from = method && !is_named ? LARMOR_METHOD_FROM_OPTIONS : 0,
+                                .toeplitz = r->settings.opts.toeplitz,
+                                .precondition = r->settings.opts.precondition};
+    r->facts.coils = r->facts.info.coils;
+    r->events.listener = r->settings.opts.listener;
+    r->events.user = r->settings.opts.user;
+    r->events.energy = 1;
+    r->job = (lmr_job){.settings = &r->settings, .facts = &r->facts, .caches = &r->caches, .events = &r->events};
+    lmr_method_take(&r->job, method ? method : "cg");
+}
+
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
 {
     int maps_from, weights_from;
-    if (r->opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
+    if (r->settings.opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
         return LMR_FAIL(
             LARMOR_ERR_UNSUPPORTED,
             "recon: options: repeatable: %s adds up in any order in parts of a reconstruction, and last bits "
             "differ between runs; take a processor",
             larmor_device_spec(dev));
-    r->job.source = larmor_source_ref(source);
-    r->job.dev = lmr_device_ref(dev);
-    r->job.info = larmor_source_describe(source);
-    r->job.coils = r->job.info.coils;
+    begin_facts(r, source, dev);
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
-    if (r->devices) lmr_reread_clear(&r->job);
+    if (r->devices) lmr_reread_clear(&r->caches);
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
     r->maps_before = maps_from;
-    return r->job.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
+    return r->facts.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
 }
 
 static larmor_status check_array(const larmor_array *x, const char *name)
@@ -108,8 +122,8 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
     larmor_recon *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
-    larmor_status st = lmr_options_read(opts, r);
-    if (!st) st = check_arrays(&r->opts);
+    larmor_status st = lmr_settings_read(opts, &r->settings);
+    if (!st) st = check_arrays(&r->settings.opts);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);
         if (st && r->slabs_from)
@@ -146,7 +160,7 @@ larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_
     for (int i = 0; i < images; i++) {
         larmor_recon_image image = {.group = groups[i]};
         LMR_TRY(lmr_describe_image(job, groups[0], i, &image));
-        const larmor_grid *grid = &job->grid[groups[i]];
+        const larmor_grid *grid = &job->facts->grid[groups[i]];
         place[i] = (larmor_image_place){.shape = larmor_shape_of(grid->ndim, grid->crop), .meta = image.meta};
         if (group) group[i] = groups[i];
     }
@@ -160,30 +174,30 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
     const int first = recon->list.group[recon->list.first[series]];
     const int frames = recon->list.first[series + 1] - recon->list.first[series];
     *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
-                                .grid = job->grid[first],
+                                .grid = job->facts->grid[first],
                                 .method = lmr_method_name(job),
-                                .coils = job->coils,
-                                .sets = job->sets ? job->sets : 1,
-                                .given = job->given != NULL,
-                                .compressed_from = job->compression ? job->info.coils : 0,
-                                .compressed_energy = job->compression ? job->compressed.energy : 0,
+                                .coils = job->facts->coils,
+                                .sets = job->facts->sets ? job->facts->sets : 1,
+                                .given = job->facts->given != NULL,
+                                .compressed_from = job->facts->compression ? job->facts->info.coils : 0,
+                                .compressed_energy = job->facts->compression ? job->facts->compressed.energy : 0,
                                 .compressed_along = lmr_compression_is_geometric(job),
-                                .maps = !job->no_maps,
-                                .whitened = job->whitening != NULL,
-                                .weighted = job->weighted || job->method == LMR_METHOD_GRID,
-                                .lambda_mode = job->choose,
-                                .lambda = job->lambda,
+                                .maps = !job->settings->opts.no_maps,
+                                .whitened = job->facts->whitening != NULL,
+                                .weighted = job->settings->opts.weighted || job->method == LMR_METHOD_GRID,
+                                .lambda_mode = job->settings->opts.lambda_mode,
+                                .lambda = job->settings->opts.lambda,
                                 .chooses = lmr_chooses(job),
-                                .toeplitz = job->toeplitz,
-                                .precondition = job->precondition,
-                                .block = job->block,
+                                .toeplitz = job->facts->toeplitz,
+                                .precondition = job->facts->precondition,
+                                .block = job->facts->block,
                                 .bytes = recon->plan.bytes[series],
                                 .limit = recon->plan.limit,
-                                .maps_method = job->maps_method ? job->maps_method->name : "",
-                                .slabs = job->slabs ? larmor_ranks_count(job->slabs) : 0};
+                                .maps_method = job->facts->maps_method ? job->facts->maps_method->name : "",
+                                .slabs = job->facts->slabs ? larmor_ranks_count(job->facts->slabs) : 0};
     lmr_series_name(&recon->list, series, plan->name);
-    LMR_TRY(lmr_source_group(job->source, first, &plan->first));
-    if (job->delays) memcpy(plan->delay, job->delays[plan->first.encoding].delay, sizeof plan->delay);
+    LMR_TRY(lmr_source_group(job->facts->source, first, &plan->first));
+    if (job->facts->delays) memcpy(plan->delay, job->facts->delays[plan->first.encoding].delay, sizeof plan->delay);
     return LARMOR_OK;
 }
 
@@ -216,8 +230,8 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
         free(image);
         return LMR_NO_MEMORY();
     }
-    larmor_status st = r->job.slabs ? lmr_slabs_run(r, series, image, &result->report)
-                                    : lmr_solve_groups(&r->job, group, count, image, &result->report);
+    larmor_status st = r->facts.slabs ? lmr_slabs_run(r, series, image, &result->report)
+                                      : lmr_solve_groups(&r->job, group, count, image, &result->report);
     if (!st) result->count = lmr_outputs(&r->job, count);
     for (int i = 0; i < result->count; i++)
         result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
@@ -231,7 +245,7 @@ static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *res
 static void finish(larmor_recon *r, int series, larmor_recon_report *report)
 {
     char name[64];
-    const int ranks = larmor_ranks_count(r->job.slabs ? r->job.slabs : r->job.dev->ranks);
+    const int ranks = larmor_ranks_count(r->facts.slabs ? r->facts.slabs : r->facts.dev->ranks);
     const char *spec = lmr_spec(r);
     if (!report->device[0] && ranks > 1 && !r->group)
         snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
@@ -295,7 +309,7 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
     if (st) {
         lmr_keep_stopped(recon);
         larmor_recon_result_free(result);
-        return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
+        return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->facts.source));
     }
     if (report->seconds == 0) report->seconds = lmr_seconds() - began + lmr_keep_seconds(recon);
     finish(recon, series, report);
@@ -313,23 +327,23 @@ static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
 {
     larmor_array *colouring = NULL, *set = NULL, *here = NULL;
     larmor_status st;
-    LMR_OR(done, larmor_array_to(job->maps, job->dev, &here));
-    if (job->compression) {
+    LMR_OR(done, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
+    if (job->facts->compression) {
         LMR_OR(done, lmr_expand_maps(job, here, maps));
     } else {
-        LMR_OR(done, larmor_array_create(job->dev, LARMOR_C64, larmor_array_shape(here), maps));
+        LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
         LMR_OR(done, larmor_copy(here, *maps));
     }
-    if (!job->whitening) goto done;
-    LMR_OR(done, larmor_noise_colouring(job->whitening, &colouring));
-    if (!job->sets) st = larmor_whiten(colouring, *maps);
-    for (int m = 0; m < job->sets && !st; m++) {
+    if (!job->facts->whitening) goto done;
+    LMR_OR(done, larmor_noise_colouring(job->facts->whitening, &colouring));
+    if (!job->facts->sets) st = larmor_whiten(colouring, *maps);
+    for (int m = 0; m < job->facts->sets && !st; m++) {
         st = lmr_one_of(*maps, m, &set);
         if (!st) st = larmor_whiten(colouring, set);
         larmor_array_free(set);
         set = NULL;
     }
-    if (!st && !job->given) st = larmor_axpby(1 / job->noise_unit, *maps, 0, *maps);
+    if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
 done:
     larmor_array_free(here);
     larmor_array_free(colouring);
@@ -338,7 +352,7 @@ done:
 
 static larmor_status expect_whole(const larmor_recon *recon)
 {
-    if (!recon || !recon->job.slabs) return LARMOR_OK;
+    if (!recon || !recon->facts.slabs) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                     "recon: coil maps are not kept of a volume in slabs; each %s has those of its planes",
                     recon->group ? "device" : "process");
@@ -349,9 +363,9 @@ static larmor_status recall(const larmor_recon *recon)
 {
     lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
     LMR_TRY(expect_whole(recon));
-    if (!job || !job->maps_elsewhere) return LARMOR_OK;
-    if (!job->whitening) job->scale = 0;
-    return lmr_group_restore(job, job->maps_from, job->weights_from);
+    if (!job || !job->found.maps.elsewhere) return LARMOR_OK;
+    if (!job->facts->whitening) job->scale = 0;
+    return lmr_group_restore(job, job->found.maps.from, job->found.density.from);
 }
 
 larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
@@ -361,19 +375,19 @@ larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, 
     LMR_NEED(maps);
     *maps = NULL;
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.maps)
+    if (!recon || !recon->run || !recon->job.found.maps.array)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
     const lmr_job *job = &recon->job;
-    const larmor_grid *grid = &job->grid[recon->last_group];
+    const larmor_grid *grid = &job->facts->grid[recon->last_group];
     larmor_group last;
-    LMR_TRY(lmr_source_group(job->source, recon->last_group, &last));
-    if (last.encoding != job->maps_encoding || last.slice != job->maps_slice)
+    LMR_TRY(lmr_source_group(job->facts->source, recon->last_group, &last));
+    if (last.encoding != job->found.maps.encoding || last.slice != job->found.maps.slice)
         return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
     LMR_OR(done, original_maps(job, &own));
-    LMR_OR(done,
-           lmr_source_restore_coils(job->source, own, larmor_array_shape(own).ndim - (job->sets ? 2 : 1), maps));
+    LMR_OR(done, lmr_source_restore_coils(job->facts->source, own,
+                                          larmor_array_shape(own).ndim - (job->facts->sets ? 2 : 1), maps));
     if (!meta) goto done;
-    LMR_OR(done, lmr_source_meta(job->source, recon->last_group, meta));
+    LMR_OR(done, lmr_source_meta(job->facts->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
 done:
     larmor_array_free(own);
@@ -389,11 +403,12 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
     if (report) *report = (larmor_coils_report){0};
     LMR_TRY(check_series(recon, series));
     LMR_TRY(expect_whole(recon));
-    if (recon->job.no_maps) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
+    if (recon->settings.opts.no_maps)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
     const int group = recon->list.group[recon->list.first[series]];
     larmor_coils_report judged;
     const larmor_status st = lmr_group_maps(&recon->job, group, &judged);
-    if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->job.source));
+    if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->facts.source));
     recon->run = 1;
     recon->last = (larmor_recon_report){.maps = judged};
     recon->last_group = group;
@@ -406,10 +421,10 @@ larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array *
     LMR_NEED(eigenvalues);
     *eigenvalues = NULL;
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.eigenvalues)
+    if (!recon || !recon->run || !recon->job.found.maps.eigenvalues)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
-    *eigenvalues = larmor_array_ref(recon->job.eigenvalues);
+    *eigenvalues = larmor_array_ref(recon->job.found.maps.eigenvalues);
     return LARMOR_OK;
 }
 
@@ -418,9 +433,10 @@ larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **wei
     LMR_NEED(weights);
     *weights = NULL;
     LMR_TRY(recall(recon));
-    if (!recon || !recon->run || !recon->job.weights || recon->job.weights_from != recon->last_group)
+    if (!recon || !recon->run || !recon->job.found.density.weights ||
+        recon->job.found.density.from != recon->last_group)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: no density weights of a series that was run; keep_density keeps them");
-    *weights = larmor_array_ref(recon->job.weights);
+    *weights = larmor_array_ref(recon->job.found.density.weights);
     return LARMOR_OK;
 }

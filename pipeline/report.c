@@ -39,13 +39,13 @@ static void report_warnings(lmr_events *e, const char *warnings, int ghosts)
 
 void lmr_report_source(larmor_recon *r)
 {
-    const larmor_raw_info *info = &r->job.info;
+    const larmor_raw_info *info = &r->facts.info;
     lmr_events *e = &r->events;
     larmor_group first;
     larmor_encoding enc;
-    if (lmr_source_group(r->job.source, 0, &first) || lmr_source_encoding(r->job.source, first.encoding, &enc))
+    if (lmr_source_group(r->facts.source, 0, &first) || lmr_source_encoding(r->facts.source, first.encoding, &enc))
         return;
-    lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->job.source),
+    lmr_log(e, "%s: %lld %s readout%s x %lld, %d coil%s, %d image%s", lmr_source_name(r->facts.source),
             (ll)first.readouts, enc.trajectory, plural(first.readouts), (ll)first.samples, info->coils,
             plural(info->coils), info->groups, plural(info->groups));
     if (info->frames_report[0]) lmr_log(e, "frames: %s", info->frames_report);
@@ -57,13 +57,13 @@ void lmr_report_source(larmor_recon *r)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
     report_warnings(e, info->warnings, 0);
-    const char *reason = larmor_device_reason(r->job.dev);
+    const char *reason = larmor_device_reason(r->facts.dev);
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
 }
 
 void lmr_report_ghosts(larmor_recon *r)
 {
-    report_warnings(&r->events, r->job.info.warnings, 1);
+    report_warnings(&r->events, r->facts.info.warnings, 1);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
@@ -73,25 +73,26 @@ void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)
 
 void lmr_report_whitening(larmor_recon *r)
 {
-    const larmor_raw_info *info = &r->job.info;
+    const larmor_raw_info *info = &r->facts.info;
     lmr_log(&r->events,
             "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g; noise %.3g a sample, in whose "
             "unit samples are; images keep the unit that they have without whitening",
             (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
-            info->noise_bandwidth, r->job.noise_unit / r->job.scale);
+            info->noise_bandwidth, r->facts.noise_unit / r->job.scale);
 }
 
 void lmr_report_compression(larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    const char *why = r->opts.compress > 0 ? "" : "; opts.compress off leaves them as they are";
+    const char *why = r->settings.opts.compress > 0 ? "" : "; opts.compress off leaves them as they are";
     const char *along = lmr_compression_is_geometric(job) ? ", at each place along the readouts by itself" : "";
-    if (job->compression)
+    if (job->facts->compression)
         lmr_log(&r->events, "coils: %d compressed to %d virtual one%s with %.4g %% of the signal's energy%s%s",
-                job->info.coils, job->coils, plural(job->coils), 100 * job->compressed.energy, along, why);
+                job->facts->info.coils, job->facts->coils, plural(job->facts->coils),
+                100 * job->facts->compressed.energy, along, why);
     else
         lmr_log(&r->events, "coils: not compressed, all %d are needed for that part of the signal's energy",
-                job->info.coils);
+                job->facts->info.coils);
 }
 
 /* ---- delays ---- */
@@ -117,12 +118,12 @@ static delay_text delays_text(const double delay[6], int ndim)
 static int dimensions(const larmor_recon *r, int encoding)
 {
     larmor_encoding e;
-    return lmr_source_encoding(r->job.source, encoding, &e) ? 3 : e.ndim;
+    return lmr_source_encoding(r->facts.source, encoding, &e) ? 3 : e.ndim;
 }
 
 void lmr_report_given_delays(larmor_recon *r)
 {
-    lmr_log(&r->events, "delays: %s samples, as given", delays_text(r->opts.delay, dimensions(r, 0)).s);
+    lmr_log(&r->events, "delays: %s samples, as given", delays_text(r->settings.opts.delay, dimensions(r, 0)).s);
 }
 
 void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found, larmor_status status)
@@ -145,7 +146,7 @@ void lmr_report_delays(larmor_recon *r, int encoding, const larmor_delays *found
 
 static void report_grid(larmor_recon *r)
 {
-    const larmor_grid *g = &r->job.grid[0];
+    const larmor_grid *g = &r->facts.grid[0];
     double voxel[3];
     for (int d = 0; d < 3; d++) voxel[d] = g->fov_mm[d] / (double)g->matrix[d];
     lmr_log(&r->events, "image: %lldx%lldx%lld, %.3gx%.3gx%.3g mm; grid %lldx%lldx%lld", (ll)g->crop[0],
@@ -157,40 +158,42 @@ void lmr_report_method(larmor_recon *r)
 {
     static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral"};
     const lmr_job *job = &r->job;
-    const char *maps = job->coils == 1 ? "one coil, no maps" : "maps";
-    if (job->maps_method && job->coils > 1) maps = job->maps_method->said;
-    if (job->given) maps = r->maps_name;
-    if (job->no_maps) maps = "root sum of squares";
+    const char *maps = job->facts->coils == 1 ? "one coil, no maps" : "maps";
+    if (job->facts->maps_method && job->facts->coils > 1) maps = job->facts->maps_method->said;
+    if (job->facts->given) maps = r->settings.maps_name;
+    if (job->settings->opts.no_maps) maps = "root sum of squares";
     const char *spec = lmr_spec(r);
     char sets[32] = "", lambda[48] = "from the data";
-    if (job->sets) snprintf(sets, sizeof sets, ", %d sets", job->sets);
-    if (job->choose != LARMOR_LAMBDA_AUTO)
-        snprintf(lambda, sizeof lambda, "%s%g", job->choose == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->lambda);
-    const char *name = job->automatic ? "method from the data" : lmr_method_name(job);
-    if (job->method == LMR_METHOD_CG && !job->automatic) name = "cg-sense";
+    if (job->facts->sets) snprintf(sets, sizeof sets, ", %d sets", job->facts->sets);
+    if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_AUTO)
+        snprintf(lambda, sizeof lambda, "%s%g",
+                 job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->settings->opts.lambda);
+    const char *name = job->facts->automatic ? "method from the data" : lmr_method_name(job);
+    if (job->method == LMR_METHOD_CG && !job->facts->automatic) name = "cg-sense";
     report_grid(r);
     double side[3];
-    const int differences = job->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
-    if (differences && !lmr_voxel_sides(&job->grid[0], side))
+    const int differences = job->facts->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
+    if (differences && !lmr_voxel_sides(&job->facts->grid[0], side))
         lmr_warn(
             &r->events,
             "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "
             "all axes are weighed alike");
-    if (job->basis) {
-        const larmor_shape basis = larmor_array_shape(job->basis);
+    if (job->facts->basis) {
+        const larmor_shape basis = larmor_array_shape(job->facts->basis);
         lmr_log(&r->events, "basis: %lld coefficient%s of %lld frames%s", (ll)basis.dim[1], plural(basis.dim[1]),
-                (ll)basis.dim[0], job->basis_frames ? ", which become frames again" : "");
-        if (job->basis_skew > ORTHONORMAL)
+                (ll)basis.dim[0], job->settings->opts.basis_frames ? ", which become frames again" : "");
+        if (job->facts->basis_skew > ORTHONORMAL)
             lmr_warn(
                 &r->events,
                 "basis: its functions are not orthonormal, off by %.2g; a penalty weighs the coefficients unevenly",
-                job->basis_skew);
+                job->facts->basis_skew);
     }
     if (job->method == LMR_METHOD_GRID)
-        lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->density], maps, sets);
+        lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->settings->opts.density], maps,
+                sets);
     else
         lmr_log(&r->events, "%s on %s: lambda %s; %s%s", name, spec, lambda, maps, sets);
-    if (job->method_from == LARMOR_METHOD_FROM_OPTIONS)
+    if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
         lmr_log(&r->events, "method: %s, as an option is given that is of one method", lmr_method_name(job));
 }
 
@@ -217,37 +220,37 @@ static byte_text bytes_text(int64_t bytes)
 
 static const char *whose(const larmor_recon *r)
 {
-    return r->opts.memory && !r->memory_found ? "allowed" : "free";
+    return r->settings.opts.memory && !r->memory_found ? "allowed" : "free";
 }
 
 larmor_status lmr_report_too_large(const larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
-    const int shared = larmor_ranks_count(r->opts.ranks) > 1 || larmor_device_members(r->job.dev);
-    const int threads = r->group || larmor_device_members(r->job.dev);
+    const int shared = larmor_ranks_count(r->settings.opts.ranks) > 1 || larmor_device_members(r->facts.dev);
+    const int threads = r->group || larmor_device_members(r->facts.dev);
     const char *unfit = shared ? lmr_slabs_unfit(r) : NULL;
     /* before the coils are looked at the plan is that of one of them */
-    const char *least = r->job.coils < r->job.info.coils && !r->job.compression ? "at least " : "";
-    if (r->job.slabs)
+    const char *least = r->facts.coils < r->facts.info.coils && !r->facts.compression ? "at least " : "";
+    if (r->facts.slabs)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
                         "%s: %s of memory needed for a slab of the volume on each of %d %s, %s %s on %s: %s "
                         "missing. Raise opts.memory, or %s.",
-                        lmr_source_name(r->job.source), bytes_text(plan->planned).s, larmor_ranks_count(r->job.slabs),
-                        threads ? "devices" : "processes", bytes_text(plan->limit).s, whose(r), lmr_spec(r),
-                        bytes_text(plan->planned - plan->limit).s,
+                        lmr_source_name(r->facts.source), bytes_text(plan->planned).s,
+                        larmor_ranks_count(r->facts.slabs), threads ? "devices" : "processes",
+                        bytes_text(plan->limit).s, whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
                         threads ? "name more devices" : "start more processes");
     if (unfit)
         return LMR_FAIL(
             LARMOR_ERR_MEMORY,
             "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. Raise opts.memory; the "
             "%s cannot share the volume in slabs, as %s.",
-            lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
+            lmr_source_name(r->facts.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
             lmr_spec(r), bytes_text(plan->planned - plan->limit).s, threads ? "devices" : "processes", unfit);
-    return LMR_FAIL(LARMOR_ERR_MEMORY,
-                    "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
-                    lmr_source_name(r->job.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s,
-                    whose(r), lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
-                    r->opts.memory && !r->memory_found ? "Raise opts.memory." : "Free some, or use another device.");
+    return LMR_FAIL(
+        LARMOR_ERR_MEMORY, "%s: %s%s of memory needed with one coil at a time, %s %s on %s: %s missing. %s",
+        lmr_source_name(r->facts.source), least, bytes_text(plan->planned).s, bytes_text(plan->limit).s, whose(r),
+        lmr_spec(r), bytes_text(plan->planned - plan->limit).s,
+        r->settings.opts.memory && !r->memory_found ? "Raise opts.memory." : "Free some, or use another device.");
 }
 
 void lmr_report_shrunk(larmor_recon *r)
@@ -259,12 +262,12 @@ void lmr_report_shrunk(larmor_recon *r)
 
 static void report_given_up(larmor_recon *r)
 {
-    if (r->plan.compare < 0 && r->job.automatic)
+    if (r->plan.compare < 0 && r->facts.automatic)
         lmr_log(&r->events, "memory: to compare methods does not fit; the method is cg");
     if (r->plan.choose < 0 && lmr_chooses(&r->job))
         lmr_log(&r->events,
                 "memory: to choose lambda from the data does not fit; it is taken from the level of the noise");
-    if (r->plan.precondition < 0 && !r->job.precondition)
+    if (r->plan.precondition < 0 && !r->facts.precondition)
         lmr_log(&r->events, "memory: the preconditioner does not fit; without it more iterations are needed");
 }
 
@@ -282,7 +285,7 @@ void lmr_report_plan(larmor_recon *r)
     if (r->at_once > 1)
         snprintf(beside, sizeof beside, "; %d %s at the same time%s%s", r->at_once,
                  r->list.series == r->list.groups ? "images" : "series",
-                 larmor_device_members(r->job.dev) ? " on each" : "", threads);
+                 larmor_device_members(r->facts.dev) ? " on each" : "", threads);
     if (plan->limit)
         lmr_log(e, "memory: %s planned of %s %s on %s%s%s", bytes_text(plan->planned).s, bytes_text(plan->limit).s,
                 whose(r), spec, blocks, beside);
@@ -293,15 +296,15 @@ void lmr_report_plan(larmor_recon *r)
 void lmr_report_slabs(larmor_recon *r)
 {
     const lmr_plan *plan = &r->plan;
-    const int count = larmor_ranks_count(r->job.slabs);
+    const int count = larmor_ranks_count(r->facts.slabs);
     const char *one = r->group ? "device" : "process";
     lmr_log(&r->events, "slabs: the volume does not fit into one %s; each of %d has %lld of its %lld planes at most",
-            one, count, (ll)((r->job.grid[r->list.group[0]].matrix[2] + count - 1) / count),
-            (ll)r->job.grid[r->list.group[0]].matrix[2]);
-    if (r->job.method_from == LARMOR_METHOD_FROM_MEMORY)
+            one, count, (ll)((r->facts.grid[r->list.group[0]].matrix[2] + count - 1) / count),
+            (ll)r->facts.grid[r->list.group[0]].matrix[2]);
+    if (r->facts.method_from == LARMOR_METHOD_FROM_MEMORY)
         lmr_log(&r->events, "slabs: the method is %s, as volumes in slabs have no other", lmr_method_name(&r->job));
     report_given_up(r);
-    if (!r->searched && !(r->opts.oversample[0] > 0))
+    if (!r->searched && !(r->settings.opts.oversample[0] > 0))
         lmr_log(&r->events, "slabs: objects beyond the field of view are not looked for; opts.oversample makes room");
     if (plan->limit)
         lmr_log(&r->events, "memory: %s planned of %s %s for each %s on %s, one coil at a time",
@@ -327,7 +330,7 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
             lmr_log(e, "%s: lambda %.2e, as chosen before: the images of a scan share it", name, now->lambda);
         return;
     }
-    if (r->job.whitening)
+    if (r->facts.whitening)
         lmr_log(e, "%s: noise as in the noise scan", name);
     else
         lmr_log(e, "%s: noise %.3g a sample, measured from the samples", name, now->noise);
@@ -425,14 +428,14 @@ static void report_solver(larmor_recon *r, const char *name, const larmor_recon_
 static void report_partial(larmor_recon *r, const char *name, const larmor_recon_report *now)
 {
     const double percent = 100;
-    const int automatic = r->opts.partial_fourier == LARMOR_PARTIAL_AUTO;
+    const int automatic = r->settings.opts.partial_fourier == LARMOR_PARTIAL_AUTO;
     const char *way = "homodyne, the image has the phase of its centre", *why = "";
     if (now->partial_fourier == LARMOR_PARTIAL_AUTO) return;
     if (now->partial_fourier == LARMOR_PARTIAL_POCS) way = "POCS, what is missing gets the phase of the centre";
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO) way = "not filled in";
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
     if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
-        why = r->job.coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
+        why = r->facts.coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
     if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && r->job.method == LMR_METHOD_CG)
         why = ", as noise hides what the phase does not explain";
     lmr_log(
@@ -450,7 +453,7 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     char chi2[96] = "";
     if (!m->measured) {
         const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
-        if (r->job.no_maps) why = "a root sum of squares is no image of a model";
+        if (r->settings.opts.no_maps) why = "a root sum of squares is no image of a model";
         lmr_log(e, "%s: misfit: not measured, as %s", name, why);
         return;
     }
@@ -473,7 +476,7 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
     const larmor_method_choice *m = &now->method;
     char sums[160] = "";
     size_t used = 0;
-    if (!r->job.automatic) return;
+    if (!r->facts.automatic) return;
     if (m->from == LARMOR_METHOD_FROM_SCAN) {
         if (!before || before->method.from != LARMOR_METHOD_FROM_SCAN)
             lmr_log(&r->events, "%s: method %s, as chosen before: the images of a scan share it", name, m->name);

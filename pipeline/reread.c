@@ -32,13 +32,13 @@ static larmor_status origin_of(const lmr_job *job, int index, int calibration, o
     larmor_group group;
     *o = (origin){.index = index,
                   .calibration = calibration,
-                  .grid = job->grid[index],
-                  .whole = job->whole_readouts,
-                  .dev = job->dev,
-                  .whitening = job->whitening,
-                  .compression = job->compression};
-    LMR_TRY(lmr_source_group(job->source, index, &group));
-    if (job->delays) memcpy(o->delay, job->delays[group.encoding].delay, sizeof o->delay);
+                  .grid = job->facts->grid[index],
+                  .whole = job->facts->whole_readouts,
+                  .dev = job->facts->dev,
+                  .whitening = job->facts->whitening,
+                  .compression = job->facts->compression};
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    if (job->facts->delays) memcpy(o->delay, job->facts->delays[group.encoding].delay, sizeof o->delay);
     return LARMOR_OK;
 }
 
@@ -51,21 +51,21 @@ static int same_grid(const larmor_grid *a, const larmor_grid *b)
 static int same(const origin *a, const origin *b)
 {
     return a->index == b->index && a->calibration == b->calibration && same_grid(&a->grid, &b->grid) &&
-           !memcmp(a->delay, b->delay, sizeof a->delay) && a->whole == b->whole && a->dev == b->dev && a->whitening == b->whitening &&
-           a->compression == b->compression;
+           !memcmp(a->delay, b->delay, sizeof a->delay) && a->whole == b->whole && a->dev == b->dev &&
+           a->whitening == b->whitening && a->compression == b->compression;
 }
 
-void lmr_reread_clear(lmr_job *job)
+void lmr_reread_clear(lmr_caches *caches)
 {
-    if (job->reread) larmor_samples_free(&job->reread->samples);
-    free(job->reread);
-    job->reread = NULL;
+    if (caches->reread) larmor_samples_free(&caches->reread->samples);
+    free(caches->reread);
+    caches->reread = NULL;
 }
 
 larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                               lmr_cartesian *c, int *taken)
 {
-    struct lmr_reread *k = job->reread;
+    struct lmr_reread *k = job->caches->reread;
     origin now;
     *taken = 0;
     if (!k) return LARMOR_OK;
@@ -78,7 +78,7 @@ larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_s
         k->samples = (larmor_samples){0};
         *taken = 1;
     }
-    lmr_reread_clear(job);
+    lmr_reread_clear(job->caches);
     return LARMOR_OK;
 }
 
@@ -89,21 +89,21 @@ static int64_t bytes_of(const larmor_samples *samples)
 
 int64_t lmr_reread_bytes(const lmr_job *job)
 {
-    return job->reread ? bytes_of(&job->reread->samples) : 0;
+    return job->caches->reread ? bytes_of(&job->caches->reread->samples) : 0;
 }
 
 static int has_room(const lmr_job *job, const larmor_samples *samples)
 {
     int64_t available, total;
     const double bytes = (double)bytes_of(samples);
-    if (job->slabs || larmor_device_members(job->dev) || !job->keep_samples) return 0;
-    return !larmor_device_memory(job->dev, &available, &total) && ROOM * bytes <= (double)available;
+    if (job->facts->slabs || larmor_device_members(job->facts->dev) || !job->caches->keep_samples) return 0;
+    return !larmor_device_memory(job->facts->dev, &available, &total) && ROOM * bytes <= (double)available;
 }
 
 void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
                      const lmr_cartesian *c)
 {
-    lmr_reread_clear(job);
+    lmr_reread_clear(job->caches);
     struct lmr_reread *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
     if (k && !origin_of(job, index, calibration, &k->from)) {
         k->scale = job->scale;
@@ -111,7 +111,7 @@ void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *s
         k->made = made;
         k->cartesian = *c;
         *samples = (larmor_samples){0};
-        job->reread = k;
+        job->caches->reread = k;
         return;
     }
     free(k);

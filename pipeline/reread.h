@@ -17,6 +17,6 @@ void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *s
 /* What they take of the device's memory. */
 int64_t lmr_reread_bytes(const lmr_job *job);
 
-void lmr_reread_clear(lmr_job *job);
+void lmr_reread_clear(lmr_caches *caches);
 
 #endif

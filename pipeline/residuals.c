@@ -124,15 +124,15 @@ static larmor_status read_part(larmor_array *line, int64_t first, int64_t count,
 /* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */
 static int64_t place_of(const lmr_job *job, int64_t before, int64_t own, int64_t all, int coil)
 {
-    return job->basis ? coil * all + before : before * job->coils + coil * own;
+    return job->facts->basis ? coil * all + before : before * job->facts->coils + coil * own;
 }
 
 static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmor_array *r, larmor_array *b,
                                int64_t before, pass *p)
 {
     const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
-    const int64_t all = larmor_array_count(r) / job->coils;
-    const int threads = lmr_device_threads(job->dev);
+    const int64_t all = larmor_array_count(r) / job->facts->coils;
+    const int threads = lmr_device_threads(job->facts->dev);
     double *k = NULL;
     float *of_r = NULL, *of_b = NULL;
     larmor_status st;
@@ -152,7 +152,7 @@ static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmo
     LMR_OR(done, larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
     p->k = k;
     LMR_OR(done, lmr_parallel(threads, p->readouts, find_rings, p));
-    for (int c = 0; c < job->coils; c++) {
+    for (int c = 0; c < job->facts->coils; c++) {
         const int64_t at = place_of(job, before, own, all, c);
         LMR_OR(done, read_part(r, at, own, &of_r));
         LMR_OR(done, read_part(b, at, own, &of_b));
@@ -181,18 +181,18 @@ done:
 /* Sums of all ranks, which call it at the same place. own: how it went here. */
 static larmor_status add_ranks(const lmr_job *job, larmor_status own, lmr_residuals *out)
 {
-    if (!job->slabs) return own;
-    LMR_TRY(lmr_ranks_agree(job->slabs, own, NULL, NULL));
-    LMR_TRY(lmr_ranks_before(job->slabs, out->readouts, &out->before));
+    if (!job->facts->slabs) return own;
+    LMR_TRY(lmr_ranks_agree(job->facts->slabs, own, NULL, NULL));
+    LMR_TRY(lmr_ranks_before(job->facts->slabs, out->readouts, &out->before));
     for (int c = 0; c < out->coils; c++) {
         double sum[2] = {out->coil[c], out->coil_data[c]};
-        LMR_TRY(lmr_ranks_total(job->slabs, LARMOR_OK, sum));
+        LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, sum));
         out->coil[c] = sum[0];
         out->coil_data[c] = sum[1];
     }
     for (int j = 0; j < LMR_RINGS; j++) {
         double sum[2] = {out->ring[j], out->ring_data[j]};
-        LMR_TRY(lmr_ranks_total(job->slabs, LARMOR_OK, sum));
+        LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, sum));
         out->ring[j] = sum[0];
         out->ring_data[j] = sum[1];
     }
@@ -206,7 +206,7 @@ static larmor_status sum_all(const lmr_job *job, const lmr_frame *frames, int co
     int64_t readouts = 0, before = 0;
     larmor_status st;
     for (int i = 0; i < count; i++) readouts += larmor_array_shape(frames[i].samples.kspace).dim[1];
-    LMR_OR(done, allocate(readouts, job->coils, out));
+    LMR_OR(done, allocate(readouts, job->facts->coils, out));
     LMR_OR(done, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &lines[0]));
     LMR_OR(done, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &lines[1]));
     pass p = {.out = out};
@@ -311,11 +311,11 @@ static void judge_readouts(const lmr_residuals *r, const double usual[LMR_RINGS]
 static larmor_status join_readouts(const lmr_job *job, larmor_misfit *out)
 {
     double bad[2] = {(double)out->bad_readouts, 0}, most = out->worst_readout_ratio;
-    if (!job->slabs) return LARMOR_OK;
-    LMR_TRY(lmr_ranks_total(job->slabs, LARMOR_OK, bad));
-    LMR_TRY(lmr_ranks_most(job->slabs, &most));
+    if (!job->facts->slabs) return LARMOR_OK;
+    LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, bad));
+    LMR_TRY(lmr_ranks_most(job->facts->slabs, &most));
     double worst = most > 0 && out->worst_readout_ratio == most ? (double)out->worst_readout : -1;
-    LMR_TRY(lmr_ranks_most(job->slabs, &worst));
+    LMR_TRY(lmr_ranks_most(job->facts->slabs, &worst));
     out->bad_readouts = (int64_t)bad[0];
     out->worst_readout_ratio = most;
     out->worst_readout = (int64_t)worst;
@@ -349,6 +349,6 @@ larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, do
     judge_coils(r, noise / r->coils, out);
     const larmor_status st = r->readouts >= FEWEST_READOUTS ? usual_rings(r, usual) : LARMOR_OK;
     if (!st && r->readouts >= FEWEST_READOUTS) judge_readouts(r, usual, out);
-    if (job->slabs) LMR_TRY(lmr_ranks_agree(job->slabs, st, NULL, NULL));
+    if (job->facts->slabs) LMR_TRY(lmr_ranks_agree(job->facts->slabs, st, NULL, NULL));
     return st ? st : join_readouts(job, out);
 }

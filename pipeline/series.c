@@ -26,11 +26,11 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
                                  lmr_series *list)
 {
     larmor_group g, other;
-    LMR_TRY(lmr_source_group(job->source, i, &g));
+    LMR_TRY(lmr_source_group(job->facts->source, i, &g));
     if (taken[i] || !lmr_is_wanted(only, &g)) return LARMOR_OK;
     list->group[list->groups++] = i;
-    for (int j = i + 1; job->joint && j < job->info.groups; j++) {
-        LMR_TRY(lmr_source_group(job->source, j, &other));
+    for (int j = i + 1; job->settings->joint && j < job->facts->info.groups; j++) {
+        LMR_TRY(lmr_source_group(job->facts->source, j, &other));
         if (taken[j] || !lmr_is_wanted(only, &other) || !lmr_joint(job, &g, &other)) continue;
         list->group[list->groups++] = j;
         taken[j] = 1;
@@ -42,14 +42,14 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
 /* A penalty of series is refused for a single frame before any work. */
 static larmor_status check(const lmr_job *job, const lmr_series *list)
 {
-    const char *name = lmr_source_name(job->source);
+    const char *name = lmr_source_name(job->facts->source);
     if (!list->groups)
         return LMR_FAIL(
             LARMOR_ERR_ARG,
             "%s: no image has the encoding, slice, contrast, phase, repetition and set asked for; see larmor info.",
             name);
-    for (int s = 0; job->basis && s < list->series; s++) {
-        const int64_t frames = larmor_array_shape(job->basis).dim[0];
+    for (int s = 0; job->facts->basis && s < list->series; s++) {
+        const int64_t frames = larmor_array_shape(job->facts->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];
         if (count != frames)
             return LMR_FAIL(
@@ -58,7 +58,7 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
                 "contrasts, or are cut by opts.spokes.",
                 (long long)frames, name, count);
     }
-    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && !job->basis && s < list->series; s++)
+    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
@@ -69,12 +69,12 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
 
 larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list)
 {
-    const size_t room = (size_t)job->info.groups + 1;
+    const size_t room = (size_t)job->facts->info.groups + 1;
     *list = (lmr_series){calloc(room, sizeof *list->group), calloc(room, sizeof *list->first), 0, 0};
     char *taken = calloc(room, 1);
     larmor_status st = LARMOR_OK;
     if (!list->group || !list->first || !taken) st = LMR_NO_MEMORY();
-    for (int i = 0; i < job->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
+    for (int i = 0; i < job->facts->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
     free(taken);
     return st ? st : check(job, list);
 }

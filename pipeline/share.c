@@ -144,10 +144,10 @@ static void add(lmr_share *share, lmr_common *c)
 
 larmor_status lmr_share_find(const lmr_job *job, const lmr_frame *frame, lmr_common **common)
 {
-    lmr_share *share = job->share;
+    lmr_share *share = job->caches->share;
     layout of;
     *common = NULL;
-    if (!share || share->room < 1 || job->density == LARMOR_DENSITY_STORED) return LARMOR_OK;
+    if (!share || share->room < 1 || job->settings->opts.density == LARMOR_DENSITY_STORED) return LARMOR_OK;
     LMR_TRY(read_layout(frame, &of));
     pthread_mutex_lock(&share->lock);
     lmr_common *c = known(share, &of);
@@ -227,18 +227,19 @@ void lmr_ready_clear(lmr_ready *ready)
 double lmr_share_density(const lmr_job *job, const lmr_frame *frame)
 {
     if (frame->cartesian.on_grid) return -1;
-    return job->density == LARMOR_DENSITY_AUTO ? job->density_taken : job->density;
+    return job->settings->opts.density == LARMOR_DENSITY_AUTO ? job->found.decided.density
+                                                              : job->settings->opts.density;
 }
 
 int lmr_ready_suits(const lmr_job *job, const lmr_frame *frame)
 {
-    return job->ready && frame->common && !job->basis && !frame->segments && !larmor_device_members(job->dev) &&
-           !job->dev->ranks;
+    return job->caches->ready && frame->common && !job->facts->basis && !frame->segments &&
+           !larmor_device_members(job->facts->dev) && !job->facts->dev->ranks;
 }
 
 larmor_status lmr_ready_take(const lmr_job *job, const lmr_frame *frame, larmor_array *maps, larmor_op **A)
 {
-    lmr_ready *ready = job->ready;
+    lmr_ready *ready = job->caches->ready;
     const int same = ready->A && ready->of == frame->common && ready->by == lmr_share_density(job, frame);
     *A = NULL;
     if (same && !lmr_op_is_held(ready->A) && larmor_op_dtype(ready->A) == larmor_array_dtype(maps)) {
@@ -253,7 +254,7 @@ larmor_status lmr_ready_take(const lmr_job *job, const lmr_frame *frame, larmor_
 
 void lmr_ready_keep(const lmr_job *job, const lmr_frame *frame, larmor_op *A)
 {
-    lmr_ready *ready = job->ready;
+    lmr_ready *ready = job->caches->ready;
     lmr_ready_clear(ready);
     ready->A = larmor_op_ref(A);
     ready->of = lmr_common_ref(frame->common);
@@ -262,18 +263,18 @@ void lmr_ready_keep(const lmr_job *job, const lmr_frame *frame, larmor_op *A)
 
 /* ---- of a job ---- */
 
-larmor_status lmr_share_open(int room, lmr_job *job)
+larmor_status lmr_share_open(int room, lmr_caches *caches)
 {
-    job->ready = calloc(1, sizeof *job->ready);
-    if (!job->ready) return LMR_NO_MEMORY();
-    return lmr_share_create(room, &job->share);
+    caches->ready = calloc(1, sizeof *caches->ready);
+    if (!caches->ready) return LMR_NO_MEMORY();
+    return lmr_share_create(room, &caches->share);
 }
 
-void lmr_share_close(lmr_job *job)
+void lmr_share_close(lmr_caches *caches)
 {
-    lmr_ready_clear(job->ready);
-    free(job->ready);
-    lmr_share_free(job->share);
-    job->ready = NULL;
-    job->share = NULL;
+    lmr_ready_clear(caches->ready);
+    free(caches->ready);
+    lmr_share_free(caches->share);
+    caches->ready = NULL;
+    caches->share = NULL;
 }

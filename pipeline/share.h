@@ -57,8 +57,8 @@ larmor_status lmr_ready_take(const lmr_job *job, const lmr_frame *frame, larmor_
 void lmr_ready_keep(const lmr_job *job, const lmr_frame *frame, larmor_op *A);
 
 /* For a job that keeps what images have in common, of so many trajectories: a share and a place for operators of its own. */
-larmor_status lmr_share_open(int room, lmr_job *job);
-void lmr_share_close(lmr_job *job);
+larmor_status lmr_share_open(int room, lmr_caches *caches);
+void lmr_share_close(lmr_caches *caches);
 
 /* What density weights are found by, beside the trajectory. */
 double lmr_share_density(const lmr_job *job, const lmr_frame *frame);

@@ -19,26 +19,27 @@ enum { READ_TOGETHER = 1 << 22 }; /* bytes of samples that are read at a time wh
 static larmor_status read_alone(const lmr_job *job, int index, const int64_t *which, int64_t count,
                                 larmor_samples *samples)
 {
-    larmor_ranks *whole = job->dev->whole;
-    job->dev->whole = NULL;
-    const larmor_status st = lmr_source_readouts(job->source, index, which, count, &job->grid[index], job->dev, samples);
-    job->dev->whole = whole;
+    larmor_ranks *whole = job->facts->dev->whole;
+    job->facts->dev->whole = NULL;
+    const larmor_status st = lmr_source_readouts(job->facts->source, index, which, count, &job->facts->grid[index],
+                                                 job->facts->dev, samples);
+    job->facts->dev->whole = whole;
     return st;
 }
 
 static larmor_status read_these(lmr_job *job, int index, const int64_t *which, int64_t count, larmor_samples *samples)
 {
-    const larmor_grid *grid = &job->grid[index];
+    const larmor_grid *grid = &job->facts->grid[index];
     larmor_group group;
     larmor_status st;
     *samples = (larmor_samples){0};
-    LMR_OR(done, lmr_source_group(job->source, index, &group));
+    LMR_OR(done, lmr_source_group(job->facts->source, index, &group));
     LMR_OR(done, read_alone(job, index, which, count, samples));
     if (!samples->kspace || !samples->traj)
         LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: no trajectory is stored with the readouts"));
     LMR_OR(done, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
     LMR_OR(done, lmr_scale_samples(job, samples->kspace));
-    if (job->whitening) LMR_OR(done, larmor_whiten(job->whitening, samples->kspace));
+    if (job->facts->whitening) LMR_OR(done, larmor_whiten(job->facts->whitening, samples->kspace));
     st = lmr_compress(job, samples);
 done:
     if (st) larmor_samples_free(samples);
@@ -62,8 +63,8 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
     larmor_group g;
     int64_t count = 0;
     *samples = (larmor_samples){0};
-    LMR_TRY(lmr_source_group(job->source, index, &g));
-    const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->info.coils + 24);
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
+    const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->facts->info.coils + 24);
     const int64_t most = bytes / each < RUNS ? RUNS : bytes / each;
     if (g.readouts <= most) return lmr_slab_read(job, index, 0, g.readouts, samples);
     int64_t *which = calloc((size_t)most, sizeof *which);
@@ -83,7 +84,7 @@ enum { MAPS_SIDE = 32 }; /* as larmor_coils_opts has it by default */
 static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3])
 {
     for (int d = 0; d < 3; d++) {
-        n[d] = job->calibration > 0 ? job->calibration : MAPS_SIDE;
+        n[d] = job->settings->opts.calibration > 0 ? job->settings->opts.calibration : MAPS_SIDE;
         if (n[d] > grid->matrix[d]) n[d] = grid->matrix[d];
     }
 }
@@ -92,11 +93,11 @@ static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3
 typedef struct middle {
     int64_t n[3]; /* twice the radii, in 1/FOV */
     int64_t count, room, coils;
-    int keeps;      /* 0: they are counted alone */
-    int measures;   /* 1: the noise of all samples is measured, lot by lot: */
+    int keeps;             /* 0: they are counted alone */
+    int measures;          /* 1: the noise of all samples is measured, lot by lot: */
     double noise, samples; /* the squares of its deviation times the samples, and these */
-    float *values;  /* [coils, room, 2] */
-    double *points; /* [room, 3] */
+    float *values;         /* [coils, room, 2] */
+    double *points;        /* [room, 3] */
 } middle;
 
 static void free_centre(middle *c)
@@ -150,14 +151,14 @@ static larmor_status add_noise(const larmor_samples *samples, middle *c)
 int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g)
 {
     const int64_t longest = g->samples > 0 ? g->samples : 1;
-    const int64_t lot = READ_TOGETHER / (longest * (8 * (int64_t)job->info.coils + 24));
+    const int64_t lot = READ_TOGETHER / (longest * (8 * (int64_t)job->facts->info.coils + 24));
     return lot > 0 ? lot : 1;
 }
 
 static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
 {
     larmor_group g;
-    LMR_TRY(lmr_source_group(job->source, index, &g));
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
     const int64_t lot = lmr_slab_lot(job, &g);
     c->count = 0;
     for (int64_t first = 0; first < g.readouts; first += lot) {
@@ -176,9 +177,9 @@ static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
 larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count)
 {
     lmr_job look = *job;
-    middle c = {.coils = look.coils};
+    middle c = {.coils = look.facts->coils};
     look.scale = 1;
-    centre_side(job, &job->grid[index], c.n);
+    centre_side(job, &job->facts->grid[index], c.n);
     LMR_TRY(look_at_centre(&look, index, &c));
     *count = c.count;
     return LARMOR_OK;
@@ -187,7 +188,7 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
 /* Room for as many as there are, and they. */
 static larmor_status read_centre(lmr_job *job, int index, middle *c)
 {
-    c->coils = job->coils;
+    c->coils = job->facts->coils;
     LMR_TRY(look_at_centre(job, index, c));
     c->room = c->count;
     c->keeps = 1;
@@ -200,8 +201,10 @@ static larmor_status read_centre(lmr_job *job, int index, middle *c)
 /* On the device; c is cleared but for its numbers. */
 static larmor_status upload_centre(const lmr_job *job, middle *c, larmor_array **kspace, larmor_array **traj)
 {
-    LMR_TRY(larmor_array_upload(job->dev, LARMOR_C64, LARMOR_SHAPE(c->count, 1, c->coils), LARMOR_C64, c->values, kspace));
-    LMR_TRY(larmor_array_upload(job->dev, LARMOR_F64, LARMOR_SHAPE(3, c->count, 1), LARMOR_F64, c->points, traj));
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_C64, LARMOR_SHAPE(c->count, 1, c->coils), LARMOR_C64,
+                                c->values, kspace));
+    LMR_TRY(
+        larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(3, c->count, 1), LARMOR_F64, c->points, traj));
     free_centre(c);
     c->values = NULL;
     c->points = NULL;
@@ -223,7 +226,7 @@ larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_ar
 
 larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e)
 {
-    larmor_coils_opts opts = {.calibration = job->calibration};
+    larmor_coils_opts opts = {.calibration = job->settings->opts.calibration};
     for (int d = 0; d < 3 && e; d++) opts.encoded[d] = fmin(1, e->fov_mm[d] / grid->fov_mm[d]);
     return opts;
 }
@@ -240,8 +243,8 @@ static larmor_status find_maps(lmr_job *job, int index, const lmr_frame *frame, 
     centre_side(job, &frame->grid, c.n);
     LMR_OR(done, read_centre(job, index, &c));
     LMR_OR(done, upload_centre(job, &c, &kspace, &traj));
-    st =
-        larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->maps, &job->maps_report);
+    st = larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->found.maps.array,
+                               &job->found.maps.report);
 done:
     free_centre(&c);
     larmor_array_free(traj);
@@ -253,30 +256,33 @@ done:
 static int maps_group_of(const lmr_job *job, int index, const larmor_group *g)
 {
     larmor_group before;
-    if (job->maps || job->maps_from < 0 || lmr_source_group(job->source, job->maps_from, &before)) return index;
-    return before.encoding == g->encoding && before.slice == g->slice ? job->maps_from : index;
+    if (job->found.maps.array || job->found.maps.from < 0 ||
+        lmr_source_group(job->facts->source, job->found.maps.from, &before))
+        return index;
+    return before.encoding == g->encoding && before.slice == g->slice ? job->found.maps.from : index;
 }
 
 larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
 {
     const larmor_group *g = &frame->group;
     int64_t first, planes;
-    if (job->maps && job->maps_encoding == g->encoding && job->maps_slice == g->slice) return LARMOR_OK;
+    if (job->found.maps.array && job->found.maps.encoding == g->encoding && job->found.maps.slice == g->slice)
+        return LARMOR_OK;
     const int from = maps_group_of(job, index, g);
-    larmor_array_free(job->maps);
-    job->maps = NULL;
-    job->maps_report = (larmor_coils_report){0};
-    LMR_TRY(larmor_ranks_part(job->slabs, frame->grid.matrix[2], &first, &planes));
+    larmor_array_free(job->found.maps.array);
+    job->found.maps.array = NULL;
+    job->found.maps.report = (larmor_coils_report){0};
+    LMR_TRY(larmor_ranks_part(job->facts->slabs, frame->grid.matrix[2], &first, &planes));
     LMR_TRY(lmr_enter(job->events, "coil maps"));
-    if (job->coils > 1) {
+    if (job->facts->coils > 1) {
         LMR_TRY(find_maps(job, from, frame, first, planes));
     } else {
         const larmor_shape slab = LARMOR_SHAPE(frame->grid.matrix[0], frame->grid.matrix[1], planes, 1);
-        LMR_TRY(larmor_array_create(job->dev, LARMOR_C64, slab, &job->maps));
-        LMR_TRY(larmor_fill(job->maps, 1));
+        LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, slab, &job->found.maps.array));
+        LMR_TRY(larmor_fill(job->found.maps.array, 1));
     }
-    job->maps_encoding = g->encoding;
-    job->maps_slice = g->slice;
-    job->maps_from = from;
+    job->found.maps.encoding = g->encoding;
+    job->found.maps.slice = g->slice;
+    job->found.maps.from = from;
     return LARMOR_OK;
 }

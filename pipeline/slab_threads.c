@@ -75,7 +75,7 @@ static larmor_status begin_rank(larmor_recon *r, const rank_thread *t, const lar
 {
     larmor_recon_opts own = *opts;
     own.ranks = t->ranks;
-    LMR_TRY(lmr_options_read(&own, r));
+    LMR_TRY(lmr_settings_read(&own, &r->settings));
     r->slabs_from = t->all->slabs_from;
     return lmr_recon_begin(r, t->all->source, t->dev);
 }
@@ -122,7 +122,7 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
     rank_thread *first = &all->thread[0];
     larmor_recon_opts own = *opts;
     own.ranks = first->ranks;
-    LMR_TRY(lmr_options_read(&own, r));
+    LMR_TRY(lmr_settings_read(&own, &r->settings));
     LMR_TRY(lead(r, group));
     LMR_TRY(start(all));
     r->slabs_from = all->slabs_from;
@@ -136,7 +136,7 @@ larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larm
 {
     lmr_slab_threads *all;
     larmor_recon_opts own;
-    const int found = !r->opts.memory;
+    const int found = !r->settings.opts.memory;
     larmor_status st = lmr_options_copy(opts, &own);
     if (!st) st = make(r, source, group, &all);
     if (st) return st;

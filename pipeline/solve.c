@@ -58,7 +58,7 @@ enum {
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    *deviation = job->whitening ? c->deviation : c->level * job->scale;
+    *deviation = job->facts->whitening ? c->deviation : c->level * job->scale;
     if (*deviation > 0) return LARMOR_OK;
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
@@ -86,11 +86,11 @@ static larmor_status noise_images(const lmr_job *job, problem *p, larmor_array *
 {
     lmr_common *common = p->frames->common;
     const double by[2] = {lmr_share_density(job, p->frames), p->deviation};
-    LMR_TRY(lmr_common_take(common, LMR_COMMON_NOISE, by, job->dev, images));
+    LMR_TRY(lmr_common_take(common, LMR_COMMON_NOISE, by, job->facts->dev, images));
     if (*images) return LARMOR_OK;
-    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&p->frames->grid), job->coils);
+    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&p->frames->grid), job->facts->coils);
     LMR_TRY(need_noise(job, p));
-    LMR_TRY(larmor_array_create(job->dev, larmor_op_dtype(p->A), shape, images));
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), shape, images));
     const larmor_status st = larmor_sense_coil_images(p->A, p->noise, *images);
     if (!st) lmr_common_put(common, LMR_COMMON_NOISE, by, *images);
     return st;
@@ -142,8 +142,8 @@ static int watch(void *user, const larmor_progress *progress)
 
 static larmor_solve_opts solve_opts(const lmr_job *job)
 {
-    return (larmor_solve_opts){.max_iter = job->iters,
-                               .tol = job->tol,
+    return (larmor_solve_opts){.max_iter = job->settings->opts.iters,
+                               .tol = job->settings->opts.tol,
                                .monitor = watch,
                                .resume = lmr_keep_resume,
                                .user = (void *)(uintptr_t)job};
@@ -155,7 +155,7 @@ static larmor_status samples_noise(const lmr_job *job, const problem *p, double 
     double count;
     *norm = 0;
     if (p->noise) return larmor_nrm2(p->noise, norm);
-    if (job->weighted) return LARMOR_OK;
+    if (job->settings->opts.weighted) return LARMOR_OK;
     LMR_TRY(lmr_count_all(p->b, &count));
     *norm = p->deviation * sqrt(2 * count);
     return LARMOR_OK;
@@ -204,7 +204,7 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
         o->judge = M;
         o->tol = -1;
     }
-    o->precondition = job->precondition < 0 ? NULL : M;
+    o->precondition = job->facts->precondition < 0 ? NULL : M;
     if (o->max_iter == 0) o->max_iter = MOST_ITERS;
     st = larmor_cg(p->A, p->b, p->x, o, &result->solver);
     if (noise > 0 && !larmor_nrm2(p->x, &size) && size > 0) result->image_noise = noise / size;
@@ -216,7 +216,7 @@ done:
 /* 1 if the weight is that expected from the noise, or in units of it. */
 static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 {
-    return job->choose == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
+    return job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
 }
 
 /* 1 if no image predicts the samples better than zeros do. */
@@ -232,7 +232,7 @@ static larmor_status search_weight(const lmr_job *job, problem *p, const larmor_
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA) {
         if (!p->is_searched) LMR_TRY(larmor_choose_weight(p->A, p->b, &p->held, p->C, r, solve, &result->choice));
         result->weight = result->choice.weight;
-        if (job->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART) {
+        if (job->facts->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART) {
             result->lambda_from = LARMOR_LAMBDA_NONE;
             result->weight = HARDLY * unit;
         } else if (is_unpredicted(p, &result->choice, unit)) {
@@ -245,9 +245,9 @@ static larmor_status search_weight(const lmr_job *job, problem *p, const larmor_
     } else if (by_noise(job, result)) {
         LMR_TRY(need_noise(job, p));
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
-        if (job->choose == LARMOR_LAMBDA_NOISE) result->weight *= job->lambda;
-    } else if (job->choose == LARMOR_LAMBDA_RELATIVE) {
-        result->weight = job->lambda * unit;
+        if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE) result->weight *= job->settings->opts.lambda;
+    } else if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE) {
+        result->weight = job->settings->opts.lambda * unit;
     }
     return LARMOR_OK;
 }
@@ -291,7 +291,8 @@ static larmor_status look_for_constant(const lmr_job *job, const problem *p, int
             st = lmr_one_of(p->x, i, &one);
         else
             one = larmor_array_ref(p->x);
-        if (!st && !ones) st = larmor_array_create(job->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones);
+        if (!st && !ones)
+            st = larmor_array_create(job->facts->dev, larmor_array_dtype(one), larmor_array_shape(one), &ones);
         if (!st) st = larmor_fill(ones, 1);
         if (!st) st = larmor_nrm2(one, &size);
         if (!st) st = larmor_dot(ones, one, sum);
@@ -323,7 +324,7 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
 static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
     const int tells = !strcmp(job->regulariser, "tv") || !strcmp(job->regulariser, "wavelet");
-    return tells && !p->frames->cartesian.on_grid && job->iters == 0 && job->tol == 0 &&
+    return tells && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 && job->settings->opts.tol == 0 &&
            result->lambda_from == LARMOR_LAMBDA_FROM_DATA && result->solver.end == LARMOR_END_ITERATIONS &&
            result->solver.residual > UNSETTLED &&
            result->weight < pow(RAISE, MOST_RAISED - 0.5) * result->choice.weight;
@@ -378,12 +379,13 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
     larmor_status st;
     double unit = 0;
     LMR_OR(done, find_time_weight(job, frames, p, &solve, result, &opts.time));
-    LMR_OR(done, larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
+    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
-    if (job->choose != LARMOR_LAMBDA_RELATIVE) LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
-    solve.circulant = job->precondition < 0 ? NULL : p->C;
+    if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_RELATIVE)
+        LMR_OR(done, larmor_regulariser_set_weight(r, result->weight));
+    solve.circulant = job->facts->precondition < 0 ? NULL : p->C;
     st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
     if (!st && frames == 1) st = raise_weight(job, p, r, &solve, result);
     if (!st) st = look_for_constant(job, p, &result->constant);
@@ -411,7 +413,7 @@ static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_rec
 /* The image is there: without memory the misfit is not measured. Ranks go on or fail alike. */
 static larmor_status try_misfit(const lmr_job *job, larmor_status st)
 {
-    return st == LARMOR_ERR_MEMORY && !job->slabs ? LARMOR_OK : st;
+    return st == LARMOR_ERR_MEMORY && !job->facts->slabs ? LARMOR_OK : st;
 }
 
 /* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with as many
@@ -420,7 +422,7 @@ static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array
 {
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN && lmr_weight_holds(job, p->frames, p->count);
     const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
-    double taken = kept ? job->chosen.taken : 0;
+    double taken = kept ? job->found.decided.chosen.taken : 0;
     if (job->events->trial || result->interrupted) return LARMOR_OK;
     const lmr_solved solved = {.frames = p->frames,
                                .count = p->count,
@@ -432,12 +434,12 @@ static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array
                                .deviation = result->noise,
                                .noise = p->noise};
     const larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
-    if (st == LARMOR_STOPPED && !job->slabs) {
+    if (st == LARMOR_STOPPED && !job->facts->slabs) {
         result->interrupted = 1;
         return LARMOR_OK;
     }
     LMR_TRY(try_misfit(job, st));
-    if (chosen || kept) job->chosen.taken = taken;
+    if (chosen || kept) job->found.decided.chosen.taken = taken;
     return LARMOR_OK;
 }
 
@@ -453,7 +455,8 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
  * weight, which scales the image. */
 static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    int nothing = job->method == LMR_METHOD_CG && job->coils == 1 && !job->weighted && !job->field && !job->basis;
+    int nothing = job->method == LMR_METHOD_CG && job->facts->coils == 1 && !job->settings->opts.weighted &&
+                  !job->facts->field && !job->facts->basis;
     for (int i = 0; i < count; i++) nothing &= frames[i].cartesian.on_grid && !frames[i].has_phase;
     return nothing;
 }
@@ -462,7 +465,7 @@ static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int cou
  * would be solved, as no sample has neighbours that tell it. */
 static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
 {
-    int all = !job->basis && !lmr_is_partial(coverage);
+    int all = !job->facts->basis && !lmr_is_partial(coverage);
     for (int i = 0; i < count; i++) all &= frames[i].cartesian.on_grid && frames[i].cartesian.box;
     return all;
 }
@@ -495,7 +498,7 @@ static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int c
         p->held.noise = p->noise;
         return LARMOR_OK;
     }
-    if (!job->whitening && job->coils > 1) LMR_TRY(measure_noise(job, frames, count, p, result));
+    if (!job->facts->whitening && job->facts->coils > 1) LMR_TRY(measure_noise(job, frames, count, p, result));
     p->held.noise = p->noise;
     return LARMOR_OK;
 }
@@ -519,7 +522,7 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     double unit;
     if (job->method == LMR_METHOD_CG) return LARMOR_OK;
     LMR_TRY(larmor_lambda_unit(p->A, p->b, &unit));
-    if (job->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART)
+    if (job->facts->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART)
         return LARMOR_OK; /* tv needs hardly any weight */
     if (!is_unpredicted(p, &result->choice, unit)) return LARMOR_OK;
     lmr_method_is_linear(job, LARMOR_METHOD_FROM_FAILURE, result);
@@ -534,7 +537,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     problem p = {.frames = frames, .count = count};
     larmor_status st;
     result->lambda_from = lmr_weight_origin(job, frames, count);
-    if (job->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+    if (job->facts->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none */
     const int compares = lmr_method_is_open(job, result) && determines(job, frames, count, &result->coverage);
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !compares && predicts_nothing(job, frames, count)) {
@@ -542,18 +545,19 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         result->lambda_from =
             result->partial_fourier == LARMOR_PARTIAL_POCS ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE;
     }
-    result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->chosen.noise : noise;
+    result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->found.decided.chosen.noise : noise;
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
                                        &p.C)); /* first, while there is memory for its creation */
     LMR_OR(done, lmr_problem_operator(job, frames, count, &p.A, &result->toeplitz));
     report_segments(&frames[0], result);
     LMR_OR(done, lmr_problem_data(job, frames, count, p.A, &p.b));
-    LMR_OR(done, larmor_array_create(job->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
+    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
     p.deviation = result->noise;
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
     const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
-    if (job->slabs || chosen || (kept && !lmr_weight_holds(job, frames, count))) LMR_OR(done, need_noise(job, &p));
+    if (job->facts->slabs || chosen || (kept && !lmr_weight_holds(job, frames, count)))
+        LMR_OR(done, need_noise(job, &p));
     if (kept) LMR_OR(done, lmr_weight_kept(job, frames, count, p.A, p.noise, result));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, prepare_choice(job, frames, count, &p, result));
@@ -562,7 +566,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
     /* neighbours on the grid tell samples held out only in part, while the image has all of them */
     if (p.held.A && frames->cartesian.on_grid) result->choice.intensity = 0;
-    result->preconditioned = p.C && job->precondition >= 0;
+    result->preconditioned = p.C && job->facts->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);
     if (st == LARMOR_STOPPED && result->solver.iters > 0 && !lmr_slabs_failed(job)) {
@@ -586,24 +590,28 @@ done:
 static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, double noise,
                                          larmor_recon_report *result)
 {
+    lmr_scan_facts facts = *job->facts;
+    lmr_settings settings = *job->settings;
     lmr_job one = *job;
     larmor_recon_report first = *result;
     larmor_array *x = NULL;
+    facts.sets = 0;
+    facts.precondition = 0;
+    settings.opts.iters = 1; /* of the run after the choice, whose image is not kept */
+    settings.opts.tol = 0;
+    one.facts = &facts;
+    one.settings = &settings;
     one.checkpoint = NULL;
-    one.sets = 0;
-    one.precondition = 0;
-    one.iters = 1;
-    one.tol = 0; /* of the run after the choice, whose image is not kept */
-    LMR_TRY(lmr_one_of(job->maps, 0, &one.maps));
+    LMR_TRY(lmr_one_of(job->found.maps.array, 0, &one.found.maps.array));
     job->events->trial = 1;
     const larmor_status st = iterate(&one, frame, 1, noise, &x, &first);
     job->events->trial = 0;
     larmor_array_free(x);
-    larmor_array_free(one.maps);
+    larmor_array_free(one.found.maps.array);
     LMR_TRY(st);
     if (first.interrupted) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller while lambda was chosen");
-    job->chosen = one.chosen;
-    job->chosen.unit = 0;
+    job->found.decided.chosen = one.found.decided.chosen;
+    job->found.decided.chosen.unit = 0;
     result->method = first.method;
     lmr_method_take(job, first.method.name);
     return LARMOR_OK;
@@ -612,7 +620,7 @@ static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, d
 /* 1 if the noise of an earlier image is this one's: both share the weight, and a phase is not judged by it. */
 static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
 {
-    if (job->slabs || lmr_is_partial(coverage)) return 0;
+    if (job->facts->slabs || lmr_is_partial(coverage)) return 0;
     return lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_SCAN;
 }
 
@@ -620,9 +628,10 @@ static int shares_noise(const lmr_job *job, const lmr_frame *frames, int count, 
 static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larmor_recon_report *result)
 {
     double noise = 0;
-    if (!job->no_maps) LMR_TRY(noise_level(job, frame, &noise));
+    if (!job->settings->opts.no_maps) LMR_TRY(noise_level(job, frame, &noise));
     LMR_TRY(lmr_grid_frame(job, frame, x));
-    return job->no_maps ? LARMOR_OK : try_misfit(job, lmr_misfit_of_image(job, frame, *x, noise, &result->misfit));
+    return job->settings->opts.no_maps ? LARMOR_OK
+                                       : try_misfit(job, lmr_misfit_of_image(job, frame, *x, noise, &result->misfit));
 }
 
 /* 1 if the noise in the image of all of a grid is so little, relative to the image, that no penalty is worth its
@@ -631,11 +640,11 @@ static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larm
 static larmor_status has_little_noise(const lmr_job *job, const lmr_frame *frame, double deviation,
                                       const larmor_misfit *misfit, int *little)
 {
-    const double coils = job->coils, count = (double)larmor_array_count(frame->samples.kspace);
+    const double coils = job->facts->coils, count = (double)larmor_array_count(frame->samples.kspace);
     double norm;
     LMR_TRY(larmor_nrm2(frame->samples.kspace, &norm));
     double noise = 2 * deviation * deviation * count;
-    if (misfit->measured && coils > 1 && !job->whitening)
+    if (misfit->measured && coils > 1 && !job->facts->whitening)
         noise = fmin(noise, pow(misfit->relative * norm, 2) * coils / (coils - 1));
     *little = noise / coils <= MAX_LINEAR_NOISE * MAX_LINEAR_NOISE * (norm * norm - noise);
     return LARMOR_OK;
@@ -673,7 +682,7 @@ static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, 
                                    larmor_recon_report *result)
 {
     const larmor_grid *grid = &frames->grid;
-    if (count > 1 || !frames->cartesian.on_grid || job->slabs || job->basis) return LARMOR_OK;
+    if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
     result->folded = 0;
     for (int d = 0; d < grid->ndim; d++)
         if (grid->fov_mm[d] < MOST_ENLARGED * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
@@ -687,7 +696,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     double noise = 0;
     *x = NULL;
     lmr_method_begin(job, result);
-    if (job->automatic && before) {
+    if (job->facts->automatic && before) {
         result->method = before->report.method;
         lmr_method_take(job, result->method.name);
     }
@@ -697,10 +706,10 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (direct) LMR_TRY(solve_directly(job, frames, noise, x, result));
     if (*x) return LARMOR_OK;
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
-    job->likeness = lmr_likeness_of(job, frames, count);
-    const int by_first_set = job->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
+    job->found.likeness = lmr_likeness_of(job, frames, count);
+    const int by_first_set = job->facts->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
     if (by_first_set && before)
-        job->chosen = before->chosen;
+        job->found.decided.chosen = before->chosen;
     else if (by_first_set)
         LMR_TRY(choose_by_first_set(job, frames, noise, result));
     lmr_job finer;
@@ -710,7 +719,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (!st) st = iterate(&finer, frames, count, noise, x, result);
     if (!st) st = lmr_partial_end(job, &finer, frames, count, x, result);
     lmr_partial_close(job, &finer);
-    if (job->automatic) lmr_method_take(job, result->method.name);
+    if (job->facts->automatic) lmr_method_take(job, result->method.name);
     LMR_TRY(st);
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;

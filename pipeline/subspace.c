@@ -9,25 +9,25 @@
 #include "larmor/subspace.h"
 #include "pipeline/off_resonance.h"
 
-larmor_status lmr_basis_measure(lmr_job *job)
+larmor_status lmr_basis_measure(lmr_scan_facts *facts)
 {
-    const larmor_shape shape = larmor_array_shape(job->basis);
+    const larmor_shape shape = larmor_array_shape(facts->basis);
     const int64_t frames = shape.dim[0], rank = shape.dim[1];
     double _Complex *b;
     double norm, worst = 0;
-    LMR_TRY(larmor_nrm2(job->basis, &norm));
+    LMR_TRY(larmor_nrm2(facts->basis, &norm));
     if (!(norm > 0) || !isfinite(norm)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "opts.basis: is zero, or not finite.");
-    LMR_TRY(larmor_array_download(job->basis, LARMOR_C128, &b));
-    job->basis_scale = norm * norm / (double)rank;
-    job->basis_is_complex = 0;
-    for (int64_t i = 0; i < frames * rank; i++) job->basis_is_complex |= cimag(b[i]) != 0;
+    LMR_TRY(larmor_array_download(facts->basis, LARMOR_C128, &b));
+    facts->basis_scale = norm * norm / (double)rank;
+    facts->basis_is_complex = 0;
+    for (int64_t i = 0; i < frames * rank; i++) facts->basis_is_complex |= cimag(b[i]) != 0;
     for (int64_t k = 0; k < rank; k++)
         for (int64_t l = 0; l <= k; l++) {
             double _Complex sum = 0;
             for (int64_t t = 0; t < frames; t++) sum += conj(b[t + frames * k]) * b[t + frames * l];
-            worst = fmax(worst, cabs(sum - (k == l ? job->basis_scale : 0)));
+            worst = fmax(worst, cabs(sum - (k == l ? facts->basis_scale : 0)));
         }
-    job->basis_skew = worst / job->basis_scale;
+    facts->basis_skew = worst / facts->basis_scale;
     free(b);
     return LARMOR_OK;
 }
@@ -74,7 +74,7 @@ larmor_status lmr_frames_points(const lmr_job *job, const lmr_frame *frames, int
     int64_t first = 0;
     larmor_status st;
     *traj = NULL;
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(nd * larmor_shape_count(all)), &line));
+    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd * larmor_shape_count(all)), &line));
     for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].samples.traj, line, &first));
     st = larmor_array_reshape(line, LARMOR_SHAPE(nd, all.dim[0], all.dim[1]), traj);
 done:
@@ -90,7 +90,7 @@ static larmor_status all_weights(const lmr_job *job, const lmr_frame *frames, in
     larmor_status st;
     *weights = NULL;
     if (!frames[0].weights) return LARMOR_OK;
-    LMR_OR(done, larmor_array_create(job->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(all)), &line));
+    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(all)), &line));
     for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].weights, line, &first));
     st = larmor_array_reshape(line, all, weights);
 done:
@@ -103,7 +103,7 @@ done:
 larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames)
 {
     larmor_array *traj;
-    if (!job->field) return LARMOR_OK;
+    if (!job->facts->field) return LARMOR_OK;
     LMR_TRY(lmr_frames_points(job, frames, count, &traj));
     const larmor_status st = lmr_find_segments(job, index, count, traj, &frames[0].segments);
     larmor_array_free(traj);
@@ -125,9 +125,9 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
         const int64_t many = regular ? own.dim[1] : own.dim[0] * own.dim[1];
         for (int64_t j = 0; j < many; j++) frame[at++] = i;
     }
-    LMR_OR(done, larmor_basis_factors(job->basis, frame, entries, regular ? all.dim[0] : 1, job->dev,
+    LMR_OR(done, larmor_basis_factors(job->facts->basis, frame, entries, regular ? all.dim[0] : 1, job->facts->dev,
                                       lmr_job_precision(job), &flat));
-    st = larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->basis).dim[1]), factors);
+    st = larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->facts->basis).dim[1]), factors);
 done:
     larmor_array_free(flat);
     free(frame);
@@ -144,11 +144,11 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
     LMR_OR(done, factors_of(job, frames, count, &factors));
     const larmor_sense_opts sense = {.traj = traj,
                                      .weights = weights,
-                                     .nufft_tol = job->eps,
+                                     .nufft_tol = job->settings->eps,
                                      .off_resonance = frames[0].segments,
-                                     .effort = job->effort,
-                                     .block = job->block,
-                                     .toeplitz = job->toeplitz,
+                                     .effort = job->settings->opts.effort,
+                                     .block = job->facts->block,
+                                     .toeplitz = job->facts->toeplitz,
                                      .iters = lmr_normals(job)};
     LMR_OR(done, larmor_op_subspace_sense(maps, factors, &sense, A));
     *toeplitz = larmor_subspace_uses_toeplitz(*A);
@@ -166,10 +166,10 @@ larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, lar
     larmor_array *basis = NULL;
     larmor_status st;
     *frames = NULL;
-    LMR_OR(done, larmor_array_convert(job->basis, larmor_array_dtype(x), &basis));
-    LMR_OR(done, larmor_op_subspace(job->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
-                                    basis, &B));
-    LMR_OR(done, larmor_array_create(job->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
+    LMR_OR(done, larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
+    LMR_OR(done, larmor_op_subspace(job->facts->dev, larmor_array_dtype(x),
+                                    larmor_shape_of(shape.ndim - 1, shape.dim), basis, &B));
+    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
     st = larmor_op_forward(B, x, *frames);
 done:
     larmor_array_free(basis);

@@ -5,7 +5,7 @@
 #include "pipeline/job.h"
 
 /* The job's scale, skew and kind of its basis. Errors: LARMOR_ERR_NUMERIC if that is zero or not finite. */
-larmor_status lmr_basis_measure(lmr_job *job);
+larmor_status lmr_basis_measure(lmr_scan_facts *facts);
 
 /* [samples, readouts] of all frames together; [total, 1] where readouts differ in length. */
 larmor_shape lmr_frames_shape(const lmr_frame *frames, int count);

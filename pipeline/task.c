@@ -7,18 +7,6 @@
 #include "pipeline/checkpoint.h"
 #include "pipeline/weight.h"
 
-lmr_decisions lmr_decisions_of(const lmr_job *job)
-{
-    return (lmr_decisions){.chosen = job->chosen, .spokes = job->spokes, .density = job->density_taken};
-}
-
-void lmr_decide(lmr_job *job, const lmr_decisions *by)
-{
-    job->chosen = by->chosen;
-    job->spokes = by->spokes;
-    job->density_taken = by->density;
-}
-
 void lmr_clear_task(lmr_task *t)
 {
     while (t->lines) {
@@ -30,9 +18,7 @@ void lmr_clear_task(lmr_task *t)
     for (int i = 0; t->values && i < t->result.count; i++) free(t->values[i]);
     free(t->values);
     larmor_recon_result_free(&t->result);
-    larmor_array_free(t->maps);
-    larmor_array_free(t->eigenvalues);
-    larmor_array_free(t->weights);
+    lmr_found_free(&t->found);
     *t = (lmr_task){.series = t->series, .maps_from = t->maps_from, .state = LMR_TASK_WAITS};
     t->last_line = &t->lines;
 }
@@ -89,8 +75,8 @@ static int is_open(const lmr_devices *d)
 {
     const lmr_job *job = &d->recon->job;
     const int weight = lmr_chooses(job) && d->known.chosen.weight == 0;
-    const int density = (job->method == LMR_METHOD_GRID || job->weighted) && job->density == LARMOR_DENSITY_AUTO &&
-                        d->known.density == LARMOR_DENSITY_AUTO;
+    const int density = (job->method == LMR_METHOD_GRID || job->settings->opts.weighted) &&
+                        job->settings->opts.density == LARMOR_DENSITY_AUTO && d->known.density == LARMOR_DENSITY_AUTO;
     return !d->handed_out && (weight || density);
 }
 

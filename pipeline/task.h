@@ -14,13 +14,6 @@ typedef struct lmr_line { /* of the log */
     struct lmr_line *next;
 } lmr_line;
 
-/* What one image decides for those that follow. */
-typedef struct lmr_decisions {
-    lmr_weight chosen;
-    lmr_spoke_angles spokes;
-    larmor_density density;
-} lmr_decisions;
-
 typedef enum lmr_task_state {
     LMR_TASK_KEPT,
     LMR_TASK_WAITS,
@@ -33,16 +26,13 @@ typedef struct lmr_task {
     int series, maps_from; /* the group whose data give its maps; -1: its own */
     lmr_task_state state;
     struct lmr_worker *by;
-    lmr_decisions before, after;
-    lmr_likeness likeness;
+    lmr_decisions before;
     larmor_status status; /* and all that follows once it is DONE */
     char message[1024];
     double seconds;
     larmor_recon_result result; /* images without data: */
     void **values;              /* [result.count] */
-    larmor_array *maps, *eigenvalues, *weights;
-    int maps_encoding, maps_slice, maps_of, weights_from;
-    larmor_coils_report maps_report;
+    lmr_found found;
     lmr_line *lines, **last_line;
 } lmr_task;
 
@@ -51,8 +41,10 @@ typedef struct lmr_worker {
     int rank;   /* of the process that computes; 0: this one, by the members that follow */
     int member; /* which device of a group it has a queue of; 0 without a group */
     pthread_t thread;
-    int started, left; /* left: its device failed */
-    lmr_job job;       /* on its device */
+    int started, left;    /* left: its device failed */
+    lmr_scan_facts facts; /* on its device */
+    lmr_caches caches;
+    lmr_job job; /* of these */
     lmr_events events;
     int is_quiet;       /* what it does now was in the log before */
     larmor_event heard; /* the last stage or step */
@@ -84,10 +76,6 @@ static inline lmr_task *lmr_task_of(const lmr_devices *d, int series)
 {
     return &d->queue[series % d->room];
 }
-
-/* What the job's images have decided so far, and the job made to know it. */
-lmr_decisions lmr_decisions_of(const lmr_job *job);
-void lmr_decide(lmr_job *job, const lmr_decisions *by);
 
 void lmr_add_line(lmr_task *t, int warning, const char *text);
 

@@ -17,8 +17,8 @@
 
 int lmr_time_weight_is_open(const lmr_job *job, int frames)
 {
-    return job->method == LMR_METHOD_REGULARISED && job->takes & LARMOR_TAKES_TIME && job->time_weight == 0 &&
-           frames > 1 && !job->sets && !job->basis;
+    return job->method == LMR_METHOD_REGULARISED && job->takes & LARMOR_TAKES_TIME &&
+           job->settings->opts.time_weight == 0 && frames > 1 && !job->facts->sets && !job->facts->basis;
 }
 
 static larmor_status search_weight(const lmr_job *job, const lmr_series_problem *p, double time,
@@ -27,13 +27,13 @@ static larmor_status search_weight(const lmr_job *job, const lmr_series_problem 
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
     larmor_regulariser *r = NULL;
     opts.time = time;
-    LMR_TRY(larmor_regulariser_create(job->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
+    LMR_TRY(larmor_regulariser_create(job->facts->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
                                       larmor_op_in_shape(p->A), &r));
     const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
     larmor_regulariser_free(r);
     choice->time_weight = time;
     LMR_TRY(st);
-    return lmr_ranks_lead(job->dev->whole, &choice->misfit);
+    return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
 }
 
 /* Steps by this factor as long as the misfit falls. */

@@ -256,12 +256,13 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
 {
     larmor_image_meta meta;
     larmor_array *made;
-    larmor_girf girf = {
-        .response = job->girf, .spacing_hz = job->girf_spacing_hz, .dwell_s = 1e-6 * job->info.dwell_us};
-    if (!job->girf) return LARMOR_OK;
+    larmor_girf girf = {.response = job->settings->opts.girf,
+                        .spacing_hz = job->settings->opts.girf_spacing_hz,
+                        .dwell_s = 1e-6 * job->facts->info.dwell_us};
+    if (!job->settings->opts.girf) return LARMOR_OK;
     if (!(girf.dwell_s > 0))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.girf: the scan does not say how long a sample takes.");
-    LMR_TRY(lmr_source_meta(job->source, index, &meta));
+    LMR_TRY(lmr_source_meta(job->facts->source, index, &meta));
     memcpy(girf.axes[0], meta.read_dir, sizeof girf.axes[0]);
     memcpy(girf.axes[1], meta.phase_dir, sizeof girf.axes[1]);
     memcpy(girf.axes[2], meta.slice_dir, sizeof girf.axes[2]);
@@ -273,7 +274,7 @@ static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid
 
 static larmor_status apply_delays(const lmr_job *job, int encoding, const larmor_grid *grid, larmor_samples *samples)
 {
-    const double *delay = job->delays ? job->delays[encoding].delay : NULL;
+    const double *delay = job->facts->delays ? job->facts->delays[encoding].delay : NULL;
     const larmor_delays_opts opts = lmr_delays_opts(grid);
     larmor_array *made;
     int late = 0;

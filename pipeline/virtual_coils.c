@@ -17,8 +17,8 @@ enum {
 /* 1 if the options and the number of coils ask for it. */
 static int is_wanted(const larmor_recon *r)
 {
-    const double asked = r->opts.compress;
-    const int coils = r->job.info.coils;
+    const double asked = r->settings.opts.compress;
+    const int coils = r->facts.info.coils;
     if (coils < 2 || asked < 0) return 0;
     return asked == 0 ? coils > FEW : asked < coils;
 }
@@ -27,7 +27,7 @@ static int is_wanted(const larmor_recon *r)
 static larmor_status noise_of(const lmr_job *job, const larmor_samples *samples, double *energy)
 {
     double deviation = 1;
-    if (!job->whitening) LMR_TRY(larmor_noise_level(samples->kspace, samples->traj, &deviation));
+    if (!job->facts->whitening) LMR_TRY(larmor_noise_level(samples->kspace, samples->traj, &deviation));
     *energy = 2 * deviation * deviation;
     return LARMOR_OK;
 }
@@ -45,7 +45,7 @@ static larmor_status calibration_on_grid(const lmr_job *job, int group, int *gri
     larmor_samples samples = {0};
     lmr_cartesian c;
     *grid = 1;
-    if (!job->info.calibration) return LARMOR_OK;
+    if (!job->facts->info.calibration) return LARMOR_OK;
     LMR_TRY(lmr_cartesian_samples(job, group, 1, &samples, &c));
     if (samples.kspace) *grid = c.on_grid;
     larmor_samples_free(&samples);
@@ -60,7 +60,7 @@ static larmor_status look_along(const lmr_job *job, int group, const larmor_samp
     int grid;
     if (!k->along || !k->grid) return LARMOR_OK;
     LMR_TRY(calibration_on_grid(job, group, &grid));
-    k->grid = grid && c->on_grid && larmor_array_shape(samples->kspace).dim[0] == job->grid[group].matrix[0];
+    k->grid = grid && c->on_grid && larmor_array_shape(samples->kspace).dim[0] == job->facts->grid[group].matrix[0];
     if (!k->grid) return LARMOR_OK;
     LMR_TRY(larmor_coils_covariance_along(samples->kspace, samples->traj, CENTRE, unscaled, k->along, &count));
     k->each.noise += noise * unscaled * count;
@@ -74,9 +74,9 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
     larmor_array *kspace = NULL, *traj = NULL;
     int64_t count = 0;
     double deviation = 1;
-    if (!job->whitening) job->scale = 0;
+    if (!job->facts->whitening) job->scale = 0;
     larmor_status st = lmr_slab_centre(job, group, CENTRE, &kspace, &traj, &deviation);
-    if (job->whitening) deviation = 1;
+    if (job->facts->whitening) deviation = 1;
     const double unscaled = st ? 1 : 1 / (job->scale * job->scale);
     if (!st) st = larmor_coils_covariance(kspace, traj, CENTRE, unscaled, k->R, &count);
     k->opts.noise += 2 * deviation * deviation * unscaled * (double)count;
@@ -94,7 +94,7 @@ static larmor_status look_at(lmr_job *job, int group, knowledge *k)
     int64_t count = 0;
     lmr_cartesian c;
     int made;
-    if (!job->whitening) job->scale = 0;
+    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, group, &samples, &made, &c));
     const double unscaled = 1 / (job->scale * job->scale);
     larmor_status st = noise_of(job, &samples, &noise);
@@ -108,11 +108,11 @@ static larmor_status look_at(lmr_job *job, int group, knowledge *k)
 
 static larmor_status look(larmor_recon *r, knowledge *k)
 {
-    const int groups = r->job.info.groups;
+    const int groups = r->facts.info.groups;
     const int looks = groups < MOST_LOOKS ? groups : MOST_LOOKS;
     for (int i = 0; i < looks; i++) {
         const int group = looks > 1 ? (int)((int64_t)i * (groups - 1) / (looks - 1)) : 0;
-        LMR_TRY(r->job.slabs ? look_at_slabs(&r->job, group, k) : look_at(&r->job, group, k));
+        LMR_TRY(r->facts.slabs ? look_at_slabs(&r->job, group, k) : look_at(&r->job, group, k));
     }
     return LARMOR_OK;
 }
@@ -122,26 +122,26 @@ static larmor_status has_lines(const larmor_recon *r, int *lines)
 {
     const lmr_job *job = &r->job;
     *lines = 0;
-    for (int i = 0; i < job->info.groups; i++) {
+    for (int i = 0; i < job->facts->info.groups; i++) {
         int64_t repeats, left;
         LMR_TRY(lmr_cartesian_expect(job, i, &repeats, &left));
-        if (repeats < 1 || job->grid[i].matrix[0] != job->grid[0].matrix[0]) return LARMOR_OK;
+        if (repeats < 1 || job->facts->grid[i].matrix[0] != job->facts->grid[0].matrix[0]) return LARMOR_OK;
     }
-    *lines = job->info.groups > 0;
+    *lines = job->facts->info.groups > 0;
     return LARMOR_OK;
 }
 
 static larmor_status know(larmor_recon *r, knowledge *k)
 {
     const lmr_job *job = &r->job;
-    const int64_t coils = job->info.coils;
+    const int64_t coils = job->facts->info.coils;
     const larmor_shape along = LARMOR_SHAPE(coils, coils, PLACES, LARMOR_GEOMETRIC_PARTS);
     k->grid = 0;
-    if (r->opts.compress_method != LARMOR_COMPRESS_SVD) LMR_TRY(has_lines(r, &k->grid));
-    if (k->grid) LMR_TRY(larmor_array_create(job->dev, LARMOR_C128, along, &k->along));
-    LMR_TRY(larmor_array_create(job->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &k->R));
+    if (r->settings.opts.compress_method != LARMOR_COMPRESS_SVD) LMR_TRY(has_lines(r, &k->grid));
+    if (k->grid) LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, along, &k->along));
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &k->R));
     LMR_TRY(look(r, k));
-    if (k->grid || r->opts.compress_method != LARMOR_COMPRESS_GEOMETRIC) return LARMOR_OK;
+    if (k->grid || r->settings.opts.compress_method != LARMOR_COMPRESS_GEOMETRIC) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
                     "opts.compress_method geometric: the readouts are not complete lines of one grid, without stored "
                     "coordinates, off-resonance or asymmetric echoes; use svd or auto.");
@@ -154,8 +154,8 @@ static const double much_less = 0.25;
 static int is_better(const larmor_recon *r, const larmor_compression_report *each,
                      const larmor_compression_report *one)
 {
-    if (r->opts.compress_method == LARMOR_COMPRESS_GEOMETRIC) return 1;
-    if (r->opts.compress >= 1) return 1 - each->energy < much_less * (1 - one->energy);
+    if (r->settings.opts.compress_method == LARMOR_COMPRESS_GEOMETRIC) return 1;
+    if (r->settings.opts.compress >= 1) return 1 - each->energy < much_less * (1 - one->energy);
     return each->coils < one->coils;
 }
 
@@ -169,8 +169,8 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
     LMR_TRY(larmor_compression(k->R, &k->opts, C, report));
     if (!k->grid) return LARMOR_OK;
     const double energy = opts.energy > 0 ? opts.energy : LARMOR_COMPRESSION_ENERGY;
-    if (r->opts.compress_method == LARMOR_COMPRESS_AUTO) opts.energy = 1 - much_less * (1 - energy);
-    LMR_TRY(larmor_geometric_compression(k->along, r->job.grid[0].matrix[0], &opts, &along, &each));
+    if (r->settings.opts.compress_method == LARMOR_COMPRESS_AUTO) opts.energy = 1 - much_less * (1 - energy);
+    LMR_TRY(larmor_geometric_compression(k->along, r->facts.grid[0].matrix[0], &opts, &along, &each));
     if (is_better(r, &each, report)) {
         larmor_array *other = *C;
         *C = along;
@@ -184,24 +184,25 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
 larmor_status lmr_find_compression(larmor_recon *r)
 {
     lmr_job *job = &r->job;
-    const double asked = r->opts.compress;
+    const double asked = r->settings.opts.compress;
     knowledge k = {.opts = {.energy = asked > 0 && asked < 1 ? asked : 0}};
     larmor_array *C = NULL;
     larmor_status st;
-    if (asked > job->info.coils)
+    if (asked > job->facts->info.coils)
         return LMR_FAIL(
             LARMOR_ERR_ARG,
             "opts.compress %g: there %s %d coil%s; a number up to that, or below 1 a part of the energy, expected.",
-            asked, job->info.coils == 1 ? "is" : "are", job->info.coils, job->info.coils == 1 ? "" : "s");
+            asked, job->facts->info.coils == 1 ? "is" : "are", job->facts->info.coils,
+            job->facts->info.coils == 1 ? "" : "s");
     if (!is_wanted(r)) return LARMOR_OK;
     if (asked >= 1) k.opts.coils = (int64_t)asked;
     k.each = k.opts;
     LMR_TRY(lmr_enter(&r->events, "coil compression"));
     LMR_OR(done, know(r, &k));
-    LMR_OR(done, choose(r, &k, &C, &job->compressed));
-    if (job->compressed.coils < job->info.coils) {
-        LMR_OR(done, larmor_array_convert(C, LARMOR_C64, &job->compression));
-        job->coils = (int)job->compressed.coils;
+    LMR_OR(done, choose(r, &k, &C, &r->facts.compressed));
+    if (job->facts->compressed.coils < job->facts->info.coils) {
+        LMR_OR(done, larmor_array_convert(C, LARMOR_C64, &r->facts.compression));
+        r->facts.coils = (int)job->facts->compressed.coils;
     }
     lmr_report_compression(r);
 done:

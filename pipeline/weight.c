@@ -18,8 +18,9 @@
 static double data_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
     double data = 0;
-    for (int i = 0; i < count && !job->slabs; i++) data += (double)larmor_array_count(frames[i].samples.kspace);
-    for (int i = 0; i < count && job->slabs; i++) data += (double)frames[i].group.total * job->coils;
+    for (int i = 0; i < count && !job->facts->slabs; i++)
+        data += (double)larmor_array_count(frames[i].samples.kspace);
+    for (int i = 0; i < count && job->facts->slabs; i++) data += (double)frames[i].group.total * job->facts->coils;
     return data;
 }
 
@@ -31,7 +32,7 @@ lmr_likeness lmr_likeness_of(const lmr_job *job, const lmr_frame *frames, int co
 
 larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_likeness *now)
 {
-    if (job->choose != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
+    if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
     if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
     const double ratio = known->weight > 0 ? now->data / known->data : 0;
     const int alike =
@@ -42,7 +43,7 @@ larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *kn
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
 {
     const lmr_likeness now = lmr_likeness_of(job, frames, count);
-    return lmr_weight_origin_of(job, &job->chosen, &now);
+    return lmr_weight_origin_of(job, &job->found.decided.chosen, &now);
 }
 
 /* What a weight is proportional to where the noise or the number of samples differ: the power of the noise for |x|^2,
@@ -70,28 +71,29 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
 {
     double unit;
     LMR_TRY(weight_unit(job, A, noise, &unit));
-    job->chosen = (lmr_weight){.weight = result->weight,
-                               .noise = result->noise,
-                               .unit = unit,
-                               .data = data_of(job, frames, count),
-                               .scale = job->scale,
-                               .largest = result->largest,
-                               .choice = result->choice,
-                               .encoding = frames[0].group.encoding,
-                               .method = job->chosen.method};
-    if (job->automatic && !job->chosen.method.name[0]) job->chosen.method = result->method;
+    job->found.decided.chosen = (lmr_weight){.weight = result->weight,
+                                             .noise = result->noise,
+                                             .unit = unit,
+                                             .data = data_of(job, frames, count),
+                                             .scale = job->scale,
+                                             .largest = result->largest,
+                                             .choice = result->choice,
+                                             .encoding = frames[0].group.encoding,
+                                             .method = job->found.decided.chosen.method};
+    if (job->facts->automatic && !job->found.decided.chosen.method.name[0])
+        job->found.decided.chosen.method = result->method;
     return LARMOR_OK;
 }
 
 int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return data_of(job, frames, count) == job->chosen.data;
+    return data_of(job, frames, count) == job->found.decided.chosen.data;
 }
 
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, larmor_recon_report *result)
 {
-    const lmr_weight *known = &job->chosen;
+    const lmr_weight *known = &job->found.decided.chosen;
     double unit = known->unit;
     if (!lmr_weight_holds(job, frames, count))
         LMR_TRY(weight_unit(job, A, noise, &unit));
@@ -124,7 +126,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
                                 &factors[i]));
         frames[i].weights = kept;
     }
-    if (job->slabs)
+    if (job->facts->slabs)
         all = larmor_array_ref(factors[0]); /* for every coil */
     else
         LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, &all));

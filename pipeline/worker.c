@@ -36,12 +36,12 @@ static larmor_status restore_maps(lmr_worker *w, const lmr_task *t)
 {
     lmr_job *job = &w->job;
     int from = t->maps_from;
-    if (job->maps && job->maps_from == from) return LARMOR_OK;
-    larmor_array_free(job->maps);
-    job->maps = NULL;
+    if (job->found.maps.array && job->found.maps.from == from) return LARMOR_OK;
+    larmor_array_free(job->found.maps.array);
+    job->found.maps.array = NULL;
     lmr_follow_maps(w->all, t->series, &from);
-    if (from != t->maps_from || job->no_maps) return LARMOR_OK; /* of another slice */
-    if (!job->whitening) job->scale = 0;
+    if (from != t->maps_from || job->settings->opts.no_maps) return LARMOR_OK; /* of another slice */
+    if (!job->facts->whitening) job->scale = 0;
     w->is_quiet = 1;
     const larmor_status st = lmr_group_restore(job, from, -1);
     w->is_quiet = 0;
@@ -83,33 +83,20 @@ static larmor_status solve(lmr_worker *w, lmr_task *t)
     return st;
 }
 
-static void keep_findings(const lmr_job *job, lmr_task *t)
-{
-    t->after = lmr_decisions_of(job);
-    t->likeness = job->likeness;
-    t->maps = larmor_array_ref(job->maps);
-    t->eigenvalues = larmor_array_ref(job->eigenvalues);
-    t->weights = larmor_array_ref(job->weights);
-    t->maps_encoding = job->maps_encoding;
-    t->maps_slice = job->maps_slice;
-    t->maps_of = job->maps_from;
-    t->maps_report = job->maps_report;
-    t->weights_from = job->weights_from;
-}
-
 void lmr_run_task(lmr_worker *w, lmr_task *t)
 {
     const double began = lmr_seconds();
-    lmr_decide(&w->job, &t->before);
-    w->job.likeness = (lmr_likeness){.known = 0};
+    w->job.found.decided = t->before;
+    w->job.found.likeness = (lmr_likeness){.known = 0};
     w->events.energy = 1;
     lmr_begin_series(&w->events, t->series + 1, w->all->recon->list.series);
     t->status = solve(w, t);
     if (t->status) snprintf(t->message, sizeof t->message, "%s", larmor_last_error());
-    keep_findings(&w->job, t);
+    t->found = lmr_found_ref(&w->job.found);
     t->seconds = lmr_seconds() - began;
     if (!w->all->beside)
-        snprintf(t->result.report.device, sizeof t->result.report.device, "%s", larmor_device_spec(w->job.dev));
+        snprintf(t->result.report.device, sizeof t->result.report.device, "%s",
+                 larmor_device_spec(w->job.facts->dev));
 }
 
 static int workers_left(const lmr_devices *d)
@@ -152,7 +139,7 @@ static int leave(lmr_worker *w, lmr_task *t)
     if (workers_left(w->all) < 2) return 0;
     w->left = 1;
     snprintf(message, sizeof message, "%s", t->message);
-    snprintf(device, sizeof device, "%s", w->rank ? t->result.report.device : larmor_device_spec(w->job.dev));
+    snprintf(device, sizeof device, "%s", w->rank ? t->result.report.device : larmor_device_spec(w->job.facts->dev));
     lmr_clear_task(t);
     tell_of_leaving(w, t, st, message, device);
     return 1;

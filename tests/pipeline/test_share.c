@@ -80,8 +80,8 @@ typedef struct outcome {
 
 static void count_use(const lmr_job *job, outcome *o)
 {
-    o->hits += lmr_share_hits(job->share);
-    if (job->ready) o->used += job->ready->used;
+    o->hits += lmr_share_hits(job->caches->share);
+    if (job->caches->ready) o->used += job->caches->ready->used;
 }
 
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
@@ -107,7 +107,8 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
     count_use(&recon->job, o);
     for (int w = 0; recon->devices && w < recon->devices->workers; w++) {
         const lmr_job *job = &recon->devices->worker[w].job;
-        if (job->share == recon->job.share) o->hits -= lmr_share_hits(job->share); /* are counted */
+        if (job->caches->share == recon->caches.share)
+            o->hits -= lmr_share_hits(job->caches->share); /* are counted */
         count_use(job, o);
     }
     larmor_recon_free(recon);
@@ -185,7 +186,8 @@ static void images_with_one_trajectory_are_those_without_sharing(void **state)
 static void scans_of_all_kinds_are_those_without_sharing(void **state)
 {
     (void)state;
-    const larmor_traj_opts half = {.matrix = {N, N}, .partial_fourier = .7}, fewer = {.matrix = {N, N}, .acceleration = {2, 1}};
+    const larmor_traj_opts half = {.matrix = {N, N}, .partial_fourier = .7},
+                           fewer = {.matrix = {N, N}, .acceleration = {2, 1}};
     const double basis[IMAGES / 2] = {.6, .8}, start = 0;
     double hz[N * N * IMAGES], t[SAMPLES * SPOKES];
     for (int i = 0; i < N * N * IMAGES; i++) hz[i] = 100.0 * (i % N) / N * (1 + i / (N * N));
@@ -220,7 +222,8 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
             run(specs[!is_cpu()][d], &same, &kinds[i].opts, &shared);
             run(specs[!is_cpu()][d], &others, &kinds[i].opts, &each);
             expect_images(&shared, &each, kinds[i].opts.basis ? IMAGES / 2 : IMAGES);
-            assert_int_equal(each.hits + each.used, kinds[i].opts.partial_fourier == LARMOR_PARTIAL_ZERO ? IMAGES : 0);
+            assert_int_equal(each.hits + each.used,
+                             kinds[i].opts.partial_fourier == LARMOR_PARTIAL_ZERO ? IMAGES : 0);
         }
         free_scan(&others);
         free_scan(&same);
@@ -281,7 +284,8 @@ static void another_trajectory_among_them_is_taken_as_it_is(void **state)
         scan s = alike(IMAGES);
         change(&s, 2, how[h], 7);
         run(specs[!is_cpu()][0], &s, &opts, &together);
-        assert_int_equal(together.used, how[h] == spoil ? 2 : 1); /* where another was in between the fourth has none */
+        assert_int_equal(together.used,
+                         how[h] == spoil ? 2 : 1); /* where another was in between the fourth has none */
         assert_int_equal(together.hits, 2 * 2); /* point spread function and centre, by the second and the fourth */
         for (int i = 0; i < IMAGES; i++) {
             scan one = s;
@@ -365,7 +369,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
         before = recon->plan.planned;
         for (int i = 0; i < 3; i++) seen[i] += recon->plan.share == shares[i];
         if (recon->plan.share) assert_int_equal(plan.block, COILS);
-        assert_int_equal(!recon->job.share, !recon->plan.share);
+        assert_int_equal(!recon->caches.share, !recon->plan.share);
         larmor_recon_free(recon);
     }
     for (int i = 0; i < 3; i++) assert_true(seen[i] > 0);
@@ -393,10 +397,12 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     (void)state;
     scan s = alike(1);
     larmor_array *line, *more;
-    lmr_job job = {.dev = dev};
+    const lmr_scan_facts facts = {.dev = dev};
+    lmr_caches caches = {.share = NULL};
+    lmr_job job = {.facts = &facts, .caches = &caches};
     lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj},
                        .grid = {.ndim = 2, .matrix = {N, N, 1}, .fov_mm = {1, 1, 1}, .crop = {N, N, 1}}};
-    assert_ok(lmr_share_open(LMR_SHARE_MOST, &job));
+    assert_ok(lmr_share_open(LMR_SHARE_MOST, &caches));
     lmr_common *const first = find(&job, &frame);
     assert_ptr_equal(find(&job, &frame), first);
     lmr_frame other = frame;
@@ -424,7 +430,7 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     assert_ptr_equal(find(&job, &frame), first); /* was asked for in between, so that it stayed */
     larmor_array_free(more);
     larmor_array_free(line);
-    lmr_share_close(&job);
+    lmr_share_close(&caches);
     free_scan(&s);
 }
 
@@ -432,12 +438,14 @@ static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
 {
     (void)state;
     scan s = alike(1);
-    lmr_job job = {.dev = dev};
+    const lmr_scan_facts facts = {.dev = dev};
+    lmr_caches caches = {.share = NULL};
+    lmr_job job = {.facts = &facts, .caches = &caches};
     const lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj}};
     const double by[2] = {1, 2}, other[2] = {1, 3}, never[2] = {NAN, 2};
     lmr_common *c;
     larmor_array *x;
-    assert_ok(lmr_share_open(1, &job));
+    assert_ok(lmr_share_open(1, &caches));
     assert_ok(lmr_share_find(&job, &frame, &c));
     lmr_common_put(c, LMR_COMMON_NOISE, by, s.truth);
     assert_ok(lmr_common_take(c, LMR_COMMON_NOISE, by, dev, &x));
@@ -450,10 +458,10 @@ static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
     lmr_common_put(c, LMR_COMMON_NOISE, never, s.truth);
     assert_ok(lmr_common_take(c, LMR_COMMON_NOISE, never, dev, &x));
     assert_null(x);
-    assert_int_equal(lmr_share_hits(job.share), 1);
-    lmr_share_close(&job); /* before what was had from it */
+    assert_int_equal(lmr_share_hits(job.caches->share), 1);
+    lmr_share_close(&caches); /* before what was had from it */
     lmr_common_free(c);
-    job.share = NULL;
+    job.caches->share = NULL;
     assert_ok(lmr_share_find(&job, &frame, &c));
     assert_null(c);
     free_scan(&s);

@@ -1,6 +1,6 @@
 /* The options of a reconstruction: checked once, so that what follows can rely on them. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "pipeline/options.h"
+#include "pipeline/settings.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,84 +129,70 @@ static larmor_status check(const larmor_recon_opts *o)
     return LARMOR_OK;
 }
 
-/* What auto is with options that are of one method: its name, else NULL. */
-static const char *method_by_options(const larmor_recon_opts *o)
+const char *lmr_settings_method(const larmor_recon_opts *o)
 {
+    if (strcmp(o->method, LMR_METHOD_AUTO) != 0) return o->method;
     if (o->joint) return "tv";
     const int only_cg = o->lambda_mode != LARMOR_LAMBDA_AUTO || o->tol != 0 || o->precondition || o->basis ||
                         o->partial_fourier == LARMOR_PARTIAL_POCS;
     return only_cg ? "cg" : NULL;
 }
 
-static void tell_job(const larmor_recon_opts *o, lmr_job *job)
-{
-    const char *asked = o->method;
-    if (!strcmp(asked, LMR_METHOD_AUTO)) {
-        asked = method_by_options(o);
-        job->automatic = !asked;
-        if (asked) job->method_from = LARMOR_METHOD_FROM_OPTIONS;
-    }
-    lmr_method_take(job, asked ? asked : "cg");
-    job->joint = o->joint || o->basis || job->takes & LARMOR_NEEDS_SERIES;
-    job->basis_frames = o->basis_frames;
-    job->density = o->density;
-    job->weighted = o->weighted;
-    job->scale_of_images = o->scale;
-    job->no_maps = o->no_maps;
-    job->iters = o->iters;
-    job->tol = o->tol;
-    job->effort = o->effort;
-    job->choose = o->lambda_mode;
-    job->lambda = o->lambda;
-    job->time_weight = o->time_weight;
-    job->llr_block = o->llr_block;
-    job->calibration = o->calibration;
-    job->girf = larmor_array_ref(o->girf);
-    job->girf_spacing_hz = o->girf_spacing_hz;
-    job->toeplitz = o->toeplitz;
-    job->precondition = o->precondition;
-    job->keep_weights = o->keep_density;
-    job->crop = o->crop;
-    job->normalise = o->normalise;
-    job->keep_eigenvalues = o->keep_eigenvalues;
-    job->partial_fourier = o->partial_fourier;
-    /* of a penalty far below what it changes */
-    job->eps = o->eps > 0 ? o->eps : 1e-5;
-}
-
 /* Of auto, what its options make it. */
 static larmor_status check_method(const larmor_recon_opts *o)
 {
     larmor_recon_opts taken = *o;
-    const char *by_options = method_by_options(o);
-    if (!strcmp(o->method, LMR_METHOD_AUTO)) taken.method = by_options ? by_options : "cg";
+    const char *method = lmr_settings_method(o);
+    taken.method = method ? method : "cg";
     return check(&taken);
 }
 
-larmor_status lmr_options_read(const larmor_recon_opts *opts, larmor_recon *r)
+static larmor_status copy_texts(lmr_settings *s)
 {
-    larmor_recon_opts *o = &r->opts;
+    const larmor_recon_opts *o = &s->opts;
+    s->method = strdup(o->method ? o->method : LMR_METHOD_AUTO);
+    s->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
+    s->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
+    s->b0_name = strdup(o->b0_name ? o->b0_name : "map");
+    return s->method && s->maps_name && s->maps_method && s->b0_name ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+static void point_to_copies(lmr_settings *s)
+{
+    larmor_recon_opts *o = &s->opts;
+    o->method = s->method;
+    o->maps_name = s->maps_name;
+    o->maps_method = s->maps_method;
+    o->b0_name = s->b0_name;
+    o->girf = s->girf;
+    o->only = &s->only;
+    if (o->b0_place) o->b0_place = &s->b0_place;
+    if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
+}
+
+larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
+{
+    larmor_recon_opts *o = &s->opts;
     LMR_TRY(lmr_options_copy(opts, o));
-    r->method = strdup(o->method ? o->method : LMR_METHOD_AUTO);
-    r->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
-    r->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
-    r->b0_name = strdup(o->b0_name ? o->b0_name : "map");
-    if (!r->method || !r->maps_name || !r->maps_method || !r->b0_name) return LMR_NO_MEMORY();
-    r->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
-    o->method = r->method;
-    o->maps_name = r->maps_name;
-    o->maps_method = r->maps_method;
-    o->b0_name = r->b0_name;
-    if (o->b0_place) r->b0_place = *o->b0_place;
-    if (o->b0_place) o->b0_place = &r->b0_place;
-    if (o->readout_start_ms) r->readout_start_ms = *o->readout_start_ms;
-    if (o->readout_start_ms) o->readout_start_ms = &r->readout_start_ms;
-    o->only = &r->only;
+    LMR_TRY(copy_texts(s));
+    s->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
+    if (o->b0_place) s->b0_place = *o->b0_place;
+    if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
+    s->girf = larmor_array_ref(o->girf);
+    point_to_copies(s);
     LMR_TRY(check_method(o));
-    r->events.listener = o->listener;
-    r->events.user = o->user;
-    r->events.energy = 1;
-    r->job.events = &r->events;
-    tell_job(o, &r->job);
+    const char *method = lmr_settings_method(o);
+    s->joint = o->joint || o->basis || (method && lmr_regulariser_named(method).takes & LARMOR_NEEDS_SERIES);
+    s->eps = o->eps > 0 ? o->eps : 1e-5; /* of a penalty far below what it changes */
     return LARMOR_OK;
+}
+
+void lmr_settings_free(lmr_settings *s)
+{
+    free(s->method);
+    free(s->maps_name);
+    free(s->maps_method);
+    free(s->b0_name);
+    larmor_array_free(s->girf);
+    *s = (lmr_settings){.method = NULL};
 }
