@@ -397,9 +397,10 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     (void)state;
     scan s = alike(1);
     larmor_array *line, *more;
+    const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.share = NULL};
-    lmr_job job = {.facts = &facts, .caches = &caches};
+    lmr_job job = {.settings = &settings, .facts = &facts, .caches = &caches};
     lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj},
                        .grid = {.ndim = 2, .matrix = {N, N, 1}, .fov_mm = {1, 1, 1}, .crop = {N, N, 1}}};
     assert_ok(lmr_share_open(LMR_SHARE_MOST, &caches));
@@ -438,9 +439,10 @@ static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
 {
     (void)state;
     scan s = alike(1);
+    const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.share = NULL};
-    lmr_job job = {.facts = &facts, .caches = &caches};
+    lmr_job job = {.settings = &settings, .facts = &facts, .caches = &caches};
     const lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj}};
     const double by[2] = {1, 2}, other[2] = {1, 3}, never[2] = {NAN, 2};
     lmr_common *c;
