@@ -21,13 +21,6 @@
 
 /* ---- names ---- */
 
-larmor_regulariser_info lmr_regulariser_named(const char *name)
-{
-    larmor_regulariser_info info;
-    for (int i = 0; (info = larmor_regulariser_entry(i)).name && strcmp(name, info.name) != 0;) i++;
-    return info;
-}
-
 void lmr_method_take(lmr_job *job, const char *name)
 {
     const larmor_regulariser_info info = lmr_regulariser_named(name);

@@ -5,12 +5,8 @@
 
 #include "pipeline/job.h"
 
-#define LMR_METHOD_AUTO "auto"
 /* Of those that auto compares, the one that takes the most memory. */
 #define LMR_METHOD_LARGEST "tv"
-
-/* The regulariser of that name, or one without a name. */
-larmor_regulariser_info lmr_regulariser_named(const char *name);
 
 /* The job's method becomes the one of this name: "cg", "grid", or a regulariser's. */
 void lmr_method_take(lmr_job *job, const char *name);

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/maps.h"
-#include "pipeline/method.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)
 {
@@ -23,6 +21,21 @@ larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts
     memcpy(opts, given, given->size < sizeof *opts ? given->size : sizeof *opts);
     opts->size = sizeof *opts;
     return LARMOR_OK;
+}
+
+larmor_regulariser_info lmr_regulariser_named(const char *name)
+{
+    larmor_regulariser_info info;
+    for (int i = 0; (info = larmor_regulariser_entry(i)).name && strcmp(name, info.name) != 0;) i++;
+    return info;
+}
+
+static int is_maps_method(const char *name)
+{
+    larmor_maps_method_info info;
+    for (int i = 0; (info = larmor_maps_method_entry(i)).name; i++)
+        if (!strcmp(name, info.name)) return 1;
+    return 0;
 }
 
 /* From low to high, both included; NAN is neither. */
@@ -114,7 +127,7 @@ static larmor_status check(const larmor_recon_opts *o)
                         "opts.basis: is not for opts.method %s, which takes single images; use cg, tv, tgv, "
                         "wavelet or llr.",
                         o->method);
-    if (strcmp(o->maps_method, "auto") != 0 && !lmr_maps_method_of(o->maps_method))
+    if (strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method))
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);

@@ -4,6 +4,8 @@
 
 #include "larmor/pipeline.h"
 
+#define LMR_METHOD_AUTO "auto"
+
 /* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds a copy of
  * an option. */
 typedef struct lmr_settings {
@@ -20,6 +22,9 @@ typedef struct lmr_settings {
 /* *opts <- what was given, in this version's size: members that this version does not know must be zero, those that the caller
  * does not know are. Pointers stay the caller's. */
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts);
+
+/* The regulariser of that name, or one without a name. */
+larmor_regulariser_info lmr_regulariser_named(const char *name);
 
 /* The method that is asked for, by its name or by options that are of one method; NULL: the data choose it. */
 const char *lmr_settings_method(const larmor_recon_opts *opts);
