@@ -23,6 +23,12 @@ function(lmr_layer name)
   target_link_libraries(lmr_${name} PUBLIC Threads::Threads m)
 endfunction()
 
+# lmr_room(pipeline grid.c ...): this folder's part of a layer that has several.
+function(lmr_room layer)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(lmr_${layer} PRIVATE ${ARGN})
+endfunction()
+
 # lmr_two_precisions(lmr_nufft cpu/sort.c ...): compile each file for float and for double into the library.
 function(lmr_two_precisions target)
   foreach(bits 32 64)

@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_CHOOSE_MAPS_H
 #define LMR_PIPELINE_CHOOSE_MAPS_H
 
-#include "pipeline/state.h"
+#include "schedule/state.h"
 
 /* The job's method for maps from the data and their number of sets; nothing where maps are given or not needed. */
 larmor_status lmr_choose_maps(larmor_recon *r);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "pipeline/trajectory.h"
+#include "scan/trajectory.h"
 
 /* Decide by these samples; their weights come for free. */
 static larmor_status decide(lmr_job *job, const larmor_samples *samples, larmor_shape image, larmor_array **w)

@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_DENSITY_H
 #define LMR_PIPELINE_DENSITY_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* Weights of a group's samples as the job's density asks for, or NULL for LARMOR_DENSITY_NONE. LARMOR_DENSITY_AUTO is
  * decided once, by the trajectory of the scan's first group, so that the images of a scan are alike. */

@@ -6,9 +6,9 @@
 
 #include "core/array.h"
 #include "core/status.h"
-#include "pipeline/events.h"
-#include "pipeline/settings.h"
-#include "pipeline/source.h"
+#include "scan/events.h"
+#include "scan/settings.h"
+#include "scan/source.h"
 
 enum { ROUNDS = 2, MOST_ROUNDS = 10 };
 

@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_GRIDDING_H
 #define LMR_PIPELINE_GRIDDING_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* x: the adjoint of one frame over the energy of the maps, or the root sum of squares without them. The frame's
  * samples are weighted on the way. */

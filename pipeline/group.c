@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/sample_faults.h"
 #include "core/status.h"
-#include "pipeline/cartesian.h"
-#include "pipeline/compress.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
-#include "pipeline/reread.h"
-#include "pipeline/sample_faults.h"
 #include "pipeline/share.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
-#include "pipeline/trajectory.h"
+#include "scan/cartesian.h"
+#include "scan/compress.h"
+#include "scan/reread.h"
+#include "scan/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
 

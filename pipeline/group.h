@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_GROUP_H
 #define LMR_PIPELINE_GROUP_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* Reconstruct groups of one encoding and slice as a series, or a single one.
  *

@@ -9,10 +9,10 @@
 
 #include "core/status.h"
 #include "larmor/nlinv.h"
-#include "pipeline/cartesian.h"
-#include "pipeline/compress.h"
 #include "pipeline/share.h"
-#include "pipeline/trajectory.h"
+#include "scan/cartesian.h"
+#include "scan/compress.h"
+#include "scan/trajectory.h"
 
 /* ---- methods ---- */
 

@@ -3,7 +3,7 @@
 #define LMR_PIPELINE_MAPS_H
 
 #include "larmor/maps.h"
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* What a method finds maps from. */
 typedef struct lmr_maps_task {

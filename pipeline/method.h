@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_METHOD_H
 #define LMR_PIPELINE_METHOD_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* Of those that auto compares, the one that takes the most memory. */
 #define LMR_METHOD_LARGEST "tv"

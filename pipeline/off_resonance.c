@@ -8,7 +8,7 @@
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/status.h"
-#include "pipeline/archive.h"
+#include "schedule/archive.h"
 
 enum { REMEMBERED = 2 }; /* segments: those of the plan and those of the last group */
 #define UNCOVERED 0.05   /* part of the grid's voxels beyond the map that is worth a warning */

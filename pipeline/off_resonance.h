@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_OFF_RESONANCE_H
 #define LMR_PIPELINE_OFF_RESONANCE_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* The caller's map on the host, and segments that were found before. The job's; NULL: everything is on resonance. */
 typedef struct lmr_field lmr_field;

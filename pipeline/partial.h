@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_PARTIAL_H
 #define LMR_PIPELINE_PARTIAL_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* 1 if an axis is partial. */
 int lmr_is_partial(const larmor_coverage *c);

@@ -10,7 +10,7 @@
 #include "core/device.h"
 #include "core/parallel.h"
 #include "core/status.h"
-#include "pipeline/source.h"
+#include "scan/source.h"
 
 /* Lengths that differ by no more are the same, of a field of view; and places, of a voxel. */
 static const double same_length = 1e-3, same_voxel = 0.02;

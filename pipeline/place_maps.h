@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_PLACE_MAPS_H
 #define LMR_PIPELINE_PLACE_MAPS_H
 
-#include "pipeline/state.h"
+#include "schedule/state.h"
 
 /* Interpolate r->job.given, maps of so many voxels [x, y, z, coils, sets], to the voxels of the first group's grid, by where
  * opts.maps_place says that they lie; got becomes what they then are. Where they reach beyond the grid they still do, in its

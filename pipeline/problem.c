@@ -9,8 +9,8 @@
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
 #include "pipeline/share.h"
-#include "pipeline/slab_sums.h"
 #include "pipeline/subspace.h"
+#include "schedule/slab_sums.h"
 
 static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_frame *frame, int toeplitz,
                               larmor_op **A)

@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_PROBLEM_H
 #define LMR_PIPELINE_PROBLEM_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 enum { LMR_NOISE_SEED = 20221 }; /* of the first frame */
 

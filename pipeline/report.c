@@ -6,10 +6,10 @@
 
 #include "core/status.h"
 #include "larmor/ranks.h"
-#include "pipeline/compress.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
-#include "pipeline/slabs.h"
+#include "scan/compress.h"
+#include "schedule/slabs.h"
 
 typedef long long ll;
 
@@ -316,7 +316,7 @@ void lmr_report_slabs(larmor_recon *r)
 
 /* ---- a series ---- */
 
-#define FREE 0.02 /* of the samples, as pipeline/misfit.c has it */
+#define FREE 0.02 /* of the samples, as check/misfit.c has it */
 
 #define RAISED 1.5 /* times the weight that was chosen: more is no rounding */
 

@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_REPORT_H
 #define LMR_PIPELINE_REPORT_H
 
-#include "pipeline/state.h"
+#include "schedule/state.h"
 
 /* The scan: readouts, trajectory, and what its source warns of; and the device, if it was chosen by itself. */
 void lmr_report_source(larmor_recon *r);

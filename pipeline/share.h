@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_SHARE_H
 #define LMR_PIPELINE_SHARE_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* Of a few trajectories, those that were asked for last. Counted references; several threads may use it. Its arrays are
  * never written again, and go to another device of the same memory as copies. */

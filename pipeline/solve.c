@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/fold.h"
+#include "check/misfit.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
-#include "pipeline/cartesian.h"
-#include "pipeline/checkpoint.h"
-#include "pipeline/fold.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"
-#include "pipeline/misfit.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
 #include "pipeline/share.h"
-#include "pipeline/slab_sums.h"
 #include "pipeline/time_weight.h"
 #include "pipeline/weight.h"
+#include "scan/cartesian.h"
+#include "schedule/checkpoint.h"
+#include "schedule/slab_sums.h"
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
 #define EMPTY 10.0  /* times the unit of lambda: a weight that leaves next to nothing of the image */

@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_SOLVE_H
 #define LMR_PIPELINE_SOLVE_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* x in y = A x, on the grid, by the job's method and with its maps: [image...], or [image..., frames] if there are
  * more than one. Gridding changes the samples.

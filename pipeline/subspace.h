@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_SUBSPACE_H
 #define LMR_PIPELINE_SUBSPACE_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* The job's scale, skew and kind of its basis. Errors: LARMOR_ERR_NUMERIC if that is zero or not finite. */
 larmor_status lmr_basis_measure(lmr_scan_facts *facts);

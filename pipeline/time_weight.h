@@ -2,7 +2,7 @@
 #ifndef LMR_PIPELINE_TIME_WEIGHT_H
 #define LMR_PIPELINE_TIME_WEIGHT_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* 1 if the regulariser of so many frames takes a weight in time, and the caller has not given it. */
 int lmr_time_weight_is_open(const lmr_job *job, int frames);

@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_WEIGHT_H
 #define LMR_PIPELINE_WEIGHT_H
 
-#include "pipeline/job.h"
+#include "scan/job.h"
 
 /* Where these frames' weight comes from. */
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count);

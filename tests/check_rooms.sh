@@ -9,10 +9,9 @@ exceptions='
 apps/larmor  a file for each command
 core/mpi     a plugin of one file
 io/reader    what parses files is one program, behind one sandbox
-pipeline     not divided into rooms yet
 '
 
-find core nufft recon io phantoms pipeline apps bench finufft examples \( -name '*.c' -o -name '*.cu' \) |
+find core nufft recon io phantoms scan pipeline check schedule apps bench finufft examples \( -name '*.c' -o -name '*.cu' \) |
     sed 's|/[^/]*$||' | sort | uniq -c |
     awk -v exceptions="$exceptions" '
         BEGIN { count = split(exceptions, line, "\n")

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-find core nufft recon phantoms apps bench examples include io pipeline finufft tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
+find core nufft recon phantoms apps bench examples include io scan pipeline check schedule finufft tests \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) |
     sort | python3 -c '
 import re, sys
 

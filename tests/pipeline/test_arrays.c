@@ -1,4 +1,4 @@
-/* pipeline/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 static void arrays_give_the_image_of_the_phantom(void **state)
@@ -74,8 +74,8 @@ static void tv_takes_differences_over_the_sides_of_voxels(void **state)
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
     tall.arrays.fov_mm[0] = 100;
     tall.arrays.fov_mm[1] = 700;
-    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .lambda = 0.3,
-                                        .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    const larmor_recon_opts opts =
+        OPTS(.maps = s.maps, .method = "tv", .lambda = 0.3, .lambda_mode = LARMOR_LAMBDA_RELATIVE);
     const double square = part_along_y(&s, &opts), same = part_along_y(&wide, &opts),
                  longer = part_along_y(&tall, &opts);
     assert_at_most(fabs(same - square), 1e-4);
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test(arrays_give_the_image_of_the_phantom),
         cmocka_unit_test(the_arrays_are_left_as_they_are),
         cmocka_unit_test(the_type_of_numbers_and_the_unit_of_length_do_not_matter),
-    cmocka_unit_test(tv_takes_differences_over_the_sides_of_voxels),
+        cmocka_unit_test(tv_takes_differences_over_the_sides_of_voxels),
         cmocka_unit_test(samples_beyond_the_k_space_of_the_grid_are_left_out),
         cmocka_unit_test(counters_and_geometry_come_with_the_image),
         cmocka_unit_test(a_point_that_is_not_finite_spoils_its_image_alone),

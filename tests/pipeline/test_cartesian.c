@@ -1,4 +1,4 @@
-/* pipeline/cartesian.c and partial.c: scans whose samples are on the grid. SPDX-License-Identifier: Apache-2.0 */
+/* scan/cartesian.c and partial.c: scans whose samples are on the grid. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <unistd.h>
 

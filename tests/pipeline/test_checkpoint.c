@@ -1,4 +1,4 @@
-/* pipeline/checkpoint.c, archive.c and fingerprint.c: a reconstruction goes on from what was kept, in a place that is
+/* schedule/checkpoint.c, archive.c and fingerprint.c: a reconstruction goes on from what was kept, in a place that is
  * memory. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 

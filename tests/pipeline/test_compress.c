@@ -1,4 +1,4 @@
-/* pipeline/virtual_coils.c and compress.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/virtual_coils.c and compress.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 enum { MANY = 16 };

@@ -1,4 +1,4 @@
-/* pipeline/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor. On a GPU
+/* schedule/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor. On a GPU
  * the group is that GPU twice, that GPU with several queues, and all GPUs where there are several. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 

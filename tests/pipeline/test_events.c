@@ -1,4 +1,4 @@
-/* pipeline/events.c and pipeline/report.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/events.c and pipeline/report.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 static void stages_are_told_in_their_order(void **state)

@@ -1,4 +1,4 @@
-/* pipeline/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
+/* schedule/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* pipeline/frames.c. SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/source.h"
+/* scan/frames.c. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/source.h"
 #include "tests/pipeline/scan.h"
 
 enum { ALL = 2 * SPOKES };

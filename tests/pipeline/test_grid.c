@@ -1,4 +1,4 @@
-/* pipeline/grid.c and the maps of pipeline/prepare.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/grid.c and the maps of schedule/prepare.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 static larmor_grid grid_of(const scan *s, const larmor_recon_opts *opts)

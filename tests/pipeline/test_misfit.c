@@ -1,4 +1,4 @@
-/* pipeline/misfit.c, pipeline/residuals.c. SPDX-License-Identifier: Apache-2.0 */
+/* check/misfit.c, check/residuals.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 enum { NOISE_SAMPLES = 20000 };

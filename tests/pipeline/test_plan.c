@@ -1,4 +1,4 @@
-/* pipeline/plan.c. SPDX-License-Identifier: Apache-2.0 */
+/* schedule/plan.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 static larmor_recon_plan plan_of(const scan *s, const larmor_recon_opts *opts)

@@ -1,6 +1,6 @@
-/* pipeline/predict.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
+/* schedule/predict.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
  * Apache-2.0 */
-#include "pipeline/predict.h"
+#include "schedule/predict.h"
 
 #include <math.h>
 #include <stdlib.h>

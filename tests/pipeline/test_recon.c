@@ -1,4 +1,4 @@
-/* pipeline/recon.c. SPDX-License-Identifier: Apache-2.0 */
+/* schedule/recon.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 static void series_may_be_run_in_any_order_and_again(void **state)

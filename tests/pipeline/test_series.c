@@ -1,4 +1,4 @@
-/* pipeline/series.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/series.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 /* Two slices of two repetitions, in the order slice 0, 1, 0, 1. */

@@ -1,8 +1,8 @@
 /* pipeline/share.c: images with one trajectory share what depends on it alone, and are the images that each would be by
  * itself. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/share.h"
-#include "pipeline/state.h"
-#include "pipeline/task.h"
+#include "schedule/state.h"
+#include "schedule/task.h"
 #include "tests/pipeline/scan.h"
 
 enum { IMAGES = 4, VALUES = 2 * N * N };

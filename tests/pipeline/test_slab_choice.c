@@ -1,6 +1,6 @@
 /* A volume in slabs by default, with the weight that is chosen from the data and the preconditioner, against the same volume
- * whole: pipeline/slab_plan.c, pipeline/weight.c. SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/slab_threads.h"
+ * whole: schedule/slab_plan.c, pipeline/weight.c. SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/slab_threads.h"
 #include "tests/pipeline/scan.h"
 
 enum { CHANNELS = 12, MANY_CHANNELS = 18, SIDE = 16, LINES = 128 };
@@ -9,7 +9,8 @@ enum { CHANNELS = 12, MANY_CHANNELS = 18, SIDE = 16, LINES = 128 };
 
 static larmor_array *named_traj(const char *name, int64_t readouts, int64_t first)
 {
-    const larmor_traj_opts opts = {.matrix = {SIDE, SIDE, SIDE}, .readouts = readouts, .samples = 2 * SIDE, .first = first};
+    const larmor_traj_opts opts = {
+        .matrix = {SIDE, SIDE, SIDE}, .readouts = readouts, .samples = 2 * SIDE, .first = first};
     larmor_array *traj;
     assert_ok(larmor_traj_create(dev, name, &opts, &traj));
     return traj;
@@ -24,13 +25,13 @@ static larmor_array *spirals_traj(int64_t arms, int64_t first)
     for (int z = 0; z < SIDE; z++)
         for (int64_t a = 0; a < arms; a++)
             for (int s = 0; s < LINES; s++) {
-                const double part = (double)s / LINES, angle = 2 * M_PI * ((double)(a + first) / (double)arms + 3 * part);
+                const double part = (double)s / LINES,
+                             angle = 2 * M_PI * ((double)(a + first) / (double)arms + 3 * part);
                 *at++ = SIDE / 2. * part * cos(angle);
                 *at++ = SIDE / 2. * part * sin(angle);
                 *at++ = z - SIDE / 2;
             }
-    assert_ok(
-        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, LINES, arms * SIDE), LARMOR_F64, k, &traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, LINES, arms * SIDE), LARMOR_F64, k, &traj));
     free(k);
     return traj;
 }
@@ -54,7 +55,8 @@ static void make(scene *s)
     for (int i = 0; i < s->images; i++) {
         larmor_readouts *r = &s->image[i];
         r->traj = s->traj ? named_traj(s->traj, s->readouts, i) : spirals_traj(s->readouts, i);
-        assert_ok(larmor_phantom_kspace(phantom, r->traj, s->channels ? s->channels : CHANNELS, LARMOR_C64, &r->kspace));
+        assert_ok(
+            larmor_phantom_kspace(phantom, r->traj, s->channels ? s->channels : CHANNELS, LARMOR_C64, &r->kspace));
         if (s->noise > 0) assert_ok(larmor_phantom_noise(r->kspace, s->noise, 1 + (uint64_t)i));
         r->meta.repetition = i;
     }
@@ -155,10 +157,20 @@ static void by_default_slabs_give_the_image_of_the_whole(void **state)
     (void)state;
     scene scenes[] = {
         {.name = "koosh", .traj = "koosh", .readouts = 600, .noise = 3e-4, .slabs = 2, .images = 2},
-        {.name = "koosh, much noise, undersampled", .traj = "koosh", .readouts = 300, .noise = 2e-3, .slabs = 3, .images = 1},
+        {.name = "koosh, much noise, undersampled",
+         .traj = "koosh",
+         .readouts = 300,
+         .noise = 2e-3,
+         .slabs = 3,
+         .images = 1},
         {.name = "koosh, no noise", .traj = "koosh", .readouts = 600, .noise = 0, .slabs = 2, .images = 1},
         {.name = "stars", .traj = "stars", .readouts = 26, .noise = 3e-4, .slabs = 3, .images = 1},
-        {.name = "stars, much noise, undersampled", .traj = "stars", .readouts = 18, .noise = 2e-3, .slabs = 2, .images = 1},
+        {.name = "stars, much noise, undersampled",
+         .traj = "stars",
+         .readouts = 18,
+         .noise = 2e-3,
+         .slabs = 2,
+         .images = 1},
         {.name = "spirals", .readouts = 8, .noise = 3e-4, .slabs = 2, .images = 1, .channels = MANY_CHANNELS},
         {.name = "spirals, much noise, undersampled", .readouts = 4, .noise = 2e-3, .slabs = 3, .images = 1},
     };

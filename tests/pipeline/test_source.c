@@ -1,8 +1,8 @@
-/* pipeline/source.c. SPDX-License-Identifier: Apache-2.0 */
+/* scan/source.c. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <unistd.h>
 
-#include "pipeline/source.h"
+#include "scan/source.h"
 #include "tests/pipeline/scan.h"
 
 /* A source that gives images of two coils, in the shapes that it is told to. */

@@ -1,4 +1,4 @@
-/* pipeline/trajectory.c: spokes whose angles follow from counters. SPDX-License-Identifier: Apache-2.0 */
+/* scan/trajectory.c: spokes whose angles follow from counters. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 enum { MOST = 400, PLANES = 4 };

@@ -1,0 +1,217 @@
+/* Checks of scans: opened, looked at, planned. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/findings.h"
+#include "core/status.h"
+
+const char *larmor_severity_name(larmor_severity severity)
+{
+    static const char *const names[] = {"note", "warning", "error"};
+    return severity >= LARMOR_NOTE && severity <= LARMOR_ERROR ? names[severity] : "";
+}
+
+void larmor_findings_free(larmor_findings *findings)
+{
+    if (!findings) return;
+    free(findings->list);
+    *findings = (larmor_findings){.count = 0};
+}
+
+void lmr_note(lmr_findings *f, larmor_severity severity, const char *code, const char *format, ...)
+{
+    if (f->out.count == f->room) {
+        const int room = 2 * f->room + 16;
+        larmor_finding *list = realloc(f->out.list, (size_t)room * sizeof *list);
+        if (!list) {
+            f->st = LMR_NO_MEMORY();
+            return;
+        }
+        f->out.list = list;
+        f->room = room;
+    }
+    larmor_finding *one = &f->out.list[f->out.count++];
+    va_list arguments;
+    one->severity = severity;
+    snprintf(one->code, sizeof one->code, "%s", code);
+    va_start(arguments, format);
+    vsnprintf(one->text, sizeof one->text, format, arguments);
+    va_end(arguments);
+    f->out.errors += severity == LARMOR_ERROR;
+    f->out.warnings += severity == LARMOR_WARNING;
+}
+
+/* Errors first, then warnings, then notes, each in the order in which they were found. */
+static larmor_status sort(lmr_findings *f)
+{
+    larmor_finding *sorted = malloc((size_t)(f->out.count + 1) * sizeof *sorted);
+    int count = 0;
+    if (!sorted) return LMR_NO_MEMORY();
+    for (int severity = LARMOR_ERROR; severity >= LARMOR_NOTE; severity--)
+        for (int i = 0; i < f->out.count; i++)
+            if ((int)f->out.list[i].severity == severity) sorted[count++] = f->out.list[i];
+    free(f->out.list);
+    f->out.list = sorted;
+    return LARMOR_OK;
+}
+
+/* ---- reading ---- */
+
+/* The code of a text that the reader of files warns by. */
+static const char *code_of(const char *line)
+{
+    static const char *const codes[][2] = {
+        {"channel ", "dead-coil"},        {"counter ", "limits"},           {"center ", "limits"},
+        {"the noise scan", "noise-scan"}, {"trajectory in ", "resolution"}, {"trajectory units ", "units"},
+        {"trajectory ", "trajectory"}};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (!strncmp(line, codes[i][0], strlen(codes[i][0]))) return codes[i][1];
+    if (strstr(line, "NIfTI files say") || strstr(line, " have no position")) return "geometry";
+    return strstr(line, "opts.join") ? "counters" : "header";
+}
+
+static void take_warnings(const char *warnings, lmr_findings *f)
+{
+    for (const char *line = warnings; *line;) {
+        const size_t length = strcspn(line, "\n");
+        char one[sizeof f->out.list->text];
+        snprintf(one, sizeof one, "%.*s", (int)length, line);
+        lmr_note(f, LARMOR_WARNING, code_of(one), "%s", one);
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* What the file as a whole says. */
+static void judge_file(const larmor_raw_info *info, int dropped, lmr_findings *f)
+{
+    if (info->nonfinite)
+        lmr_note(f, dropped ? LARMOR_WARNING : LARMOR_ERROR, "nonfinite",
+                 "%lld of %lld acquisitions hold values that are not finite. %s", (long long)info->nonfinite,
+                 (long long)info->acquisitions,
+                 dropped ? "They are left out." : "opts.drop_nonfinite leaves them out.");
+    take_warnings(info->warnings, f);
+    if (info->traj_stored) lmr_note(f, LARMOR_NOTE, "units", "trajectory: %s", info->traj_report);
+}
+
+/* ---- what recon would do ---- */
+
+static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
+{
+    int same = a->first.encoding == b->first.encoding && a->bytes == b->bytes;
+    for (int d = 0; d < 3; d++) same &= a->grid.matrix[d] == b->grid.matrix[d];
+    return same;
+}
+
+static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_findings *f)
+{
+    const int64_t *n = plan->grid.matrix;
+    char images[48], memory[48] = "";
+    if (end - first > 1)
+        snprintf(images, sizeof images, "images %d to %d", first + 1, end);
+    else
+        snprintf(images, sizeof images, "image %d", first + 1);
+    if (plan->bytes) snprintf(memory, sizeof memory, ", %.3g MB", (double)plan->bytes / 1e6);
+    lmr_note(f, LARMOR_NOTE, "plan", "recon: %s by %s on a grid of %lld x %lld x %lld, %s, %s%s", images,
+             plan->method, (long long)n[0], (long long)n[1], (long long)n[2],
+             plan->coils > 1 ? "maps from the data" : "one coil", plan->whitened ? "whitened" : "not whitened",
+             memory);
+}
+
+/* Where maps come from all of k-space by nonlinear inversion, gaps in its centre are no fault. */
+static void forgive_gaps(lmr_findings *f)
+{
+    for (int i = 0; i < f->out.count; i++) {
+        larmor_finding *one = &f->out.list[i];
+        if (strcmp(one->code, "calibration") != 0 || one->severity != LARMOR_WARNING) continue;
+        one->severity = LARMOR_NOTE;
+        snprintf(one->text, sizeof one->text,
+                 "the centre of k-space has gaps: recon finds maps by nonlinear inversion, which takes all of the "
+                 "samples.");
+        f->out.warnings--;
+    }
+}
+
+static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t memory, lmr_findings *f)
+{
+    const larmor_recon_opts opts = {.size = sizeof opts,
+                                    .memory = memory,
+                                    .oversample = {1},
+                                    .delays = LARMOR_DELAYS_OFF}; /* both are looked for by themselves */
+    larmor_recon *recon;
+    larmor_recon_plan one, other;
+    larmor_status st = larmor_recon_create(source, dev, &opts, &recon);
+    if (st == LARMOR_STOPPED) return st;
+    if (st) {
+        lmr_note(f, LARMOR_ERROR, "plan", "recon would refuse it: %s", larmor_last_error());
+        return LARMOR_OK;
+    }
+    const int count = larmor_recon_series(recon);
+    for (int first = 0, end; first < count && !st; first = end) {
+        st = larmor_recon_describe(recon, first, &one);
+        for (end = first + 1; end < count && !st; end++) {
+            st = larmor_recon_describe(recon, end, &other);
+            if (!same_plan(&one, &other)) break;
+        }
+        if (!st) say_plan(&one, first, end, f);
+        if (!st && !strcmp(one.maps_method, "nlinv")) forgive_gaps(f);
+    }
+    larmor_recon_free(recon);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+/* The message without the path that it begins with. */
+static const char *without_path(const char *message, const char *path)
+{
+    const size_t length = strlen(path);
+    return !strncmp(message, path, length) && !strncmp(message + length, ": ", 2) ? message + length + 2 : message;
+}
+
+static larmor_status look(larmor_raw *raw, const char *path, larmor_device *dev, int64_t memory, lmr_findings *f)
+{
+    larmor_source *source = NULL;
+    larmor_status st;
+    LMR_OR(done, lmr_check_heads(raw, f));
+    LMR_OR(done, larmor_source_of_raw(raw, path, &source));
+    LMR_OR(done, lmr_check_samples(source, dev, f));
+    st = plan(source, dev, memory, f);
+done:
+    larmor_source_free(source);
+    return st;
+}
+
+larmor_status larmor_check(const char *path, const larmor_raw_opts *opts, larmor_device *dev, larmor_findings *out)
+{
+    LMR_NEED(out);
+    *out = (larmor_findings){.count = 0};
+    LMR_NEED(path);
+    LMR_NEED(dev);
+    larmor_raw_opts open = opts ? *opts : (larmor_raw_opts){0};
+    const int dropped = open.drop_nonfinite;
+    lmr_findings f = {.room = 0};
+    larmor_raw *raw = NULL;
+    open.drop_nonfinite = 1;
+    larmor_status st = larmor_raw_open(path, &open, &raw);
+    if (st == LARMOR_ERR_FORMAT || st == LARMOR_ERR_IO) {
+        lmr_note(&f, LARMOR_ERROR, st == LARMOR_ERR_IO ? "file" : "format", "%s",
+                 without_path(larmor_last_error(), path));
+        st = LARMOR_OK;
+    } else if (!st) {
+        const larmor_raw_info info = larmor_raw_describe(raw);
+        judge_file(&info, dropped, &f);
+        st = look(raw, path, dev, open.memory > 0 ? open.memory : 0, &f);
+    }
+    larmor_raw_free(raw);
+    if (!st) st = f.st;
+    if (!st) st = sort(&f);
+    if (st)
+        larmor_findings_free(&f.out);
+    else
+        *out = f.out;
+    return st;
+}

@@ -1,0 +1,198 @@
+/* The samples of the first image against other descriptions of them, before any image is made.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "check/describe.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/status.h"
+#include "larmor/describe.h"
+#include "pipeline/group.h"
+#include "pipeline/maps.h"
+
+typedef larmor_status comparison(const larmor_array *kspace, const larmor_array *traj, larmor_description *found);
+
+static larmor_status compare_by(comparison *compare, const larmor_samples *samples, larmor_description *found)
+{
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_status st = larmor_samples_align(samples, &kspace, &traj);
+    if (!st) st = compare(kspace, traj, found);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* Of the samples in the centre: real scans with good images leave up to 0.25. */
+#define MAX_UNEXPLAINED 0.30
+
+static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *samples)
+{
+    larmor_description found;
+    LMR_TRY(compare_by(larmor_compare_descriptions, samples, &found));
+    if (found.reach == 0) {
+        lmr_log(&r->events,
+                "description: not compared with others, as the centre of k-space is sampled too sparsely");
+    } else if (found.is_clear) {
+        lmr_warn(&r->events,
+                 "the samples fit better with %s: misfit %.2g instead of %.2g in the centre of k-space. Check the "
+                 "trajectory, the order of readouts and whether the object moved.",
+                 found.name, found.better, found.misfit);
+    } else if (found.unexplained > MAX_UNEXPLAINED) {
+        lmr_warn(
+            &r->events,
+            "no image explains the samples in the centre of k-space: %.0f %% of them within %.2g/FOV beyond noise "
+            "is left over by one image of each coil. The object moved, its contrast changed, or readouts are not "
+            "where the trajectory has them.",
+            100 * found.unexplained, found.reach);
+    } else {
+        char other[192] = "";
+        if (found.name[0]) snprintf(other, sizeof other, "; best of the others, %.2g: %s", found.better, found.name);
+        lmr_log(&r->events,
+                "description: one image of each coil explains the samples within %.2g/FOV to a misfit of %.2g%s",
+                found.reach, found.misfit, other);
+    }
+    return LARMOR_OK;
+}
+
+/* An object seems to fold where lines are not what they are described as, too: a second set of maps, which nobody asked for,
+ * is not made where that explains the samples. */
+static void keep_one_set(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    if (!job->facts->sets || job->facts->given || r->settings.opts.map_sets) return;
+    r->facts.sets = 0;
+    r->facts.precondition = r->settings.opts.precondition;
+    lmr_log(&r->events,
+            "coil maps: one set after all, as another description explains the samples better than an object that "
+            "folds");
+}
+
+/* Of the energy of echoes in the centre: right Cartesian scans have 0, spokes of a phantom 0.98. */
+#define MAX_FAR_ECHO 0.3
+
+/* Readouts along x, wherever they are; others have none. */
+static void look_at_echoes(larmor_recon *r, const larmor_description *found)
+{
+    if (found->far_echo > MAX_FAR_ECHO)
+        lmr_warn(&r->events,
+                 "lines far from the centre of k-space have an echo with %.2g of the energy of those through it, as "
+                 "spokes and arms have: check whether the header's trajectory, \"cartesian\", is that of the scan.",
+                 found->far_echo);
+}
+
+static larmor_status compare_lines(larmor_recon *r, const larmor_samples *samples, int on_grid)
+{
+    larmor_description found;
+    LMR_TRY(compare_by(larmor_compare_lines, samples, &found));
+    look_at_echoes(r, &found);
+    if (!found.is_clear || !on_grid) return LARMOR_OK;
+    lmr_warn(
+        &r->events,
+        "the samples fit better with %s: windows of k-space are more alike by a factor of %.2g. Check which lines "
+        "are flagged as reversed, whether the object moved, the centre of readouts and the phase correction.",
+        found.name, exp(found.misfit - found.better));
+    if (!found.leaves_out) keep_one_set(r);
+    return LARMOR_OK;
+}
+
+/* ---- given maps ---- */
+
+/* The region as the coils themselves have it. */
+static larmor_status uncolour(const lmr_job *job, larmor_array *region)
+{
+    larmor_array *colouring;
+    if (!job->facts->whitening) return LARMOR_OK;
+    LMR_TRY(larmor_noise_colouring(job->facts->whitening, &colouring));
+    const larmor_status st = larmor_whiten(colouring, region);
+    larmor_array_free(colouring);
+    return st;
+}
+
+static void say_maps(larmor_recon *r, const larmor_description *found)
+{
+    if (found->is_clear)
+        lmr_warn(&r->events,
+                 "the given maps do not fit: they leave %.2g of the coils' images in low resolution unexplained, %s "
+                 "%.2g. Check their orientation, the order of coils and which scan they are of.",
+                 found->misfit, found->name, found->better);
+    else
+        lmr_log(&r->events, "description: the given maps fit the coils' images to a misfit of %.2g", found->misfit);
+}
+
+static larmor_status compare_given(larmor_recon *r, int index, const larmor_array *region, const double fov[3])
+{
+    lmr_job *job = &r->job;
+    const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&job->facts->grid[index]), job->facts->info.coils);
+    larmor_array *view;
+    larmor_description found;
+    LMR_TRY(larmor_array_reshape(job->facts->given, shape, &view));
+    const larmor_status st = larmor_compare_maps(region, fov, view, &found);
+    larmor_array_free(view);
+    if (!st) say_maps(r, &found);
+    return st;
+}
+
+static larmor_status compare_coils(larmor_recon *r, const larmor_array *region)
+{
+    larmor_description found;
+    LMR_TRY(larmor_compare_coils(region, &found));
+    if (found.is_clear)
+        lmr_warn(&r->events,
+                 "the coils fit each other better with %s: windows of k-space are more alike by a factor of %.2g. "
+                 "Check the signs of its samples' real and imaginary parts.",
+                 found.name, exp(found.misfit - found.better));
+    return LARMOR_OK;
+}
+
+/* Coils against each other, and given maps against them. */
+static larmor_status compare_region(larmor_recon *r, int index, const larmor_samples *samples, int given)
+{
+    lmr_job *job = &r->job;
+    larmor_array *region = NULL;
+    larmor_region_report report;
+    larmor_group group;
+    larmor_status st;
+    LMR_OR(done, lmr_source_group(job->facts->source, index, &group));
+    LMR_OR(done, lmr_maps_region(job, index, &group, &job->facts->grid[index], samples, &region, &report));
+    if (!region) goto done;
+    LMR_OR(done, uncolour(job, region));
+    if (!job->facts->compression) LMR_OR(done, compare_coils(r, region));
+    if (given) st = compare_given(r, index, region, report.fov);
+done:
+    larmor_array_free(region);
+    return st;
+}
+
+/* 1 if maps are given that are those of the samples' coils, of one set on the image's grid. */
+static int has_given(const lmr_job *job, int index)
+{
+    return job->facts->given && job->facts->coils > 1 && !job->facts->compression && !job->facts->sets &&
+           larmor_shape_equal(lmr_grid_shape(&job->facts->grid[index]), job->facts->given_image);
+}
+
+static larmor_status compare_first(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    const int index = r->list.group[0];
+    larmor_samples samples;
+    lmr_cartesian cartesian;
+    int made;
+    LMR_TRY(lmr_enter(&r->events, "description"));
+    if (!job->facts->whitening) job->scale = 0;
+    LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
+    larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
+    if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);
+    const int given = has_given(job, index), flat = job->facts->grid[index].ndim == 2 && job->facts->coils > 1;
+    if (!st && (given || flat)) st = compare_region(r, index, &samples, given);
+    lmr_group_leave(job, index, &samples, made, &cartesian);
+    return st;
+}
+
+larmor_status lmr_describe_compare(larmor_recon *r)
+{
+    if (!r->list.groups || r->facts.slabs || r->settings.opts.memory) return LARMOR_OK;
+    const larmor_status st = compare_first(r);
+    if (!st || st == LARMOR_STOPPED) return st;
+    lmr_log(&r->events, "description: not compared with others: %s", larmor_last_error());
+    return LARMOR_OK;
+}

@@ -1,0 +1,161 @@
+/* Reasons why an image may be wrong. SPDX-License-Identifier: Apache-2.0 */
+#include "check/misfit.h"
+#include "check/sample_faults.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
+{
+    if (maps->doubt == LARMOR_MAPS_UNDERSAMPLED)
+        snprintf(
+            line, room,
+            "coil maps cannot be trusted: only %.0f %% of the centre of k-space that they are made from is "
+            "sampled, so the image may be aliased. Give maps by opts.maps FILE, or a scan with calibration lines.",
+            100 * maps->sampled);
+    else
+        snprintf(line, room,
+                 "coil maps cannot be trusted: they explain only %.0f %% of the centre of k-space, which is mostly "
+                 "noise or has signal folded in. Give maps by opts.maps FILE, or try a smaller opts.calibration.",
+                 100 * maps->dominance);
+}
+
+static void describe_partial(const larmor_coverage *c, int d, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "partial Fourier along %c: k-space reaches to %.3g/FOV on one side and to %.3g/FOV on the other. What is "
+        "missing is not filled in, so the image is less sharp along %c.",
+        "xyz"[d], fmax(-c->low[d], c->high[d]), fmin(-c->low[d], c->high[d]), "xyz"[d]);
+}
+
+static void describe_fold(int axes, char *line, size_t room)
+{
+    char names[16] = "";
+    size_t used = 0;
+    for (int d = 0; d < 3; d++)
+        if (axes >> d & 1)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%c", used ? ", " : "", "xyz"[d]);
+    snprintf(
+        line, room,
+        "the object reaches beyond the field of view along %s: the image goes on from one edge at the other, where "
+        "what is outside is folded in. Scan a larger field of view.",
+        names);
+}
+
+/* Kinds, which stay what they are. Those below are larmor_maps_doubt. */
+enum {
+    DOUBT_PARTIAL = LARMOR_MAPS_AMBIGUOUS + 1, /* and the next two: along x, y, z */
+    DOUBT_UNPREDICTED = DOUBT_PARTIAL + 3,
+    DOUBT_MISFIT,
+    DOUBT_READOUTS,
+    DOUBT_COILS,
+    DOUBT_CLIPPED,
+    DOUBT_SPIKES,
+    DOUBT_ECHO,
+    DOUBT_EMPTY,
+    DOUBT_CONSTANT,
+    DOUBT_FOLDED,
+    DOUBT_COPIED,
+    DOUBT_ZEROS,
+    DOUBT_CARRIER,
+    DOUBT_NOISY,
+};
+
+/* Of an image that is next to nothing of what its samples are, where the model would explain them. */
+#define EMPTY_IMAGE 0.90
+/* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to 1.1. */
+#define MAX_CHI2 1.25
+
+/* The doubt that is looked for: those before it are counted down. */
+typedef struct wanted {
+    int before, kind; /* kind: once it is found */
+    char *line;
+    size_t room;
+} wanted;
+
+/* 1 if the doubt that comes now is the one. */
+static int is_it(wanted *w, int kind)
+{
+    if (w->kind || w->before-- != 0) return 0;
+    w->kind = kind;
+    return 1;
+}
+
+static void find_partial(const larmor_recon_report *report, wanted *w)
+{
+    const int filled =
+        report->partial_fourier == LARMOR_PARTIAL_HOMODYNE || report->partial_fourier == LARMOR_PARTIAL_POCS;
+    for (int d = 0; d < 3 && !filled; d++)
+        if (report->coverage.partial[d] && is_it(w, DOUBT_PARTIAL + d))
+            describe_partial(&report->coverage, d, w->line, w->room);
+}
+
+/* A constant image that explains its samples is one of a constant object. */
+static int is_erased(const larmor_recon_report *report)
+{
+    const larmor_misfit *m = &report->misfit;
+    return report->constant && !(m->measured && m->beyond_noise <= LMR_MAX_BEYOND_NOISE);
+}
+
+static void find_misfit(const larmor_misfit *m, wanted *w)
+{
+    if (!m->measured || !m->fitted) return;
+    const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
+    if (unexplained && is_it(w, DOUBT_MISFIT))
+        snprintf(
+            w->line, w->room,
+            "the image does not explain its samples: %.0f %% of them beyond noise is left over. Trajectory, its "
+            "units, coil maps, noise scan or the samples themselves are not what they are taken for; larmor check "
+            "looks at each.",
+            100 * m->beyond_model);
+    if (m->beyond_model <= LMR_MAX_BEYOND_NOISE && m->beyond_noise > EMPTY_IMAGE && is_it(w, DOUBT_EMPTY))
+        snprintf(
+            w->line, w->room,
+            "the image explains next to nothing of its samples, %.0f %% of them are left over: the weight is too "
+            "large. Take a smaller one by opts.lambda, such as noise:1.",
+            100 * m->beyond_noise);
+    if (m->bad_readouts && is_it(w, DOUBT_READOUTS))
+        snprintf(
+            w->line, w->room,
+            "%lld readout%s far worse than the others, the worst number %lld (from 0, in the order of the image) by "
+            "a factor of %.3g: spikes, a moved object, or a readout of another place in k-space. Leave %s out.",
+            (long long)m->bad_readouts, m->bad_readouts == 1 ? " fits" : "s fit", (long long)m->worst_readout,
+            sqrt(m->worst_readout_ratio), m->bad_readouts == 1 ? "it" : "them");
+    if (m->bad_coils && is_it(w, DOUBT_COILS))
+        snprintf(
+            w->line, w->room,
+            "%d coil%s far worse than the others, the worst number %d (from 0): %.0f %% of its samples is left over. "
+            "Its map is not that of its samples, or it is broken.",
+            m->bad_coils, m->bad_coils == 1 ? " fits" : "s fit", m->worst_coil, 100 * m->worst_coil_misfit);
+}
+
+int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room)
+{
+    if (!report || !line || i < 0) return 0;
+    wanted w = {.before = i, .line = line, .room = room};
+    if (report->maps.doubt != LARMOR_MAPS_TRUSTED && is_it(&w, (int)report->maps.doubt))
+        describe_maps(&report->maps, line, room);
+    find_partial(report, &w);
+    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, DOUBT_UNPREDICTED))
+        snprintf(line, room,
+                 "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
+                 "maps or trajectory do not describe them. The weight is the one expected from the noise; "
+                 "state another by opts.lambda.");
+    if (is_erased(report) && is_it(&w, DOUBT_CONSTANT))
+        snprintf(
+            line, room,
+            "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
+            "take a smaller one by opts.lambda, such as noise:1.");
+    if (report->folded && is_it(&w, DOUBT_FOLDED)) describe_fold(report->folded, line, room);
+    find_misfit(&report->misfit, &w);
+    const larmor_sample_faults *f = &report->faults;
+    if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);
+    if (f->spikes && is_it(&w, DOUBT_SPIKES)) lmr_describe_spikes(f, line, room);
+    if (f->echo_distance > 0 && is_it(&w, DOUBT_ECHO)) lmr_describe_echo(f, line, room);
+    if (f->copied && is_it(&w, DOUBT_COPIED)) lmr_describe_copied(f, line, room);
+    if (f->zeros && is_it(&w, DOUBT_ZEROS)) lmr_describe_zeros(f, line, room);
+    if (f->carrier > 0 && is_it(&w, DOUBT_CARRIER)) lmr_describe_carrier(f, line, room);
+    if (f->noisy && is_it(&w, DOUBT_NOISY)) lmr_describe_noisy(f, line, room);
+    return w.kind;
+}

@@ -1,0 +1,51 @@
+/* Edges of the field of view of which one goes on at the other. SPDX-License-Identifier: Apache-2.0 */
+#include "check/fold.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+
+/* Of 76 right scans on grids both edges of an axis have 0.26 at most, noise at SNR 10; of two that fold 0.64 and more, and a
+ * correlation of 0.85 and more. */
+#define MIN_EDGE 0.5  /* of the root mean square of a plane: both edges */
+#define MIN_ALIKE 0.7 /* of 1: the correlation of the edges */
+enum { FEWEST_PLANES = 16 };
+
+/* 1 if planes of `inner` numbers in a row, of which there are `outer`, are such edges along an axis of n. */
+static int goes_on(const float complex *x, int64_t inner, int64_t n, int64_t outer, double mean)
+{
+    double first = 0, last = 0;
+    double complex product = 0;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            const double complex a = x[i + inner * n * o], b = x[i + inner * (n - 1 + n * o)];
+            first += creal(a * conj(a));
+            last += creal(b * conj(b));
+            product += a * conj(b);
+        }
+    return n >= FEWEST_PLANES && fmin(first, last) > MIN_EDGE * MIN_EDGE * mean &&
+           cabs(product) > MIN_ALIKE * sqrt(first * last);
+}
+
+larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    const int64_t count = larmor_array_count(x);
+    double energy = 0;
+    int64_t inner = 1;
+    float *values;
+    const int wanted = *axes;
+    *axes = 0;
+    LMR_TRY(larmor_array_download(x, LARMOR_C64, &values));
+    for (int64_t i = 0; i < 2 * count; i++) energy += (double)values[i] * values[i];
+    for (int d = 0; d < ndim; d++) {
+        const int64_t n = shape.dim[d];
+        const float complex *numbers = (const float complex *)values;
+        if (wanted >> d & 1 && goes_on(numbers, inner, n, count / inner / n, energy / (double)n)) *axes |= 1 << d;
+        inner *= n;
+    }
+    free(values);
+    return LARMOR_OK;
+}

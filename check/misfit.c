@@ -1,0 +1,318 @@
+/* How well an image explains the samples that it was made from. SPDX-License-Identifier: Apache-2.0
+ *
+ * With N = A^H A, H = (N + weight)^-1 and noise e in the samples, the image takes up A H A^H e of it. Of white noise of
+ * deviation s in each part, |A x - b|^2 is then expected to be 2 s^2 (samples x coils - tr(A H A^H)), where x has the power
+ * that the weight stands for. One sample of the noise gives the trace to about 1 / sqrt(its size): e^H A H A^H e is a sum
+ * over the steps of conjugate gradients for A^H e, which grows to it from below twice as fast as the solution does (Hestenes
+ * and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952), theorem 6:1). */
+#include "check/misfit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/ranks/ranks.h"
+#include "core/status.h"
+#include "larmor/operators.h"
+#include "pipeline/problem.h"
+
+#define SETTLED 5e-3    /* of the noise that is left: what a step of the probe adds, at its end */
+#define MEAN_POWER 1e-3 /* of a mean eigenvalue: the weight of the probe where there is no noise */
+#define FREE 0.02 /* of the noise: with less left over, samples and image are as many, and chi squared says nothing */
+#define HARDLY 1e-3 /* of the largest eigenvalue: next to no weight */
+enum { PROBE_STEPS = 8, POWER_STEPS = 4, MODEL_STEPS = 20 };
+
+/* ---- the noise that an image takes up ---- */
+
+typedef struct probe {
+    larmor_array *r, *z, *p, *q; /* like the image */
+    larmor_op *M;
+    double weight;
+} probe;
+
+static void free_probe(probe *w)
+{
+    larmor_op_free(w->M);
+    larmor_array_free(w->q);
+    larmor_array_free(w->p);
+    if (w->z != w->r) larmor_array_free(w->z);
+    larmor_array_free(w->r);
+}
+
+static larmor_status real_dot(const larmor_array *x, const larmor_array *y, double *real)
+{
+    double both[2];
+    LMR_TRY(larmor_dot(x, y, both));
+    *real = both[0];
+    return LARMOR_OK;
+}
+
+/* That of the solver; of another penalty that of a Gaussian prior with the image's own power. */
+static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, probe *w)
+{
+    double of_noise, of_image, of_rhs, numbers, voxels, product;
+    w->weight = s->weight;
+    if (s->weight >= 0) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(e, &of_noise));
+    LMR_TRY(larmor_nrm2(s->x, &of_image));
+    LMR_TRY(lmr_count_all(e, &numbers));
+    LMR_TRY(lmr_count_all(s->x, &voxels));
+    w->weight = s->noise && of_image > 0 ? of_noise * of_noise / numbers / (of_image * of_image / voxels) : 0;
+    if (w->weight > 0) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(w->r, &of_rhs));
+    LMR_TRY(larmor_op_normal(s->A, w->r, w->q));
+    LMR_TRY(real_dot(w->r, w->q, &product));
+    w->weight = of_rhs > 0 ? MEAN_POWER * product / (of_rhs * of_rhs) : 0;
+    return LARMOR_OK;
+}
+
+static larmor_status open_probe(const lmr_solved *s, const larmor_array *e, probe *w)
+{
+    larmor_op *A = s->A;
+    larmor_array **const of[] = {&w->r, &w->p, &w->q};
+    for (int i = 0; i < 3; i++)
+        LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), of[i]));
+    LMR_TRY(larmor_op_adjoint(A, e, w->r));
+    LMR_TRY(find_weight(s, e, w));
+    w->z = w->r;
+    if (!s->C) return LARMOR_OK;
+    larmor_array *z;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &z));
+    w->z = z;
+    return lmr_problem_inverse(s->C, w->weight, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &w->M);
+}
+
+/* *sum <- e^H A H A^H e of r = A^H e; all: |e|^2. */
+static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double *sum)
+{
+    double rho, next, curvature, added = 0, before = 0;
+    *sum = 0;
+    if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
+    LMR_TRY(larmor_copy(w->z, w->p));
+    LMR_TRY(real_dot(w->r, w->z, &rho));
+    for (int i = 0; i < PROBE_STEPS && rho > 0; i++) {
+        LMR_TRY(larmor_op_normal(s->A, w->p, w->q));
+        LMR_TRY(larmor_axpby(w->weight, w->p, 1, w->q));
+        LMR_TRY(real_dot(w->p, w->q, &curvature));
+        if (!(curvature > 0)) break;
+        before = added;
+        added = rho / curvature * rho;
+        *sum += added;
+        if (added < SETTLED * (all - *sum)) break;
+        LMR_TRY(larmor_axpby(-rho / curvature, w->q, 1, w->r));
+        if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
+        LMR_TRY(real_dot(w->r, w->z, &next));
+        LMR_TRY(larmor_axpby(1, w->z, next / rho, w->p));
+        rho = next;
+    }
+    if (before > added) *sum += added * added / (before - added); /* steps to come, as they became smaller */
+    return LARMOR_OK;
+}
+
+/* *taken <- the part of the noise that the image takes up. */
+static larmor_status find_taken(const lmr_job *job, const lmr_solved *s, double *taken)
+{
+    larmor_array *e = larmor_array_ref(s->noise);
+    probe w = {.r = NULL};
+    double norm = 0, sum;
+    larmor_status st = LARMOR_OK;
+    if (e) LMR_OR(done, larmor_nrm2(e, &norm));
+    if (!(norm > 0)) {
+        larmor_array_free(e);
+        e = NULL;
+        LMR_OR(done, lmr_sample_noise(job, s->frames, s->count, s->b, 1, &e));
+        LMR_OR(done, larmor_nrm2(e, &norm));
+    }
+    LMR_OR(done, open_probe(s, e, &w));
+    LMR_OR(done, sum_steps(s, &w, norm * norm, &sum));
+    *taken = fmin(1, sum / (norm * norm));
+done:
+    free_probe(&w);
+    larmor_array_free(e);
+    return st;
+}
+
+/* ---- the misfit ---- */
+
+/* The sum of the weights of all samples of all coils. */
+static larmor_status sum_weights(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
+                                 double *sum)
+{
+    if (!frames[0].weights) return lmr_count_all(b, sum);
+    *sum = 0;
+    for (int i = 0; i < count; i++) {
+        double *w;
+        LMR_TRY(larmor_array_download(frames[i].weights, LARMOR_F64, &w));
+        for (int64_t j = 0; j < larmor_array_count(frames[i].weights); j++) *sum += job->facts->coils * w[j];
+        free(w);
+    }
+    return LARMOR_OK;
+}
+
+static void compare(double left, double data, double noise, double taken, double samples, larmor_misfit *out)
+{
+    const double expected = noise * (1 - taken);
+    out->measured = 1;
+    out->fitted = 1;
+    out->samples = samples;
+    out->freedom = samples * (1 - taken);
+    out->relative = data > 0 ? left / data : 0;
+    out->beyond_noise = data > 0 ? sqrt(fmax(0, left * left - expected)) / data : 0;
+    out->beyond_model = out->beyond_noise;
+    if (expected > 0 && 1 - taken > FREE) out->chi2 = left * left / expected;
+}
+
+static void take_rings(const lmr_residuals *sums, larmor_misfit *out)
+{
+    for (int j = 0; j < LMR_RINGS; j++)
+        out->by_radius[j] = sums->ring_data[j] > 0 ? sqrt(sums->ring[j] / sums->ring_data[j]) : 0;
+}
+
+/* r: A x - b */
+static larmor_status measure(const lmr_job *job, const lmr_solved *s, double taken, const larmor_array *r,
+                             larmor_misfit *out, lmr_residuals *sums)
+{
+    double left, data, weights, samples;
+    LMR_TRY(larmor_nrm2(s->b, &data));
+    LMR_TRY(larmor_nrm2(r, &left));
+    LMR_TRY(sum_weights(job, s->frames, s->count, s->b, &weights));
+    LMR_TRY(lmr_count_all(s->b, &samples));
+    LMR_TRY(lmr_residuals_sum(job, s->frames, s->count, r, s->b, sums));
+    const double noise = 2 * s->deviation * s->deviation * weights;
+    compare(left, data, noise, taken, samples, out);
+    take_rings(sums, out);
+    return lmr_residuals_judge(job, sums, noise * (1 - taken), out);
+}
+
+/* What is left by an image of next to no weight, from x on; r: room like b. */
+static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double taken, larmor_array *r,
+                                larmor_misfit *out)
+{
+    larmor_op *A = s->A, *M = NULL;
+    larmor_array *y = NULL;
+    larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = HARDLY};
+    larmor_misfit found = {.measured = 0};
+    double data, left, weights, samples;
+    larmor_status st;
+    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_OR(done, larmor_copy(s->x, y));
+    LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &o.lambda));
+    o.lambda *= HARDLY;
+    if (s->C)
+        LMR_OR(done,
+               lmr_problem_inverse(s->C, o.lambda, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &M));
+    o.precondition = M;
+    LMR_OR(done, larmor_cg(A, s->b, y, &o, NULL));
+    LMR_OR(done, larmor_op_forward(A, y, r));
+    LMR_OR(done, larmor_axpby(-1, s->b, 1, r));
+    LMR_OR(done, larmor_nrm2(s->b, &data));
+    LMR_OR(done, larmor_nrm2(r, &left));
+    LMR_OR(done, sum_weights(job, s->frames, s->count, s->b, &weights));
+    LMR_OR(done, lmr_count_all(s->b, &samples));
+    compare(left, data, 2 * s->deviation * s->deviation * weights, taken, samples, &found);
+    out->beyond_model = fmin(out->beyond_noise, found.beyond_noise);
+done:
+    larmor_op_free(M);
+    larmor_array_free(y);
+    return st;
+}
+
+larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,
+                                 lmr_residuals *residuals)
+{
+    lmr_residuals sums = {.readouts = 0};
+    larmor_array *r = NULL;
+    larmor_status st = LARMOR_OK;
+    *out = (larmor_misfit){.measured = 0};
+    if (!(*taken > 0)) LMR_OR(done, find_taken(job, solved, taken));
+    if (solved->noise)
+        r = larmor_array_ref(solved->noise);
+    else
+        LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(solved->b),
+                                         larmor_array_shape(solved->b), &r));
+    LMR_OR(done, larmor_op_forward(solved->A, solved->x, r));
+    LMR_OR(done, larmor_axpby(-1, solved->b, 1, r));
+    LMR_OR(done, measure(job, solved, *taken, r, out, &sums));
+    if (out->beyond_noise > LMR_MAX_BEYOND_NOISE) st = find_model(job, solved, *taken, r, out);
+done:
+    larmor_array_free(r);
+    if (st) *out = (larmor_misfit){.measured = 0};
+    if (residuals && !st)
+        *residuals = sums;
+    else
+        lmr_residuals_free(&sums);
+    return st;
+}
+
+/* ---- images without a solver ---- */
+
+/* Samples w b become sqrt(w) b. */
+static larmor_status unweigh(const lmr_frame *frame)
+{
+    const larmor_array *weights = frame->weights;
+    double *w;
+    larmor_array *inverse = NULL;
+    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
+    for (int64_t i = 0; i < larmor_array_count(weights); i++) w[i] = w[i] > 0 ? 1 / w[i] : 0;
+    larmor_status st = larmor_array_upload(larmor_array_device(weights), LARMOR_F64, larmor_array_shape(weights),
+                                           LARMOR_F64, w, &inverse);
+    free(w);
+    if (!st) st = larmor_sense_weigh(inverse, frame->samples.kspace);
+    larmor_array_free(inverse);
+    return st;
+}
+
+/* Voxels that a coil sees, over all samples: a fully sampled grid's image takes up that part of the noise. */
+static larmor_status taken_directly(const lmr_job *job, const lmr_frame *frame, double *taken)
+{
+    const larmor_shape image = lmr_grid_shape(&frame->grid);
+    larmor_array *ones;
+    double norm;
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, image, &ones));
+    larmor_status st = larmor_fill(ones, 1);
+    if (!st) st = larmor_clear_unseen(job->found.maps.array, ones);
+    if (!st) st = larmor_nrm2(ones, &norm);
+    larmor_array_free(ones);
+    LMR_TRY(st);
+    const double places =
+        (double)larmor_array_count(frame->samples.kspace) / job->facts->coils / (double)frame->cartesian.repeats;
+    *taken = fmin(norm * norm, places) / (double)larmor_array_count(frame->samples.kspace);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
+                                  larmor_misfit *out)
+{
+    lmr_scan_facts direct = *job->facts;
+    lmr_job plain = *job;
+    lmr_frame unweighted = *frame;
+    lmr_residuals sums = {.readouts = 0};
+    larmor_op *A = NULL;
+    larmor_array *b = NULL, *r = NULL, *own = NULL;
+    int toeplitz;
+    double taken = 0;
+    larmor_status st;
+    *out = (larmor_misfit){.measured = 0};
+    direct.toeplitz = -1;
+    plain.facts = &direct;
+    unweighted.weights = NULL;
+    if (frame->weights) LMR_OR(done, unweigh(frame)); /* gridding */
+    if (!frame->weights && frame->cartesian.box) LMR_OR(done, taken_directly(job, frame, &taken));
+    LMR_OR(done, lmr_problem_operator(&plain, &unweighted, 1, &A, &toeplitz));
+    LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
+    LMR_OR(done, larmor_array_convert(x, larmor_op_dtype(A), &own));
+    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), larmor_array_shape(b), &r));
+    LMR_OR(done, larmor_op_forward(A, own, r));
+    LMR_OR(done, larmor_sense_weigh(frame->weights, r));
+    LMR_OR(done, larmor_axpby(-1, b, 1, r));
+    const lmr_solved s = {.frames = frame, .count = 1, .A = A, .b = b, .x = own, .deviation = deviation};
+    st = measure(job, &s, taken, r, out, &sums);
+    out->fitted = !frame->weights;
+done:
+    lmr_residuals_free(&sums);
+    larmor_array_free(r);
+    larmor_array_free(own);
+    larmor_array_free(b);
+    larmor_op_free(A);
+    if (st) *out = (larmor_misfit){.measured = 0};
+    return st;
+}

@@ -1,0 +1,354 @@
+/* Sums of squares of what an image leaves of its samples. SPDX-License-Identifier: Apache-2.0 */
+#include "check/residuals.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/parallel.h"
+#include "core/ranks/ranks.h"
+#include "core/status.h"
+
+void lmr_residuals_free(lmr_residuals *r)
+{
+    free(r->readout);
+    free(r->readout_data);
+    free(r->coil);
+    free(r->coil_data);
+    free(r->ring_of_readout);
+    free(r->count);
+    free(r->at_edge);
+    *r = (lmr_residuals){.readouts = 0};
+}
+
+static void *zeros(int64_t count, size_t size)
+{
+    return calloc((size_t)count + 1, size);
+}
+
+static larmor_status allocate(int64_t readouts, int coils, lmr_residuals *out)
+{
+    out->readouts = readouts;
+    out->coils = coils;
+    out->readout = zeros(readouts, sizeof *out->readout);
+    out->readout_data = zeros(readouts, sizeof *out->readout_data);
+    out->coil = zeros(coils, sizeof *out->coil);
+    out->coil_data = zeros(coils, sizeof *out->coil_data);
+    out->ring_of_readout = zeros(LMR_RINGS * readouts, sizeof *out->ring_of_readout);
+    out->count = zeros(LMR_RINGS * readouts, sizeof *out->count);
+    out->at_edge = zeros(readouts, sizeof *out->at_edge);
+    const int complete = out->readout && out->readout_data && out->coil && out->coil_data && out->ring_of_readout &&
+                         out->count && out->at_edge;
+    return complete ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+/* ---- one coil of one frame ---- */
+
+typedef struct pass {
+    const double *k; /* [nd, samples, readouts] */
+    int nd;
+    double scale[3];                  /* of k, so that the matrix ends at 1 */
+    double edge[3];                   /* of 1, from which on it is the edge */
+    int64_t samples, readouts, first; /* first: the frame's first readout among all */
+    const float *r, *b;               /* complex [samples, readouts] */
+    unsigned char *ring;              /* [samples, readouts] */
+    double *residual, *data;          /* [readouts] of this coil */
+    double *ring_data;                /* [LMR_RINGS, readouts] of this coil */
+    lmr_residuals *out;
+} pass;
+
+#define EDGE 2 /* 1/FOV of the image, whose grid may be larger */
+
+static void find_rings(void *self, int64_t readout)
+{
+    const pass *p = self;
+    int along[3] = {1, 1, 1}; /* the edge of this axis */
+    for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
+        double square = 0;
+        for (int d = 0; d < p->nd; d++) {
+            const double k = p->scale[d] * p->k[i * p->nd + d];
+            square += k * k;
+            along[d] &= fabs(k) > p->edge[d];
+        }
+        const int ring = (int)fmin(LMR_RINGS - 1, sqrt(square) * LMR_RINGS);
+        p->ring[i] = (unsigned char)ring;
+        p->out->count[LMR_RINGS * (p->first + readout) + ring]++;
+    }
+    for (int d = 0; d < p->nd; d++) p->out->at_edge[p->first + readout] |= (unsigned char)along[d];
+}
+
+static void sum_readout(void *self, int64_t readout)
+{
+    const pass *p = self;
+    double ring[LMR_RINGS] = {0}, ring_data[LMR_RINGS] = {0}, all = 0, data = 0;
+    for (int64_t i = readout * p->samples; i < (readout + 1) * p->samples; i++) {
+        const double re = p->r[2 * i], im = p->r[2 * i + 1], b_re = p->b[2 * i], b_im = p->b[2 * i + 1];
+        ring[p->ring[i]] += re * re + im * im;
+        ring_data[p->ring[i]] += b_re * b_re + b_im * b_im;
+    }
+    float *to = p->out->ring_of_readout + LMR_RINGS * (p->first + readout);
+    for (int j = 0; j < LMR_RINGS; j++) {
+        to[j] += (float)ring[j];
+        p->ring_data[LMR_RINGS * readout + j] = ring_data[j];
+        all += ring[j];
+        data += ring_data[j];
+    }
+    p->residual[readout] = all;
+    p->data[readout] = data;
+}
+
+static void add_coil(const pass *p, int coil)
+{
+    lmr_residuals *out = p->out;
+    for (int64_t i = 0; i < p->readouts; i++) {
+        out->readout[p->first + i] += p->residual[i];
+        out->readout_data[p->first + i] += p->data[i];
+        out->coil[coil] += p->residual[i];
+        out->coil_data[coil] += p->data[i];
+        for (int j = 0; j < LMR_RINGS; j++) out->ring_data[j] += p->ring_data[LMR_RINGS * i + j];
+    }
+}
+
+/* `count` numbers from the first on, as single precision of the host. */
+static larmor_status read_part(larmor_array *line, int64_t first, int64_t count, float **values)
+{
+    larmor_array *part;
+    *values = NULL;
+    LMR_TRY(larmor_array_slice(line, first, count, &part));
+    const larmor_status st = larmor_array_download(part, LARMOR_C64, values);
+    larmor_array_free(part);
+    return st;
+}
+
+/* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */
+static int64_t place_of(const lmr_job *job, int64_t before, int64_t own, int64_t all, int coil)
+{
+    return job->facts->basis ? coil * all + before : before * job->facts->coils + coil * own;
+}
+
+static larmor_status sum_frame(const lmr_job *job, const lmr_frame *frame, larmor_array *r, larmor_array *b,
+                               int64_t before, pass *p)
+{
+    const larmor_shape shape = larmor_array_shape(frame->samples.kspace);
+    const int64_t all = larmor_array_count(r) / job->facts->coils;
+    const int threads = lmr_device_threads(job->facts->dev);
+    double *k = NULL;
+    float *of_r = NULL, *of_b = NULL;
+    larmor_status st;
+    p->samples = shape.dim[0];
+    p->readouts = shape.dim[1];
+    p->nd = frame->grid.ndim;
+    for (int d = 0; d < p->nd; d++) {
+        p->scale[d] = 2 / (double)frame->grid.matrix[d];
+        p->edge[d] = 1 - EDGE * 2 / (double)frame->grid.crop[d];
+    }
+    const int64_t own = p->samples * p->readouts;
+    p->ring = zeros(own, 1);
+    p->residual = zeros(p->readouts, sizeof *p->residual);
+    p->data = zeros(p->readouts, sizeof *p->data);
+    p->ring_data = zeros(LMR_RINGS * p->readouts, sizeof *p->ring_data);
+    if (!p->ring || !p->residual || !p->data || !p->ring_data) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(frame->samples.traj, LARMOR_F64, &k));
+    p->k = k;
+    LMR_OR(done, lmr_parallel(threads, p->readouts, find_rings, p));
+    for (int c = 0; c < job->facts->coils; c++) {
+        const int64_t at = place_of(job, before, own, all, c);
+        LMR_OR(done, read_part(r, at, own, &of_r));
+        LMR_OR(done, read_part(b, at, own, &of_b));
+        p->r = of_r;
+        p->b = of_b;
+        LMR_OR(done, lmr_parallel(threads, p->readouts, sum_readout, p));
+        add_coil(p, c);
+        free(of_r);
+        free(of_b);
+        of_r = of_b = NULL;
+    }
+    st = LARMOR_OK;
+done:
+    free(of_r);
+    free(of_b);
+    free(k);
+    free(p->ring);
+    free(p->residual);
+    free(p->data);
+    free(p->ring_data);
+    return st;
+}
+
+/* ---- all ---- */
+
+/* Sums of all ranks, which call it at the same place. own: how it went here. */
+static larmor_status add_ranks(const lmr_job *job, larmor_status own, lmr_residuals *out)
+{
+    if (!job->facts->slabs) return own;
+    LMR_TRY(lmr_ranks_agree(job->facts->slabs, own, NULL, NULL));
+    LMR_TRY(lmr_ranks_before(job->facts->slabs, out->readouts, &out->before));
+    for (int c = 0; c < out->coils; c++) {
+        double sum[2] = {out->coil[c], out->coil_data[c]};
+        LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, sum));
+        out->coil[c] = sum[0];
+        out->coil_data[c] = sum[1];
+    }
+    for (int j = 0; j < LMR_RINGS; j++) {
+        double sum[2] = {out->ring[j], out->ring_data[j]};
+        LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, sum));
+        out->ring[j] = sum[0];
+        out->ring_data[j] = sum[1];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status sum_all(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,
+                             const larmor_array *b, lmr_residuals *out)
+{
+    larmor_array *lines[2] = {NULL, NULL};
+    int64_t readouts = 0, before = 0;
+    larmor_status st;
+    for (int i = 0; i < count; i++) readouts += larmor_array_shape(frames[i].samples.kspace).dim[1];
+    LMR_OR(done, allocate(readouts, job->facts->coils, out));
+    LMR_OR(done, larmor_array_reshape(r, LARMOR_SHAPE(larmor_array_count(r)), &lines[0]));
+    LMR_OR(done, larmor_array_reshape(b, LARMOR_SHAPE(larmor_array_count(b)), &lines[1]));
+    pass p = {.out = out};
+    for (int i = 0; i < count; i++) {
+        LMR_OR(done, sum_frame(job, &frames[i], lines[0], lines[1], before, &p));
+        before += p.samples * p.readouts;
+        p.first += p.readouts;
+    }
+    for (int64_t i = 0; i < readouts; i++)
+        for (int j = 0; j < LMR_RINGS; j++) out->ring[j] += (double)out->ring_of_readout[LMR_RINGS * i + j];
+done:
+    larmor_array_free(lines[1]);
+    larmor_array_free(lines[0]);
+    return st;
+}
+
+larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *r,
+                                const larmor_array *b, lmr_residuals *out)
+{
+    *out = (lmr_residuals){.readouts = 0};
+    const larmor_status st = sum_all(job, frames, count, r, b, out);
+    return add_ranks(job, st, out);
+}
+
+/* ---- what stands out ---- */
+
+/* Measured on right scans (docs/misfit.md): of a readout that is bad |A x - b|^2 is so many times that of the others at its
+ * radii, and relative to its samples of that of the others; |A x - b| is this part of its own samples, and of all. */
+#define MIN_READOUT_RATIO 10
+/* Likewise of lines along the edge of the grid: coil maps carry them over to the other edge. Up to 20 in right scans. */
+#define MIN_EDGE_RATIO 100
+#define MIN_READOUT_MISFIT 0.3
+#define MIN_READOUT_PART 0.01
+/* Of a coil that is bad the misfit, its multiple of that of the others, and its part of all samples' energy. */
+#define MIN_COIL_MISFIT 0.5
+#define MIN_COIL_RATIO 3
+#define MIN_COIL_PART 0.01
+enum { FEWEST_READOUTS = 8 };
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int64_t count)
+{
+    if (!count) return 0;
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+/* The median over readouts of |A x - b|^2 a sample, in each ring. */
+static larmor_status usual_rings(const lmr_residuals *r, double usual[LMR_RINGS])
+{
+    double *values = lmr_new(r->readouts, sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
+    for (int j = 0; j < LMR_RINGS; j++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < r->readouts; i++) {
+            const int64_t at = LMR_RINGS * i + j;
+            if (r->count[at]) values[count++] = (double)r->ring_of_readout[at] / r->count[at];
+        }
+        usual[j] = median(values, count);
+    }
+    free(values);
+    return LARMOR_OK;
+}
+
+/* 1 if |A x - b|^2 of readout i is not that of the others at its radii. *ratio: of the two. */
+static int stands_out(const lmr_residuals *r, int64_t i, const double usual[LMR_RINGS], double data, double *ratio)
+{
+    double expected = 0;
+    for (int j = 0; j < LMR_RINGS; j++) expected += usual[j] * r->count[LMR_RINGS * i + j];
+    *ratio = expected > 0 ? r->readout[i] / expected : 0;
+    const double least = pow(MIN_READOUT_MISFIT, 2) * r->readout_data[i], part = pow(MIN_READOUT_PART, 2) * data;
+    return *ratio > (r->at_edge[i] ? MIN_EDGE_RATIO : MIN_READOUT_RATIO) && r->readout[i] > least &&
+           r->readout[i] > part;
+}
+
+/* Errors of the model are proportional to the signal, so that the misfit relative to it is compared, too. */
+static void judge_readouts(const lmr_residuals *r, const double usual[LMR_RINGS], larmor_misfit *out)
+{
+    double data = 0, others = 0, of_others = 0, ratio;
+    for (int c = 0; c < r->coils; c++) data += r->coil_data[c];
+    for (int64_t i = 0; i < r->readouts; i++) {
+        if (stands_out(r, i, usual, data, &ratio)) continue;
+        others += r->readout[i];
+        of_others += r->readout_data[i];
+    }
+    for (int64_t i = 0; i < r->readouts; i++) {
+        if (!stands_out(r, i, usual, data, &ratio)) continue;
+        if (r->readout[i] * of_others < MIN_READOUT_RATIO * others * r->readout_data[i]) continue;
+        out->bad_readouts++;
+        if (ratio <= out->worst_readout_ratio) continue;
+        out->worst_readout_ratio = ratio;
+        out->worst_readout = r->before + i;
+    }
+}
+
+/* Of all ranks. */
+static larmor_status join_readouts(const lmr_job *job, larmor_misfit *out)
+{
+    double bad[2] = {(double)out->bad_readouts, 0}, most = out->worst_readout_ratio;
+    if (!job->facts->slabs) return LARMOR_OK;
+    LMR_TRY(lmr_ranks_total(job->facts->slabs, LARMOR_OK, bad));
+    LMR_TRY(lmr_ranks_most(job->facts->slabs, &most));
+    double worst = most > 0 && out->worst_readout_ratio == most ? (double)out->worst_readout : -1;
+    LMR_TRY(lmr_ranks_most(job->facts->slabs, &worst));
+    out->bad_readouts = (int64_t)bad[0];
+    out->worst_readout_ratio = most;
+    out->worst_readout = (int64_t)worst;
+    return LARMOR_OK;
+}
+
+/* noise: what it leaves of |A x - b|^2 in each coil, which is no misfit. */
+static void judge_coils(const lmr_residuals *r, double noise, larmor_misfit *out)
+{
+    double left = 0, data = 0;
+    for (int c = 0; c < r->coils; c++) {
+        left += r->coil[c];
+        data += r->coil_data[c];
+    }
+    for (int c = 0; c < r->coils && r->coils > 1; c++) {
+        const double others = data > r->coil_data[c] ? sqrt((left - r->coil[c]) / (data - r->coil_data[c])) : 0;
+        const double own = r->coil_data[c] > 0 ? sqrt(fmax(0, r->coil[c] - noise) / r->coil_data[c]) : 0;
+        if (own < MIN_COIL_MISFIT || own < MIN_COIL_RATIO * others || r->coil_data[c] < MIN_COIL_PART * data)
+            continue;
+        out->bad_coils++;
+        if (own <= out->worst_coil_misfit) continue;
+        out->worst_coil_misfit = own;
+        out->worst_coil = c;
+    }
+}
+
+larmor_status lmr_residuals_judge(const lmr_job *job, const lmr_residuals *r, double noise, larmor_misfit *out)
+{
+    double usual[LMR_RINGS];
+    out->worst_readout = out->worst_coil = -1;
+    judge_coils(r, noise / r->coils, out);
+    const larmor_status st = r->readouts >= FEWEST_READOUTS ? usual_rings(r, usual) : LARMOR_OK;
+    if (!st && r->readouts >= FEWEST_READOUTS) judge_readouts(r, usual, out);
+    if (job->facts->slabs) LMR_TRY(lmr_ranks_agree(job->facts->slabs, st, NULL, NULL));
+    return st ? st : join_readouts(job, out);
+}

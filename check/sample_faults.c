@@ -1,0 +1,516 @@
+/* Clipped samples, spikes, and the place of the echo. SPDX-License-Identifier: Apache-2.0 */
+#include "check/sample_faults.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "core/status.h"
+
+typedef long long ll;
+
+/* Rules of thumb, silent on right simulated scans and on the real ones at hand (docs/checking.md). */
+#define MIN_SPIKE_RADIUS 0.25 /* of what the trajectory reaches */
+#define MIN_SPIKE_RATIO 8     /* to the 90th percentile at the radius, and to the samples beside it in the readout */
+#define MIN_BESIDE_RATIO 4    /* to the samples at its place in the readouts before and after */
+#define EQUAL 1e-6            /* relative: values that are the same */
+#define OTHER_VALUE 1e-4      /* of the largest: values that are not */
+#define OTHER_PLACE 1e-3      /* cycles per field of view */
+#define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
+#define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
+#define MIN_CARRIER 6         /* to the power of any other frequency; 244 right scans: 4 */
+#define NEAR_CENTRE 0.25      /* of what the trajectory reaches */
+#define MAX_FLAT 2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
+#define MIN_LOUD 5 /* of the usual magnitude of coils in the outermost part */
+enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
+enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
+enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
+
+typedef struct view {
+    int nd;
+    int64_t n, readouts, points, coils; /* points = n readouts */
+    const double *k;                    /* [nd, points] */
+    const float *x;                     /* complex [points] of a coil */
+    float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
+    float *energy;                      /* [points] of all coils */
+    float *values;                      /* [RINGS, OF_RING] */
+    char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
+    double *spectrum;                   /* [BINS, TAILS] power of the tails of some readouts, of all coils so far */
+    double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
+} view;
+
+static double magnitude(const view *v, int64_t point)
+{
+    const float *z = v->x + 2 * point;
+    return sqrt((double)z[0] * z[0] + (double)z[1] * z[1]);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- geometry ---- */
+
+static void find_radii(const int64_t matrix[3], view *v)
+{
+    double reach = 0;
+    for (int64_t i = 0; i < v->points; i++) {
+        double square = 0;
+        for (int d = 0; d < v->nd; d++) square += pow(2 * v->k[i * v->nd + d] / (double)matrix[d], 2);
+        v->radius[i] = (float)sqrt(square);
+        reach = fmax(reach, v->radius[i]);
+    }
+    reach = fmax(fmin(reach, 1), 1e-9);
+    for (int64_t i = 0; i < v->points; i++) v->radius[i] /= (float)reach;
+}
+
+static double distance(const view *v, int64_t i, int64_t j)
+{
+    double square = 0;
+    for (int d = 0; d < v->nd; d++) square += pow(v->k[i * v->nd + d] - v->k[j * v->nd + d], 2);
+    return sqrt(square);
+}
+
+static double from_centre(const view *v, int64_t i)
+{
+    double square = 0;
+    for (int d = 0; d < v->nd; d++) square += pow(v->k[i * v->nd + d], 2);
+    return sqrt(square);
+}
+
+/* ---- spikes ---- */
+
+static int ring_of(const view *v, int64_t point)
+{
+    return (int)fmin(RINGS - 1, (double)v->radius[point] * RINGS);
+}
+
+/* The magnitude that nine tenths of some of a coil's samples have at most, by radius. */
+static void find_levels(view *v, double level[RINGS])
+{
+    int count[RINGS] = {0};
+    const int64_t apart = (v->points / (RINGS * OF_RING)) | 1;
+    for (int64_t i = 0; i < v->points; i += apart) {
+        const int ring = ring_of(v, i);
+        if (count[ring] < OF_RING) v->values[ring * OF_RING + count[ring]++] = (float)magnitude(v, i);
+    }
+    for (int ring = 0; ring < RINGS; ring++) {
+        float *values = v->values + ring * OF_RING;
+        qsort(values, (size_t)count[ring], sizeof *values, ascending);
+        level[ring] = count[ring] < FEWEST_OF_RING ? INFINITY : (double)values[(int)(0.9 * (count[ring] - 1))];
+    }
+}
+
+/* The largest of the samples beside it, three to five samples away, where an echo or an axis of k-space is smooth. */
+static double beside_in_readout(const view *v, int64_t point)
+{
+    const int64_t at = point % v->n;
+    double most = 0;
+    for (int64_t step = -5; step <= 5; step++)
+        if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n) most = fmax(most, magnitude(v, point + step));
+    return most;
+}
+
+static double beside_in_time(const view *v, int64_t point)
+{
+    double most = 0;
+    for (int turn = -1; turn <= 1; turn += 2)
+        for (int step = -1; step <= 1; step++) {
+            const int64_t at = point + turn * v->n + step;
+            if (at >= 0 && at < v->points) most = fmax(most, magnitude(v, at));
+        }
+    return most;
+}
+
+static void count_spikes(const view *v, int64_t coil, const double level[RINGS], double *largest,
+                         larmor_sample_faults *out)
+{
+    for (int64_t i = 0; i < v->points; i++) {
+        if (v->radius[i] < (float)MIN_SPIKE_RADIUS) continue;
+        const double here = magnitude(v, i);
+        if (!(here > MIN_SPIKE_RATIO * level[ring_of(v, i)]) || here < MIN_SPIKE_RATIO * beside_in_readout(v, i))
+            continue;
+        if (here < MIN_BESIDE_RATIO * beside_in_time(v, i)) continue;
+        out->spikes++;
+        if (here <= *largest) continue;
+        *largest = here;
+        out->spike_readout = i / v->n;
+        out->spike_sample = i % v->n;
+        out->spike_coil = (int)coil;
+    }
+}
+
+/* ---- coils that hold noise alone ---- */
+
+static void note_levels(const view *v, int64_t coil, const double level[RINGS])
+{
+    double inner = 0, outer = INFINITY;
+    for (int ring = 0; ring < INNER_RINGS; ring++)
+        if (isfinite(level[ring])) inner = fmax(inner, level[ring]);
+    for (int ring = RINGS - OUTER_RINGS; ring < RINGS; ring++) outer = fmin(outer, level[ring]);
+    v->inner[coil] = inner;
+    v->outer[coil] = isfinite(outer) ? outer : 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as others there. */
+static void count_noisy(const view *v, larmor_sample_faults *out)
+{
+    double *sorted = v->spectrum, usual, most = 0; /* which is not needed any more */
+    const int64_t coils = v->coils < BINS * TAILS ? v->coils : BINS * TAILS;
+    if (coils < FEWEST_COILS) return;
+    memcpy(sorted, v->outer, (size_t)coils * sizeof *sorted);
+    qsort(sorted, (size_t)coils, sizeof *sorted, by_value);
+    usual = sorted[(coils - 1) / 2];
+    for (int64_t c = 0; c < coils; c++) {
+        if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT * v->outer[c] || !(v->outer[c] > MIN_LOUD * usual)) continue;
+        out->noisy++;
+        if (v->outer[c] <= most) continue;
+        most = v->outer[c];
+        out->noisy_coil = (int)c;
+    }
+}
+
+/* ---- clipping ---- */
+
+/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of them, with other
+ * parts that are not. Samples at one place of k-space, such as its centre, are alike without noise, and count once. */
+static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out)
+{
+    int64_t place[MOST_PLACES], count = 0, first = -1;
+    int places = 0, varies = 0;
+    float most = 0;
+    for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(v->x[i]));
+    for (int64_t i = 0; i < 2 * v->points && most > 0; i++) {
+        if (fabsf(v->x[i]) < most * (1 - (float)EQUAL)) continue;
+        int known = 0;
+        for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < OTHER_PLACE;
+        if (first < 0) first = i;
+        varies |= fabsf(fabsf(v->x[i ^ 1]) - fabsf(v->x[first ^ 1])) > (float)OTHER_VALUE * most;
+        if (known) continue;
+        if (places < MOST_PLACES) place[places++] = i / 2;
+        count++;
+    }
+    if (count < MIN_CLIPPED || !varies || count <= out->clipped) return;
+    out->clipped = count;
+    out->clipped_coil = (int)coil;
+    out->clipped_value = (double)most;
+    out->clipped_readout = first / 2 / v->n;
+    out->clipped_sample = first / 2 % v->n;
+}
+
+/* ---- the echo ---- */
+
+/* How far from k = 0 the signal of readouts that pass it is largest: the median. */
+static larmor_status find_echo(const view *v, larmor_sample_faults *out)
+{
+    float *peak = lmr_new(v->readouts, sizeof *peak);
+    int64_t count = 0;
+    if (!peak) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < v->readouts; r++) {
+        int64_t at = r * v->n;
+        double least = INFINITY;
+        for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
+            if (v->energy[i] > v->energy[at]) at = i;
+            least = fmin(least, from_centre(v, i));
+        }
+        if (least < THROUGH_CENTRE) peak[count++] = (float)from_centre(v, at);
+    }
+    qsort(peak, (size_t)count, sizeof *peak, ascending);
+    if (count >= MIN_ECHOES && peak[(count - 1) / 2] > MIN_ECHO_DISTANCE)
+        out->echo_distance = (double)peak[(count - 1) / 2];
+    free(peak);
+    return LARMOR_OK;
+}
+
+/* ---- readouts that repeat others, and zeros ---- */
+
+static void find_repeats(view *v)
+{
+    for (int64_t r = 1; r < v->readouts; r++) {
+        const float *own = v->x + 2 * v->n * r;
+        v->repeats[r] = v->repeats[r] && !memcmp(own, own - 2 * v->n, (size_t)(2 * v->n) * sizeof *own);
+    }
+}
+
+/* Readouts at one place are alike without noise. */
+static void count_copied(const view *v, larmor_sample_faults *out)
+{
+    for (int64_t r = 1; r < v->readouts; r++) {
+        double energy = 0, away = 0;
+        if (!v->repeats[r]) continue;
+        for (int64_t i = r * v->n; i < (r + 1) * v->n; i++) {
+            energy += v->energy[i];
+            away = fmax(away, distance(v, i, i - v->n));
+        }
+        if (!(energy > 0) || away < OTHER_PLACE) continue;
+        if (!out->copied) out->copied_readout = r;
+        out->copied++;
+    }
+}
+
+static void count_zeros(const view *v, larmor_sample_faults *out)
+{
+    int64_t count = 0, first = -1;
+    for (int64_t r = 0; r < v->readouts; r++) {
+        int64_t low = r * v->n, high = (r + 1) * v->n - 1;
+        while (low < high && v->energy[low] == 0) low++;
+        while (low < high && v->energy[high] == 0) high--;
+        for (int64_t i = low; i < high; i++) {
+            if (v->energy[i] != 0 || v->radius[i] > (float)NEAR_CENTRE) continue;
+            if (first < 0) first = r;
+            count++;
+        }
+    }
+    if (count < MIN_ZEROS) return;
+    out->zeros = count;
+    out->zeros_readout = first;
+}
+
+/* ---- a carrier ---- */
+
+/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
+typedef struct tails {
+    int64_t length, first, apart, count;
+} tails;
+
+static tails choose_tails(const view *v)
+{
+    tails t = {.apart = (v->readouts + TAILS - 1) / TAILS};
+    double at_start = 0, at_end = 0;
+    t.length = v->n / 3;
+    if (t.length > TAIL) t.length = TAIL;
+    t.count = (v->readouts + t.apart - 1) / t.apart;
+    for (int64_t r = 0; r < v->readouts; r += t.apart)
+        for (int64_t i = 0; i < t.length; i++) {
+            at_start += (double)v->radius[r * v->n + i];
+            at_end += (double)v->radius[(r + 1) * v->n - 1 - i];
+        }
+    t.first = at_start > at_end ? 0 : v->n - t.length;
+    return t;
+}
+
+/* Adds a coil's power at BINS frequencies, under a window of Hann's. */
+static void add_spectra(const view *v)
+{
+    const tails t = choose_tails(v);
+    double cosine[BINS], sine[BINS];
+    for (int i = 0; i < BINS; i++) {
+        cosine[i] = cos(2 * M_PI * i / BINS);
+        sine[i] = sin(2 * M_PI * i / BINS);
+    }
+    for (int64_t j = 0; j < t.count && t.length >= LEAST_TAIL; j++)
+        for (int bin = 0; bin < BINS; bin++) {
+            double re = 0, im = 0;
+            for (int64_t i = 0; i < t.length; i++) {
+                const float *x = v->x + 2 * (j * t.apart * v->n + t.first + i);
+                const double w = 1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t.length);
+                const double c = w * cosine[i * bin % BINS], s = w * sine[i * bin % BINS];
+                re += c * x[0] + s * x[1];
+                im += c * x[1] - s * x[0];
+            }
+            v->spectrum[bin + BINS * j] += re * re + im * im;
+        }
+}
+
+static double middle_of(double *values, int64_t count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+/* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
+static void find_carrier(const view *v, larmor_sample_faults *out)
+{
+    const tails t = choose_tails(v);
+    double level[BINS], values[BINS], others = 0; /* BINS are more than TAILS */
+    int peak = 0;
+    if (t.length < LEAST_TAIL) return;
+    for (int64_t j = 0; j < t.count; j++) {
+        memcpy(values, v->spectrum + BINS * j, sizeof level);
+        const double usual = middle_of(values, BINS);
+        for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] /= usual > 0 ? usual : 1;
+    }
+    for (int bin = 0; bin < BINS; bin++) {
+        for (int64_t j = 0; j < t.count; j++) values[j] = v->spectrum[bin + BINS * j];
+        level[bin] = middle_of(values, t.count);
+        if (level[bin] > level[peak]) peak = bin;
+    }
+    const int64_t width = PEAK * TAIL / t.length, slow = SLOW * TAIL / t.length;
+    for (int bin = 0; bin < BINS; bin++) {
+        const int away = abs(bin - peak);
+        if (away >= width && BINS - away >= width) others = fmax(others, level[bin]);
+    }
+    if (peak < slow || BINS - peak < slow || !(level[peak] > MIN_CARRIER * others)) return;
+    out->carrier = level[peak] / others;
+    out->carrier_frequency = (double)(peak > TAIL ? peak - BINS : peak) / BINS;
+}
+
+/* ---- all of it ---- */
+
+static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
+                                  larmor_sample_faults *out)
+{
+    larmor_array *one;
+    float *x = NULL;
+    double level[RINGS];
+    LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
+    const larmor_status st = larmor_array_download(one, LARMOR_C64, &x);
+    larmor_array_free(one);
+    LMR_TRY(st);
+    v->x = x;
+    for (int64_t i = 0; i < v->points; i++) v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
+    find_levels(v, level);
+    count_spikes(v, coil, level, largest, out);
+    note_levels(v, coil, level);
+    count_clipped(v, coil, out);
+    find_repeats(v);
+    add_spectra(v);
+    free(x);
+    return lmr_go_on();
+}
+
+larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_t matrix[3],
+                                     larmor_sample_faults *out)
+{
+    const larmor_shape shape = larmor_array_shape(samples->kspace);
+    view v = {.nd = (int)larmor_array_shape(samples->traj).dim[0],
+              .n = shape.dim[0],
+              .readouts = shape.dim[1],
+              .points = shape.dim[0] * shape.dim[1],
+              .coils = shape.dim[2]};
+    double *k = NULL, largest = 0;
+    larmor_status st;
+    *out = (larmor_sample_faults){0};
+    v.radius = lmr_new(v.points, sizeof *v.radius);
+    v.energy = calloc((size_t)v.points + 1, sizeof *v.energy);
+    v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
+    v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
+    v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
+    v.inner = lmr_new(v.coils, sizeof *v.inner);
+    v.outer = lmr_new(v.coils, sizeof *v.outer);
+    if (!v.inner || !v.outer) LMR_OR(done, LMR_NO_MEMORY());
+    if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
+    v.k = k;
+    memset(v.repeats, 1, (size_t)v.readouts + 1);
+    find_radii(matrix, &v);
+    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
+    count_copied(&v, out);
+    count_zeros(&v, out);
+    find_carrier(&v, out);
+    count_noisy(&v, out);
+    st = find_echo(&v, out);
+done:
+    free(k);
+    free(v.outer);
+    free(v.inner);
+    free(v.spectrum);
+    free(v.repeats);
+    free(v.values);
+    free(v.energy);
+    free(v.radius);
+    return st;
+}
+
+void lmr_sample_faults_join(const larmor_sample_faults *more, larmor_sample_faults *all)
+{
+    const larmor_sample_faults before = *all;
+    if (!before.clipped) {
+        all->clipped_coil = more->clipped_coil;
+        all->clipped_value = more->clipped_value;
+        all->clipped_readout = more->clipped_readout;
+        all->clipped_sample = more->clipped_sample;
+    }
+    if (!before.spikes) {
+        all->spike_coil = more->spike_coil;
+        all->spike_readout = more->spike_readout;
+        all->spike_sample = more->spike_sample;
+    }
+    if (!before.copied) all->copied_readout = more->copied_readout;
+    if (!before.zeros) all->zeros_readout = more->zeros_readout;
+    if (!before.noisy) all->noisy_coil = more->noisy_coil;
+    all->noisy = before.noisy > more->noisy ? before.noisy : more->noisy;
+    if (more->carrier > before.carrier) {
+        all->carrier = more->carrier;
+        all->carrier_frequency = more->carrier_frequency;
+    }
+    all->copied += more->copied;
+    all->zeros += more->zeros;
+    all->clipped += more->clipped;
+    all->spikes += more->spikes;
+    all->echo_distance = fmax(before.echo_distance, more->echo_distance);
+}
+
+/* ---- sentences ---- */
+
+void lmr_describe_clipping(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld values of coil %d are just its largest, %.4g, first in readout %lld, sample %lld: the receiver "
+             "was full. "
+             "Scan again with less amplification.",
+             (ll)f->clipped, f->clipped_coil, f->clipped_value, (ll)f->clipped_readout, (ll)f->clipped_sample);
+}
+
+void lmr_describe_spikes(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(
+        line, room,
+        "%lld sample%s far from the centre %d times those around, the largest in readout %lld, sample %lld, coil %d: "
+        "spikes make stripes in the image. Leave the readout%s out.",
+        (ll)f->spikes, f->spikes == 1 ? " is" : "s are", MIN_SPIKE_RATIO, (ll)f->spike_readout, (ll)f->spike_sample,
+        f->spike_coil, f->spikes == 1 ? "" : "s");
+}
+
+void lmr_describe_echo(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "the signal of readouts peaks %.3g/FOV away from the centre of k-space: gradients are late, or the "
+             "trajectory "
+             "is not that of these readouts.",
+             f->echo_distance);
+}
+
+void lmr_describe_copied(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld readout%s just the samples of the one before at another place, the first number %lld: what was "
+             "there was never written. Leave %s out.",
+             (ll)f->copied, f->copied == 1 ? " has" : "s have", (ll)f->copied_readout,
+             f->copied == 1 ? "it" : "them");
+}
+
+void lmr_describe_zeros(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%lld samples near the centre are exactly 0 in all coils between others of their readouts, first in "
+             "readout %lld: they were not acquired, but count as measured.",
+             (ll)f->zeros, (ll)f->zeros_readout);
+}
+
+void lmr_describe_carrier(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "one frequency, %.2f cycles per sample, has %.2g times the power of any other in the outer part of "
+             "readouts: interference from outside, which makes a stripe or a ring in the image.",
+             f->carrier_frequency, f->carrier);
+}
+
+void lmr_describe_noisy(const larmor_sample_faults *f, char *line, size_t room)
+{
+    snprintf(line, room,
+             "%d coil%s noise alone, far more of it than the others, the loudest number %d (from 0): as much at the "
+             "edge of "
+             "k-space as in the centre. A noise scan lets recon weigh it; else leave %s out of the file.",
+             f->noisy, f->noisy == 1 ? " has" : "s have", f->noisy_coil, f->noisy == 1 ? "it" : "them");
+}

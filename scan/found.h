@@ -1,0 +1,76 @@
+/* What an image found, for the images that follow. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_FOUND_H
+#define LMR_SCAN_FOUND_H
+
+#include "larmor/pipeline.h"
+
+/* A weight that was chosen, for the images of the scan that follow. */
+typedef struct lmr_weight {
+    double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
+    double unit;          /* the weight that is expected from the noise; the weight of a later image scales with it */
+    double data;          /* samples of all coils that it was chosen from */
+    double scale;         /* that samples were multiplied by then */
+    double taken;         /* the part of the noise that such an image takes up (check/misfit.h); 0: not known */
+    double
+        largest; /* as in larmor_recon_report: of another image with as many samples it differs by its maps alone */
+    larmor_choice choice;
+    int encoding;
+    larmor_method_choice method; /* for all images of the scan; without a name: not chosen yet */
+} lmr_weight;
+
+/* What says whether a weight of other images holds for these. */
+typedef struct lmr_likeness {
+    int known;   /* 1: it was asked for */
+    double data; /* samples of all coils */
+    double scale;
+    int encoding;
+} lmr_likeness;
+
+/* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */
+typedef struct lmr_spoke_angles {
+    int decided;    /* 1: by the fields below */
+    double angle;   /* between a spoke and the next, in degrees; 0: turn / spokes */
+    double turn;    /* 180 or 360 */
+    char said[192]; /* what was taken, and why */
+} lmr_spoke_angles;
+
+/* What images decide for all that follow. */
+typedef struct lmr_decisions {
+    lmr_weight chosen; /* by the last image that chose; weight 0: there is none */
+    lmr_spoke_angles spokes;
+    larmor_density density; /* by LARMOR_DENSITY_AUTO; AUTO: not decided yet */
+} lmr_decisions;
+
+/* The maps of a slice, for its other groups. */
+typedef struct lmr_found_maps {
+    larmor_array *array;        /* NULL: there are none */
+    int encoding, slice, from;  /* from: the group that they are made from */
+    int elsewhere;              /* 1: another process has them */
+    larmor_coils_report report; /* of maps from the data */
+    larmor_array *eigenvalues;  /* of these maps, or NULL */
+} lmr_found_maps;
+
+typedef struct lmr_found_density {
+    larmor_array *weights; /* of the last group, with opts.keep_density */
+    int from;              /* the group */
+} lmr_found_density;
+
+typedef struct lmr_found {
+    lmr_decisions decided;
+    lmr_likeness likeness; /* of the last image, if its weight depended on it */
+    lmr_found_maps maps;
+    lmr_found_density density;
+} lmr_found;
+
+/* A reference to all that it holds. */
+lmr_found lmr_found_ref(const lmr_found *found);
+
+/* A copy whose maps and eigenvalues lie on dev, without density. */
+larmor_status lmr_found_copy(const lmr_found *found, larmor_device *dev, lmr_found *copy);
+
+/* What travels to another process: all but the arrays. */
+lmr_found lmr_found_without_arrays(const lmr_found *found);
+
+void lmr_found_free(lmr_found *found);
+
+#endif

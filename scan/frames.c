@@ -1,0 +1,665 @@
+/* Frames of a long acquisition: the readouts of an image in windows of time, or in bins of the cardiac cycle.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/status.h"
+#include "scan/source.h"
+
+#define TICK_MS 2.5               /* of the stamps of Siemens */
+#define DAY_MS (24 * 3600 * 1000) /* after which clocks begin anew */
+#define LONGEST 1.5               /* cycles, relative to the median: beyond, a trigger was missed */
+
+enum { MOST_FRAMES = 65536 }; /* a counter has 16 bits */
+
+typedef struct frame {
+    int image;            /* of the inner source */
+    int number;           /* its repetition or phase */
+    int64_t first, count; /* of the list of readouts */
+    larmor_stamp stamp;   /* of its first readout */
+    larmor_group group;
+} frame;
+
+typedef struct frames {
+    larmor_source *inner;
+    larmor_frames_opts opts;
+    larmor_raw_info info;
+    frame *frame;
+    int64_t *readout; /* numbers within the image, frame after frame */
+    int64_t frames, readouts, frame_room, readout_room;
+    int64_t left, empty; /* readouts that are left out; frames without any */
+    int64_t partitions;  /* of the image that has the most; 1 where none is a stack */
+} frames;
+
+/* ---- what the pipeline asks ---- */
+
+static larmor_raw_info describe(void *self)
+{
+    return ((const frames *)self)->info;
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    return lmr_source_encoding(((const frames *)self)->inner, encoding, out);
+}
+
+static larmor_status find(const frames *f, int group, const frame **out)
+{
+    if (group < 0 || group >= f->frames)
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: frame %d, there are %lld", group, (long long)f->frames);
+    *out = &f->frame[group];
+    return LARMOR_OK;
+}
+
+static larmor_status group_of(void *self, int group, larmor_group *out)
+{
+    const frame *one = NULL;
+    LMR_TRY(find(self, group, &one));
+    *out = one->group;
+    return LARMOR_OK;
+}
+
+static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
+{
+    const frames *f = self;
+    const frame *one = NULL;
+    LMR_TRY(find(f, group, &one));
+    LMR_TRY(lmr_source_meta(f->inner, one->image, meta));
+    meta->repetition = one->group.repetition;
+    meta->phase = one->group.phase;
+    meta->time_stamp = one->stamp.time;
+    memcpy(meta->physiology_stamp, one->stamp.physiology, sizeof meta->physiology_stamp);
+    return LARMOR_OK;
+}
+
+/* All readouts of the image give the maps where the scan has none for them. */
+static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                                larmor_samples *out)
+{
+    const frames *f = self;
+    const frame *one = NULL;
+    *out = (larmor_samples){0};
+    LMR_TRY(find(f, group, &one));
+    const int64_t coils = f->info.coils;
+    if (!calibration)
+        return lmr_source_readouts(f->inner, one->image, f->readout + one->first, one->count, grid, dev, out);
+    LMR_TRY(lmr_source_samples(f->inner, one->image, grid, 1, coils, dev, out));
+    if (out->kspace) return LARMOR_OK;
+    larmor_samples_free(out);
+    return lmr_source_samples(f->inner, one->image, grid, 0, coils, dev, out);
+}
+
+static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
+{
+    const frames *f = self;
+    const frame *one = NULL;
+    larmor_group whole;
+    LMR_TRY(find(f, group, &one));
+    LMR_TRY(lmr_source_group(f->inner, one->image, &whole));
+    larmor_stamp *all = calloc((size_t)whole.readouts + 1, sizeof *all);
+    larmor_status st = all ? lmr_source_stamps(f->inner, one->image, all) : LMR_NO_MEMORY();
+    for (int64_t i = 0; !st && i < one->count; i++) stamps[i] = all[f->readout[one->first + i]];
+    free(all);
+    return st;
+}
+
+/* Numbers within the image of a frame's readouts; readout NULL: of all of them. */
+static larmor_status numbers_of(const frames *f, int group, const int64_t *readout, int64_t count, int64_t **inner)
+{
+    const frame *one = NULL;
+    LMR_TRY(find(f, group, &one));
+    *inner = calloc((size_t)count + 1, sizeof **inner);
+    if (!*inner) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t r = readout ? readout[i] : i;
+        if (r < 0 || r >= one->count)
+            return LMR_FAIL(LARMOR_ERR_ARG, "frames: readout %lld of frame %d, which has %lld", (long long)r, group,
+                            (long long)one->count);
+        (*inner)[i] = f->readout[one->first + r];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
+                                 const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const frames *f = self;
+    int64_t *inner = NULL;
+    *out = (larmor_samples){0};
+    larmor_status st = numbers_of(f, group, readout, count, &inner);
+    if (!st) st = lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
+    free(inner);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    const frames *f = self;
+    const frame *one = NULL;
+    int64_t *inner = NULL;
+    *times = NULL;
+    LMR_TRY(find(f, group, &one));
+    const int64_t all = readout ? count : one->count;
+    larmor_status st = numbers_of(f, group, readout, all, &inner);
+    if (!st) st = lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
+    free(inner);
+    return st;
+}
+
+static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
+{
+    return lmr_source_noise(((const frames *)self)->inner, dev, noise);
+}
+
+static larmor_status keep_coils_of(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return lmr_source_keep_coils(((const frames *)self)->inner, all, axis, kept);
+}
+
+static larmor_status restore_coils_of(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    return lmr_source_restore_coils(((const frames *)self)->inner, kept, axis, all);
+}
+
+static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
+{
+    const frames *f = self;
+    LMR_TRY(lmr_source_fingerprint(f->inner, fingerprint));
+    for (int64_t i = 0; i < f->frames; i++) {
+        const int64_t numbers[] = {f->frame[i].image, f->frame[i].number, f->frame[i].count};
+        *fingerprint = lmr_hash(*fingerprint, numbers, sizeof numbers);
+    }
+    *fingerprint = lmr_hash(*fingerprint, f->readout, sizeof *f->readout * (size_t)f->readouts);
+    return LARMOR_OK;
+}
+
+static void destroy(void *self)
+{
+    frames *f = self;
+    larmor_source_free(f->inner);
+    free(f->frame);
+    free(f->readout);
+    free(f);
+}
+
+/* ---- one image ---- */
+
+typedef struct timed { /* a readout of the image */
+    int64_t readout;
+    double ms, since; /* of the clock, from the first readout on; since the trigger */
+    int cycle;
+    int64_t spoke; /* its number within its partition, as if each partition had as many as the fullest */
+} timed;
+
+typedef struct image {
+    int index;
+    larmor_group group;
+    larmor_stamp *stamp; /* [group.readouts] */
+    timed *at;           /* [group.readouts], in the order of acquisition */
+    int clock;           /* 1: the time stamps differ */
+    int next;            /* the number of its next frame */
+} image;
+
+static int by_time(const void *a, const void *b)
+{
+    const timed *x = a, *y = b;
+    if (x->ms != y->ms) return x->ms < y->ms ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static double median_of(double *values, int64_t count)
+{
+    if (!count) return 0;
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return values[count / 2];
+}
+
+/* Stamps in ms. A clock that passes midnight goes on. */
+static void read_clock(const frames *f, image *m)
+{
+    const double tick = f->opts.tick_ms;
+    for (int64_t i = 0; i < m->group.readouts; i++) {
+        double ms = tick * ((double)m->stamp[i].time - (double)m->stamp[0].time);
+        if (ms < -DAY_MS / 2) ms += DAY_MS;
+        if (ms > DAY_MS / 2) ms -= DAY_MS;
+        m->at[i] = (timed){.readout = i, .ms = ms, .since = tick * m->stamp[i].physiology[f->opts.gate]};
+        m->clock |= m->stamp[i].time != m->stamp[0].time;
+    }
+}
+
+static larmor_status open_image(const frames *f, int index, image *m)
+{
+    *m = (image){.index = index};
+    LMR_TRY(lmr_source_group(f->inner, index, &m->group));
+    m->stamp = calloc((size_t)m->group.readouts + 1, sizeof *m->stamp);
+    m->at = calloc((size_t)m->group.readouts + 1, sizeof *m->at);
+    if (!m->stamp || !m->at) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_source_stamps(f->inner, index, m->stamp));
+    read_clock(f, m);
+    return LARMOR_OK;
+}
+
+static void close_image(image *m)
+{
+    free(m->stamp);
+    free(m->at);
+}
+
+/* ---- lists that grow ---- */
+
+/* Room for one element more of what x points to. */
+static larmor_status make_room(void **x, int64_t used, int64_t *room, size_t size)
+{
+    if (used < *room) return LARMOR_OK;
+    const int64_t more = *room ? 2 * *room : 64;
+    void *grown = realloc(*x, (size_t)more * size);
+    if (!grown) return LMR_NO_MEMORY();
+    *x = grown;
+    *room = more;
+    return LARMOR_OK;
+}
+
+static larmor_status add_readout(frames *f, int64_t readout)
+{
+    void *list = f->readout;
+    LMR_TRY(make_room(&list, f->readouts, &f->readout_room, sizeof *f->readout));
+    f->readout = list;
+    f->readout[f->readouts++] = readout;
+    return LARMOR_OK;
+}
+
+/* The readouts from `first` of the list on become a frame. */
+static larmor_status add_frame(frames *f, image *m, int64_t first)
+{
+    void *list = f->frame;
+    if (f->frames == INT32_MAX || m->next == MOST_FRAMES)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: more than %d frames of an image; make them longer.",
+                        lmr_source_name(f->inner), MOST_FRAMES);
+    LMR_TRY(make_room(&list, f->frames, &f->frame_room, sizeof *f->frame));
+    f->frame = list;
+    frame *one = &f->frame[f->frames];
+    *one = (frame){.image = m->index,
+                   .number = m->next++,
+                   .first = first,
+                   .count = f->readouts - first,
+                   .stamp = m->stamp[f->readout[first]],
+                   .group = m->group};
+    larmor_group *g = &one->group;
+    g->readouts = one->count;
+    g->total = g->samples = 0;
+    g->regular = 1;
+    for (int64_t i = first; i < f->readouts; i++) {
+        const int64_t samples = m->stamp[f->readout[i]].samples;
+        g->regular &= i == first || samples == g->samples;
+        g->total += samples;
+        if (samples > g->samples) g->samples = samples;
+    }
+    if (f->opts.phases)
+        g->phase = one->number;
+    else
+        g->repetition = one->number;
+    f->frames++;
+    return LARMOR_OK;
+}
+
+/* Readouts from .. to - 1 of the image, in their order of acquisition. */
+static larmor_status add_range(frames *f, image *m, int64_t from, int64_t to)
+{
+    const int64_t first = f->readouts;
+    for (int64_t i = from; i < to; i++) LMR_TRY(add_readout(f, m->at[i].readout));
+    return add_frame(f, m, first);
+}
+
+/* ---- windows ---- */
+
+#define SAME_KZ 1e-2 /* cycles per field of view: readouts so close are of one partition */
+
+typedef struct planar { /* a readout by its plane */
+    int64_t readout;
+    double kz;
+} planar;
+
+static int by_kz(const void *a, const void *b)
+{
+    const planar *x = a, *y = b;
+    if (x->kz != y->kz) return x->kz < y->kz ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+static int by_spoke(const void *a, const void *b)
+{
+    const timed *x = a, *y = b;
+    if (x->spoke != y->spoke) return x->spoke < y->spoke ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+static int by_readout(const void *a, const void *b)
+{
+    const planar *x = a, *y = b;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+/* Past the end of the partition that begins at `first` of a list by kz. */
+static int64_t end_of_partition(const planar *list, int64_t first, int64_t count)
+{
+    int64_t end = first + 1;
+    while (end < count && list[end].kz - list[end - 1].kz <= SAME_KZ) end++;
+    return end;
+}
+
+/* All readouts by kz, *partitions and the most readouts that one of them has; 1 partition where it is no stack. */
+static larmor_status find_partitions(const image *m, planar **by_plane, int64_t *partitions, int64_t *most)
+{
+    const int64_t all = m->group.readouts;
+    planar *list = calloc((size_t)all + 1, sizeof *list);
+    *by_plane = list;
+    *partitions = *most = 0;
+    if (!list) return LMR_NO_MEMORY();
+    int flat = 1;
+    for (int64_t i = 0; i < all; i++) flat &= isfinite(m->stamp[i].kz) != 0;
+    for (int64_t i = 0; i < all; i++) list[i] = (planar){i, flat ? m->stamp[i].kz : 0};
+    qsort(list, (size_t)all, sizeof *list, by_kz);
+    for (int64_t first = 0, end = 0; first < all; first = end) {
+        end = end_of_partition(list, first, all);
+        if (end - first > *most) *most = end - first;
+        ++*partitions;
+    }
+    if (*most > 1) return LARMOR_OK;
+    *partitions = 1; /* each readout has a kz of its own: not a stack */
+    *most = all;
+    return LARMOR_OK;
+}
+
+/* Which spoke of its partition each readout is; the readouts are then in the order of spokes. */
+static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
+{
+    const int64_t all = m->group.readouts;
+    planar *list = NULL;
+    int64_t partitions;
+    larmor_status st = find_partitions(m, &list, &partitions, spokes);
+    for (int64_t first = 0, end = 0; !st && first < all; first = end) {
+        end = partitions > 1 ? end_of_partition(list, first, all) : all;
+        qsort(list + first, (size_t)(end - first), sizeof *list, by_readout);
+        for (int64_t i = first; i < end; i++) m->at[list[i].readout].spoke = (i - first) * *spokes / (end - first);
+    }
+    if (!st) qsort(m->at, (size_t)all, sizeof *m->at, by_spoke);
+    if (!st && partitions > f->partitions) f->partitions = partitions;
+    free(list);
+    return st;
+}
+
+/* The first readout in the order of spokes that is of this spoke or of a later one. */
+static int64_t first_of_spoke(const image *m, int64_t spoke)
+{
+    int64_t low = 0, high = m->group.readouts;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (m->at[middle].spoke < spoke)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static larmor_status cut_by_spokes(frames *f, image *m)
+{
+    const int64_t length = f->opts.spokes, step = (int64_t)f->opts.step;
+    int64_t spokes;
+    LMR_TRY(number_spokes(f, m, &spokes));
+    if (length > spokes)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.spokes %lld: the images of %s have %lld %s.", (long long)length,
+                        lmr_source_name(f->inner), (long long)spokes,
+                        f->partitions > 1 ? "spokes in each partition" : "readouts");
+    for (int64_t first = 0; first + length <= spokes; first += step) {
+        const int last = first + step + length > spokes;
+        const int64_t end = last && f->opts.join_rest ? spokes : first + length;
+        const int64_t to = first_of_spoke(m, end);
+        LMR_TRY(add_range(f, m, first_of_spoke(m, first), to));
+        if (last) f->left += m->group.readouts - to;
+    }
+    return LARMOR_OK;
+}
+
+/* The typical time from one readout to the next. */
+static larmor_status typical_step(const image *m, double *ms)
+{
+    const int64_t count = m->group.readouts - 1;
+    double *steps = calloc((size_t)count + 1, sizeof *steps);
+    if (!steps) return LMR_NO_MEMORY();
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].ms - m->at[i].ms;
+    *ms = median_of(steps, count);
+    for (int64_t i = 0; i < count && steps[i] <= 2 * *ms; i++) sum += steps[i]; /* ticks are coarse */
+    int64_t usual = 0;
+    while (usual < count && steps[usual] <= 2 * *ms) usual++;
+    if (*ms > 0) *ms = sum / (double)usual;
+    free(steps);
+    return LARMOR_OK;
+}
+
+static larmor_status cut_by_time(frames *f, image *m)
+{
+    const double length = f->opts.ms, step = f->opts.step;
+    const int64_t all = m->group.readouts;
+    double spacing;
+    if (!m->clock)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.ms: the readouts of %s have no time stamps, or all the same; use "
+                        "opts.spokes.",
+                        lmr_source_name(f->inner));
+    qsort(m->at, (size_t)all, sizeof *m->at, by_time);
+    LMR_TRY(typical_step(m, &spacing));
+    const double start = m->at[0].ms, whole = m->at[all - 1].ms - start + spacing;
+    if (length > whole * (1 + 1e-9))
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.ms %g: the images of %s take %.4g ms.", length,
+                        lmr_source_name(f->inner), whole);
+    const double count = floor((whole - length) / step + 1e-9) + 1;
+    int64_t from = 0, used = 0;
+    for (double i = 0; i < count; i++) {
+        const double begin = start + i * step, end = begin + length;
+        while (from < all && m->at[from].ms < begin - 1e-9) from++;
+        int64_t to = from;
+        while (to < all && m->at[to].ms < end - 1e-9) to++;
+        if (i + 1 == count && f->opts.join_rest) to = all;
+        f->empty += to == from;
+        if (to > from) LMR_TRY(add_range(f, m, from, to));
+        used = to;
+    }
+    f->left += all - used;
+    return LARMOR_OK;
+}
+
+/* ---- the cardiac cycle ---- */
+
+/* Numbers the cycles: a new one begins where the time since the trigger does not grow as the clock does. Their lengths
+ * [cycles + 1]; the last one's, and those with missed triggers, are the median. */
+static larmor_status find_cycles(const frames *f, image *m, double **length, double *median)
+{
+    const int64_t all = m->group.readouts;
+    double spacing = 0, *known = calloc((size_t)all + 1, sizeof *known);
+    larmor_status st = LARMOR_OK;
+    int cycles = 0;
+    *length = calloc((size_t)all + 1, sizeof **length);
+    if (!known || !*length) LMR_OR(done, LMR_NO_MEMORY());
+    if (m->clock) LMR_OR(done, typical_step(m, &spacing));
+    for (int64_t i = 1; i < all; i++) {
+        timed *now = &m->at[i];
+        const timed *before = &m->at[i - 1];
+        const double passed = m->clock ? now->ms - before->ms : spacing;
+        const int next =
+            now->since < before->since || (m->clock && now->since + 2 * spacing < before->since + passed);
+        if (next) (*length)[cycles++] = before->since + passed - now->since;
+        now->cycle = cycles;
+    }
+    if (!cycles)
+        LMR_OR(done,
+               LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
+                        "one by opts.gate, or use opts.ms.",
+                        f->opts.gate, lmr_source_name(f->inner)));
+    memcpy(known, *length, (size_t)cycles * sizeof *known);
+    *median = median_of(known, cycles);
+    for (int i = 0; i < cycles; i++)
+        if ((*length)[i] > LONGEST * *median) (*length)[i] = *median;
+    (*length)[cycles] = fmax(*median, m->at[all - 1].since * (1 + 1e-9));
+    if ((*length)[cycles] > LONGEST * *median) (*length)[cycles] = *median;
+done:
+    free(known);
+    return st;
+}
+
+static larmor_status cut_by_phase(frames *f, image *m)
+{
+    const int64_t all = m->group.readouts;
+    double *length = NULL, median = 0;
+    larmor_status st;
+    if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, by_time);
+    LMR_OR(done, find_cycles(f, m, &length, &median));
+    for (int phase = 0; phase < f->opts.phases; phase++) {
+        const int64_t first = f->readouts;
+        for (int64_t i = 0; i < all; i++) {
+            const double part = m->at[i].since / length[m->at[i].cycle];
+            if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_OR(done, add_readout(f, m->at[i].readout));
+        }
+        if (f->readouts == first)
+            LMR_OR(done,
+                   LMR_FAIL(LARMOR_ERR_ARG,
+                            "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                            "ask for fewer.",
+                            f->opts.phases, phase, lmr_source_name(f->inner), median));
+        LMR_OR(done, add_frame(f, m, first));
+    }
+    for (int64_t i = 0; i < all; i++) f->left += m->at[i].since >= length[m->at[i].cycle];
+done:
+    free(length);
+    return st;
+}
+
+/* ---- all images ---- */
+
+/* The frames of image `index` are counted on from those of an earlier one that differs from it in the counter of frames
+ * alone. */
+static larmor_status count_on(const frames *f, image *m)
+{
+    for (int64_t i = f->frames - 1; i >= 0; i--) {
+        larmor_group before;
+        LMR_TRY(lmr_source_group(f->inner, f->frame[i].image, &before));
+        const larmor_group *g = &m->group;
+        const int other = f->opts.phases ? before.repetition != g->repetition : before.phase != g->phase;
+        if (other || before.encoding != g->encoding || before.slice != g->slice || before.contrast != g->contrast ||
+            before.set != g->set)
+            continue;
+        m->next = f->frame[i].number + 1;
+        return LARMOR_OK;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status cut(frames *f, int index)
+{
+    image m;
+    larmor_status st;
+    LMR_OR(done, open_image(f, index, &m));
+    LMR_OR(done, count_on(f, &m));
+    if (m.group.total > f->info.averaged) f->info.averaged = m.group.total;
+    if (f->opts.spokes)
+        st = cut_by_spokes(f, &m);
+    else if (f->opts.phases)
+        st = cut_by_phase(f, &m);
+    else
+        st = cut_by_time(f, &m);
+done:
+    close_image(&m);
+    return st;
+}
+
+static void report(frames *f)
+{
+    const larmor_frames_opts *o = &f->opts;
+    char *text = f->info.frames_report;
+    const size_t room = sizeof f->info.frames_report;
+    const long long count = f->frames, left = f->left, empty = f->empty;
+    int used = 0;
+    if (o->phases)
+        used = snprintf(text, room, "%lld bins of the cardiac cycle", count);
+    else if (o->spokes && f->partitions > 1)
+        used = snprintf(text, room, "%lld of %lld spokes in each of %lld partitions, one every %g", count,
+                        (long long)o->spokes, (long long)f->partitions, o->step);
+    else if (o->spokes)
+        used = snprintf(text, room, "%lld of %lld readouts, one every %g", count, (long long)o->spokes, o->step);
+    else
+        used = snprintf(text, room, "%lld of %g ms, one every %g ms", count, o->ms, o->step);
+    if (left && (size_t)used < room)
+        used += snprintf(text + used, room - (size_t)used, "; %lld readouts left out", left);
+    if (empty && (size_t)used < room)
+        snprintf(text + used, room - (size_t)used, "; %lld have no readouts and are left out", empty);
+}
+
+static larmor_status check(const larmor_frames_opts *o)
+{
+    const int ways = (o->spokes != 0) + (o->ms != 0) + (o->phases != 0);
+    if (ways != 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d of spokes, ms and phases, expected one of them", ways);
+    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= DAY_MS))
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %lld spokes, %g ms, %d phases; expected numbers above 0",
+                        (long long)o->spokes, o->ms, o->phases);
+    if (!(o->step >= 0 && o->step <= 1e9) || (o->spokes && o->step != floor(o->step)) || (o->phases && o->step > 0))
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: step is %g, expected %s", o->step,
+                        o->phases ? "none for phases" : "a number above 0, of spokes a whole one");
+    if (o->gate < 0 || o->gate > 2)
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: gate is %d, expected 0, 1 or 2", o->gate);
+    if (!(o->tick_ms >= 0 && o->tick_ms <= 1e6))
+        return LMR_FAIL(LARMOR_ERR_ARG, "frames: tick_ms is %g, expected a time above 0", o->tick_ms);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts, larmor_source **source)
+{
+    static const larmor_source_impl impl = {.describe = describe,
+                                            .encoding = encoding_of,
+                                            .group = group_of,
+                                            .samples = samples_of,
+                                            .meta = meta_of,
+                                            .noise = noise_of,
+                                            .keep_coils = keep_coils_of,
+                                            .restore_coils = restore_coils_of,
+                                            .destroy = destroy,
+                                            .fingerprint = fingerprint_of,
+                                            .stamps = stamps_of,
+                                            .readouts = readouts_of,
+                                            .times = times_of};
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
+    *source = NULL;
+    if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");
+    LMR_TRY(check(opts));
+    frames *f = calloc(1, sizeof *f);
+    if (!f) return LMR_NO_MEMORY();
+    larmor_status st = LARMOR_OK;
+    f->inner = larmor_source_ref(inner);
+    f->opts = *opts;
+    if (f->opts.step == 0) f->opts.step = opts->spokes ? (double)opts->spokes : opts->ms;
+    if (f->opts.tick_ms == 0) f->opts.tick_ms = TICK_MS;
+    f->info = larmor_source_describe(inner);
+    for (int i = 0; i < f->info.groups && !st; i++) st = cut(f, i);
+    if (!st) {
+        f->info.groups = (int)f->frames;
+        report(f);
+        st = larmor_source_create(lmr_source_name(inner), &impl, f, source);
+    }
+    if (st)
+        destroy(f);
+    else if (lmr_source_any_thread(inner))
+        lmr_source_set_any_thread(*source);
+    return st;
+}

@@ -1,0 +1,320 @@
+/* A source that corrects the ghosts of another one's echo-planar images. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/ghost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "larmor/ghost.h"
+#include "scan/source.h"
+
+enum {
+    FIRST = 8,    /* readouts of an image that tell whether it is echo-planar */
+    MOST_SAID = 4 /* images whose numbers the log has one by one */
+};
+
+/* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
+#define UNDERSAMPLED 1.5
+#define DEGREES (180 / M_PI)
+
+typedef struct image { /* of the other source */
+    int64_t readouts;
+    larmor_ghost *of;  /* [readouts], or NULL: it is not corrected */
+    larmor_ghost mean; /* of calibration */
+    double fov_mm;     /* along lines that are counted, whose fractions shifts are counted in */
+} image;
+
+typedef struct ghosts {
+    larmor_source *inner;
+    int images;
+    image *image;
+} ghosts;
+
+/* ---- what the source gives ---- */
+
+static larmor_raw_info describe(void *self)
+{
+    return larmor_source_describe(((ghosts *)self)->inner);
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    return lmr_source_encoding(((ghosts *)self)->inner, encoding, out);
+}
+
+static larmor_status group_of(void *self, int group, larmor_group *out)
+{
+    return lmr_source_group(((ghosts *)self)->inner, group, out);
+}
+
+/* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of the image
+ * alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its own. */
+static larmor_status correct(const image *m, const larmor_grid *grid, const int64_t *readout, int calibration,
+                             larmor_samples *x)
+{
+    if (!x->kspace || !x->traj || x->first) return LARMOR_OK;
+    const int64_t count = larmor_array_shape(x->kspace).dim[1];
+    larmor_ghost *of = lmr_new(count + 1, sizeof *of);
+    if (!of) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
+        of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
+        of[i].shift *= grid->fov_mm[0] / m->fov_mm;
+    }
+    const larmor_status st = larmor_ghost_correct(x->kspace, x->traj, of);
+    free(of);
+    return st;
+}
+
+static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                                larmor_samples *out)
+{
+    const ghosts *g = self;
+    const image *m = &g->image[group];
+    LMR_TRY(lmr_source_samples(g->inner, group, grid, calibration, larmor_source_describe(g->inner).coils, dev, out));
+    if (!m->of) return LARMOR_OK;
+    const larmor_status st = correct(m, grid, NULL, calibration, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
+                                 const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const ghosts *g = self;
+    const image *m = &g->image[group];
+    LMR_TRY(lmr_source_readouts(g->inner, group, readout, count, grid, dev, out));
+    if (!m->of) return LARMOR_OK;
+    const larmor_status st = correct(m, grid, readout, 0, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
+{
+    return lmr_source_stamps(((ghosts *)self)->inner, group, stamps);
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    return lmr_source_times(((ghosts *)self)->inner, group, readout, count, grid, dev, times);
+}
+
+static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
+{
+    return lmr_source_meta(((ghosts *)self)->inner, group, meta);
+}
+
+static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
+{
+    return lmr_source_noise(((ghosts *)self)->inner, dev, noise);
+}
+
+static larmor_status keep_coils_of(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return lmr_source_keep_coils(((ghosts *)self)->inner, all, axis, kept);
+}
+
+static larmor_status restore_coils_of(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    return lmr_source_restore_coils(((ghosts *)self)->inner, kept, axis, all);
+}
+
+static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
+{
+    return lmr_source_fingerprint(((ghosts *)self)->inner, fingerprint);
+}
+
+static void destroy(void *self)
+{
+    ghosts *g = self;
+    for (int i = 0; i < g->images; i++) free(g->image[i].of);
+    free(g->image);
+    larmor_source_free(g->inner);
+    free(g);
+}
+
+/* ---- what is found ---- */
+
+/* 1 if the first readouts are lines of both directions. */
+static larmor_status is_echo_planar(const larmor_recon *r, int group, int64_t readouts, int *epi)
+{
+    int64_t some[FIRST], forward, backward;
+    const int64_t count = readouts < FIRST ? readouts : FIRST;
+    larmor_samples x = {0};
+    *epi = 0;
+    if (!lmr_source_has_readouts(r->facts.source) || count < FIRST) return LARMOR_OK;
+    for (int64_t i = 0; i < count; i++) some[i] = i;
+    LMR_TRY(lmr_source_readouts(r->facts.source, group, some, count, &r->facts.grid[group], r->facts.dev, &x));
+    larmor_status st = LARMOR_OK;
+    if (x.traj && !x.first) {
+        st = larmor_ghost_lines(x.traj, &forward, &backward);
+        *epi = !st && forward + backward == count && forward > 1 && backward > 1;
+    }
+    larmor_samples_free(&x);
+    return st;
+}
+
+typedef struct found {
+    larmor_ghost mean, rest; /* of all readouts; what the image says beyond navigators */
+    larmor_ghost_report report;
+    int64_t navigators, shots;
+} found;
+
+/* The ghost of each readout by the navigators of its shot. */
+static larmor_status ask_navigators(const larmor_recon *r, int group, image *m, found *f)
+{
+    larmor_navigators navigators;
+    LMR_TRY(lmr_source_navigators(r->facts.source, group, &r->facts.grid[group], r->facts.dev, &navigators));
+    larmor_ghost *of_shot = lmr_new(navigators.shots + 1, sizeof *of_shot);
+    larmor_status st = of_shot ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int64_t s = 0; s < navigators.shots && !st; s++) {
+        f->navigators += navigators.first[s + 1] - navigators.first[s];
+        st = larmor_ghost_navigators(navigators.kspace, navigators.traj, navigators.first[s], navigators.first[s + 1],
+                                     &of_shot[s]);
+    }
+    for (int64_t i = 0; i < m->readouts && !st && navigators.shots; i++) m->of[i] = of_shot[navigators.shot[i]];
+    f->shots = navigators.shots;
+    free(of_shot);
+    larmor_navigators_free(&navigators);
+    return st;
+}
+
+static void average(image *m)
+{
+    m->mean = (larmor_ghost){0, 0};
+    for (int64_t i = 0; i < m->readouts; i++) {
+        m->mean.phase += m->of[i].phase / (double)m->readouts;
+        m->mean.shift += m->of[i].shift / (double)m->readouts;
+    }
+}
+
+static larmor_status find_one(const larmor_recon *r, int group, image *m, found *f)
+{
+    larmor_samples x = {0};
+    const larmor_grid *grid = &r->facts.grid[group];
+    *f = (found){.navigators = 0};
+    LMR_TRY(lmr_source_samples(r->facts.source, group, grid, 0, r->facts.info.coils, r->facts.dev, &x));
+    larmor_status st = LARMOR_OK;
+    if (x.traj && !x.first) {
+        m->readouts = larmor_array_shape(x.kspace).dim[1];
+        m->fov_mm = grid->fov_mm[0];
+        m->of = calloc((size_t)m->readouts + 1, sizeof *m->of);
+        st = m->of ? ask_navigators(r, group, m, f) : LMR_NO_MEMORY();
+        if (!st)
+            st = larmor_ghost_estimate(x.kspace, x.traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
+                                       &f->report);
+        if (f->navigators && f->report.spacing > UNDERSAMPLED) f->rest = (larmor_ghost){0, 0};
+        for (int64_t i = 0; i < m->readouts && !st; i++) {
+            m->of[i].phase += f->rest.phase;
+            m->of[i].shift += f->rest.shift;
+        }
+        if (!st) average(m);
+        f->mean = m->mean;
+    }
+    larmor_samples_free(&x);
+    return st;
+}
+
+static void say(larmor_recon *r, const larmor_group *g, const found *f)
+{
+    const double less = 100 * (1 - f->report.after / f->report.before);
+    char which[96] = "", from[96] = "the image with the least ghost";
+    if (r->list.groups > 1)
+        snprintf(which, sizeof which, " of slice %d, contrast %d, repetition %d", g->slice, g->contrast,
+                 g->repetition);
+    if (f->navigators)
+        snprintf(from, sizeof from, "%lld navigators of %lld shot%s%s", (long long)f->navigators, (long long)f->shots,
+                 f->shots == 1 ? "" : "s",
+                 f->rest.phase != 0 || f->rest.shift != 0 ? " and the image with the least ghost" : "");
+    if (f->mean.phase == 0 && f->mean.shift == 0)
+        lmr_log(&r->events, "ghost%s: lines of both directions differ by nothing that the data show clearly", which);
+    else if (f->navigators)
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s; of these the image "
+                "says %.3g degrees and %.3g/FOV; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, from, f->rest.phase * DEGREES, f->rest.shift);
+    else
+        lmr_log(&r->events,
+                "ghost%s: lines of both directions differ by %.3g degrees and %.3g/FOV, by %s, whose magnitudes have "
+                "a sum that is %.2g %% smaller; corrected (opts.no_ghost: not)",
+                which, f->mean.phase * DEGREES, f->mean.shift, from, less);
+}
+
+static void say_range(larmor_recon *r, const ghosts *g, int64_t count)
+{
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int i = 0; i < g->images; i++) {
+        const double value[2] = {g->image[i].mean.phase * DEGREES, g->image[i].mean.shift};
+        for (int d = 0; d < 2 && g->image[i].of; d++) {
+            low[d] = fmin(low[d], value[d]);
+            high[d] = fmax(high[d], value[d]);
+        }
+    }
+    lmr_log(&r->events,
+            "ghost: lines of both directions differ by %.3g to %.3g degrees and %.3g to %.3g/FOV in %lld images",
+            low[0], high[0], low[1], high[1], (long long)count);
+}
+
+static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
+{
+    for (int i = 0; i < r->list.groups; i++) {
+        const int index = r->list.group[i];
+        larmor_group group;
+        found f;
+        int epi;
+        LMR_TRY(lmr_source_group(r->facts.source, index, &group));
+        larmor_status st = is_echo_planar(r, index, group.readouts, &epi);
+        if (!st && epi) st = find_one(r, index, &g->image[index], &f);
+        if (st == LARMOR_ERR_NUMERIC || st == LARMOR_ERR_FORMAT) { /* that image alone fails, when it is its turn */
+            free(g->image[index].of);
+            g->image[index].of = NULL;
+            continue;
+        }
+        LMR_TRY(st);
+        if (!epi || !g->image[index].of || !f.report.forward) continue;
+        if (++*count <= MOST_SAID) say(r, &group, &f);
+    }
+    if (*count > MOST_SAID) say_range(r, g, *count);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_ghosts_find(larmor_recon *r)
+{
+    static const larmor_source_impl impl = {.describe = describe,
+                                            .encoding = encoding_of,
+                                            .group = group_of,
+                                            .samples = samples_of,
+                                            .meta = meta_of,
+                                            .noise = noise_of,
+                                            .keep_coils = keep_coils_of,
+                                            .restore_coils = restore_coils_of,
+                                            .destroy = destroy,
+                                            .fingerprint = fingerprint_of,
+                                            .stamps = stamps_of,
+                                            .readouts = readouts_of,
+                                            .times = times_of};
+    larmor_source *corrected = NULL;
+    int64_t count = 0;
+    if (r->settings.opts.no_ghost || r->settings.opts.delays == LARMOR_DELAYS_GIVEN ||
+        lmr_source_is_corrected(r->facts.source))
+        return LARMOR_OK;
+    LMR_TRY(lmr_enter(&r->events, "ghosts"));
+    ghosts *g = calloc(1, sizeof *g);
+    if (!g) return LMR_NO_MEMORY();
+    g->images = r->facts.info.groups;
+    g->inner = larmor_source_ref(r->facts.source);
+    g->image = calloc((size_t)g->images + 1, sizeof *g->image);
+    larmor_status st = g->image ? find_all(r, g, &count) : LMR_NO_MEMORY();
+    if (!st && count) st = larmor_source_create(lmr_source_name(g->inner), &impl, g, &corrected);
+    if (!corrected) {
+        destroy(g);
+        return st;
+    }
+    lmr_source_set_corrected(corrected, g->inner);
+    larmor_source_free(r->facts.source);
+    r->facts.source = corrected;
+    return LARMOR_OK;
+}

@@ -1,0 +1,177 @@
+/* Values that follow from a job's options. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/ranks/ranks.h"
+#include "core/status.h"
+
+/* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second
+ * the factor itself would not be a normal number of it. */
+enum { HARMLESS = 30, MOST = 120 };
+
+static int is_harmless(double magnitude)
+{
+    return magnitude > 0 && isfinite(magnitude) && abs(ilogb(magnitude)) <= HARMLESS;
+}
+
+/* By the root mean square of the samples, and of noise, before it whitens. */
+static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
+{
+    double size, count;
+    job->scale = job->events->energy = 1;
+    if (is_harmless(job->facts->info.magnitude)) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(samples, &size));
+    LMR_TRY(lmr_count_all(samples, &count));
+    const double magnitude = size / sqrt(count);
+    if (!(magnitude > 0) || !isfinite(magnitude) || is_harmless(magnitude)) return LARMOR_OK;
+    const int exponent = ilogb(magnitude);
+    job->scale = ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST)));
+    job->events->energy = 1 / (job->scale * job->scale);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
+{
+    if (job->scale == 0) LMR_TRY(choose_scale(job, samples));
+    return job->scale == 1 ? LARMOR_OK : larmor_axpby(job->scale, samples, 0, samples);
+}
+
+/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them; given maps are whitened
+ * like samples, and take that unit out again. */
+double lmr_unscaled_image(const lmr_job *job)
+{
+    return (job->facts->whitening && !job->facts->given ? job->facts->noise_unit : 1) / job->scale;
+}
+
+/* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is scaled;
+ * without whitening the data and the image are. */
+void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
+{
+    const double scale = job->scale;
+    const int penalty = job->method == LMR_METHOD_REGULARISED; /* of degree 1 */
+    double weight = 1;
+    if (scale == 1 || (job->facts->whitening && !job->facts->given)) return;
+    if (job->facts->whitening) {
+        weight = penalty ? scale : scale * scale;
+        report->largest *= scale * scale;
+    } else {
+        weight = penalty ? 1 / scale : 1;
+        report->noise /= scale;
+        report->solver.objective /= scale * scale;
+    }
+    report->weight *= weight;
+    report->choice.weight *= weight;
+}
+
+int lmr_chooses(const lmr_job *job)
+{
+    return job->method != LMR_METHOD_GRID && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
+           !job->facts->no_choice;
+}
+
+int lmr_from_data(const larmor_recon_report *result)
+{
+    return result->lambda_from == LARMOR_LAMBDA_FROM_DATA || result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
+}
+
+larmor_shape lmr_grid_shape(const larmor_grid *grid)
+{
+    return larmor_shape_of(grid->ndim, grid->matrix);
+}
+
+larmor_dtype lmr_job_precision(const lmr_job *job)
+{
+    return job->settings->eps > 0 && job->settings->eps < 1e-6 ? LARMOR_C128 : LARMOR_C64;
+}
+
+int64_t lmr_normals(const lmr_job *job)
+{
+    const int64_t usual = 30;
+    const int64_t iters = job->settings->opts.iters ? job->settings->opts.iters : usual;
+    const int64_t searched = lmr_chooses(job) ? 2 * iters : iters;
+    return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
+}
+
+/* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */
+#define TIME_WEIGHT 4
+
+/* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
+#define MAX_SIDES_RATIO 8
+
+int lmr_voxel_sides(const larmor_grid *grid, double side[3])
+{
+    double shortest = INFINITY, longest = 0;
+    for (int d = 0; d < grid->ndim; d++) {
+        side[d] = grid->fov_mm[d] / (double)grid->matrix[d];
+        shortest = fmin(shortest, side[d]);
+        longest = fmax(longest, side[d]);
+    }
+    if (longest <= MAX_SIDES_RATIO * shortest) return 1;
+    for (int d = 0; d < grid->ndim; d++) side[d] = 1;
+    return 0;
+}
+
+larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid)
+{
+    /* the images of several sets of maps, and coefficients, are frames that nothing couples */
+    const int apart = job->facts->sets || job->facts->basis;
+    larmor_regulariser_opts opts = {.series = frames > 1 || apart,
+                                    .time = apart ? -1 : job->settings->opts.time_weight};
+    if (opts.time == 0) opts.time = TIME_WEIGHT;
+    if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE)
+        opts.lambda = job->settings->opts.lambda > 0 ? job->settings->opts.lambda : -1;
+    for (int d = 0; d < 3; d++) opts.block[d] = job->settings->opts.llr_block;
+    lmr_voxel_sides(grid, opts.voxel);
+    return opts;
+}
+
+larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
+}
+
+int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)
+{
+    return job->settings->joint && a->encoding == b->encoding && a->slice == b->slice && a->set == b->set;
+}
+
+int lmr_unknowns(const lmr_job *job, int frames)
+{
+    return job->facts->basis ? (int)larmor_array_shape(job->facts->basis).dim[1] : frames;
+}
+
+int lmr_outputs(const lmr_job *job, int frames)
+{
+    return job->settings->opts.basis_frames ? frames : lmr_unknowns(job, frames);
+}
+
+larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image)
+{
+    const larmor_grid *grid = &job->facts->grid[image->group];
+    const int coefficient = job->facts->basis && !job->settings->opts.basis_frames;
+    LMR_TRY(lmr_source_meta(job->facts->source, coefficient ? first : image->group, &image->meta));
+    if (coefficient) image->meta.contrast = i;
+    for (int d = 0; d < grid->ndim; d++)
+        image->meta.fov_mm[d] = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
+    return LARMOR_OK;
+}
+
+int lmr_shares_coils(const lmr_job *job, int devices)
+{
+    return job->facts->coils >= devices && !job->facts->sets && !job->facts->field && !job->facts->basis &&
+           !job->settings->opts.no_maps;
+}
+
+int lmr_spreads_series(const lmr_job *job, int series)
+{
+    const int members = larmor_device_members(job->facts->dev);
+    return members > 1 && series > 1 && (series >= members || !lmr_shares_coils(job, members));
+}
+
+int lmr_maps_group(const lmr_job *job)
+{
+    return job->found.maps.array || job->found.maps.elsewhere ? job->found.maps.from : -1;
+}

@@ -1,0 +1,114 @@
+/* What the steps of a reconstruction share, and values that follow from it. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_JOB_H
+#define LMR_SCAN_JOB_H
+
+#include "scan/events.h"
+#include "scan/found.h"
+#include "scan/scan_facts.h"
+
+/* What images of a scan have in common and need not be made again (pipeline/share.h, scan/reread.h); one thread's. */
+typedef struct lmr_caches {
+    struct lmr_share *share;   /* of trajectories, NULL: nothing is kept */
+    struct lmr_ready *ready;   /* the operator of the last image, or NULL */
+    struct lmr_reread *reread; /* samples that are read again, or NULL */
+    int keep_samples;          /* 1: memory is not limited, so that samples may stay that are looked at */
+} lmr_caches;
+
+/* What an image is solved by. */
+typedef enum lmr_method { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method;
+
+/* What a step of a reconstruction gets. */
+typedef struct lmr_job {
+    const lmr_settings *settings;
+    const lmr_scan_facts *facts;
+    lmr_caches *caches;
+    lmr_found found;
+    double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
+    lmr_method method;       /* of the image that is solved */
+    const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
+    unsigned takes;          /* its options, as in larmor_regulariser_info */
+    lmr_events *events;
+    struct lmr_kept *checkpoint; /* of schedule/checkpoint.h, or NULL */
+} lmr_job;
+
+/* How samples lie on the grid. */
+typedef struct lmr_cartesian {
+    int on_grid;             /* 1: all of them, exactly; then: */
+    int64_t repeats;         /* the most at one place */
+    int box;                 /* 1: every place from low to high is sampled equally often */
+    int64_t low[3], high[3]; /* the outermost places */
+    double deviation; /* of the noise, whitened or not, over that of the samples as they were acquired: below 1 where
+                       * oversampling was removed: */
+    int shifted;      /* 1: its lines were shifted by the delays, and coordinates stay */
+    larmor_sample_faults faults; /* of the samples as they were acquired */
+    double level; /* of the noise in the samples, before whitening and the job's scale, as measured with it; 0: not */
+} lmr_cartesian;
+
+/* The inputs of one image, which belong to their maker. */
+typedef struct lmr_frame {
+    larmor_group group;
+    larmor_encoding encoding;
+    larmor_grid grid;
+    larmor_samples samples; /* whitened, with their trajectory */
+    larmor_array *weights;  /* density, or NULL */
+    larmor_array *phase;    /* [image...], of the job's precision: known before the image; or NULL */
+    int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
+    double off_phase;       /* its imaginary part relative to all of it */
+    lmr_cartesian cartesian;
+    larmor_segments *segments; /* of off-resonance, or NULL */
+    struct lmr_common *common; /* with others of its trajectory and weights; NULL: nothing, as with a phase */
+} lmr_frame;
+
+/* A view of x[..., index], without the last dimension. */
+larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
+
+/* How many images a series of so many frames is solved for, and how many it gives. */
+int lmr_unknowns(const lmr_job *job, int frames);
+int lmr_outputs(const lmr_job *job, int frames);
+
+/* 1 if the job reconstructs both groups in one series. */
+int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
+
+/* Multiply samples by the job's scale. Where that is not chosen yet it is chosen from them: values whose squares single
+ * precision does not hold are brought near 1. */
+larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
+
+/* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */
+double lmr_unscaled_image(const lmr_job *job);
+void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
+
+/* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the series,
+ * whose coefficient number i it may be. */
+larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
+
+/* 1 if so many devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
+int lmr_shares_coils(const lmr_job *job, int devices);
+
+/* 1 if the members of the job's device, a group, take whole series of so many. */
+int lmr_spreads_series(const lmr_job *job, int series);
+
+/* The group whose data gave the maps; -1: there are none. */
+int lmr_maps_group(const lmr_job *job);
+
+/* The sides of a voxel, in mm; returns 0, and 1 for each of them, where they differ so much that they are not believed. */
+int lmr_voxel_sides(const larmor_grid *grid, double side[3]);
+
+/* The regulariser's options for so many frames at once, whose images have this grid. */
+larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, const larmor_grid *grid);
+
+/* About how many normal maps the method needs; those of a penalty have inner steps, too. */
+int64_t lmr_normals(const lmr_job *job);
+
+/* 1 if lambda is to be found from the data. */
+int lmr_chooses(const lmr_job *job);
+
+/* 1 if the weight was chosen from data, those of this image or of an earlier one. */
+int lmr_from_data(const larmor_recon_report *report);
+
+/* The shape of an image on this grid. */
+larmor_shape lmr_grid_shape(const larmor_grid *grid);
+
+/* Single precision carries the NUFFT down to 1e-6; below that everything is done in double. */
+larmor_dtype lmr_job_precision(const lmr_job *job);
+
+#endif

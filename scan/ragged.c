@@ -1,0 +1,198 @@
+/* Readouts that differ in length, or of which some samples are left out: side by side where what is done with them needs
+ * each by itself. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/ragged.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/status.h"
+
+/* Where samples are put that are not there, in cycles per field of view. */
+static const double far_away = 1e6;
+
+/* Side by side readouts may take so many times what they take one after the other, beside so many samples. */
+enum { MOST_TIMES = 4, FEW_SAMPLES = 65536 };
+
+/* Shorter readouts are made so long, as delays are to be less than a readout. */
+enum { SHORTEST = 64 };
+
+static int64_t length_of(const larmor_samples *s, int64_t r)
+{
+    return s->first[r + 1] - s->first[r];
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t longest(const larmor_samples *s, int64_t begin, int64_t end)
+{
+    int64_t most = SHORTEST;
+    for (int64_t r = begin; r < end; r++) most = larger(most, length_of(s, r));
+    return most;
+}
+
+static int fits(const larmor_samples *s, int64_t begin, int64_t end, int64_t n)
+{
+    return n * (end - begin) <= MOST_TIMES * (s->first[end] - s->first[begin]) + FEW_SAMPLES;
+}
+
+/* 0: k[nd] goes on as from the sample before the last; 1: it is far away. */
+static void follow(double *k, int64_t nd, int64_t i, int away)
+{
+    for (int64_t d = 0; d < nd; d++) {
+        const double before = i > 0 ? k[nd * (i - 1) + d] : 0;
+        const double step = i > 1 ? before - k[nd * (i - 2) + d] : 0;
+        k[nd * i + d] = away ? far_away : before + step;
+    }
+}
+
+/* Readouts begin .. end - 1 of a trajectory `from` as [nd, longest, end - begin]. */
+static larmor_status align_traj(const larmor_samples *s, const double *from, int64_t begin, int64_t end, int away,
+                                larmor_array **traj)
+{
+    const int64_t nd = larmor_array_shape(s->traj).dim[0], n = longest(s, begin, end);
+    double *to = lmr_new(nd * n * (end - begin), sizeof *to);
+    if (!to) return LMR_NO_MEMORY();
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t count = length_of(s, r);
+        double *k = to + nd * n * (r - begin);
+        memcpy(k, from + nd * s->first[r], sizeof *k * (size_t)(nd * count));
+        for (int64_t i = count; i < n; i++) follow(k, nd, i, away);
+    }
+    const larmor_status st = larmor_array_upload(larmor_array_device(s->traj), LARMOR_F64,
+                                                 LARMOR_SHAPE(nd, n, end - begin), LARMOR_F64, to, traj);
+    free(to);
+    return st;
+}
+
+static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace)
+{
+    const larmor_shape shape = larmor_array_shape(s->kspace);
+    const larmor_dtype dtype = larmor_array_dtype(s->kspace);
+    const int64_t n = longest(s, 0, s->readouts);
+    const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
+    const size_t size = larmor_dtype_size(dtype);
+    unsigned char *from = NULL, *to = lmr_new(n * s->readouts * coils, size);
+    if (!to) return LMR_NO_MEMORY();
+    memset(to, 0, (size_t)(n * s->readouts * coils) * size);
+    larmor_status st = larmor_array_download(s->kspace, dtype, (void **)&from);
+    for (int64_t r = 0; r < s->readouts * coils && !st; r++) {
+        const int64_t at = s->first[r % s->readouts], count = length_of(s, r % s->readouts);
+        memcpy(to + size * (size_t)(n * r), from + size * (size_t)(shape.dim[0] * (r / s->readouts) + at),
+               size * (size_t)count);
+    }
+    if (!st)
+        st = larmor_array_upload(larmor_array_device(s->kspace), dtype, LARMOR_SHAPE(n, s->readouts, coils), dtype,
+                                 to, kspace);
+    free(from);
+    free(to);
+    return st;
+}
+
+static larmor_status expect_trajectory(const larmor_samples *samples)
+{
+    if (samples->kspace && samples->traj) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "samples: without a trajectory, or without k-space");
+}
+
+larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array **kspace, larmor_array **traj)
+{
+    LMR_NEED(kspace);
+    *kspace = NULL;
+    LMR_NEED(traj);
+    *traj = NULL;
+    LMR_NEED(samples);
+    LMR_TRY(expect_trajectory(samples));
+    if (!samples->first) {
+        *kspace = larmor_array_ref(samples->kspace);
+        *traj = larmor_array_ref(samples->traj);
+        return LARMOR_OK;
+    }
+    if (!fits(samples, 0, samples->readouts, longest(samples, 0, samples->readouts)))
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "the lengths of readouts differ too much, %lld samples at most, %lld "
+                        "samples in %lld readouts",
+                        (long long)longest(samples, 0, samples->readouts),
+                        (long long)samples->first[samples->readouts], (long long)samples->readouts);
+    double *k;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    larmor_status st = align_traj(samples, k, 0, samples->readouts, 1, traj);
+    free(k);
+    if (!st) st = align_kspace(samples, kspace);
+    if (!st) return LARMOR_OK;
+    larmor_array_free(*traj);
+    *traj = NULL;
+    return st;
+}
+
+/* Readouts begin .. end - 1, in place. */
+static larmor_status correct_some(const larmor_samples *s, double *k, int64_t begin, int64_t end,
+                                  lmr_correction correct, const void *self)
+{
+    larmor_array *aligned = NULL, *corrected = NULL;
+    double *from = NULL;
+    larmor_status st;
+    LMR_OR(done, align_traj(s, k, begin, end, 0, &aligned));
+    LMR_OR(done, correct(self, aligned, &corrected));
+    LMR_OR(done, larmor_array_download(corrected, LARMOR_F64, &from));
+    const larmor_shape shape = larmor_array_shape(aligned);
+    for (int64_t r = begin; r < end; r++)
+        memcpy(k + shape.dim[0] * s->first[r], from + shape.dim[0] * shape.dim[1] * (r - begin),
+               sizeof *k * (size_t)(shape.dim[0] * length_of(s, r)));
+done:
+    free(from);
+    larmor_array_free(corrected);
+    larmor_array_free(aligned);
+    return st;
+}
+
+/* As many readouts at a time as are of about the same length. */
+larmor_status lmr_each_readout(const larmor_samples *samples, lmr_correction correct, const void *self,
+                               larmor_array **traj)
+{
+    *traj = NULL;
+    if (!samples->first) return correct(self, samples->traj, traj);
+    double *k;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    larmor_status st = LARMOR_OK;
+    for (int64_t begin = 0, end; begin < samples->readouts && !st; begin = end) {
+        int64_t n = length_of(samples, begin);
+        end = begin + 1;
+        while (end < samples->readouts && fits(samples, begin, end + 1, larger(n, length_of(samples, end)))) {
+            n = larger(n, length_of(samples, end));
+            end++;
+        }
+        st = correct_some(samples, k, begin, end, correct, self);
+    }
+    if (!st)
+        st = larmor_array_upload(larmor_array_device(samples->traj), LARMOR_F64, larmor_array_shape(samples->traj),
+                                 LARMOR_F64, k, traj);
+    free(k);
+    return st;
+}
+
+typedef struct late {
+    const double *delay, *fov;
+} late;
+
+static larmor_status delay_readouts(const void *self, const larmor_array *traj, larmor_array **delayed)
+{
+    const late *l = self;
+    return larmor_traj_delay(traj, l->delay, l->fov, delayed);
+}
+
+larmor_status larmor_samples_delay(const larmor_samples *samples, const double delay[6], const double *fov,
+                                   larmor_array **traj)
+{
+    LMR_NEED(traj);
+    *traj = NULL;
+    LMR_NEED(samples);
+    LMR_NEED(delay);
+    LMR_TRY(expect_trajectory(samples));
+    const late l = {delay, fov};
+    return lmr_each_readout(samples, delay_readouts, &l, traj);
+}

@@ -1,0 +1,14 @@
+/* Readouts that differ in length. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_RAGGED_H
+#define LMR_SCAN_RAGGED_H
+
+#include "larmor/pipeline.h"
+
+/* What corrects a trajectory [nd, samples, readouts], readout by readout. */
+typedef larmor_status (*lmr_correction)(const void *self, const larmor_array *traj, larmor_array **corrected);
+
+/* The samples' trajectory, corrected, in its own shape. */
+larmor_status lmr_each_readout(const larmor_samples *samples, lmr_correction correct, const void *self,
+                               larmor_array **traj);
+
+#endif

@@ -1,0 +1,119 @@
+/* One group's samples, kept from one look at them to the next: reading a scan of one large image takes as long as many
+ * iterations. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/reread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/status.h"
+
+enum { ROOM = 8 }; /* times their bytes are free on the device */
+
+/* What samples are made with. */
+typedef struct origin {
+    int index, calibration;
+    larmor_grid grid;
+    double delay[6];
+    int whole;
+    const larmor_device *dev;
+    const larmor_array *whitening, *compression;
+} origin;
+
+struct lmr_reread {
+    origin from;
+    double scale; /* that they were multiplied by */
+    larmor_samples samples;
+    int made;
+    lmr_cartesian cartesian;
+};
+
+static larmor_status origin_of(const lmr_job *job, int index, int calibration, origin *o)
+{
+    larmor_group group;
+    *o = (origin){.index = index,
+                  .calibration = calibration,
+                  .grid = job->facts->grid[index],
+                  .whole = job->facts->whole_readouts,
+                  .dev = job->facts->dev,
+                  .whitening = job->facts->whitening,
+                  .compression = job->facts->compression};
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    if (job->facts->delays) memcpy(o->delay, job->facts->delays[group.encoding].delay, sizeof o->delay);
+    return LARMOR_OK;
+}
+
+static int same_grid(const larmor_grid *a, const larmor_grid *b)
+{
+    return a->ndim == b->ndim && !memcmp(a->matrix, b->matrix, sizeof a->matrix) &&
+           !memcmp(a->fov_mm, b->fov_mm, sizeof a->fov_mm) && !memcmp(a->crop, b->crop, sizeof a->crop);
+}
+
+static int same(const origin *a, const origin *b)
+{
+    return a->index == b->index && a->calibration == b->calibration && same_grid(&a->grid, &b->grid) &&
+           !memcmp(a->delay, b->delay, sizeof a->delay) && a->whole == b->whole && a->dev == b->dev &&
+           a->whitening == b->whitening && a->compression == b->compression;
+}
+
+void lmr_reread_clear(lmr_caches *caches)
+{
+    if (caches->reread) larmor_samples_free(&caches->reread->samples);
+    free(caches->reread);
+    caches->reread = NULL;
+}
+
+larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                              lmr_cartesian *c, int *taken)
+{
+    struct lmr_reread *k = job->caches->reread;
+    origin now;
+    *taken = 0;
+    if (!k) return LARMOR_OK;
+    LMR_TRY(origin_of(job, index, calibration, &now));
+    if (same(&k->from, &now) && (job->scale == 0 || job->scale == k->scale)) {
+        job->scale = k->scale;
+        *samples = k->samples;
+        *made = k->made;
+        *c = k->cartesian;
+        k->samples = (larmor_samples){0};
+        *taken = 1;
+    }
+    lmr_reread_clear(job->caches);
+    return LARMOR_OK;
+}
+
+static int64_t bytes_of(const larmor_samples *samples)
+{
+    return (int64_t)larmor_array_bytes(samples->kspace) + (int64_t)larmor_array_bytes(samples->traj);
+}
+
+int64_t lmr_reread_bytes(const lmr_job *job)
+{
+    return job->caches->reread ? bytes_of(&job->caches->reread->samples) : 0;
+}
+
+static int has_room(const lmr_job *job, const larmor_samples *samples)
+{
+    int64_t available, total;
+    const double bytes = (double)bytes_of(samples);
+    if (job->facts->slabs || larmor_device_members(job->facts->dev) || !job->caches->keep_samples) return 0;
+    return !larmor_device_memory(job->facts->dev, &available, &total) && ROOM * bytes <= (double)available;
+}
+
+void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
+                     const lmr_cartesian *c)
+{
+    lmr_reread_clear(job->caches);
+    struct lmr_reread *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
+    if (k && !origin_of(job, index, calibration, &k->from)) {
+        k->scale = job->scale;
+        k->samples = *samples;
+        k->made = made;
+        k->cartesian = *c;
+        *samples = (larmor_samples){0};
+        job->caches->reread = k;
+        return;
+    }
+    free(k);
+    larmor_samples_free(samples);
+}

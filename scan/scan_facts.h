@@ -1,0 +1,50 @@
+/* What a reconstruction knows of its scan before the first image. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_SCAN_FACTS_H
+#define LMR_SCAN_SCAN_FACTS_H
+
+#include "larmor/compress.h"
+#include "scan/settings.h"
+#include "scan/source.h"
+
+/* Found by the preparation (schedule/prepare.c), constant for all images. Arrays lie on dev. */
+typedef struct lmr_scan_facts {
+    larmor_source *source;
+    larmor_raw_info info; /* of the source */
+    larmor_device *dev;
+    larmor_ranks *slabs;     /* those that have a slab of the volume each (schedule/slabs.h), or NULL */
+    larmor_array *whitening; /* [coils, coils], of noise times the scale of samples, which then stays; or NULL */
+    double
+        noise_unit; /* with whitening: the unit of whitened samples in that of scaled ones, for images of one unit */
+    larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
+    larmor_compression_report compressed;
+    int coils;                /* virtual ones, or info.coils: of samples and maps from here on */
+    larmor_array *given;      /* the caller's maps, not whitened yet, or NULL; maps_method finds those beyond them */
+    larmor_shape given_image; /* its voxels */
+    int sets;                 /* of maps, more than 1 (soft SENSE); 0 for maps without that dimension */
+    const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
+    larmor_grid *grid;                         /* [info.groups]; alike for all of an encoding */
+    larmor_delays *delays;                     /* [info.encodings], of the gradients, or NULL */
+    int whole_readouts; /* 1: readouts keep their oversampling and the order of time, as the search for delays needs */
+    struct lmr_field *field; /* of pipeline/off_resonance.h, or NULL */
+    larmor_array *basis;     /* [frames, coefficients], or NULL */
+    int basis_is_complex;
+    double basis_scale; /* the mean of its columns' energies */
+    double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */
+
+    int automatic; /* 1: the first image chooses the method; until then it is that of conjugate gradients */
+    larmor_method_from method_from; /* why it is the method, where no image chooses it */
+
+    /* what is left of the options in the memory that there is */
+    int no_choice; /* 1: there is none to choose lambda */
+    int toeplitz, precondition;
+    int64_t block; /* coils at a time, 0 for all */
+
+    int is_copy; /* 1: grid and delays are those of the facts that these are copied from */
+} lmr_scan_facts;
+
+/* A copy for another device, with arrays of its own there, which may not outlive the original. The field is left out. */
+larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *dev, lmr_scan_facts *copy);
+
+void lmr_scan_facts_free(lmr_scan_facts *facts);
+
+#endif

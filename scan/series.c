@@ -1,0 +1,89 @@
+/* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/series.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+
+int lmr_is_wanted(const larmor_counters *only, const larmor_group *g)
+{
+    return (only->encoding < 1 || only->encoding == g->encoding + 1) &&
+           (only->slice < 0 || only->slice == g->slice) && (only->contrast < 0 || only->contrast == g->contrast) &&
+           (only->phase < 0 || only->phase == g->phase) &&
+           (only->repetition < 0 || only->repetition == g->repetition) && (only->set < 0 || only->set == g->set);
+}
+
+void lmr_series_free(lmr_series *list)
+{
+    free(list->group);
+    free(list->first);
+    *list = (lmr_series){NULL, NULL, 0, 0};
+}
+
+/* Group i, and all later ones that go with it. */
+static larmor_status gather_from(const lmr_job *job, const larmor_counters *only, int i, char *taken,
+                                 lmr_series *list)
+{
+    larmor_group g, other;
+    LMR_TRY(lmr_source_group(job->facts->source, i, &g));
+    if (taken[i] || !lmr_is_wanted(only, &g)) return LARMOR_OK;
+    list->group[list->groups++] = i;
+    for (int j = i + 1; job->settings->joint && j < job->facts->info.groups; j++) {
+        LMR_TRY(lmr_source_group(job->facts->source, j, &other));
+        if (taken[j] || !lmr_is_wanted(only, &other) || !lmr_joint(job, &g, &other)) continue;
+        list->group[list->groups++] = j;
+        taken[j] = 1;
+    }
+    list->first[++list->series] = list->groups;
+    return LARMOR_OK;
+}
+
+/* A penalty of series is refused for a single frame before any work. */
+static larmor_status check(const lmr_job *job, const lmr_series *list)
+{
+    const char *name = lmr_source_name(job->facts->source);
+    if (!list->groups)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "%s: no image has the encoding, slice, contrast, phase, repetition and set asked for; see larmor info.",
+            name);
+    for (int s = 0; job->facts->basis && s < list->series; s++) {
+        const int64_t frames = larmor_array_shape(job->facts->basis).dim[0];
+        const int count = list->first[s + 1] - list->first[s];
+        if (count != frames)
+            return LMR_FAIL(
+                LARMOR_ERR_SHAPE,
+                "opts.basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
+                "contrasts, or are cut by opts.spokes.",
+                (long long)frames, name, count);
+    }
+    for (int s = 0; job->takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
+        if (list->first[s + 1] - list->first[s] < 2)
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
+                            "contrasts; use tv or wavelet.",
+                            job->regulariser, name, job->regulariser);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list)
+{
+    const size_t room = (size_t)job->facts->info.groups + 1;
+    *list = (lmr_series){calloc(room, sizeof *list->group), calloc(room, sizeof *list->first), 0, 0};
+    char *taken = calloc(room, 1);
+    larmor_status st = LARMOR_OK;
+    if (!list->group || !list->first || !taken) st = LMR_NO_MEMORY();
+    for (int i = 0; i < job->facts->info.groups && !st; i++) st = gather_from(job, only, i, taken, list);
+    free(taken);
+    return st ? st : check(job, list);
+}
+
+void lmr_series_name(const lmr_series *list, int s, char name[64])
+{
+    const int count = list->first[s + 1] - list->first[s];
+    if (count > 1)
+        snprintf(name, 64, "series %d of %d, %d images", s + 1, list->series, count);
+    else
+        snprintf(name, 64, "image %d of %d", s + 1, list->series);
+}

@@ -1,0 +1,26 @@
+/* Which images make a series, and the order of the series. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_SERIES_H
+#define LMR_SCAN_SERIES_H
+
+#include "scan/job.h"
+
+/* The wanted groups, those of a series one after the other: series s is group[first[s]] .. group[first[s + 1] - 1].
+ * */
+typedef struct lmr_series {
+    int *group, *first;
+    int groups, series;
+} lmr_series;
+
+/* 1 if the group is one of these counters; -1 of them: any. */
+int lmr_is_wanted(const larmor_counters *only, const larmor_group *g);
+
+/* List the groups of the job's source that `only` names; list is to be freed in either case.
+ *
+ * Errors  LARMOR_ERR_ARG if there are none, and for llr of a single frame; those of the source. */
+larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list);
+void lmr_series_free(lmr_series *list);
+
+/* How series s, from 0, is called: "image 2 of 8", "series 1 of 2, 3 images". */
+void lmr_series_name(const lmr_series *list, int s, char name[64]);
+
+#endif

@@ -1,0 +1,39 @@
+/* What a reconstruction was asked for. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCAN_SETTINGS_H
+#define LMR_SCAN_SETTINGS_H
+
+#include "larmor/pipeline.h"
+
+#define LMR_METHOD_AUTO "auto"
+
+/* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds a copy of
+ * an option. */
+typedef struct lmr_settings {
+    larmor_recon_opts opts; /* in this version's size; its texts and what it points to are the members below */
+    larmor_counters only;
+    char *method, *maps_name, *maps_method, *b0_name;
+    larmor_image_meta b0_place;
+    double readout_start_ms;
+    larmor_array *girf; /* a reference */
+    int joint;          /* 1: frames are solved together, by option, basis or method */
+    double eps;         /* of the NUFFT */
+} lmr_settings;
+
+/* *opts <- what was given, in this version's size: members that this version does not know must be zero, those that the caller
+ * does not know are. Pointers stay the caller's. */
+larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts);
+
+/* The regulariser of that name, or one without a name. */
+larmor_regulariser_info lmr_regulariser_named(const char *name);
+
+/* The method that is asked for, by its name or by options that are of one method; NULL: the data choose it. */
+const char *lmr_settings_method(const larmor_recon_opts *opts);
+
+/* Read the options, a copy of all but their arrays. NULL: the defaults.
+ *
+ * Errors  LARMOR_ERR_ARG or LARMOR_ERR_UNSUPPORTED: what an option is and what it may be. */
+larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *settings);
+
+void lmr_settings_free(lmr_settings *settings);
+
+#endif

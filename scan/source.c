@@ -1,0 +1,364 @@
+/* Sources: scans behind a table of functions, so that the pipeline need not know where data come from.
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700 /* recursive mutexes */
+#include "scan/source.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/hash.h"
+
+struct larmor_source {
+    larmor_source_impl impl;
+    void *self;
+    char *name;
+    pthread_mutex_t turn; /* held during a call, unless several are fine: the devices of a group read in turn */
+    int corrects_ghosts;
+    int any_thread; /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
+    atomic_int refs;
+};
+
+static pthread_mutex_t *turn_of(const larmor_source *s)
+{
+    return (pthread_mutex_t *)(uintptr_t)&s->turn;
+}
+
+/* status = s->impl.function(s->self, ...), one call at a time unless several are fine */
+#define IN_TURN(s, call, status)                                                                                     \
+    do {                                                                                                             \
+        const int alone_ = (s)->any_thread < 2;                                                                      \
+        if (alone_) pthread_mutex_lock(turn_of(s));                                                                  \
+        (status) = (call);                                                                                           \
+        if (alone_) pthread_mutex_unlock(turn_of(s));                                                                \
+    } while (0)
+
+larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
+                                   larmor_source **source)
+{
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    *source = NULL;
+    if (!name || !impl || !impl->describe || !impl->encoding || !impl->group || !impl->samples || !impl->meta)
+        return LMR_FAIL(LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
+    larmor_source *s = calloc(1, sizeof *s);
+    if (s) s->name = strdup(name);
+    if (!s || !s->name) {
+        free(s);
+        return LMR_NO_MEMORY();
+    }
+    s->impl = *impl;
+    s->self = self;
+    pthread_mutexattr_t recursive; /* a source may ask itself */
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->turn, &recursive);
+    pthread_mutexattr_destroy(&recursive);
+    atomic_init(&s->refs, 1);
+    *source = s;
+    return LARMOR_OK;
+}
+
+larmor_source *larmor_source_ref(larmor_source *source)
+{
+    if (source) atomic_fetch_add(&source->refs, 1);
+    return source;
+}
+
+void larmor_source_free(larmor_source *source)
+{
+    if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
+    if (source->impl.destroy) source->impl.destroy(source->self);
+    pthread_mutex_destroy(&source->turn);
+    free(source->name);
+    free(source);
+}
+
+/* ---- what the pipeline asks ---- */
+
+int lmr_source_any_thread(const larmor_source *s)
+{
+    return s->any_thread;
+}
+
+void lmr_source_set_any_thread(larmor_source *s)
+{
+    s->any_thread = 1;
+}
+
+void lmr_source_set_corrected(larmor_source *s, const larmor_source *inner)
+{
+    s->any_thread = inner->any_thread;
+    s->corrects_ghosts = 1;
+}
+
+int lmr_source_is_corrected(const larmor_source *s)
+{
+    return s->corrects_ghosts;
+}
+
+const char *lmr_source_name(const larmor_source *s)
+{
+    return s->name;
+}
+
+larmor_raw_info larmor_source_describe(const larmor_source *source)
+{
+    larmor_raw_info info = {0};
+    if (source) IN_TURN(source, source->impl.describe(source->self), info);
+    return info;
+}
+
+larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
+{
+    larmor_status st;
+    IN_TURN(s, s->impl.encoding(s->self, encoding, out), st);
+    return st;
+}
+
+larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out)
+{
+    larmor_status st;
+    IN_TURN(s, s->impl.group(s->self, group, out), st);
+    return st;
+}
+
+larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
+{
+    larmor_status st;
+    IN_TURN(s, s->impl.meta(s->self, group, meta), st);
+    return st;
+}
+
+static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
+{
+    const larmor_raw_info info = larmor_source_describe(s);
+    for (int i = 0; i < info.encodings; i++) {
+        larmor_encoding e;
+        LMR_TRY(lmr_source_encoding(s, i, &e));
+        *hash = lmr_hash(*hash, &e, offsetof(larmor_encoding, ndim));
+    }
+    for (int i = 0; i < info.groups; i++) {
+        larmor_group g;
+        LMR_TRY(lmr_source_group(s, i, &g));
+        const int64_t lines[] = {g.encoding, g.slice, g.contrast, g.phase, g.repetition, g.set, g.readouts, g.total};
+        *hash = lmr_hash(*hash, lines, sizeof lines);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint)
+{
+    larmor_status st;
+    *fingerprint = 0;
+    if (!s->impl.fingerprint) return hash_lists(s, fingerprint);
+    IN_TURN(s, s->impl.fingerprint(s->self, fingerprint), st);
+    return st;
+}
+
+larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
+{
+    larmor_encoding e;
+    LMR_TRY(lmr_source_encoding(s, encoding, &e));
+    return larmor_encoding_grid(&e, opts, out);
+}
+
+static larmor_status check_samples(const larmor_source *s, const larmor_samples *x, const larmor_grid *grid,
+                                   int64_t coils, const larmor_device *dev)
+{
+    const larmor_shape k = larmor_array_shape(x->kspace);
+    if (k.ndim != 3 || k.dim[2] != coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives samples %s, expected [samples, readouts, %lld]", s->name,
+                        lmr_describe(x->kspace).s, (long long)coils);
+    LMR_TRY(lmr_expect(s->name, "kspace", x->kspace, dev, LARMOR_C64, k));
+    if (x->traj)
+        LMR_TRY(lmr_expect(s->name, "traj", x->traj, dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, k.dim[0], k.dim[1])));
+    if (x->density)
+        LMR_TRY(lmr_expect(s->name, "density", x->density, dev, LARMOR_F64, LARMOR_SHAPE(k.dim[0], k.dim[1])));
+    return LARMOR_OK;
+}
+
+larmor_status lmr_source_samples(const larmor_source *s, int group, const larmor_grid *grid, int calibration,
+                                 int64_t coils, larmor_device *dev, larmor_samples *out)
+{
+    *out = (larmor_samples){0};
+    larmor_status st;
+    IN_TURN(s, s->impl.samples(s->self, group, grid, calibration, dev, out), st);
+    if (!st && out->kspace) st = check_samples(s, out, grid, coils, dev);
+    if (!st && !out->kspace && !calibration)
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: source gives no samples of group %d", s->name, group);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+int lmr_source_has_readouts(const larmor_source *s)
+{
+    return s->impl.readouts != NULL;
+}
+
+larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
+{
+    larmor_status st;
+    if (!s->impl.stamps || !s->impl.readouts)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
+                        s->name);
+    IN_TURN(s, s->impl.stamps(s->self, group, stamps), st);
+    return st;
+}
+
+larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    larmor_status st;
+    IN_TURN(s, s->impl.readouts(s->self, group, readout, count, grid, dev, out), st);
+    return st;
+}
+
+larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
+                               const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    *times = NULL;
+    if (!s->impl.times)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: the source does not know when its samples were taken", s->name);
+    larmor_status st;
+    IN_TURN(s, s->impl.times(s->self, group, readout, count, grid, dev, times), st);
+    LMR_TRY(st);
+    st = lmr_expect(s->name, "times", *times, dev, LARMOR_F64, larmor_array_shape(*times));
+    if (st) {
+        larmor_array_free(*times);
+        *times = NULL;
+    }
+    return st;
+}
+
+larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
+                                    larmor_navigators *out)
+{
+    larmor_status st = LARMOR_OK;
+    *out = (larmor_navigators){0};
+    if (s->impl.navigators) IN_TURN(s, s->impl.navigators(s->self, group, grid, dev, out), st);
+    return st;
+}
+
+larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
+{
+    *noise = NULL;
+    larmor_status st = LARMOR_OK;
+    if (s->impl.noise) IN_TURN(s, s->impl.noise(s->self, dev, noise), st);
+    return st;
+}
+
+larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept)
+{
+    larmor_status st = LARMOR_OK;
+    if (s->impl.keep_coils)
+        IN_TURN(s, s->impl.keep_coils(s->self, all, axis, kept), st);
+    else
+        *kept = larmor_array_ref(all);
+    return st;
+}
+
+larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all)
+{
+    larmor_status st = LARMOR_OK;
+    if (s->impl.restore_coils)
+        IN_TURN(s, s->impl.restore_coils(s->self, kept, axis, all), st);
+    else
+        *all = larmor_array_ref(kept);
+    return st;
+}
+
+/* ---- a file ---- */
+
+static larmor_raw_info describe_raw(void *self)
+{
+    return larmor_raw_describe(self);
+}
+
+static larmor_status encoding_of_raw(void *self, int encoding, larmor_encoding *out)
+{
+    return larmor_raw_encoding(self, encoding, out);
+}
+
+static larmor_status group_of_raw(void *self, int group, larmor_group *out)
+{
+    return larmor_raw_group(self, group, out);
+}
+
+static larmor_status samples_of_raw(void *self, int group, const larmor_grid *grid, int calibration,
+                                    larmor_device *dev, larmor_samples *out)
+{
+    return larmor_raw_samples(self, group, grid, calibration, dev, out);
+}
+
+static larmor_status times_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                  const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    return larmor_raw_times(self, group, readout, count, grid, dev, times);
+}
+
+static larmor_status meta_of_raw(void *self, int group, larmor_image_meta *meta)
+{
+    return larmor_raw_image_meta(self, group, meta);
+}
+
+static larmor_status noise_of_raw(void *self, larmor_device *dev, larmor_array **noise)
+{
+    return larmor_raw_noise(self, dev, noise);
+}
+
+static larmor_status keep_coils_of_raw(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return larmor_raw_keep_coils(self, all, axis, kept);
+}
+
+static larmor_status restore_coils_of_raw(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    return larmor_raw_restore_coils(self, kept, axis, all);
+}
+
+static larmor_status fingerprint_of_raw(void *self, uint64_t *fingerprint)
+{
+    *fingerprint = larmor_raw_fingerprint(self);
+    return LARMOR_OK;
+}
+
+static larmor_status stamps_of_raw(void *self, int group, larmor_stamp *stamps)
+{
+    return larmor_raw_stamps(self, group, stamps);
+}
+
+static larmor_status readouts_of_raw(void *self, int group, const int64_t *readout, int64_t count,
+                                     const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    return larmor_raw_readouts(self, group, readout, count, grid, dev, out);
+}
+
+static larmor_status navigators_of_raw(void *self, int group, const larmor_grid *grid, larmor_device *dev,
+                                       larmor_navigators *out)
+{
+    return larmor_raw_navigators(self, group, grid, dev, out);
+}
+
+larmor_status larmor_source_of_raw(larmor_raw *raw, const char *name, larmor_source **source)
+{
+    static const larmor_source_impl impl = {.describe = describe_raw,
+                                            .encoding = encoding_of_raw,
+                                            .group = group_of_raw,
+                                            .samples = samples_of_raw,
+                                            .times = times_of_raw,
+                                            .meta = meta_of_raw,
+                                            .noise = noise_of_raw,
+                                            .keep_coils = keep_coils_of_raw,
+                                            .restore_coils = restore_coils_of_raw,
+                                            .fingerprint = fingerprint_of_raw,
+                                            .stamps = stamps_of_raw,
+                                            .readouts = readouts_of_raw,
+                                            .navigators = navigators_of_raw};
+    if (source) *source = NULL;
+    if (!raw) return LMR_FAIL(LARMOR_ERR_ARG, "source: a file that was opened expected");
+    LMR_TRY(larmor_source_create(name, &impl, raw, source));
+    (*source)->any_thread = 2; /* the scan is in memory, and nothing changes it */
+    return LARMOR_OK;
+}

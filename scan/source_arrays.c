@@ -1,0 +1,659 @@
+/* Arrays in memory as a scan. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/hash.h"
+#include "scan/source.h"
+#include "schedule/archive.h"
+
+enum { MOST_COILS = 1024, MOST_SIDE = 65535 };
+
+typedef struct scan {
+    larmor_encoding encoding;
+    larmor_raw_info info;
+    larmor_array *noise;
+    larmor_readouts *image; /* [info.groups], with references to their arrays and copies of step1 */
+    larmor_group *group;
+} scan;
+
+/* ---- what the pipeline asks ---- */
+
+static larmor_status hash_readouts(const larmor_readouts *r, uint64_t *hash)
+{
+    larmor_array *const arrays[] = {r->kspace, r->traj, r->density, r->calibration, r->calibration_traj, r->times};
+    const larmor_image_meta *m = &r->meta;
+    const int counters[] = {m->slice, m->contrast, m->phase, m->repetition, m->set};
+    *hash = lmr_hash(*hash, counters, sizeof counters);
+    const size_t readouts = (size_t)larmor_array_shape(r->kspace).dim[1];
+    if (r->step1) *hash = lmr_hash(*hash, r->step1, sizeof(int) * readouts);
+    if (r->stamps) *hash = lmr_hash(*hash, r->stamps, sizeof *r->stamps * readouts);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
+    return LARMOR_OK;
+}
+
+static larmor_status fingerprint(void *self, uint64_t *hash)
+{
+    const scan *s = self;
+    *hash = lmr_hash(0, &s->encoding, offsetof(larmor_encoding, ndim));
+    LMR_TRY(lmr_hash_array(s->noise, hash));
+    for (int i = 0; i < s->info.groups; i++) LMR_TRY(hash_readouts(&s->image[i], hash));
+    return LARMOR_OK;
+}
+
+static larmor_raw_info describe(void *self)
+{
+    return ((const scan *)self)->info;
+}
+
+static larmor_status no_such(const char *what, int index, int count)
+{
+    return LMR_FAIL(LARMOR_ERR_ARG, "arrays: %s %d, there are %d", what, index, count);
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    const scan *s = self;
+    if (encoding) return no_such("encoding", encoding, 1);
+    *out = s->encoding;
+    return LARMOR_OK;
+}
+
+static larmor_status group_of(void *self, int group, larmor_group *out)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    *out = s->group[group];
+    return LARMOR_OK;
+}
+
+static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    *meta = s->image[group].meta;
+    return LARMOR_OK;
+}
+
+/* A new array with x's values, which the caller may overwrite. */
+static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device *dev, larmor_array **copy)
+{
+    larmor_array *converted = NULL, *moved = NULL;
+    larmor_status st;
+    *copy = NULL;
+    LMR_OR(done, larmor_array_convert(x, dtype, &converted));
+    LMR_OR(done, larmor_array_to(converted, dev, &moved));
+    if (moved != x) {
+        *copy = larmor_array_ref(moved);
+        goto done;
+    }
+    LMR_OR(done, larmor_array_create(dev, dtype, larmor_array_shape(x), copy));
+    st = larmor_copy(x, *copy);
+done:
+    larmor_array_free(moved);
+    larmor_array_free(converted);
+    return st;
+}
+
+static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
+{
+    const scan *s = self;
+    *noise = NULL;
+    return s->noise ? copy_of(s->noise, LARMOR_C64, dev, noise) : LARMOR_OK;
+}
+
+/* Of a trajectory in cycles per field of view of the scan: that of the grid, without the points beyond its k-space,
+ * and which those are. Half a sample beyond its edge is within. */
+static larmor_status place(const scan *s, const larmor_grid *grid, double *k, int64_t points, unsigned char *inside,
+                           int64_t *kept)
+{
+    const int nd = grid->ndim;
+    *kept = 0;
+    for (int64_t i = 0; i < points; i++) {
+        int in = 1;
+        for (int d = 0; d < nd; d++) {
+            const double scaled = k[i * nd + d] * (grid->fov_mm[d] / s->encoding.fov_mm[d]);
+            if (!isfinite(scaled))
+                return LMR_FAIL(LARMOR_ERR_NUMERIC, "arrays: trajectory: point %lld is not finite", (long long)i);
+            in &= fabs(scaled) <= (double)grid->matrix[d] / 2 + .5;
+            k[*kept * nd + d] = scaled;
+        }
+        inside[i] = (unsigned char)in;
+        *kept += in;
+    }
+    if (*kept) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "arrays: trajectory: no sample lies within the k-space of the grid");
+}
+
+/* x [points, batch] of values of this size on the host, without those outside. */
+static void drop_outside(unsigned char *x, size_t size, const unsigned char *inside, int64_t points, int64_t batch)
+{
+    unsigned char *to = x;
+    for (int64_t i = 0; i < points * batch; i++) {
+        if (!inside[i % points]) continue;
+        memmove(to, x + (size_t)i * size, size);
+        to += size;
+    }
+}
+
+/* A copy of x [samples, readouts(, coils)] with the samples inside: as it is if all are, else [kept, 1(, coils)]. */
+static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned char *inside, int64_t kept,
+                          larmor_device *dev, larmor_array **out)
+{
+    larmor_shape shape = larmor_array_shape(x);
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    const int64_t batch = shape.ndim > 2 ? shape.dim[2] : 1;
+    if (kept == points) return copy_of(x, dtype, dev, out);
+    void *values;
+    larmor_status st = larmor_array_download(x, dtype, &values);
+    if (!st) drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
+    shape.dim[0] = kept;
+    shape.dim[1] = 1;
+    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, values, out);
+    free(values);
+    return st;
+}
+
+/* Where each readout begins among the points that are left. */
+static larmor_status find_first(const unsigned char *inside, int64_t samples, int64_t readouts, larmor_samples *out)
+{
+    int64_t kept = 0;
+    out->first = lmr_new(readouts + 1, sizeof *out->first);
+    if (!out->first) return LMR_NO_MEMORY();
+    out->readouts = readouts;
+    for (int64_t i = 0; i < samples * readouts; i++) {
+        if (i % samples == 0) out->first[i / samples] = kept;
+        kept += inside[i];
+    }
+    out->first[readouts] = kept;
+    return LARMOR_OK;
+}
+
+/* Samples with their trajectory, which are one readout where some are left out. */
+static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_array *traj, larmor_array *density,
+                                    const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const larmor_shape shape = larmor_array_shape(kspace);
+    const int64_t points = shape.dim[0] * shape.dim[1];
+    void *k = NULL;
+    unsigned char *inside = malloc((size_t)points + 1);
+    int64_t kept = points;
+    larmor_status st;
+    if (!inside) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_OR(done, place(s, grid, k, points, inside, &kept));
+    out->outside = points - kept;
+    const int whole = kept == points;
+    const larmor_shape placed = LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1);
+    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
+    LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
+    if (density) LMR_OR(done, take(density, LARMOR_F64, inside, kept, dev, &out->density));
+    if (!whole) LMR_OR(done, find_first(inside, shape.dim[0], shape.dim[1], out));
+done:
+    free(inside);
+    free(k);
+    return st;
+}
+
+static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
+{
+    out->step1 = calloc((size_t)readouts + 1, sizeof *out->step1);
+    out->step2 = calloc((size_t)readouts + 1, sizeof *out->step2);
+    if (!out->step1 || !out->step2) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < readouts; i++) out->step1[i] = image->step1 ? image->step1[i] : (int)i;
+    return LARMOR_OK;
+}
+
+/* The calibration of the group's slice, whichever image has it. */
+static larmor_status calibration_of(const scan *s, int group, const larmor_grid *grid, larmor_device *dev,
+                                    larmor_samples *out)
+{
+    for (int i = 0; i < s->info.groups; i++) {
+        const larmor_readouts *image = &s->image[(group + i) % s->info.groups];
+        if (image->calibration && image->meta.slice == s->image[group].meta.slice)
+            return placed_samples(s, image->calibration, image->calibration_traj, NULL, grid, dev, out);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                                larmor_samples *out)
+{
+    const scan *s = self;
+    *out = (larmor_samples){0};
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    const larmor_readouts *image = &s->image[group];
+    larmor_status st;
+    if (calibration)
+        st = calibration_of(s, group, grid, dev, out);
+    else if (image->traj)
+        st = placed_samples(s, image->kspace, image->traj, image->density, grid, dev, out);
+    else
+        st = copy_of(image->kspace, LARMOR_C64, dev, &out->kspace);
+    if (!st && !calibration) st = steps_of(image, s->group[group].readouts, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+/* ---- some of the readouts ---- */
+
+/* Of x [before..., readouts, after] those that are named, runs of neighbours at once. */
+static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, int64_t count, larmor_array **out)
+{
+    larmor_shape shape = larmor_array_shape(x), flat = {2, {1, 1}};
+    const int64_t readouts = shape.dim[axis];
+    for (int d = 0; d < shape.ndim; d++) flat.dim[d >= axis] *= shape.dim[d];
+    larmor_array *lines = NULL, *chosen = NULL;
+    larmor_status st;
+    *out = NULL;
+    shape.dim[axis] = count;
+    LMR_OR(done, larmor_array_reshape(x, flat, &lines));
+    flat.dim[1] = flat.dim[1] / readouts * count;
+    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), flat, &chosen));
+    for (int64_t i = 0, run; i < flat.dim[1]; i += run) {
+        larmor_array *from = NULL, *to = NULL;
+        const int64_t r = i % count;
+        run = 1;
+        while (r + run < count && readout[r + run] == readout[r] + run) run++;
+        st = larmor_array_slice(lines, i / count * readouts + readout[r], run, &from);
+        if (!st) st = larmor_array_slice(chosen, i, run, &to);
+        if (!st) st = larmor_copy(from, to);
+        larmor_array_free(to);
+        larmor_array_free(from);
+        if (st) goto done;
+    }
+    st = larmor_array_reshape(chosen, shape, out);
+done:
+    larmor_array_free(chosen);
+    larmor_array_free(lines);
+    return st;
+}
+
+static larmor_status some_readouts(const scan *s, const larmor_readouts *image, const int64_t *readout, int64_t count,
+                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    larmor_array *kspace = NULL, *traj = NULL, *density = NULL;
+    larmor_status st;
+    LMR_OR(done, gather(image->kspace, 1, readout, count, &kspace));
+    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
+    if (image->density) LMR_OR(done, gather(image->density, 1, readout, count, &density));
+    if (traj)
+        LMR_OR(done, placed_samples(s, kspace, traj, density, grid, dev, out));
+    else
+        LMR_OR(done, copy_of(kspace, LARMOR_C64, dev, &out->kspace));
+    LMR_OR(done, steps_of(image, count, out));
+    for (int64_t i = 0; i < count; i++) out->step1[i] = image->step1 ? image->step1[readout[i]] : (int)readout[i];
+done:
+    larmor_array_free(density);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* readout NULL: all. */
+static larmor_status check_request(const scan *s, int group, const int64_t *readout, int64_t count)
+{
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    for (int64_t i = 0; readout && i < count; i++)
+        if (readout[i] < 0 || readout[i] >= s->group[group].readouts)
+            return no_such("readout", (int)readout[i], (int)s->group[group].readouts);
+    return LARMOR_OK;
+}
+
+static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
+                                 const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const scan *s = self;
+    *out = (larmor_samples){0};
+    LMR_TRY(check_request(s, group, readout, count));
+    const larmor_status st = some_readouts(s, &s->image[group], readout, count, grid, dev, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+
+/* The kz of larmor_stamp, from a trajectory in three dimensions. */
+static larmor_status find_planes(const larmor_array *traj, larmor_stamp *stamps)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t samples = shape.dim[1], readouts = shape.dim[2];
+    double *k;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < readouts; i++) {
+        const double *kz = k + 3 * samples * i + 2;
+        stamps[i].kz = kz[0];
+        for (int64_t j = 0; j < samples; j++)
+            if (!(fabs(kz[3 * j] - kz[0]) <= FLAT)) stamps[i].kz = NAN;
+    }
+    free(k);
+    return LARMOR_OK;
+}
+
+static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
+{
+    const scan *s = self;
+    if (group < 0 || group >= s->info.groups) return no_such("image", group, s->info.groups);
+    const larmor_readouts *image = &s->image[group];
+    const int lines = !strcmp(s->encoding.trajectory, "cartesian") || !strcmp(s->encoding.trajectory, "epi");
+    for (int64_t i = 0; i < s->group[group].readouts; i++) {
+        stamps[i] = image->stamps ? image->stamps[i] : (larmor_stamp){.time = 0};
+        stamps[i].samples = s->group[group].samples;
+        stamps[i].kz = 0;
+    }
+    const int volume = image->traj && larmor_array_shape(image->traj).dim[0] == 3;
+    return volume && !lines ? find_planes(image->traj, stamps) : LARMOR_OK;
+}
+
+/* ---- when samples were taken ---- */
+
+/* Which samples lie on the grid. */
+static larmor_status find_inside(const scan *s, const larmor_array *traj, int64_t points, const larmor_grid *grid,
+                                 unsigned char *inside, int64_t *kept)
+{
+    void *k;
+    *kept = points;
+    if (!traj) return LARMOR_OK;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    const larmor_status st = place(s, grid, k, points, inside, kept);
+    free(k);
+    return st;
+}
+
+static larmor_status times_on_grid(const scan *s, larmor_array *all, const larmor_array *traj,
+                                   const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    int64_t kept;
+    unsigned char *inside = malloc((size_t)larmor_array_count(all) + 1);
+    if (!inside) return LMR_NO_MEMORY();
+    larmor_status st = find_inside(s, traj, larmor_array_count(all), grid, inside, &kept);
+    if (!st) st = take(all, LARMOR_F64, inside, kept, dev, times);
+    free(inside);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    const scan *s = self;
+    larmor_array *some = NULL, *traj = NULL;
+    larmor_status st;
+    *times = NULL;
+    LMR_TRY(check_request(s, group, readout, count));
+    const larmor_readouts *image = &s->image[group];
+    if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
+    if (!readout) return times_on_grid(s, image->times, image->traj, grid, dev, times);
+    LMR_OR(done, gather(image->times, 1, readout, count, &some));
+    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
+    st = times_on_grid(s, some, traj, grid, dev, times);
+done:
+    larmor_array_free(traj);
+    larmor_array_free(some);
+    return st;
+}
+
+/* ---- making one ---- */
+
+static void destroy(void *self)
+{
+    scan *s = self;
+    for (int i = 0; s->image && i < s->info.groups; i++) {
+        larmor_readouts *image = &s->image[i];
+        larmor_array_free(image->kspace);
+        larmor_array_free(image->traj);
+        larmor_array_free(image->density);
+        larmor_array_free(image->times);
+        larmor_array_free(image->calibration);
+        larmor_array_free(image->calibration_traj);
+        free((int *)(uintptr_t)image->step1);
+        free((larmor_stamp *)(uintptr_t)image->stamps);
+    }
+    larmor_array_free(s->noise);
+    free(s->image);
+    free(s->group);
+    free(s);
+}
+
+static larmor_status set_encoding(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_encoding *e = &s->encoding;
+    e->ndim = given->matrix[2] > 1 ? 3 : 2;
+    const char *kind = given->trajectory ? given->trajectory : "other";
+    if (strlen(kind) >= sizeof e->trajectory)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: trajectory: at most %zu characters expected",
+                        sizeof e->trajectory - 1);
+    snprintf(e->trajectory, sizeof e->trajectory, "%s", kind);
+    for (int d = 0; d < 3; d++) {
+        const int64_t n = d < e->ndim ? given->matrix[d] : 1;
+        const double fov = given->fov_mm[d] != 0 ? given->fov_mm[d] : (double)n;
+        if (n < 1 || n > MOST_SIDE || !(fov > 0 && isfinite(fov)))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "arrays: axis %d has %lld voxels on %g mm, expected 1 to %d on a length > 0", d,
+                            (long long)n, fov, MOST_SIDE);
+        e->matrix[d] = e->recon_matrix[d] = n;
+        e->fov_mm[d] = e->recon_fov_mm[d] = fov;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status check_type(const larmor_array *x, const char *what, int complex, int ndim)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    if (lmr_is_complex(larmor_array_dtype(x)) == complex && shape.ndim == ndim && larmor_shape_count(shape) > 0)
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: %s is %s, expected %s numbers in %d dimensions", what,
+                    lmr_describe(x).s, complex ? "complex" : "real", ndim);
+}
+
+/* x is [before..., samples, readouts] of a k-space of this shape. */
+static larmor_status check_like(const larmor_array *x, const char *what, int before, larmor_shape kspace)
+{
+    const larmor_shape shape = larmor_array_shape(x);
+    const int at = before > 0;
+    LMR_TRY(check_type(x, what, 0, 2 + at));
+    if (shape.dim[at] == kspace.dim[0] && shape.dim[at + 1] == kspace.dim[1] && (!before || shape.dim[0] == before))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: %s is %s, expected %lld samples of %lld readouts in %dD", what,
+                    lmr_describe(x).s, (long long)kspace.dim[0], (long long)kspace.dim[1], before);
+}
+
+static larmor_status check_readouts(const scan *s, const larmor_readouts *image)
+{
+    const larmor_image_meta *m = &image->meta;
+    if (!image->kspace) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image without samples");
+    LMR_TRY(check_type(image->kspace, "kspace", 1, 3));
+    const larmor_shape shape = larmor_array_shape(image->kspace);
+    if (shape.dim[2] != s->info.coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace is %s, expected %d coils as in the first image",
+                        lmr_describe(image->kspace).s, s->info.coils);
+    if (image->traj) LMR_TRY(check_like(image->traj, "traj", s->encoding.ndim, shape));
+    if (image->density) LMR_TRY(check_like(image->density, "density", 0, shape));
+    if (image->times) LMR_TRY(check_like(image->times, "times", 0, shape));
+    if (m->slice < 0 || m->contrast < 0 || m->phase < 0 || m->repetition < 0 || m->set < 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: an image has a counter below 0");
+    for (int64_t i = 0; image->step1 && i < shape.dim[1]; i++)
+        if (image->step1[i] < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG, "arrays: step1 is %d, expected at least 0", image->step1[i]);
+    if (!image->calibration) return LARMOR_OK;
+    LMR_TRY(check_type(image->calibration, "calibration", 1, 3));
+    const larmor_shape own = larmor_array_shape(image->calibration);
+    if (own.dim[2] != s->info.coils || !image->calibration_traj)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: calibration is %s, expected %d coils and a trajectory",
+                        lmr_describe(image->calibration).s, s->info.coils);
+    return check_like(image->calibration_traj, "calibration_traj", s->encoding.ndim, own);
+}
+
+static larmor_group group_with(const larmor_readouts *image)
+{
+    const larmor_shape shape = larmor_array_shape(image->kspace);
+    const larmor_image_meta *m = &image->meta;
+    return (larmor_group){.slice = m->slice,
+                          .contrast = m->contrast,
+                          .phase = m->phase,
+                          .repetition = m->repetition,
+                          .set = m->set,
+                          .averages = 1,
+                          .samples = shape.dim[0],
+                          .readouts = shape.dim[1],
+                          .total = shape.dim[0] * shape.dim[1],
+                          .regular = 1};
+}
+
+/* References to the arrays, copies of counters and stamps, and directions where there are none. */
+static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
+{
+    larmor_image_meta *m = &image->meta;
+    const int *step1 = image->step1;
+    const larmor_stamp *stamps = image->stamps;
+    const size_t readouts = (size_t)larmor_array_shape(image->kspace).dim[1];
+    int *copy = NULL;
+    larmor_stamp *stamped = NULL;
+    larmor_array_ref(image->kspace);
+    larmor_array_ref(image->traj);
+    larmor_array_ref(image->density);
+    larmor_array_ref(image->times);
+    larmor_array_ref(image->calibration);
+    larmor_array_ref(image->calibration_traj);
+    if (step1) copy = malloc(sizeof *copy * readouts);
+    if (copy) memcpy(copy, step1, sizeof *copy * readouts);
+    if (stamps) stamped = malloc(sizeof *stamped * readouts);
+    if (stamped) memcpy(stamped, stamps, sizeof *stamped * readouts);
+    image->step1 = copy;
+    image->stamps = stamped;
+    m->encoding = 0;
+    int oriented = 0;
+    for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
+    m->place_unknown |= !oriented;
+    for (int d = 0; d < 3; d++) {
+        m->fov_mm[d] = s->encoding.recon_fov_mm[d];
+        if (!oriented) {
+            m->read_dir[d] = d == 0;
+            m->phase_dir[d] = d == 1;
+            m->slice_dir[d] = d == 2;
+        }
+    }
+    return (step1 && !copy) || (stamps && !stamped) ? LMR_NO_MEMORY() : LARMOR_OK;
+}
+
+static larmor_status set_images(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_raw_info *info = &s->info;
+    s->image = calloc((size_t)given->images, sizeof *s->image);
+    s->group = calloc((size_t)given->images, sizeof *s->group);
+    if (!s->image || !s->group) return LMR_NO_MEMORY();
+    for (int i = 0; i < given->images; i++) {
+        const larmor_readouts *image = &given->image[i];
+        LMR_TRY(check_readouts(s, image));
+        s->image[i] = *image;
+        info->groups = i + 1;
+        LMR_TRY(keep_readouts(s, &s->image[i]));
+        s->group[i] = group_with(image);
+        info->imaging += s->group[i].readouts;
+        if (image->calibration) info->calibration += larmor_array_shape(image->calibration).dim[1];
+        info->density_stored |= image->density != NULL;
+        info->traj_stored |= image->traj != NULL;
+    }
+    return LARMOR_OK;
+}
+
+static double number_at(const void *numbers, larmor_dtype type, int64_t i)
+{
+    return type == LARMOR_F64 ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
+}
+
+/* Widen the limits of the values along each axis. */
+static larmor_status find_limits(const larmor_array *traj, double low[3], double high[3])
+{
+    const int64_t count = larmor_array_count(traj), axes = larmor_array_shape(traj).dim[0];
+    const size_t bytes = larmor_array_bytes(traj);
+    void *copy = malloc(bytes);
+    if (!copy) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(traj, copy, bytes);
+    for (int64_t i = 0; i < count && !st; i++) {
+        const double k = number_at(copy, larmor_array_dtype(traj), i);
+        low[i % axes] = fmin(low[i % axes], k);
+        high[i % axes] = fmax(high[i % axes], k);
+    }
+    free(copy);
+    return st;
+}
+
+static larmor_status check_unit(const larmor_scan_arrays *given, scan *s)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    const larmor_array *before = NULL;
+    char line[512];
+    for (int i = 0; i < given->images; i++) {
+        const larmor_array *traj = given->image[i].traj;
+        if (traj && traj != before) LMR_TRY(find_limits(traj, low, high));
+        before = traj;
+    }
+    if (!before) return LARMOR_OK;
+    const larmor_status st = larmor_traj_check_unit(&s->encoding, low, high, line, sizeof line);
+    if (st) return lmr_fail_in(st, "arrays");
+    if (*line) snprintf(s->info.warnings, sizeof s->info.warnings, "%s\n", line);
+    return LARMOR_OK;
+}
+
+static larmor_status set_noise(larmor_array *noise, scan *s)
+{
+    if (!noise) return LARMOR_OK;
+    LMR_TRY(check_type(noise, "noise", 1, 2));
+    const larmor_shape shape = larmor_array_shape(noise);
+    if (shape.dim[1] != s->info.coils)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: noise is %s, expected %d coils", lmr_describe(noise).s,
+                        s->info.coils);
+    s->info.noise = 1;
+    s->info.noise_samples = shape.dim[0];
+    s->noise = larmor_array_ref(noise);
+    return LARMOR_OK;
+}
+
+static larmor_status fill(const larmor_scan_arrays *given, scan *s)
+{
+    larmor_raw_info *info = &s->info;
+    LMR_TRY(set_encoding(given, s));
+    const larmor_shape first = given->image[0].kspace ? larmor_array_shape(given->image[0].kspace) : LARMOR_SHAPE(0);
+    if (first.ndim == 3 && (first.dim[2] < 1 || first.dim[2] > MOST_COILS))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "arrays: kspace has %lld coils, expected 1 to %d", (long long)first.dim[2],
+                        MOST_COILS);
+    info->channels = info->coils = first.ndim == 3 ? (int)first.dim[2] : 1;
+    info->encodings = 1;
+    snprintf(info->traj_units, sizeof info->traj_units, "1/fov");
+    snprintf(info->traj_report, sizeof info->traj_report, "1/FOV, as given");
+    LMR_TRY(set_images(given, s));
+    LMR_TRY(check_unit(given, s));
+    LMR_TRY(set_noise(given->noise, s));
+    info->acquisitions = info->imaging + info->calibration + info->noise;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_of_arrays(const larmor_scan_arrays *given, larmor_source **source)
+{
+    static const larmor_source_impl impl = {.describe = describe,
+                                            .encoding = encoding_of,
+                                            .group = group_of,
+                                            .samples = samples_of,
+                                            .times = times_of,
+                                            .meta = meta_of,
+                                            .noise = noise_of,
+                                            .destroy = destroy,
+                                            .fingerprint = fingerprint,
+                                            .stamps = stamps_of,
+                                            .readouts = readouts_of};
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "source: nowhere to put it");
+    *source = NULL;
+    if (!given || given->images < 1 || !given->image)
+        return LMR_FAIL(LARMOR_ERR_ARG, "arrays: the readouts of one image at least expected");
+    scan *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    larmor_status st = fill(given, s);
+    if (!st) st = larmor_source_create("arrays", &impl, s, source);
+    if (st)
+        destroy(s);
+    else
+        lmr_source_set_any_thread(*source);
+    return st;
+}

@@ -1,0 +1,495 @@
+/* What a reconstruction keeps in a checkpoint: which scan and options it belongs to, the series that are done, and the
+ * weight and the solver's state of the one that is not. One sequence of calls says what is in it, for saving and for
+ * loading. SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/checkpoint.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "larmor/larmor.h"
+#include "pipeline/method.h"
+#include "schedule/archive.h"
+
+#define EVERY 60. /* seconds */
+#define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
+
+/* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
+enum { FORMAT = 0x10007 };
+
+enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
+
+typedef struct done {
+    int there, given; /* given: the caller has it */
+    larmor_recon_result result;
+} done;
+
+struct lmr_kept {
+    larmor_checkpoint *place;
+    larmor_recon *recon;
+    lmr_fingerprints ours;
+    double every, saved, took; /* seconds; when the last was saved, and how long that took */
+    int failed;                /* 1: it was said that saving failed */
+    int unsaved;               /* 1: a series was done since */
+    done *series;              /* [recon->list.series] */
+    int last, maps_from;       /* the last series that was done; the group whose data gave the maps; -1: none */
+    int running;               /* -1: none */
+    lmr_weight chosen;         /* when it began */
+    double began;
+    const larmor_recon_report *report; /* of the one that runs; NULL until its weight is known */
+    lmr_unfinished resume;             /* from the checkpoint */
+    int64_t end;                       /* of what is in it */
+};
+
+/* ---- what is in it ---- */
+
+static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
+{
+    LMR_TRY(lmr_archive_number(a, &c->weight));
+    LMR_TRY(lmr_archive_integer(a, &c->tried, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &c->iters, 0, INT_MAX));
+    LMR_TRY(lmr_archive_number(a, &c->predicted));
+    LMR_TRY(lmr_archive_number(a, &c->misfit));
+    LMR_TRY(lmr_archive_number(a, &c->time_weight));
+    LMR_TRY(lmr_archive_number(a, &c->intensity));
+    return lmr_archive_number(a, &c->seconds);
+}
+
+static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
+{
+    int from = (int)m->from;
+    LMR_TRY(lmr_archive_text(a, m->name, sizeof m->name));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_FAILURE));
+    LMR_TRY(lmr_archive_integer(a, &m->compared, 0, LARMOR_METHODS_COMPARED));
+    m->from = (larmor_method_from)from;
+    for (int i = 0; i < m->compared; i++) {
+        LMR_TRY(lmr_archive_text(a, m->trial[i].name, sizeof m->trial[i].name));
+        LMR_TRY(lmr_archive_number(a, &m->trial[i].misfit));
+        LMR_TRY(lmr_archive_number(a, &m->trial[i].weight));
+    }
+    if (m->name[0] && strcmp(m->name, "cg") != 0 && strcmp(m->name, "grid") != 0 &&
+        !lmr_regulariser_named(m->name).name)
+        return lmr_archive_damaged(a, "a method has no known name");
+    return LARMOR_OK;
+}
+
+static larmor_status weight_of(lmr_archive *a, lmr_weight *w)
+{
+    LMR_TRY(lmr_archive_number(a, &w->weight));
+    LMR_TRY(lmr_archive_number(a, &w->noise));
+    LMR_TRY(lmr_archive_number(a, &w->unit));
+    LMR_TRY(lmr_archive_number(a, &w->data));
+    LMR_TRY(lmr_archive_number(a, &w->scale));
+    LMR_TRY(lmr_archive_number(a, &w->taken));
+    LMR_TRY(lmr_archive_number(a, &w->largest));
+    LMR_TRY(choice_of(a, &w->choice));
+    LMR_TRY(method_of(a, &w->method));
+    return lmr_archive_integer(a, &w->encoding, 0, INT_MAX);
+}
+
+static larmor_status solver_of(lmr_archive *a, larmor_report *s)
+{
+    int end = (int)s->end;
+    LMR_TRY(lmr_archive_integer(a, &s->iters, 0, INT_MAX));
+    LMR_TRY(lmr_archive_number(a, &s->residual));
+    LMR_TRY(lmr_archive_number(a, &s->objective));
+    LMR_TRY(lmr_archive_number(a, &s->seconds));
+    LMR_TRY(lmr_archive_integer(a, &end, LARMOR_END_TOLERANCE, LARMOR_END_PRECISION));
+    s->end = (larmor_end)end;
+    return LARMOR_OK;
+}
+
+static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
+{
+    int doubt = (int)r->maps.doubt, partial = (int)r->partial_fourier;
+    LMR_TRY(lmr_archive_number(a, &r->maps.sampled));
+    LMR_TRY(lmr_archive_number(a, &r->maps.dominance));
+    LMR_TRY(lmr_archive_integer(a, &doubt, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
+    r->maps.doubt = (larmor_maps_doubt)doubt;
+    for (int d = 0; d < 3; d++) {
+        LMR_TRY(lmr_archive_number(a, &r->coverage.low[d]));
+        LMR_TRY(lmr_archive_number(a, &r->coverage.high[d]));
+        LMR_TRY(lmr_archive_integer(a, &r->coverage.partial[d], 0, 1));
+        LMR_TRY(lmr_archive_long(a, &r->grid[d], 0, INT_MAX));
+    }
+    LMR_TRY(lmr_archive_integer(a, &partial, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO));
+    r->partial_fourier = (larmor_partial_fourier)partial;
+    LMR_TRY(lmr_archive_number(a, &r->off_phase));
+    LMR_TRY(lmr_archive_number(a, &r->phase_misfit));
+    LMR_TRY(lmr_archive_number(a, &r->phase_misfit_noise));
+    LMR_TRY(lmr_archive_integer(a, &r->made_traj, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->constant, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->folded, 0, 7));
+    return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
+}
+
+static larmor_status misfit_of(lmr_archive *a, larmor_misfit *m)
+{
+    double *const numbers[] = {&m->relative, &m->beyond_noise, &m->beyond_model,        &m->chi2,
+                               &m->samples,  &m->freedom,      &m->worst_readout_ratio, &m->worst_coil_misfit};
+    LMR_TRY(lmr_archive_integer(a, &m->measured, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &m->fitted, 0, 1));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) LMR_TRY(lmr_archive_number(a, numbers[i]));
+    for (int i = 0; i < LARMOR_MISFIT_RINGS; i++) LMR_TRY(lmr_archive_number(a, &m->by_radius[i]));
+    LMR_TRY(lmr_archive_long(a, &m->bad_readouts, 0, INT64_MAX));
+    LMR_TRY(lmr_archive_long(a, &m->worst_readout, -1, INT64_MAX));
+    LMR_TRY(lmr_archive_integer(a, &m->bad_coils, 0, INT_MAX));
+    return lmr_archive_integer(a, &m->worst_coil, -1, INT_MAX);
+}
+
+static larmor_status faults_of(lmr_archive *a, larmor_sample_faults *f)
+{
+    int64_t *const counts[] = {&f->clipped,       &f->clipped_readout, &f->clipped_sample, &f->spikes,
+                               &f->spike_readout, &f->spike_sample,    &f->copied,         &f->copied_readout,
+                               &f->zeros,         &f->zeros_readout};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) LMR_TRY(lmr_archive_long(a, counts[i], 0, INT64_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->clipped_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->spike_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->noisy, 0, INT_MAX));
+    LMR_TRY(lmr_archive_integer(a, &f->noisy_coil, 0, INT_MAX));
+    LMR_TRY(lmr_archive_number(a, &f->clipped_value));
+    LMR_TRY(lmr_archive_number(a, &f->carrier));
+    LMR_TRY(lmr_archive_number(a, &f->carrier_frequency));
+    return lmr_archive_number(a, &f->echo_distance);
+}
+
+static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
+{
+    int status = (int)r->status, from = (int)r->lambda_from;
+    LMR_TRY(lmr_archive_integer(a, &status, LARMOR_OK, LARMOR_STOPPED));
+    LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
+    LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
+    LMR_TRY(solver_of(a, &r->solver));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_UNPREDICTED));
+    r->status = (larmor_status)status;
+    r->lambda_from = (larmor_lambda_from)from;
+    LMR_TRY(lmr_archive_number(a, &r->lambda));
+    LMR_TRY(lmr_archive_number(a, &r->weight));
+    LMR_TRY(lmr_archive_number(a, &r->noise));
+    LMR_TRY(choice_of(a, &r->choice));
+    LMR_TRY(method_of(a, &r->method));
+    LMR_TRY(lmr_archive_number(a, &r->largest));
+    LMR_TRY(lmr_archive_integer(a, &r->toeplitz, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->preconditioned, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->ffts, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->direct, 0, 1));
+    LMR_TRY(findings_of(a, r));
+    LMR_TRY(misfit_of(a, &r->misfit));
+    LMR_TRY(faults_of(a, &r->faults));
+    return lmr_archive_number(a, &r->seconds);
+}
+
+/* Room for the images of a series, with all but their values. */
+static larmor_status make_images(const larmor_recon *r, int series, larmor_recon_result *result)
+{
+    const int *group = r->list.group + r->list.first[series];
+    const int count = lmr_outputs(&r->job, r->list.first[series + 1] - r->list.first[series]);
+    result->image = calloc((size_t)count, sizeof *result->image);
+    if (!result->image) return LMR_NO_MEMORY();
+    result->count = count;
+    for (int i = 0; i < count; i++) {
+        const larmor_grid *grid = &r->facts.grid[group[i]];
+        larmor_recon_image *image = &result->image[i];
+        image->group = group[i];
+        LMR_TRY(larmor_array_create(lmr_home(r), LARMOR_C64, larmor_shape_of(grid->ndim, grid->crop), &image->data));
+        LMR_TRY(lmr_describe_image(&r->job, group[0], i, image));
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status series_of(lmr_archive *a, const lmr_kept *k, int series)
+{
+    done *d = &k->series[series];
+    LMR_TRY(lmr_archive_integer(a, &d->there, 0, 1));
+    if (!d->there) return LARMOR_OK;
+    int images = d->result.count > 0;
+    LMR_TRY(report_of(a, &d->result.report));
+    LMR_TRY(lmr_archive_integer(a, &images, 0, 1));
+    if (images && a->way == LMR_GET) LMR_TRY(make_images(k->recon, series, &d->result));
+    for (int i = 0; i < d->result.count; i++) LMR_TRY(lmr_archive_array(a, d->result.image[i].data));
+    return LARMOR_OK;
+}
+
+/* Its arrays are there: the solver's own. */
+static larmor_status state_of(lmr_archive *a, const larmor_solver_state *s)
+{
+    char solver[16] = "";
+    int sizes[] = {s->arrays, s->numbers, s->counts};
+    snprintf(solver, sizeof solver, "%s", s->solver);
+    LMR_TRY(lmr_archive_text(a, solver, sizeof solver));
+    if (strcmp(solver, s->solver) != 0) return lmr_archive_damaged(a, "its state is that of another solver");
+    for (int i = 0; i < 3; i++) LMR_TRY(lmr_archive_integer(a, &sizes[i], sizes[i], sizes[i]));
+    for (int i = 0; i < s->numbers; i++) LMR_TRY(lmr_archive_number(a, s->number[i]));
+    for (int i = 0; i < s->counts; i++) LMR_TRY(lmr_archive_integer(a, s->count[i], 0, MOST_STEPS));
+    for (int i = 0; i < s->arrays; i++) LMR_TRY(lmr_archive_array(a, s->array[i]));
+    return LARMOR_OK;
+}
+
+/* All but the solver's state. */
+static larmor_status all_of(lmr_archive *a, lmr_kept *k, lmr_unfinished *u)
+{
+    const int series = k->recon->list.series;
+    LMR_TRY(weight_of(a, &k->chosen));
+    LMR_TRY(lmr_archive_integer(a, &k->last, -1, series - 1));
+    LMR_TRY(lmr_archive_integer(a, &k->maps_from, -1, k->recon->facts.info.groups - 1));
+    for (int s = 0; s < series; s++) LMR_TRY(series_of(a, k, s));
+    LMR_TRY(lmr_archive_integer(a, &u->series, -1, series - 1));
+    if (u->series < 0) return LARMOR_OK;
+    LMR_TRY(weight_of(a, &u->chosen));
+    LMR_TRY(report_of(a, &u->report));
+    LMR_TRY(lmr_archive_number(a, &u->seconds));
+    u->state = a->at;
+    return LARMOR_OK;
+}
+
+/* ---- which scan and options it belongs to ---- */
+
+static larmor_status refuse(const lmr_kept *k, const char *what)
+{
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: %s Choose another name, or delete it to begin anew.",
+                    lmr_checkpoint_name(k->place), what);
+}
+
+static larmor_status head_of(lmr_archive *a, const lmr_kept *k)
+{
+    int64_t format = FORMAT;
+    char version[16] = "", text[128];
+    lmr_fingerprints f = k->ours;
+    snprintf(version, sizeof version, "%s", LARMOR_VERSION);
+    LMR_TRY(lmr_archive_bytes(a, &format, sizeof format));
+    LMR_TRY(lmr_archive_text(a, version, sizeof version));
+    LMR_TRY(lmr_archive_bytes(a, &f, sizeof f));
+    if (a->way != LMR_GET) return LARMOR_OK;
+    snprintf(text, sizeof text, "was written by another version of larmor, this is %s.", LARMOR_VERSION);
+    if (format != FORMAT || strcmp(version, LARMOR_VERSION) != 0) return refuse(k, text);
+    if (f.scan != k->ours.scan) return refuse(k, "belongs to another scan, or to one that was changed since.");
+    if (f.options != k->ours.options) return refuse(k, "belongs to a reconstruction with other options.");
+    if (f.plan != k->ours.plan)
+        return refuse(k, "was written where another amount of memory was free, and the image would be another; "
+                         "opts.memory sets the amount.");
+    return LARMOR_OK;
+}
+
+/* ---- saving ---- */
+
+/* The parts with the way that they go; state: NULL where no series is to be continued. */
+static larmor_status put_all(lmr_archive *a, lmr_kept *k, lmr_unfinished *u, const larmor_solver_state *state)
+{
+    LMR_TRY(head_of(a, k));
+    LMR_TRY(all_of(a, k, u));
+    return state ? state_of(a, state) : LARMOR_OK;
+}
+
+static larmor_status save(lmr_kept *k, const larmor_solver_state *state)
+{
+    const lmr_job *job = &k->recon->job;
+    const double began = lmr_seconds();
+    lmr_unfinished u = {.series = -1};
+    lmr_archive a = {.place = k->place, .way = LMR_COUNT};
+    if (k->running < 0) k->chosen = job->found.decided.chosen;
+    k->maps_from = lmr_maps_group(job);
+    if (state) {
+        u = (lmr_unfinished){.series = k->running, .chosen = job->found.decided.chosen, .report = *k->report};
+        u.seconds = began - k->began;
+    }
+    LMR_TRY(put_all(&a, k, &u, state));
+    LMR_TRY(lmr_checkpoint_begin(k->place, a.at));
+    a = (lmr_archive){.place = k->place, .way = LMR_PUT};
+    LMR_TRY(put_all(&a, k, &u, state));
+    LMR_TRY(lmr_checkpoint_commit(k->place));
+    k->saved = lmr_seconds();
+    k->took = k->saved - began;
+    k->unsaved = k->failed = 0;
+    return LARMOR_OK;
+}
+
+/* What cannot be kept ends no reconstruction. */
+static void try_to_save(lmr_kept *k, const larmor_solver_state *state)
+{
+    if (!save(k, state)) return;
+    if (!k->failed) lmr_warn(&k->recon->events, "no checkpoint: %s", larmor_last_error());
+    k->failed = 1;
+    k->saved = lmr_seconds();
+}
+
+static int is_time(const lmr_kept *k)
+{
+    return k->every < 0 || lmr_seconds() - k->saved >= fmax(k->every, SHARE * k->took);
+}
+
+/* ---- loading ---- */
+
+static larmor_status load(lmr_kept *k, int64_t bytes)
+{
+    lmr_archive a = {.place = k->place, .way = LMR_GET, .end = bytes};
+    LMR_TRY(head_of(&a, k));
+    LMR_TRY(all_of(&a, k, &k->resume));
+    if (k->resume.series < 0 && a.at != a.end) return lmr_archive_damaged(&a, "it is longer than what is in it");
+    if (k->last >= 0 && !k->series[k->last].there) return lmr_archive_damaged(&a, "a series is missing");
+    if (k->resume.series >= 0 && k->series[k->resume.series].there)
+        return lmr_archive_damaged(&a, "a series is there twice");
+    k->end = bytes;
+    return LARMOR_OK;
+}
+
+static void report_loaded(const lmr_kept *k)
+{
+    char name[64] = "", more[96] = "";
+    int count = 0;
+    for (int s = 0; s < k->recon->list.series; s++) count += k->series[s].there;
+    if (k->resume.series >= 0) {
+        lmr_series_name(&k->recon->list, k->resume.series, name);
+        snprintf(more, sizeof more, ", one begun: %s", name);
+    }
+    lmr_log(&k->recon->events, "checkpoint %s: %d of %d series done%s", lmr_checkpoint_name(k->place), count,
+            k->recon->list.series, more);
+}
+
+larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
+{
+    const larmor_recon_opts *o = &r->settings.opts;
+    int64_t bytes = 0;
+    *maps_from = -1;
+    *weights_from = -1;
+    if (!o->checkpoint) return LARMOR_OK;
+    lmr_kept *k = calloc(1, sizeof *k);
+    if (!k) return LMR_NO_MEMORY();
+    r->job.checkpoint = k;
+    *k = (lmr_kept){.place = larmor_checkpoint_ref(o->checkpoint), .recon = r, .running = -1, .last = -1};
+    k->maps_from = k->resume.series = -1;
+    k->every = o->checkpoint_every != 0 ? o->checkpoint_every : EVERY;
+    k->series = calloc((size_t)r->list.series, sizeof *k->series);
+    if (!k->series) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_fingerprints_of(r, &k->ours));
+    LMR_TRY(lmr_checkpoint_open(k->place, &bytes));
+    k->saved = lmr_seconds();
+    if (bytes == 0) return LARMOR_OK;
+    LMR_TRY(load(k, bytes));
+    report_loaded(k);
+    r->job.found.decided.chosen = k->chosen;
+    *maps_from = k->maps_from;
+    if (k->last >= 0) *weights_from = r->list.group[r->list.first[k->last]];
+    return LARMOR_OK;
+}
+
+void lmr_keep_close(larmor_recon *r)
+{
+    lmr_kept *k = r->job.checkpoint;
+    if (!k) return;
+    for (int s = 0; k->series && s < r->list.series; s++) larmor_recon_result_free(&k->series[s].result);
+    larmor_checkpoint_free(k->place);
+    free(k->series);
+    free(k);
+    r->job.checkpoint = NULL;
+}
+
+/* ---- the series ---- */
+
+/* The same images with references of their own. */
+static larmor_status share(const larmor_recon_result *from, larmor_recon_result *to)
+{
+    *to = *from;
+    if (!from->count) return LARMOR_OK;
+    to->image = malloc((size_t)from->count * sizeof *to->image);
+    if (!to->image) {
+        *to = (larmor_recon_result){.count = 0};
+        return LMR_NO_MEMORY();
+    }
+    memcpy(to->image, from->image, (size_t)from->count * sizeof *to->image);
+    for (int i = 0; i < to->count; i++) larmor_array_ref(to->image[i].data);
+    return LARMOR_OK;
+}
+
+int lmr_keep_has(const larmor_recon *r, int series)
+{
+    const lmr_kept *k = r->job.checkpoint;
+    return k && k->series[series].there && !k->series[series].given;
+}
+
+int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result)
+{
+    lmr_kept *k = r->job.checkpoint;
+    if (!k) return 0;
+    done *d = &k->series[series];
+    k->report = NULL;
+    if (d->there && !d->given && !share(&d->result, result)) return d->given = 1;
+    k->running = series;
+    k->chosen = r->job.found.decided.chosen;
+    k->began = lmr_seconds() - (k->resume.series == series ? k->resume.seconds : 0);
+    return 0;
+}
+
+double lmr_keep_seconds(const larmor_recon *r)
+{
+    const lmr_kept *k = r->job.checkpoint;
+    return k && k->resume.series >= 0 && k->resume.series == k->running ? k->resume.seconds : 0;
+}
+
+void lmr_keep_done(larmor_recon *r, int series, const larmor_recon_result *result)
+{
+    lmr_kept *k = r->job.checkpoint;
+    if (!k) return;
+    done *d = &k->series[series];
+    larmor_recon_result_free(&d->result);
+    d->there = d->given = !share(result, &d->result);
+    if (k->resume.series == series) k->resume.series = -1;
+    k->last = series;
+    k->unsaved = 1;
+    k->running = -1;
+    k->report = NULL;
+    if (is_time(k)) try_to_save(k, NULL);
+}
+
+void lmr_keep_stopped(larmor_recon *r)
+{
+    lmr_kept *k = r->job.checkpoint;
+    if (!k) return;
+    k->report = NULL;
+    if (k->unsaved) try_to_save(k, NULL);
+    k->running = -1;
+}
+
+larmor_status larmor_recon_save(larmor_recon *recon)
+{
+    LMR_NEED(recon);
+    lmr_kept *k = recon->job.checkpoint;
+    return k && k->unsaved ? save(k, NULL) : LARMOR_OK;
+}
+
+/* ---- the solver ---- */
+
+const lmr_unfinished *lmr_keep_unfinished(const lmr_job *job)
+{
+    const lmr_kept *k = job->checkpoint;
+    return k && k->resume.series >= 0 && k->resume.series == k->running ? &k->resume : NULL;
+}
+
+void lmr_keep_report(const lmr_job *job, const larmor_recon_report *report)
+{
+    if (job->checkpoint) job->checkpoint->report = report;
+}
+
+void lmr_keep_step(const lmr_job *job, const larmor_solver_state *state, int stop)
+{
+    lmr_kept *k = job->checkpoint;
+    if (!k || !k->report || !state || (!stop && !is_time(k))) return;
+    try_to_save(k, state);
+    if (stop && !k->failed)
+        lmr_log(&k->recon->events, "checkpoint %s: saved; the same command goes on from there",
+                lmr_checkpoint_name(k->place));
+}
+
+larmor_status lmr_keep_resume(void *user, const larmor_solver_state *state, int *resumed)
+{
+    const lmr_job *job = user;
+    const lmr_kept *k = job->checkpoint;
+    const lmr_unfinished *u = lmr_keep_unfinished(job);
+    if (!u) return LARMOR_OK;
+    lmr_archive a = {.place = k->place, .way = LMR_GET, .at = u->state, .end = k->end};
+    LMR_TRY(state_of(&a, state));
+    *resumed = 1;
+    return a.at == a.end ? LARMOR_OK : lmr_archive_damaged(&a, "it is longer than what is in it");
+}

@@ -1,0 +1,52 @@
+/* From a GPU that fails to the processor, where "auto" chose the GPU and no image was given away yet: an image of another
+ * series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/fallback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/status.h"
+#include "pipeline/report.h"
+
+/* What begins anew keeps: the caller's options with their texts, its arrays and its source. */
+static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
+{
+    lmr_settings settings = r->settings;
+    larmor_source *source = larmor_source_ref(r->facts.source);
+    larmor_array *maps = r->maps, *b0 = r->b0, *basis = r->basis;
+    larmor_recon_opts opts = settings.opts;
+    larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
+    opts.maps = maps;
+    opts.b0 = b0;
+    opts.basis = basis;
+    r->settings = (lmr_settings){.method = NULL};
+    r->maps = r->b0 = r->basis = NULL;
+    lmr_recon_clear(r);
+    larmor_status st = lmr_settings_read(&opts, &r->settings);
+    if (!st) {
+        r->events.listener = opts.listener;
+        r->events.user = opts.user;
+        lmr_report_left(r, left, why);
+        st = lmr_recon_begin(r, source, processor);
+    }
+    lmr_settings_free(&settings);
+    larmor_array_free(maps);
+    larmor_array_free(b0);
+    larmor_array_free(basis);
+    larmor_checkpoint_free(checkpoint);
+    larmor_source_free(source);
+    return st;
+}
+
+larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
+{
+    char left[32], why[1024];
+    larmor_device *processor;
+    if (r->run || r->facts.slabs || !larmor_device_may_be_left(r->facts.dev, failed)) return failed;
+    snprintf(left, sizeof left, "%s", larmor_device_spec(r->facts.dev));
+    snprintf(why, sizeof why, "%s", larmor_last_error());
+    LMR_TRY(larmor_device_open("cpu", &processor));
+    const larmor_status st = begin_anew(r, processor, left, why);
+    larmor_device_free(processor);
+    return st;
+}

@@ -1,0 +1,15 @@
+/* From a GPU that fails to the processor. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCHEDULE_FALLBACK_H
+#define LMR_SCHEDULE_FALLBACK_H
+
+#include "schedule/state.h"
+
+/* `failed` is how a call of the reconstruction ended. Where the processor may do instead all begins anew on it, up to the
+ * first series, and a warning says so; else `failed` and its message are returned. */
+larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed);
+
+/* Of recon.c: everything before the first series, by options that were read; and its end, without the handle's. */
+larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev);
+void lmr_recon_clear(larmor_recon *r);
+
+#endif

@@ -1,0 +1,275 @@
+/* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/prepare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/describe.h"
+#include "core/array.h"
+#include "pipeline/choose_maps.h"
+#include "pipeline/off_resonance.h"
+#include "pipeline/place_maps.h"
+#include "pipeline/report.h"
+#include "pipeline/share.h"
+#include "pipeline/subspace.h"
+#include "scan/compress.h"
+#include "scan/delays.h"
+#include "scan/ghost.h"
+#include "scan/grid.h"
+#include "scan/virtual_coils.h"
+#include "schedule/devices.h"
+#include "schedule/slab_plan.h"
+#include "schedule/slabs.h"
+
+/* The matrix that whitens the coils, with the noise's bandwidth matched to the data's. */
+static larmor_status make_whitening(larmor_recon *r)
+{
+    const larmor_raw_info *info = &r->facts.info;
+    larmor_array *noise;
+    if (!info->noise || r->settings.opts.no_whitening) return LARMOR_OK;
+    LMR_TRY(lmr_enter(&r->events, "whitening"));
+    LMR_TRY(lmr_source_noise(r->facts.source, r->facts.dev, &noise));
+    if (!noise) return LARMOR_OK;
+    larmor_status st = lmr_scale_samples(&r->job, noise);
+    r->events.energy = 1; /* of whitened samples, in any unit */
+    const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
+    const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
+    if (!st) st = larmor_noise_whitening(noise, sqrt(ratio), &r->facts.whitening);
+    double size;
+    if (!st) st = larmor_nrm2(r->facts.whitening, &size);
+    if (!st)
+        r->facts.noise_unit = sqrt((double)info->coils) / size; /* as if all mixtures of coils had as much signal */
+    if (!st) lmr_report_whitening(r);
+    larmor_array_free(noise);
+    return st;
+}
+
+static int all_zero(const larmor_array *x)
+{
+    double size = 0;
+    return !larmor_nrm2(x, &size) && size == 0;
+}
+
+/* Maps of all channels become those of the coils that the scan keeps. */
+static larmor_status keep_coils(larmor_recon *r, int64_t got[5])
+{
+    larmor_array *all = NULL, *kept = NULL;
+    const larmor_shape shape = larmor_shape_of(5, got);
+    larmor_status st = larmor_array_reshape(r->facts.given, shape, &all);
+    if (!st) st = lmr_source_keep_coils(r->facts.source, all, 3, &kept);
+    larmor_array_free(all);
+    LMR_TRY(st);
+    larmor_array_free(r->facts.given);
+    r->facts.given = kept;
+    got[3] = r->facts.info.coils;
+    return LARMOR_OK;
+}
+
+/* [x, y, z, coils, sets] of maps that may be without z in 2D, and without sets. */
+static void map_sizes(larmor_shape shape, int ndim, int64_t got[5])
+{
+    const int flat = ndim == 2 && shape.ndim > 2 && shape.ndim < 5 && shape.dim[2] != 1; /* [x, y, coils(, sets)] */
+    for (int d = 0; d < 5; d++) got[d] = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        const int to = d + (flat && d > 1);
+        got[to < 4 ? to : 4] *= shape.dim[d];
+    }
+}
+
+/* Coils differ in phase, so that maps of several ones without it are magnitudes, which are no maps. */
+static larmor_status check_phase(const larmor_recon *r)
+{
+    const larmor_dtype dtype = larmor_array_dtype(r->settings.opts.maps);
+    const int64_t count = larmor_array_count(r->settings.opts.maps);
+    double *value = NULL; /* re, im */
+    int has_phase = 0;
+    if (r->facts.info.coils < 2) return LARMOR_OK;
+    if (lmr_is_complex(dtype)) {
+        LMR_TRY(larmor_array_download(r->settings.opts.maps, LARMOR_C128, (void *)&value));
+        for (int64_t i = 0; i < count && !has_phase; i++) has_phase = value[2 * i + 1] != 0 || value[2 * i] < 0;
+        free(value);
+    }
+    if (has_phase) return LARMOR_OK;
+    return LMR_FAIL(
+        LARMOR_ERR_FORMAT,
+        "%s: maps without phase, as a magnitude .nii or a real .npy has them; %d coils need complex maps: "
+        "use .cfl, .npy or .h5.",
+        r->settings.maps_name, r->facts.info.coils);
+}
+
+/* The given maps against the grid of the first group. */
+static larmor_status check_maps(larmor_recon *r)
+{
+    const larmor_grid *grid = &r->facts.grid[r->list.group[0]];
+    const larmor_raw_info *info = &r->facts.info;
+    const int64_t need[4] = {grid->matrix[0], grid->matrix[1], grid->ndim > 2 ? grid->matrix[2] : 1, info->coils};
+    int64_t got[5];
+    map_sizes(larmor_array_shape(r->facts.given), grid->ndim, got);
+    if (got[3] == info->channels && got[3] != need[3]) LMR_TRY(keep_coils(r, got));
+    if (got[3] == need[3]) LMR_TRY(lmr_place_maps(r, got));
+    if (!lmr_grids_fit_maps(r, got))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lldx%lldx%lldx%lld, data needs %lldx%lldx%lldx%lld.",
+                        r->settings.maps_name, (long long)got[0], (long long)got[1], (long long)got[2],
+                        (long long)(got[3] * got[4]), (long long)need[0], (long long)need[1], (long long)need[2],
+                        (long long)need[3]);
+    r->facts.given_image = lmr_grid_shape(grid);
+    if (all_zero(r->facts.given))
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: maps are zero at all pixels.", r->settings.maps_name);
+    LMR_TRY(check_phase(r));
+    return lmr_take_sets(r, r->settings.maps_name, got[4]);
+}
+
+/* The caller's maps, on the device. */
+static larmor_status take_maps(larmor_recon *r)
+{
+    larmor_array *moved;
+    LMR_TRY(larmor_array_to(r->settings.opts.maps, r->facts.dev, &moved));
+    const larmor_status st = larmor_array_convert(moved, LARMOR_C64, &r->facts.given);
+    larmor_array_free(moved);
+    return st ? st : check_maps(r);
+}
+
+/* ---- the basis ---- */
+
+/* The first coefficients of the caller's basis, on the device. */
+static larmor_status take_basis(larmor_recon *r)
+{
+    lmr_job *job = &r->job;
+    const larmor_shape shape = larmor_array_shape(r->settings.opts.basis);
+    const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0;
+    const int64_t rank = r->settings.opts.coefficients ? r->settings.opts.coefficients : most;
+    larmor_array *moved = NULL, *complex = NULL;
+    larmor_status st;
+    if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
+        return LMR_FAIL(
+            r->settings.opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
+            "opts.basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
+            "most %d and no more than frames.",
+            lmr_describe(r->settings.opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
+    LMR_OR(done, larmor_array_to(r->settings.opts.basis, job->facts->dev, &moved));
+    LMR_OR(done, larmor_array_convert(moved, LARMOR_C128, &complex));
+    LMR_OR(done, larmor_array_slice(complex, 0, rank, &r->facts.basis));
+    st = lmr_basis_measure(&r->facts);
+done:
+    larmor_array_free(complex);
+    larmor_array_free(moved);
+    return st;
+}
+
+static int is_too_large(const lmr_plan *plan)
+{
+    return plan->limit && plan->planned > plan->limit;
+}
+
+/* The volume, which does not fit, is to be in slabs: those of ranks, or those of a group's devices, with which all begins anew
+ * for this error. */
+static larmor_status cut(larmor_recon *r, lmr_slab_step step)
+{
+    if (lmr_slabs_unfit(r)) return lmr_report_too_large(r);
+    if (larmor_device_members(r->facts.dev)) {
+        r->slabs_from = step;
+        return lmr_report_too_large(r);
+    }
+    lmr_slabs_take(r);
+    return LARMOR_OK;
+}
+
+/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless the volume is in slabs. */
+static larmor_status expect_room(larmor_recon *r, lmr_slab_step step)
+{
+    if (r->slabs_from == step) lmr_slabs_take(r);
+    if (r->facts.slabs || r->slabs_from) return LARMOR_OK;
+    LMR_TRY(lmr_plan_make(&r->job, r->settings.opts.memory, &r->list, &r->plan));
+    if (is_too_large(&r->plan)) LMR_TRY(cut(r, step));
+    lmr_plan_free(&r->plan);
+    return LARMOR_OK;
+}
+
+static larmor_status plan_memory(larmor_recon *r)
+{
+    lmr_plan *plan = &r->plan;
+    lmr_job *job = &r->job;
+    if (r->slabs_from == LMR_SLABS_PLANNED) lmr_slabs_take(r);
+    if (job->facts->slabs) return lmr_slabs_plan(r);
+    LMR_TRY(lmr_plan_make(job, r->settings.opts.memory, &r->list, plan));
+    int more = 0;
+    if (!is_too_large(plan)) LMR_TRY(lmr_slabs_keep_more(r, &more));
+    if (more || (is_too_large(plan) && !lmr_slabs_unfit(r))) {
+        LMR_TRY(cut(r, LMR_SLABS_PLANNED));
+        return lmr_slabs_plan(r);
+    }
+    if (is_too_large(plan) && lmr_grids_shrink(r)) {
+        lmr_report_shrunk(r);
+        lmr_plan_free(plan);
+        return plan_memory(r);
+    }
+    if (is_too_large(plan)) return lmr_report_too_large(r);
+    lmr_devices_divide(r);
+    lmr_report_plan(r);
+    if (job->facts->automatic && plan->compare < 0) {
+        r->facts.automatic = 0;
+        r->facts.method_from = LARMOR_METHOD_FROM_MEMORY;
+    }
+    r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
+    r->facts.block = plan->block;
+    r->facts.toeplitz = plan->toeplitz;
+    r->facts.precondition = plan->precondition;
+    return plan->share && !larmor_device_members(job->facts->dev) ? lmr_share_open(plan->share, &r->caches)
+                                                                  : LARMOR_OK;
+}
+
+/* Reading takes what no plan makes smaller, so that is refused before it. */
+static larmor_status compress(larmor_recon *r)
+{
+    const int coils = r->facts.coils;
+    r->facts.coils = 1;
+    const larmor_status st = expect_room(r, LMR_SLABS_OF_ONE_COIL);
+    r->facts.coils = coils;
+    LMR_TRY(st);
+    LMR_TRY(lmr_find_compression(r));
+    if (r->facts.slabs) lmr_slabs_take(r); /* of all coils */
+    return LARMOR_OK;
+}
+
+larmor_status lmr_prepare(larmor_recon *r)
+{
+    const char *name = lmr_source_name(r->facts.source);
+    if (r->settings.opts.maps && larmor_device_may_be_left(r->facts.dev, LARMOR_ERR_BACKEND))
+        r->maps = larmor_array_ref(r->settings.opts.maps);
+    r->b0 = larmor_array_ref(r->settings.opts.b0); /* where all begins anew, and for other devices */
+    LMR_TRY(lmr_field_open(&r->settings.opts, &r->facts));
+    lmr_report_source(r);
+    larmor_status st = make_whitening(r);
+    if (!st) st = lmr_grids_choose(r);
+    if (st) return lmr_fail_in(st, name);
+    if (r->settings.opts.basis) {
+        r->basis = larmor_array_ref(r->settings.opts.basis);
+        LMR_TRY(take_basis(r));
+    }
+    LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
+    LMR_TRY(lmr_ghosts_find(r));
+    if (!lmr_source_is_corrected(r->facts.source)) lmr_report_ghosts(r);
+    LMR_TRY(compress(r));
+    r->caches.keep_samples = !r->settings.opts.memory;
+    LMR_TRY(lmr_delays_find(r));
+    if (lmr_compression_is_geometric(&r->job) &&
+        lmr_delays_couple(&r->job)) { /* its lines are none of the grid then */
+        larmor_array_free(r->facts.compression);
+        r->facts.compression = NULL;
+        r->facts.coils = r->facts.info.coils;
+        LMR_TRY(lmr_find_compression(r));
+    }
+    if (r->settings.opts.maps) LMR_TRY(take_maps(r));
+    if (!r->facts.slabs) LMR_TRY(lmr_choose_maps(r));
+    if (!r->facts.slabs) lmr_devices_plan(r);
+    LMR_TRY(expect_room(r, LMR_SLABS_EXPECTED));
+    LMR_TRY(lmr_describe_compare(r));
+    LMR_TRY(lmr_enter(&r->events, "field of view"));
+    if (!r->facts.slabs) {
+        LMR_TRY(lmr_grids_enlarge(r));
+        r->searched = 1;
+    }
+    lmr_report_method(r);
+    return plan_memory(r);
+}

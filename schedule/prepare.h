@@ -1,0 +1,13 @@
+/* Everything before the first image. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCHEDULE_PREPARE_H
+#define LMR_SCHEDULE_PREPARE_H
+
+#include "schedule/state.h"
+
+/* Whitening, grids, series, given maps, field of view, and the plan of memory, of a job that has its source and
+ * device.
+ *
+ * Errors  as of larmor_recon_create. */
+larmor_status lmr_prepare(larmor_recon *r);
+
+#endif

@@ -1,0 +1,442 @@
+/* The public calls: a reconstruction is made from a source and options, and run series by series.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/clock.h"
+#include "core/device.h"
+#include "core/ranks/ranks.h"
+#include "core/status.h"
+#include "pipeline/group.h"
+#include "pipeline/maps.h"
+#include "pipeline/method.h"
+#include "pipeline/off_resonance.h"
+#include "pipeline/report.h"
+#include "pipeline/share.h"
+#include "scan/compress.h"
+#include "scan/reread.h"
+#include "schedule/checkpoint.h"
+#include "schedule/devices.h"
+#include "schedule/fallback.h"
+#include "schedule/prepare.h"
+#include "schedule/slab_run.h"
+#include "schedule/slab_threads.h"
+
+void lmr_recon_clear(larmor_recon *r)
+{
+    lmr_devices_close(r);
+    lmr_keep_close(r);
+    lmr_series_free(&r->list);
+    lmr_plan_free(&r->plan);
+    lmr_field_free(r->facts.field);
+    if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
+    lmr_share_close(&r->caches);
+    lmr_reread_clear(&r->caches);
+    lmr_found_free(&r->job.found);
+    lmr_scan_facts_free(&r->facts);
+    lmr_settings_free(&r->settings);
+    larmor_array_free(r->maps);
+    larmor_array_free(r->b0);
+    larmor_array_free(r->basis);
+    larmor_device_free(r->group);
+    lmr_slab_threads_close(r->threads);
+    *r = (larmor_recon){.last_group = 0};
+}
+
+void larmor_recon_free(larmor_recon *recon)
+{
+    if (!recon) return;
+    lmr_recon_clear(recon);
+    free(recon);
+}
+
+/* All that is known of a scan before it is looked at. */
+static void begin_facts(larmor_recon *r, larmor_source *source, larmor_device *dev)
+{
+    const char *method = lmr_settings_method(&r->settings.opts);
+    const int is_named = strcmp(r->settings.method, LMR_METHOD_AUTO) != 0;
+    r->facts = (lmr_scan_facts){.source = larmor_source_ref(source),
+                                .dev = lmr_device_ref(dev),
+                                .info = larmor_source_describe(source),
+                                .automatic = !method,
+                                .method_from = method && !is_named ? LARMOR_METHOD_FROM_OPTIONS : 0,
+                                .toeplitz = r->settings.opts.toeplitz,
+                                .precondition = r->settings.opts.precondition};
+    r->facts.coils = r->facts.info.coils;
+    r->events.listener = r->settings.opts.listener;
+    r->events.user = r->settings.opts.user;
+    r->events.energy = 1;
+    r->job = (lmr_job){.settings = &r->settings, .facts = &r->facts, .caches = &r->caches, .events = &r->events};
+    lmr_method_take(&r->job, method ? method : "cg");
+}
+
+larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
+{
+    int maps_from, weights_from;
+    if (r->settings.opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
+        return LMR_FAIL(
+            LARMOR_ERR_UNSUPPORTED,
+            "recon: options: repeatable: %s adds up in any order in parts of a reconstruction, and last bits "
+            "differ between runs; take a processor",
+            larmor_device_spec(dev));
+    begin_facts(r, source, dev);
+    LMR_TRY(lmr_prepare(r));
+    LMR_TRY(lmr_devices_open(r));
+    if (r->devices) lmr_reread_clear(&r->caches);
+    LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
+    r->maps_before = maps_from;
+    return r->facts.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
+}
+
+static larmor_status check_array(const larmor_array *x, const char *name)
+{
+    double norm;
+    if (!x) return LARMOR_OK;
+    LMR_TRY(larmor_array_expect_finite(x, name));
+    if (!lmr_is_complex(larmor_array_dtype(x))) return LARMOR_OK;
+    LMR_TRY(larmor_nrm2(x, &norm));
+    if (norm <= LARMOR_LARGEST_SAMPLE) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_NUMERIC, "%s: its norm is %.1e: uninitialised or overflowing data.", name, norm);
+}
+
+/* Named as the caller of the library knows them; the first image would only show that its operator is not finite. */
+static larmor_status check_arrays(const larmor_recon_opts *o)
+{
+    const struct {
+        const larmor_array *array;
+        const char *name;
+    } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name}, {o->basis, "basis"}, {o->girf, "girf"}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
+    return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
+}
+
+larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
+                                  larmor_recon **recon)
+{
+    if (!recon) return LMR_FAIL(LARMOR_ERR_ARG, "recon: nowhere to put it");
+    *recon = NULL;
+    if (!source || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "recon: a source and a device expected");
+    larmor_recon *r = calloc(1, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
+    larmor_status st = lmr_settings_read(opts, &r->settings);
+    if (!st) st = check_arrays(&r->settings.opts);
+    if (!st) {
+        st = lmr_recon_begin(r, source, dev);
+        if (st && r->slabs_from)
+            st = lmr_slab_threads_open(r, source, dev, opts);
+        else if (st)
+            st = lmr_leave_gpu(r, st);
+    }
+    if (st)
+        larmor_recon_free(r);
+    else
+        *recon = r;
+    return st;
+}
+
+int larmor_recon_series(const larmor_recon *recon)
+{
+    return recon ? recon->list.series : 0;
+}
+
+static larmor_status check_series(const larmor_recon *r, int series)
+{
+    if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "recon: no reconstruction given");
+    if (series >= 0 && series < r->list.series) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "recon: series %d, expected 0 to %d", series, r->list.series - 1);
+}
+
+larmor_status larmor_recon_expect(const larmor_recon *recon, int series, larmor_image_place *place, int *group)
+{
+    LMR_TRY(check_series(recon, series));
+    LMR_NEED(place);
+    const lmr_job *job = &recon->job;
+    const int *groups = recon->list.group + recon->list.first[series];
+    const int images = lmr_outputs(job, recon->list.first[series + 1] - recon->list.first[series]);
+    for (int i = 0; i < images; i++) {
+        larmor_recon_image image = {.group = groups[i]};
+        LMR_TRY(lmr_describe_image(job, groups[0], i, &image));
+        const larmor_grid *grid = &job->facts->grid[groups[i]];
+        place[i] = (larmor_image_place){.shape = larmor_shape_of(grid->ndim, grid->crop), .meta = image.meta};
+        if (group) group[i] = groups[i];
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan)
+{
+    LMR_TRY(check_series(recon, series));
+    const lmr_job *job = &recon->job;
+    const int first = recon->list.group[recon->list.first[series]];
+    const int frames = recon->list.first[series + 1] - recon->list.first[series];
+    *plan = (larmor_recon_plan){.images = lmr_outputs(job, frames),
+                                .grid = job->facts->grid[first],
+                                .method = lmr_method_name(job),
+                                .coils = job->facts->coils,
+                                .sets = job->facts->sets ? job->facts->sets : 1,
+                                .given = job->facts->given != NULL,
+                                .compressed_from = job->facts->compression ? job->facts->info.coils : 0,
+                                .compressed_energy = job->facts->compression ? job->facts->compressed.energy : 0,
+                                .compressed_along = lmr_compression_is_geometric(job),
+                                .maps = !job->settings->opts.no_maps,
+                                .whitened = job->facts->whitening != NULL,
+                                .weighted = job->settings->opts.weighted || job->method == LMR_METHOD_GRID,
+                                .lambda_mode = job->settings->opts.lambda_mode,
+                                .lambda = job->settings->opts.lambda,
+                                .chooses = lmr_chooses(job),
+                                .toeplitz = job->facts->toeplitz,
+                                .precondition = job->facts->precondition,
+                                .block = job->facts->block,
+                                .bytes = recon->plan.bytes[series],
+                                .limit = recon->plan.limit,
+                                .maps_method = job->facts->maps_method ? job->facts->maps_method->name : "",
+                                .slabs = job->facts->slabs ? larmor_ranks_count(job->facts->slabs) : 0};
+    lmr_series_name(&recon->list, series, plan->name);
+    LMR_TRY(lmr_source_group(job->facts->source, first, &plan->first));
+    if (job->facts->delays) memcpy(plan->delay, job->facts->delays[plan->first.encoding].delay, sizeof plan->delay);
+    return LARMOR_OK;
+}
+
+/* ---- a series ---- */
+
+void larmor_recon_result_free(larmor_recon_result *result)
+{
+    if (!result) return;
+    for (int i = 0; i < result->count; i++) larmor_array_free(result->image[i].data);
+    free(result->image);
+    *result = (larmor_recon_result){.count = 0};
+}
+
+static larmor_status bring_home(const larmor_recon *r, larmor_array **image)
+{
+    larmor_array *there;
+    LMR_TRY(larmor_array_to(*image, r->home, &there));
+    larmor_array_free(*image);
+    *image = there;
+    return LARMOR_OK;
+}
+
+static larmor_status solve(larmor_recon *r, int series, larmor_recon_result *result)
+{
+    const int *group = r->list.group + r->list.first[series];
+    const int count = r->list.first[series + 1] - r->list.first[series];
+    larmor_array **image = calloc((size_t)count, sizeof(larmor_array *));
+    result->image = calloc((size_t)count, sizeof *result->image);
+    if (!image || !result->image) {
+        free(image);
+        return LMR_NO_MEMORY();
+    }
+    larmor_status st = r->facts.slabs ? lmr_slabs_run(r, series, image, &result->report)
+                                      : lmr_solve_groups(&r->job, group, count, image, &result->report);
+    if (!st) result->count = lmr_outputs(&r->job, count);
+    for (int i = 0; i < result->count; i++)
+        result->image[i] = (larmor_recon_image){.data = image[i], .group = group[i]};
+    for (int i = 0; i < result->count && r->home && !st; i++) st = bring_home(r, &result->image[i].data);
+    for (int i = 0; i < result->count && !st; i++) st = lmr_describe_image(&r->job, group[0], i, &result->image[i]);
+    free(image);
+    return st;
+}
+
+/* Say how it went, and remember it. */
+static void finish(larmor_recon *r, int series, larmor_recon_report *report)
+{
+    char name[64];
+    const int ranks = larmor_ranks_count(r->facts.slabs ? r->facts.slabs : r->facts.dev->ranks);
+    const char *spec = lmr_spec(r);
+    if (!report->device[0] && ranks > 1 && !r->group)
+        snprintf(report->device, sizeof report->device, "%d ranks: %.9s", ranks, spec);
+    else if (!report->device[0])
+        snprintf(report->device, sizeof report->device, "%.31s", spec);
+    const larmor_recon_report before = r->last;
+    lmr_end_series(&r->events);
+    lmr_series_name(&r->list, series, name);
+    lmr_report_series(r, name, report, r->run ? &before : NULL);
+    r->run = 1;
+    larmor_array_free(r->maps); /* were for a beginning anew */
+    larmor_array_free(r->basis);
+    r->maps = r->basis = NULL;
+    r->last = *report;
+    r->last_group = r->list.group[r->list.first[series]];
+}
+
+/* Solve a series that no checkpoint has; *kept is 1 and nothing is done if one has it. */
+static larmor_status begin_and_solve(larmor_recon *r, int series, larmor_recon_result *result, int *kept)
+{
+    lmr_begin_series(&r->events, series + 1, r->list.series);
+    *kept = lmr_keep_begin(r, series, result);
+    if (*kept) return LARMOR_OK;
+    if (r->at_once > 1 && r->run) lmr_devices_beside(r);
+    if (!r->devices) return solve(r, series, result);
+    const larmor_status st = lmr_devices_solve(r, series, result);
+    if (st != LARMOR_ERR_MEMORY || !lmr_devices_are_one(r)) return st;
+    larmor_recon_result_free(result);
+    lmr_devices_close(r);
+    r->at_once = 1;
+    lmr_warn(&r->events, "one series is computed after the other: %s", larmor_last_error());
+    return solve(r, series, result);
+}
+
+larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_result *result)
+{
+    LMR_NEED(result);
+    *result = (larmor_recon_result){.count = 0};
+    LMR_TRY(check_series(recon, series));
+    const double began = lmr_seconds();
+    int kept;
+    larmor_status st = begin_and_solve(recon, series, result, &kept);
+    if (st && st != LARMOR_ERR_NUMERIC) {
+        const larmor_status failed = st;
+        larmor_recon_result_free(result);
+        st = lmr_leave_gpu(recon, failed);
+        if (!st) st = begin_and_solve(recon, series, result, &kept);
+    }
+    if (!st && kept) {
+        recon->events.kept++;
+        finish(recon, series, &result->report);
+        return LARMOR_OK;
+    }
+    larmor_recon_report *report = &result->report;
+    if (st == LARMOR_ERR_NUMERIC) {
+        larmor_recon_result_free(result);
+        report->status = st;
+        snprintf(report->message, sizeof report->message, "%s", larmor_last_error());
+        st = LARMOR_OK;
+    }
+    if (st) {
+        lmr_keep_stopped(recon);
+        larmor_recon_result_free(result);
+        return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->facts.source));
+    }
+    if (report->seconds == 0) report->seconds = lmr_seconds() - began + lmr_keep_seconds(recon);
+    finish(recon, series, report);
+    if (report->interrupted)
+        lmr_keep_stopped(recon);
+    else
+        lmr_keep_done(recon, series, result);
+    return LARMOR_OK;
+}
+
+/* ---- intermediate results ---- */
+
+/* A copy of the maps as the coils themselves have them. */
+static larmor_status original_maps(const lmr_job *job, larmor_array **maps)
+{
+    larmor_array *colouring = NULL, *set = NULL, *here = NULL;
+    larmor_status st;
+    LMR_OR(done, larmor_array_to(job->found.maps.array, job->facts->dev, &here));
+    if (job->facts->compression) {
+        LMR_OR(done, lmr_expand_maps(job, here, maps));
+    } else {
+        LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64, larmor_array_shape(here), maps));
+        LMR_OR(done, larmor_copy(here, *maps));
+    }
+    if (!job->facts->whitening) goto done;
+    LMR_OR(done, larmor_noise_colouring(job->facts->whitening, &colouring));
+    if (!job->facts->sets) st = larmor_whiten(colouring, *maps);
+    for (int m = 0; m < job->facts->sets && !st; m++) {
+        st = lmr_one_of(*maps, m, &set);
+        if (!st) st = larmor_whiten(colouring, set);
+        larmor_array_free(set);
+        set = NULL;
+    }
+    if (!st && !job->facts->given) st = larmor_axpby(1 / job->facts->noise_unit, *maps, 0, *maps);
+done:
+    larmor_array_free(here);
+    larmor_array_free(colouring);
+    return st;
+}
+
+static larmor_status expect_whole(const larmor_recon *recon)
+{
+    if (!recon || !recon->facts.slabs) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "recon: coil maps are not kept of a volume in slabs; each %s has those of its planes",
+                    recon->group ? "device" : "process");
+}
+
+/* What another process found for the last series is found here, too. */
+static larmor_status recall(const larmor_recon *recon)
+{
+    lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
+    LMR_TRY(expect_whole(recon));
+    if (!job || !job->found.maps.elsewhere) return LARMOR_OK;
+    if (!job->facts->whitening) job->scale = 0;
+    return lmr_group_restore(job, job->found.maps.from, job->found.density.from);
+}
+
+larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
+{
+    larmor_array *own = NULL;
+    larmor_status st;
+    LMR_NEED(maps);
+    *maps = NULL;
+    LMR_TRY(recall(recon));
+    if (!recon || !recon->run || !recon->job.found.maps.array)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no coil maps of a series that was run");
+    const lmr_job *job = &recon->job;
+    const larmor_grid *grid = &job->facts->grid[recon->last_group];
+    larmor_group last;
+    LMR_TRY(lmr_source_group(job->facts->source, recon->last_group, &last));
+    if (last.encoding != job->found.maps.encoding || last.slice != job->found.maps.slice)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: the coil maps of a series from a checkpoint are not kept");
+    LMR_OR(done, original_maps(job, &own));
+    LMR_OR(done, lmr_source_restore_coils(job->facts->source, own,
+                                          larmor_array_shape(own).ndim - (job->facts->sets ? 2 : 1), maps));
+    if (!meta) goto done;
+    LMR_OR(done, lmr_source_meta(job->facts->source, recon->last_group, meta));
+    for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
+done:
+    larmor_array_free(own);
+    if (st) {
+        larmor_array_free(*maps);
+        *maps = NULL;
+    }
+    return st;
+}
+
+larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report)
+{
+    if (report) *report = (larmor_coils_report){0};
+    LMR_TRY(check_series(recon, series));
+    LMR_TRY(expect_whole(recon));
+    if (recon->settings.opts.no_maps)
+        return LMR_FAIL(LARMOR_ERR_ARG, "recon: no_maps is set, so that there are none to find");
+    const int group = recon->list.group[recon->list.first[series]];
+    larmor_coils_report judged;
+    const larmor_status st = lmr_group_maps(&recon->job, group, &judged);
+    if (st) return st == LARMOR_STOPPED ? st : lmr_fail_in(st, lmr_source_name(recon->facts.source));
+    recon->run = 1;
+    recon->last = (larmor_recon_report){.maps = judged};
+    recon->last_group = group;
+    if (report) *report = judged;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues)
+{
+    LMR_NEED(eigenvalues);
+    *eigenvalues = NULL;
+    LMR_TRY(recall(recon));
+    if (!recon || !recon->run || !recon->job.found.maps.eigenvalues)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: no eigenvalues of maps; the method is espirit, and keep_eigenvalues keeps them");
+    *eigenvalues = larmor_array_ref(recon->job.found.maps.eigenvalues);
+    return LARMOR_OK;
+}
+
+larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights)
+{
+    LMR_NEED(weights);
+    *weights = NULL;
+    LMR_TRY(recall(recon));
+    if (!recon || !recon->run || !recon->job.found.density.weights ||
+        recon->job.found.density.from != recon->last_group)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: no density weights of a series that was run; keep_density keeps them");
+    *weights = larmor_array_ref(recon->job.found.density.weights);
+    return LARMOR_OK;
+}

@@ -1,0 +1,288 @@
+/* The samples of a rank that has a slab of the volume, and the coil maps of its planes from the centre of k-space of all. SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/slab_samples.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/device.h"
+#include "larmor/ranks.h"
+#include "scan/compress.h"
+#include "scan/trajectory.h"
+
+enum { READ_TOGETHER = 1 << 22 }; /* bytes of samples that are read at a time where all are looked at */
+
+/* ---- readouts ---- */
+
+/* Whatever the source computes is of these readouts alone. */
+static larmor_status read_alone(const lmr_job *job, int index, const int64_t *which, int64_t count,
+                                larmor_samples *samples)
+{
+    larmor_ranks *whole = job->facts->dev->whole;
+    job->facts->dev->whole = NULL;
+    const larmor_status st = lmr_source_readouts(job->facts->source, index, which, count, &job->facts->grid[index],
+                                                 job->facts->dev, samples);
+    job->facts->dev->whole = whole;
+    return st;
+}
+
+static larmor_status read_these(lmr_job *job, int index, const int64_t *which, int64_t count, larmor_samples *samples)
+{
+    const larmor_grid *grid = &job->facts->grid[index];
+    larmor_group group;
+    larmor_status st;
+    *samples = (larmor_samples){0};
+    LMR_OR(done, lmr_source_group(job->facts->source, index, &group));
+    LMR_OR(done, read_alone(job, index, which, count, samples));
+    if (!samples->kspace || !samples->traj)
+        LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: no trajectory is stored with the readouts"));
+    LMR_OR(done, lmr_correct_trajectory(job, index, group.encoding, grid, samples));
+    LMR_OR(done, lmr_scale_samples(job, samples->kspace));
+    if (job->facts->whitening) LMR_OR(done, larmor_whiten(job->facts->whitening, samples->kspace));
+    st = lmr_compress(job, samples);
+done:
+    if (st) larmor_samples_free(samples);
+    return st;
+}
+
+larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples)
+{
+    int64_t *which = calloc((size_t)count + 1, sizeof *which);
+    *samples = (larmor_samples){0};
+    if (!which) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) which[i] = first + i;
+    const larmor_status st = read_these(job, index, which, count, samples);
+    free(which);
+    return st;
+}
+
+larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_samples *samples)
+{
+    enum { RUNS = 16 };
+    larmor_group g;
+    int64_t count = 0;
+    *samples = (larmor_samples){0};
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
+    const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->facts->info.coils + 24);
+    const int64_t most = bytes / each < RUNS ? RUNS : bytes / each;
+    if (g.readouts <= most) return lmr_slab_read(job, index, 0, g.readouts, samples);
+    int64_t *which = calloc((size_t)most, sizeof *which);
+    if (!which) return LMR_NO_MEMORY();
+    for (int run = 0; run < RUNS; run++)
+        for (int64_t i = 0; i < most / RUNS; i++) which[count++] = run * g.readouts / RUNS + i;
+    const larmor_status st = read_these(job, index, which, count, samples);
+    free(which);
+    return st;
+}
+
+/* ---- the centre of k-space, which gives the maps ---- */
+
+enum { MAPS_SIDE = 32 }; /* as larmor_coils_opts has it by default */
+#define BEYOND 1.01      /* of its radius, so that none is missed by rounding */
+
+static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3])
+{
+    for (int d = 0; d < 3; d++) {
+        n[d] = job->settings->opts.calibration > 0 ? job->settings->opts.calibration : MAPS_SIDE;
+        if (n[d] > grid->matrix[d]) n[d] = grid->matrix[d];
+    }
+}
+
+/* Samples of all readouts, of all coils, one after the other. */
+typedef struct middle {
+    int64_t n[3]; /* twice the radii, in 1/FOV */
+    int64_t count, room, coils;
+    int keeps;             /* 0: they are counted alone */
+    int measures;          /* 1: the noise of all samples is measured, lot by lot: */
+    double noise, samples; /* the squares of its deviation times the samples, and these */
+    float *values;         /* [coils, room, 2] */
+    double *points;        /* [room, 3] */
+} middle;
+
+static void free_centre(middle *c)
+{
+    free(c->values);
+    free(c->points);
+}
+
+static int is_inside(const double *k, const int64_t n[3])
+{
+    double square = 0;
+    for (int d = 0; d < 3; d++) square += pow(2 * k[d] / (BEYOND * (double)n[d]), 2);
+    return square < 1;
+}
+
+/* Those of one lot of readouts. */
+static larmor_status add_inside(const larmor_samples *samples, middle *c)
+{
+    const int64_t m = larmor_array_count(samples->traj) / 3;
+    float *values = NULL;
+    double *k;
+    larmor_status st;
+    LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
+    if (c->keeps) LMR_OR(done, larmor_array_download(samples->kspace, LARMOR_C64, &values));
+    for (int64_t i = 0; i < m; i++) {
+        if (!is_inside(k + 3 * i, c->n)) continue;
+        const int64_t at = c->count++;
+        if (!c->keeps) continue;
+        if (at >= c->room) LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
+        memcpy(c->points + 3 * at, k + 3 * i, 3 * sizeof *k);
+        for (int64_t j = 0; j < c->coils; j++)
+            memcpy(c->values + 2 * (j * c->room + at), values + 2 * (j * m + i), 2 * sizeof *values);
+    }
+    st = LARMOR_OK;
+done:
+    free(values);
+    free(k);
+    return st;
+}
+
+static larmor_status add_noise(const larmor_samples *samples, middle *c)
+{
+    const double count = (double)larmor_array_count(samples->kspace);
+    double deviation;
+    LMR_TRY(larmor_noise_level(samples->kspace, samples->traj, &deviation));
+    c->noise += count * deviation * deviation;
+    c->samples += count;
+    return LARMOR_OK;
+}
+
+int64_t lmr_slab_lot(const lmr_job *job, const larmor_group *g)
+{
+    const int64_t longest = g->samples > 0 ? g->samples : 1;
+    const int64_t lot = READ_TOGETHER / (longest * (8 * (int64_t)job->facts->info.coils + 24));
+    return lot > 0 ? lot : 1;
+}
+
+static larmor_status look_at_centre(lmr_job *job, int index, middle *c)
+{
+    larmor_group g;
+    LMR_TRY(lmr_source_group(job->facts->source, index, &g));
+    const int64_t lot = lmr_slab_lot(job, &g);
+    c->count = 0;
+    for (int64_t first = 0; first < g.readouts; first += lot) {
+        const int64_t count = g.readouts - first < lot ? g.readouts - first : lot;
+        larmor_samples samples;
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(lmr_slab_read(job, index, first, count, &samples));
+        larmor_status st = add_inside(&samples, c);
+        if (!st && c->measures) st = add_noise(&samples, c);
+        larmor_samples_free(&samples);
+        LMR_TRY(st);
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *count)
+{
+    lmr_job look = *job;
+    middle c = {.coils = look.facts->coils};
+    look.scale = 1;
+    centre_side(job, &job->facts->grid[index], c.n);
+    LMR_TRY(look_at_centre(&look, index, &c));
+    *count = c.count;
+    return LARMOR_OK;
+}
+
+/* Room for as many as there are, and they. */
+static larmor_status read_centre(lmr_job *job, int index, middle *c)
+{
+    c->coils = job->facts->coils;
+    LMR_TRY(look_at_centre(job, index, c));
+    c->room = c->count;
+    c->keeps = 1;
+    c->measures = 0;
+    c->values = malloc(2 * sizeof *c->values * (size_t)(c->room * c->coils) + 1);
+    c->points = malloc(3 * sizeof *c->points * (size_t)c->room + 1);
+    return c->values && c->points ? look_at_centre(job, index, c) : LMR_NO_MEMORY();
+}
+
+/* On the device; c is cleared but for its numbers. */
+static larmor_status upload_centre(const lmr_job *job, middle *c, larmor_array **kspace, larmor_array **traj)
+{
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_C64, LARMOR_SHAPE(c->count, 1, c->coils), LARMOR_C64,
+                                c->values, kspace));
+    LMR_TRY(
+        larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(3, c->count, 1), LARMOR_F64, c->points, traj));
+    free_centre(c);
+    c->values = NULL;
+    c->points = NULL;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_array **kspace, larmor_array **traj,
+                              double *noise)
+{
+    middle c = {.n = {2 * radius, 2 * radius, 2 * radius}, .measures = 1};
+    larmor_status st = read_centre(job, index, &c);
+    if (!st) st = upload_centre(job, &c, kspace, traj);
+    *noise = c.samples > 0 ? sqrt(c.noise / c.samples) : 0;
+    free_centre(&c);
+    return st;
+}
+
+/* ---- maps ---- */
+
+larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *grid, const larmor_encoding *e)
+{
+    larmor_coils_opts opts = {.calibration = job->settings->opts.calibration};
+    for (int d = 0; d < 3 && e; d++) opts.encoded[d] = fmin(1, e->fov_mm[d] / grid->fov_mm[d]);
+    return opts;
+}
+
+/* Of this rank's planes, as the whole volume has them. */
+static larmor_status find_maps(lmr_job *job, int index, const lmr_frame *frame, int64_t first, int64_t planes)
+{
+    larmor_array *kspace = NULL, *traj = NULL;
+    larmor_coils_opts opts = lmr_slab_coils_opts(job, &frame->grid, &frame->encoding);
+    middle c = {.keeps = 0};
+    larmor_status st;
+    opts.first = first;
+    opts.planes = planes;
+    centre_side(job, &frame->grid, c.n);
+    LMR_OR(done, read_centre(job, index, &c));
+    LMR_OR(done, upload_centre(job, &c, &kspace, &traj));
+    st = larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->found.maps.array,
+                               &job->found.maps.report);
+done:
+    free_centre(&c);
+    larmor_array_free(traj);
+    larmor_array_free(kspace);
+    return st;
+}
+
+/* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of the slice. */
+static int maps_group_of(const lmr_job *job, int index, const larmor_group *g)
+{
+    larmor_group before;
+    if (job->found.maps.array || job->found.maps.from < 0 ||
+        lmr_source_group(job->facts->source, job->found.maps.from, &before))
+        return index;
+    return before.encoding == g->encoding && before.slice == g->slice ? job->found.maps.from : index;
+}
+
+larmor_status lmr_slab_maps(lmr_job *job, int index, const lmr_frame *frame)
+{
+    const larmor_group *g = &frame->group;
+    int64_t first, planes;
+    if (job->found.maps.array && job->found.maps.encoding == g->encoding && job->found.maps.slice == g->slice)
+        return LARMOR_OK;
+    const int from = maps_group_of(job, index, g);
+    larmor_array_free(job->found.maps.array);
+    job->found.maps.array = NULL;
+    job->found.maps.report = (larmor_coils_report){0};
+    LMR_TRY(larmor_ranks_part(job->facts->slabs, frame->grid.matrix[2], &first, &planes));
+    LMR_TRY(lmr_enter(job->events, "coil maps"));
+    if (job->facts->coils > 1) {
+        LMR_TRY(find_maps(job, from, frame, first, planes));
+    } else {
+        const larmor_shape slab = LARMOR_SHAPE(frame->grid.matrix[0], frame->grid.matrix[1], planes, 1);
+        LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, slab, &job->found.maps.array));
+        LMR_TRY(larmor_fill(job->found.maps.array, 1));
+    }
+    job->found.maps.encoding = g->encoding;
+    job->found.maps.slice = g->slice;
+    job->found.maps.from = from;
+    return LARMOR_OK;
+}

@@ -1,0 +1,13 @@
+/* Whether a volume that no process holds by itself can be in slabs, one for each rank. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_SCHEDULE_SLABS_H
+#define LMR_SCHEDULE_SLABS_H
+
+#include "schedule/state.h"
+
+/* Why the reconstruction cannot be done in slabs, in some words; NULL: it can. */
+const char *lmr_slabs_unfit(const larmor_recon *r);
+
+/* From here on the job's volumes are in slabs, of which each of opts.ranks, more than one, has one. */
+void lmr_slabs_take(larmor_recon *r);
+
+#endif
