@@ -484,6 +484,7 @@ void app_describe_option(const app_option *o, char *text, size_t size)
 static void print_option(FILE *out, const app_option *o)
 {
     char left[128], help[1024];
+    if (o->heading) fprintf(out, "\n%s:\n", o->heading);
     if (o->letter)
         snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);
     else
@@ -498,11 +499,19 @@ static void print_option(FILE *out, const app_option *o)
     print_choices(out, o);
 }
 
+static int has_headings(const app_command *command)
+{
+    for (const app_option *o = command->options; o->name; o++)
+        if (o->heading) return 1;
+    return 0;
+}
+
 void app_help(const app_command *command, FILE *out)
 {
     fprintf(out, "usage: %s %s %s\n\n%c%s.\n\n", app_self.name, command->name, command->usage,
             toupper(command->summary[0]), command->summary + 1);
     for (const app_option *o = command->options; o->name; o++) print_option(out, o);
+    fputs(has_headings(command) ? "\nElse:\n" : "", out);
     for (const app_option *o = app_shared_options; o->name; o++) print_option(out, o);
     if (command->details) fprintf(out, "\n%s\n", command->details);
 }

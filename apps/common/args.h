@@ -69,6 +69,7 @@ typedef struct app_option {
     /* The member of the library's options that it sets, where that is not its name with _ for -, and behind a blank the
      * value by which it does: "no_ghost off". Messages of the library have members in place of options. */
     const char *member;
+    const char *heading; /* in the help, of the options from this one on */
 } app_option;
 
 /* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write", .needed = 1).

@@ -58,6 +58,11 @@ static void print_option(const app_option *o)
     char help[1024];
     const char *name, *meaning;
     int length;
+    if (o->heading) {
+        fputs(".SS ", stdout);
+        print_all(o->heading);
+        putchar('\n');
+    }
     fputs(".TP\n", stdout);
     if (o->letter) printf("\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", stdout);

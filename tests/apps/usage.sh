@@ -179,6 +179,14 @@ said 'larmor: small.h5: LARMOR_SANDBOX=on: require expected, or nothing.'
 rm small.h5 seen
 
 # A reader that has seen enough: no full disk, and no word of it.
+# The options that a first reconstruction needs come first, then the others by subject; the manual page has the same subjects.
+first=$("$LARMOR" recon --help | awk '/^[A-Z].*:$/ { exit } match($0, /^  (-., |    )--[a-z-]+/) { sub(/^[^-]*(-., )?--/, ""); print $1 }' | tr '\n' ' ')
+[ "$first" = "output method lambda maps matrix fov device threads force json " ] || fail "the first options of recon: $first"
+"$LARMOR" recon --help | sed -n 's/^\([A-Z].*\):$/\1/p' | grep -v '^Else$' >subjects
+"$LARMOR" manual recon | sed -n 's/^\.SS //p' | sed 's/\\-/-/g' >manual_subjects
+cmp subjects manual_subjects || fail "the subjects of the help and of the manual page differ"
+[ "$(wc -l <subjects)" = 10 ] || fail "got $(wc -l <subjects) subjects of options, expected 10"
+
 for command in "--help" "help recon" "recon --help" "version --json"; do
     rm -f gone code
     # shellcheck disable=SC2086 # words are meant
