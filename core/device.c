@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/quiet.h"
 #include "core/status.h"
 
 enum { MAX_THREADS = 4096, MAX_GPUS = 1024, MAX_MEMBERS = 64 };

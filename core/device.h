@@ -53,9 +53,6 @@ int lmr_device_is_processor(const larmor_device *dev);
  * group. */
 int lmr_device_threads(const larmor_device *dev);
 
-/* A thread that gets no signals: 1 if it was started. */
-int lmr_quiet_thread(pthread_t *thread, void *(*work)(void *user), void *user);
-
 /* The device gets one share of several. */
 void lmr_device_share_threads(larmor_device *dev, int shares);
 

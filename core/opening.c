@@ -1,11 +1,11 @@
 /* A device that is opened while the caller does something else. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/device.h"
+#include "core/quiet.h"
 #include "core/status.h"
 
 struct larmor_opening {
@@ -23,17 +23,6 @@ static void *open_device(void *opening)
     o->status = larmor_device_open(o->spec, &o->dev);
     if (o->status) snprintf(o->message, sizeof o->message, "%s", larmor_last_error());
     return NULL;
-}
-
-/* Signals are for the caller's threads. */
-int lmr_quiet_thread(pthread_t *thread, void *(*work)(void *user), void *user)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before)) return 0;
-    const int started = !pthread_create(thread, NULL, work, user);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
 }
 
 /* A processor is opened at once, and so is the reason found why a GPU is none. */

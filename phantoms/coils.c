@@ -171,6 +171,18 @@ done:
     return st;
 }
 
+larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, larmor_shape shape)
+{
+    int fits = shape.ndim == ndim;
+    for (int d = 0; fits && d < ndim; d++) fits = shape.dim[d] >= 1;
+    if (!fits)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got an image of %d dimensions, expected %d, none of them empty", who,
+                        shape.ndim, ndim);
+    if (!lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: got %s, expected c64 or c128", who, larmor_dtype_name(dtype));
+    return LARMOR_OK;
+}
+
 larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
                                    larmor_array **maps)
 {

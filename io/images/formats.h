@@ -41,6 +41,8 @@ const lmr_format *lmr_format_of(const char *path);
 /* Fails with LARMOR_ERR_ARG and lists the suffixes that can be read or written. */
 larmor_status lmr_unknown_suffix(const char *path, int reading);
 
+/* ---- for all of them (values.c) ---- */
+
 /* The ":" of FILE.h5:/group, unless a file has the whole name; else NULL. */
 const char *lmr_inside(const char *path);
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "io/images/formats.h"
-#include "io/images/image_check.h"
 #include "io/images/image_list.h"
+#include "io/images/pieces.h"
 #include "io/process/reader_process.h"
 #include "io/reader/checksum.h"
 #include "io/reverse_axes.h"
@@ -71,16 +71,6 @@ static larmor_status open_input(const char *path, unsigned can, input *in)
 
 /* ---- answers, which may be anything ---- */
 
-/* 1 if its sizes take the bytes that it says. */
-static int is_possible_array(const lmr_reader_array *a)
-{
-    if (a->dtype < LARMOR_F32 || a->dtype > LARMOR_I64 || a->axes < 1 || a->axes > LMR_READER_AXES) return 0;
-    int64_t needed = (int64_t)larmor_dtype_size((larmor_dtype)a->dtype);
-    for (int d = 0; d < a->axes; d++)
-        if (a->dim[d] < 1 || !lmr_mul(needed, a->dim[d], &needed)) return 0;
-    return a->bytes == needed;
-}
-
 /* Elements in the order of the array, where the file has them in that of C. */
 static larmor_status reorder(const lmr_reader_array *a, void **host)
 {
@@ -110,34 +100,6 @@ static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larm
 
 /* ---- pieces: elements that are in an HDF5 file as they are, with checksums or without ---- */
 
-/* Pieces must have all elements in their order, and lie in the file. */
-static larmor_status check_pieces(const input *in, const lmr_reader_array *a, const lmr_reader_piece *piece,
-                                  int64_t count)
-{
-    const int64_t size = in->source.size, element = (int64_t)larmor_dtype_size((larmor_dtype)a->stored);
-    const int64_t behind = a->checksums ? LMR_CHECKSUM_BYTES : 0;
-    const int64_t all = a->bytes / (int64_t)sizeof(float[2]);
-    int64_t next = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const lmr_reader_piece *p = &piece[i];
-        int64_t needed;
-        if (p->first != next || p->count < 1 || p->count > all - next || !lmr_mul(p->count, element, &needed) ||
-            p->bytes < needed || p->bytes > size - behind || p->at < 0 || p->at > size - p->bytes - behind)
-            return lmr_reader_lies(in->reader);
-        next += p->count;
-    }
-    return next == all ? LARMOR_OK : lmr_reader_lies(in->reader);
-}
-
-/* A piece with padding and checksum, in memory of its own; elements: where they begin. */
-static larmor_status take_checked(const input *in, const lmr_reader_piece *p, unsigned char *memory)
-{
-    LMR_TRY(lmr_source_read(&in->source, p->at, memory, (size_t)p->bytes + LMR_CHECKSUM_BYTES));
-    if (lmr_checksum_fits(memory, (size_t)p->bytes, memory + p->bytes)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: damaged data (checksum wrong, element %lld). Copy it again.",
-                    in->source.path, (long long)p->first);
-}
-
 /* Floats become complex, from the last one on, which may lie where they are. */
 static void widen(const float *from, int64_t count, float *to)
 {
@@ -153,19 +115,12 @@ static larmor_status read_piece(const input *in, const lmr_reader_array *a, cons
     const size_t bytes = (size_t)p->count * larmor_dtype_size((larmor_dtype)a->stored);
     float *to = host + 2 * p->first;
     if (a->checksums) {
-        LMR_TRY(take_checked(in, p, memory));
+        LMR_TRY(lmr_take_checked(&in->source, p, memory));
         memcpy(to, memory, bytes);
     }
     if (!a->checksums) LMR_TRY(lmr_source_read(&in->source, p->at, to, bytes));
     if (a->stored == LARMOR_F32) widen(to, p->count, to);
     return LARMOR_OK;
-}
-
-static int64_t largest(const lmr_reader_piece *piece, int64_t count)
-{
-    int64_t bytes = 0;
-    for (int64_t i = 0; i < count; i++) bytes = piece[i].bytes > bytes ? piece[i].bytes : bytes;
-    return bytes;
 }
 
 /* The reader has checked none of the elements, and this process none of what HDF5 says but bounds. */
@@ -177,9 +132,9 @@ static larmor_status upload_pieces(input *in, const lmr_reader_array *a, larmor_
     const int64_t count = bytes / (int64_t)sizeof *piece;
     if (!piece || a->dtype != LARMOR_C64 || (a->stored != LARMOR_C64 && a->stored != LARMOR_F32))
         return lmr_reader_lies(in->reader);
-    LMR_TRY(check_pieces(in, a, piece, count));
+    LMR_TRY(lmr_check_pieces(&in->source, in->reader, a, piece, count));
     float *host = lmr_new(a->bytes, 1);
-    unsigned char *memory = lmr_new(a->checksums ? largest(piece, count) + LMR_CHECKSUM_BYTES : 0, 1);
+    unsigned char *memory = lmr_new(a->checksums ? lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES : 0, 1);
     larmor_status st = host && memory ? LARMOR_OK : LMR_NO_MEMORY();
     for (int64_t i = 0; i < count && !st; i++) st = read_piece(in, a, &piece[i], memory, host);
     if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
@@ -198,7 +153,7 @@ static larmor_status read_described(input *in, larmor_device *dev, lmr_reader_ar
     const void *memory = lmr_reader_memory(in->reader, &bytes);
     const lmr_reader_array a = answer->array;
     *said = a;
-    if (!is_possible_array(&a)) return lmr_reader_lies(in->reader);
+    if (!lmr_is_possible_array(&a)) return lmr_reader_lies(in->reader);
     LMR_TRY(lmr_shape_from(in->source.path, a.axes, a.dim, &shape));
     if (a.in_file == LMR_IN_ONE) return upload_from_file(in, &a, shape, dev, x);
     if (a.in_file == LMR_IN_PIECES) return upload_pieces(in, &a, shape, dev, x);
@@ -325,39 +280,6 @@ static larmor_status read_rest(input *in, larmor_image_info *info)
     info->has_geometry = i->has_geometry != 0;
     info->has_counters = i->has_counters != 0;
     return LARMOR_OK;
-}
-
-/* ---- a file that was just written ---- */
-
-/* Read every piece, and compare its checksum. */
-static larmor_status check_elements(input *in)
-{
-    const lmr_reader_answer *answer;
-    int64_t bytes;
-    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_ARRAY, NULL, INT64_MAX, &answer));
-    const lmr_reader_array a = answer->array;
-    const lmr_reader_piece *piece = lmr_reader_memory(in->reader, &bytes);
-    const int64_t count = bytes / (int64_t)sizeof *piece;
-    if (!piece || a.in_file != LMR_IN_PIECES || !a.checksums || !is_possible_array(&a))
-        return lmr_reader_lies(in->reader);
-    LMR_TRY(check_pieces(in, &a, piece, count));
-    unsigned char *memory = lmr_new(largest(piece, count) + LMR_CHECKSUM_BYTES, 1);
-    larmor_status st = memory ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) st = take_checked(in, &piece[i], memory);
-    free(memory);
-    return st;
-}
-
-larmor_status lmr_images_read_back(const larmor_output *out)
-{
-    const lmr_part *part = &out->part[0];
-    input in = {.source = {.path = out->path, .fd = part->fd, .size = part->written}, .second.fd = -1};
-    in.format = out->format;
-    LMR_TRY(lmr_reader_start(&in.source, NULL, in.format->suffix, NULL, &in.reader));
-    const larmor_status st = check_elements(&in);
-    lmr_reader_end(in.reader);
-    if (st != LARMOR_ERR_FORMAT) return st;
-    return LMR_FAIL(LARMOR_ERR_IO, "%s: what was written cannot be read back; nothing written.", out->path);
 }
 
 /* ---- what is public ---- */

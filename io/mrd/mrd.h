@@ -69,7 +69,7 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
     return (int64_t)h->samples - h->discard_pre - h->discard_post;
 }
 
-/* Add a line to info.warnings; what does not fit is left out. */
+/* warn.c: add a line to info.warnings; what does not fit is left out. */
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of those
@@ -176,7 +176,7 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
  * */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
-/* "64 GiB", "2.0 PiB". */
+/* warn.c: "64 GiB", "2.0 PiB". */
 lmr_text lmr_bytes_text(double bytes);
 
 #endif

@@ -22,18 +22,3 @@ const lmr_parser *lmr_parser_of(const char *suffix)
         if (!strcmp(table[i]->suffix, suffix)) return table[i];
     return NULL;
 }
-
-int64_t lmr_element_bytes(larmor_dtype dtype)
-{
-    switch (dtype) {
-    case LARMOR_F32:
-        return 4;
-    case LARMOR_F64:
-    case LARMOR_C64:
-    case LARMOR_I64:
-        return 8;
-    case LARMOR_C128:
-        return 16;
-    }
-    return 0;
-}

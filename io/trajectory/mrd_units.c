@@ -10,90 +10,10 @@
 #include "io/reader/source.h"
 #include "io/trajectory/mrd_units.h"
 
-#define NO_EXTENT 1e-5    /* of the largest range of values, for an axis along which all are the same */
 #define MAX_ENLARGED 2    /* of the matrix, for lines that are more than it says */
 #define MAX_LINES 1.5     /* between the center that the header says and the line with most energy, without a word */
 #define MAX_LINES_EPI 3.5 /* likewise of echo-planar lines, which gradients of the field shift */
 #define MOST_BEYOND 1.05  /* of the edge of k-space, for values of a unit that ends there by definition */
-
-enum { PER_FOV, NORM, PM1, RAD, PER_M, RAD_PER_M, PER_MM, PER_RECON_FOV };
-
-static const struct unit {
-    larmor_traj_unit is;
-    const char *label;
-    double bound; /* values end here by definition; 0: they do not */
-} units_table[LMR_UNITS] = {
-    [PER_FOV] = {{"1/fov", 1, 0, 0, 0}, "1/FOV", 0},
-    [NORM] = {{"norm", 0, 1, 0, 0}, "norm", .5},
-    [PM1] = {{"pm1", 0, .5, 0, 0}, "pm1", 1},
-    [RAD] = {{"rad", 0, .5 / M_PI, 0, 0}, "rad", M_PI},
-    [PER_M] = {{"1/m", 0, 0, 1e-3, 0}, "1/m", 0},
-    [RAD_PER_M] = {{"rad/m", 0, 0, .5e-3 / M_PI, 0}, "rad/m", 0},
-    [PER_MM] = {{"1/mm", 0, 0, 1, 0}, "1/mm", 0},
-    [PER_RECON_FOV] = {{"1/recon-fov", 0, 0, 0, 1}, "1/FOV of reconSpace", 0},
-};
-
-larmor_traj_unit larmor_traj_unit_entry(int i)
-{
-    return i >= 0 && i < LMR_UNITS ? units_table[i].is : (larmor_traj_unit){.name = NULL};
-}
-
-static const char *name_at(int i)
-{
-    return larmor_traj_unit_entry(i).name;
-}
-
-/* The unit of that name, or LMR_UNITS. */
-static int unit_named(const char *name, size_t length)
-{
-    int unit = 0;
-    while (unit < LMR_UNITS &&
-           (strncmp(name, units_table[unit].is.name, length) != 0 || units_table[unit].is.name[length]))
-        unit++;
-    return unit;
-}
-
-/* The units of the axes by one name for all, or two or three with commas between; the last one holds for what follows. */
-static int units_named(const char *names, int unit[3])
-{
-    for (int d = 0; d < 3; d++) {
-        const size_t length = strcspn(names, ",");
-        unit[d] = unit_named(names, length);
-        if (unit[d] == LMR_UNITS) return 0;
-        if (names[length] && d == 2) return 0;
-        if (names[length]) names += length + 1;
-    }
-    return 1;
-}
-
-const char *lmr_unit_label(int unit)
-{
-    return units_table[unit].label;
-}
-
-double lmr_unit_bound(int unit)
-{
-    return units_table[unit].bound;
-}
-
-int lmr_unit_is_recon(int unit)
-{
-    return units_table[unit].is.per_recon > 0;
-}
-
-lmr_names lmr_unit_names(void)
-{
-    return lmr_list_names(name_at);
-}
-
-double lmr_unit_scale(int unit, const larmor_encoding *space, int d)
-{
-    const larmor_traj_unit *u = &units_table[unit].is;
-    double scale = u->fixed + u->per_voxel * (double)space->matrix[d] + u->per_mm * space->fov_mm[d];
-    if (u->per_recon > 0 && space->recon_fov_mm[d] > 0)
-        scale += u->per_recon * space->fov_mm[d] / space->recon_fov_mm[d];
-    return scale;
-}
 
 /* ---- what is stored ---- */
 
@@ -164,40 +84,7 @@ static larmor_status measure(const larmor_raw *raw, int encoding, int use, int d
     return LARMOR_OK;
 }
 
-static double largest(const lmr_extent *e, int d)
-{
-    return fmax(fabs(e->low[d]), fabs(e->high[d]));
-}
-
 /* ---- what it is in a unit ---- */
-
-lmr_reading lmr_read_in(const int unit[3], const larmor_encoding *space, const lmr_stored *s)
-{
-    lmr_reading r = {.axis = 0};
-    double range = 0;
-    for (int d = 0; d < s->axes; d++) range = fmax(range, s->e.high[d] - s->e.low[d]);
-    for (int d = 0; d < 3; d++) {
-        r.unit[d] = unit[d];
-        if (d >= s->axes || s->e.high[d] - s->e.low[d] <= NO_EXTENT * range) continue;
-        const double scale = lmr_unit_scale(unit[d], space, d);
-        r.reach[d] = largest(&s->e, d) * scale / ((double)space->matrix[d] / 2);
-        if (r.reach[d] > r.reach[r.axis] * (1 + 1e-4)) r.axis = d; /* of equal ones the first */
-        r.step += s->e.step2[d] * scale * scale;
-    }
-    r.step = sqrt(r.step);
-    return r;
-}
-
-lmr_text lmr_reading_name(const lmr_reading *r, int axes)
-{
-    lmr_text name;
-    int same = 1;
-    for (int d = 1; d < axes; d++) same &= r->unit[d] == r->unit[0];
-    int n = snprintf(name.s, sizeof name.s, "%s", name_at(r->unit[0]));
-    for (int d = 1; d < axes && !same; d++)
-        n += snprintf(name.s + n, sizeof name.s - (size_t)n, ",%s", name_at(r->unit[d]));
-    return name;
-}
 
 static void report(larmor_raw *raw, const lmr_reading *r, const larmor_encoding *space, int axes, const char *how)
 {
@@ -231,7 +118,7 @@ static int fitting_unit(const larmor_encoding *space, const lmr_stored *s)
 {
     for (int u = 0; u < LMR_UNITS; u++) {
         const lmr_reading r = lmr_read_in((int[]){u, u, u}, space, s);
-        if (u != PER_FOV && !lmr_unit_is_recon(u) && lmr_reading_is_full(&r, space, s->axes)) return u;
+        if (u != LMR_PER_FOV && !lmr_unit_is_recon(u) && lmr_reading_is_full(&r, space, s->axes)) return u;
     }
     return LMR_UNITS;
 }
@@ -258,7 +145,7 @@ larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const doub
         s.e.low[d] = low[d];
         s.e.high[d] = high[d];
     }
-    const lmr_reading r = lmr_read_in((int[]){PER_FOV, PER_FOV, PER_FOV}, encoding, &s);
+    const lmr_reading r = lmr_read_in((int[]){LMR_PER_FOV, LMR_PER_FOV, LMR_PER_FOV}, encoding, &s);
     const double reach = r.reach[r.axis];
     if (reach == 0 || lmr_reading_is_full(&r, encoding, s.axes)) return LARMOR_OK;
     const int unit = fitting_unit(encoding, &s);
@@ -268,12 +155,12 @@ larmor_status larmor_traj_check_unit(const larmor_encoding *encoding, const doub
                         "trajectory: got values up to %.4g, expected cycles per field of view, up to %g; they are in "
                         "\"%s\", multiply them by %s along %s",
                         fmax(-s.e.low[r.axis], s.e.high[r.axis]), (double)encoding->matrix[r.axis] / 2,
-                        units_table[unit].is.name, factors_text(unit, encoding).s, axes);
+                        larmor_traj_unit_entry(unit).name, factors_text(unit, encoding).s, axes);
     if (unit < LMR_UNITS)
         snprintf(warning, size,
                  "trajectory in cycles per field of view ends at %.2g of the edge of k-space. If it is in \"%s\", "
                  "multiply it by %s along %s.",
-                 reach, units_table[unit].is.name, factors_text(unit, encoding).s, axes);
+                 reach, larmor_traj_unit_entry(unit).name, factors_text(unit, encoding).s, axes);
     else if (reach < LEAST_REACH)
         snprintf(warning, size, "trajectory in cycles per field of view reaches only %.2g of the matrix's k-space.",
                  reach);
@@ -286,7 +173,7 @@ static larmor_status take_given(larmor_raw *raw, const char *names, const larmor
                                 lmr_reading *out)
 {
     int unit[3];
-    units_named(names, unit);
+    lmr_units_named(names, unit);
     *out = lmr_read_in(unit, space, s);
     const double bound = lmr_unit_bound(unit[out->axis]);
     const int axis = out->axis;
@@ -330,9 +217,9 @@ static larmor_status components(const larmor_raw *raw, int encoding, int *dims, 
 /* The unit whose values end there, if the matrix is not known: those that do not depend on it are bounded. */
 static int unit_by_reach(double reach)
 {
-    if (reach <= 1.1 * units_table[NORM].bound) return NORM;
-    if (reach <= 1.1 * units_table[PM1].bound) return PM1;
-    return reach <= 1.05 * units_table[RAD].bound ? RAD : PER_FOV;
+    if (reach <= 1.1 * lmr_unit_bound(LMR_NORM)) return LMR_NORM;
+    if (reach <= 1.1 * lmr_unit_bound(LMR_PM1)) return LMR_PM1;
+    return reach <= 1.05 * lmr_unit_bound(LMR_RAD) ? LMR_RAD : LMR_PER_FOV;
 }
 
 static int64_t even(double n)
@@ -351,10 +238,10 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
     const int spatial = dims == 3 && e.low[2] < 0 ? 3 : 2;
     double reach = 0, step2 = 0;
     for (int d = 0; d < spatial; d++) {
-        reach = fmax(reach, largest(&e, d));
+        reach = fmax(reach, lmr_largest(&e, d));
         step2 += e.step2[d];
     }
-    if (!name || !units_named(name, unit)) unit[0] = unit[1] = unit[2] = unit_by_reach(reach);
+    if (!name || !lmr_units_named(name, unit)) unit[0] = unit[1] = unit[2] = unit_by_reach(reach);
     const double most = pow((double)e.samples, 1. / spatial);
     const int64_t known = space->matrix[0] ? space->matrix[0] : space->matrix[1];
     for (int d = 0; d < spatial; d++) {
@@ -363,7 +250,7 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
         if (bound > 0)
             matrix[d] = known ? known : even(fmin(across, most));
         else
-            matrix[d] = even(2 * largest(&e, d) * lmr_unit_scale(unit[d], space, d));
+            matrix[d] = even(2 * lmr_largest(&e, d) * lmr_unit_scale(unit[d], space, d));
     }
 }
 
@@ -507,7 +394,7 @@ static larmor_status find_stored(larmor_raw *raw, int encoding, int use, const c
     lmr_reading r;
     const char *how = "as given";
     LMR_TRY(measure(raw, encoding, use, t->dims, &s.e));
-    LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(largest(&s.e, 0), largest(&s.e, 1)), t));
+    LMR_TRY(lmr_mrd_third_component(raw, encoding, use, fmax(lmr_largest(&s.e, 0), lmr_largest(&s.e, 1)), t));
     s.axes = t->step > 0 ? 2 : t->spatial;
     int extended = 0;
     for (int d = 0; d < t->spatial; d++) extended |= s.e.high[d] > s.e.low[d];
@@ -536,9 +423,9 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units)
     int unit[3] = {-1, -1, -1};
     int given[3];
     if (units && !strcmp(units, "auto")) units = NULL;
-    if (units && !units_named(units, given))
+    if (units && !lmr_units_named(units, given))
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.traj_units \"%s\": auto, %s expected.",
-                        lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_list_names(name_at).s);
+                        lmr_printable(units, (int64_t)strlen(units), 40).s, lmr_unit_names().s);
     for (int e = 0; e < raw->header.encodings; e++) {
         lmr_mrd_traj *t = &raw->traj_of[e];
         int use;

@@ -2,10 +2,12 @@
 #ifndef LMR_MRD_UNITS_H
 #define LMR_MRD_UNITS_H
 
+#include <math.h>
+
 #include "core/names.h"
 #include "io/mrd/mrd.h"
 
-enum { LMR_UNITS = 8 };
+enum { LMR_PER_FOV, LMR_NORM, LMR_PM1, LMR_RAD, LMR_PER_M, LMR_RAD_PER_M, LMR_PER_MM, LMR_PER_RECON_FOV, LMR_UNITS };
 
 typedef struct lmr_extent { /* of the stored values, by component */
     double low[3], high[3];
@@ -13,6 +15,11 @@ typedef struct lmr_extent { /* of the stored values, by component */
     double turn2[3]; /* mean square of the change from one step to the next */
     int64_t samples;
 } lmr_extent;
+
+static inline double lmr_largest(const lmr_extent *e, int d)
+{
+    return fmax(fabs(e->low[d]), fabs(e->high[d]));
+}
 
 typedef struct lmr_stored { /* the trajectory of an encoding whose units are asked for */
     int encoding, use, dims;
@@ -27,12 +34,15 @@ typedef struct lmr_reading { /* the stored values in some unit of each axis */
     double step;     /* root mean square from sample to sample, in 1 / encoded field of view */
 } lmr_reading;
 
-/* mrd_units.c: a unit's label, the values at which it ends by definition (0: it does not), and cycles per encoded field of
+/* unit_table.c: a unit's label, the values at which it ends by definition (0: it does not), and cycles per encoded field of
  * view for a stored 1. */
 const char *lmr_unit_label(int unit);
 double lmr_unit_bound(int unit);
 int lmr_unit_is_recon(int unit); /* 1: it is relative to the field of view of reconSpace */
 double lmr_unit_scale(int unit, const larmor_encoding *space, int d);
+/* The units of the axes by one name for all, or two or three with commas between; the last one holds for what follows. 0 if
+ * one of them is none. */
+int lmr_units_named(const char *names, int unit[3]);
 /* "norm, pm1 or rad" of all. */
 lmr_names lmr_unit_names(void);
 lmr_reading lmr_read_in(const int unit[3], const larmor_encoding *space, const lmr_stored *s);

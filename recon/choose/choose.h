@@ -76,7 +76,9 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
 /* The largest weight that does not differ from the one of the least misfit as far as the samples held out tell. */
 double lmr_trial_largest(const lmr_trial *t);
-/* The weight of a regulariser, into t->choice. */
+/* The weight of |x|^2 / 2, into t->choice. */
+larmor_status lmr_choose_tikhonov(lmr_trial *t);
+/* The weight of a regulariser, likewise. */
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 
 #endif

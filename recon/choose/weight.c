@@ -367,7 +367,7 @@ static larmor_status fill_gaps(lmr_trial *t)
 }
 
 /* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
-static larmor_status choose(lmr_trial *t)
+larmor_status lmr_choose_tikhonov(lmr_trial *t)
 {
     const double known = STEP * fmax(ABOVE * t->expected, lmr_trial_gaps(t, ABOVE_FLOOR));
     const double first = fmax(t->expected > 0 ? known : UNKNOWN / LEAST * t->least, t->least);
@@ -384,39 +384,6 @@ static larmor_status choose(lmr_trial *t)
     else
         t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
     return lead(t, &t->choice.weight);
-}
-
-/* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where they are
- * noise for the most part. */
-static double part_predicted(const lmr_trial *t)
-{
-    const double signal = t->held_square - t->held_noise;
-    if (t->disturbed || t->curve.count == 0 || !(signal > t->held_noise)) return 1;
-    return (t->held_square - t->curve.value[lmr_curve_index(&t->curve)]) / signal;
-}
-
-larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
-                                   const larmor_circulant *C, const larmor_regulariser *r,
-                                   const larmor_solve_opts *opts, larmor_choice *choice)
-{
-    const double begin = lmr_seconds();
-    const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){0};
-    lmr_trial t = {.monitor = o.monitor, .user = o.user, .has_penalty = r != NULL};
-    LMR_NEED(choice);
-    *choice = (larmor_choice){0};
-    if (!A || !b || !held || !C || (held->A ? !held->factors : !held->noise))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "choose: A, b, a circulant and samples held out, or a sample of the noise, are needed");
-    larmor_status st = lmr_trial_create(A, b, held, C, &t);
-    if (!st) st = r ? lmr_choose_regularised(&t, r, &o) : choose(&t);
-    t.choice.predicted = part_predicted(&t);
-    if (t.curve.count > 0 && t.held_square > 0)
-        t.choice.misfit = t.curve.value[lmr_curve_index(&t.curve)] / t.held_square;
-    if (t.intensity.count > 0) t.choice.intensity = lmr_curve_value(&t.intensity, log(t.choice.weight));
-    t.choice.seconds = lmr_seconds() - begin;
-    *choice = t.choice;
-    lmr_trial_free(&t);
-    return st;
 }
 
 larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int64_t *bytes)

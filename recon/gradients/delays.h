@@ -45,15 +45,15 @@ typedef struct lmr_spokes {
     int64_t *begin; /* [blocks + 1] the first spoke of each */
 } lmr_spokes;
 
-/* recon/gradients/spokes.c: choose them, and fetch their samples. */
+/* recon/gradients/spokes.c: choose them. */
 larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *traj, const double *fov,
                                 lmr_spokes *s);
 void lmr_spokes_free(lmr_spokes *s);
-/* Samples of all coils by their index among [samples, readouts]. */
+/* recon/gradients/fetch.c: samples of all coils by their index among [samples, readouts]. */
 larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, const int64_t *index, int64_t total,
                                lmr_complex_samples *out);
 
-/* recon/gradients/delays.c: how far delays move a spoke at most from where others put it, NULL for none, in cycles per field
+/* recon/gradients/shift.c: how far delays move a spoke at most from where others put it, NULL for none, in cycles per field
  * of view. */
 double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS]);
 

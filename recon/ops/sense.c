@@ -13,8 +13,7 @@
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
 #include "recon/ops/coils.h"
-#include "recon/ops/sense_ranks.h"
-#include "recon/ops/sense_spread.h"
+#include "recon/ops/sense.h"
 #include "recon/ops/weights.h"
 
 /* sqrt(weights), real, [samples...]. */
@@ -291,29 +290,12 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
     return lmr_bytes_store(sure ? toeplitz : fmax(total, toeplitz), bytes);
 }
 
-/* What a member of a group has beside its operator: maps, points, weights and samples of its coils, what goes in and comes
- * out, and once more where the sum is taken. */
-static double spread_bytes(const larmor_problem *own)
+larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                     int64_t *bytes)
 {
-    const double image = lmr_bytes_of(own->dtype, own->image), samples = (double)own->samples;
-    const double coils = image + samples * (double)larmor_dtype_size(own->dtype);
-    return 5 * image + coils * (double)own->coils + 8 * samples * (own->image.ndim + own->weighted);
-}
-
-larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
-                                  int64_t *bytes)
-{
-    way by = p && p->repeats > 0 && !(opts && opts->off_resonance) ? BY_FFTS : BY_NUFFTS;
-    LMR_NEED(bytes);
-    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
+    way by = p->repeats > 0 && !(opts && opts->off_resonance) ? BY_FFTS : BY_NUFFTS;
     if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
-    const int devices = lmr_sense_devices(dev, p->coils, p->sets, opts);
-    const int ranks = devices == 1 ? lmr_sense_ranks(dev, p->coils, p->sets, opts) : 1;
-    larmor_problem own = *p;
-    own.coils = (p->coils + devices * ranks - 1) / (devices * ranks);
-    LMR_TRY(sense_bytes(dev, &own, opts, by, bytes));
-    if (devices == 1) return LARMOR_OK; /* rank 0's row is made of parts of the inputs and gives part of the result */
-    return lmr_bytes_store((double)*bytes + spread_bytes(&own), bytes);
+    return sense_bytes(dev, p, opts, by, bytes);
 }
 
 /* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger than
@@ -416,62 +398,42 @@ done:
     return st;
 }
 
-/* alone: 1 if neither the members of a group nor other processes share the coils. */
-static larmor_status make(larmor_array *maps, const larmor_sense_opts *opts, int alone, larmor_op **A)
+larmor_status lmr_sense_check(larmor_array *maps, const larmor_sense_opts *opts, larmor_problem *p)
 {
-    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_sense: A is NULL");
-    *A = NULL;
     if (!opts || !opts->traj) return LMR_FAIL(LARMOR_ERR_ARG, "sense: no trajectory given, expected opts.traj");
     if (opts->block < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: block is %lld coils, expected at least 0", (long long)opts->block);
     if (opts->iters < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: iters is %lld, expected at least 0", (long long)opts->iters);
-    larmor_op *S = NULL;
-    larmor_array *root = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_op_coils(maps, &S)); /* which checks them */
+    larmor_op *S;
+    LMR_TRY(larmor_op_coils(maps, &S)); /* which checks them */
+    larmor_op_free(S);
     const int64_t points = opts->traj->shape.ndim > 0 ? opts->traj->shape.dim[0] : 0;
     const int has_sets = maps->shape.ndim == points + 2, ndim = maps->shape.ndim - 1 - has_sets;
-    if (ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points)) {
-        st =
-            LMR_FAIL(LARMOR_ERR_SHAPE,
-                     "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and sets "
-                     "if any; the trajectory is %s",
-                     lmr_describe(maps).s, lmr_describe(opts->traj).s);
-        goto done;
-    }
-    const larmor_problem p = {.image = larmor_shape_of(ndim, maps->shape.dim),
-                              .samples = points > 0 ? larmor_array_count(opts->traj) / points : 0,
-                              .coils = maps->shape.dim[ndim],
-                              .dtype = maps->dtype,
-                              .weighted = opts->weights != NULL,
-                              .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
-    const int devices = alone ? 1 : lmr_sense_devices(maps->dev, p.coils, p.sets, opts);
-    if (devices > 1) {
-        st = lmr_sense_spread(maps, opts, devices, A);
-        goto done;
-    }
-    if (!alone && lmr_sense_is_served(maps->dev) && lmr_sense_ranks(maps->dev, p.coils, p.sets, opts) > 1) {
-        st = lmr_sense_on_ranks(maps, opts, A);
-        goto done;
-    }
-    if (opts->weights)
-        LMR_OR(done, root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
-    LMR_OR(done, op_blocks(maps, &p, opts, root, A));
-done:
-    larmor_array_free(root);
-    larmor_op_free(S);
-    return st;
-}
-
-larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
-{
-    return make(maps, opts, 0, A);
+    if (ndim > 3 || larmor_array_count(maps) < 1 || (points >= 1 && points <= 3 && ndim != points))
+        return LMR_FAIL(LARMOR_ERR_SHAPE,
+                        "sense: maps are %s, expected 1 to 3 dimensions, as many as the trajectory has, coils, and "
+                        "sets if any; the trajectory is %s",
+                        lmr_describe(maps).s, lmr_describe(opts->traj).s);
+    *p = (larmor_problem){.image = larmor_shape_of(ndim, maps->shape.dim),
+                          .samples = points > 0 ? larmor_array_count(opts->traj) / points : 0,
+                          .coils = maps->shape.dim[ndim],
+                          .dtype = maps->dtype,
+                          .weighted = opts->weights != NULL,
+                          .sets = has_sets ? maps->shape.dim[ndim + 1] : 0};
+    return LARMOR_OK;
 }
 
 larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
-    return make(maps, opts, 1, A);
+    larmor_problem p;
+    larmor_array *root = NULL;
+    *A = NULL;
+    LMR_TRY(lmr_sense_check(maps, opts, &p));
+    if (opts->weights) LMR_TRY(root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
+    const larmor_status st = op_blocks(maps, &p, opts, root, A);
+    larmor_array_free(root);
+    return st;
 }
 
 /* ---- other maps, and the adjoint in two steps ---- */

@@ -7,6 +7,7 @@
 
 #include "core/array.h"
 #include "core/ranks/rank_rows.h"
+#include "recon/ops/sense.h"
 
 int lmr_sense_ranks(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {

@@ -15,7 +15,4 @@ int lmr_sense_is_served(const larmor_device *dev);
 /* Rank 0: larmor_op_sense of maps [image..., coils] of which each rank gets a part, with all of the trajectory. */
 larmor_status lmr_sense_on_ranks(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
-/* larmor_op_sense on this process and this device, whether others could share it or not (recon/ops/sense.c). */
-larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
-
 #endif

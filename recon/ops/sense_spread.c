@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "recon/ops/sense.h"
 
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {
@@ -55,7 +56,7 @@ static larmor_status copy_share(larmor_array *maps, const larmor_sense_opts *opt
 static void *make(void *user)
 {
     share *s = user;
-    s->st = larmor_op_sense(s->maps, &s->opts, &s->op);
+    s->st = lmr_sense_alone(s->maps, &s->opts, &s->op);
     if (s->st) snprintf(s->message, sizeof s->message, "%s", larmor_last_error());
     return NULL;
 }

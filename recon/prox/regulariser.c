@@ -51,14 +51,6 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
     return LARMOR_OK;
 }
 
-void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS])
-{
-    double shortest = INFINITY;
-    for (int d = 0; d < LARMOR_MAX_DIMS; d++) spacing[d] = 1;
-    for (int d = 0; d < axes && d < 3; d++) shortest = fmin(shortest, o->voxel[d]);
-    for (int d = 0; d < axes && d < 3 && shortest > 0; d++) spacing[d] = o->voxel[d] / shortest;
-}
-
 larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                    const lmr_regulariser_kind **kind)
 {

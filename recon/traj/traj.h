@@ -28,7 +28,7 @@ typedef struct lmr_traj {
     void (*fill)(const lmr_traj_plan *plan, double *k);
 } lmr_traj;
 
-/* ---- for several of them (names.c, radial.c) ---- */
+/* ---- for several of them (readouts.c, cartesian.c, radial.c) ---- */
 
 /* count / undersampling rounded up, at least 1; LARMOR_ERR_ARG if it is out of range. */
 larmor_status lmr_traj_readouts(double count, double undersampling, int64_t *readouts);

@@ -1,4 +1,4 @@
-/* recon/ops/compare.c: the error of an image against a reference. SPDX-License-Identifier: Apache-2.0 */
+/* recon/compare.c: the error of an image against a reference. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/operators.h"
 #include "tests/recon/support.h"
 

@@ -1,0 +1,17 @@
+/* SENSE on one device, whether others could share it or not. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_SENSE_H
+#define LMR_RECON_SENSE_H
+
+#include "larmor/recon.h"
+
+/* What larmor_op_sense asks of its inputs; p: their sizes. */
+larmor_status lmr_sense_check(larmor_array *maps, const larmor_sense_opts *opts, larmor_problem *p);
+
+/* larmor_op_sense by this process on this device. */
+larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
+
+/* The memory that this takes, of a problem that lmr_bytes_begin has checked. */
+larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
+                                     int64_t *bytes);
+
+#endif
