@@ -8,7 +8,7 @@
  * first series, and a warning says so; else `failed` and its message are returned. */
 larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed);
 
-/* Of recon.c: everything before the first series, by options that were read; and its end, without the handle's. */
+/* begin.c: everything before the first series, by options that were read; and its end, without the handle's. */
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev);
 void lmr_recon_clear(larmor_recon *r);
 

@@ -14,83 +14,13 @@
 #include "pipeline/group.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
-#include "pipeline/off_resonance.h"
 #include "pipeline/report.h"
-#include "pipeline/share.h"
 #include "scan/compress.h"
-#include "scan/reread.h"
 #include "schedule/checkpoint.h"
 #include "schedule/devices.h"
 #include "schedule/fallback.h"
-#include "schedule/prepare.h"
 #include "schedule/slab_run.h"
 #include "schedule/slab_threads.h"
-
-void lmr_recon_clear(larmor_recon *r)
-{
-    lmr_devices_close(r);
-    lmr_keep_close(r);
-    lmr_series_free(&r->list);
-    lmr_plan_free(&r->plan);
-    lmr_field_free(r->facts.field);
-    if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
-    lmr_share_close(&r->caches);
-    lmr_reread_clear(&r->caches);
-    lmr_found_free(&r->job.found);
-    lmr_scan_facts_free(&r->facts);
-    lmr_settings_free(&r->settings);
-    larmor_array_free(r->maps);
-    larmor_array_free(r->b0);
-    larmor_array_free(r->basis);
-    larmor_device_free(r->group);
-    lmr_slab_threads_close(r->threads);
-    *r = (larmor_recon){.last_group = 0};
-}
-
-void larmor_recon_free(larmor_recon *recon)
-{
-    if (!recon) return;
-    lmr_recon_clear(recon);
-    free(recon);
-}
-
-/* All that is known of a scan before it is looked at. */
-static void begin_facts(larmor_recon *r, larmor_source *source, larmor_device *dev)
-{
-    const char *method = lmr_settings_method(&r->settings.opts);
-    const int is_named = strcmp(r->settings.method, LMR_METHOD_AUTO) != 0;
-    r->facts = (lmr_scan_facts){.source = larmor_source_ref(source),
-                                .dev = lmr_device_ref(dev),
-                                .info = larmor_source_describe(source),
-                                .automatic = !method,
-                                .method_from = method && !is_named ? LARMOR_METHOD_FROM_OPTIONS : 0,
-                                .toeplitz = r->settings.opts.toeplitz,
-                                .precondition = r->settings.opts.precondition};
-    r->facts.coils = r->facts.info.coils;
-    r->events.listener = r->settings.opts.listener;
-    r->events.user = r->settings.opts.user;
-    r->events.energy = 1;
-    r->job = (lmr_job){.settings = &r->settings, .facts = &r->facts, .caches = &r->caches, .events = &r->events};
-    lmr_method_take(&r->job, method ? method : "cg");
-}
-
-larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
-{
-    int maps_from, weights_from;
-    if (r->settings.opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "recon: options: repeatable: %s adds up in any order in parts of a reconstruction, and last bits "
-            "differ between runs; take a processor",
-            larmor_device_spec(dev));
-    begin_facts(r, source, dev);
-    LMR_TRY(lmr_prepare(r));
-    LMR_TRY(lmr_devices_open(r));
-    if (r->devices) lmr_reread_clear(&r->caches);
-    LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
-    r->maps_before = maps_from;
-    return r->facts.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);
-}
 
 static larmor_status check_array(const larmor_array *x, const char *name)
 {
@@ -202,14 +132,6 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
 }
 
 /* ---- a series ---- */
-
-void larmor_recon_result_free(larmor_recon_result *result)
-{
-    if (!result) return;
-    for (int i = 0; i < result->count; i++) larmor_array_free(result->image[i].data);
-    free(result->image);
-    *result = (larmor_recon_result){.count = 0};
-}
 
 static larmor_status bring_home(const larmor_recon *r, larmor_array **image)
 {

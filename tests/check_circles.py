@@ -18,8 +18,10 @@ import sys
 
 # Reasons, and the files of their circles.
 EXCEPTIONS = {
-    "pipeline/ is divided next; a worker has another rank compute what it took, and a rank computes as a worker": """
-        pipeline/devices.c pipeline/ranks.c pipeline/worker.c""",
+    "the worker pool: a worker has another rank compute what it took, and that rank computes as a worker": """
+        schedule/devices.c schedule/ranks.c schedule/worker.c""",
+    "slabs by threads: each device's thread has a reconstruction of its own, whose end ends the threads": """
+        schedule/begin.c schedule/slab_threads.c""",
 }
 
 LIBRARY = re.compile(r"(?:^|/)CMakeFiles/(?:lmr_\w+|larmor)\.dir/")
