@@ -43,8 +43,8 @@ static const app_option options[] = {
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
-           "most iterations (default: of cg 1000; they end earlier, where more would change the image by little of "
-           "its noise)",
+           "most iterations (default: of cg 1000, more without a preconditioner; they end earlier, where others "
+           "would change the image by little of its noise)",
            .low = 1, .high = 1e9, .heading = "The solution"),
     OPTION(APP_NUMBER, tol, 0, "tol", "X",
            "where to stop: for cg the relative residual, else the relative change of the image; 0: at rounding "

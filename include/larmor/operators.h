@@ -110,7 +110,7 @@ LARMOR_API larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larm
 
 typedef struct larmor_wavelet_opts { /* zero means default */
     int order;                       /* vanishing moments, 1 (Haar) to 10; default 2: Daubechies' wavelet of 4 taps */
-    int levels;                      /* the most; default: while an axis has at least max(16, 4 order) numbers */
+    int levels; /* the most; default: while an axis has max(16, 4 order) numbers or more, or 4 order if none has 16 */
     unsigned axes;                   /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
     int64_t shift[3]; /* circular shift along each of the axes, ascending; see larmor_op_wavelet_shift */
 } larmor_wavelet_opts;

@@ -213,9 +213,12 @@ larmor_status larmor_op_wavelet(larmor_device *dev, larmor_dtype dtype, larmor_s
     memcpy(w->filter.low, lmr_daubechies[taps / 2 - 1], (size_t)taps * sizeof *w->filter.low);
     memcpy(w->shift, o.shift, sizeof w->shift);
     const lmr_box box = merge(w, shape, axes);
+    const int limit = most < MAX_LEVELS ? most : MAX_LEVELS;
     const int64_t usual = 2 * taps > 16 ? 2 * taps : 16;
-    const int64_t least = o.levels ? taps : usual;
-    if (larmor_shape_count(shape)) find_levels(w, box, most < MAX_LEVELS ? most : MAX_LEVELS, least);
+    if (larmor_shape_count(shape)) {
+        find_levels(w, box, limit, o.levels ? taps : usual);
+        if (!w->levels) find_levels(w, box, limit, 2 * taps); /* a small image, too, has its coarse part */
+    }
     larmor_status st;
     LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &w->kernels));
     LMR_OR(fail, larmor_array_create(dev, dtype, shape, &w->work));

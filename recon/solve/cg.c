@@ -7,8 +7,10 @@
 
 enum {
     DEFAULT_ITERS = 12,
-    FEW = 3,  /* last steps whose lengths say how x goes on, and */
-    MANY = 8, /* so many where there are: slow tails show late. Both tuned on the grid of docs/solvers.md */
+    FEW = 3,   /* last steps whose lengths say how x goes on, */
+    MANY = 8,  /* so many where there are, and */
+    POWER = 4, /* all of them, step j of k with the weight (j / k)^4: the later slow tails come, the more steps show
+                * them. All three tuned on the grid of docs/solvers.md, where 2 and 4 do better than 6 and 8 */
 };
 
 /* Divergence, relative to the residual at x = 0: far above the normal rise and fall of residuals. */
@@ -19,10 +21,15 @@ enum {
 #define WORSE 2
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps that do
  * not shrink is not known. */
-#define SLOWEST 0.97
+#define SLOWEST 0.999
 #define QUICKEST 0.1 /* the same where the iterations to come are counted */
 
 /* The objective costs nothing more: a step takes alpha r^H M r from it. */
+
+/* Weighted sums over steps: of 1, t, t^2, log l and t log l, t the steps since then and l their lengths. */
+typedef struct trend {
+    double one, t, tt, log, tlog;
+} trend;
 
 typedef struct state {
     larmor_array *r, *p, *q, *best; /* residual, direction, (A^H A + lambda) p, iterate with the smallest residual */
@@ -31,7 +38,9 @@ typedef struct state {
     double rhs, residual, best_residual, rz; /* rz: <r, M r> */
     double error;                            /* |M r|, or that of another map; INFINITY where it is not asked for */
     double length[MANY];                     /* of the last steps, the last one first; where change is asked for */
-    double left, size;                       /* what further steps are expected to change x by; |x| */
+    trend all;                               /* of all steps' lengths */
+    double said;                             /* by the last step, of what further ones change x by */
+    double left, size;                       /* what they are expected to change x by; |x| */
     double done;                             /* the part of the iterations that the monitor was told of */
     double objective, best_objective;
     int iters;
@@ -46,6 +55,8 @@ static void list_state(larmor_array *x, state *s)
     LMR_STATE_NUMBERS(&s->list, &s->rhs, &s->residual, &s->best_residual, &s->rz, &s->error, &s->objective,
                       &s->best_objective);
     for (int i = 0; i < MANY; i++) LMR_STATE_NUMBERS(&s->list, &s->length[i]);
+    LMR_STATE_NUMBERS(&s->list, &s->all.one, &s->all.t, &s->all.tt, &s->all.log, &s->all.tlog);
+    LMR_STATE_NUMBERS(&s->list, &s->said, &s->left);
     LMR_STATE_COUNTS(&s->list, &s->iters);
 }
 
@@ -72,31 +83,59 @@ static int asks_for_change(const larmor_solve_opts *o)
     return o->change > 0 || o->relative > 0;
 }
 
-/* The sum of all steps to come if they go on as the last `count`: a straight line through the logarithms of their
- * lengths. */
-static double rest_of(const double *length, int count, double *ratio)
+/* The trend with one more step of this length, the k-th. */
+static trend with_step(trend all, double length, int k)
 {
-    const double middle = 0.5 * (count - 1);
-    double mean = 0, slope = 0, square = 0;
-    *ratio = 0;
-    for (int i = 0; i < count; i++) {
-        if (!(length[i] > 0)) return length[0] > 0 ? INFINITY : 0;
-        mean += log(length[i]) / count;
-        slope += (middle - i) * log(length[i]);
-        square += (middle - i) * (middle - i);
-    }
-    slope /= square;
-    *ratio = fmin(exp(slope), SLOWEST);
-    return exp(mean + slope * middle) * *ratio / (1 - *ratio);
+    const double keep = pow((k - 1.) / k, POWER), y = log(length);
+    return (trend){.one = keep * all.one + 1,
+                   .t = keep * (all.t + all.one),
+                   .tt = keep * (all.tt + 2 * all.t + all.one),
+                   .log = keep * all.log + y,
+                   .tlog = keep * (all.tlog + all.log)};
 }
 
-/* left <- the larger of what few and more steps say. */
-static void look_ahead(state *s)
+static trend of_last(const double *length, int count)
+{
+    trend all = {.one = count};
+    for (int i = 0; i < count; i++) {
+        const double y = log(length[i]);
+        all.t += i;
+        all.tt += i * i;
+        all.log += y;
+        all.tlog += i * y;
+    }
+    return all;
+}
+
+/* The sum of all steps to come if they go on by a straight line through the logarithms of the lengths so far. */
+static double rest_of(const trend *all, double *ratio)
+{
+    const double slope = (all->t * all->log - all->one * all->tlog) / (all->one * all->tt - all->t * all->t);
+    const double last = (all->log + slope * all->t) / all->one;
+    *ratio = fmin(exp(slope), SLOWEST);
+    return exp(last) * *ratio / (1 - *ratio);
+}
+
+/* The largest of what few, more and all steps say. */
+static double rest(const state *s)
 {
     double ratio;
-    s->left = INFINITY;
-    if (s->iters >= FEW) s->left = rest_of(s->length, FEW, &ratio);
-    if (s->iters >= MANY) s->left = fmax(s->left, rest_of(s->length, MANY, &ratio));
+    if (s->iters < FEW) return INFINITY;
+    if (!(s->length[0] > 0)) return 0;
+    const trend few = of_last(s->length, FEW);
+    const double by_few = rest_of(&few, &ratio);
+    if (s->iters < MANY) return by_few;
+    const trend many = of_last(s->length, MANY);
+    return fmax(by_few, fmax(rest_of(&many, &ratio), rest_of(&s->all, &ratio)));
+}
+
+/* left <- what this step says or the one before, whichever is more: lengths rise and fall, and a single short step
+ * says little. */
+static void look_ahead(state *s)
+{
+    const double now = rest(s);
+    s->left = fmax(now, s->said);
+    s->said = now;
 }
 
 static double change_allowed(const larmor_solve_opts *o, const state *s)
@@ -120,7 +159,8 @@ static int expected_iters(const larmor_solve_opts *o, const state *s)
     const double allowed = change_allowed(o, s);
     if (s->iters < FEW || !(allowed > 0)) return 0;
     if (!(s->left > allowed)) return s->iters;
-    rest_of(s->length, s->iters < MANY ? FEW : MANY, &ratio);
+    const trend few = of_last(s->length, FEW);
+    rest_of(s->iters < MANY ? &few : &s->all, &ratio);
     const double more = ceil(log(s->left / allowed) / -log(fmax(ratio, QUICKEST)));
     return more < o->max_iter - s->iters ? s->iters + (int)more : o->max_iter;
 }
@@ -186,6 +226,7 @@ static larmor_status measure_step(const larmor_array *x, double alpha, state *s)
     LMR_TRY(larmor_nrm2(s->p, &norm));
     for (int i = MANY - 1; i > 0; i--) s->length[i] = s->length[i - 1];
     s->length[0] = alpha * norm;
+    s->all = with_step(s->all, s->length[0], s->iters + 1);
     return larmor_nrm2(x, &s->size);
 }
 
@@ -237,7 +278,6 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
     const double rounding = larmor_op_dtype(A) == LARMOR_C128 ? 0x1p-53 : 0x1p-24;
     const double enough = fmax(o->tol, rounding) * s->rhs;
     s->end = LARMOR_END_TOLERANCE;
-    look_ahead(s);
     if (resumed && asks_for_change(o)) LMR_TRY(larmor_nrm2(x, &s->size));
     while (s->residual > enough && !is_near(o, s)) {
         if (s->iters >= o->max_iter) {
@@ -312,7 +352,7 @@ static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_arr
                            larmor_array *x, const larmor_solve_opts *o, larmor_report *report)
 {
     const double begin = lmr_seconds();
-    state s = {.rhs = 1, .M = o->precondition};
+    state s = {.rhs = 1, .M = o->precondition, .said = INFINITY, .left = INFINITY};
     larmor_array **work[WORK] = {&s.r, &s.p, &s.q, &s.best};
     larmor_status st = lmr_arrays_create(A, larmor_op_in_shape(A), WORK, work);
     if (!st && !s.M) s.z = larmor_array_ref(s.r);

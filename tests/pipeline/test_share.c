@@ -233,7 +233,8 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
     larmor_array_free(b0);
 }
 
-/* In a scan of its own there is nothing to share. */
+/* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the solver may
+ * stop a step earlier or later, to a tenth of the image's noise. */
 static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
 {
     (void)state;
@@ -248,8 +249,10 @@ static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
         one.arrays.images = 1;
         run(specs[!is_cpu()][0], &one, &opts, &alone);
         assert_int_equal(alone.hits + alone.used, 0);
-        if (is_cpu()) assert_memory_equal(alone.image[0], together.image[i], sizeof alone.image[0]);
-        assert_at_most(apart_by(alone.image[0], together.image[i]), 1e-4);
+        if (is_cpu())
+            assert_memory_equal(alone.image[0], together.image[i], sizeof alone.image[0]);
+        else
+            assert_at_most(apart_by(alone.image[0], together.image[i]), 0.1 * alone.report[0].image_noise);
     }
     free_scan(&s);
 }

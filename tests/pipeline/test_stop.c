@@ -2,6 +2,9 @@
 #include "tests/pipeline/scan.h"
 
 #define NOTHING_MORE 1e-9 /* a relative residual below what single precision reaches */
+/* A GPU takes sums in any order, so that A^H A differs by this part of its largest eigenvalue, and images by that over the
+ * relative lambda at most. With noise of 3e-7 of |A^H A p| in every product images differ by 1.4e-7 over lambda. */
+#define ANY_ORDER 3e-7
 
 typedef struct scene {
     const char *traj;
@@ -11,6 +14,8 @@ typedef struct scene {
     double snr;    /* 0: no noise */
     double lambda; /* relative; 0: from the data */
     int plain;     /* 1: without a preconditioner */
+    int of_three;  /* 1: on a grid, every third line and the middle */
+    int sets;      /* of maps, from the data; 0: the maps are given */
 } scene;
 
 static scan scan_of_scene(const scene *c)
@@ -18,9 +23,12 @@ static scan scan_of_scene(const scene *c)
     const larmor_shape shape = c->ndim == 2 ? LARMOR_SHAPE(c->n, c->n) : LARMOR_SHAPE(c->n, c->n, c->n);
     scan s = {.arrays = {.matrix = {c->n, c->n, c->ndim == 2 ? 0 : c->n}, .trajectory = "other", .images = 1}};
     larmor_readouts *r = &s.image[0];
-    const larmor_traj_opts opts = {
+    larmor_traj_opts opts = {
         .matrix = {c->n, c->n, c->ndim == 2 ? 0 : c->n}, .readouts = c->readouts, .samples = c->samples};
     double sigma;
+    if (c->of_three) opts.acceleration[0] = 3;
+    if (c->of_three) opts.calibration[0] = c->n / 4;
+    if (c->of_three) s.arrays.trajectory = "cartesian";
     assert_ok(larmor_phantom_create("shepp-logan", c->ndim, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, shape, &s.truth));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, shape, c->coils, &s.maps));
@@ -35,19 +43,30 @@ static scan scan_of_scene(const scene *c)
 
 static larmor_recon_opts opts_of(const scene *c, const scan *s)
 {
-    return OPTS(.method = "cg", .maps = s->maps, .oversample = {1}, .delays = LARMOR_DELAYS_OFF, .compress = -1,
+    return OPTS(.method = "cg", .maps = c->sets ? NULL : s->maps, .map_sets = c->sets, .oversample = {1},
+                .delays = LARMOR_DELAYS_OFF, .compress = -1,
                 .precondition = c->plain ? -1 : 0,
                 .lambda_mode = c->lambda > 0 ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = c->lambda);
 }
 
 static const scene scenes[] = {
-    {"golden", 2, 48, 60, 96, 4, 30, 0, 0},    {"golden", 2, 48, 24, 96, 8, 10, 0, 0},
-    {"golden", 2, 48, 60, 96, 4, 30, 1e-5, 0}, {"golden", 2, 48, 60, 96, 1, 100, 0, 0},
-    {"spiral", 2, 48, 12, 600, 4, 30, 0, 0},   {"golden", 2, 48, 60, 96, 4, 0, 0, 0},
-    {"golden", 2, 48, 60, 96, 4, 0, 1e-3, 0},  {"koosh", 3, 16, 300, 32, 4, 30, 0, 0},
-    {"golden", 2, 48, 60, 96, 4, 30, 1e-3, 1}, {"koosh", 3, 16, 300, 32, 4, 30, 1e-3, 1},
+    {"golden", 2, 48, 60, 96, 4, 30, 0, 0, 0, 0},    {"golden", 2, 48, 24, 96, 8, 10, 0, 0, 0, 0},
+    {"golden", 2, 48, 60, 96, 4, 30, 1e-5, 0, 0, 0}, {"golden", 2, 48, 60, 96, 1, 100, 0, 0, 0, 0},
+    {"spiral", 2, 48, 12, 600, 4, 30, 0, 0, 0, 0},   {"golden", 2, 48, 60, 96, 4, 0, 0, 0, 0, 0},
+    {"golden", 2, 48, 60, 96, 4, 0, 1e-3, 0, 0, 0},  {"koosh", 3, 16, 300, 32, 4, 30, 0, 0, 0, 0},
+    {"golden", 2, 48, 60, 96, 4, 30, 1e-3, 1, 0, 0}, {"koosh", 3, 16, 300, 32, 4, 30, 1e-3, 1, 0, 0},
+    {"golden", 2, 48, 30, 96, 8, 10, 1e-4, 1, 0, 0}, {"koosh", 3, 16, 100, 32, 8, 30, 1e-5, 1, 0, 0}, /* slow tails */
+    {"spiral", 2, 48, 6, 600, 8, 5, 1e-2, 1, 0, 0},  {"cartesian", 2, 48, 0, 0, 8, 30, 3e-5, 1, 1, 0},
+    {"radial", 2, 48, 38, 96, 1, 10, 0, 1, 0, 0},    {"koosh", 3, 16, 200, 32, 8, 30, 1e-3, 0, 0, 2},
 };
 enum { SCENES = sizeof scenes / sizeof *scenes };
+
+/* A tenth of the noise, or 3e-4 of the image, where there is none; and more where a GPU's sums matter more. */
+static double bound_of(const larmor_recon_report *r)
+{
+    const double bound = fmax(0.1 * r->image_noise, 3e-4);
+    return is_cpu() ? bound : fmax(bound, ANY_ORDER / r->lambda);
+}
 
 /* A tenth of the noise, or 3e-4 of the image, where there is none; and its error to the truth within 1 %. */
 static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(void **state)
@@ -69,11 +88,13 @@ static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(
         opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
         opts.lambda = r->lambda;
         opts.tol = NOTHING_MORE;
-        opts.iters = 400;
+        opts.iters = 1000;
         larmor_recon_result all = result_of(&s, &opts);
         assert_true(all.report.solver.iters > r->solver.iters);
-        assert_at_most(difference(stopped.image[0].data, all.image[0].data), fmax(0.1 * r->image_noise, 3e-4));
-        assert_at_most(difference(stopped.image[0].data, s.truth), 1.01 * difference(all.image[0].data, s.truth));
+        assert_at_most(difference(stopped.image[0].data, all.image[0].data), bound_of(r));
+        if (!scenes[i].sets)
+            assert_at_most(difference(stopped.image[0].data, s.truth),
+                           1.01 * difference(all.image[0].data, s.truth));
         larmor_recon_result_free(&all);
         larmor_recon_result_free(&stopped);
         free_scan(&s);
@@ -104,7 +125,7 @@ static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_mo
         assert_ok(larmor_array_write(r->kspace, mixed, larmor_array_bytes(r->kspace)));
         assert_ok(larmor_array_write(r->traj, moved, larmor_array_bytes(r->traj)));
         larmor_recon_result other = result_of(&s, &opts);
-        assert_at_most(difference(one.image[0].data, other.image[0].data), fmax(0.1 * one.report.image_noise, 3e-4));
+        assert_at_most(difference(one.image[0].data, other.image[0].data), bound_of(&one.report));
         larmor_recon_result_free(&other);
         larmor_recon_result_free(&one);
         free(moved);
@@ -119,7 +140,7 @@ static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_mo
 static void a_repeatable_image_has_the_same_bits_again(void **state)
 {
     (void)state;
-    const scene c = {"koosh", 3, 16, 300, 32, 4, 30, 0, 0};
+    const scene c = {"koosh", 3, 16, 300, 32, 4, 30, 0, 0, 0, 0};
     scan s = scan_of_scene(&c);
     const larmor_recon_opts opts = OPTS(.repeatable = 1, .compress = 3);
     if (!is_cpu()) {

@@ -202,22 +202,32 @@ static void the_adjoint_is_the_inverse_on_both_sides(void **state)
     }
 }
 
+/* Images of less than sixteen along each axis are split down to eight. */
 static void the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers(void **state)
 {
     (void)state;
-    const larmor_shape shape = LARMOR_SHAPE(1, 70, 33, 3);
-    const larmor_wavelet_opts opts = {2, 3, 0x6, {0}};
-    larmor_op *W;
-    assert_ok(larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
-    cplx *x = random_values(larmor_shape_count(shape), 4), *expected = direct(shape, opts, 16, x);
-    larmor_array *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
-    assert_ok(larmor_op_forward(W, in, out));
-    expect(1, out, expected);
-    larmor_array_free(in);
-    larmor_array_free(out);
-    larmor_op_free(W);
-    free(x);
-    free(expected);
+    static const struct {
+        larmor_shape shape;
+        larmor_wavelet_opts opts;
+        int64_t least;
+    } each[] = {{{4, {1, 70, 33, 3}}, {2, 3, 0x6, {0}}, 16},
+                {{3, {14, 15, 6}}, {2, 2, 0x3, {0}}, 8},
+                {{2, {7, 6}}, {2, 0, 0x3, {0}}, 8}};
+    for (int i = 0; i < 3; i++) {
+        const larmor_shape shape = each[i].shape;
+        larmor_op *W;
+        assert_ok(larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
+        cplx *x = random_values(larmor_shape_count(shape), 4),
+             *expected = direct(shape, each[i].opts, each[i].least, x);
+        larmor_array *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
+        assert_ok(larmor_op_forward(W, in, out));
+        expect(1, out, expected);
+        larmor_array_free(in);
+        larmor_array_free(out);
+        larmor_op_free(W);
+        free(x);
+        free(expected);
+    }
 }
 
 static void polynomials_leave_no_details_away_from_the_edges(void **state)
