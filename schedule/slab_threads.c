@@ -134,12 +134,15 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
 larmor_status lmr_slab_threads_open(larmor_recon *r, larmor_source *source, larmor_device *group,
                                     const larmor_recon_opts *opts)
 {
-    lmr_slab_threads *all;
+    lmr_slab_threads *all = NULL;
     larmor_recon_opts own;
     const int found = !r->settings.opts.memory;
     larmor_status st = lmr_options_copy(opts, &own);
     if (!st) st = make(r, source, group, &all);
-    if (st) return st;
+    if (st) {
+        lmr_slab_threads_close(all);
+        return st;
+    }
     own.memory = r->plan.limit;
     all->opts = own;
     all->opts.listener = NULL;
