@@ -33,11 +33,12 @@ LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace,
                                                      larmor_description *found);
 
 /* Compare lines of a grid along x with other descriptions of every second or third of them: reversed, earlier or later by a
- * quarter of a sample to 4 samples, turned by another phase; and with another gain of all lines, or another object, from one
- * line on.
+ * quarter of a sample to 4 samples, turned by another phase; and with another gain of all lines, or an object that has
+ * moved, from one line on.
  *
  * Windows of 4 x 4 samples of up to three coils in the centre of k-space span fewer dimensions the better the description
- * fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to the mean of these.
+ * fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to the mean of these; of a step
+ * from one line on misfit - better is the logarithm of the factor by which the windows across it fit better.
  *
  * kspace  [samples, lines, coils], complex; traj [nd, samples, lines], real, in cycles per field of view.
  * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre. far_echo is of medians without

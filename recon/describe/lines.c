@@ -12,16 +12,14 @@
 
 #include "core/status.h"
 #include "recon/describe/fit.h"
+#include "recon/describe/steps.h"
 #include "recon/describe/windows.h"
 #include "recon/inputs.h"
 
-enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
-enum { COLUMNS = KERNEL * KERNEL * COILS };
+enum { HALF = LMR_LINES_SIDE / 2, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
+enum { KERNEL = LMR_LINES_KERNEL, COILS = LMR_LINES_COILS, COLUMNS = KERNEL * KERNEL * COILS };
 
-static const double clear_gain = 0.35; /* of the mean logarithm of an eigenvalue */
-static const double step_fall = 0.2;   /* likewise, without the windows across a step, */
-static const double step_part = 2.3;   /* and of what other steps explain; 59 right scans: 1.9 at most */
-static const double on_grid = 1e-3;    /* 1/FOV */
+static const double on_grid = 1e-3; /* 1/FOV */
 
 typedef struct lines {
     int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
@@ -277,17 +275,9 @@ static void apply(const lines *l, const change *c)
         }
 }
 
-/* Adds the Gram matrix (its lower triangle) of the windows that begin at line y. */
-static void add_windows(const lines *l, int64_t y, double complex *gram)
+static lmr_line_block block_of(const lines *l)
 {
-    const int64_t rows = KERNEL * KERNEL * l->coils;
-    double complex row[COLUMNS];
-    for (int64_t x = 0; x + KERNEL <= SIDE; x++) {
-        for (int64_t i = 0; i < rows; i++)
-            row[i] = l->block[x + i % KERNEL + SIDE * (y + i / KERNEL % KERNEL + l->count * (i / (KERNEL * KERNEL)))];
-        for (int64_t j = 0; j < rows; j++)
-            for (int64_t i = j; i < rows; i++) gram[i + rows * j] += row[i] * conj(row[j]);
-    }
+    return (lmr_line_block){.count = l->count, .coils = l->coils, .step = l->step, .at = l->at, .block = l->block};
 }
 
 /* Of the block's windows. */
@@ -295,7 +285,8 @@ static double spread_of(const lines *l)
 {
     double complex gram[COLUMNS * COLUMNS];
     memset(gram, 0, sizeof gram);
-    for (int64_t y = 0; y + KERNEL <= l->count; y++) add_windows(l, y, gram);
+    const lmr_line_block b = block_of(l);
+    for (int64_t y = 0; y + KERNEL <= l->count; y++) lmr_steps_add_windows(&b, y, gram);
     return lmr_windows_spread(gram, KERNEL * KERNEL * l->coils);
 }
 
@@ -308,77 +299,6 @@ static void try_change(const lines *l, const change *c, const char *name, larmor
     if (!(spread < found->better)) return;
     found->better = spread;
     snprintf(found->name, sizeof found->name, "%s", name);
-}
-
-/* ---- a step between two lines ---- */
-
-typedef struct step {
-    const lines *l;
-    int64_t rows, starts; /* starts: lines that windows begin at */
-    double complex *gram; /* [rows, rows, starts] of the block's windows */
-} step;
-
-/* Windows wholly before line q, those wholly after it over gain, and those of both if with is 1. */
-static double spread_with(const step *s, int64_t q, double gain, int with)
-{
-    const int64_t rows = s->rows;
-    double complex sum[COLUMNS * COLUMNS];
-    memset(sum, 0, sizeof sum);
-    for (int64_t y = 0; y < s->starts; y++) {
-        double scale[COLUMNS];
-        if (!with && y < q && q < y + KERNEL) continue;
-        for (int64_t i = 0; i < rows; i++) scale[i] = y + i / KERNEL % KERNEL < q ? 1 : 1 / gain;
-        for (int64_t j = 0; j < rows; j++)
-            for (int64_t i = j; i < rows; i++)
-                sum[i + rows * j] += scale[i] * scale[j] * s->gram[i + rows * (j + rows * y)];
-    }
-    return lmr_windows_spread(sum, rows);
-}
-
-/* An object that moves once, or whose signal changes, spoils the windows that lie across that moment and no others. With one
- * coil those at the echo outweigh all others. */
-static void try_rest(const step *s, larmor_description *found)
-{
-    double fall[LINES], next = 0;
-    int64_t best = KERNEL;
-    for (int64_t q = KERNEL; q < s->starts; q++) {
-        fall[q] = found->misfit - spread_with(s, q, 1, 0);
-        if (fall[q] > fall[best]) best = q;
-    }
-    for (int64_t q = KERNEL; q < s->starts; q++)
-        if (llabs(q - best) >= KERNEL) next = fmax(next, fall[q]);
-    if (s->l->coils < 2 || s->starts < 3 * KERNEL || fall[best] < step_fall || fall[best] < step_part * next) return;
-    found->is_clear = found->leaves_out = 1;
-    found->better = found->misfit - fall[best];
-    snprintf(found->name, sizeof found->name, "another image from the line at %+.0f/FOV on, as after a movement",
-             s->l->at[best]);
-}
-
-static void try_gains(const step *s, larmor_description *found)
-{
-    static const double gain[] = {0.4, 0.5, 0.63, 0.8, 1.25, 1.6, 2, 2.5};
-    for (int64_t q = 2; q + 1 < s->l->count; q++)
-        for (size_t i = 0; i < sizeof gain / sizeof *gain; i++) {
-            const double spread = spread_with(s, q, gain[i], 1);
-            if (!(spread < found->better)) continue;
-            found->better = spread;
-            snprintf(found->name, sizeof found->name, "%.2f times the signal from the line at %+.0f/FOV on", gain[i],
-                     s->l->at[q]);
-        }
-}
-
-static larmor_status try_steps(const lines *l, larmor_description *found)
-{
-    step s = {.l = l, .rows = KERNEL * KERNEL * l->coils, .starts = l->count - KERNEL + 1};
-    s.gram = calloc((size_t)(s.rows * s.rows * s.starts), sizeof *s.gram);
-    if (!s.gram) return LMR_NO_MEMORY();
-    apply(l, &(change){.every = 0});
-    for (int64_t y = 0; y < s.starts; y++) add_windows(l, y, s.gram + s.rows * s.rows * y);
-    try_gains(&s, found);
-    found->is_clear = found->better < found->misfit - clear_gain;
-    if (!found->is_clear) try_rest(&s, found);
-    free(s.gram);
-    return LARMOR_OK;
 }
 
 /* ---- all of it ---- */
@@ -406,7 +326,9 @@ static larmor_status compare(const lines *l, larmor_description *found)
         snprintf(name, sizeof name, "every second line turned by %d degrees", 360 * i / PHASES);
         try_change(l, &(change){2, 0, 0, 0, (double)i / PHASES}, name, found);
     }
-    return try_steps(l, found);
+    apply(l, &(change){.every = 0});
+    const lmr_line_block b = block_of(l);
+    return lmr_steps_compare(&b, found);
 }
 
 larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj, larmor_description *found)

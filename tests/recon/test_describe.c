@@ -513,10 +513,11 @@ static void spokes_that_are_described_as_lines_all_have_the_echo(void **state)
     }
 }
 
-/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal. */
-static larmor_description found_for_step(double shift, double gain, int coils)
+/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal. The object is
+ * `size` times the phantom. */
+static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
-    double *k = malloc(sizeof *k * 2 * N * LINES);
+    double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
     larmor_phantom *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
@@ -524,11 +525,15 @@ static larmor_description found_for_step(double shift, double gain, int coils)
     for (int i = 0; i < N * LINES; i++) {
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - LINES / 2;
+        is[2 * i] = size * k[2 * i];
+        is[2 * i + 1] = size * k[2 * i + 1];
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, is, &traj));
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, coils, LARMOR_C64, &kspace));
-    assert_ok(larmor_phantom_noise(kspace, 2e-4, 1));
+    assert_ok(larmor_phantom_noise(kspace, noise, 1));
+    larmor_array_free(traj);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, LINES), LARMOR_F64, k, &traj));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int i = 0; i < N * LINES * coils; i++) {
         const double *p = k + 2 * (i % (N * LINES)), turn = -2 * M_PI * shift * (p[0] + p[1]);
@@ -543,6 +548,7 @@ static larmor_description found_for_step(double shift, double gain, int coils)
     larmor_array_free(kspace);
     larmor_phantom_free(phantom);
     free(x);
+    free(is);
     free(k);
     return found;
 }
@@ -550,15 +556,33 @@ static larmor_description found_for_step(double shift, double gain, int coils)
 static void a_step_between_lines_is_named(void **state)
 {
     (void)state;
-    for (int coils = 2; coils <= 4; coils++) {
-        const larmor_description still = found_for_step(0, 1, coils), moved = found_for_step(0.07, 1, coils);
-        const larmor_description louder = found_for_step(0, 2.5, coils);
-        assert_int_equal(still.is_clear, 0);
-        assert_int_equal(moved.is_clear, 1);
-        assert_string_equal(moved.name, "another image from the line at +3/FOV on, as after a movement");
-        assert_int_equal(louder.is_clear, 1);
-        assert_non_null(strstr(louder.name, "from the line at +3/FOV on"));
-    }
+    for (int coils = 1; coils <= 4; coils++)
+        for (double noise = 2e-4; noise < (coils > 2 ? 3e-3 : 3e-4); noise *= 10) {
+            const larmor_description still = found_for_step(0, 1, 1, noise, coils);
+            const larmor_description moved = found_for_step(0.07, 1, 1, noise, coils);
+            const larmor_description louder = found_for_step(0, 2.5, 1, noise, coils);
+            double percent, line;
+            assert_int_equal(still.is_clear, 0);
+            if (coils == 1) continue; /* too little to compare by */
+            assert_int_equal(moved.is_clear, 1);
+            assert_int_equal(sscanf(moved.name,
+                                    "an object that has moved by %lf %% of the field of view from the line at %lf",
+                                    &percent, &line),
+                             2);
+            assert_at_most(fabs(percent - 7 * sqrt(2)), 2);
+            assert_true(line == 3);
+            if (noise > 3e-4) continue;
+            assert_int_equal(louder.is_clear, 1);
+            assert_non_null(strstr(louder.name, "from the line at +3/FOV on"));
+        }
+}
+
+static void an_object_that_folds_has_no_step(void **state)
+{
+    (void)state;
+    for (int coils = 1; coils <= 4; coils++)
+        for (double size = 1.3; size < 2; size += 0.2)
+            assert_int_equal(found_for_step(0, 1, size, 0, coils).is_clear, 0);
 }
 
 int main(void)
@@ -578,6 +602,7 @@ int main(void)
         cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
         cmocka_unit_test(lines_that_are_described_wrongly_are_named),
         cmocka_unit_test(a_step_between_lines_is_named),
+        cmocka_unit_test(an_object_that_folds_has_no_step),
         cmocka_unit_test(spokes_that_are_described_as_lines_all_have_the_echo),
         cmocka_unit_test(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not),
     };
