@@ -6,6 +6,7 @@
 
 #include "core/status.h"
 #include "pipeline/group.h"
+#include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "scan/cartesian.h"
@@ -128,7 +129,7 @@ static int centre_aliases(const larmor_recon *r, const lmr_maps_sight *sight)
     return lmr_maps_alias(ndim, sight->aliasing);
 }
 
-/* Maps from all of the data, if there is memory for that. */
+/* Maps from all of the data, if there is memory for that. sight: NULL where a hole in the centre asks for them. */
 static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight)
 {
     lmr_job *job = &r->job;
@@ -140,11 +141,15 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight
         return LARMOR_OK;
     }
     r->facts.maps_method = lmr_maps_method_of("nlinv");
-    lmr_log(
-        &r->events,
-        "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its point "
-        "spread function is %.2g times the peak's energy",
-        sight->aliasing);
+    if (sight)
+        lmr_log(
+            &r->events,
+            "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its point "
+            "spread function is %.2g times the peak's energy",
+            sight->aliasing);
+    else
+        lmr_log(&r->events,
+                "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
     return LARMOR_OK;
 }
 
@@ -158,6 +163,7 @@ static larmor_status choose_by_data(larmor_recon *r)
     int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
     if (!r->list.groups) return LARMOR_OK;
+    if (lmr_hole_in_maps(r)) return take_inversion(r, NULL);
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;
     const int solid = job->facts->grid[r->list.group[0]].ndim > 2;

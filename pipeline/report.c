@@ -25,14 +25,28 @@ static const char *plural(int64_t count)
 /* ---- before the first image ---- */
 
 /* What readers of files warn of, and recon corrects: it is said where that is not done. */
-static const char of_ghosts[] = "echoes of lines in reverse are";
+enum { OF_GHOSTS, OF_HOLES, CORRECTED };
+static const char *const corrected[CORRECTED] = {
+    [OF_GHOSTS] = "echoes of lines in reverse are",
+    [OF_HOLES] = "k-space has a hole in its centre: no sample",
+};
 
-static void report_warnings(lmr_events *e, const char *warnings, int ghosts)
+/* The number of the words of `corrected` that the line of this length has; CORRECTED: none. */
+static int find_corrected(const char *line, size_t length)
+{
+    int i = 0;
+    for (; i < CORRECTED; i++) {
+        const char *found = strstr(line, corrected[i]);
+        if (found && found < line + length) break;
+    }
+    return i;
+}
+
+static void report_warnings(lmr_events *e, const char *warnings, int which)
 {
     for (const char *line = warnings; *line;) {
         const size_t length = strcspn(line, "\n");
-        const char *found = strstr(line, of_ghosts);
-        if ((found && found < line + length) == ghosts) lmr_warn(e, "%.*s", (int)length, line);
+        if (find_corrected(line, length) == which) lmr_warn(e, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
 }
@@ -56,14 +70,27 @@ void lmr_report_source(larmor_recon *r)
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
-    report_warnings(e, info->warnings, 0);
+    report_warnings(e, info->warnings, CORRECTED);
     const char *reason = larmor_device_reason(r->facts.dev);
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);
 }
 
 void lmr_report_ghosts(larmor_recon *r)
 {
-    report_warnings(&r->events, r->facts.info.warnings, 1);
+    report_warnings(&r->events, r->facts.info.warnings, OF_GHOSTS);
+}
+
+void lmr_report_hole(larmor_recon *r, const char *not_filled)
+{
+    if (not_filled) report_warnings(&r->events, r->facts.info.warnings, OF_HOLES);
+    if (not_filled)
+        lmr_log(&r->events, "centre of k-space: the hole of radius %.2g/FOV is not filled, as %s", r->facts.info.hole,
+                not_filled);
+    else
+        lmr_log(&r->events,
+                "centre of k-space: no sample is nearer to k = 0 than %.2g/FOV; tv fills this hole, as the object "
+                "within the field of view determines it",
+                r->facts.info.hole);
 }
 
 void lmr_report_left(larmor_recon *r, const char *gpu, const char *why)

@@ -223,7 +223,8 @@ static larmor_status predicted_extent(larmor_recon *r, int group, const larmor_s
     LMR_TRY(lmr_source_group(r->facts.source, group, &g));
     LMR_TRY(lmr_source_encoding(r->facts.source, g.encoding, &e));
     LMR_TRY(lmr_grid_is_to_predict(&e, &r->facts.grid[group], samples, &predict));
-    if (!predict) return LARMOR_OK;
+    if (!predict || r->facts.info.hole > 0)
+        return LARMOR_OK; /* next to a hole a larger image fits better, whatever the object */
     LMR_TRY(larmor_predict_field_of_view_memory(r->facts.dev, &p, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
     LMR_TRY(larmor_predict_field_of_view(samples->kspace, samples->traj, p.image, &found));

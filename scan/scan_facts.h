@@ -34,6 +34,8 @@ typedef struct lmr_scan_facts {
     int automatic; /* 1: the first image chooses the method; until then it is that of conjugate gradients */
     larmor_method_from method_from; /* why it is the method, where no image chooses it */
 
+    int fills_hole; /* 1: there is a hole in the centre of k-space, which the images are to fill */
+
     /* what is left of the options in the memory that there is */
     int no_choice; /* 1: there is none to choose lambda */
     int toeplitz, precondition;

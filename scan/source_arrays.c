@@ -6,6 +6,7 @@
 
 #include "core/array.h"
 #include "core/hash.h"
+#include "core/hole.h"
 #include "scan/source.h"
 #include "schedule/archive.h"
 
@@ -597,6 +598,50 @@ static larmor_status check_unit(const larmor_scan_arrays *given, scan *s)
     return LARMOR_OK;
 }
 
+/* The smallest radius of the samples of an image, and how many there are up to a radius. */
+static larmor_status survey_centre(const larmor_array *traj, double radius, double *least, int64_t *within)
+{
+    const int64_t axes = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / axes;
+    const size_t bytes = larmor_array_bytes(traj);
+    void *copy = malloc(bytes);
+    if (!copy) return LMR_NO_MEMORY();
+    const larmor_status st = larmor_array_read(traj, copy, bytes);
+    for (int64_t i = 0; i < points && !st; i++) {
+        double sum = 0;
+        for (int64_t d = 0; d < axes; d++) sum += pow(number_at(copy, larmor_array_dtype(traj), axes * i + d), 2);
+        *least = fmin(*least, sqrt(sum));
+        *within += sqrt(sum) <= radius;
+    }
+    free(copy);
+    return st;
+}
+
+/* The same of all images, those of one trajectory once. */
+static larmor_status survey_centres(const larmor_scan_arrays *given, double radius, double *least, int64_t *within)
+{
+    *within = 0;
+    for (int i = 0; i < given->images; i++)
+        if (!i || given->image[i].traj != given->image[i - 1].traj)
+            LMR_TRY(survey_centre(given->image[i].traj, radius, least, within));
+    return LARMOR_OK;
+}
+
+static larmor_status check_centre(const larmor_scan_arrays *given, scan *s)
+{
+    const size_t used = strlen(s->info.warnings);
+    double least = INFINITY;
+    int64_t within;
+    for (int i = 0; i < given->images; i++)
+        if (!given->image[i].traj) return LARMOR_OK; /* made from counters, through the centre */
+    LMR_TRY(survey_centres(given, 0, &least, &within));
+    if (least < LMR_MIN_HOLE) return LARMOR_OK;
+    LMR_TRY(survey_centres(given, 2 * least, &least, &within));
+    if (!lmr_is_hole(least, within, (int)larmor_array_shape(given->image[0].traj).dim[0])) return LARMOR_OK;
+    s->info.hole = least;
+    snprintf(s->info.warnings + used, sizeof s->info.warnings - used, LMR_HOLE_TEXT "\n", least);
+    return LARMOR_OK;
+}
+
 static larmor_status set_noise(larmor_array *noise, scan *s)
 {
     if (!noise) return LARMOR_OK;
@@ -625,6 +670,7 @@ static larmor_status fill(const larmor_scan_arrays *given, scan *s)
     snprintf(info->traj_report, sizeof info->traj_report, "1/FOV, as given");
     LMR_TRY(set_images(given, s));
     LMR_TRY(check_unit(given, s));
+    LMR_TRY(check_centre(given, s));
     LMR_TRY(set_noise(given->noise, s));
     info->acquisitions = info->imaging + info->calibration + info->noise;
     return LARMOR_OK;

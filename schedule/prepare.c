@@ -8,6 +8,7 @@
 #include "check/describe.h"
 #include "core/array.h"
 #include "pipeline/choose_maps.h"
+#include "pipeline/hole.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/place_maps.h"
 #include "pipeline/report.h"
@@ -211,6 +212,7 @@ static larmor_status plan_memory(larmor_recon *r)
         r->facts.automatic = 0;
         r->facts.method_from = LARMOR_METHOD_FROM_MEMORY;
     }
+    lmr_hole_take_method(r);
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
     r->facts.block = plan->block;
     r->facts.toeplitz = plan->toeplitz;
@@ -271,5 +273,7 @@ larmor_status lmr_prepare(larmor_recon *r)
         r->searched = 1;
     }
     lmr_report_method(r);
-    return plan_memory(r);
+    LMR_TRY(plan_memory(r));
+    lmr_hole_judge(r);
+    return LARMOR_OK;
 }

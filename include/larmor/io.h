@@ -112,6 +112,7 @@ typedef struct larmor_raw_info {
     int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
     double readout_start_ms; /* when a readout's first sample is taken, from the time when the image has its phase */
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
+    double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0: none */
     char warnings[4096];     /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 

@@ -463,7 +463,8 @@ typedef enum larmor_method_from {
     LARMOR_METHOD_FROM_MEMORY,      /* cg, as there is no memory for tv */
     LARMOR_METHOD_FROM_LINEARITY,   /* cg, as k-space is fully sampled with little noise */
     LARMOR_METHOD_FROM_FEW_SAMPLES, /* cg, as too few samples can be held out, or none predicts another */
-    LARMOR_METHOD_FROM_FAILURE      /* cg, as no image predicts samples better than zeros do */
+    LARMOR_METHOD_FROM_FAILURE,     /* cg, as no image predicts samples better than zeros do */
+    LARMOR_METHOD_FROM_HOLE         /* tv, as the centre of k-space has a hole */
 } larmor_method_from;
 
 enum { LARMOR_METHODS_COMPARED = 2 };

@@ -3,12 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/hole.h"
 #include "io/mrd/mrd.h"
 
-/* Tuned on tests/io/test_mrd_hole.c and 197 scans of all trajectories that have none. */
-#define MIN_HOLE .75   /* 1/FOV of the image, radius of a centre without samples that matters */
-#define MIN_EXPECTED 8 /* samples in a hole if they were as dense as around it, of one that is no chance */
-#define WIDER 1.5      /* of the usual gap between lines, of one around the centre */
+#define WIDER 1.5 /* of the usual gap between lines, of one around the centre */
 
 typedef struct centre { /* what of an encoding is searched */
     const larmor_raw *raw;
@@ -60,17 +58,12 @@ static larmor_status check_stored(larmor_raw *raw, int encoding, const lmr_mrd_t
     double hole, nearest;
     int64_t around;
     for (int d = 0; d < c.axes; d++) c.scale[d] = t->scale[d] * space->recon_fov_mm[d] / space->fov_mm[d];
-    LMR_TRY(survey(&c, 0, MIN_HOLE, &hole, &around));
-    if (hole < MIN_HOLE || !isfinite(hole)) return LARMOR_OK;
+    LMR_TRY(survey(&c, 0, LMR_MIN_HOLE, &hole, &around));
+    if (hole < LMR_MIN_HOLE || !isfinite(hole)) return LARMOR_OK;
     LMR_TRY(survey(&c, 2 * hole, 0, &nearest, &around));
-    const double expected =
-        (double)around / (c.axes == 3 ? 7 : 3); /* in the hole, as dense as up to twice its radius */
-    if (expected < MIN_EXPECTED) return LARMOR_OK;
-    lmr_mrd_warn(raw,
-                 "k-space has a hole in its centre: no sample is nearer to k = 0 than %.2g/FOV, so that large and "
-                 "uniform parts "
-                 "of the object may be missing or wrong in the image.",
-                 hole);
+    if (!lmr_is_hole(hole, around, c.axes)) return LARMOR_OK;
+    raw->info.hole = fmax(raw->info.hole, hole);
+    lmr_mrd_warn(raw, LMR_HOLE_TEXT, hole);
     return LARMOR_OK;
 }
 

@@ -30,6 +30,8 @@ static void assert_hole(scan *s, const char *said)
     const char *found = strstr(warnings, "k-space has a hole in its centre: ");
     assert_int_equal(found != NULL, said != NULL);
     if (said) assert_non_null(strstr(found, said));
+    if (said && strstr(said, "no sample")) assert_true(larmor_raw_describe(raw).hole > .9);
+    if (!said) assert_true(larmor_raw_describe(raw).hole == 0);
     larmor_raw_free(raw);
     free_scan(s);
 }

@@ -1,0 +1,138 @@
+/* A hole in the centre of k-space is filled where the object determines it, and else said. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <complex.h>
+
+#include "tests/pipeline/scan.h"
+
+enum { HALF_SPOKES = 100, STEPS_PER_CYCLE = 2, HALF_SIDE = N / 2 };
+
+static const double NOISE = 5e-6; /* of a sample, which ends nonlinear inversion early */
+static const double pi = 3.14159265358979323846;
+
+/* Half-spokes from `first` on, in cycles per field of view, of an object that covers .8 of it. */
+static scan half_spokes(int coils, double first)
+{
+    const int samples = (int)(STEPS_PER_CYCLE * (HALF_SIDE - first)) + 1;
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "other", .images = 1}};
+    double *k = malloc((size_t)(2 * samples * HALF_SPOKES) * sizeof *k), *at = k;
+    assert_non_null(k);
+    for (int r = 0; r < HALF_SPOKES; r++)
+        for (int i = 0; i < samples; i++) {
+            const double radius = first + (double)i / STEPS_PER_CYCLE, angle = 2 * pi * r / HALF_SPOKES;
+            *at++ = radius * cos(angle);
+            *at++ = radius * sin(angle);
+        }
+    const larmor_shape shape = LARMOR_SHAPE(2, samples, HALF_SPOKES);
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
+    assert_ok(larmor_phantom_noise(s.image[0].kspace, NOISE, 1));
+    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), coils, &s.maps));
+    free(k);
+    return s;
+}
+
+/* |c |x| - |t|| / |t| at the best factor c, t the object times the root sum of squares of its coils, which an image from
+ * maps of the data has. */
+static double magnitude_error(const larmor_array *image, const scan *s, int coils)
+{
+    float complex *x = (float complex *)values_of(image), *t = (float complex *)values_of(s->truth);
+    float complex *maps = (float complex *)values_of(s->maps);
+    double like = 0, own = 0, whole = 0;
+    for (int i = 0; i < N * N; i++) {
+        double energy = 0;
+        for (int c = 0; c < coils; c++) energy += pow(cabsf(maps[i + N * N * c]), 2);
+        const double right = sqrt(energy) * (double)cabsf(t[i]);
+        like += (double)cabsf(x[i]) * right;
+        own += pow(cabsf(x[i]), 2);
+        whole += right * right;
+    }
+    free(x);
+    free(t);
+    free(maps);
+    return sqrt(fmax(0, 1 - like * like / (own * whole)));
+}
+
+/* The error of the image, and what was said on the way. */
+static double error_with(int coils, double first, larmor_recon_opts opts, notes *n)
+{
+    scan s = half_spokes(coils, first);
+    *n = (notes){.text = ""};
+    opts.listener = take_note;
+    opts.user = n;
+    opts.delays = LARMOR_DELAYS_OFF;
+    larmor_recon_result result = result_of(&s, &opts);
+    const double error = magnitude_error(result.image[0].data, &s, coils);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+    return error;
+}
+
+static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer", filled[] = "tv fills this hole",
+                  not_filled[] = "is not filled, as ";
+
+static void holes_up_to_two_cycles_are_filled(void **state)
+{
+    (void)state;
+    for (int coils = 1; coils <= COILS; coils += COILS - 1) {
+        notes n;
+        const double right = error_with(coils, 0, OPTS(), &n);
+        assert_null(strstr(n.text, "hole"));
+        const double error = error_with(coils, 2, OPTS(), &n);
+        print_message("%d coils: error %.4f, without a hole %.4f\n", coils, error, right);
+        assert_true(error < 1.1 * right);
+        assert_noted(n, filled);
+        assert_null(strstr(n.text, "W:"));
+    }
+}
+
+static void wider_holes_are_said(void **state)
+{
+    (void)state;
+    notes n;
+    error_with(COILS, 3, OPTS(), &n);
+    assert_noted(n, warned);
+    assert_noted(n, "is not filled, as objects determine holes up to 2 cycles");
+    assert_null(strstr(n.text, filled));
+}
+
+static void what_does_not_fill_a_hole_is_said(void **state)
+{
+    (void)state;
+    const struct {
+        larmor_recon_opts opts;
+        const char *reason;
+    } cases[] = {{OPTS(.method = "cg"), "as only opts.method tv and auto fill it"},
+                 {OPTS(.maps_method = "walsh"), "as coil maps are found from the centre"},
+                 {OPTS(.oversample = {2}), "as objects determine holes up to 2 cycles"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        notes n;
+        error_with(COILS, 2, cases[i].opts, &n);
+        assert_noted(n, warned);
+        assert_noted(n, not_filled);
+        assert_noted(n, cases[i].reason);
+        assert_null(strstr(n.text, filled));
+    }
+}
+
+/* The samples within half a cycle are missing, which hardly differ from their neighbours. */
+static void a_centre_that_is_sampled_has_no_hole(void **state)
+{
+    (void)state;
+    notes n;
+    error_with(COILS, 0.5, OPTS(), &n);
+    assert_null(strstr(n.text, "hole"));
+    assert_noted(n, "method from the data");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holes_up_to_two_cycles_are_filled),
+        cmocka_unit_test(wider_holes_are_said),
+        cmocka_unit_test(what_does_not_fill_a_hole_is_said),
+        cmocka_unit_test(a_centre_that_is_sampled_has_no_hole),
+    };
+    RUN_TESTS(tests);
+}
