@@ -20,7 +20,7 @@ typedef long long ll;
 #define OTHER_PLACE 1e-3      /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
 #define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
-#define MIN_CARRIER 6         /* to the power of any other frequency; 244 right scans: 4 */
+#define MIN_CARRIER 10        /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
 #define NEAR_CENTRE 0.25      /* of what the trajectory reaches */
 #define MAX_FLAT 2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
 #define MIN_LOUD 5 /* of the usual magnitude of coils in the outermost part */
