@@ -424,7 +424,7 @@ static void report_stop(lmr_events *e, const char *name, const larmor_recon_repo
     if (left > 0 && left < MUCH)
         lmr_log(e, "%s: stopped after %d iteration%s: further ones would change the image by some %.2g of its noise",
                 name, s->iters, plural(s->iters), left);
-    else if (s->end == LARMOR_END_TOLERANCE)
+    else if (s->end == LARMOR_END_TOLERANCE && !strcmp(now->method.name, "cg"))
         lmr_log(e,
                 "%s: stopped after %d iteration%s: further ones would change the image by less than 1e-4 of itself",
                 name, s->iters, plural(s->iters));

@@ -61,8 +61,9 @@ typedef struct larmor_solve_opts { /* zero means default */
     double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
     int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;   /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
-    /* larmor_cg: end when further steps are expected to change x by no more than the larger of change and relative |x|,
-     * by two iterations running; both 0: never. With error, where both say so, error at least relative |x|, too. */
+    /* larmor_cg, larmor_admm: end when further steps are expected to change x by no more than the larger of change and
+     * relative |x|, by two iterations running; both 0: never. With error, where both say so, error at least relative |x|, too.
+     * larmor_admm looks at that from the thirteenth step on, by three running, where K x and z are near each other as well. */
     double change, relative;
     /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is less
      * than |e|^2 there is less noise, and change counts for as much less; 0: not known */
@@ -76,7 +77,7 @@ typedef struct larmor_report { /* of the iterate that is returned, and of the wh
     double residual, objective; /* as in larmor_progress */
     double seconds;
     larmor_end end;
-    double left; /* larmor_cg with opts.change or relative: what further steps are expected to change x by, over |x|;
+    double left; /* larmor_cg, larmor_admm with opts.change or relative: what further steps are expected to change x by, over |x|;
                   * else 0 */
 } larmor_report;
 

@@ -8,6 +8,8 @@
 /* *M <- near the inverse of N + penalty K^H K. */
 typedef larmor_status (*lmr_admm_inverse)(const void *maker, double penalty, larmor_op **M);
 
+enum { LMR_ADMM_STEPS = 8 };
+
 /* N x = (A^H A + lambda) x is updated in the inner steps, so that neither their start nor the objective needs another
  * normal map, except in every eighth iteration. */
 typedef struct lmr_admm {
@@ -19,7 +21,12 @@ typedef struct lmr_admm {
     const void *maker;
     double penalty;
     int least, most; /* inner steps */
+    double fall;     /* of the inner residual, at least, between them */
     int steps;
+    double length[LMR_ADMM_STEPS]; /* of the last steps of x in a run, the last one first */
+    int easy;                      /* steps in a row whose inner problem took few steps */
+    int may_be_rough;              /* 1: inner problems need not be solved as well where x need not */
+    int near;                      /* iterations in a row after which x is near enough */
     larmor_array *Nx, *before, *r, *p, *Np, *Kp, *m; /* like x; Kp: K^H K p, m: M r */
     larmor_array *Kx, *z, *zbefore, *u, *work;       /* like K x; u: the scaled multipliers */
 } lmr_admm;

@@ -209,6 +209,7 @@ static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, d
     larmor_status st = lmr_run_check("admm", u->AE, b, u->z, o);
     if (!st) st = lmr_data_create("admm", u->AE, b, o->lambda, &s.f);
     if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s);
+    s.may_be_rough &= !u->E; /* of more than an image the preconditioner knows less */
     if (!st) st = lmr_admm_run(&s, b, u->z, o, report);
     lmr_admm_free(&s);
     return st;

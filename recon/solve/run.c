@@ -256,7 +256,7 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
 
 int lmr_run_done(const lmr_run *run)
 {
-    return run->iters >= run->o.max_iter || (run->iters > 0 && run->residual <= run->o.tol);
+    return run->iters >= run->o.max_iter || run->near || (run->iters > 0 && run->residual <= run->o.tol);
 }
 
 larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmor_report *report)
@@ -273,6 +273,8 @@ larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmo
                                   .residual = run->residual,
                                   .objective = run->objective,
                                   .seconds = lmr_seconds() - run->begin,
-                                  .end = run->residual <= run->o.tol ? LARMOR_END_TOLERANCE : LARMOR_END_ITERATIONS};
+                                  .end = run->near || run->residual <= run->o.tol ? LARMOR_END_TOLERANCE
+                                                                                  : LARMOR_END_ITERATIONS,
+                                  .left = isfinite(run->left) ? run->left : 0};
     return st;
 }

@@ -57,6 +57,8 @@ typedef struct lmr_run {
     double begin;
     int iters;
     double residual, objective, limit; /* limit: of the objective */
+    int near;                          /* 1: near enough, as opts.change and relative have it */
+    double left;                       /* what further steps are expected to change x by, over |x|; 0: not known */
     larmor_array *best;
     double best_residual, best_objective;
     int kept; /* 1 if best holds an iterate */

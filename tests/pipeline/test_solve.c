@@ -163,6 +163,36 @@ static void the_report_says_how_the_solver_ended(void **state)
     free_scan(&s);
 }
 
+/* No more iterations than at the usual tolerance, for an image as near to the truth; the report says what is left to do. */
+static void an_image_with_a_penalty_ends_by_the_noise(void **state)
+{
+    (void)state;
+    const char *const methods[] = {"tv", "tgv", "wavelet"};
+    for (int i = 0; i < 3; i++) {
+        int iters = 0, usual = 0;
+        for (int seed = 1; seed <= 3; seed++) {
+            scan s = scan_of(COILS, 1, 2e-3);
+            assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-3, 100 + (uint64_t)seed));
+            larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i]);
+            larmor_recon_result noisy = result_of(&s, &opts);
+            opts.tol = 5e-3; /* the usual one */
+            larmor_recon_result told = result_of(&s, &opts);
+            const larmor_recon_report *r = &noisy.report;
+            assert_at_most(difference(noisy.image[0].data, s.truth), 1.01 * difference(told.image[0].data, s.truth));
+            assert_true(r->weight == told.report.weight);
+            assert_true(r->image_noise > 0.01 && r->image_noise < 1 && told.report.image_noise == 0);
+            assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
+            assert_at_most(difference(noisy.image[0].data, told.image[0].data), 0.15 * r->image_noise);
+            iters += r->solver.iters;
+            usual += told.report.solver.iters;
+            larmor_recon_result_free(&noisy);
+            larmor_recon_result_free(&told);
+            free_scan(&s);
+        }
+        assert_true(iters <= usual);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +204,7 @@ int main(void)
         cmocka_unit_test(the_way_does_not_show_in_the_image),
         cmocka_unit_test(without_maps_coils_may_be_gridded_in_blocks),
         cmocka_unit_test(the_report_says_how_the_solver_ended),
+        cmocka_unit_test(an_image_with_a_penalty_ends_by_the_noise),
     };
     RUN_TESTS(tests);
 }

@@ -59,10 +59,48 @@ static void the_penalty_s_first_value_does_not_move_the_solution(void **state)
     }
 }
 
+/* The distance from the solution is of the size that was allowed, and falls with it. */
+static void the_run_ends_where_further_steps_change_x_by_no_more_than_is_allowed(void **state)
+{
+    (void)state;
+    proximal t;
+    begin(&t, 0);
+    larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(COLUMNS));
+    const larmor_solve_opts exact = {.max_iter = 5000, .tol = 1e-12};
+    assert_ok(SOLVE(t.p.A, t.p.b, t.g, y, &exact, NULL));
+    cplx *solution = values_of(y);
+    const double size = sqrt(squares(solution, COLUMNS));
+    int iters[2] = {0};
+    for (double part = 1e-2; part > 1e-7; part /= 10) {
+        for (int relative = 0; relative < 2; relative++) {
+            larmor_report report;
+            const larmor_solve_opts opts = {.max_iter = 5000,
+                                            .tol = -1,
+                                            .change = relative ? 0 : part * size,
+                                            .relative = relative ? part : 0};
+            assert_ok(larmor_zero(t.p.x));
+            assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
+            cplx *got = values_of(t.p.x);
+            assert_int_equal(report.end, LARMOR_END_TOLERANCE);
+            assert_true(report.left > 0 && report.left <= 1.01 * part);
+            assert_true(report.iters < 2000);
+            assert_at_most(difference(got, solution, COLUMNS), 3 * part);
+            assert_true(report.iters >= iters[relative]);
+            iters[relative] = report.iters;
+            free(got);
+        }
+    }
+    assert_true(iters[0] > 20);
+    free(solution);
+    larmor_array_free(y);
+    end(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     PROXIMAL_TESTS,
     cmocka_unit_test(admm_and_pdhg_agree_on_a_map_before_the_penalty),
     cmocka_unit_test(the_penalty_s_first_value_does_not_move_the_solution),
+    cmocka_unit_test(the_run_ends_where_further_steps_change_x_by_no_more_than_is_allowed),
 };
 
 int main(void)
