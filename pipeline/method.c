@@ -76,6 +76,12 @@ void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_re
     if (from == LARMOR_METHOD_FROM_LINEARITY) job->found.decided.chosen.method = result->method;
 }
 
+void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)
+{
+    lmr_method_take(job, "tv");
+    result->method = (larmor_method_choice){.name = "tv", .from = LARMOR_METHOD_FROM_ONE_COIL};
+}
+
 /* ---- the comparison ---- */
 
 enum { TV, CG };

@@ -23,6 +23,9 @@ int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result);
 /* The open method is conjugate gradients, for this reason; a reason that holds for the whole scan is kept. */
 void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_report *result);
 
+/* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
+void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
+
 /* The problem whose methods are compared. */
 typedef struct lmr_method_problem {
     larmor_op *A;

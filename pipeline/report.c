@@ -373,6 +373,9 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
         lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
                 now->lambda);
+    else if (now->lambda_from == LARMOR_LAMBDA_OF_ONE_COIL)
+        lmr_log(e, "%s: lambda %.2e, from the noise: samples of one coil on the grid predict no others", name,
+                now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_UNPREDICTED)
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
@@ -499,7 +502,8 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         [LARMOR_METHOD_FROM_LINEARITY] = "k-space is fully sampled with little noise",
         [LARMOR_METHOD_FROM_FEW_SAMPLES] = "too few samples predict one another to compare methods",
         [LARMOR_METHOD_FROM_FAILURE] = "no image predicts the samples held out better than zeros do",
-        [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections"};
+        [LARMOR_METHOD_FROM_OPTIONS] = "partial Fourier is by projections",
+        [LARMOR_METHOD_FROM_ONE_COIL] = "samples of one coil on the grid predict no others"};
     const larmor_method_choice *m = &now->method;
     char sums[160] = "";
     size_t used = 0;
@@ -510,7 +514,7 @@ static void report_choice(larmor_recon *r, const char *name, const larmor_recon_
         return;
     }
     if (m->from != LARMOR_METHOD_FROM_DATA) {
-        const char *why = m->from <= LARMOR_METHOD_FROM_FAILURE ? reasons[m->from] : NULL;
+        const char *why = m->from < sizeof reasons / sizeof *reasons ? reasons[m->from] : NULL;
         lmr_log(&r->events, "%s: method %s, as %s", name, m->name, why ? why : "asked for");
         return;
     }

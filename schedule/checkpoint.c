@@ -62,7 +62,7 @@ static larmor_status method_of(lmr_archive *a, larmor_method_choice *m)
 {
     int from = (int)m->from;
     LMR_TRY(lmr_archive_text(a, m->name, sizeof m->name));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_HOLE));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_METHOD_FROM_CALLER, LARMOR_METHOD_FROM_ONE_COIL));
     LMR_TRY(lmr_archive_integer(a, &m->compared, 0, LARMOR_METHODS_COMPARED));
     m->from = (larmor_method_from)from;
     for (int i = 0; i < m->compared; i++) {
@@ -163,7 +163,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
     LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
-    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_UNPREDICTED));
+    LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_OF_ONE_COIL));
     r->status = (larmor_status)status;
     r->lambda_from = (larmor_lambda_from)from;
     LMR_TRY(lmr_archive_number(a, &r->lambda));

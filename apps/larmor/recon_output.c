@@ -56,7 +56,7 @@ int recon_open_checkpoint(recon_run *r)
 
 const char *recon_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {"user", "data", "scan", "noise", "none", "noise"};
+    static const char *const names[] = {"user", "data", "scan", "noise", "none", "noise", "noise"};
     return names[report->lambda_from];
 }
 
@@ -69,7 +69,8 @@ const char *recon_partial(const larmor_recon_report *report)
 const char *recon_method_origin(const larmor_recon_report *report)
 {
     static const char *const names[] = {"user",   "data",      "scan",    "options",
-                                        "memory", "linearity", "samples", "failure"};
+                                        "memory", "linearity", "samples", "failure",
+                                        "hole",   "coil"};
     return names[report->method.from];
 }
 

@@ -451,7 +451,8 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_SCAN,  /* chosen from those of an earlier image of the scan */
     LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
     LARMOR_LAMBDA_NONE, /* there is none, or next to none: of images that take no solver, and of one coil on the grid */
-    LARMOR_LAMBDA_UNPREDICTED /* expected from the noise: no image predicts the samples held out better than zero does */
+    LARMOR_LAMBDA_UNPREDICTED, /* expected from the noise: no image predicts the samples held out better than zero does */
+    LARMOR_LAMBDA_OF_ONE_COIL  /* 0.7 of what the noise lets expect: samples of one coil on a grid predict no others */
 } larmor_lambda_from;
 
 /* Why an image is by its method. */
@@ -464,7 +465,8 @@ typedef enum larmor_method_from {
     LARMOR_METHOD_FROM_LINEARITY,   /* cg, as k-space is fully sampled with little noise */
     LARMOR_METHOD_FROM_FEW_SAMPLES, /* cg, as too few samples can be held out, or none predicts another */
     LARMOR_METHOD_FROM_FAILURE,     /* cg, as no image predicts samples better than zeros do */
-    LARMOR_METHOD_FROM_HOLE         /* tv, as the centre of k-space has a hole */
+    LARMOR_METHOD_FROM_HOLE,        /* tv, as the centre of k-space has a hole */
+    LARMOR_METHOD_FROM_ONE_COIL     /* tv, as samples of one coil on a grid predict no others */
 } larmor_method_from;
 
 enum { LARMOR_METHODS_COMPARED = 2 };

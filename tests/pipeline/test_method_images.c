@@ -104,6 +104,21 @@ static void lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is(void **s
     compare(&(scene){"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 2.2, 3, 7e-5, 0.32});
 }
 
+static void a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is(void **state)
+{
+    (void)state;
+    const scene of = {"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 1.4, 1, 7e-5, 0.45};
+    compare(&of);
+    scan s = scan_in(&of);
+    const larmor_recon_opts opts = OPTS(.oversample = {1}, .delays = LARMOR_DELAYS_OFF);
+    larmor_recon_result result = result_of(&s, &opts);
+    assert_string_equal(result.report.method.name, "tv");
+    assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_ONE_COIL);
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_OF_ONE_COIL);
+    larmor_recon_result_free(&result);
+    free_scan(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +126,7 @@ int main(void)
         cmocka_unit_test(a_stack_of_stars_is_nearer_to_the_object_than_cg_is),
         cmocka_unit_test(a_spiral_is_nearer_to_the_object_than_cg_is),
         cmocka_unit_test(lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is),
+        cmocka_unit_test(a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is),
     };
     RUN_TESTS(tests);
 }
