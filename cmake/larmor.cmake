@@ -48,7 +48,8 @@ function(lmr_plugin_sources name)
 endfunction()
 
 # lmr_device_tests(core.array test_core_array [DEVICES cpu]): one CTest entry per device, core.array@cpu and so on,
-# labelled with it. What runs on all devices can also run from an installed bundle (LARMOR_BUNDLE_TESTS).
+# labelled with it; waiting threads leave the cores to the test beside it. What runs on all devices can also run from an
+# installed bundle (LARMOR_BUNDLE_TESTS).
 set(LARMOR_TEST_DEVICES cpu)
 if(LARMOR_HAVE_CUDA)
   list(APPEND LARMOR_TEST_DEVICES cuda)
@@ -62,8 +63,12 @@ function(lmr_device_tests name target)
   endif()
   foreach(device ${devices})
     add_test(NAME ${name}@${device} COMMAND ${target})
-    set_tests_properties(${name}@${device} PROPERTIES LABELS ${device} SKIP_RETURN_CODE 77
-      ENVIRONMENT "LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR};LARMOR_READER=${LARMOR_READER_BUILT}")
+    set(labels ${device})
+    if("${name}@${device}" MATCHES "@cpu$" AND name MATCHES "${LARMOR_QUICK_TESTS}" AND NOT name MATCHES "${LARMOR_LONGER_TESTS}")
+      list(APPEND labels quick)
+    endif()
+    set_tests_properties(${name}@${device} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77
+      ENVIRONMENT "OMP_WAIT_POLICY=passive;LARMOR_TEST_DEVICE=${device};LARMOR_PLUGIN_DIR=${LARMOR_PLUGIN_OUTPUT_DIR};LARMOR_READER=${LARMOR_READER_BUILT}")
     if(NOT T_DEVICES)
       set_property(GLOBAL APPEND PROPERTY LMR_TESTS "${name}|${target}|${device}")
     endif()

@@ -2,6 +2,7 @@
 # Ctrl-C is acknowledged, writes the current iterate and ends with 130; SIGTERM writes nothing and ends with 143; a second
 # signal ends at once. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
+unset LARMOR_THREADS # as many as there are cores
 : "${TERMINAL:?names the program that makes a terminal}"
 # Few spokes and no lambda: many iterations, that nothing but a signal ends early.
 expect 0 phantom -o scan.h5 --traj golden --matrix 256 --readouts 30 --coils 4 --maps maps.cfl -q

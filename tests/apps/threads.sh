@@ -1,7 +1,7 @@
 #!/bin/sh
 # Idle threads sleep soon unless the user wants them otherwise. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
-unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME OPENBLAS_THREAD_TIMEOUT
+unset LARMOR_THREADS OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME OPENBLAS_THREAD_TIMEOUT
 export OMP_DISPLAY_ENV=verbose
 
 # How long OpenMP says that a thread spins before it sleeps; the last word counts, for the program may have started

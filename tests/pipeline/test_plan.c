@@ -34,7 +34,8 @@ static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state
     (void)state;
     scan s = scan_of(COILS, 1, 0);
     notes n = {.text = ""};
-    larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40, .listener = take_note, .user = &n);
+    larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40, .delays = LARMOR_DELAYS_OFF,
+                                  .oversample = {1, 1}, .listener = take_note, .user = &n);
     int64_t least = plan_of(&s, &opts).bytes, seen_choice = 0, seen_precondition = 0;
     larmor_status st = LARMOR_OK;
     larmor_recon *recon;
@@ -77,8 +78,9 @@ static void what_is_insisted_on_is_not_given_up(void **state)
 {
     (void)state;
     scan s = scan_of(COILS, 1, 0);
-    larmor_recon_opts with = OPTS(.maps = s.maps, .precondition = 1, .toeplitz = 1, .memory = INT64_C(1) << 40,
-                                  .lambda_mode = LARMOR_LAMBDA_RELATIVE);
+    larmor_recon_opts with =
+        OPTS(.maps = s.maps, .precondition = 1, .toeplitz = 1, .memory = INT64_C(1) << 40,
+             .delays = LARMOR_DELAYS_OFF, .oversample = {1, 1}, .lambda_mode = LARMOR_LAMBDA_RELATIVE);
     larmor_recon_opts without = with;
     larmor_recon *recon;
     without.precondition = -1;

@@ -7,6 +7,9 @@
 
 enum { IMAGES = 4, VALUES = 2 * N * N };
 
+/* Without the search for delays, which takes longest of all and shares nothing. */
+#define SHARE_OPTS(...) OPTS(.delays = LARMOR_DELAYS_OFF, ##__VA_ARGS__)
+
 /* ---- scans ---- */
 
 /* Images of other noise with the same trajectory: golden angles, or these lines. */
@@ -142,29 +145,36 @@ static void expect_images(const outcome *got, const outcome *expected, int image
 
 static const char *const specs[2][3] = {{"cpu:1", "cpu:3", "cpu:1,1"}, {"cuda:0", "cuda:0", "cuda:0,0"}};
 
+/* The spec after this one: of some options all, of the others beside the first by turns that of threads or of devices. */
+static int next_way(int way, size_t option, int all)
+{
+    if (all) return way + 1;
+    return way ? 3 : 1 + (int)(option % 2);
+}
+
 /* ---- laws ---- */
 
 static void images_with_one_trajectory_are_those_without_sharing(void **state)
 {
     (void)state;
     const larmor_recon_opts opts[] = {
-        OPTS(.method = "cg", .iters = 6),
-        OPTS(.method = "cg", .weighted = 1),
+        SHARE_OPTS(.method = "cg", .iters = 6),
+        SHARE_OPTS(.method = "cg", .weighted = 1),
         OPTS(.iters = 4),
-        OPTS(.method = "grid"),
-        OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE),
-        OPTS(.method = "tv", .iters = 6),
-        OPTS(.method = "cg", .iters = 6, .eps = 1e-7),
-        OPTS(.method = "cg", .iters = 6, .precondition = -1),
-        OPTS(.method = "cg", .iters = 6, .toeplitz = -1),
-        OPTS(.method = "cg", .iters = 6, .compress = 3),
-        OPTS(.method = "cg", .iters = 4, .maps_method = "espirit", .map_sets = 2),
-        OPTS(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .density = LARMOR_DENSITY_RAMP, .weighted = 1),
+        SHARE_OPTS(.method = "grid"),
+        SHARE_OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE),
+        SHARE_OPTS(.method = "tv", .iters = 6),
+        SHARE_OPTS(.method = "cg", .iters = 6, .eps = 1e-7),
+        SHARE_OPTS(.method = "cg", .iters = 6, .precondition = -1),
+        SHARE_OPTS(.method = "cg", .iters = 6, .toeplitz = -1),
+        SHARE_OPTS(.method = "cg", .iters = 6, .compress = 3),
+        SHARE_OPTS(.method = "cg", .iters = 4, .maps_method = "espirit", .map_sets = 2),
+        SHARE_OPTS(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .density = LARMOR_DENSITY_RAMP, .weighted = 1),
     };
     static outcome shared, each;
     scan same = alike(IMAGES), others = apart_in_bits(IMAGES);
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++)
-        for (int d = 0; d < 3; d += i < 6 ? 1 : 2) {
+        for (int d = 0; d < 3; d = next_way(d, i, i < 3)) {
             larmor_recon_opts o = opts[i];
             o.at_once = d ? 0 : 1;
             run(specs[!is_cpu()][d], &same, &o, &shared);
@@ -201,13 +211,13 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
         larmor_recon_opts opts;
         int series; /* of several images; 0: of one each */
     } kinds[] = {
-        {&half, OPTS(.method = "cg", .iters = 6), 0},
-        {&half, OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_POCS), 0},
-        {&half, OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_ZERO), 0},
-        {&fewer, OPTS(.method = "cg", .iters = 6), 0},
-        {NULL, OPTS(.method = "cg", .iters = 6, .b0 = b0, .readout_start_ms = &start), 0},
-        {NULL, OPTS(.method = "tv", .joint = 1, .iters = 5), 2},
-        {NULL, OPTS(.method = "cg", .iters = 5, .basis = one), 2},
+        {&half, SHARE_OPTS(.method = "cg", .iters = 6), 0},
+        {&half, SHARE_OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_POCS), 0},
+        {&half, SHARE_OPTS(.method = "cg", .iters = 6, .partial_fourier = LARMOR_PARTIAL_ZERO), 0},
+        {&fewer, SHARE_OPTS(.method = "cg", .iters = 6), 0},
+        {NULL, SHARE_OPTS(.method = "cg", .iters = 6, .b0 = b0, .readout_start_ms = &start), 0},
+        {NULL, SHARE_OPTS(.method = "tv", .joint = 1, .iters = 5), 2},
+        {NULL, SHARE_OPTS(.method = "cg", .iters = 5, .basis = one), 2},
     };
     static outcome shared, each;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -218,7 +228,7 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
             same.image[j].meta = (larmor_image_meta){.slice = j / 2, .repetition = j % 2};
             others.image[j].meta = same.image[j].meta;
         }
-        for (int d = 0; d < 3; d++) {
+        for (int d = 0; d < 3; d = next_way(d, i, 0)) {
             run(specs[!is_cpu()][d], &same, &kinds[i].opts, &shared);
             run(specs[!is_cpu()][d], &others, &kinds[i].opts, &each);
             expect_images(&shared, &each, kinds[i].opts.basis ? IMAGES / 2 : IMAGES);
@@ -238,7 +248,7 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
 static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
 {
     (void)state;
-    const larmor_recon_opts opts = OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
+    const larmor_recon_opts opts = SHARE_OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
     static outcome together, alone;
     scan s = alike(IMAGES);
     run(specs[!is_cpu()][0], &s, &opts, &together);
@@ -281,7 +291,7 @@ static void another_trajectory_among_them_is_taken_as_it_is(void **state)
 {
     (void)state;
     void (*const how[])(double *k, int number) = {move_by_a_bit, exchange_readouts, spoil};
-    const larmor_recon_opts opts = OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
+    const larmor_recon_opts opts = SHARE_OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
     static outcome together, alone;
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         scan s = alike(IMAGES);
@@ -315,7 +325,7 @@ static void trajectories_that_take_turns_are_both_kept(void **state)
         if (i % 2) change(&others, i, exchange_readouts, 9);
     }
     for (int d = 0; d < 3; d++) {
-        const larmor_recon_opts opts = OPTS(.method = "cg", .at_once = d ? 0 : 1, .iters = 5);
+        const larmor_recon_opts opts = SHARE_OPTS(.method = "cg", .at_once = d ? 0 : 1, .iters = 5);
         run(specs[!is_cpu()][d], &s, &opts, &together);
         run(specs[!is_cpu()][d], &others, &opts, &each);
         expect_images(&together, &each, IMAGES);
@@ -330,7 +340,7 @@ static void weights_that_a_caller_changes_are_his_own(void **state)
 {
     (void)state;
     static float first[VALUES], second[VALUES];
-    const larmor_recon_opts opts = OPTS(.method = "grid", .keep_density = 1, .at_once = 1);
+    const larmor_recon_opts opts = SHARE_OPTS(.method = "grid", .keep_density = 1, .at_once = 1);
     scan s = alike(2);
     for (int spoilt = 0; spoilt < 2; spoilt++) {
         larmor_recon *recon = recon_of(&s, &opts);
@@ -357,7 +367,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
 {
     (void)state;
     scan s = alike(IMAGES);
-    larmor_recon *recon = recon_of(&s, &OPTS(.method = "cg", .at_once = 1));
+    larmor_recon *recon = recon_of(&s, &SHARE_OPTS(.method = "cg", .at_once = 1));
     const int64_t with = recon->plan.planned;
     assert_int_equal(recon->plan.share, LMR_SHARE_MOST);
     larmor_recon_free(recon);
@@ -366,7 +376,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     int seen[3] = {0};
     for (int64_t limit = with; limit > with / 4; limit -= with / 64) {
         larmor_recon_plan plan;
-        if (try_recon(&s, &OPTS(.method = "cg", .at_once = 1, .memory = limit), &recon)) break;
+        if (try_recon(&s, &SHARE_OPTS(.method = "cg", .at_once = 1, .memory = limit), &recon)) break;
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_true(recon->plan.planned <= limit && recon->plan.planned <= before);
         before = recon->plan.planned;
@@ -377,7 +387,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     }
     for (int i = 0; i < 3; i++) assert_true(seen[i] > 0);
     s.arrays.images = 1; /* has none to share with */
-    recon = recon_of(&s, &OPTS(.method = "cg", .at_once = 1));
+    recon = recon_of(&s, &SHARE_OPTS(.method = "cg", .at_once = 1));
     assert_int_equal(recon->plan.share, 0);
     larmor_recon_free(recon);
     s.arrays.images = IMAGES;

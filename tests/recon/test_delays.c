@@ -132,14 +132,13 @@ static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **sta
         int claimed;
     } delay[] = {{0.5, 0.3, 0.1, 1},   {-0.3, 0.2, 0, 1}, {2, 1.5, 0, 1},
                  {-0.4, -0.3, 0.1, 1}, {-2, -2, 0, 0},    {0, 0, 0, 0}};
-    for (int i = 0; i < 6; i++)
-        for (int coils = 4; coils <= 8; coils *= 2) {
-            const scene s = {
-                "golden", {48, 48, 1}, 60, 96, 48, coils, 20, 0, {delay[i].x, delay[i].y, 0, delay[i].xy}};
-            const larmor_delays found = find(&s);
-            assert_int_equal(found.significant, delay[i].claimed);
-            for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
-        }
+    for (int i = 0; i < 6; i++) {
+        const int coils = i % 2 ? 8 : 4;
+        const scene s = {"golden", {48, 48, 1}, 60, 96, 48, coils, 20, 0, {delay[i].x, delay[i].y, 0, delay[i].xy}};
+        const larmor_delays found = find(&s);
+        assert_int_equal(found.significant, delay[i].claimed);
+        for (int e = 0; e < 6 && found.significant; e++) assert_at_most(fabs(found.delay[e] - s.delay[e]), 0.05);
+    }
 }
 
 static void late_spokes_from_the_centre_do_not_move_before_they_start(void **state)
@@ -186,9 +185,9 @@ static void delays_of_a_stack_of_stars_are_found(void **state)
 static void no_delays_are_claimed_where_there_are_none(void **state)
 {
     (void)state;
-    static const double snr[] = {0, 20, 5};
+    static const double snr[] = {0, 5};
     for (int i = 0; i < FLAT; i++)
-        for (int j = 0; j < 3; j++) {
+        for (int j = 0; j < 2; j++) {
             scene s = flat[i];
             memset(s.delay, 0, sizeof s.delay);
             s.snr = snr[j];

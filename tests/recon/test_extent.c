@@ -108,7 +108,7 @@ static void an_object_within_the_field_of_view_asks_for_no_more(void **state)
     (void)state;
     const double noise[] = {0, 0.1, 2};
     for (int i = 0; i < SCANS; i++)
-        for (double under = 1; under <= 4; under *= 2)
+        for (double under = 1; under <= 4; under *= 4)
             for (int n = 0; n < 3; n++) {
                 scan s = scans[i];
                 s.opts.undersampling = under;
