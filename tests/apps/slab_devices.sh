@@ -75,7 +75,7 @@ refused "the volume is in slabs, and each of 2 devices has the maps of its plane
 
 # What was kept of a run that was killed is gone on with, to the same images.
 # shellcheck disable=SC2086
-expect 0 phantom -o two.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 800 --coils 8 --snr 30 --repetitions 3 -q
+expect 0 phantom -o two.h5 --device cpu:1 --traj koosh --matrix 24 --readouts 800 --coils 8 --snr 30 --repetitions 2 -q
 few="--iters 2 --device cpu:1,1 --memory $limit --force"
 # shellcheck disable=SC2086
 expect 0 recon two.h5 -o two.npy $common $few -q
@@ -94,7 +94,7 @@ until [ -e kept ]; do # a run may be done before it is killed
 done
 # shellcheck disable=SC2086
 expect 0 recon two.h5 -o again.npy $common $few --checkpoint kept
-grep -q '^checkpoint kept: [1-3] of 3 series done' err || fail "$last: what is kept"
+grep -q '^checkpoint kept: [12] of 2 series done' err || fail "$last: what is kept"
 cmp again.npy two.npy || fail "$last: the images are those of a run that was not stopped"
 
 # Ctrl-C writes the iterate that is reached: that of a run of as many iterations on one device.
