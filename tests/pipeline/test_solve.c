@@ -179,7 +179,7 @@ static void an_image_with_a_penalty_ends_by_the_noise(void **state)
             larmor_recon_result told = result_of(&s, &opts);
             const larmor_recon_report *r = &noisy.report;
             assert_at_most(difference(noisy.image[0].data, s.truth), 1.01 * difference(told.image[0].data, s.truth));
-            assert_true(r->weight == told.report.weight);
+            assert_at_most(fabs(r->weight / told.report.weight - 1), is_cpu() ? 0 : 1e-3); /* sums in any order */
             assert_true(r->image_noise > 0.01 && r->image_noise < 1 && told.report.image_noise == 0);
             assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
             assert_at_most(difference(noisy.image[0].data, told.image[0].data), 0.15 * r->image_noise);
