@@ -48,8 +48,8 @@ typedef struct bench_data {
  * becomes what the trajectory really has. The points of the case before, if they are the same, are kept.
  *
  * data    {0} before the first case; it is so again after an error
- * Errors  LARMOR_ERR_ARG for a trajectory in the wrong number of dimensions and for sizes whose product has more than 63
- *         bits; LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_ARG for a trajectory in the wrong number of dimensions and for sizes whose product has more
+ *         than 63 bits; LARMOR_ERR_MEMORY. */
 larmor_status bench_data_draw(larmor_device *dev, bench_case *c, bench_data *data);
 void bench_data_free(bench_data *data);
 

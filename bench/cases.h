@@ -11,7 +11,8 @@ typedef struct bench_wish {
     const char *precision, *distribution, *matrix, *precompute;
     int64_t points, batch;
     double tol, scale, undersampling;
-    int equal_error; /* 1: each case at several tolerances around its own, so that times at the same error can be told */
+    int equal_error; /* 1: each case at several tolerances around its own, so that times at the same error can be
+                      * told */
 } bench_wish;
 
 #define BENCH_MATRICES "paper|mri|cpu|gnufftw"

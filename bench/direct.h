@@ -14,8 +14,8 @@ typedef struct bench_direct {
     double _Complex exact[BENCH_MOST_OUTPUTS];
 } bench_direct;
 
-/* Choose outputs at random, as many as 1e9 terms allow (up to 50 of types 1 and 3, 100 of type 2, at least 8), and sum
- * them on all cores; the result does not depend on the number of threads.
+/* Choose outputs at random, as many as 1e9 terms allow (up to 50 of types 1 and 3, 100 of type 2, at least 8), and
+ * sum them on all cores; the result does not depend on the number of threads.
  *
  * points, targets, in  on the host, as the arrays in bench_data have them. */
 larmor_status bench_direct_sum(const bench_case *c, const double *points, const double *targets, const void *in,

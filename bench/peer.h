@@ -12,8 +12,9 @@ typedef struct bench_peer bench_peer;
  *
  * name    "finufft", which runs on as many threads as dev has, or "cufinufft"
  * path    of the shared library; NULL: libNAME.so, where the loader finds it
- * Errors  LARMOR_ERR_ARG if dev is no processor or no GPU; LARMOR_ERR_UNSUPPORTED if larmor-bench was built without
- *         the peer's header, or the library cannot be loaded, lacks a function or has other options than the header. */
+ * Errors  LARMOR_ERR_ARG if dev is no processor or no GPU; LARMOR_ERR_UNSUPPORTED if larmor-bench was built
+ *         without the peer's header, or the library cannot be loaded, lacks a function or has other options than
+ *         the header. */
 larmor_status bench_peer_open(const char *name, const char *path, larmor_device *dev, bench_peer **peer);
 void bench_peer_close(bench_peer *peer); /* NULL is fine */
 

@@ -1,6 +1,6 @@
-/* FINUFFT or cuFINUFFT by its own header: compiled for the first, and with PEER_IS_CUDA for the second. The functions
- * are found in a shared library at run time, so that larmor-bench starts without it. FINUFFT works on host pointers and
- * waits; cuFINUFFT works on device pointers, in CUDA's default stream, where its events are too.
+/* FINUFFT or cuFINUFFT by its own header: compiled for the first, and with PEER_IS_CUDA for the second. The
+ * functions are found in a shared library at run time, so that larmor-bench starts without it. FINUFFT works on
+ * host pointers and waits; cuFINUFFT works on device pointers, in CUDA's default stream, where its events are too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "peer_calls.h"
 

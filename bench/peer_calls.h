@@ -15,8 +15,8 @@ typedef struct bench_peer_choice {
 typedef struct bench_peer_calls {
     const char *library; /* what the loader looks for if the user names no file */
     int methods;         /* besides its default */
-    /* To be freed. Errors: LARMOR_ERR_UNSUPPORTED for a library without a function or with other options than those of
-     * the header; LARMOR_ERR_MEMORY. */
+    /* To be freed. Errors: LARMOR_ERR_UNSUPPORTED for a library without a function or with other options than
+     * those of the header; LARMOR_ERR_MEMORY. */
     larmor_status (*find)(void *library, bench_peer_functions **functions);
     /* Errors of these: LARMOR_ERR_BACKEND. *plan may be there even then. */
     larmor_status (*create)(const bench_peer_functions *f, const bench_case *c, const bench_peer_choice *choice,

@@ -1,4 +1,5 @@
-/* What `larmor-bench scaling` times: one problem for each device, or one for all. SPDX-License-Identifier: Apache-2.0 */
+/* What `larmor-bench scaling` times: one problem for each device, or one for all. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef APP_BENCH_SCALING_H
 #define APP_BENCH_SCALING_H
 
@@ -22,12 +23,12 @@ void scaling_close(scaling_place *place);
 /* 1 but for the other ranks. */
 int scaling_is_first(const scaling_place *place);
 
-/* Seconds of `count` devices at work, or of all ranks: of the slowest, the median of the repeats; of the ranks that of rank 0
- * counts. A place without ranks and a count of 1 is one device alone.
+/* Seconds of `count` devices at work, or of all ranks: of the slowest, the median of the repeats; of the ranks
+ * that of rank 0 counts. A place without ranks and a count of 1 is one device alone.
  *
  * weak    a NUFFT of the case on each.
- * series  `images` images of c->batch coils, given maps or maps from the data, `iters` steps of conjugate gradients each; after
- *         larmor_recon_create. c->points become whole readouts.
+ * series  `images` images of c->batch coils, given maps or maps from the data, `iters` steps of conjugate
+ *         gradients each; after larmor_recon_create. c->points become whole readouts.
  * coils   a normal map of SENSE whose coils all share.
  * slabs   the Toeplitz normal map of a volume in slabs, by ranks; else of the whole.
  *

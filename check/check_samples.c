@@ -345,8 +345,8 @@ static larmor_status check_values(const view *v, lmr_findings *f)
     return LARMOR_OK;
 }
 
-/* Where samples cannot tell, the extent grows to what predicts samples that are left out, as in recon; what is outside
- * folds exactly onto the inside of a grid. */
+/* Where samples cannot tell, the extent grows to what predicts samples that are left out, as in recon; what is
+ * outside folds exactly onto the inside of a grid. */
 static larmor_status predict_extent(const view *v, larmor_extent *e)
 {
     larmor_prediction found;

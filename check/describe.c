@@ -54,8 +54,8 @@ static larmor_status compare_off_grid(larmor_recon *r, const larmor_samples *sam
     return LARMOR_OK;
 }
 
-/* An object seems to fold where lines are not what they are described as, too: a second set of maps, which nobody asked for,
- * is not made where that explains the samples. */
+/* An object seems to fold where lines are not what they are described as, too: a second set of maps, which nobody
+ * asked for, is not made where that explains the samples. */
 static void keep_one_set(larmor_recon *r)
 {
     lmr_job *job = &r->job;

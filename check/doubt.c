@@ -64,7 +64,8 @@ enum {
 
 /* Of an image that is next to nothing of what its samples are, where the model would explain them. */
 #define EMPTY_IMAGE 0.90
-/* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to 1.1. */
+/* Where it is known, above which it is not the noise alone whose smoothing leaves so much: at SNR 3 that is up to
+ * 1.1. */
 #define MAX_CHI2 1.25
 
 /* The doubt that is looked for: those before it are counted down. */

@@ -7,8 +7,8 @@
 
 #include "core/status.h"
 
-/* Of 76 right scans on grids both edges of an axis have 0.26 at most, noise at SNR 10; of two that fold 0.64 and more, and a
- * correlation of 0.85 and more. */
+/* Of 76 right scans on grids both edges of an axis have 0.26 at most, noise at SNR 10; of two that fold 0.64 and
+ * more, and a correlation of 0.85 and more. */
 #define MIN_EDGE 0.5  /* of the root mean square of a plane: both edges */
 #define MIN_ALIKE 0.7 /* of 1: the correlation of the edges */
 enum { FEWEST_PLANES = 16 };

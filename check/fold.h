@@ -4,8 +4,9 @@
 
 #include "larmor/array.h"
 
-/* Of the axes, bit d for axis d, those along which the image goes on from its last plane to its first with half of the root mean square of
- * all planes or more: on a grid that was sampled at 1/FOV the object beyond an edge is folded in at the other.
+/* Of the axes, bit d for axis d, those along which the image goes on from its last plane to its first with half of
+ * the root mean square of all planes or more: on a grid that was sampled at 1/FOV the object beyond an edge is
+ * folded in at the other.
  *
  * x       the image [x, y(, z), ...], of ndim axes; what else it has is summed over.
  * axes    those that are looked at, whose samples are 1/FOV of the image apart; gets those that are found.

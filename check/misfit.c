@@ -1,10 +1,11 @@
 /* How well an image explains the samples that it was made from. SPDX-License-Identifier: Apache-2.0
  *
- * With N = A^H A, H = (N + weight)^-1 and noise e in the samples, the image takes up A H A^H e of it. Of white noise of
- * deviation s in each part, |A x - b|^2 is then expected to be 2 s^2 (samples x coils - tr(A H A^H)), where x has the power
- * that the weight stands for. One sample of the noise gives the trace to about 1 / sqrt(its size): e^H A H A^H e is a sum
- * over the steps of conjugate gradients for A^H e, which grows to it from below twice as fast as the solution does (Hestenes
- * and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952), theorem 6:1). */
+ * With N = A^H A, H = (N + weight)^-1 and noise e in the samples, the image takes up A H A^H e of it. Of white
+ * noise of deviation s in each part, |A x - b|^2 is then expected to be 2 s^2 (samples x coils - tr(A H A^H)),
+ * where x has the power that the weight stands for. One sample of the noise gives the trace to about 1 / sqrt(its
+ * size): e^H A H A^H e is a sum over the steps of conjugate gradients for A^H e, which grows to it from below
+ * twice as fast as the solution does (Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952), theorem
+ * 6:1). */
 #include "check/misfit.h"
 
 #include <math.h>

@@ -21,8 +21,9 @@ typedef struct lmr_solved {
     larmor_array *noise;       /* a sample of it, like b, whose memory is used; or NULL */
 } lmr_solved;
 
-/* The relative misfit of x, the part of it beyond the noise, and chi squared over the degrees of freedom: one forward map, and
- * a few normal maps for a probe of the part of the noise that the image takes up. With job->slabs called by all ranks.
+/* The relative misfit of x, the part of it beyond the noise, and chi squared over the degrees of freedom: one
+ * forward map, and a few normal maps for a probe of the part of the noise that the image takes up. With job->slabs
+ * called by all ranks.
  *
  * taken      the part of the noise that images like this one take up, where it is known; 0: it is found. Gets it.
  * residuals  the sums that it is made from, to be freed; or NULL: not needed.
@@ -30,8 +31,8 @@ typedef struct lmr_solved {
 larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,
                                  lmr_residuals *residuals);
 
-/* The same for an image x of one frame that took no solver. Of gridding, whose samples were multiplied by their weights,
- * the samples become those with their root. */
+/* The same for an image x of one frame that took no solver. Of gridding, whose samples were multiplied by their
+ * weights, the samples become those with their root. */
 larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const larmor_array *x, double deviation,
                                   larmor_misfit *out);
 

@@ -7,9 +7,9 @@
 
 enum { LMR_RINGS = LARMOR_MISFIT_RINGS };
 
-/* Sums of squares, of samples that are whitened, compressed and weighted as the solver has them. Readouts of several frames
- * are counted one frame after the other. Samples of readouts that differ in length are one readout. In slabs readouts are
- * those of this rank, and the sums over coils and rings those of all. */
+/* Sums of squares, of samples that are whitened, compressed and weighted as the solver has them. Readouts of
+ * several frames are counted one frame after the other. Samples of readouts that differ in length are one readout.
+ * In slabs readouts are those of this rank, and the sums over coils and rings those of all. */
 typedef struct lmr_residuals {
     int64_t readouts, before; /* before: readouts of the ranks before this one */
     int coils;

@@ -20,8 +20,8 @@ typedef long long ll;
 #define OTHER_PLACE 1e-3      /* cycles per field of view */
 #define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
 #define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
-#define MIN_CARRIER 10        /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
-#define NEAR_CENTRE 0.25      /* of what the trajectory reaches */
+#define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
+#define NEAR_CENTRE 0.25 /* of what the trajectory reaches */
 #define MAX_FLAT 2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
 #define MIN_LOUD 5 /* of the usual magnitude of coils in the outermost part */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
@@ -162,7 +162,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as others there. */
+/* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as
+ * others there. */
 static void count_noisy(const view *v, larmor_sample_faults *out)
 {
     double *sorted = v->spectrum, usual, most = 0; /* which is not needed any more */
@@ -182,8 +183,9 @@ static void count_noisy(const view *v, larmor_sample_faults *out)
 
 /* ---- clipping ---- */
 
-/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of them, with other
- * parts that are not. Samples at one place of k-space, such as its centre, are alike without noise, and count once. */
+/* Real and imaginary parts that are just the largest one of their coil: a converter that is full gives many of
+ * them, with other parts that are not. Samples at one place of k-space, such as its centre, are alike without
+ * noise, and count once. */
 static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out)
 {
     int64_t place[MOST_PLACES], count = 0, first = -1;

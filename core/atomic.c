@@ -253,8 +253,8 @@ static larmor_status create_temporary(larmor_output *out, lmr_part *part)
         part->temp[0] = 0;
         return cannot(out, "create a file in its folder", errno);
     }
-    /* The kernel has applied the umask, which a library cannot read without changing it. So the mode is kept for later,
-     * and only the owner can read the file while it is incomplete. */
+    /* The kernel has applied the umask, which a library cannot read without changing it. So the mode is kept for
+     * later, and only the owner can read the file while it is incomplete. */
     struct stat s;
     if (fstat(part->fd, &s) || fchmod(part->fd, 0600)) return cannot(out, "set the mode", errno);
     part->mode = s.st_mode & 07777;
@@ -267,8 +267,8 @@ static void pause_a_moment(void)
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
-/* The folder is locked, so that of two runs that start at the same time only one finds the file free. Where the lock is
- * not available the run continues without it, because the rename still decides. */
+/* The folder is locked, so that of two runs that start at the same time only one finds the file free. Where the
+ * lock is not available the run continues without it, because the rename still decides. */
 static larmor_status occupy(larmor_output *out)
 {
     int locked = 0;

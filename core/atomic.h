@@ -43,8 +43,8 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
 /* OK if nothing has been written or discarded yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);
 
-/* Make sure that `bytes` fit, before the first is written; again where more is known. What is reserved and not written
- * is given back in the end. Errors: LARMOR_ERR_IO with what is needed and free. */
+/* Make sure that `bytes` fit, before the first is written; again where more is known. What is reserved and not
+ * written is given back in the end. Errors: LARMOR_ERR_IO with what is needed and free. */
 larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes);
 
 /* Append to the temporary file. Errors: LARMOR_ERR_IO. */

@@ -67,8 +67,8 @@ typedef struct lmr_modes_shape {
 typedef struct lmr_modes {
     larmor_status (*plan)(void *ctx, const lmr_modes_shape *shape, void **plan);
     /* modes [modes..., batch] <- their frequencies of the unscaled FFT of cells [cells..., batch], each times
-     * factor[d][i] of its frequency i - modes / 2 in every dimension, which are real and on the device; leaves anything in
-     * cells */
+     * factor[d][i] of its frequency i - modes / 2 in every dimension, which are real and on the device; leaves
+     * anything in cells */
     larmor_status (*crop)(void *ctx, void *plan, int sign, int64_t batch, const void *const factor[3], void *cells,
                           void *modes);
     /* its transpose: cells <- the FFT of the modes, each times its factors, with zeros around them */
@@ -79,22 +79,22 @@ typedef struct lmr_modes {
     double (*bytes)(void *ctx, const lmr_modes_shape *shape);
 } lmr_modes;
 
-/* Circular convolution of small arrays on a larger grid: y_k <- the corner of F^H (sum_l s_kl . F x_l), F the unscaled
- * FFT with sign -1 of x_l [keep...] in the corner of a grid [dim...] of zeros, and s_lk = conj(s_kl), one of several s of
- * a plan. What is zero before a transform or dropped after it costs little. */
+/* Circular convolution of small arrays on a larger grid: y_k <- the corner of F^H (sum_l s_kl . F x_l), F the
+ * unscaled FFT with sign -1 of x_l [keep...] in the corner of a grid [dim...] of zeros, and s_lk = conj(s_kl), one
+ * of several s of a plan. What is zero before a transform or dropped after it costs little. */
 typedef struct lmr_conv {
     larmor_status (*plan)(void *ctx, const lmr_conv_shape *shape, void **plan);
-    /* plane `plane % planes` of s number `plane / planes` <- scale times the real (part 0) or imaginary (part 1) parts of
-     * cells [dim...], complex, frequency 0 first; planes: lmr_conv_planes; cells are not changed */
+    /* plane `plane % planes` of s number `plane / planes` <- scale times the real (part 0) or imaginary (part 1)
+     * parts of cells [dim...], complex, frequency 0 first; planes: lmr_conv_planes; cells are not changed */
     larmor_status (*set)(void *ctx, void *plan, int plane, double scale, int part, const void *cells);
     /* with s number `which`; x, y: [keep..., batch, mixed]; y may be x */
     larmor_status (*exec)(void *ctx, void *plan, int which, const void *x, void *y);
     void (*destroy)(void *ctx, void *plan); /* NULL is fine */
     /* the most bytes of a plan, with all s */
     double (*bytes)(void *ctx, const lmr_conv_shape *shape);
-    /* y [keep...] <- sum_c conj(m_c) .* conv(m_c .* x), the bits of `expand`, `exec` and `combine` one after the other, with
-     * fewer numbers on their way to memory and back; of a plan with nothing mixed, with its first s, for count <= batch.
-     * m, room: [keep..., count]; room is overwritten. A device may lack it: NULL */
+    /* y [keep...] <- sum_c conj(m_c) .* conv(m_c .* x), the bits of `expand`, `exec` and `combine` one after the
+     * other, with fewer numbers on their way to memory and back; of a plan with nothing mixed, with its first s,
+     * for count <= batch. m, room: [keep..., count]; room is overwritten. A device may lack it: NULL */
     larmor_status (*coils)(void *ctx, void *plan, int64_t count, const void *m, const void *x, void *room, void *y);
 } lmr_conv;
 
@@ -104,8 +104,8 @@ typedef struct lmr_la {
     larmor_status (*gemm)(void *ctx, char opa, char opb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                           const void *b, int64_t ldb, void *c, int64_t ldc);
     /* batch Hermitian n x n matrices, of which the upper triangle is read: eigenvalues ascending into w [n, batch]
-     * (real), eigenvectors into a's columns where vectors is 1, else a is spent; LARMOR_ERR_NUMERIC without convergence;
-     * waits */
+     * (real), eigenvectors into a's columns where vectors is 1, else a is spent; LARMOR_ERR_NUMERIC without
+     * convergence; waits */
     larmor_status (*heev)(void *ctx, int64_t n, int64_t batch, int vectors, void *a, void *w);
 } lmr_la;
 
@@ -127,16 +127,16 @@ typedef struct lmr_graph {
     void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
 } lmr_graph;
 
-/* Messages from memory to memory between devices of several processes, by the vendor's library, which is loaded when it is
- * asked for. */
+/* Messages from memory to memory between devices of several processes, by the vendor's library, which is loaded
+ * when it is asked for. */
 enum { LMR_PEERS_NAME = 128 };
 typedef struct lmr_peers {
     /* a name for a group of processes, which one of them makes for all; NULL: only whether there is such a library */
     larmor_status (*name)(void *ctx, unsigned char name[LMR_PEERS_NAME]);
     /* waits until all have joined, each with another device */
     larmor_status (*join)(void *ctx, const unsigned char name[LMR_PEERS_NAME], int number, int count, void **peers);
-    /* send[i] to process i and receive[i] from there, for all i whose bytes are not 0; queued, and done once all that take part
-     * have called it */
+    /* send[i] to process i and receive[i] from there, for all i whose bytes are not 0; queued, and done once all
+     * that take part have called it */
     larmor_status (*exchange)(void *ctx, void *peers, int count, const void *const *send, const int64_t *send_bytes,
                               void *const *receive, const int64_t *receive_bytes);
     /* 1: what is queued will not be done, because another process did not call it */
@@ -164,8 +164,8 @@ typedef struct lmr_backend {
     /* on the device: so many rows of `width` bytes, each one as many bytes after the one before as `step` says */
     larmor_status (*copy_rows)(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
                                int64_t rows);
-    /* from the memory of one context's device to that of another's, in the order of both queues: it begins after what is
-     * queued on either, and what is queued later on either finds it done */
+    /* from the memory of one context's device to that of another's, in the order of both queues: it begins after
+     * what is queued on either, and what is queued later on either finds it done */
     larmor_status (*pass)(void *ctx, void *dst, void *from, const void *src, size_t bytes);
     larmor_status (*sync)(void *ctx);
     /* y <- x, n numbers from one type to another, to nearest; what becomes complex gets the imaginary part 0; never
@@ -205,8 +205,8 @@ typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr
  * it was looked for or what is wrong with it. name: "cuda". */
 const lmr_backend *lmr_backend_find(const char *name);
 
-/* The function `entry` of the plugin larmor_<name>.so, which stays loaded, and the plugin's path; or NULL with the thread's
- * message. room: at least that of the longest path that is looked at, 1096. */
+/* The function `entry` of the plugin larmor_<name>.so, which stays loaded, and the plugin's path; or NULL with the
+ * thread's message. room: at least that of the longest path that is looked at, 1096. */
 void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room);
 
 /* 1 if there is a file of such a plugin; it is not looked into. */

@@ -23,8 +23,8 @@ typedef struct lmr_conv_shape {
 
 enum { LMR_CONV_MOST_MIXED = 32 };
 
-/* How many planes of real numbers one set of matrices of all frequencies is, and which of them holds the real or imaginary
- * parts of element (row, column), row <= column; diagonals are real. */
+/* How many planes of real numbers one set of matrices of all frequencies is, and which of them holds the real or
+ * imaginary parts of element (row, column), row <= column; diagonals are real. */
 LMR_CONV_FUNCTION int lmr_conv_planes(const lmr_conv_shape *s)
 {
     return s->is_complex ? s->mixed * s->mixed : s->mixed * (s->mixed + 1) / 2;

@@ -113,8 +113,8 @@ static larmor_status open_best(larmor_device **out)
 
 /* ---- groups ---- */
 
-/* The names between commas. After the first a number alone is of the kind before it: "cuda:0,1". 1 if each is the name of a
- * processor or of a GPU. */
+/* The names between commas. After the first a number alone is of the kind before it: "cuda:0,1". 1 if each is the
+ * name of a processor or of a GPU. */
 static int parse_list(const char *spec, requests *list)
 {
     char text[1024];
@@ -222,8 +222,8 @@ static larmor_status open_members(larmor_device *group, const requests *list)
     return st;
 }
 
-/* The group is a device by itself, too: the first of its members, with a queue of its own; of processors with the threads of
- * all. */
+/* The group is a device by itself, too: the first of its members, with a queue of its own; of processors with the
+ * threads of all. */
 static larmor_status open_group(const char *spec, const requests *list, larmor_device **out)
 {
     int threads = 0, all = 0;

@@ -32,8 +32,8 @@ struct larmor_device {
 
 larmor_device *lmr_device_ref(larmor_device *dev); /* one more reference; returns dev */
 
-/* LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision): the kernels of a layer for this device, NULL if it has none. Those of
- * the processor are linked into the layer itself, lmr_cpu_nufft_f32 and _f64. */
+/* LMR_KERNELS(dev, nufft, LMR_NUFFT_ABI, precision): the kernels of a layer for this device, NULL if it has none.
+ * Those of the processor are linked into the layer itself, lmr_cpu_nufft_f32 and _f64. */
 #define LMR_KERNELS(dev, layer, abi, precision)                                                                      \
     lmr_kernels_of(dev, #layer, abi, precision, &lmr_cpu_##layer##_f32, &lmr_cpu_##layer##_f64)
 static inline const void *lmr_kernels_of(const larmor_device *on, const char *layer, uint32_t abi, int precision,
@@ -49,8 +49,8 @@ int lmr_device_sharers(const larmor_device *dev);
 /* 1 if the device is the processor, so that its memory is the program's own; 0 for a GPU. */
 int lmr_device_is_processor(const larmor_device *dev);
 
-/* Threads of loops on the processor: those of a processor device; for a GPU those of all cores, which its members share in a
- * group. */
+/* Threads of loops on the processor: those of a processor device; for a GPU those of all cores, which its members
+ * share in a group. */
 int lmr_device_threads(const larmor_device *dev);
 
 /* The device gets one share of several. */

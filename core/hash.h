@@ -1,5 +1,5 @@
-/* A hash of 64 bits that tells one content from another; it is no protection against forgery. Words are multiplied into
- * it as in Knuth, The Art of Computer Programming 3, 6.4. SPDX-License-Identifier: Apache-2.0 */
+/* A hash of 64 bits that tells one content from another; it is no protection against forgery. Words are multiplied
+ * into it as in Knuth, The Art of Computer Programming 3, 6.4. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_HASH_H
 #define LMR_HASH_H
 

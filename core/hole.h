@@ -10,15 +10,17 @@
 #define LMR_MIN_HOLE_EXPECTED 8. /* samples in a hole if they were as dense as around it, of one that is no chance */
 
 /* What it is called, with its radius in 1/FOV. */
-#define LMR_HOLE_TEXT                                                                                                   \
-    "k-space has a hole in its centre: no sample is nearer to k = 0 than %.2g/FOV, so that large and uniform parts "    \
+#define LMR_HOLE_TEXT                                                                                                \
+    "k-space has a hole in its centre: no sample is nearer to k = 0 than %.2g/FOV, so that large and uniform parts " \
     "of the object may be missing or wrong in the image."
 
-/* 1 if no sample nearer to k = 0 than `least` is a hole and no chance. within: samples up to twice that radius, of so many
+/* 1 if no sample nearer to k = 0 than `least` is a hole and no chance. within: samples up to twice that radius, of
+ *   so many
  * axes. */
 static inline int lmr_is_hole(double least, int64_t within, int axes)
 {
-    const double expected = (double)within / (axes == 3 ? 7 : 3); /* in the hole, as dense as up to twice its radius */
+    const double expected =
+        (double)within / (axes == 3 ? 7 : 3); /* in the hole, as dense as up to twice its radius */
     return least >= LMR_MIN_HOLE && isfinite(least) && expected >= LMR_MIN_HOLE_EXPECTED;
 }
 

@@ -195,7 +195,8 @@ static larmor_status leading(const larmor_array *x, larmor_shape shape, larmor_a
 
 /* ---- rows of products ---- */
 
-/* A row is A B, or A where B is NULL. Rows take turns in the same memory, which is as large as the largest needs it. */
+/* A row is A B, or A where B is NULL. Rows take turns in the same memory, which is as large as the largest needs
+ * it. */
 typedef struct row {
     larmor_op *A, *B;
     larmor_array *between, *after; /* B x, and A^H A B x of a normal map: the leading part of the rows' memory */

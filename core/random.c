@@ -4,7 +4,8 @@
 #include "core/array.h"
 #include "core/ranks/ranks.h"
 
-/* 1 / LMR_RANDOM_KEY modulo 2^64, by Newton's iteration: each step doubles the bits that are right, of which an odd number has
+/* 1 / LMR_RANDOM_KEY modulo 2^64, by Newton's iteration: each step doubles the bits that are right, of which an
+ *   odd number has
  * three by itself. */
 static uint64_t inverse_key(void)
 {

@@ -37,8 +37,8 @@ static inline LMR_ON_GPU_TOO double lmr_random_uniform(uint64_t seed, uint64_t i
 /* The seed whose bits 0, 1, ... are those of `seed` from `index` on. */
 uint64_t lmr_random_seed_from(uint64_t seed, uint64_t index);
 
-/* A complex x <- numbers with real and imaginary part uniform in (-1, 1). Where x is a part of an array of several ranks
- * (larmor_ranks_sum_over), whose parts follow each other, those of this part: called by all then. */
+/* A complex x <- numbers with real and imaginary part uniform in (-1, 1). Where x is a part of an array of several
+ * ranks (larmor_ranks_sum_over), whose parts follow each other, those of this part: called by all then. */
 larmor_status lmr_random_fill(larmor_array *x, uint64_t seed);
 
 /* Those of a longer array from its number `first` on. */

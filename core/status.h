@@ -21,8 +21,8 @@ larmor_status lmr_fail_in(larmor_status status, const char *prefix);
 #endif
 #define LMR_NO_MEMORY() LMR_FAIL(LARMOR_ERR_MEMORY, "out of host memory")
 
-/* What a failed call of the system means, by its errno: LARMOR_ERR_MEMORY where memory or descriptors of files have run out,
- * else LARMOR_ERR_IO; and its text, which says what limits them. */
+/* What a failed call of the system means, by its errno: LARMOR_ERR_MEMORY where memory or descriptors of files
+ * have run out, else LARMOR_ERR_IO; and its text, which says what limits them. */
 larmor_status lmr_system_status(int error);
 const char *lmr_system_text(int error);
 

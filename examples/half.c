@@ -1,12 +1,13 @@
 /* Half of k-space: a penalty by name with a constraint and a phase of one's own.
  * Usage: half. SPDX-License-Identifier: Apache-2.0
  *
- * The magnetisation x is real, and the field has turned it by a phase p(r) that is known, from a field map for example:
+ * The magnetisation x is real, and the field has turned it by a phase p(r) that is known, from a field map for
+ * example:
  *   y = P F S D x,   D = diag(p),   P: 9/16 of the lines of k-space.
- * A real image has a k-space that its one half determines, which is of no use for D x. With D in the operator, and x
- * held real, it is (Noll, Nishimura and Macovski, IEEE Trans. Med. Imaging 10, 154 (1991), with homodyne detection; as
- * least squares: Bydder and Robson, Magn. Reson. Med. 53, 1393 (2005)). The penalty is the library's total variation,
- * taken apart: a real gradient is that of a real image. */
+ * A real image has a k-space that its one half determines, which is of no use for D x. With D in the operator, and
+ * x held real, it is (Noll, Nishimura and Macovski, IEEE Trans. Med. Imaging 10, 154 (1991), with homodyne
+ * detection; as least squares: Bydder and Robson, Magn. Reson. Med. 53, 1393 (2005)). The penalty is the library's
+ * total variation, taken apart: a real gradient is that of a real image. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* A solver of one's own: radial SENSE by gradient descent with Nesterov's momentum, without a penalty and with one.
  * Usage: momentum [IMAGE.png]. SPDX-License-Identifier: Apache-2.0
  *
- * minimises 1/2 |A x - y|^2 + weight |W x|_1, where A takes an image to the samples of 8 coils along 64 spokes and W is
- * an orthonormal wavelet transform, by
- *   x_{k+1} = W^H shrink(W (z_k - A^H (A z_k - y) / L), weight / L),   z_{k+1} = x_{k+1} + k / (k + 3) (x_{k+1} - x_k)
+ * minimises 1/2 |A x - y|^2 + weight |W x|_1, where A takes an image to the samples of 8 coils along 64 spokes and
+ * W is an orthonormal wavelet transform, by
+ *   x_{k+1} = W^H shrink(W (z_k - A^H (A z_k - y) / L), weight / L),   z_{k+1} = x_{k+1} + k / (k + 3) (x_{k+1} -
+ *   x_k)
  * with L the largest eigenvalue of A^H A (Nesterov, Soviet Math. Dokl. 27, 372 (1983); Beck and Teboulle, SIAM J.
  * Imaging Sci. 2, 183 (2009)). Without a weight it prints the residual of the normal equations, |A^H (A z - y)| /
  * |A^H y|. */
@@ -63,8 +64,8 @@ static larmor_status descend(loop *l)
     return st ? st : larmor_op_adjoint(l->W, coefficients, l->x);
 }
 
-/* A GPU computes so small an image in less time than its dozens of calls take to be queued. There the step is recorded
- * after it ran once, and from then on launched by a single call. */
+/* A GPU computes so small an image in less time than its dozens of calls take to be queued. There the step is
+ * recorded after it ran once, and from then on launched by a single call. */
 static larmor_status record(loop *l)
 {
     larmor_device *dev = larmor_op_device(l->A);

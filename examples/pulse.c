@@ -4,8 +4,8 @@
  * Every frame has 5 spokes of its own, far too few for an image. All frames together are
  *   y_t = F_t sum_k basis(t, k) x_k,   basis(t, 0) = 1,   basis(t, 1) = cos(2 pi t / 8),
  * and the two images x_k are found at once (subspace reconstruction: Petzschner et al., Magn. Reson. Med. 66, 706
- * (2011); Tamir et al., Magn. Reson. Med. 77, 180 (2017)). Both are real and not negative: a set whose proximal map is
- * the projection, for primal-dual splitting. */
+ * (2011); Tamir et al., Magn. Reson. Med. 77, 180 (2017)). Both are real and not negative: a set whose proximal
+ * map is the projection, for primal-dual splitting. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* A spiral with long arms in an uneven field: off-resonance as part of the operator, and LSMR with weights in k-space.
- * Usage: spiral. SPDX-License-Identifier: Apache-2.0
+/* A spiral with long arms in an uneven field: off-resonance as part of the operator, and LSMR with weights in
+ * k-space. Usage: spiral. SPDX-License-Identifier: Apache-2.0
  *
- * The field is off by 30 Hz in the middle and rises by 80 Hz across the image, while an arm takes 16 ms. Without a word
- * of it in the operator the image is blurred. With it conjugate directions converge slowly, as the centre of k-space is
- * sampled far more densely than its rim; weights that know both make them quick (Ong, Uecker and Lustig, IEEE Trans.
- * Med. Imaging 39, 1646 (2020)). */
+ * The field is off by 30 Hz in the middle and rises by 80 Hz across the image, while an arm takes 16 ms. Without a
+ * word of it in the operator the image is blurred. With it conjugate directions converge slowly, as the centre of
+ * k-space is sampled far more densely than its rim; weights that know both make them quick (Ong, Uecker and
+ * Lustig, IEEE Trans. Med. Imaging 39, 1646 (2020)). */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
-/* cuFINUFFT's C interface on larmor's NUFFT: a program that is linked to cuFINUFFT runs on larmor when it is linked to
- * liblarmor_cufinufft.so, or preloads it. Compiled twice: LMR_REAL is 32 for the functions cufinufftf_*, 64 for cufinufft_*.
- * docs/finufft.md says what differs. Source of the interface: FINUFFT's documentation and public headers, Shih, Wright,
- * Anden, Blaschke, Barnett, IPDPSW 2021, 688. SPDX-License-Identifier: Apache-2.0 */
+/* cuFINUFFT's C interface on larmor's NUFFT: a program that is linked to cuFINUFFT runs on larmor when it is
+ * linked to liblarmor_cufinufft.so, or preloads it. Compiled twice: LMR_REAL is 32 for the functions cufinufftf_*,
+ * 64 for cufinufft_*. docs/finufft.md says what differs. Source of the interface: FINUFFT's documentation and
+ * public headers, Shih, Wright, Anden, Blaschke, Barnett, IPDPSW 2021, 688. SPDX-License-Identifier: Apache-2.0 */
 #include "finufft/cufinufft.h"
 
 #include <limits.h>

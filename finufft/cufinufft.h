@@ -1,7 +1,7 @@
-/* cuFINUFFT's C interface, for programs that link liblarmor_cufinufft: what those of cuFINUFFT 2.6 find in its cufinufft.h.
- * C and C++. All arrays are on the GPU. The names, orders of arguments, options and codes are the interface's;
- * docs/finufft.md says what differs. Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
- * SPDX-License-Identifier: Apache-2.0 */
+/* cuFINUFFT's C interface, for programs that link liblarmor_cufinufft: what those of cuFINUFFT 2.6 find in its
+ * cufinufft.h. C and C++. All arrays are on the GPU. The names, orders of arguments, options and codes are the
+ * interface's; docs/finufft.md says what differs. Source: FINUFFT's documentation and public headers (Flatiron
+ * Institute, Apache-2.0). SPDX-License-Identifier: Apache-2.0 */
 #ifndef CUFINUFFT_H
 #define CUFINUFFT_H
 
@@ -27,8 +27,8 @@ typedef struct double2 cuDoubleComplex;
 
 FINUFFT_EXPORT void cufinufft_default_opts(cufinufft_opts *opts);
 
-/* Plans: made once, then points as often as they change, then any number of executions, which are queued on opts.gpu_stream
- * and not waited for. */
+/* Plans: made once, then points as often as they change, then any number of executions, which are queued on
+ * opts.gpu_stream and not waited for. */
 #define CUFINUFFT_PRECISION_(name, real, number)                                                                     \
     typedef struct name##_plan_s *name##_plan;                                                                       \
     FINUFFT_EXPORT int name##_makeplan(int type, int dim, const int64_t *n_modes, int iflag, int n_transf, real tol, \

@@ -1,5 +1,5 @@
-/* The options of cuFINUFFT's plans. Members and their order are the interface's; those of cuFINUFFT's kernels alone have no
- * effect here. Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
+/* The options of cuFINUFFT's plans. Members and their order are the interface's; those of cuFINUFFT's kernels
+ * alone have no effect here. Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CUFINUFFT_OPTS_H
 #define CUFINUFFT_OPTS_H

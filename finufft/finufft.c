@@ -1,9 +1,11 @@
 /* FINUFFT's C interface on larmor's NUFFT: a program that is linked to FINUFFT runs on larmor when it is linked to
- * liblarmor_finufft.so, or preloads it. Compiled twice: LMR_REAL is 32 for the functions finufftf_*, 64 for finufft_*.
+ * liblarmor_finufft.so, or preloads it. Compiled twice: LMR_REAL is 32 for the functions finufftf_*, 64 for
+ * finufft_*.
  *
- * This library and liblarmor_cufinufft.so alone write to stderr, as FINUFFT's users expect it to with opts.showwarn.
- * docs/finufft.md says what differs. Source of the interface: FINUFFT's documentation and public headers, Barnett, Magland,
- * af Klinteberg, SIAM J. Sci. Comput. 41, C479 (2019). SPDX-License-Identifier: Apache-2.0 */
+ * This library and liblarmor_cufinufft.so alone write to stderr, as FINUFFT's users expect it to with
+ * opts.showwarn. docs/finufft.md says what differs. Source of the interface: FINUFFT's documentation and public
+ * headers, Barnett, Magland, af Klinteberg, SIAM J. Sci. Comput. 41, C479 (2019). SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <stdio.h>
 
 #include "finufft/precision.h"

@@ -1,6 +1,7 @@
-/* FINUFFT's C interface, for programs that link liblarmor_finufft: what those of FINUFFT 2.6 find in its finufft.h. C and
- * C++. The names, orders of arguments, options and codes are the interface's; docs/finufft.md says what differs. Source:
- * FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0). SPDX-License-Identifier: Apache-2.0 */
+/* FINUFFT's C interface, for programs that link liblarmor_finufft: what those of FINUFFT 2.6 find in its
+ * finufft.h. C and C++. The names, orders of arguments, options and codes are the interface's; docs/finufft.md
+ * says what differs. Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FINUFFT_H
 #define FINUFFT_H
 

@@ -1,5 +1,5 @@
-/* What finufft.h and cufinufft.h have in common: the simple functions, for a name, a type of numbers and a type of options.
- * Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
+/* What finufft.h and cufinufft.h have in common: the simple functions, for a name, a type of numbers and a type of
+ * options. Source: FINUFFT's documentation and public headers (Flatiron Institute, Apache-2.0).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FINUFFT_FUNCTIONS_H
 #define FINUFFT_FUNCTIONS_H
@@ -23,8 +23,8 @@
 #define FINUFFT_N2_ int64_t ms, int64_t mt
 #define FINUFFT_N3_ int64_t ms, int64_t mt, int64_t mu
 
-/* The transforms of a dimension, of one vector and of many: types 1 (points to modes), 2 (modes to points) and 3 (points
- * to targets). opts NULL: the defaults. They return 0 or a code. */
+/* The transforms of a dimension, of one vector and of many: types 1 (points to modes), 2 (modes to points) and 3
+ * (points to targets). opts NULL: the defaults. They return 0 or a code. */
 #define FINUFFT_DIMENSION_(name, real, number, options, dim)                                                         \
     FINUFFT_EXPORT int name##dim##d1(int64_t nj, FINUFFT_X##dim##_(real), const number *c, int iflag, real eps,      \
                                      FINUFFT_N##dim##_, number *f, const options *opts);                             \

@@ -1,7 +1,7 @@
-/* FINUFFT's Fortran interface on its C interface: names with an underscore, all arguments by reference, the code last.
- * Compiled twice, as finufft.c is. What a Fortran type of options has for the functions of FFTW's lock is as long as they
- * are in some of FINUFFT's releases and shorter in others, so they are neither written nor read here. Source:
- * FINUFFT's documentation of its Fortran interface. SPDX-License-Identifier: Apache-2.0 */
+/* FINUFFT's Fortran interface on its C interface: names with an underscore, all arguments by reference, the code
+ * last. Compiled twice, as finufft.c is. What a Fortran type of options has for the functions of FFTW's lock is as
+ * long as they are in some of FINUFFT's releases and shorter in others, so they are neither written nor read here.
+ * Source: FINUFFT's documentation of its Fortran interface. SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 #include <string.h>
 

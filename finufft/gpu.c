@@ -1,5 +1,5 @@
-/* The GPU of cuFINUFFT's plans. What is current is asked of CUDA's driver, if the process has it: larmor itself is not linked
- * to CUDA. SPDX-License-Identifier: Apache-2.0 */
+/* The GPU of cuFINUFFT's plans. What is current is asked of CUDA's driver, if the process has it: larmor itself is
+ * not linked to CUDA. SPDX-License-Identifier: Apache-2.0 */
 #include "finufft/gpu.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,7 @@
-/* What finufft.c, fortran.c and cufinufft.c are compiled for: LMR_REAL is 32 for the functions finufftf_* and cufinufftf_*,
- * 64 for finufft_* and cufinufft_*. cufinufft.c has included its own header before. SPDX-License-Identifier: Apache-2.0 */
+/* What finufft.c, fortran.c and cufinufft.c are compiled for: LMR_REAL is 32 for the functions finufftf_* and
+ * cufinufftf_*,
+ * 64 for finufft_* and cufinufft_*. cufinufft.c has included its own header before. SPDX-License-Identifier:
+ *    Apache-2.0 */
 #ifndef LARMOR_FINUFFT_PRECISION_H
 #define LARMOR_FINUFFT_PRECISION_H
 

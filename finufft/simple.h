@@ -1,5 +1,5 @@
-/* The simple interface: plan, points and execution at once. For a file that has NAME(suffix), real, complex_real and plan
- * (precision.h), and besides
+/* The simple interface: plan, points and execution at once. For a file that has NAME(suffix), real, complex_real
+ * and plan (precision.h), and besides
  *   OPTIONS      the type of options;
  *   SET_POINTS   the function of the plan that sets points.
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
-/* A plan of FINUFFT's on larmor's NUFFT. Source of the interface: FINUFFT's documentation and public headers, Barnett,
- * Magland, af Klinteberg, SIAM J. Sci. Comput. 41, C479 (2019). SPDX-License-Identifier: Apache-2.0 */
+/* A plan of FINUFFT's on larmor's NUFFT. Source of the interface: FINUFFT's documentation and public headers,
+ * Barnett, Magland, af Klinteberg, SIAM J. Sci. Comput. 41, C479 (2019). SPDX-License-Identifier: Apache-2.0 */
 #include "finufft/transform.h"
 
 #include <float.h>

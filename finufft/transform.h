@@ -1,5 +1,5 @@
-/* What FINUFFT's and cuFINUFFT's interfaces have in common: a plan of FINUFFT's on larmor's NUFFT, on any device and in both
- * precisions. The codes are FINUFFT's. SPDX-License-Identifier: Apache-2.0 */
+/* What FINUFFT's and cuFINUFFT's interfaces have in common: a plan of FINUFFT's on larmor's NUFFT, on any device
+ * and in both precisions. The codes are FINUFFT's. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_FINUFFT_TRANSFORM_H
 #define LARMOR_FINUFFT_TRANSFORM_H
 

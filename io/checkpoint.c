@@ -1,5 +1,5 @@
-/* A checkpoint in a file: a first word, the bytes that were put, and their checksum (CRC-32). It is replaced as a whole,
- * and the one before it is kept. SPDX-License-Identifier: Apache-2.0 */
+/* A checkpoint in a file: a first word, the bytes that were put, and their checksum (CRC-32). It is replaced as a
+ * whole, and the one before it is kept. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "larmor/checkpoint.h"
 

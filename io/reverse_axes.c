@@ -5,7 +5,8 @@
 
 enum { TILE = 16 }; /* elements of both axes that are copied while their cache lines are there */
 
-/* The first and the last axis, at one place of those between them: rows of the source become columns of the target. */
+/* The first and the last axis, at one place of those between them: rows of the source become columns of the
+ * target. */
 typedef struct plane {
     int64_t rows, columns; /* of the source */
     int64_t row_stride,

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Put the elements of an array of dim[0], dim[1], ... whose last axis is the fastest into the order in which its first is.
+/* Put the elements of an array of dim[0], dim[1], ... whose last axis is the fastest into the order in which its
+ * first is.
  *
  * bytes  of an element: 4, 8 or 16.
  * to     [product of dim], not where `from` is. */

@@ -66,7 +66,8 @@ typedef struct lmr_nufft_kernels {
 
     /* Fold the points to the grid, x = k cells / modes, and keep them in an order that suits spread and interp.
      *
-     * points   device, [ndim, m], cycles per field of view; is_double: 1 double, 0 float, whatever the table's precision.
+     * points   device, [ndim, m], cycles per field of view; is_double: 1 double, 0 float, whatever the table's
+     *          precision.
      * bad      the index of the first point that is not finite, or -1; then *sorted is NULL.
      * sorted   to be given back with release. */
     larmor_status (*sort)(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
@@ -79,8 +80,9 @@ typedef struct lmr_nufft_kernels {
     larmor_status (*interp)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch, const void *cells,
                             void *values);
 
-    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose, for the
-     * FFT's band: it fills the other frequencies with zeros, but on a processor, whose band does not read them. */
+    /* modes <- the low frequencies of cells (index 0 is frequency 0), times the factors. pad is its transpose, for
+     * the FFT's band: it fills the other frequencies with zeros, but on a processor, whose band does not read
+     * them. */
     larmor_status (*crop)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *cells, void *modes);
     larmor_status (*pad)(void *ctx, const lmr_nufft_geometry *g, int64_t batch, const void *modes, void *cells);
 

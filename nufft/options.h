@@ -13,8 +13,8 @@ larmor_status lmr_nufft_read_options(const larmor_nufft_opts *given, larmor_nuff
 larmor_status lmr_nufft_fill_options(const larmor_device *dev, const larmor_nufft_opts *opts,
                                      larmor_nufft_opts *filled);
 
-/* What options that are filled in ask of the grid of types 1 and 2, or of both grids of type 3, for so many points; it
- * keeps the pointer to the rates. */
+/* What options that are filled in ask of the grid of types 1 and 2, or of both grids of type 3, for so many
+ * points; it keeps the pointer to the rates. */
 lmr_nufft_request lmr_nufft_request_of(const larmor_nufft_opts *filled, double points, const lmr_nufft_rates *rates);
 
 #endif

@@ -24,8 +24,8 @@ LMR_PHASES_FUNCTION double lmr_phases_series(const lmr_nufft_phases *w, double y
     return w->series[0] + y * b1 - b2;
 }
 
-/* Modulus and phase, in cycles, |cycles| <= 1 / 2, at x[ndim]. The product of distance and frequency is taken to twice the
- * precision, so that whole cycles, which may be very many, drop out exactly. */
+/* Modulus and phase, in cycles, |cycles| <= 1 / 2, at x[ndim]. The product of distance and frequency is taken to
+ * twice the precision, so that whole cycles, which may be very many, drop out exactly. */
 LMR_PHASES_FUNCTION double lmr_phases_at(const lmr_nufft_phases *w, const double *x, double *cycles)
 {
     double sum = 0, log_size = 0;

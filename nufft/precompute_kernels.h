@@ -15,7 +15,8 @@ typedef enum lmr_precompute_form {
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */
 typedef struct lmr_precompute_kernels {
     /* Beside the values themselves partial takes the points up to a multiple of `group`, and `margin` bytes at the
-     * end. sorts_entries 1: while full is made, its entries' keys and places are there twice, and each point's bin. */
+     * end. sorts_entries 1: while full is made, its entries' keys and places are there twice, and each point's
+     * bin. */
     int group, margin, sorts_entries;
 
     /* sorted   from lmr_nufft_kernels.sort with the same geometry; must outlive *made.

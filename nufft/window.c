@@ -130,9 +130,10 @@ typedef struct sampling {
     double bessel[LMR_WINDOW_TERMS][ALIASES];
 } sampling;
 
-/* Each mode and its mirror image, but for 0 and the most negative one of an even number. Of many modes those at the
- * edge, where the error grows and oscillates, and a continuum of the others by the trapezoidal rule in the angle whose
- * sine is their share of the highest of them: its samples are the closer the nearer they are to the edge. */
+/* Each mode and its mirror image, but for 0 and the most negative one of an even number. Of many modes those at
+ * the edge, where the error grows and oscillates, and a continuum of the others by the trapezoidal rule in the
+ * angle whose sine is their share of the highest of them: its samples are the closer the nearer they are to the
+ * edge. */
 static void sample_modes(int64_t modes, int64_t cells, sampling *s)
 {
     const int64_t highest = modes / 2;
@@ -270,9 +271,9 @@ lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int
     return predict(window, &s);
 }
 
-/* How far below the band the optimum lies, times the width, for modes that fill `share` of what the grid can hold; few
- * modes leave gaps in which the error may be large. Fitted to a search: what the fit misses costs 3 percent of the
- * error at most for widths up to 11, and up to 17 percent for the widest on the smallest grids. */
+/* How far below the band the optimum lies, times the width, for modes that fill `share` of what the grid can hold;
+ * few modes leave gaps in which the error may be large. Fitted to a search: what the fit misses costs 3 percent of
+ * the error at most for widths up to 11, and up to 17 percent for the widest on the smallest grids. */
 static double usual_gap(int64_t modes, int width, double share)
 {
     const double many = 0.52 / width * pow(share, 1.4), few = (0.178 - 0.007 * width) * pow(share, 1.2);

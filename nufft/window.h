@@ -45,8 +45,8 @@ typedef struct lmr_window_error {
 } lmr_window_error;
 lmr_window_error lmr_window_predict(const lmr_window *window, int64_t modes, int64_t cells);
 
-/* The window of this width whose bandlimit makes the aliasing error least: within 3 percent of the minimum next to the
- * band. At a width of 16 a further minimum is up to 19 percent lower. */
+/* The window of this width whose bandlimit makes the aliasing error least: within 3 percent of the minimum next to
+ * the band. At a width of 16 a further minimum is up to 19 percent lower. */
 void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window);
 
 /* Piecewise polynomials: piece l covers u in [l - width/2, l + 1 - width/2), t in [-1, 1] across it.
@@ -56,8 +56,8 @@ void lmr_window_tune(int width, int64_t modes, int64_t cells, lmr_window *window
  * returns       the degree. */
 int lmr_window_fit(const lmr_window *window, double error, double *coefficients);
 
-/* The transform's logarithm on |xi| <= xi_max < 1 / 2, inside the band, as a Chebyshev series in 2 (xi / xi_max)^2 - 1:
- * the transform has no zero there, and its logarithm is of order 1 throughout.
+/* The transform's logarithm on |xi| <= xi_max < 1 / 2, inside the band, as a Chebyshev series in 2 (xi / xi_max)^2
+ * - 1: the transform has no zero there, and its logarithm is of order 1 throughout.
  *
  * error         largest absolute error allowed, of the logarithm; 2^-53 is the least that is kept.
  * coefficients  room for LMR_WINDOW_LOG_TERMS.

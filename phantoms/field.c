@@ -1,8 +1,9 @@
-/* Off-resonance as shims and susceptibility leave it: second-order harmonics and a dipole, beside what is linear in space.
+/* Off-resonance as shims and susceptibility leave it: second-order harmonics and a dipole, beside what is linear
+ * in space.
  *
- * All of it is periodic in a room of twice the field of view, so that exp(2 pi i f(r) t) is a Fourier series whose waves shift
- * k-space, which is exact. Sources: Romeo and Hoult, Magn. Reson. Med. 1, 44 (1984) for the harmonics; Marques and Bowtell,
- * Concepts Magn. Reson. B 25, 65 (2005) for the dipole. SPDX-License-Identifier: Apache-2.0 */
+ * All of it is periodic in a room of twice the field of view, so that exp(2 pi i f(r) t) is a Fourier series whose
+ * waves shift k-space, which is exact. Sources: Romeo and Hoult, Magn. Reson. Med. 1, 44 (1984) for the harmonics;
+ * Marques and Bowtell, Concepts Magn. Reson. B 25, 65 (2005) for the dipole. SPDX-License-Identifier: Apache-2.0 */
 #include "phantoms/field.h"
 
 #include <complex.h>
@@ -54,7 +55,8 @@ static larmor_status check(const larmor_phantom_field *f)
         f->dipole_at[0], f->dipole_at[1], f->dipole_at[2], MOST_HZ, ROOM);
 }
 
-/* Nearly x, and periodic: the first terms of the sawtooth's series, weighted so that powers up to the sixth cancel. */
+/* Nearly x, and periodic: the first terms of the sawtooth's series, weighted so that powers up to the sixth
+ * cancel. */
 static double periodic(double x)
 {
     const double angle = M_PI * x / ROOM;
@@ -102,7 +104,8 @@ static double dipole_peak(int ndim)
     return peak;
 }
 
-/* to [n, rows] <- sum over the waves along the first axis of from [waves, rows], at the places; transposed to [rows, n]. */
+/* to [n, rows] <- sum over the waves along the first axis of from [waves, rows], at the places; transposed to
+ * [rows, n]. */
 static void sum_axis(int64_t rows, const double complex *from, int64_t n, const double *place, double shift,
                      double complex *to)
 {

@@ -109,8 +109,8 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     return st;
 }
 
-/* Coefficients in the FFT's order of a grid of g over `fields` fields of view, multiplied by exp(-2 pi i k floor(N/2) /
- * N) so that the FFT starts at voxel 0 and not at the centre. */
+/* Coefficients in the FFT's order of a grid of g over `fields` fields of view, multiplied by exp(-2 pi i k
+ * floor(N/2) / N) so that the FFT starts at voxel 0 and not at the centre. */
 typedef struct coefficients {
     const lmr_spectrum *spectrum;
     const lmr_waves *waves;

@@ -1,5 +1,6 @@
-/* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane waves,
- * exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier: Apache-2.0 */
+/* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane
+ * waves, exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ static larmor_status check(const larmor_phantom_phase *phase)
     for (int d = 0; d < 3; d++) good &= fabs(phase->cycles[d]) <= 1e3;
     if (good) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_ARG,
-                    "phantom phase: got %g radians and %g, %g, %g cycles, expected at most %d and numbers", phase->radians,
-                    phase->cycles[0], phase->cycles[1], phase->cycles[2], MOST_RADIANS);
+                    "phantom phase: got %g radians and %g, %g, %g cycles, expected at most %d and numbers",
+                    phase->radians, phase->cycles[0], phase->cycles[1], phase->cycles[2], MOST_RADIANS);
 }
 
 larmor_status lmr_phase_waves(const larmor_phantom_phase *phase, lmr_waves *waves)

@@ -95,7 +95,8 @@ static int folds(const lmr_maps_sight *sight)
     return sight->cartesian && sight->folded > is_folded;
 }
 
-/* As many as the first image asks for. Grids of samples that are on none are enlarged instead, so that nothing folds. */
+/* As many as the first image asks for. Grids of samples that are on none are enlarged instead, so that nothing
+ * folds. */
 static larmor_status take_folded(larmor_recon *r, const lmr_maps_sight *sight)
 {
     if (!folds(sight)) return LARMOR_OK;
@@ -142,20 +143,21 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight
     }
     r->facts.maps_method = lmr_maps_method_of("nlinv");
     if (sight)
+        lmr_log(&r->events,
+                "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
+                "point "
+                "spread function is %.2g times the peak's energy",
+                sight->aliasing);
+    else
         lmr_log(
             &r->events,
-            "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its point "
-            "spread function is %.2g times the peak's energy",
-            sight->aliasing);
-    else
-        lmr_log(&r->events,
-                "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
+            "coil maps: by nonlinear inversion, which needs no samples in the centre of k-space: there is a hole");
     return LARMOR_OK;
 }
 
-/* By what was measured over simulated scans (docs/maps-records.md): nonlinear inversion where images of the centre alias; ESPIRiT
- * in 2D where lines are missing or the object folds, and for readouts that are neither spokes nor lines; else Walsh's
- * method, which is as good and quicker. */
+/* By what was measured over simulated scans (docs/maps-records.md): nonlinear inversion where images of the centre
+ * alias; ESPIRiT in 2D where lines are missing or the object folds, and for readouts that are neither spokes nor
+ * lines; else Walsh's method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;

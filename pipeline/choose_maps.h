@@ -10,8 +10,8 @@ larmor_status lmr_choose_maps(larmor_recon *r);
 /* The job's method for maps beyond given ones, on grids that are larger than those. */
 larmor_status lmr_choose_maps_beyond(larmor_recon *r);
 
-/* The job's maps have so many sets. what: what messages call them. Errors: LARMOR_ERR_ARG for methods that cannot take
- * several. */
+/* The job's maps have so many sets. what: what messages call them. Errors: LARMOR_ERR_ARG for methods that cannot
+ * take several. */
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets);
 
 #endif

@@ -13,12 +13,12 @@
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *report);
 
-/* The job's maps from this group, and with keep_weights the density weights of the other, as after the series that they
- * are of; -1: none. */
+/* The job's maps from this group, and with keep_weights the density weights of the other, as after the series that
+ * they are of; -1: none. */
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from);
 
-/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source has none: then
- * *made is 1. cartesian: how they lie on the grid. */
+/* The scaled and whitened samples of a group, with a trajectory that was made from the counters where the source
+ * has none: then *made is 1. cartesian: how they lie on the grid. */
 larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples, int *made,
                                 lmr_cartesian *cartesian);
 

@@ -1,7 +1,7 @@
-/* A hole in the centre of k-space, which readouts leave that begin after a dead time. An object that is confined to the
- * field of view determines the samples that are missing, the better the smaller hole and field of view are: so the grid is
- * not larger than the field of view, maps are found without the centre, and the penalty is one that a uniform object
- * does not pay. SPDX-License-Identifier: Apache-2.0 */
+/* A hole in the centre of k-space, which readouts leave that begin after a dead time. An object that is confined
+ * to the field of view determines the samples that are missing, the better the smaller hole and field of view are:
+ * so the grid is not larger than the field of view, maps are found without the centre, and the penalty is one that
+ * a uniform object does not pay. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/hole.h"
 
 #include <math.h>

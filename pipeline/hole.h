@@ -1,4 +1,5 @@
-/* A hole in the centre of k-space, which readouts leave that begin after a dead time. SPDX-License-Identifier: Apache-2.0 */
+/* A hole in the centre of k-space, which readouts leave that begin after a dead time. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PIPELINE_HOLE_H
 #define LMR_PIPELINE_HOLE_H
 
@@ -10,7 +11,8 @@ int lmr_hole_in_maps(const larmor_recon *r);
 /* The method of --method auto becomes tv where there is a hole. */
 void lmr_hole_take_method(larmor_recon *r);
 
-/* Where there is a hole: whether the job fills it; log that it does, or warn of it and log why it is not. Method, maps and grids are decided. */
+/* Where there is a hole: whether the job fills it; log that it does, or warn of it and log why it is not. Method,
+ * maps and grids are decided. */
 void lmr_hole_judge(larmor_recon *r);
 
 #endif

@@ -133,8 +133,9 @@ static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, 
 /* Maps are smooth: more voxels along an axis give no better ones and take longer. */
 enum { NLINV_SIDE = 64, NLINV_SIDE_3D = 32 };
 
-/* Newton steps, at most: next to a hole in the centre of k-space maps without noise settle later. Error of the image at 2/FOV
- * and 4 coils (docs/validation-records.md): .026 after 26, .019 after 35, .013 after 45; noise ends them earlier. */
+/* Newton steps, at most: next to a hole in the centre of k-space maps without noise settle later. Error of the
+ * image at 2/FOV and 4 coils (docs/validation-records.md): .026 after 26, .019 after 35, .013 after 45; noise ends
+ * them earlier. */
 enum { NLINV_STEPS_OF_HOLE = 45 };
 
 /* Its iterate is no image, so that its steps do not count as progress. */
@@ -148,7 +149,8 @@ static larmor_nlinv_opts nlinv_opts(const lmr_job *job, int ndim)
 }
 
 /* Maps that explain less than this part of the data's energy are doubted, and those of a centre of k-space that is
- * sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse than with true maps. */
+ * sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse than with true
+ * maps. */
 static const double least_explained = 0.2, least_sampled = 0.36;
 
 static larmor_status judge_inversion(const lmr_maps_task *t, double residual, larmor_coils_report *report)
@@ -426,8 +428,8 @@ static int64_t inside(larmor_shape small, larmor_shape large, int64_t i)
     return at;
 }
 
-/* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the given
- * maps on average: the size of maps outside is part of what is cropped. */
+/* own, on the larger image, becomes given in the smaller one. Elsewhere only its size is changed, to that of the
+ * given maps on average: the size of maps outside is part of what is cropped. */
 static void put_inside(const float complex *given, larmor_shape small, larmor_shape large, int64_t coils,
                        float complex *own)
 {

@@ -28,8 +28,8 @@ typedef struct lmr_maps_method {
 /* The method of that name, or NULL. */
 const lmr_maps_method *lmr_maps_method_of(const char *name);
 
-/* The job's maps become those of this group's slice: given ones, or all one for a single coil, or from the data. Nothing
- * is done where they are already.
+/* The job's maps become those of this group's slice: given ones, or all one for a single coil, or from the data.
+ * Nothing is done where they are already.
  *
  * index    of the group.
  * samples  the group's, whitened.
@@ -57,8 +57,8 @@ int lmr_maps_alias(int ndim, double aliasing);
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                             const larmor_samples *samples, int at_region, lmr_maps_sight *sight);
 
-/* The calibration region that maps of this group are made from; *region stays NULL where there is none, or where images
- * of the centre alias so much that nothing can be said of maps. */
+/* The calibration region that maps of this group are made from; *region stays NULL where there is none, or where
+ * images of the centre alias so much that nothing can be said of maps. */
 larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
                               const larmor_samples *samples, larmor_array **region, larmor_region_report *found);
 

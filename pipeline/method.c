@@ -1,5 +1,5 @@
-/* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier: Apache-2.0
- */
+/* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "pipeline/method.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 
-/* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of 473 scenes
- * with true maps and maps from the data (scripts/scenes.py, seeds 31 and 32) the misfit of cg was larger than that of tv in
- * all, and of 240 (seed 33) tv predicted less than this in four. */
+/* cg is compared as well where tv's image predicts less than this part of what is held out, beyond its noise: of
+ * 473 scenes with true maps and maps from the data (scripts/scenes.py, seeds 31 and 32) the misfit of cg was
+ * larger than that of tv in all, and of 240 (seed 33) tv predicted less than this in four. */
 #define MIN_PREDICTED 0.9
 /* cg is not taken where it predicts less than this part: a nearly empty image leaves no more than zeros do. */
 #define MIN_CG_PREDICTED 0.02

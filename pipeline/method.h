@@ -1,5 +1,5 @@
-/* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier: Apache-2.0
- */
+/* The method of --method auto: what it is taken for, and how it is chosen from the data. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PIPELINE_METHOD_H
 #define LMR_PIPELINE_METHOD_H
 
@@ -37,8 +37,8 @@ typedef struct lmr_method_problem {
     int is_determined;       /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
 } lmr_method_problem;
 
-/* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it predicts more:
- * result->method and result->choice, the search of its weight. The job's method is that one then. */
+/* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it
+ * predicts more: result->method and result->choice, the search of its weight. The job's method is that one then. */
 larmor_status lmr_method_choose(lmr_job *job, const lmr_method_problem *p, larmor_recon_report *result);
 
 #endif

@@ -1,4 +1,5 @@
-/* Off-resonance: the caller's map on a group's grid, and the times of its samples. SPDX-License-Identifier: Apache-2.0 */
+/* Off-resonance: the caller's map on a group's grid, and the times of its samples. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "pipeline/off_resonance.h"
 
 #include <math.h>

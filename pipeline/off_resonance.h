@@ -1,4 +1,5 @@
-/* Off-resonance: the caller's map on a group's grid, and the times of its samples. SPDX-License-Identifier: Apache-2.0 */
+/* Off-resonance: the caller's map on a group's grid, and the times of its samples. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PIPELINE_OFF_RESONANCE_H
 #define LMR_PIPELINE_OFF_RESONANCE_H
 
@@ -11,8 +12,9 @@ typedef struct lmr_field lmr_field;
 larmor_status lmr_field_open(const larmor_recon_opts *opts, lmr_scan_facts *facts);
 void lmr_field_free(lmr_field *field); /* NULL is fine */
 
-/* Segments for groups whose samples follow one another, frames of a basis for example. traj: their trajectory, which tells when
- * k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL without a map. */
+/* Segments for groups whose samples follow one another, frames of a basis for example. traj: their trajectory,
+ * which tells when k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL
+ * without a map. */
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments);
 

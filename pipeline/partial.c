@@ -1,5 +1,5 @@
-/* Partial Fourier: whether an image has the smooth phase that fills in what was not sampled, and which method takes it.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Partial Fourier: whether an image has the smooth phase that fills in what was not sampled, and which method
+ * takes it. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/partial.h"
 
 #include <complex.h>
@@ -13,7 +13,8 @@
 #include "pipeline/share.h"
 
 #define ROUGH                                                                                                        \
-    0.25 /* of the signal in the centre, what no image of the phase explains, beyond noise: above it nothing is filled in */
+    0.25 /* of the signal in the centre, what no image of the phase explains, beyond noise: above it nothing is
+          * filled in */
 /* Constants were tuned on the 675 scenes of scripts/partial_fourier.py with the seeds 1 to 3. */
 #define MAX_MISFIT_OVER_NOISE 2. /* of the phase, in the samples, above which projections are better than homodyne */
 #define MIN_LINES_ON_SHORTER_SIDE 1.5 /* with less there is no phase to go by */
@@ -209,9 +210,9 @@ static larmor_status phase_of_samples(larmor_op *A, const larmor_array *image, d
     return larmor_centre_phase(z, reach, phase);
 }
 
-/* At low resolution an edge has the phase of what is beside it, and so have lines that are missing, in x and in what the
- * samples of an image of the phase that is sought give alike: so that phase is moved until the two agree. model <- the last
- * such image. */
+/* At low resolution an edge has the phase of what is beside it, and so have lines that are missing, in x and in
+ * what the samples of an image of the phase that is sought give alike: so that phase is moved until the two agree.
+ * model <- the last such image. */
 static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, const larmor_array *x,
                             const double reach[3], larmor_array *phase, larmor_array **model)
 {
@@ -275,8 +276,8 @@ static larmor_status square_left(larmor_op *A, const larmor_array *x, const larm
     return LARMOR_OK;
 }
 
-/* How much more of the samples an image of any phase explains than one of this phase does, and how much more it would be of
- * noise alone, whose level is what is left by the image of any phase.
+/* How much more of the samples an image of any phase explains than one of this phase does, and how much more it
+ * would be of noise alone, whose level is what is left by the image of any phase.
  *
  * x, model  of the samples b, of any phase and of this one; noise: samples, of_noise: their image of any phase. */
 static larmor_status weigh_phase(larmor_op *A, const larmor_array *b, double weight, larmor_array *phase,
@@ -341,8 +342,9 @@ done:
     return st;
 }
 
-/* Homodyne averages noise, and its error is what the phase does not explain; projections keep what was measured, with all of its
- * noise. With one coil nothing that was measured contradicts a wrong phase, and projections are the safer ones. */
+/* Homodyne averages noise, and its error is what the phase does not explain; projections keep what was measured,
+ * with all of its noise. With one coil nothing that was measured contradicts a wrong phase, and projections are
+ * the safer ones. */
 static larmor_partial_fourier method_of(const lmr_job *job, double shortest, const finding *f)
 {
     const int projects = job->method == LMR_METHOD_CG;
@@ -354,7 +356,8 @@ static larmor_partial_fourier method_of(const lmr_job *job, double shortest, con
     return LARMOR_PARTIAL_HOMODYNE;
 }
 
-/* 1 if the coordinates along partial axes are whole numbers, as those of lines are: the others, of readouts that are sampled on
+/* 1 if the coordinates along partial axes are whole numbers, as those of lines are: the others, of readouts that
+ *   are sampled on
  * ramps, may be anywhere. */
 static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *c, int *lines)
 {

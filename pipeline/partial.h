@@ -1,5 +1,5 @@
-/* Partial Fourier: k-space of Cartesian scans that reaches further to one side of its centre. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Partial Fourier: k-space of Cartesian scans that reaches further to one side of its centre.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PIPELINE_PARTIAL_H
 #define LMR_PIPELINE_PARTIAL_H
 
@@ -11,8 +11,8 @@ int lmr_is_partial(const larmor_coverage *c);
 /* The voxels with which an image of so many is sought whose k-space is partial. */
 larmor_shape lmr_partial_voxels(larmor_shape image);
 
-/* What is to be done about it, in result->partial_fourier, and for images that are to have the phase of their centre that
- * phase, in the frames. Nothing where k-space is whole, or not on a grid.
+/* What is to be done about it, in result->partial_fourier, and for images that are to have the phase of their
+ * centre that phase, in the frames. Nothing where k-space is whole, or not on a grid.
  *
  * noise   deviation of a sample of the frames, before weights.
  * finer   the job that is to be solved, to be closed by lmr_partial_close, after errors, too: with more voxels, as
@@ -20,8 +20,8 @@ larmor_shape lmr_partial_voxels(larmor_shape image);
 larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count, double noise, lmr_job *finer,
                                 larmor_recon_report *result);
 
-/* The image of the finer job's solution *x: with its phase, or after projections, with the job's voxels; nothing where nothing
- * was begun. */
+/* The image of the finer job's solution *x: with its phase, or after projections, with the job's voxels; nothing
+ * where nothing was begun. */
 larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_frame *frames, int count,
                               larmor_array **x, larmor_recon_report *result);
 

@@ -41,8 +41,8 @@ static int is_oriented(const larmor_image_meta *m)
 
 /* ---- where they lie ---- */
 
-/* The field of view of each axis: as asked for; where only the first is, it holds for axes that are as long in the header. 0
- * along axes that nobody knows. */
+/* The field of view of each axis: as asked for; where only the first is, it holds for axes that are as long in the
+ * header. 0 along axes that nobody knows. */
 static larmor_status find_fov(const larmor_recon *r, double fov[3])
 {
     const double *asked = r->settings.opts.maps_place.fov_mm;
@@ -58,7 +58,8 @@ static larmor_status find_fov(const larmor_recon *r, double fov[3])
     return LARMOR_OK;
 }
 
-/* From a voxel of the target to that of the maps, by both geometries, or with one centre where a direction is not known. */
+/* From a voxel of the target to that of the maps, by both geometries, or with one centre where a direction is not
+ * known. */
 static larmor_status find_way(const larmor_recon *r, const larmor_grid *grid, const double fov[3], placing *p)
 {
     const larmor_image_meta *place = &r->settings.opts.maps_place;
@@ -206,8 +207,8 @@ static int has_sizes(const int64_t got[5], const int64_t size[3], int ndim)
     return same;
 }
 
-/* Of maps that nobody says the field of view of: with the voxels of the grid they are on it, with those of encodedSpace or
- * of the image they cover that, which is said; else they are refused. */
+/* Of maps that nobody says the field of view of: with the voxels of the grid they are on it, with those of
+ * encodedSpace or of the image they cover that, which is said; else they are refused. */
 static larmor_status assume_fov(larmor_recon *r, const larmor_grid *grid, const int64_t got[5], double fov[3])
 {
     larmor_encoding e;

@@ -98,8 +98,8 @@ done:
     return st;
 }
 
-/* The samples of a frame to their place in all of them, `first` samples of a coil behind the start: frame after frame,
- * or, with a basis, coil after coil. */
+/* The samples of a frame to their place in all of them, `first` samples of a coil behind the start: frame after
+ * frame, or, with a basis, coil after coil. */
 static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array *line, int64_t first)
 {
     const int64_t coils = job->facts->coils, own = larmor_array_count(from) / coils;
@@ -141,8 +141,8 @@ done:
     return st;
 }
 
-/* The points of all frames, and weights that make them one frame's: 1 over the number of frames. With a basis they make
- * them those of a coefficient, on average. */
+/* The points of all frames, and weights that make them one frame's: 1 over the number of frames. With a basis they
+ * make them those of a coefficient, on average. */
 static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj,
                           larmor_array **weights)
 {

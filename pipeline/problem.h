@@ -23,7 +23,8 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C);
 
-/* The circulant's inverse at a weight, for images of A's shape `in`, several of which are along their last dimension. */
+/* The circulant's inverse at a weight, for images of A's shape `in`, several of which are along their last
+ * dimension. */
 larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int image_ndim, larmor_shape in,
                                   larmor_op **M);
 

@@ -5,8 +5,8 @@
 
 #include "scan/job.h"
 
-/* Of a few trajectories, those that were asked for last. Counted references; several threads may use it. Its arrays are
- * never written again, and go to another device of the same memory as copies. */
+/* Of a few trajectories, those that were asked for last. Counted references; several threads may use it. Its
+ * arrays are never written again, and go to another device of the same memory as copies. */
 typedef struct lmr_share lmr_share;
 
 /* Of one of them: equal to the bit, on the same grid, in samples of the same layout. */
@@ -49,14 +49,16 @@ typedef struct lmr_ready {
 } lmr_ready;
 void lmr_ready_clear(lmr_ready *ready); /* NULL is fine */
 
-/* 1 if such operators are kept of the job, and a single image of this frame has one: of larmor_op_sense on one device. */
+/* 1 if such operators are kept of the job, and a single image of this frame has one: of larmor_op_sense on one
+ *   device. */
 int lmr_ready_suits(const lmr_job *job, const lmr_frame *frame);
 
 /* *A <- the last image's, where that had the same trajectory and is in use no more, with these maps; else NULL. */
 larmor_status lmr_ready_take(const lmr_job *job, const lmr_frame *frame, larmor_array *maps, larmor_op **A);
 void lmr_ready_keep(const lmr_job *job, const lmr_frame *frame, larmor_op *A);
 
-/* For a job that keeps what images have in common, of so many trajectories: a share and a place for operators of its own. */
+/* For a job that keeps what images have in common, of so many trajectories: a share and a place for operators of
+ * its own. */
 larmor_status lmr_share_open(int room, lmr_caches *caches);
 void lmr_share_close(lmr_caches *caches);
 

@@ -24,21 +24,22 @@
 
 #define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
 #define EMPTY 10.0  /* times the unit of lambda: a weight that leaves next to nothing of the image */
-/* Of the square of the samples held out: an image that takes less of it predicts nothing. Of 228 scenes (scripts/scenes.py, seed 33) the least was .027. */
+/* Of the square of the samples held out: an image that takes less of it predicts nothing. Of 228 scenes
+ * (scripts/scenes.py, seed 33) the least was .027. */
 #define MIN_TAKEN 1e-3
-/* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then .02
- * of their noise from the solution in the mean, .07 at most on the grid of docs/solvers.md. */
+/* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then
+ * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/solvers.md. */
 #define ENOUGH 0.05
 /* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
 #define LEAST 1e-4
-/* What further steps may change an image with a penalty by, relative to the noise in it, as a weight of FLOOR times the mean
- * eigenvalue of A^H A leaves it, and to the image. Tuned on 79 images by tv (scripts/scenes.py, seeds 81 and 82, --quick): with
- * 0.2 of the noise the error was 1.013 times that at the usual tolerance at most. */
+/* What further steps may change an image with a penalty by, relative to the noise in it, as a weight of FLOOR
+ * times the mean eigenvalue of A^H A leaves it, and to the image. Tuned on 79 images by tv (scripts/scenes.py,
+ * seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the usual tolerance at most. */
 #define ENOUGH_OF_PENALTY 0.15
 #define LEAST_OF_PENALTY 3e-3
 #define FLOOR 0.3
-/* Of the norm of an image: less around its mean is none of an object. On the scans of
- * tests/pipeline/test_misfit.c and a series of spokes of a phantom images that a penalty has erased have 1e-5, others more than 0.1. */
+/* Of the norm of an image: less around its mean is none of an object. On the scans of tests/pipeline/test_misfit.c
+ * and a series of spokes of a phantom images that a penalty has erased have 1e-5, others more than 0.1. */
 #define CONSTANT 1e-3
 /* Likewise of tgv, which leaves slopes as well: 0.06 on the same scan, and 0.56 of an image. */
 #define NEARLY_CONSTANT 0.1
@@ -46,10 +47,10 @@
 #define MIN_PREDICTED_PART 0.02
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
-/* The last change of an image, relative to it, beyond which a weight that was chosen is too small for the iterations there
- * are. Of 160 images by tv and wavelet (scripts/scenes.py, seeds 61 and 62, --quick) 12 ended so: all had less error at 3.2
- * times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2 times, and of lines on a grid, where
- * the split settles later than the image, 3 of 3. */
+/* The last change of an image, relative to it, beyond which a weight that was chosen is too small for the
+ * iterations there are. Of 160 images by tv and wavelet (scripts/scenes.py, seeds 61 and 62, --quick) 12 ended so:
+ * all had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2
+ * times, and of lines on a grid, where the split settles later than the image, 3 of 3. */
 #define UNSETTLED 1e-2
 #define RAISE 4.           /* of the weight at a time */
 #define MOST_ENLARGED 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
@@ -57,8 +58,9 @@
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
     MOST_RAISED = 5,
-    /* Next to a hole in the centre of k-space, steps of conjugate gradients in one of the split: with 2, as elsewhere, 3 of 6
-     * scans of half-spokes by one coil had not settled after 300 of those, with 15 all had after 40. */
+    /* Next to a hole in the centre of k-space, steps of conjugate gradients in one of the split: with 2, as
+     * elsewhere, 3 of 6 scans of half-spokes by one coil had not settled after 300 of those, with 15 all had after
+     * 40. */
     INNER_OF_HOLE = 15,
     MOST_ITERS = 1000, /* with the preconditioner; 174 at most on the grid of docs/solvers.md */
 };
@@ -257,9 +259,10 @@ done:
 }
 
 /* 1 if the weight is that expected from the noise, or in units of it. */
-/* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such scenes
- * (scripts/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times the least error
- * of three methods and six weights there (1.31 at most), 1.11 at the whole, 1.23 at the weight by samples held out. */
+/* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such
+ * scenes (scripts/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times
+ * the least error of three methods and six weights there (1.31 at most), 1.11 at the whole, 1.23 at the weight by
+ * samples held out. */
 #define PART_OF_ONE_COIL 0.7
 
 static int by_noise(const lmr_job *job, const larmor_recon_report *result)
@@ -358,7 +361,8 @@ static larmor_status look_for_constant(const lmr_job *job, const problem *p, int
     return st;
 }
 
-/* A weight that was chosen and erases the image predicted nothing: the one expected from the noise takes its place. */
+/* A weight that was chosen and erases the image predicted nothing: the one expected from the noise takes its
+ * place. */
 static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulariser *r, larmor_solve_opts *solve,
                                  larmor_recon_report *result)
 {
@@ -382,8 +386,8 @@ static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon
            result->weight < pow(RAISE, MOST_RAISED - 0.5) * result->choice.weight;
 }
 
-/* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that are solved
- * together settle later. */
+/* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that
+ * are solved together settle later. */
 static larmor_status raise_weight(const lmr_job *job, problem *p, larmor_regulariser *r, larmor_solve_opts *solve,
                                   larmor_recon_report *result)
 {
@@ -400,8 +404,8 @@ static larmor_status raise_weight(const lmr_job *job, problem *p, larmor_regular
     return LARMOR_OK;
 }
 
-/* The weight in time of a series: chosen with that in space, or that of an earlier series, or of this one before it was
- * interrupted. */
+/* The weight in time of a series: chosen with that in space, or that of an earlier series, or of this one before
+ * it was interrupted. */
 static larmor_status find_time_weight(const lmr_job *job, int frames, problem *p, const larmor_solve_opts *solve,
                                       larmor_recon_report *result, double *time)
 {
@@ -486,8 +490,8 @@ static larmor_status try_misfit(const lmr_job *job, larmor_status st)
     return st == LARMOR_ERR_MEMORY && !job->facts->slabs ? LARMOR_OK : st;
 }
 
-/* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with as many
- * samples and the same weight. */
+/* How well the image explains its samples. The part of the noise that it takes up is that of an earlier image with
+ * as many samples and the same weight. */
 static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array *x, larmor_recon_report *result)
 {
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN && lmr_weight_holds(job, p->frames, p->count);
@@ -521,7 +525,8 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
     result->terms = result->toeplitz ? info.terms : 0;
 }
 
-/* 1 if no sample tells another: those of one coil on the grid are orthogonal, and what was not sampled is zero whatever the
+/* 1 if no sample tells another: those of one coil on the grid are orthogonal, and what was not sampled is zero
+ *   whatever the
  * weight, which scales the image. */
 static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
 {
@@ -530,7 +535,8 @@ static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int cou
     return nothing;
 }
 
-/* 1 if the samples determine every image: all of a grid, equally often. Without those that are held out another problem
+/* 1 if the samples determine every image: all of a grid, equally often. Without those that are held out another
+ *   problem
  * would be solved, as no sample has neighbours that tell it. */
 static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
 {
@@ -539,8 +545,8 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     return all;
 }
 
-/* The noise's level by what no image explains, of several coils: that measured from the samples has signal in it where
- * there is little noise. */
+/* The noise's level by what no image explains, of several coils: that measured from the samples has signal in it
+ * where there is little noise. */
 static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, int count, problem *p,
                                    larmor_recon_report *result)
 {
@@ -599,8 +605,9 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     return LARMOR_OK;
 }
 
-/* The method and the weight of images whose samples predict no others. What was not sampled is zero by cg, whatever the
- * weight, and what fits the rest best by a penalty; half of k-space is filled by the phase of the image. */
+/* The method and the weight of images whose samples predict no others. What was not sampled is zero by cg,
+ * whatever the weight, and what fits the rest best by a penalty; half of k-space is filled by the phase of the
+ * image. */
 static void choose_of_one_coil(lmr_job *job, larmor_recon_report *result)
 {
     if (lmr_method_is_open(job, result) && lmr_is_partial(&result->coverage))
@@ -719,8 +726,8 @@ static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larm
 }
 
 /* 1 if the noise in the image of all of a grid is so little, relative to the image, that no penalty is worth its
- * assumptions. The level from differences along readouts is too large rather than too small, and so is what the image leaves
- * of the samples of several coils. */
+ * assumptions. The level from differences along readouts is too large rather than too small, and so is what the
+ * image leaves of the samples of several coils. */
 static larmor_status has_little_noise(const lmr_job *job, const lmr_frame *frame, double deviation,
                                       const larmor_misfit *misfit, int *little)
 {
@@ -734,8 +741,8 @@ static larmor_status has_little_noise(const lmr_job *job, const lmr_frame *frame
     return LARMOR_OK;
 }
 
-/* One FFT of each coil makes the image of all of a grid. Where the method is still open it is made to see how much noise it
- * has, and *x stays NULL where that is not little. */
+/* One FFT of each coil makes the image of all of a grid. Where the method is still open it is made to see how much
+ * noise it has, and *x stays NULL where that is not little. */
 static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise, larmor_array **x,
                                     larmor_recon_report *result)
 {
@@ -760,8 +767,8 @@ static larmor_status solve_directly(lmr_job *job, lmr_frame *frame, double noise
     return LARMOR_OK;
 }
 
-/* Of one image on a grid, of all its sets of maps together. Where the grid is larger than what was encoded, samples are
- * farther apart than at 1/FOV of it, and copies of the object meet its edges. */
+/* Of one image on a grid, of all its sets of maps together. Where the grid is larger than what was encoded,
+ * samples are farther apart than at 1/FOV of it, and copies of the object meet its edges. */
 static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *x,
                                    larmor_recon_report *result)
 {

@@ -7,12 +7,12 @@
 
 /* From one weight in time to the next. */
 #define STEP 4.
-/* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far from
- * the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */
+/* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far
+ * from the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */
 #define MIN_TIME_WEIGHT 1
 #define MAX_TIME_WEIGHT 16
-/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32 series
- * of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
+/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32
+ * series of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
 #define MIN_MISFIT_FALL 0.0075
 
 int lmr_time_weight_is_open(const lmr_job *job, int frames)

@@ -18,8 +18,8 @@ typedef struct lmr_series_problem {
     int frames;
 } lmr_series_problem;
 
-/* Search the weight in space for one weight in time after the other, and take those whose series predicts best what is
- * held out: choice, with time_weight. */
+/* Search the weight in space for one weight in time after the other, and take those whose series predicts best
+ * what is held out: choice, with time_weight. */
 larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_series_problem *p, larmor_choice *choice);
 
 #endif

@@ -86,7 +86,8 @@ typedef struct lmr_recon_kernels {
     /* y [to...] <- scale x [from...], centre (index n/2) on centre; zeros around it where y is larger. */
     larmor_status (*crop)(void *ctx, const int64_t from[3], const int64_t to[3], double scale, const void *x,
                           void *y);
-    /* y [n...] <- scale times the sum of all x [from...] whose index is that of y modulo n; from are multiples of n. */
+    /* y [n...] <- scale times the sum of all x [from...] whose index is that of y modulo n; from are multiples of
+     * n. */
     larmor_status (*fold)(void *ctx, const int64_t from[3], const int64_t n[3], double scale, const void *x, void *y);
     /* x <- re(x)^(halves / 2) where re(x) > low, else 0; halves is 1, -1 or -2. */
     larmor_status (*power)(void *ctx, int64_t n, int halves, double low, void *x);

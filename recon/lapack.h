@@ -1,14 +1,16 @@
 /* Matrices of a few coils, column-major, factored on the host by LAPACK. SPDX-License-Identifier: Apache-2.0
  *
- * Each call passes larmor's gate to BLAS (core/cpu/cpu.h), so that it fails, and does not hang, where OpenBLAS would get no
- * memory. *solved is 0 where the matrix has no such factors or is not finite. Errors: LARMOR_ERR_MEMORY. */
+ * Each call passes larmor's gate to BLAS (core/cpu/cpu.h), so that it fails, and does not hang, where OpenBLAS
+ * would get no memory. *solved is 0 where the matrix has no such factors or is not finite. Errors:
+ * LARMOR_ERR_MEMORY. */
 #ifndef LMR_RECON_CALIB_LAPACK_H
 #define LMR_RECON_CALIB_LAPACK_H
 #include <complex.h>
 
 #include "core/status.h"
 
-/* A [n, n], Hermitian, its upper triangle read <- its eigenvectors as columns; value [n] <- its eigenvalues, ascending. */
+/* A [n, n], Hermitian, its upper triangle read <- its eigenvectors as columns; value [n] <- its eigenvalues,
+ * ascending. */
 larmor_status lmr_lapack_eigen(int64_t n, double complex *A, double *value, int *solved);
 
 /* A = U diag(value) V^H, all [n, n]; A is lost. work [n] */

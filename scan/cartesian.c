@@ -1,5 +1,5 @@
-/* Cartesian scans: samples that are on the grid, to within what files round to, take it exactly. Oversampling of their
- * readouts is removed as they are read. SPDX-License-Identifier: Apache-2.0 */
+/* Cartesian scans: samples that are on the grid, to within what files round to, take it exactly. Oversampling of
+ * their readouts is removed as they are read. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/cartesian.h"
 
 #include <math.h>
@@ -26,7 +26,8 @@ static int leaves_grid(const lmr_job *job, int encoding)
     return couples || job->settings->opts.girf;
 }
 
-/* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. With off-resonance each
+/* 1 if the source makes the coordinates of this encoding from counters, and all its readouts are alike. With
+ *   off-resonance each
  * sample has a time of its own, and none is removed. */
 static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding *e)
 {
@@ -39,8 +40,8 @@ static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding 
     return 1;
 }
 
-/* The field of view along axis d whose periods the grid is to have: that which was encoded, and of readouts as much as the
- * image needs, if that is a whole number of their samples. */
+/* The field of view along axis d whose periods the grid is to have: that which was encoded, and of readouts as
+ * much as the image needs, if that is a whole number of their samples. */
 static double period(const larmor_encoding *e, const larmor_grid *grid, int d)
 {
     const double image = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
@@ -80,7 +81,8 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
 
 /* ---- delayed lines ---- */
 
-/* Of the farther end of a line: where the nearer one ends at least, for a shift to change next to nothing at the ends. */
+/* Of the farther end of a line: where the nearer one ends at least, for a shift to change next to nothing at the
+ * ends. */
 static const double symmetric = 0.8;
 
 enum { SHORTEST_LINE = 8 };
@@ -161,7 +163,8 @@ static int is_delayed(const lmr_job *job, int encoding, const lmr_cartesian *c)
     return late && !c->shifted;
 }
 
-/* The noise in the readouts before their oversampling goes: what is beyond the grid's field of view is noise alone. */
+/* The noise in the readouts before their oversampling goes: what is beyond the grid's field of view is noise
+ * alone. */
 static larmor_status measure_level(const larmor_encoding *e, const larmor_grid *grid, const larmor_samples *samples,
                                    double *level)
 {

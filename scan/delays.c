@@ -52,7 +52,8 @@ static int counts_lines(const lmr_job *job, int group)
     return !lmr_source_encoding(job->facts->source, g.encoding, &e) && !strcmp(e.trajectory, "cartesian");
 }
 
-/* Lines are looked at as they were acquired: neither without oversampling nor in compressed coils, which are for the grid. */
+/* Lines are looked at as they were acquired: neither without oversampling nor in compressed coils, which are for
+ * the grid. */
 static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
 {
     const larmor_grid *grid = &r->facts.grid[group];
@@ -94,8 +95,8 @@ static int agree(const larmor_delays *a, const larmor_delays *b)
     return alike;
 }
 
-/* Delays of two images of a scan are the same, or they are none; and so are delays of more than half a readout, which a few
- * short readouts may seem to have. */
+/* Delays of two images of a scan are the same, or they are none; and so are delays of more than half a readout,
+ * which a few short readouts may seem to have. */
 static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *found)
 {
     const int first = group_with_most(r, encoding, 0), last = group_with_most(r, encoding, 1);
@@ -112,7 +113,8 @@ static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *
     return LARMOR_OK;
 }
 
-/* Samples; gradients are late by up to 10 us, and compensated for by a bit too much at most. Simulated scans: -1 to 7.6. */
+/* Samples; gradients are late by up to 10 us, and compensated for by a bit too much at most. Simulated scans: -1
+ * to 7.6. */
 #define MOST_EARLY 3
 #define MOST_LATE 15
 #define MOST_COUPLED 3

@@ -482,8 +482,8 @@ static larmor_status cut_by_time(frames *f, image *m)
 
 /* ---- the cardiac cycle ---- */
 
-/* Numbers the cycles: a new one begins where the time since the trigger does not grow as the clock does. Their lengths
- * [cycles + 1]; the last one's, and those with missed triggers, are the median. */
+/* Numbers the cycles: a new one begins where the time since the trigger does not grow as the clock does. Their
+ * lengths [cycles + 1]; the last one's, and those with missed triggers, are the median. */
 static larmor_status find_cycles(const frames *f, image *m, double **length, double *median)
 {
     const int64_t all = m->group.readouts;
@@ -548,8 +548,8 @@ done:
 
 /* ---- all images ---- */
 
-/* The frames of image `index` are counted on from those of an earlier one that differs from it in the counter of frames
- * alone. */
+/* The frames of image `index` are counted on from those of an earlier one that differs from it in the counter of
+ * frames alone. */
 static larmor_status count_on(const frames *f, image *m)
 {
     for (int64_t i = f->frames - 1; i >= 0; i--) {

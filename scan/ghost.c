@@ -49,8 +49,9 @@ static larmor_status group_of(void *self, int group, larmor_group *out)
     return lmr_source_group(((ghosts *)self)->inner, group, out);
 }
 
-/* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of the image
- * alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its own. */
+/* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of
+ * the image alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its
+ * own. */
 static larmor_status correct(const image *m, const larmor_grid *grid, const int64_t *readout, int calibration,
                              larmor_samples *x)
 {

@@ -53,8 +53,8 @@ static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid
     return LARMOR_OK;
 }
 
-/* Voxels per sample along readouts, and lines of the grid per readout, above which the header's matrix is not that of the
- * samples: zero filling takes 2 to 4 along an axis, and of lines an undersampling of up to 16 beside. */
+/* Voxels per sample along readouts, and lines of the grid per readout, above which the header's matrix is not that
+ * of the samples: zero filling takes 2 to 4 along an axis, and of lines an undersampling of up to 16 beside. */
 enum { MAX_VOXELS_PER_SAMPLE = 16, MAX_LINES_PER_READOUT = 256 };
 
 /* Of lines without a trajectory, whose places are counted within the matrix; one that the caller gives is taken. */
@@ -167,7 +167,8 @@ static larmor_status expect_room(const larmor_recon *r, int64_t bytes, const lar
                     (long long)(limit / 1000000), allowed ? "allowed" : "free");
 }
 
-/* Of the signal inside: outside of which a larger field of view is tried, as larmor_field_of_view_extent has it by default. */
+/* Of the signal inside: outside of which a larger field of view is tried, as larmor_field_of_view_extent has it by
+ * default. */
 #define NOTICEABLE_OUTSIDE 0.03
 
 static int is_wide(const larmor_extent *e)
@@ -258,8 +259,8 @@ static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *
 #define MIN_PRODUCT 0.85
 #define MAX_PRODUCT 1.2
 
-/* An object beyond the field of view and k-space that is not sampled to its edge have one cause where the trajectory is in
- * another unit. */
+/* An object beyond the field of view and k-space that is not sampled to its edge have one cause where the
+ * trajectory is in another unit. */
 static void warn_of_unit(larmor_recon *r, double factor, double reach)
 {
     const double product = factor * reach;

@@ -15,8 +15,9 @@ larmor_status lmr_grids_choose(larmor_recon *r);
  * leaves them if the size is neither. */
 int lmr_grids_fit_maps(larmor_recon *r, const int64_t size[4]);
 
-/* Enlarge them where the object in the data exceeds the field of view. Given maps then go on with maps
- * from the data; several sets of them do not, which is only warned of. A failure of the search is logged. Errors: LARMOR_STOPPED. */
+/* Enlarge them where the object in the data exceeds the field of view. Given maps then go on with maps from the
+ * data; several sets of them do not, which is only warned of. A failure of the search is logged. Errors:
+ * LARMOR_STOPPED. */
 larmor_status lmr_grids_enlarge(larmor_recon *r);
 
 /* Whether what is outside cannot be seen, but predicted (larmor_predict_field_of_view): the centre of k-space is

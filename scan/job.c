@@ -7,8 +7,8 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 
-/* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the second
- * the factor itself would not be a normal number of it. */
+/* Exponents of two. Within the first the sums of squares of any scan stay well inside single precision; beyond the
+ * second the factor itself would not be a normal number of it. */
 enum { HARMLESS = 30, MOST = 120 };
 
 static int is_harmless(double magnitude)
@@ -38,15 +38,15 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
     return job->scale == 1 ? LARMOR_OK : larmor_axpby(job->scale, samples, 0, samples);
 }
 
-/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them; given maps are whitened
- * like samples, and take that unit out again. */
+/* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them; given maps are
+ * whitened like samples, and take that unit out again. */
 double lmr_unscaled_image(const lmr_job *job)
 {
     return (job->facts->whitening && !job->facts->given ? job->facts->noise_unit : 1) / job->scale;
 }
 
-/* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is scaled;
- * without whitening the data and the image are. */
+/* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is
+ * scaled; without whitening the data and the image are. */
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
 {
     const double scale = job->scale;

@@ -69,16 +69,16 @@ int lmr_outputs(const lmr_job *job, int frames);
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
-/* Multiply samples by the job's scale. Where that is not chosen yet it is chosen from them: values whose squares single
- * precision does not hold are brought near 1. */
+/* Multiply samples by the job's scale. Where that is not chosen yet it is chosen from them: values whose squares
+ * single precision does not hold are brought near 1. */
 larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 
 /* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */
 double lmr_unscaled_image(const lmr_job *job);
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 
-/* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the series,
- * whose coefficient number i it may be. */
+/* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the
+ * series, whose coefficient number i it may be. */
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);
 
 /* 1 if so many devices, or ranks, can work on one series: SENSE of coils that they share (larmor_op_sense). */
@@ -90,7 +90,8 @@ int lmr_spreads_series(const lmr_job *job, int series);
 /* The group whose data gave the maps; -1: there are none. */
 int lmr_maps_group(const lmr_job *job);
 
-/* The sides of a voxel, in mm; returns 0, and 1 for each of them, where they differ so much that they are not believed. */
+/* The sides of a voxel, in mm; returns 0, and 1 for each of them, where they differ so much that they are not
+ * believed. */
 int lmr_voxel_sides(const larmor_grid *grid, double side[3]);
 
 /* The regulariser's options for so many frames at once, whose images have this grid. */

@@ -1,5 +1,5 @@
-/* Readouts that differ in length, or of which some samples are left out: side by side where what is done with them needs
- * each by itself. SPDX-License-Identifier: Apache-2.0 */
+/* Readouts that differ in length, or of which some samples are left out: side by side where what is done with them
+ * needs each by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ragged.h"
 
 #include <math.h>

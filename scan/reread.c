@@ -1,5 +1,5 @@
-/* One group's samples, kept from one look at them to the next: reading a scan of one large image takes as long as many
- * iterations. SPDX-License-Identifier: Apache-2.0 */
+/* One group's samples, kept from one look at them to the next: reading a scan of one large image takes as long as
+ * many iterations. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/reread.h"
 
 #include <stdlib.h>

@@ -4,8 +4,9 @@
 
 #include "scan/job.h"
 
-/* *taken <- 1, and samples, made and c as lmr_group_samples had them, if those of this group are there and nothing that
- * they depend on has changed since. Those that are there and no longer hold are freed. calibration: as of a source. */
+/* *taken <- 1, and samples, made and c as lmr_group_samples had them, if those of this group are there and nothing
+ * that they depend on has changed since. Those that are there and no longer hold are freed. calibration: as of a
+ * source. */
 larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                               lmr_cartesian *c, int *taken);
 

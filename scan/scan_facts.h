@@ -24,7 +24,8 @@ typedef struct lmr_scan_facts {
     const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_grid *grid;                         /* [info.groups]; alike for all of an encoding */
     larmor_delays *delays;                     /* [info.encodings], of the gradients, or NULL */
-    int whole_readouts; /* 1: readouts keep their oversampling and the order of time, as the search for delays needs */
+    int whole_readouts;      /* 1: readouts keep their oversampling and the order of time, as the search for delays
+                         * needs */
     struct lmr_field *field; /* of pipeline/off_resonance.h, or NULL */
     larmor_array *basis;     /* [frames, coefficients], or NULL */
     int basis_is_complex;
@@ -44,7 +45,8 @@ typedef struct lmr_scan_facts {
     int is_copy; /* 1: grid and delays are those of the facts that these are copied from */
 } lmr_scan_facts;
 
-/* A copy for another device, with arrays of its own there, which may not outlive the original. The field is left out. */
+/* A copy for another device, with arrays of its own there, which may not outlive the original. The field is left
+ * out. */
 larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *dev, lmr_scan_facts *copy);
 
 void lmr_scan_facts_free(lmr_scan_facts *facts);

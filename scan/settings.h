@@ -6,8 +6,8 @@
 
 #define LMR_METHOD_AUTO "auto"
 
-/* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds a copy of
- * an option. */
+/* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds
+ * a copy of an option. */
 typedef struct lmr_settings {
     larmor_recon_opts opts; /* in this version's size; its texts and what it points to are the members below */
     larmor_counters only;
@@ -19,8 +19,8 @@ typedef struct lmr_settings {
     double eps;         /* of the NUFFT */
 } lmr_settings;
 
-/* *opts <- what was given, in this version's size: members that this version does not know must be zero, those that the caller
- * does not know are. Pointers stay the caller's. */
+/* *opts <- what was given, in this version's size: members that this version does not know must be zero, those
+ * that the caller does not know are. Pointers stay the caller's. */
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts);
 
 /* The regulariser of that name, or one without a name. */

@@ -33,7 +33,8 @@ larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
-/* When samples were taken, in s, as larmor_raw_times; checked. LARMOR_ERR_UNSUPPORTED where the source does not know. */
+/* When samples were taken, in s, as larmor_raw_times; checked. LARMOR_ERR_UNSUPPORTED where the source does not
+ * know. */
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 

@@ -1,8 +1,8 @@
 /* Trajectories of scans that store none: spokes whose angles follow from counters; and what gradients
  * make of those of all.
  *
- * Golden angles: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny ones: Wundrak et al., IEEE Trans. Med.
- * Imaging 34, 1262 (2015). SPDX-License-Identifier: Apache-2.0 */
+ * Golden angles: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny ones: Wundrak et al., IEEE Trans.
+ * Med. Imaging 34, 1262 (2015). SPDX-License-Identifier: Apache-2.0 */
 #include "scan/trajectory.h"
 
 #include <math.h>
@@ -33,8 +33,8 @@ static double golden(int index)
 
 enum { EVEN, EVEN_ALL_ROUND, GOLDEN, FULL_GOLDEN = GOLDEN + TINY };
 
-/* Usual angle i, from 0; returns 0 past the last. Of an angle and its negative, which mirror the image and are told apart
- * by nothing, the list has one: 137.51 degrees and not 222.49. */
+/* Usual angle i, from 0; returns 0 past the last. Of an angle and its negative, which mirror the image and are
+ * told apart by nothing, the list has one: 137.51 degrees and not 222.49. */
 static int usual(int i, lmr_spoke_angles *s)
 {
     const int full = i >= FULL_GOLDEN;
@@ -251,7 +251,8 @@ static larmor_status respond(const void *girf, const larmor_array *traj, larmor_
     return larmor_girf_apply(traj, girf, corrected);
 }
 
-/* The response's axes are those of the patient, as good as those of the magnet: signs do not count but for couplings. */
+/* The response's axes are those of the patient, as good as those of the magnet: signs do not count but for
+ * couplings. */
 static larmor_status apply_girf(const lmr_job *job, int index, const larmor_grid *grid, larmor_samples *samples)
 {
     larmor_image_meta meta;

@@ -4,11 +4,11 @@
 
 #include "scan/job.h"
 
-/* The trajectory of a group's samples, on a device, from its counters, for scans of a radial type in the plane or in a
- * stack of planes: the angle is from kspace_encode_step_1, kz from kspace_encode_step_2.
+/* The trajectory of a group's samples, on a device, from its counters, for scans of a radial type in the plane or
+ * in a stack of planes: the angle is from kspace_encode_step_1, kz from kspace_encode_step_2.
  *
- * spokes  zeros before the first group: which angles they have is decided by the header, by the type of the trajectory,
- *         and by the data, where another usual angle makes them much more consistent.
+ * spokes  zeros before the first group: which angles they have is decided by the header, by the type of the
+ *         trajectory, and by the data, where another usual angle makes them much more consistent.
  * Errors  LARMOR_ERR_FORMAT where counters do not define it. */
 larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group, const larmor_encoding *enc,
                                   const larmor_grid *grid, const larmor_samples *samples, lmr_spoke_angles *spokes,

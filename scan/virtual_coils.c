@@ -147,8 +147,8 @@ static larmor_status know(larmor_recon *r, knowledge *k)
                     "coordinates, off-resonance or asymmetric echoes; use svd or auto.");
 }
 
-/* Matrices for each place are taken where with fewer coils, or with a given number, they leave out this part of what one
- * matrix may: noise turns them a little. */
+/* Matrices for each place are taken where with fewer coils, or with a given number, they leave out this part of
+ * what one matrix may: noise turns them a little. */
 static const double much_less = 0.25;
 
 static int is_better(const larmor_recon *r, const larmor_compression_report *each,

@@ -1,6 +1,6 @@
-/* What a reconstruction keeps in a checkpoint: which scan and options it belongs to, the series that are done, and the
- * weight and the solver's state of the one that is not. One sequence of calls says what is in it, for saving and for
- * loading. SPDX-License-Identifier: Apache-2.0 */
+/* What a reconstruction keeps in a checkpoint: which scan and options it belongs to, the series that are done, and
+ * the weight and the solver's state of the one that is not. One sequence of calls says what is in it, for saving
+ * and for loading. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/checkpoint.h"
 
 #include <limits.h>

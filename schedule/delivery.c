@@ -1,5 +1,5 @@
-/* The caller's thread where several devices work: waits for the series that is next, passes on what the others say, and
- * has a series computed once more that guessed wrong. SPDX-License-Identifier: Apache-2.0 */
+/* The caller's thread where several devices work: waits for the series that is next, passes on what the others
+ * say, and has a series computed once more that guessed wrong. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -102,8 +102,8 @@ static void take_decisions(lmr_devices *d, const lmr_task *t)
     d->recon->job.found.decided = *known;
 }
 
-/* The job is as if it had computed the series itself; its maps lie on the device that did. What was decided is not that of a
- * series which others may have preceded. */
+/* The job is as if it had computed the series itself; its maps lie on the device that did. What was decided is not
+ * that of a series which others may have preceded. */
 static void take_found(lmr_job *job, lmr_task *t)
 {
     const lmr_decisions decided = job->found.decided;

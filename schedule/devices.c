@@ -1,8 +1,9 @@
-/* Several devices at work on the series of one reconstruction. A thread for each (worker.c) takes the next series from a
- * queue (task.c); results are handed out in order (delivery.c). Parts of one processor work likewise, once it has computed a
- * first series with all its threads, and queues of one GPU, which is idle while the host prepares a small image. What a series decides for later ones, such as the weight
- * of the penalty, is guessed to be what is known when it begins, and a series that would have come out differently is
- * computed once more: images do not depend on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
+/* Several devices at work on the series of one reconstruction. A thread for each (worker.c) takes the next series
+ * from a queue (task.c); results are handed out in order (delivery.c). Parts of one processor work likewise, once
+ * it has computed a first series with all its threads, and queues of one GPU, which is idle while the host
+ * prepares a small image. What a series decides for later ones, such as the weight of the penalty, is guessed to
+ * be what is known when it begins, and a series that would have come out differently is computed once more: images
+ * do not depend on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/devices.h"
 
 #include <stdio.h>
@@ -166,7 +167,8 @@ static void free_queues(larmor_device **queue, int count)
     free(queue);
 }
 
-/* Queues of its own on each of these devices, one after the other, so that the first few workers are of different devices. */
+/* Queues of its own on each of these devices, one after the other, so that the first few workers are of different
+ * devices. */
 static larmor_status open_queues(const larmor_recon *r, larmor_device *const *device, int devices,
                                  larmor_device **queue)
 {

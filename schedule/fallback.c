@@ -1,5 +1,5 @@
-/* From a GPU that fails to the processor, where "auto" chose the GPU and no image was given away yet: an image of another
- * series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
+/* From a GPU that fails to the processor, where "auto" chose the GPU and no image was given away yet: an image of
+ * another series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/fallback.h"
 
 #include <stdio.h>

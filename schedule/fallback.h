@@ -4,8 +4,8 @@
 
 #include "schedule/state.h"
 
-/* `failed` is how a call of the reconstruction ended. Where the processor may do instead all begins anew on it, up to the
- * first series, and a warning says so; else `failed` and its message are returned. */
+/* `failed` is how a call of the reconstruction ended. Where the processor may do instead all begins anew on it, up
+ * to the first series, and a warning says so; else `failed` and its message are returned. */
 larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed);
 
 /* begin.c: everything before the first series, by options that were read; and its end, without the handle's. */

@@ -168,8 +168,8 @@ static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dty
     return LARMOR_OK;
 }
 
-/* The operators of all frames, or the one of all coefficients with the basis at each sample and the points and weights
- * of all frames beside them. */
+/* The operators of all frames, or the one of all coefficients with the basis at each sample and the points and
+ * weights of all frames beside them. */
 static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
                                     const larmor_sense_opts *sense, double *bytes)
 {
@@ -249,8 +249,8 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
     return LARMOR_OK;
 }
 
-/* Where not even one coil fits, optional parts are left out: first the comparison of methods, then the choice of lambda, the
- * preconditioner, and Toeplitz. */
+/* Where not even one coil fits, optional parts are left out: first the comparison of methods, then the choice of
+ * lambda, the preconditioner, and Toeplitz. */
 static int give_up(lmr_plan *plan)
 {
     int *const what[] = {&plan->compare, &plan->choose, &plan->precondition, &plan->toeplitz};

@@ -6,11 +6,11 @@
 #include "scan/series.h"
 
 typedef struct lmr_plan {
-    int64_t limit; /* bytes that may be used, 0 if unknown */
-    int64_t
-        planned; /* the most that is needed, with `block` coils at a time, by a series or by those computed at a time */
-    int64_t images; /* of it, what all images take */
-    int64_t block;  /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
+    int64_t limit;   /* bytes that may be used, 0 if unknown */
+    int64_t planned; /* the most that is needed, with `block` coils at a time, by a series or by those computed at a
+                  * time */
+    int64_t images;  /* of it, what all images take */
+    int64_t block;   /* coils at a time: all of them, or as many as fit; 1 if not even one fits */
     int64_t coils;
     int toeplitz, precondition; /* the job's, or -1 where not even one coil fits with what it chooses itself */
     int64_t *bytes;             /* [series] that each needs at most, the images of all included */

@@ -1,5 +1,5 @@
-/* Which device is done first. A GPU takes some tenths of a second before it computes, and at the end of the program, in which
- * a processor is done with a 2D image. SPDX-License-Identifier: Apache-2.0 */
+/* Which device is done first. A GPU takes some tenths of a second before it computes, and at the end of the
+ * program, in which a processor is done with a 2D image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/predict.h"
 
 #include <math.h>
@@ -16,11 +16,12 @@
 #include "scan/source.h"
 
 /* Seconds of one thread, measured on an Intel Xeon (Sapphire Rapids) with 20 scans of 1 to 16 images in 2D and 3D
- * (docs/performance.md): of a normal map for each coil and each cell of its padded grid; of reading, sorting, weighting and
- * gridding for each coil and sample; of an image. */
+ * (docs/performance.md): of a normal map for each coil and each cell of its padded grid; of reading, sorting,
+ * weighting and gridding for each coil and sample; of an image. */
 static const double map_cell = 4.5e-9, set_up_sample = 2e-7, image_alone = 0.02;
 
-/* Normal maps of an image, and of the choice of lambda that the first one makes, alone. 3D has more steps: its spectrum is wider. */
+/* Normal maps of an image, and of the choice of lambda that the first one makes, alone. 3D has more steps: its
+ * spectrum is wider. */
 static const double steps_2d = 15, steps_3d = 45, choice = 4;
 
 /* Of a penalty: its own steps for a normal map's of cg. */

@@ -163,8 +163,8 @@ static int is_too_large(const lmr_plan *plan)
     return plan->limit && plan->planned > plan->limit;
 }
 
-/* The volume, which does not fit, is to be in slabs: those of ranks, or those of a group's devices, with which all begins anew
- * for this error. */
+/* The volume, which does not fit, is to be in slabs: those of ranks, or those of a group's devices, with which all
+ * begins anew for this error. */
 static larmor_status cut(larmor_recon *r, lmr_slab_step step)
 {
     if (lmr_slabs_unfit(r)) return lmr_report_too_large(r);
@@ -176,7 +176,8 @@ static larmor_status cut(larmor_recon *r, lmr_slab_step step)
     return LARMOR_OK;
 }
 
-/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless the volume is in slabs. */
+/* What does not fit is refused before anything is computed: no step makes the plan smaller, unless the volume is
+ * in slabs. */
 static larmor_status expect_room(larmor_recon *r, lmr_slab_step step)
 {
     if (r->slabs_from == step) lmr_slabs_take(r);

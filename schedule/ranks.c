@@ -1,5 +1,6 @@
-/* Series that other processes compute: rank 0 sends orders, the others answer. All ranks run one program on machines of one
- * kind, so that structs travel as they are; lmr_ranks_agree has compared their sizes. SPDX-License-Identifier: Apache-2.0 */
+/* Series that other processes compute: rank 0 sends orders, the others answer. All ranks run one program on
+ * machines of one kind, so that structs travel as they are; lmr_ranks_agree has compared their sizes.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

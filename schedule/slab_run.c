@@ -1,6 +1,6 @@
-/* A volume that no process holds by itself: each rank has a slab of its planes, with the coil maps of these, and some of the
- * readouts. All solve at the same time, by operators and inner products that are those of the whole; rank 0 gives the orders
- * and gets the image. SPDX-License-Identifier: Apache-2.0 */
+/* A volume that no process holds by itself: each rank has a slab of its planes, with the coil maps of these, and
+ * some of the readouts. All solve at the same time, by operators and inner products that are those of the whole;
+ * rank 0 gives the orders and gets the image. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_run.h"
 
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 
 #include "schedule/state.h"
 
-/* Rank 0: have all ranks reconstruct series s, and do so. The others get no image, and rank 0's error as LARMOR_STOPPED.
+/* Rank 0: have all ranks reconstruct series s, and do so. The others get no image, and rank 0's error as
+ * LARMOR_STOPPED.
  *
  * image  c64, on rank 0 alone, else NULL. */
 larmor_status lmr_slabs_run(larmor_recon *r, int s, larmor_array **image, larmor_recon_report *report);

@@ -1,4 +1,5 @@
-/* The samples of a rank that has a slab of the volume, and the coil maps of its planes from the centre of k-space of all. SPDX-License-Identifier: Apache-2.0 */
+/* The samples of a rank that has a slab of the volume, and the coil maps of its planes from the centre of k-space
+ * of all. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_samples.h"
 
 #include <math.h>
@@ -252,7 +253,8 @@ done:
     return st;
 }
 
-/* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of the slice. */
+/* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of
+ * the slice. */
 static int maps_group_of(const lmr_job *job, int index, const larmor_group *g)
 {
     larmor_group before;

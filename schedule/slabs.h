@@ -1,4 +1,5 @@
-/* Whether a volume that no process holds by itself can be in slabs, one for each rank. SPDX-License-Identifier: Apache-2.0 */
+/* Whether a volume that no process holds by itself can be in slabs, one for each rank. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_SCHEDULE_SLABS_H
 #define LMR_SCHEDULE_SLABS_H
 

@@ -32,7 +32,8 @@ void lmr_add_line(lmr_task *t, int warning, const char *text)
     t->last_line = &l->next;
 }
 
-/* The series goes through the groups of its list: maps stay those of a slice's first group until another slice comes. */
+/* The series goes through the groups of its list: maps stay those of a slice's first group until another slice
+ * comes. */
 void lmr_follow_maps(const lmr_devices *d, int series, int *from)
 {
     const lmr_series *list = &d->recon->list;

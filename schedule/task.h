@@ -82,7 +82,8 @@ void lmr_add_line(lmr_task *t, int warning, const char *text);
 /* As it was before it was computed. */
 void lmr_clear_task(lmr_task *t);
 
-/* The series goes through the groups of its list: maps stay those of a slice's first group until another slice comes. */
+/* The series goes through the groups of its list: maps stay those of a slice's first group until another slice
+ * comes. */
 void lmr_follow_maps(const lmr_devices *d, int series, int *from);
 
 /* Of the queue, its lock being held: as many series as have room; none; how many are in a state; what a worker is to

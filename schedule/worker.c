@@ -1,5 +1,5 @@
-/* A worker of several: the thread that takes series from the queue and computes them on its device, or has a rank do it.
- * SPDX-License-Identifier: Apache-2.0 */
+/* A worker of several: the thread that takes series from the queue and computes them on its device, or has a rank
+ * do it. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 

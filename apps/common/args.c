@@ -104,8 +104,8 @@ static int has_value(const char *text, const char *end)
     return first < end && *first != 'e' && *first != 'E';
 }
 
-/* A finite decimal number that fills the text up to `end`; whole: an integer. One that is too small for a double is none,
- * because 0 often has a meaning of its own. */
+/* A finite decimal number that fills the text up to `end`; whole: an integer. One that is too small for a double
+ * is none, because 0 often has a meaning of its own. */
 static int read_number(const char *text, const char *end, int whole, double *value)
 {
     const size_t length = strspn(text, whole ? "+-0123456789" : "+-.0123456789eE");

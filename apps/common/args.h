@@ -45,8 +45,8 @@ typedef struct app_list {
     double value[APP_MAX_NUMBERS];
 } app_list;
 
-/* Choices that a table of the library has: the name of choice i, or NULL past the last, and in *help what it is, where
- * there is more to say. */
+/* Choices that a table of the library has: the name of choice i, or NULL past the last, and in *help what it is,
+ * where there is more to say. */
 typedef const char *(*app_choice)(int i, const char **help);
 
 typedef struct app_option {
@@ -66,14 +66,14 @@ typedef struct app_option {
     int needed;
     int most;   /* of a list whose metavar does not say how many numbers it has at most */
     int absent; /* of a number: 1 makes it NAN when it is not given */
-    /* The member of the library's options that it sets, where that is not its name with _ for -, and behind a blank the
-     * value by which it does: "no_ghost off". Messages of the library have members in place of options. */
+    /* The member of the library's options that it sets, where that is not its name with _ for -, and behind a
+     * blank the value by which it does: "no_ghost off". Messages of the library have members in place of options. */
     const char *member;
     const char *heading; /* in the help, of the options from this one on */
 } app_option;
 
-/* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write", .needed = 1).
- * Commands define a shorter OPTION(...) with their settings. */
+/* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write",
+ * .needed = 1). Commands define a shorter OPTION(...) with their settings. */
 #define APP_OPTION(settings_, type_, field_, letter_, name_, metavar_, help_, ...)                                   \
     {                                                                                                                \
         .type = (type_), .at = offsetof(settings_, field_), .letter = (letter_), .name = (name_),                    \
@@ -139,9 +139,10 @@ extern const app_option app_shared_options[];
 /* Choice i of a text and the length of its name, 0 past the last; *help as in app_choice. */
 int app_choice_at(const app_option *option, int i, const char **name, const char **help);
 
-/* What lets a shell complete command lines. "bash", "zsh", "fish" or nothing, which is bash: the script for it. Scripts
- * ask with --words, or with --described, and then the words after the program's name, the last of them unfinished: what
- * that may be, a line each, with --described a tabulator and its meaning behind it. Returns the exit code. */
+/* What lets a shell complete command lines. "bash", "zsh", "fish" or nothing, which is bash: the script for it.
+ * Scripts ask with --words, or with --described, and then the words after the program's name, the last of them
+ * unfinished: what that may be, a line each, with --described a tabulator and its meaning behind it. Returns the
+ * exit code. */
 int app_complete(int count, char **words);
 
 /* Print the manual page of a command, or of the program if that is NULL, for man(1) to format. */

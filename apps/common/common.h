@@ -1,4 +1,5 @@
-/* What all programs and commands share: exit codes, signals, devices, and their messages. SPDX-License-Identifier: Apache-2.0 */
+/* What all programs and commands share: exit codes, signals, devices, and their messages. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef APP_COMMON_H
 #define APP_COMMON_H
 
@@ -29,34 +30,36 @@ int app_fail_in(app_phase phase, larmor_status status, const char *file);
 void app_set_command_line(int argc, char **argv);
 const char *app_command_line(void);
 
-/* Threads of OpenBLAS that get no memory wait for it for ever, and the end of the program waits for them. So it has none
- * where memory or processes are limited: the program starts itself once more with OPENBLAS_NUM_THREADS=1, before its
- * libraries are loaded where that can be (apps/common/early.c). */
+/* Threads of OpenBLAS that get no memory wait for it for ever, and the end of the program waits for them. So it
+ * has none where memory or processes are limited: the program starts itself once more with OPENBLAS_NUM_THREADS=1,
+ * before its libraries are loaded where that can be (apps/common/early.c). */
 void app_wait_for_no_memory(char **argv, char **environment);
 
 /* The program once more, with that environment. Returns where that is not possible. */
 void app_start_anew(char **argv, char **environment);
 
-/* The start of main: from here on no library is waited for. Before, one that takes all the time because it gets no memory
- * ends the program with APP_LACKING. */
+/* The start of main: from here on no library is waited for. Before, one that takes all the time because it gets no
+ * memory ends the program with APP_LACKING. */
 void app_libraries_are_loaded(void);
 
 /* Let idle threads of OpenMP and OpenBLAS sleep instead of keeping cores busy that others could use. Both read the
- * environment before main, so the program starts itself once more, with the variables set that the user has not; where
- * that is not possible, or there is one core only, all stays as it is. */
+ * environment before main, so the program starts itself once more, with the variables set that the user has not;
+ * where that is not possible, or there is one core only, all stays as it is. */
 void app_sleep_when_idle(char **argv);
 
 /* Writes that nobody reads, or past the limit of a file's size, fail and do not end the program. */
 void app_ignore_signals_of_writes(void);
 
-/* Catch SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP: they are acknowledged in a line, and larmor's calls
- * end with LARMOR_STOPPED. What has not ended after half a second is left as it is: temporary files are removed and the
- * program ends. The second signal ends it at once, and so does what is left of a limit on processor time. */
+/* Catch SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP: they are acknowledged in a line, and larmor's
+ * calls end with LARMOR_STOPPED. What has not ended after half a second is left as it is: temporary files are
+ * removed and the program ends. The second signal ends it at once, and so does what is left of a limit on
+ * processor time. */
 void app_catch_signals(void);
 
-/* The program is about to return from main, with this code or that of a signal, which is returned. Signals that come now
- * come too late, and what libraries do at the end has ten seconds: OpenBLAS waits there for threads that may wait for
- * memory. An exit() before that is a library's, which got no memory, and becomes exit code 4 with a message. */
+/* The program is about to return from main, with this code or that of a signal, which is returned. Signals that
+ * come now come too late, and what libraries do at the end has ten seconds: OpenBLAS waits there for threads that
+ * may wait for memory. An exit() before that is a library's, which got no memory, and becomes exit code 4 with a
+ * message. */
 int app_end_signals(int code);
 
 /* 1: from now on there is a result that Ctrl-C has to wait for until it is written, however long that takes; 0: there
@@ -69,8 +72,8 @@ int app_stopped(void);
 /* The device that the user asks for by --device and --threads, or else by LARMOR_DEVICE and LARMOR_THREADS.
  *
  * device   NULL if not given; threads 0 if not given.
- * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open. app_open_device
- *          refuses several devices; app_open_devices is for commands that use them. */
+ * Errors   LARMOR_ERR_ARG for threads of a device that is no processor, and those of larmor_device_open.
+ *          app_open_device refuses several devices; app_open_devices is for commands that use them. */
 larmor_status app_open_device(const char *device, int64_t threads, larmor_device **dev);
 larmor_status app_open_devices(const char *device, int64_t threads, larmor_device **dev);
 
@@ -80,10 +83,10 @@ const char *app_device_name(const char *device, int64_t threads, char own[32]);
 /* The same while files are read, for larmor_device_open_end. */
 larmor_status app_begin_devices(const char *device, int64_t threads, larmor_opening **opening);
 
-/* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device that it
- * has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU that "auto" has
- * chosen is no end: app_fail logs it and returns APP_AGAIN, and the program runs the command once more, for which "auto"
- * is the processor. The command must have released all it had, its outputs too.
+/* From a GPU that fails to the processor. A command that can be run again from its beginning says so of the device
+ * that it has opened (app_may_leave), and when it has a result (app_has_computed). In between a failure of a GPU
+ * that "auto" has chosen is no end: app_fail logs it and returns APP_AGAIN, and the program runs the command once
+ * more, for which "auto" is the processor. The command must have released all it had, its outputs too.
  *
  * app_device_left  the device that is now meant by what was asked for
  * app_leaves_gpu   1 if this failure is such a one */
@@ -92,8 +95,8 @@ void app_has_computed(void);
 const char *app_device_left(const char *device);
 int app_leaves_gpu(larmor_status status);
 
-/* --plan NAME, NULL if it was not given: read the device's wisdom, report the lines that are left out, and convert the
- * name to *effort. calibrate: fit the estimates too. Without both nothing is read.
+/* --plan NAME, NULL if it was not given: read the device's wisdom, report the lines that are left out, and convert
+ * the name to *effort. calibrate: fit the estimates too. Without both nothing is read.
  *
  * Errors  those of larmor_nufft_calibrate; a file that cannot be read is reported, but is no error. */
 larmor_status app_use_wisdom(larmor_device *dev, const char *plan, int calibrate, larmor_plan_effort *effort);
@@ -143,18 +146,20 @@ int app_is_picture(const char *path);
  * what is meant for the terminal. Writing to them fails. Returns 0 if that cannot be. */
 int app_hold_descriptors(void);
 
-/* Raise the limit on the stack where it may be raised, and see that there is room on it for what follows, because what
- * is past it ends the program by a signal. Returns 0 if there is too little, having said so. */
+/* Raise the limit on the stack where it may be raised, and see that there is room on it for what follows, because
+ * what is past it ends the program by a signal. Returns 0 if there is too little, having said so. */
 int app_hold_stack(char **argv);
 
 /* Refuse files that are read and written, or written twice, by what the tables say of options and arguments; standard
  * output and standard error are written, too. Returns an exit code, having said what is wrong. */
 int app_check_files(const app_command *command, const void *settings, const app_files *files);
 
-/* larmor_output_open for a file that app_check_files has seen; others are refused, because nothing has compared them. */
+/* larmor_output_open for a file that app_check_files has seen; others are refused, because nothing has compared
+ * them. */
 larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
-/* The same for files in the place of one of the table, whose names follow from it. out [count]: NULL where an error was. */
+/* The same for files in the place of one of the table, whose names follow from it. out [count]: NULL where an
+ * error was. */
 larmor_status app_outputs_open(const char *const *paths, int count, int force, larmor_output **out);
 
 /* Seconds since some moment. */

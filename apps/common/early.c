@@ -1,6 +1,6 @@
-/* What has to be done before the constructors of libraries run: OpenBLAS asks for memory and threads in one, and asks for ever
- * where it gets no memory. An executable's .preinit_array comes before them; where there is none, main is what is left.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What has to be done before the constructors of libraries run: OpenBLAS asks for memory and threads in one, and
+ * asks for ever where it gets no memory. An executable's .preinit_array comes before them; where there is none,
+ * main is what is left. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "common.h"
 

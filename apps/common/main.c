@@ -1,5 +1,5 @@
-/* The main function of every program: finds the command that is named and runs it. SPDX-License-Identifier: Apache-2.0
- */
+/* The main function of every program: finds the command that is named and runs it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stdlib.h>

@@ -59,8 +59,8 @@ static _Noreturn void lack_memory(const char *text)
     _exit(APP_LACKING);
 }
 
-/* FFTW calls these where an assertion fails, most of all where it gets no memory (kernel/assert.c). Its own print a line and
- * abort; shared libraries take a program's instead. */
+/* FFTW calls these where an assertion fails, most of all where it gets no memory (kernel/assert.c). Its own print
+ * a line and abort; shared libraries take a program's instead. */
 #define SHOWN __attribute__((visibility("default")))
 SHOWN void fftw_assertion_failed(const char *what, int line, const char *file);
 SHOWN void fftwf_assertion_failed(const char *what, int line, const char *file);
@@ -111,8 +111,8 @@ static void remember(int number)
 
 /* ---- the limit on processor time ---- */
 
-/* What the end takes of it, and what each core uses meanwhile. The system gives no warning where both limits are the same,
- * as after ulimit -t. */
+/* What the end takes of it, and what each core uses meanwhile. The system gives no warning where both limits are
+ * the same, as after ulimit -t. */
 static const double time_to_end = 0.2, time_of_core = 0.05;
 
 /* In the middle of anything, and at once. */

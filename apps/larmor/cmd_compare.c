@@ -43,8 +43,8 @@ static void print(const settings *s, const app_files *files, const larmor_compar
     json_close(&j, '}');
 }
 
-/* Images are compared with those of the same counters and places, whatever their order in the files; two arrays of other
- * kinds as they are. */
+/* Images are compared with those of the same counters and places, whatever their order in the files; two arrays of
+ * other kinds as they are. */
 static larmor_status compare(const larmor_image_set *a, const larmor_image_set *b, const larmor_compare_opts *opts,
                              larmor_comparison *d)
 {

@@ -1,5 +1,5 @@
-/* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier: Apache-2.0
- */
+/* larmor info: what is in a scan, and what recon would make of it; or what an image is. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,8 +116,8 @@ static larmor_status print_groups(const larmor_raw *raw, int count)
 
 /* ---- what recon would do ---- */
 
-/* A reconstruction with the usual options, which is never run. Samples are not looked at: where the object is wider than
- * the field of view, recon's grid is larger. */
+/* A reconstruction with the usual options, which is never run. Samples are not looked at: where the object is
+ * wider than the field of view, recon's grid is larger. */
 static larmor_status plan_recon(const char *path, larmor_raw *raw, larmor_recon **recon)
 {
     const larmor_recon_opts opts = {.size = sizeof opts, .oversample = {1}};

@@ -1,4 +1,5 @@
-/* larmor traj: write a trajectory, made or that of a scan; find the delays of a scan's gradients. SPDX-License-Identifier: Apache-2.0 */
+/* larmor traj: write a trajectory, made or that of a scan; find the delays of a scan's gradients.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
 #include "common.h"
 #include "json.h"

@@ -8,8 +8,8 @@
  * wrong. */
 int recon_open_files(recon_run *r, int i);
 
-/* Where a format cannot hold all images in one file, begin several in its place, or refuse what no file of it holds; reserve
- * the space that they will take. */
+/* Where a format cannot hold all images in one file, begin several in its place, or refuse what no file of it
+ * holds; reserve the space that they will take. */
 int recon_divide_files(recon_run *r);
 
 void recon_free_files(recon_files *files);

@@ -68,9 +68,8 @@ const char *recon_partial(const larmor_recon_report *report)
 
 const char *recon_method_origin(const larmor_recon_report *report)
 {
-    static const char *const names[] = {"user",   "data",      "scan",    "options",
-                                        "memory", "linearity", "samples", "failure",
-                                        "hole",   "coil"};
+    static const char *const names[] = {"user",      "data",    "scan",    "options", "memory",
+                                        "linearity", "samples", "failure", "hole",    "coil"};
     return names[report->method.from];
 }
 

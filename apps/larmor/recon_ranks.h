@@ -4,15 +4,15 @@
 
 #include "recon.h"
 
-/* Begin MPI where mpirun has started several; all but the first are silent from then on, and what they would say the first
- * one says. This and the others return an exit code. */
+/* Begin MPI where mpirun has started several; all but the first are silent from then on, and what they would say
+ * the first one says. This and the others return an exit code. */
 int recon_open_ranks(recon_run *r);
 
 /* 1 in the process that writes. */
 int recon_is_first(const recon_run *r);
 
-/* The device of this process: what was asked for or, where that was any GPU, one by its number on its machine. Without other
- * processes it is opened while the scan is read, between the two calls. */
+/* The device of this process: what was asked for or, where that was any GPU, one by its number on its machine.
+ * Without other processes it is opened while the scan is read, between the two calls. */
 larmor_status recon_begin_device(recon_run *r);
 larmor_status recon_open_device(recon_run *r, const larmor_recon_opts *opts);
 

@@ -45,8 +45,8 @@ typedef struct scan_trajectory {
 larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options);
 int scan_trajectory_dimensions(const scan_trajectory *options);
 
-/* "X,Y[,XY]" of 2D and "X,Y,Z[,XY,XZ,YZ]" of 3D as larmor_traj_delay takes them, where missing ones are 0; 0 if there are
- * too many numbers, or couplings are missing. The other says in words what is expected. */
+/* "X,Y[,XY]" of 2D and "X,Y,Z[,XY,XZ,YZ]" of 3D as larmor_traj_delay takes them, where missing ones are 0; 0 if
+ * there are too many numbers, or couplings are missing. The other says in words what is expected. */
 int scan_delays(int ndim, const app_list *list, double delay[6]);
 const char *scan_delays_expected(int ndim);
 

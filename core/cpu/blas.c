@@ -1,6 +1,6 @@
-/* The gate to BLAS and LAPACK: how many threads of a process are inside at a time, and that OpenBLAS adds none of its own,
- * which would share cores that larmor has shared out, take 128 MiB of addresses each, and round otherwise than one does.
- * SPDX-License-Identifier: Apache-2.0
+/* The gate to BLAS and LAPACK: how many threads of a process are inside at a time, and that OpenBLAS adds none of
+ * its own, which would share cores that larmor has shared out, take 128 MiB of addresses each, and round otherwise
+ * than one does. SPDX-License-Identifier: Apache-2.0
  *
  * OpenBLAS keeps 2 N buffers, at least 50, where it was built for N threads (common.h, NUM_BUFFERS). Its own threads
  * hold up to N - 1 of them, a caller holds one, and at least 26 are left for callers. Callers that find none at the
@@ -18,7 +18,8 @@ static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static int callers;
 static int before; /* threads of a call, as the host program has them */
 
-/* Of OpenBLAS with threads of its own; one that was built for OpenMP, and other libraries of BLAS, are left as they are. */
+/* Of OpenBLAS with threads of its own; one that was built for OpenMP, and other libraries of BLAS, are left as
+ * they are. */
 static int (*get_threads)(void);
 static void (*set_threads)(int threads);
 

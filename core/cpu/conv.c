@@ -1,4 +1,5 @@
-/* Convolution with a spectrum, or with a matrix of them, on the processor, pruned. SPDX-License-Identifier: Apache-2.0
+/* Convolution with a spectrum, or with a matrix of them, on the processor, pruned. SPDX-License-Identifier:
+ * Apache-2.0
  *
  * Lines of zeros are never transformed, nor lines that are cropped afterwards.
  * Every line is contiguous when it is transformed.

@@ -44,8 +44,8 @@ static void *wait_for(void *mutex)
     return NULL;
 }
 
-/* OpenMP ends the process where it does not get a thread. So as many are begun first, beside the caller's, and only so
- * many as there can be are asked of it. */
+/* OpenMP ends the process where it does not get a thread. So as many are begun first, beside the caller's, and
+ * only so many as there can be are asked of it. */
 static int threads_there_can_be(int wanted)
 {
     pthread_t *thread = malloc((size_t)wanted * sizeof *thread);
@@ -67,8 +67,8 @@ static void begin_team(int threads)
     (void)threads;
 }
 
-/* A child of fork has the thread that called it and no other, and OpenMP would wait there for those of its team for ever.
- * So at that moment there is none; parent and child begin another when they need it. */
+/* A child of fork has the thread that called it and no other, and OpenMP would wait there for those of its team
+ * for ever. So at that moment there is none; parent and child begin another when they need it. */
 static void end_team(void)
 {
     omp_pause_resource_all(omp_pause_soft);

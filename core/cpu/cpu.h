@@ -21,16 +21,17 @@ int lmr_cpu_team(int wanted);
 /* Ask for large pages under a large region that nothing was written to yet: fewer page faults, fewer misses. */
 void lmr_cpu_large_pages(void *region, size_t bytes);
 
-/* Touch memory that is new, on several threads if it is large: the kernel clears its pages meanwhile, not under one thread that
- * fills them. */
+/* Touch memory that is new, on several threads if it is large: the kernel clears its pages meanwhile, not under
+ * one thread that fills them. */
 void lmr_cpu_touch(void *region, size_t bytes, int threads);
 
 /* How many of the wanted threads may call BLAS at the same time, at least 1. Errors: LARMOR_ERR_MEMORY if there is no
  * memory for one. */
 larmor_status lmr_cpu_blas_threads(int wanted, int *threads);
 
-/* Let a host program's threads plan FFTs while larmor does: when the first device is opened, and not when the library is
- * loaded, where FFTW would end the program that gives it no memory. Again is fine. Errors: LARMOR_ERR_MEMORY. */
+/* Let a host program's threads plan FFTs while larmor does: when the first device is opened, and not when the
+ * library is loaded, where FFTW would end the program that gives it no memory. Again is fine. Errors:
+ * LARMOR_ERR_MEMORY. */
 larmor_status lmr_cpu_fftw_share_f32(void);
 larmor_status lmr_cpu_fftw_share_f64(void);
 
@@ -42,8 +43,8 @@ void lmr_cpu_fftw_leave(void);
 void lmr_cpu_fftw_lock(void);
 void lmr_cpu_fftw_unlock(void);
 
-/* Around every call of BLAS and LAPACK; who comes when too many threads are inside waits. Inside OpenBLAS uses the calling
- * threads alone. */
+/* Around every call of BLAS and LAPACK; who comes when too many threads are inside waits. Inside OpenBLAS uses the
+ * calling threads alone. */
 void lmr_cpu_blas_enter(void);
 void lmr_cpu_blas_leave(void);
 

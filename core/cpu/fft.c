@@ -1,10 +1,10 @@
 /* FFTs on the processor through FFTW. SPDX-License-Identifier: Apache-2.0
  *
- * Plans are estimated, never timed, so that the same build gives the same bits.
- * Arrays are transformed axis by axis, in groups of contiguous lines; columns are copied to such lines and back.
- * FFTW's own estimate for columns is several times slower, and a band needs only some of the lines.
- * A single long line becomes a matrix, whose columns and rows are transformed (Bailey, J. Supercomputing 4, 23 (1990)).
- * The threads are OpenMP's: FFTW's choice of algorithm depends on the number of its own threads. */
+ * Plans are estimated, never timed, so that the same build gives the same bits. Arrays are transformed axis by
+ * axis, in groups of contiguous lines; columns are copied to such lines and back. FFTW's own estimate for columns
+ * is several times slower, and a band needs only some of the lines. A single long line becomes a matrix, whose
+ * columns and rows are transformed (Bailey, J. Supercomputing 4, 23 (1990)). The threads are OpenMP's: FFTW's
+ * choice of algorithm depends on the number of its own threads. */
 #include <fftw3.h>
 #include <math.h>
 #include <omp.h>
@@ -58,8 +58,8 @@ enum { PLANNER_BYTES = 1 << 20 }; /* what FFTW's planner takes at first, amply *
 
 static int is_shared; /* 1: the planner is there, and safe; under larmor's lock */
 
-/* FFTW's planner serves the whole process, the host program's own plans too. It comes into being with the first question,
- * which FFTW answers without its own lock. */
+/* FFTW's planner serves the whole process, the host program's own plans too. It comes into being with the first
+ * question, which FFTW answers without its own lock. */
 static void share_planner(void)
 {
     if (is_shared) return;
@@ -99,8 +99,8 @@ static void end_planning(int threads)
     lmr_cpu_fftw_unlock();
 }
 
-/* FFTW ends the process where it gets no memory. So what an estimate for lines of n numbers takes, at most, is asked for
- * first: its tables of roots, and nodes that are small. */
+/* FFTW ends the process where it gets no memory. So what an estimate for lines of n numbers takes, at most, is
+ * asked for first: its tables of roots, and nodes that are small. */
 static larmor_status expect_room(int64_t n)
 {
     void *room = malloc(4096 + 4 * sizeof(number) * (size_t)n);

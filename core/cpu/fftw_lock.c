@@ -1,4 +1,5 @@
-/* The lock around FFTW's planner, of which a process has one for each precision; and which threads are in FFTW. SPDX-License-Identifier: Apache-2.0 */
+/* The lock around FFTW's planner, of which a process has one for each precision; and which threads are in FFTW.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "core/cpu/cpu.h"

@@ -79,9 +79,10 @@ static larmor_status gemm(void *ctx, char opa, char opb, int64_t m, int64_t n, i
  * behind them. */
 enum { BEHIND = 4 }; /* numbers, beside the column */
 
-/* Smaller matrices are many. LAPACK's own way to tridiagonal form calls hemv and her2 for every column, which take a buffer of
- * OpenBLAS by a lock of the whole process (driver/others/memory.c): two threads were no quicker than one at 8 rows, and
- * sixteen spent most of their time there at 64. gemv and gerc have theirs on the stack up to about 60 rows. */
+/* Smaller matrices are many. LAPACK's own way to tridiagonal form calls hemv and her2 for every column, which take
+ * a buffer of OpenBLAS by a lock of the whole process (driver/others/memory.c): two threads were no quicker than
+ * one at 8 rows, and sixteen spent most of their time there at 64. gemv and gerc have theirs on the stack up to
+ * about 60 rows. */
 enum { LARGE = 128 };
 
 /* What one thread solves with. */
@@ -93,8 +94,8 @@ typedef struct solver {
     lapack_int *iwork;
 } solver;
 
-/* The matrix to real tridiagonal form d, e by reflections, which stay below its diagonal with their factors tau, as LAPACK's
- * zhetd2 leaves them for a lower triangle. */
+/* The matrix to real tridiagonal form d, e by reflections, which stay below its diagonal with their factors tau,
+ * as LAPACK's zhetd2 leaves them for a lower triangle. */
 static void tridiagonalise(const solver *s, real *d)
 {
     const lapack_int n = s->n;

@@ -10,8 +10,10 @@ enum { SERIAL = 16384 }; /* below this many numbers a second thread costs more t
 
 #define PRAGMA(text) _Pragma(#text)
 #define PARALLEL(n) PRAGMA(omp parallel num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
-#define SIMD_FOR(n) PRAGMA(omp parallel for simd schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
-#define PARALLEL_FOR(n) PRAGMA(omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
+#define SIMD_FOR(n)                                                                                                  \
+    PRAGMA(omp parallel for simd schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
+#define PARALLEL_FOR(n)                                                                                              \
+    PRAGMA(omp parallel for schedule(static) num_threads(((lmr_cpu *)ctx)->threads) if ((n) > SERIAL))
 
 static larmor_status axpby(void *ctx, int64_t n, double a, const void *x_, double b, void *y_)
 {
@@ -130,8 +132,8 @@ static larmor_status combine(void *ctx, int64_t n, int64_t nc, const void *d_, c
     return LARMOR_OK;
 }
 
-/* Sums are over ranges that depend on n alone, and those are added in order: the same bits for every number of threads.
- */
+/* Sums are over ranges that depend on n alone, and those are added in order: the same bits for every number of
+ * threads. */
 enum { RANGES = 512, LEAST = 1024 };
 
 static int64_t range_of(int64_t n)

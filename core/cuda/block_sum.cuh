@@ -17,8 +17,8 @@ __device__ inline cx<double> plus(cx<double> a, cx<double> b)
     return {a.re + b.re, a.im + b.im};
 }
 
-/* The sum of v over a block of THREADS threads, for thread 0 alone; what the other threads get is not the sum. Before the
- * next call a block has to pass __syncthreads(), as the scratch is used again. */
+/* The sum of v over a block of THREADS threads, for thread 0 alone; what the other threads get is not the sum.
+ * Before the next call a block has to pass __syncthreads(), as the scratch is used again. */
 template <typename V> __device__ inline V block_sum(V v)
 {
     __shared__ V part[THREADS];

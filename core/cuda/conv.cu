@@ -99,8 +99,8 @@ __global__ void filter_kernel(int64_t cells, int64_t batch, const T *__restrict_
     }
 }
 
-/* A thread per cell and pass: its numbers of all arrays are read before any is written. MIXED: of s.mixed, or the most
- * that it may be. */
+/* A thread per cell and pass: its numbers of all arrays are read before any is written. MIXED: of s.mixed, or the
+ * most that it may be. */
 template <typename T, int MIXED> __global__ void mix_kernel(const __grid_constant__ lmr_conv_shape s, int64_t cells,
                                                             int64_t batch, const T *__restrict__ spectrum,
                                                             cx<T> *__restrict__ grid)

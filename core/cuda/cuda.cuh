@@ -26,7 +26,7 @@ struct lmr_cuda {
     struct cusolverDnContext *solver;   /* likewise */
     struct lmr_cuda_idle_fft *idle_ffts; /* handles of cuFFT that no plan has, in fft.cu */
     cudaEvent_t passed;                 /* where the queue was at the last copy to or from another GPU */
-    uint64_t reached;                   /* the GPUs that may reach this one's memory, a bit for each of the first 64 */
+    uint64_t reached; /* the GPUs that may reach this one's memory, a bit for each of the first 64 */
     bool recording, spoiled;            /* a graph is recorded; what was asked for meanwhile cannot be */
     struct lmr_cuda_released *released; /* memory to give back when the recording ends */
 };
@@ -44,8 +44,8 @@ extern const lmr_host *lmr_cuda_host;
 /* LMR_CUDA_FAIL(LARMOR_ERR_SHAPE, "subject: got %d, expected ...", n): what LMR_FAIL is elsewhere. */
 #define LMR_CUDA_FAIL(status, ...) lmr_cuda_host->fail(status, __func__, __LINE__, __VA_ARGS__)
 
-/* Set the message `cuda:0: call: CUDA's reason` and return LARMOR_ERR_MEMORY or LARMOR_ERR_BACKEND. Files that use another
- * library of CUDA's overload it for that library's codes. */
+/* Set the message `cuda:0: call: CUDA's reason` and return LARMOR_ERR_MEMORY or LARMOR_ERR_BACKEND. Files that use
+ * another library of CUDA's overload it for that library's codes. */
 larmor_status lmr_cuda_failed(cudaError_t code, const char *call, const char *function, int line);
 
 /* The same for any reason in words: "cuda:0: call: reason". */

@@ -1,6 +1,6 @@
 /* Discrete Fourier transforms of 2 to 16 numbers in registers, unscaled. Those of composite numbers are two of
- * their factors each with twiddles in between (Cooley and Tukey 1965); primes use that pairs of roots are each other's conjugates.
- * SPDX-License-Identifier: Apache-2.0 */
+ * their factors each with twiddles in between (Cooley and Tukey 1965); primes use that pairs of roots are each
+ * other's conjugates. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_DFT_CUH
 #define LMR_CUDA_DFT_CUH
 
@@ -11,7 +11,8 @@
 namespace dft_detail
 {
 
-/* cos and sin of 2 pi k / n for |angle| <= pi / 4 by their series, elsewhere by symmetry: compilers know no constant cos. */
+/* cos and sin of 2 pi k / n for |angle| <= pi / 4 by their series, elsewhere by symmetry: compilers know no
+ * constant cos. */
 constexpr double series(double x, int first)
 {
     double term = first ? x : 1;

@@ -1,6 +1,7 @@
-/* The eigenvalues and eigenvectors of one small Hermitian matrix by Jacobi's method, all of it in shared memory and in double
- * precision: Golub and Van Loan, Matrix Computations, 8.5, with the pairs of a round-robin tournament turned at the same
- * time. Compiles for the host, too (tests/backend/eigen_host.cpp). SPDX-License-Identifier: Apache-2.0 */
+/* The eigenvalues and eigenvectors of one small Hermitian matrix by Jacobi's method, all of it in shared memory
+ * and in double precision: Golub and Van Loan, Matrix Computations, 8.5, with the pairs of a round-robin
+ * tournament turned at the same time. Compiles for the host, too (tests/backend/eigen_host.cpp).
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_EIGEN_CUH
 #define LMR_CUDA_EIGEN_CUH
 
@@ -87,8 +88,8 @@ LMR_BOTH inline double larger(double a, double b)
     return a > b || a != a ? a : b;
 }
 
-/* A, V [side, n] of shared memory, A scaled by its largest number; 1 once all but the diagonal is rounding. Turns round the two
- * halves of A differently, and look at the upper one alone: it becomes both. */
+/* A, V [side, n] of shared memory, A scaled by its largest number; 1 once all but the diagonal is rounding. Turns
+ * round the two halves of A differently, and look at the upper one alone: it becomes both. */
 LMR_BOTH inline bool sweep(number *A, number *V, int side, int n, rotation *turns, double *room)
 {
     const int me = lmr_cuda_thread(), all = lmr_cuda_threads(), players = n + n % 2, pairs = players / 2;
@@ -134,8 +135,8 @@ LMR_BOTH inline bool sweep(number *A, number *V, int side, int n, rotation *turn
     return false;
 }
 
-/* What makes the last number of a vector real and positive, or its largest one where that is next to nothing: as LAPACK's are, whose
- * last numbers are real. */
+/* What makes the last number of a vector real and positive, or its largest one where that is next to nothing: as
+ * LAPACK's are, whose last numbers are real. */
 LMR_BOTH inline number phase_of(const number *v, int n)
 {
     number x = v[n - 1];
@@ -170,8 +171,8 @@ LMR_BOTH inline workspace workspace_of(int n, number *shared)
     return w;
 }
 
-/* Of a [n, n], whose upper triangle is read: values ascending, and, if asked for, its columns become the vectors. false: it is not
- * finite, or does not converge. */
+/* Of a [n, n], whose upper triangle is read: values ascending, and, if asked for, its columns become the vectors.
+ * false: it is not finite, or does not converge. */
 template <typename T> LMR_BOTH bool solve(const workspace &w, bool vectors, cx<T> *a, T *values)
 {
     const int me = lmr_cuda_thread(), all = lmr_cuda_threads(), n = w.n, side = w.side;

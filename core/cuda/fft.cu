@@ -55,7 +55,8 @@ struct layout {
 
 } // namespace
 
-/* A handle that no transform has: images of a scan make the same ones again and again, which takes longer than they run. */
+/* A handle that no transform has: images of a scan make the same ones again and again, which takes longer than
+ * they run. */
 struct lmr_cuda_idle_fft {
     cufftHandle handle;
     layout of;

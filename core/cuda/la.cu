@@ -1,6 +1,6 @@
-/* Dense linear algebra on the GPU through cuBLAS and cuSOLVER, in the arrays' own precision: default math is free of
- * TF32. Both are loaded at their first use: most reconstructions do without them (products.cu), and loading and beginning them takes a
- * tenth of a second. SPDX-License-Identifier: Apache-2.0 */
+/* Dense linear algebra on the GPU through cuBLAS and cuSOLVER, in the arrays' own precision: default math is free
+ * of TF32. Both are loaded at their first use: most reconstructions do without them (products.cu), and loading and
+ * beginning them takes a tenth of a second. SPDX-License-Identifier: Apache-2.0 */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 

@@ -1,6 +1,6 @@
-/* Libraries of CUDA that are loaded at their first use, because loading them takes longer than many an image. A file lists the
- * functions that it uses of one, and calls them as members: types and versions are those of the library's own header.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Libraries of CUDA that are loaded at their first use, because loading them takes longer than many an image. A
+ * file lists the functions that it uses of one, and calls them as members: types and versions are those of the
+ * library's own header. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_LIBRARY_CUH
 #define LMR_CUDA_LIBRARY_CUH
 
@@ -15,7 +15,8 @@
 #define LMR_CUDA_TEXT(x) LMR_CUDA_WORD(x)
 #define LMR_CUDA_WORD(x) #x
 
-/* LMR_CUDA_LIBRARY(blas_library, FUNCTIONS), where FUNCTIONS(X) is X(cublasCreate_v2) X(...): a type with these members. */
+/* LMR_CUDA_LIBRARY(blas_library, FUNCTIONS), where FUNCTIONS(X) is X(cublasCreate_v2) X(...): a type with these
+ * members. */
 #define LMR_CUDA_MEMBER(f) decltype(&::f) f;
 #define LMR_CUDA_FIND(f) all = all && (f = reinterpret_cast<decltype(f)>(dlsym(library, #f)));
 #define LMR_CUDA_LIBRARY(type, FUNCTIONS)                                                                            \

@@ -1,8 +1,9 @@
-/* Convolution with a spectrum on the GPU in as few passes over memory as there are axes: columns along the last axis and
- * the second one forward, then rows along the first axis forward, times the spectrum and back in one pass, then the columns
- * back. Zeros are neither written nor read. Floor by bytes of an array of N numbers and doubled sides, in three dimensions:
- * it is read and written once, 2 N and 4 N numbers between the passes are written and read twice each way, so 26 N
- * numbers, and 8 N real ones of the spectrum for all arrays of a pass. SPDX-License-Identifier: Apache-2.0 */
+/* Convolution with a spectrum on the GPU in as few passes over memory as there are axes: columns along the last
+ * axis and the second one forward, then rows along the first axis forward, times the spectrum and back in one
+ * pass, then the columns back. Zeros are neither written nor read. Floor by bytes of an array of N numbers and
+ * doubled sides, in three dimensions: it is read and written once, 2 N and 4 N numbers between the passes are
+ * written and read twice each way, so 26 N numbers, and 8 N real ones of the spectrum for all arrays of a pass.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "core/cuda/lines.cuh"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
-/* Transforms of lines of numbers in shared memory, for convolutions: forward in place by decimation in frequency, which
- * leaves frequencies in the order of their digits, and back by decimation in time, which begins with that order
- * (Gentleman and Sande 1966; Govindaraju et al. 2008). The spectrum is kept in the same order, so that nothing is ever put
- * in order. Zeros behind a line are not read, and what is not wanted of it is not written. SPDX-License-Identifier: Apache-2.0 */
+/* Transforms of lines of numbers in shared memory, for convolutions: forward in place by decimation in frequency,
+ * which leaves frequencies in the order of their digits, and back by decimation in time, which begins with that
+ * order (Gentleman and Sande 1966; Govindaraju et al. 2008). The spectrum is kept in the same order, so that
+ * nothing is ever put in order. Zeros behind a line are not read, and what is not wanted of it is not written.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_LINES_CUH
 #define LMR_CUDA_LINES_CUH
 
@@ -34,7 +35,8 @@ struct lmr_cuda_stage {
     lmr_cuda_divisor by_step, by_each;
 };
 
-/* A length, and its stages. In shared memory rows have `gap` unused places behind each part that the first stage makes. */
+/* A length, and its stages. In shared memory rows have `gap` unused places behind each part that the first stage
+ * makes. */
 struct lmr_cuda_line {
     int n, keep; /* numbers of a line, and those of them that are read and written */
     int stages, gap;
@@ -106,9 +108,9 @@ template <typename T, typename S> struct places {
     }
 };
 
-/* FIRST: no number is before it in the line. LAST: nothing is left to transform, so that there are no twiddles. WHOLE: a
- * first stage of lines that are there to their end. HALF: one of lines the second half of which is zeros that are not
- * there, or is not wanted. */
+/* FIRST: no number is before it in the line. LAST: nothing is left to transform, so that there are no twiddles.
+ * WHOLE: a first stage of lines that are there to their end. HALF: one of lines the second half of which is zeros
+ * that are not there, or is not wanted. */
 enum part { FIRST, WHOLE, HALF, MIDDLE, LAST };
 
 /* The sub-transform that a butterfly is part of, and the butterfly's number in it. */
@@ -124,8 +126,9 @@ template <part PART> LMR_BOTH inline butterfly find(const lmr_cuda_stage &s, int
     return {block, of - block * s.step};
 }
 
-/* One stage of the lines of a block, or the same stage back. SIGN: of the exponent. from and to say where a butterfly's
- * numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if it is a first stage. */
+/* One stage of the lines of a block, or the same stage back. SIGN: of the exponent. from and to say where a
+ * butterfly's numbers are: from(stage, its first position, line). limit: of numbers that are there or wanted, if
+ * it is a first stage. */
 template <int R, int SIGN, part PART, bool BACK = (SIGN > 0), typename T, typename Lines, typename From, typename To>
 LMR_BOTH inline void stage(const Lines &lines, const lmr_cuda_stage &s, int limit, const cx<T> *roots, From from,
                            To to)
@@ -222,8 +225,8 @@ template <int MOST = 16, typename F> LMR_BOTH inline void with_radix(int radix, 
 
 /* ---- how a line is divided into stages ---- */
 
-/* The radices of n with the least number of stages, at least two, of those the smallest ones, the largest first. In double
- * precision 16 numbers do not fit into the registers. */
+/* The radices of n with the least number of stages, at least two, of those the smallest ones, the largest first.
+ * In double precision 16 numbers do not fit into the registers. */
 struct lmr_cuda_radices {
     int now[LMR_LINES_STAGES], best[LMR_LINES_STAGES], count = 0, sum = 0, stages = 0, least = 0;
     void search(int64_t rest, bool single)
@@ -256,7 +259,8 @@ inline std::vector<int> lmr_cuda_line_order(const lmr_cuda_line &line)
     return order;
 }
 
-/* How often threads of a row's stages wait for each other in shared memory, with so large a gap: groups of 16 threads read
+/* How often threads of a row's stages wait for each other in shared memory, with so large a gap: groups of 16
+ * threads read
  * 16 numbers in 16 banks of 8 bytes, where numbers of 16 bytes take two. order: of the last stage's butterflies. */
 inline int lmr_cuda_line_conflicts(const lmr_cuda_line &line, int gap, int number, const std::vector<int> &order)
 {
@@ -278,8 +282,8 @@ inline int lmr_cuda_line_conflicts(const lmr_cuda_line &line, int gap, int numbe
     return total;
 }
 
-/* number: bytes of one; ordered: the last stage's butterflies are taken in the order of their frequencies. false: n is 1, a
- * prime, or has other factors than 2, 3, 5 and 7. */
+/* number: bytes of one; ordered: the last stage's butterflies are taken in the order of their frequencies. false:
+ * n is 1, a prime, or has other factors than 2, 3, 5 and 7. */
 inline bool lmr_cuda_make_line(int64_t n, int64_t keep, int number, bool ordered, lmr_cuda_line *line)
 {
     lmr_cuda_radices found;

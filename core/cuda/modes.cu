@@ -1,7 +1,9 @@
-/* FFTs between a grid and its low frequencies on the GPU, a pass for each axis (core/cuda/modes.cuh). Floor by bytes of
- * grids n0 n1 n2 and modes m0 m1 m2: each pass reads what the one before it wrote, n0 n1 n2, m0 n1 n2 and m0 m1 n2 numbers,
- * and the modes, so that 2 m0 n1 n2 + 2 m0 m1 n2 + n0 n1 n2 + m0 m1 m2 are moved. cuFFT of the whole grid moves
- * 6 n0 n1 n2, and a crop or pad n0 n1 n2 or m0 m1 m2 numbers more; where that comes close, or lines are too long for shared
+/* FFTs between a grid and its low frequencies on the GPU, a pass for each axis (core/cuda/modes.cuh). Floor by
+ * bytes of grids n0 n1 n2 and modes m0 m1 m2: each pass reads what the one before it wrote, n0 n1 n2, m0 n1 n2 and
+ * m0 m1 n2 numbers, and the modes, so that 2 m0 n1 n2 + 2 m0 m1 n2 + n0 n1 n2 + m0 m1 m2 are moved. cuFFT of the
+ * whole grid moves
+ * 6 n0 n1 n2, and a crop or pad n0 n1 n2 or m0 m1 m2 numbers more; where that comes close, or lines are too long
+ *   for shared
  * memory, it is taken. SPDX-License-Identifier: Apache-2.0 */
 #include "core/cuda/modes.cuh"
 
@@ -39,8 +41,8 @@ template <typename T, int SIGN, bool BACK> __global__ void __launch_bounds__(THR
 
 /* ---- sizes ---- */
 
-/* Of the bytes that the FFT of the whole grid moves, those that the passes may move to be quicker: cuFFT comes closer to the
- * memory's bandwidth than these kernels do. */
+/* Of the bytes that the FFT of the whole grid moves, those that the passes may move to be quicker: cuFFT comes
+ * closer to the memory's bandwidth than these kernels do. */
 const double worth = 0.75;
 
 template <typename T> bool measure(const lmr_cuda *c, const lmr_modes_shape *s, lmr_cuda_modes_sizes *v)

@@ -1,10 +1,10 @@
 /* Transforms between a grid and those of its frequencies that are wanted, the modes, line by line in shared memory
- * (core/cuda/lines.cuh). Frequencies that are no modes are zeros that are not read, or are not written. From the grid:
- * along x, y and then z, each by decimation in frequency, whose last stage has a frequency in each register. Its butterflies
- * are taken in the order of their frequencies, so that modes are written in their order at once, times the axis's factors.
- * To the grid: the same stages back, z first. All passes between x and the modes' array are in place in the grid, which
- * holds the modes of an axis at its front. The host runs the same code in tests/backend/modes_host.cpp.
- * SPDX-License-Identifier: Apache-2.0 */
+ * (core/cuda/lines.cuh). Frequencies that are no modes are zeros that are not read, or are not written. From the
+ * grid: along x, y and then z, each by decimation in frequency, whose last stage has a frequency in each register.
+ * Its butterflies are taken in the order of their frequencies, so that modes are written in their order at once,
+ * times the axis's factors. To the grid: the same stages back, z first. All passes between x and the modes' array
+ * are in place in the grid, which holds the modes of an axis at its front. The host runs the same code in
+ * tests/backend/modes_host.cpp. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_CUDA_MODES_CUH
 #define LMR_CUDA_MODES_CUH
 
@@ -31,8 +31,8 @@ struct lmr_cuda_strides {
     int64_t other, array;
 };
 
-/* A pass over all lines along one axis. Columns: `width` lines beside each other, for each of `others` and each array;
- * `lanes` of them in a block. Rows: `width` of them one after the other, `lanes` of them in a block. */
+/* A pass over all lines along one axis. Columns: `width` lines beside each other, for each of `others` and each
+ * array; `lanes` of them in a block. Rows: `width` of them one after the other, `lanes` of them in a block. */
 struct lmr_cuda_modes_pass {
     lmr_cuda_line line;
     lmr_cuda_band band;
@@ -46,8 +46,8 @@ struct lmr_cuda_modes_pass {
 namespace line_detail
 {
 
-/* The last stage, whose frequencies are the modes', or, BACK, the same stage back, which is the first one then. A line's
- * modes are at modes(line), `apart` numbers from one to the next. */
+/* The last stage, whose frequencies are the modes', or, BACK, the same stage back, which is the first one then. A
+ * line's modes are at modes(line), `apart` numbers from one to the next. */
 template <int R, int SIGN, bool BACK, typename T, typename Lines, typename Held, typename Modes, typename Apart>
 LMR_BOTH inline void modes_stage(const Lines &lines, const lmr_cuda_stage &s, const lmr_cuda_band &band,
                                  const int *order, const T *factor, Held held, Modes modes, Apart apart)
@@ -84,8 +84,8 @@ LMR_BOTH inline void modes_stage(const Lines &lines, const lmr_cuda_stage &s, co
     }
 }
 
-/* The stages of some lines: from cells to modes, or back. In shared memory a first stage's numbers are at `begun`, those of
- * others at `held`. */
+/* The stages of some lines: from cells to modes, or back. In shared memory a first stage's numbers are at `begun`,
+ * those of others at `held`. */
 template <int SIGN, bool BACK, typename T, typename Lines, typename Begun, typename Held, typename Cells,
           typename Modes, typename Apart>
 LMR_BOTH inline void modes_lines(const lmr_cuda_line &line, const lmr_cuda_band &band, const Lines &lines,
@@ -114,7 +114,8 @@ LMR_BOTH inline void modes_lines(const lmr_cuda_line &line, const lmr_cuda_band 
 
 } // namespace line_detail
 
-/* Block number `block` of a pass over columns from cells to modes, or, BACK, from modes to cells; SIGN: of the exponent. */
+/* Block number `block` of a pass over columns from cells to modes, or, BACK, from modes to cells; SIGN: of the
+ * exponent. */
 template <int SIGN, bool BACK, typename T>
 LMR_BOTH inline void lmr_cuda_modes_columns(const lmr_cuda_modes_pass &c, unsigned block, const cx<T> *roots,
                                             const int *order, const T *factor, cx<T> *shared, const cx<T> *from,
@@ -194,7 +195,8 @@ struct lmr_cuda_modes_sizes {
     int lanes_log2[3]; /* at most */
 };
 
-/* Lines of so many numbers in a block, as a power of two: as many as fit into `bytes`, in no larger piece than wanted. */
+/* Lines of so many numbers in a block, as a power of two: as many as fit into `bytes`, in no larger piece than
+ * wanted. */
 inline int lmr_cuda_modes_lanes(int64_t numbers, int number, int64_t wanted, int64_t bytes)
 {
     int log2 = 0;
@@ -202,8 +204,8 @@ inline int lmr_cuda_modes_lanes(int64_t numbers, int number, int64_t wanted, int
     return log2;
 }
 
-/* false: a side has other factors than 2, 3, 5 and 7, or is too long for `room` bytes of shared memory, or the grid has more
- * cells than an int counts. */
+/* false: a side has other factors than 2, 3, 5 and 7, or is too long for `room` bytes of shared memory, or the
+ * grid has more cells than an int counts. */
 inline bool lmr_cuda_modes_measure(int ndim, const int64_t cells[3], const int64_t modes[3], int fft_order,
                                    int number, int64_t room, lmr_cuda_modes_sizes *v)
 {
@@ -230,7 +232,8 @@ inline bool lmr_cuda_modes_measure(int ndim, const int64_t cells[3], const int64
     return ndim > 1 && all < 0x1p31;
 }
 
-/* A pass along an axis for so many arrays. Fewer lanes where there would be fewer blocks than two for a multiprocessor. */
+/* A pass along an axis for so many arrays. Fewer lanes where there would be fewer blocks than two for a
+ * multiprocessor. */
 inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v, int a, int64_t arrays,
                                                   int multiprocessors)
 {
@@ -271,8 +274,8 @@ inline lmr_cuda_modes_pass lmr_cuda_modes_pass_of(const lmr_cuda_modes_sizes &v,
     return p;
 }
 
-/* Bytes that the passes move for an array, where pieces of neighbours count as what memory moves at least; and what the FFT
- * of the whole grid moves with a pass for each axis and one beside it. */
+/* Bytes that the passes move for an array, where pieces of neighbours count as what memory moves at least; and
+ * what the FFT of the whole grid moves with a pass for each axis and one beside it. */
 inline double lmr_cuda_modes_moved(const lmr_cuda_modes_sizes &v)
 {
     double total = 0, before = v.number;

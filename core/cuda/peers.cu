@@ -1,6 +1,6 @@
-/* Messages between the GPUs of several processes by NCCL (https://docs.nvidia.com/deeplearning/nccl/), which is loaded when the
- * first is to be sent: nothing is linked to it, and what is declared here of it is all that is used.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Messages between the GPUs of several processes by NCCL (https://docs.nvidia.com/deeplearning/nccl/), which is
+ * loaded when the first is to be sent: nothing is linked to it, and what is declared here of it is all that is
+ * used. SPDX-License-Identifier: Apache-2.0 */
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>

@@ -1,6 +1,6 @@
-/* Products of matrices that are long in one direction and at most 64 in the others, as coils make them: whitening and virtual
- * coils, [samples, coils] times [coils, coils], and covariances, the sum over samples. They move each number once, and
- * need no library. SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices that are long in one direction and at most 64 in the others, as coils make them: whitening
+ * and virtual coils, [samples, coils] times [coils, coils], and covariances, the sum over samples. They move each
+ * number once, and need no library. SPDX-License-Identifier: Apache-2.0 */
 #include <algorithm>
 
 #include "core/cuda/tables.cuh"

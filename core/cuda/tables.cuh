@@ -22,8 +22,8 @@ larmor_status lmr_cuda_fill(void *ctx, int64_t n, larmor_dtype type, double valu
 /* A plan for the exec and destroy of lmr_cuda_fft_*: along the second dimension of one array [columns, n]. */
 template <typename T> larmor_status lmr_cuda_fft_columns(lmr_cuda *c, int64_t columns, int64_t n, void **plan);
 
-/* As gemm where one or two of the sides are small, without any library: *done is 0 for other products, of which nothing is
- * computed. */
+/* As gemm where one or two of the sides are small, without any library: *done is 0 for other products, of which
+ * nothing is computed. */
 template <typename T> larmor_status lmr_cuda_small_product(lmr_cuda *c, char opa, char opb, int64_t m, int64_t n,
                                                            int64_t k, const void *a, int64_t lda, const void *b,
                                                            int64_t ldb, void *result, int64_t ldc, bool *done);

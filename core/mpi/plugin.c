@@ -1,5 +1,5 @@
-/* The plugin larmor_mpi.so: messages by MPI. One lock is held around all of its calls, so that MPI need not know of threads
- * but for that; who waits sleeps in between. SPDX-License-Identifier: Apache-2.0 */
+/* The plugin larmor_mpi.so: messages by MPI. One lock is held around all of its calls, so that MPI need not know
+ * of threads but for that; who waits sleeps in between. SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,8 +24,8 @@ enum { SHORTEST = 25000, LONGEST = 2000000 };
 /* Tags beside the callers'. Between bulk messages of several calls MPI keeps the order. */
 enum { BULK = 1 << 14, MEET };
 
-/* Messages that MPI moves in parts, each when it is asked whether all is done: who asks seldom slows them. So both sides of
- * longer ones meet first, for which they wait asleep, and then they ask all the time. */
+/* Messages that MPI moves in parts, each when it is asked whether all is done: who asks seldom slows them. So both
+ * sides of longer ones meet first, for which they wait asleep, and then they ask all the time. */
 enum { SHORT = 1 << 12 };
 
 static larmor_status check(int code, const char *call)
@@ -261,8 +261,8 @@ static larmor_status begin_parts(int i, int64_t at, const void *const *send, con
     return LARMOR_OK;
 }
 
-static larmor_status exchange(void *link, const void *const *send, const int64_t *send_bytes,
-                              void *const *receive, const int64_t *receive_bytes)
+static larmor_status exchange(void *link, const void *const *send, const int64_t *send_bytes, void *const *receive,
+                              const int64_t *receive_bytes)
 {
     int64_t most = 0;
     (void)link;

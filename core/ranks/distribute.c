@@ -1,5 +1,5 @@
-/* An operator whose rows are on several devices: a thread for each applies its row, the sum is taken where the operator is.
- * SPDX-License-Identifier: Apache-2.0 */
+/* An operator whose rows are on several devices: a thread for each applies its row, the sum is taken where the
+ * operator is. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Numbers that go from rank to rank: straight between devices where the transport can, else through the host's memory in pieces.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that go from rank to rank: straight between devices where the transport can, else through the host's
+ * memory in pieces. SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "core/array.h"
@@ -240,7 +240,8 @@ static void add_double(int64_t count, const void *from, void *to)
     for (int64_t i = 0; i < count; i++) y[i] += x[i];
 }
 
-/* A piece of `count` real numbers of which each rank sums its part, from rank 0's on, and rank `to` gets all parts. */
+/* A piece of `count` real numbers of which each rank sums its part, from rank 0's on, and rank `to` gets all
+ * parts. */
 static larmor_status sum_piece(larmor_ranks *r, int to, int64_t count, size_t size, char *data)
 {
     const int me = r->number;

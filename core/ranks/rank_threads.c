@@ -1,6 +1,7 @@
-/* Ranks that are threads of one process: messages through its memory. Short ones are copied and wait in the receiver's box; long
- * ones are offered where they lie, and the receiver copies them from there, from one GPU's memory to the other's without the
- * processor's. Who waits for a rank that has ended is told so. SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that are threads of one process: messages through its memory. Short ones are copied and wait in the
+ * receiver's box; long ones are offered where they lie, and the receiver copies them from there, from one GPU's
+ * memory to the other's without the processor's. Who waits for a rank that has ended is told so.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

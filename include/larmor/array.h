@@ -25,7 +25,8 @@ typedef struct larmor_shape {
 /* LARMOR_SHAPE(256, 256, 8): a compound literal, C only. */
 #define LARMOR_SHAPE(...) ((larmor_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
 
-/* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else, and where dims is NULL, a shape with ndim 0. */
+/* The first ndim of dims as a shape; ndim in 0..LARMOR_MAX_DIMS, else, and where dims is NULL, a shape with ndim
+ * 0. */
 LARMOR_API larmor_shape larmor_shape_of(int ndim, const int64_t *dims);
 
 /* The shape with one more, last dimension. */
@@ -53,9 +54,9 @@ LARMOR_API larmor_status larmor_array_create(larmor_device *dev, larmor_dtype dt
  *
  * data     on a processor host memory, on a GPU memory that this GPU can access. Aligned to one element. It must stay
  *          until release is called. NULL if the shape holds no element.
- * release  called as release(data, user) when the last array that shares the memory is freed and the device has done
- *          all that was queued, for which larmor_array_free waits. NULL: it does not wait, and the memory must stay until
- *          the device has done what was queued.
+ * release  called as release(data, user) when the last array that shares the memory is freed and the device has
+ *          done all that was queued, for which larmor_array_free waits. NULL: it does not wait, and the memory
+ *          must stay until the device has done what was queued.
  * Errors   LARMOR_ERR_ARG for memory that is NULL, not aligned or not accessible to the device; otherwise those of
  *          larmor_array_create. After an error release is not called. */
 LARMOR_API larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, void *data,
@@ -66,8 +67,9 @@ LARMOR_API larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtyp
  * Errors  LARMOR_ERR_MEMORY; LARMOR_ERR_BACKEND. */
 LARMOR_API larmor_status larmor_array_to(const larmor_array *x, larmor_device *dev, larmor_array **out);
 
-/* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to real, and
- * real or complex to whole numbers, are LARMOR_ERR_ARG. The same dtype gives x itself with one more reference. */
+/* A copy of x with another dtype on the same device. Real to complex sets the imaginary part to 0; complex to
+ * real, and real or complex to whole numbers, are LARMOR_ERR_ARG. The same dtype gives x itself with one more
+ * reference. */
 LARMOR_API larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, larmor_array **out);
 
 /* Views: arrays that share x's storage and keep it alive. Write to one only where x may be written to.
@@ -94,14 +96,15 @@ LARMOR_API larmor_status larmor_array_read(const larmor_array *x, void *host, si
 /* Copy numbers between the host and new memory. Types that differ are converted. Both wait.
  *
  * upload    a new array with the numbers at `host`, which are of type `from`.
- * download  *host becomes x's numbers as type `to` in memory that free() gives back; `host` is the address of a pointer
- *           to such numbers, e.g. of a double * for LARMOR_F64. NULL on error.
+ * download  *host becomes x's numbers as type `to` in memory that free() gives back; `host` is the address of a
+ *           pointer to such numbers, e.g. of a double * for LARMOR_F64. NULL on error.
  * Errors    those of larmor_array_create, _write, _read and _convert. */
 LARMOR_API larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              larmor_dtype from, const void *host, larmor_array **out);
 LARMOR_API larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host);
 
-/* Fails with LARMOR_ERR_NUMERIC if an element is not finite: "NAME: 3 values are not finite, the first at [8, 8, 0]." */
+/* Fails with LARMOR_ERR_NUMERIC if an element is not finite: "NAME: 3 values are not finite, the first at [8, 8,
+ * 0]." */
 LARMOR_API larmor_status larmor_array_expect_finite(const larmor_array *x, const char *name);
 
 /* What x is; of NULL: no elements, no device. */

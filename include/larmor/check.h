@@ -29,12 +29,13 @@ typedef struct larmor_findings {
 /* "error", "warning", "note" */
 LARMOR_API const char *larmor_severity_name(larmor_severity severity);
 
-/* Look at a scan: whether it can be read and planned; noise scans, coils and their noise, discards, images that lack
- * readouts, geometry; the trajectory's unit, reach and centre, undersampling; objects beyond the field of view, values
- * that were cut off, spikes; and what larmor_recon_run would do by default. Samples are looked at in up to three images.
+/* Look at a scan: whether it can be read and planned; noise scans, coils and their noise, discards, images that
+ * lack readouts, geometry; the trajectory's unit, reach and centre, undersampling; objects beyond the field of
+ * view, values that were cut off, spikes; and what larmor_recon_run would do by default. Samples are looked at in
+ * up to three images.
  *
- * opts     how the file is opened, and by its memory what recon may take; drop_nonfinite is taken for the rest of the search, but values that are not finite
- *          are an error all the same unless it is set. May be NULL.
+ * opts     how the file is opened, and by its memory what recon may take; drop_nonfinite is taken for the rest of
+ *          the search, but values that are not finite are an error all the same unless it is set. May be NULL.
  * dev      where samples are looked at.
  * out      to be freed by larmor_findings_free. A scan that cannot be read is one finding, and no error of this
  *          function.

@@ -20,8 +20,9 @@ typedef struct larmor_checkpoint_impl {
     larmor_status (*open)(void *self, int64_t *bytes);
     /* Bytes of what was kept when it was opened, also after a commit, and never beyond their end. */
     larmor_status (*get)(void *self, int64_t first, void *to, size_t bytes);
-    /* A new sequence of so many bytes: begin, put until they are complete, commit. With commit, and not before, it takes
-     * the place of what was kept, all of it at once. A sequence that is not complete is dropped by the next begin. */
+    /* A new sequence of so many bytes: begin, put until they are complete, commit. With commit, and not before, it
+     * takes the place of what was kept, all of it at once. A sequence that is not complete is dropped by the next
+     * begin. */
     larmor_status (*begin)(void *self, int64_t bytes);
     larmor_status (*put)(void *self, const void *from, size_t bytes);
     larmor_status (*commit)(void *self);
@@ -37,13 +38,13 @@ typedef struct larmor_checkpoint_impl {
 LARMOR_API larmor_status larmor_checkpoint_create(const char *name, const larmor_checkpoint_impl *impl, void *self,
                                                   larmor_checkpoint **checkpoint);
 
-/* A file. A new checkpoint gets the file's name when it is complete and on the disk; the one before it stays under the
- * name with ".previous" behind it, where the file system has hard links. The values are those of this machine's memory,
- * with a checksum, which is checked when a reconstruction is created.
+/* A file. A new checkpoint gets the file's name when it is complete and on the disk; the one before it stays under
+ * the name with ".previous" behind it, where the file system has hard links. The values are those of this
+ * machine's memory, with a checksum, which is checked when a reconstruction is created.
  *
  * path    of the file, which need not be there; copied.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_MEMORY; LARMOR_ERR_FORMAT if something else has one of the names; LARMOR_ERR_IO if
- *         the folder is missing or not writable, or if another process uses the file. */
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_MEMORY; LARMOR_ERR_FORMAT if something else has one of the names;
+ *         LARMOR_ERR_IO if the folder is missing or not writable, or if another process uses the file. */
 LARMOR_API larmor_status larmor_checkpoint_file(const char *path, larmor_checkpoint **checkpoint);
 
 LARMOR_API larmor_checkpoint *larmor_checkpoint_ref(larmor_checkpoint *c); /* one more reference; returns c */

@@ -14,9 +14,9 @@
  *     larmor_geometric_compression(R, n, &opts, &C, &report)
  *     larmor_compress_readouts(C, kspace, traj, &virtual); larmor_compress_coils(C, maps, &virtual_maps)
  *
- * Source  Buehrer, Pruessmann, Boesiger, Kozerke, Magn. Reson. Med. 57, 1131 (2007); Huang, Vijayakumar, Li, Hertel,
- *         Duensing, Magn. Reson. Imaging 26, 133 (2008); geometric: Zhang, Pauly, Vasanawala, Lustig, Magn. Reson. Med.
- *         69, 571 (2013). */
+ * Source  Buehrer, Pruessmann, Boesiger, Kozerke, Magn. Reson. Med. 57, 1131 (2007); Huang, Vijayakumar, Li,
+ *         Hertel, Duensing, Magn. Reson. Imaging 26, 133 (2008); geometric: Zhang, Pauly, Vasanawala, Lustig,
+ *         Magn. Reson. Med. 69, 571 (2013). */
 #ifndef LARMOR_COMPRESS_H
 #define LARMOR_COMPRESS_H
 
@@ -26,12 +26,13 @@
 extern "C" {
 #endif
 
-/* R <- R + scale sum_t y(t) y(t)^H, of the coils' samples y: all, or those in the centre of k-space, which show the coils
- * with the least noise. Sensitivities are smooth, so what tells coils apart is there.
+/* R <- R + scale sum_t y(t) y(t)^H, of the coils' samples y: all, or those in the centre of k-space, which show
+ * the coils with the least noise. Sensitivities are smooth, so what tells coils apart is there.
  *
  * kspace   [samples, readouts, coils], complex, whitened if their noise is known.
  * traj     [nd, samples, readouts], nd 1 to 3; NULL: all samples.
- * radius   samples that are closer to the centre count, in cycles per field of view; all if fewer than 8 a coil are.
+ * radius   samples that are closer to the centre count, in cycles per field of view; all if fewer than 8 a coil
+ *          are.
  * R        [coils, coils] c128.
  * count    <- how many samples were taken; may be NULL.
  * Errors   LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for numbers that are not finite; LARMOR_ERR_MEMORY. */
@@ -67,9 +68,10 @@ LARMOR_API larmor_status larmor_compression(const larmor_array *R, const larmor_
 
 enum { LARMOR_GEOMETRIC_PARTS = 4 };
 
-/* R <- R + scale times the covariances of the coils at places along the readouts, which run along x: of the transforms of
- * their samples in the centre of k-space, with Hann's window. The places divide the field of view evenly. Readouts add to
- * the parts of R in turn, so that the compression can be tested by what it was not made from.
+/* R <- R + scale times the covariances of the coils at places along the readouts, which run along x: of the
+ * transforms of their samples in the centre of k-space, with Hann's window. The places divide the field of view
+ * evenly. Readouts add to the parts of R in turn, so that the compression can be tested by what it was not made
+ * from.
  *
  * kspace   [samples, readouts, coils], complex, whitened if their noise is known.
  * traj     [nd, samples, readouts], cycles per field of view, nd 1 to 3; each readout along x.
@@ -80,8 +82,9 @@ enum { LARMOR_GEOMETRIC_PARTS = 4 };
 LARMOR_API larmor_status larmor_coils_covariance_along(const larmor_array *kspace, const larmor_array *traj,
                                                        double radius, double scale, larmor_array *R, double *count);
 
-/* The matrices that compress: at each place the eigenvectors with the largest eigenvalues of the covariance, averaged over
- * as wide a neighbourhood as is best, each place's aligned to those of the place before and interpolated to n places.
+/* The matrices that compress: at each place the eigenvectors with the largest eigenvalues of the covariance,
+ * averaged over as wide a neighbourhood as is best, each place's aligned to those of the place before and
+ * interpolated to n places.
  *
  * R        of larmor_coils_covariance_along.
  * n        voxels of the field of view along the readout; voxel i is at i - floor(n / 2).
@@ -95,13 +98,13 @@ LARMOR_API larmor_status larmor_geometric_compression(const larmor_array *R, int
 
 /* Samples of virtual coils: each readout's transform along x, mixed place by place, and transformed back.
  *
- * Noise stays white where a readout has all its n samples. Those that are missing are taken for zeros, and what is made
- * of them is not given back; with smooth C that changes samples beside the gap alone.
+ * Noise stays white where a readout has all its n samples. Those that are missing are taken for zeros, and what is
+ * made of them is not given back; with smooth C that changes samples beside the gap alone.
  *
  * C       [virtual coils, coils, n], complex; converted to the precision of kspace.
  * kspace  [samples, readouts, coils], complex.
- * traj    [nd, samples, readouts]; x in whole numbers of cycles per field of view to within 1e-3, each place (modulo n)
- *         at most once in a readout, in any order.
+ * traj    [nd, samples, readouts]; x in whole numbers of cycles per field of view to within 1e-3, each place
+ *         (modulo n) at most once in a readout, in any order.
  * y       [samples, readouts, virtual coils], of kspace's dtype.
  * Errors  LARMOR_ERR_ARG for readouts of another kind; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array *kspace,

@@ -1,4 +1,5 @@
-/* What gradients do other than asked for: delays, found from the samples themselves, and impulse responses. SPDX-License-Identifier: Apache-2.0 */
+/* What gradients do other than asked for: delays, found from the samples themselves, and impulse responses.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_DELAYS_H
 #define LARMOR_DELAYS_H
 
@@ -23,14 +24,15 @@ typedef struct larmor_delays {
     int64_t readouts;     /* that were used */
 } larmor_delays;
 
-/* The delays of the gradients of a scan whose readouts are straight near the centre of k-space: spokes in two or three
- * dimensions, through the centre or from it, stacks of stars; and of arms from the centre or to it: spirals, their
- * stacks, cones.
+/* The delays of the gradients of a scan whose readouts are straight near the centre of k-space: spokes in two or
+ * three dimensions, through the centre or from it, stacks of stars; and of arms from the centre or to it: spirals,
+ * their stacks, cones.
  *
  * Readouts that are late by delays S, a symmetric matrix in samples, are shifted by S times their step. They meet
  * elsewhere then than their coordinates say, and samples that should be neighbours contradict each other. Found is
- * first where readouts intersect, which gives S by least squares. That S is refined to the likeliest one for an object
- * of limited size, whose k-space is smooth; the size and the noise are found with it. No coil maps are needed.
+ * first where readouts intersect, which gives S by least squares. That S is refined to the likeliest one for an
+ * object of limited size, whose k-space is smooth; the size and the noise are found with it. No coil maps are
+ * needed.
  *
  * kspace   complex [samples, readouts, coils]; several coils, whitened, are best; one works, too.
  * traj     [nd, samples, readouts] real, cycles per field of view, nd 2 or 3; the nominal one.
@@ -55,12 +57,13 @@ LARMOR_API larmor_status larmor_girf_check(const larmor_array *response);
 
 /* The trajectory that gradients of this impulse response make where `traj` was asked for.
  *
- * The gradient that was asked for is the derivative of traj. It is convolved with the response and integrated again.
- * Before the readout it had its first value for long, and after it the last: a readout that begins on a plateau is
- * shifted, one that begins at rest is not. What precedes the readout is taken to reach the place that was meant, up to
- * that. The response between its frequencies is interpolated linearly but for its mean delay; beyond them it stays as it
- * is; above 0.6 of the sampling rate's half the correction fades out. Phases are those of exp(+2 pi i f t): a delay of
- * tau is exp(-2 pi i f tau). Only real gradients are meant, so that a response that is not Hermitian is made so.
+ * The gradient that was asked for is the derivative of traj. It is convolved with the response and integrated
+ * again. Before the readout it had its first value for long, and after it the last: a readout that begins on a
+ * plateau is shifted, one that begins at rest is not. What precedes the readout is taken to reach the place that
+ * was meant, up to that. The response between its frequencies is interpolated linearly but for its mean delay;
+ * beyond them it stays as it is; above 0.6 of the sampling rate's half the correction fades out. Phases are those
+ * of exp(+2 pi i f t): a delay of tau is exp(-2 pi i f tau). Only real gradients are meant, so that a response
+ * that is not Hermitian is made so.
  *
  * traj       [nd, samples, readouts] real, cycles per field of view.
  * corrected  f64 of traj's shape.

@@ -17,14 +17,14 @@ typedef struct larmor_description {
 } larmor_description;
 
 /* Compare how well samples off the grid fit their trajectory with how well they fit others: other places along the
- * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order of
- * readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, another image in the
- * second part of the scan.
+ * readouts, every second readout mirrored, reversed or moved, axes of every second readout swapped, another order
+ * of readouts, other angles of spokes, an object that moves as one body once, steadily, or to and fro, another
+ * image in the second part of the scan.
  *
- * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy, in a
- * part of the centre of k-space that readouts cover about three times, or 1.5 times where that is small. A linear map of
- * all of k-space (a mirrored axis, another unit) leaves it as it is. Other descriptions are tried only where the misfit
- * beyond noise is above 0.025.
+ * The misfit is |F x - y| / |y| of the images x that fit best, one for each of up to four coils with most energy,
+ * in a part of the centre of k-space that readouts cover about three times, or 1.5 times where that is small. A
+ * linear map of all of k-space (a mirrored axis, another unit) leaves it as it is. Other descriptions are tried
+ * only where the misfit beyond noise is above 0.025.
  *
  * kspace  [samples, readouts, coils], complex, in the order of time.
  * traj    [nd, samples, readouts], real, in cycles per field of view.
@@ -32,36 +32,38 @@ typedef struct larmor_description {
 LARMOR_API larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larmor_array *traj,
                                                      larmor_description *found);
 
-/* Compare lines of a grid along x with other descriptions of every second or third of them: reversed, earlier or later by a
- * quarter of a sample to 4 samples, turned by another phase; and with another gain of all lines, or an object that has
- * moved, from one line on.
+/* Compare lines of a grid along x with other descriptions of every second or third of them: reversed, earlier or
+ * later by a quarter of a sample to 4 samples, turned by another phase; and with another gain of all lines, or an
+ * object that has moved, from one line on.
  *
- * Windows of 4 x 4 samples of up to three coils in the centre of k-space span fewer dimensions the better the description
- * fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to the mean of these; of a step
- * from one line on misfit - better is the logarithm of the factor by which the windows across it fit better.
+ * Windows of 4 x 4 samples of up to three coils in the centre of k-space span fewer dimensions the better the
+ * description fits. misfit and better are the mean logarithm of the eigenvalues of their Gram matrix, relative to
+ * the mean of these; of a step from one line on misfit - better is the logarithm of the factor by which the
+ * windows across it fit better.
  *
  * kspace  [samples, lines, coils], complex; traj [nd, samples, lines], real, in cycles per field of view.
- * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre. far_echo is of medians without
- *         noise, and 0 where the echo is less than half of what the far lines have: of an object it is next to nothing, as its
- *         k-space falls off, of spokes that are described as lines about 1.
+ * found   reach is 0 where fewer than 12 lines follow each other at 1/FOV around the centre. far_echo is of
+ *         medians without noise, and 0 where the echo is less than half of what the far lines have: of an object
+ *         it is next to nothing, as its k-space falls off, of spokes that are described as lines about 1.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_array *traj,
                                               larmor_description *found);
 
-/* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a receiver
- * with its real and imaginary parts mixed up has them.
+/* Compare how well the coils fit each other with how well they do with the samples of one of them conjugated, as a
+ * receiver with its real and imaginary parts mixed up has them.
  *
- * Windows of 4 x 4 (3 x 3 x 3) samples of a coil and of the two strongest others span fewer dimensions the better they fit.
- * misfit and better are those of larmor_compare_lines.
+ * Windows of 4 x 4 (3 x 3 x 3) samples of a coil and of the two strongest others span fewer dimensions the better
+ * they fit. misfit and better are those of larmor_compare_lines.
  *
- * kspace  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it, not compressed.
+ * kspace  [x, y(, z), coils], complex: the centre of k-space on a grid, as larmor_calibration_region makes it, not
+ *         compressed.
  * found   reach is 0 where a side has fewer than 10 samples, or there is one coil; else half the smallest side.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_compare_coils(const larmor_array *kspace, larmor_description *found);
 
-/* Compare how well maps fit the coils' images of low resolution with how well others do: their conjugates, the maps mirrored,
- * moved by half the field of view, with two axes swapped, in another order of coils, times another factor for each coil;
- * and with what any maps would explain, as neighbouring voxels say.
+/* Compare how well maps fit the coils' images of low resolution with how well others do: their conjugates, the
+ * maps mirrored, moved by half the field of view, with two axes swapped, in another order of coils, times another
+ * factor for each coil; and with what any maps would explain, as neighbouring voxels say.
  *
  * The misfit is the root of the part of the images' energy that no image times the maps explains.
  *

@@ -22,12 +22,14 @@ typedef struct larmor_device_info {
 } larmor_device_info;
 
 /* Open a device by name: "cpu" (all cores), "cpu:4" (4 threads), "cuda" (the first GPU that opens), "cuda:1" (the
- * second GPU), "auto" or NULL (the first GPU that opens, else all cores; larmor_recon_open_device looks at the scan first).
+ * second GPU), "auto" or NULL (the first GPU that opens, else all cores; larmor_recon_open_device looks at the
+ * scan first).
  *
- * Several names with commas between them open a group of devices: "cuda:0,cuda:1" or "cuda:0,1", "cuda:all" for every GPU,
- * "cpu:2,2" for two workers of two threads, "cpu,cpu" for two that share the cores. The members are all processors or all
- * GPUs; one may be named several times. larmor_recon_create and larmor_op_distribute spread their work over a group. To
- * everything else it is one device: the first GPU, or a processor with the threads of all.
+ * Several names with commas between them open a group of devices: "cuda:0,cuda:1" or "cuda:0,1", "cuda:all" for
+ * every GPU, "cpu:2,2" for two workers of two threads, "cpu,cpu" for two that share the cores. The members are all
+ * processors or all GPUs; one may be named several times. larmor_recon_create and larmor_op_distribute spread
+ * their work over a group. To everything else it is one device: the first GPU, or a processor with the threads of
+ * all.
  *
  * A GPU needs the plugin larmor_cuda.so, which is looked for at the first need of it: in $LARMOR_PLUGIN_DIR if that
  * is absolute, in the folder of liblarmor and in its larmor/. Programs with more rights than their user ignore
@@ -38,12 +40,14 @@ typedef struct larmor_device_info {
  *         GPU fails. *out is NULL on error. */
 LARMOR_API larmor_status larmor_device_open(const char *spec, larmor_device **out);
 
-/* The same while the caller does something else, such as reading a file: a GPU's context takes a third of a second. A GPU is
- * opened in a thread of the library's own; a processor when it is waited for, which takes no time.
+/* The same while the caller does something else, such as reading a file: a GPU's context takes a third of a
+ * second. A GPU is opened in a thread of the library's own; a processor when it is waited for, which takes no
+ * time.
  *
  * spec    as above; copied
- * Errors  of _begin: LARMOR_ERR_ARG if opening is NULL, LARMOR_ERR_MEMORY; *opening is NULL then. Of _end, which waits and
- *         frees the opening: those of larmor_device_open. With out NULL the device is given up, and there is no error. */
+ * Errors  of _begin: LARMOR_ERR_ARG if opening is NULL, LARMOR_ERR_MEMORY; *opening is NULL then. Of _end, which
+ *         waits and frees the opening: those of larmor_device_open. With out NULL the device is given up, and
+ *         there is no error. */
 typedef struct larmor_opening larmor_opening;
 LARMOR_API larmor_status larmor_device_open_begin(const char *spec, larmor_opening **opening);
 LARMOR_API larmor_status larmor_device_open_end(larmor_opening *opening, larmor_device **out);
@@ -54,8 +58,8 @@ LARMOR_API void larmor_device_free(larmor_device *dev);
 /* How many devices a group has; 0 for a single device. */
 LARMOR_API int larmor_device_members(const larmor_device *dev);
 
-/* Member i of a group, from 0; NULL past the last. It has a queue of its own and serves one thread at a time, as any device
- * does, whatever the group's other members do. Valid while dev lives. */
+/* Member i of a group, from 0; NULL past the last. It has a queue of its own and serves one thread at a time, as
+ * any device does, whatever the group's other members do. Valid while dev lives. */
 LARMOR_API larmor_device *larmor_device_member(const larmor_device *dev, int i);
 
 /* The name under which the device was opened, resolved: "auto" becomes e.g. "cpu:8". Valid while dev lives. */
@@ -65,19 +69,20 @@ LARMOR_API const char *larmor_device_spec(const larmor_device *dev);
  * "auto: cpu:8, because cuda unavailable: ...". Valid while dev lives. */
 LARMOR_API const char *larmor_device_reason(const larmor_device *dev);
 
-/* 1 if a call on the device that ended with `status` may succeed on the processor: "auto" chose a GPU by itself, and the
+/* 1 if a call on the device that ended with `status` may succeed on the processor: "auto" chose a GPU by itself,
+ *   and the
  * GPU failed, had no memory or could not do it. What was computed on it may be lost. */
 LARMOR_API int larmor_device_may_be_left(const larmor_device *dev, larmor_status status);
 
 /* Wait until all that was queued on the device is done. Errors: LARMOR_ERR_BACKEND with an earlier call's fault. */
 LARMOR_API larmor_status larmor_device_sync(larmor_device *dev);
 
-/* 1: what is computed from now on has the same bits whenever the same is computed, on GPUs of the same model and with the
- * same version of CUDA; 0, as a device is opened: on a GPU sums of samples are taken in any order, and last bits differ. On
- * a processor bits are always the same. Of a group, all of its members.
+/* 1: what is computed from now on has the same bits whenever the same is computed, on GPUs of the same model and
+ * with the same version of CUDA; 0, as a device is opened: on a GPU sums of samples are taken in any order, and
+ * last bits differ. On a processor bits are always the same. Of a group, all of its members.
  *
- * NUFFTs that spread on a GPU then take the full precomputed form (docs/nufft.md): two numbers and two indices for each
- * cell of each point's window in memory. Type 3 and efforts that measure are refused there. */
+ * NUFFTs that spread on a GPU then take the full precomputed form (docs/nufft.md): two numbers and two indices for
+ * each cell of each point's window in memory. Type 3 and efforts that measure are refused there. */
 LARMOR_API void larmor_device_set_repeatable(larmor_device *dev, int on);
 
 /* Queue everything that follows on a stream of the caller's, after all that was queued before.
@@ -114,7 +119,8 @@ LARMOR_API larmor_status larmor_timer_stop(larmor_timer *timer, double *seconds)
  * A call that was never made before may have to load its code, so make each once before it is recorded.
  *
  * A replay reads and writes the same arrays as the recorded calls, with the contents that they have at that time.
- * These arrays, and the plans and operators with their points, must stay as they are as long as the graph is launched.
+ * These arrays, and the plans and operators with their points, must stay as they are as long as the graph is
+ * launched.
  *
  * Errors  LARMOR_ERR_UNSUPPORTED on a device that cannot record, such as the processor; LARMOR_ERR_ARG for a begin
  *         while recording and an end without a begin; LARMOR_ERR_BACKEND or LARMOR_ERR_UNSUPPORTED from end if a call
@@ -136,7 +142,8 @@ LARMOR_API void larmor_graph_free(larmor_graph *graph);
  * process. */
 LARMOR_API void larmor_set_fftw_lock(void (*lock)(void *user), void (*unlock)(void *user), void *user);
 
-/* 1 while this thread is in FFTW, which ends the process by abort() where it gets no memory: for a program's handler of
+/* 1 while this thread is in FFTW, which ends the process by abort() where it gets no memory: for a program's
+ *   handler of
  * SIGABRT, which can then say so. Safe there. */
 LARMOR_API int larmor_fftw_runs(void);
 

@@ -1,4 +1,5 @@
-/* Echo-planar lines of both directions: what differs between them and makes a ghost. SPDX-License-Identifier: Apache-2.0 */
+/* Echo-planar lines of both directions: what differs between them and makes a ghost. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LARMOR_GHOST_H
 #define LARMOR_GHOST_H
 
@@ -8,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Samples y(k) of forward lines, along which k grows, are those at k + shift/2, turned by phase/2; those of the others are at
- * k - shift/2, turned by -phase/2. */
+/* Samples y(k) of forward lines, along which k grows, are those at k + shift/2, turned by phase/2; those of the
+ * others are at k - shift/2, turned by -phase/2. */
 typedef struct larmor_ghost {
     double phase; /* rad */
     double shift; /* cycles per field of view */
@@ -29,12 +30,14 @@ typedef struct larmor_ghost_report {
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward);
 
-/* The phase and the shift between lines of both directions that leave the least ghost: those for which the sum of the
- * magnitudes of the coils' images is least, as a ghost adds to it where there is no object. Lines are parallel to one axis.
- * Phases that differ by pi move the image by half a field of view, so that one between -pi/2 and pi/2 is found.
+/* The phase and the shift between lines of both directions that leave the least ghost: those for which the sum of
+ * the magnitudes of the coils' images is least, as a ghost adds to it where there is no object. Lines are parallel
+ * to one axis. Phases that differ by pi move the image by half a field of view, so that one between -pi/2 and pi/2
+ * is found.
  *
  * kspace  complex [samples, lines, coils], in the order of time.
- * traj    real [nd, samples, lines], cycles per field of view, nd 2 or 3; samples outside the image's k-space are left out.
+ * traj    real [nd, samples, lines], cycles per field of view, nd 2 or 3; samples outside the image's k-space are
+ *         left out.
  * image   of the grid, of which central k-space is looked at.
  * known   [lines] what is corrected before, as navigators give it; or NULL.
  * found   zero where there are no lines of both directions, and where it is not clear.
@@ -44,19 +47,20 @@ LARMOR_API larmor_status larmor_ghost_estimate(const larmor_array *kspace, const
                                                larmor_shape image, const larmor_ghost *known, larmor_ghost *found,
                                                larmor_ghost_report *report);
 
-/* The same from navigators: lines through ky = 0 of alternating directions. Each is compared with the mean of its neighbours of
- * the other direction, in which phases that grow with time cancel, summed over the coils.
+/* The same from navigators: lines through ky = 0 of alternating directions. Each is compared with the mean of its
+ * neighbours of the other direction, in which phases that grow with time cancel, summed over the coils.
  *
- * kspace  complex [samples, lines, coils]; traj real [samples, lines], along the lines, in cycles per field of view.
+ * kspace  complex [samples, lines, coils]; traj real [samples, lines], along the lines, in cycles per field of
+ *         view.
  * first, end  the lines of one shot: from first to before end.
  * found   zero for fewer than two lines, or lines of one direction.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for lines that are not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_array *traj, int64_t first,
                                                  int64_t end, larmor_ghost *found);
 
-/* Correct lines of both directions: samples are turned back, and their coordinates moved to where they are. Evenly spaced lines
- * that cover both sides of the centre keep their coordinates: there the samples are interpolated, by their Fourier transform.
- * Readouts that are no such lines stay as they are.
+/* Correct lines of both directions: samples are turned back, and their coordinates moved to where they are. Evenly
+ * spaced lines that cover both sides of the centre keep their coordinates: there the samples are interpolated, by
+ * their Fourier transform. Readouts that are no such lines stay as they are.
  *
  * kspace  c64 [samples, lines, coils]; traj f64 [nd, samples, lines]: both are changed.
  * ghost   [lines].

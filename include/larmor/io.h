@@ -18,21 +18,21 @@ typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable *
 typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset", or where that holds no scan the only one of the
                                   * root with xml and data, which is a warning */
-    const char *traj_units;      /* "auto" (default), or a name of larmor_traj_unit_entry, or one for each axis with commas
+    const char *traj_units; /* "auto" (default), or a name of larmor_traj_unit_entry, or one for each axis with commas
                                   * between: "norm,norm,pm1" */
-    int drop_nonfinite;          /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
-    const char *join;            /* counters that make no images of their own: "auto" (default), "none", or some of
+    int drop_nonfinite;     /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
+    const char *join;       /* counters that make no images of their own: "auto" (default), "none", or some of
                                   * slice, contrast, phase, repetition and set, with commas between; "segment":
                                   * consecutive segments make one readout, which they do without it where their
                                   * trajectory goes on, but not with "none" */
-    const char *ramp;            /* how lines without a trajectory are sampled: "auto" (default), as trajectoryDescription
-                                  * says; "even": all samples equally far apart; or the times of larmor_ramp,
-                                  * "UP,FLAT,DOWN[,DELAY[,DWELL]]" in us; without DELAY the samples are in the middle of
-                                  * the gradient, without DWELL it is sample_time_us */
-    int conjugate;               /* 1: conjugate all samples */
-    double shift_mm[3];          /* move the field of view so far along read, phase and slice direction (the last one of
+    const char *ramp;       /* how lines without a trajectory are sampled: "auto" (default), as trajectoryDescription
+                       * says; "even": all samples equally far apart; or the times of larmor_ramp,
+                       * "UP,FLAT,DOWN[,DELAY[,DWELL]]" in us; without DELAY the samples are in the middle of the
+                       * gradient, without DWELL it is sample_time_us */
+    int conjugate;          /* 1: conjugate all samples */
+    double shift_mm[3];     /* move the field of view so far along read, phase and slice direction (the last one of
                                   * volumes alone, else it is refused), for samples that were not demodulated there */
-    int64_t memory;              /* refuse files whose samples or images need more bytes; default 64 GiB */
+    int64_t memory;         /* refuse files whose samples or images need more bytes; default 64 GiB */
 } larmor_raw_opts;
 
 /* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
@@ -42,10 +42,10 @@ typedef struct larmor_raw_opts { /* zero means default */
  * (docs/security.md). It is $LARMOR_READER if that is an absolute path, else looked for from where the library is.
  *
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
- *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if the
- *         file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is missing
- *         or of another version. LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do all calls that
- *         read files. */
+ *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if
+ *         the file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is
+ *         missing or of another version. LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do
+ *         all calls that read files. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
 
@@ -76,8 +76,8 @@ typedef struct larmor_encoding { /* one <encoding> of the header */
     larmor_ramp ramp;    /* of lines without a trajectory; all 0: their samples are equally far apart */
 } larmor_encoding;
 
-/* What is wrong with a trajectory that is said to be in cycles per field of view: where it ends by that, and the unit of all
- * axes by which it ends at the edge of k-space instead.
+/* What is wrong with a trajectory that is said to be in cycles per field of view: where it ends by that, and the
+ * unit of all axes by which it ends at the edge of k-space instead.
  *
  * low, high  the least and largest values along each axis of the encoding.
  * warning    a line of at most `size` bytes for the user; "" if nothing is wrong.
@@ -91,18 +91,19 @@ typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
     char dropped_report[320]; /* what the dropped ones are, e.g. "3 phase correction, 2 dummy"; "" without any */
-    int64_t joined;     /* segments of readouts that were joined to the first one */
-    int64_t completing; /* flagged for calibration alone, but they complete an image that lacks their lines */
-    int64_t navigators; /* lines for phase correction, which are used as larmor_raw_navigators gives them */
+    int64_t joined;           /* segments of readouts that were joined to the first one */
+    int64_t completing;       /* flagged for calibration alone, but they complete an image that lacks their lines */
+    int64_t navigators;       /* lines for phase correction, which are used as larmor_raw_navigators gives them */
     int64_t noise_samples;
     int channels;   /* of the imaging readouts, as stored */
     int coils;      /* without those left out */
     int dead_coils; /* channels without any signal, or without noise in the noise scan, left out */
     int encodings, groups;
-    int traj_stored;       /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
-    char traj_units[48];   /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
-    char traj_report[160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high"; of lines on ramps, the gradient's times */
-    int density_stored;    /* 1: the third trajectory component held density weights */
+    int traj_stored;     /* 1: in the file; 0: none (Cartesian ones are made from the counters) */
+    char traj_units[48]; /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
+    char traj_report
+        [160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high"; of lines on ramps, the gradient's times */
+    int density_stored;                               /* 1: the third trajectory component held density weights */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
     int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give
                             the coil maps; 0 for images as they are in the file */
@@ -112,8 +113,9 @@ typedef struct larmor_raw_info {
     int has_readout_start;   /* 1: the user parameter ReadoutStart_ms is there: */
     double readout_start_ms; /* when a readout's first sample is taken, from the time when the image has its phase */
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
-    double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0: none */
-    char warnings[4096];     /* lines for the user, each ending in '\n'; "" if none */
+    double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0:
+               * none */
+    char warnings[4096]; /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 
 typedef struct larmor_group { /* readouts that make one image (or one volume) */
@@ -132,8 +134,8 @@ LARMOR_API const char *larmor_raw_xml(const larmor_raw *raw); /* the XML text, a
 LARMOR_API larmor_status larmor_raw_encoding(const larmor_raw *raw, int encoding, larmor_encoding *out);
 LARMOR_API larmor_status larmor_raw_group(const larmor_raw *raw, int group, larmor_group *out);
 
-/* A number that differs where samples, trajectories, heads or header do, and where the options that the file was opened
- * with make something else of them; 0 of NULL. Names and dates of files do not count. */
+/* A number that differs where samples, trajectories, heads or header do, and where the options that the file was
+ * opened with make something else of them; 0 of NULL. Names and dates of files do not count. */
 LARMOR_API uint64_t larmor_raw_fingerprint(const larmor_raw *raw);
 
 /* Where to reconstruct: a grid over at least the encoded field of view. The image is its centre. */
@@ -157,9 +159,9 @@ typedef struct larmor_grid_opts { /* zero means default */
  * and the image's, or more of them. Axes beyond the image's dimensions stay as they are.
  *
  * opts    may be NULL.
- * Errors  LARMOR_ERR_ARG for an encoding that is not there, sizes out of range, and values along z for an encoding of 2
- *         dimensions, but a matrix and an oversample of 1 and the header's field of view; LARMOR_ERR_FORMAT and
- *         LARMOR_ERR_MEMORY for a grid that is too large. */
+ * Errors  LARMOR_ERR_ARG for an encoding that is not there, sizes out of range, and values along z for an encoding
+ *         of 2 dimensions, but a matrix and an oversample of 1 and the header's field of view; LARMOR_ERR_FORMAT
+ *         and LARMOR_ERR_MEMORY for a grid that is too large. */
 LARMOR_API larmor_status larmor_encoding_grid(const larmor_encoding *encoding, const larmor_grid_opts *opts,
                                               larmor_grid *out);
 LARMOR_API larmor_status larmor_raw_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts,
@@ -171,20 +173,21 @@ typedef struct larmor_samples { /* of one group; free with larmor_samples_free *
     larmor_array *density; /* f64 [samples, readouts] if the file stores it, else NULL */
     int64_t outside;       /* samples beyond the grid's k-space, left out (the readouts are then not regular) */
     int *step1, *step2;    /* [readouts] counters kspace_encode_step_1 and _2 */
-    int64_t *first;        /* [readouts + 1] where each readout begins in the total, if they differ in length; else NULL */
-    int64_t readouts;      /* that first is for */
-    /* [readouts] without a trajectory: where along its line a readout's first sample is, and from there to the next one, in
-     * parts of the matrix's k-space, whose centre is 0 and whose edges are -0.5 and 0.5; backwards, the second is negative.
-     * NULL: the samples cover it, and the middle one is at the centre. */
+    int64_t *first;   /* [readouts + 1] where each readout begins in the total, if they differ in length; else NULL */
+    int64_t readouts; /* that first is for */
+    /* [readouts] without a trajectory: where along its line a readout's first sample is, and from there to the
+     * next one, in parts of the matrix's k-space, whose centre is 0 and whose edges are -0.5 and 0.5; backwards,
+     * the second is negative. NULL: the samples cover it, and the middle one is at the centre. */
     double *along, *step;
 } larmor_samples;
 
 /* The samples of one group on a device, discards applied, counters in the order of the file.
  *
- * calibration  0: readouts that make the image, among them those flagged for calibration alone whose lines it lacks, if
- *              they were acquired as its own; 1: those for the coil calibration of the group's slice, whichever image
- *              they are counted to (none: kspace is NULL): all that are flagged for calibration, alone or with imaging,
- *              of the image with the most of them, and one for each line that these leave out.
+ * calibration  0: readouts that make the image, among them those flagged for calibration alone whose lines it
+ *              lacks, if they were acquired as its own; 1: those for the coil calibration of the group's slice,
+ *              whichever image they are counted to (none: kspace is NULL): all that are flagged for calibration,
+ *              alone or with imaging, of the image with the most of them, and one for each line that these leave
+ *              out.
  * Errors       LARMOR_ERR_ARG for a group or grid that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_samples(const larmor_raw *raw, int group, const larmor_grid *grid,
                                             int calibration, larmor_device *dev, larmor_samples *out);
@@ -193,8 +196,8 @@ LARMOR_API void larmor_samples_free(larmor_samples *samples); /* also sets all t
 typedef struct larmor_stamp {     /* when a readout was acquired */
     uint32_t time, physiology[3]; /* as the file has them, in ticks: of the clock, and since a trigger */
     int64_t samples;              /* that it has, after discards */
-    /* Of a readout that stays in its plane of a stack, in cycles per encoded field of view; NAN of others in 3D; 0 in 2D and of
-     * Cartesian lines. */
+    /* Of a readout that stays in its plane of a stack, in cycles per encoded field of view; NAN of others in 3D; 0
+     * in 2D and of Cartesian lines. */
     double kz;
 } larmor_stamp;
 
@@ -211,8 +214,8 @@ LARMOR_API larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, lar
 LARMOR_API larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
                                              const larmor_grid *grid, larmor_device *dev, larmor_samples *out);
 
-/* When the samples of some of a group's readouts were taken: f64 of the shape of their density, in s from the beginning of the
- * readout that stores them. Samples that are discarded take their time.
+/* When the samples of some of a group's readouts were taken: f64 of the shape of their density, in s from the
+ * beginning of the readout that stores them. Samples that are discarded take their time.
  *
  * readout  [count] as for larmor_raw_readouts; NULL: all of the group, whatever count is.
  * Errors   as for larmor_raw_readouts; LARMOR_ERR_FORMAT for a readout whose head states no time per sample. */
@@ -220,16 +223,17 @@ LARMOR_API larmor_status larmor_raw_times(const larmor_raw *raw, int group, cons
                                           const larmor_grid *grid, larmor_device *dev, larmor_array **times);
 
 typedef struct larmor_navigators { /* of one group; free with larmor_navigators_free */
-    larmor_array *kspace;          /* c64 [samples, lines, coils], in the order of acquisition; NULL: there are none */
-    larmor_array *traj;            /* f64 [samples, lines] along the lines, in cycles per field of view of the grid */
+    larmor_array *kspace; /* c64 [samples, lines, coils], in the order of acquisition; NULL: there are none */
+    larmor_array *traj;   /* f64 [samples, lines] along the lines, in cycles per field of view of the grid */
     int64_t shots;
     int64_t *first; /* [shots + 1] lines at which each shot's begin */
     int64_t *shot;  /* [readouts] the shot of each of the group's readouts */
 } larmor_navigators;
 
-/* Lines through ky = 0 that are flagged for phase correction, of a scan whose lines have no trajectory and go both ways. Those
- * of the same counters belong to an image; else those of another contrast, or of another repetition. Lines after each other,
- * without one of the image between them, are those of a shot, and of all readouts up to the next shot.
+/* Lines through ky = 0 that are flagged for phase correction, of a scan whose lines have no trajectory and go both
+ * ways. Those of the same counters belong to an image; else those of another contrast, or of another repetition.
+ * Lines after each other, without one of the image between them, are those of a shot, and of all readouts up to
+ * the next shot.
  *
  * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larmor_grid *grid,
@@ -238,7 +242,8 @@ LARMOR_API void larmor_navigators_free(larmor_navigators *navigators); /* also s
 
 /* An array with a dimension of channels, for example coil maps [..., channels] or [..., channels, sets].
  *
- * keep_coils     from all channels that the file stores to the coils that are kept; the same array if none is left out.
+ * keep_coils     from all channels that the file stores to the coils that are kept; the same array if none is left
+ *                out.
  * restore_coils  the way back, with zeros for channels that are left out.
  * axis           the dimension of the channels, from 0.
  * Errors         LARMOR_ERR_SHAPE if that has neither the number of stored channels nor that of coils. An array that
@@ -266,9 +271,9 @@ typedef struct larmor_format_info {
 LARMOR_API larmor_format_info larmor_format_entry(int i);
 LARMOR_API larmor_format_info larmor_format_of(const char *path);
 
-/* What keeps the process that parses files from all else: "seccomp", a filter of system calls and limits, or "limits" alone
- * where the kernel grants no filter; as a reader that is started for that says. With LARMOR_SANDBOX=require in the
- * environment no file is read without the filter.
+/* What keeps the process that parses files from all else: "seccomp", a filter of system calls and limits, or
+ * "limits" alone where the kernel grants no filter; as a reader that is started for that says. With
+ * LARMOR_SANDBOX=require in the environment no file is read without the filter.
  *
  * Errors  LARMOR_ERR_UNSUPPORTED: no reader, or no filter where it is required; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_reader_sandbox(const char **name);
@@ -290,18 +295,18 @@ LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished wr
 LARMOR_API larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape,
                                                int magnitude);
 
-/* No file that is to be written is also read, or written twice, whatever names it goes by: other spellings and links
- * count, as do the .hdr of a .cfl and the file of FILE.h5:/group. Files that are there are compared by device and inode,
- * others by folder and name.
+/* No file that is to be written is also read, or written twice, whatever names it goes by: other spellings and
+ * links count, as do the .hdr of a .cfl and the file of FILE.h5:/group. Files that are there are compared by
+ * device and inode, others by folder and name.
  *
  * Errors  LARMOR_ERR_ARG, which names both. */
 LARMOR_API larmor_status larmor_files_check(const char *const *read, int reads, const char *const *written,
                                             int writes);
 
 /* Remove the temporary files of all outputs of this process that are not complete, from then on complete none, and
- * return 1. For a program that ends itself in a handler of signals: it calls nothing but functions that are safe there,
- * and then larmor is good for nothing but _exit. Returns 0, having done nothing, while some thread is giving a file its
- * name: call it again a few milliseconds later, after the handler has returned. */
+ * return 1. For a program that ends itself in a handler of signals: it calls nothing but functions that are safe
+ * there, and then larmor is good for nothing but _exit. Returns 0, having done nothing, while some thread is
+ * giving a file its name: call it again a few milliseconds later, after the handler has returned. */
 LARMOR_API int larmor_outputs_abandon(void);
 
 /* ---- images ---- */
@@ -351,14 +356,14 @@ typedef struct larmor_image_place { /* an image without its voxels */
     larmor_image_meta meta;
 } larmor_image_place;
 
-/* Before images are made: how many files of a path's format hold them, and which of them each goes to. Images of one size go
- * into one file, and into one .nii or .nii.gz those that are parallel, with one size of voxels, evenly spaced slices and the
- * same of them in each volume.
+/* Before images are made: how many files of a path's format hold them, and which of them each goes to. Images of
+ * one size go into one file, and into one .nii or .nii.gz those that are parallel, with one size of voxels, evenly
+ * spaced slices and the same of them in each volume.
  *
  * file    [count] the number of each image's file, from 0, in the order of their first images.
  * Errors  LARMOR_ERR_ARG for a suffix, and for images that no file of the format holds; LARMOR_ERR_SHAPE. */
-LARMOR_API larmor_status larmor_images_divide(const char *path, const larmor_image_place *places, int count, int *file,
-                                              int *files);
+LARMOR_API larmor_status larmor_images_divide(const char *path, const larmor_image_place *places, int count,
+                                              int *file, int *files);
 
 /* The name of such a file: "a.nii.gz" and file 0 give "a_1.nii.gz". room: bytes of name. Errors: LARMOR_ERR_ARG. */
 LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *name, size_t room);
@@ -380,9 +385,9 @@ LARMOR_API larmor_status larmor_image_write(larmor_output *out, const larmor_ima
  * Errors  LARMOR_ERR_ARG for another suffix; LARMOR_ERR_IO; LARMOR_ERR_NUMERIC for values that are not finite. */
 LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_array *x);
 
-/* Write coil maps [nx, ny(, nz), coils], or several sets of them [nx, ny, nz, coils, sets], and put the file in place:
- * .cfl as BART has them, coils always in dimension 3 and sets in 4; .npy as they are; .h5, .nii an image of each coil of
- * one set.
+/* Write coil maps [nx, ny(, nz), coils], or several sets of them [nx, ny, nz, coils, sets], and put the file in
+ * place: .cfl as BART has them, coils always in dimension 3 and sets in 4; .npy as they are; .h5, .nii an image of
+ * each coil of one set.
  *
  * meta    where the images of an .h5 are; may be NULL.
  * Errors  LARMOR_ERR_SHAPE for another number of dimensions; LARMOR_ERR_ARG for another suffix; those of
@@ -390,14 +395,14 @@ LARMOR_API larmor_status larmor_array_save(larmor_output *out, const larmor_arra
 LARMOR_API larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps,
                                           const larmor_image_meta *meta);
 
-/* Write a trajectory [nd, samples, readouts] to .cfl or .npy as BART has it, [3, samples, readouts] in double precision,
- * zeros where there are fewer components, and put the file in place.
+/* Write a trajectory [nd, samples, readouts] to .cfl or .npy as BART has it, [3, samples, readouts] in double
+ * precision, zeros where there are fewer components, and put the file in place.
  *
  * Errors  LARMOR_ERR_SHAPE for other dimensions; those of larmor_array_save. */
 LARMOR_API larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj);
 
-/* Read such a file: the first ndim components of [3 or ndim, samples, readouts...], real parts, as f64 [ndim, samples,
- * readouts]; further dimensions are readouts.
+/* Read such a file: the first ndim components of [3 or ndim, samples, readouts...], real parts, as f64 [ndim,
+ * samples, readouts]; further dimensions are readouts.
  *
  * Errors  LARMOR_ERR_SHAPE for another first dimension or no samples; LARMOR_ERR_ARG for an ndim that is not 1 to 3;
  *         those of larmor_image_read. */
@@ -418,22 +423,24 @@ LARMOR_API larmor_status larmor_image_read_meta(const char *path, larmor_image_m
 typedef struct larmor_image_set { /* free with larmor_images_free */
     larmor_image *image;          /* [count] of one shape, parts of `all` */
     int count;                    /* 0 of an array without a geometry that would be more than 2^20 images */
-    int has_geometry; /* 1: the file says where its images lie; else voxels are 1 mm and directions 0, which is unknown */
-    int has_counters; /* 1: it says which images they are: all but .npy, and a .cfl with other axes than those below */
+    int has_geometry;  /* 1: the file says where its images lie; else voxels are 1 mm and directions 0, which is
+                       * unknown */
+    int has_counters;  /* 1: it says which images they are: all but .npy, and a .cfl with other axes than those
+                       * below */
     larmor_array *all; /* as larmor_image_read gives it, but real where the file is */
 } larmor_image_set;
 
-/* The images of a file one by one, each with its own geometry and counters: of .h5 those of a series; of .nii and .nii.gz
- * each volume, as a repetition; of .npy and .cfl what follows the first three axes, in .cfl with the counters of BART's
- * axes: echoes 5, repetitions 10, phases 11, slices 13, averages 14, sets 15.
+/* The images of a file one by one, each with its own geometry and counters: of .h5 those of a series; of .nii and
+ * .nii.gz each volume, as a repetition; of .npy and .cfl what follows the first three axes, in .cfl with the
+ * counters of BART's axes: echoes 5, repetitions 10, phases 11, slices 13, averages 14, sets 15.
  *
  * Errors  those of larmor_image_read. */
 LARMOR_API larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_image_set *set);
 LARMOR_API void larmor_images_free(larmor_image_set *set); /* also sets all to NULL */
 
-/* Images as NIfTI has them, [nx, ny, slices or nz, volumes]: the slices that have the other counters alike are a volume,
- * sorted by position, and volumes are sorted by their counters. Images of other kinds are volumes in their order.
- * Dimensions of 1 at the end are dropped.
+/* Images as NIfTI has them, [nx, ny, slices or nz, volumes]: the slices that have the other counters alike are a
+ * volume, sorted by position, and volumes are sorted by their counters. Images of other kinds are volumes in their
+ * order. Dimensions of 1 at the end are dropped.
  *
  * images  of one shape and type, as for larmor_image_write.
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
@@ -461,15 +468,17 @@ LARMOR_API larmor_status larmor_image_describe(const char *path, larmor_device *
 
 /* ---- writing ISMRMRD raw data ---- */
 
-/* The flags of a readout, which ISMRMRD numbers from 1. Those below decide what it is for; the others are not looked at. */
+/* The flags of a readout, which ISMRMRD numbers from 1. Those below decide what it is for; the others are not
+ * looked at. */
 #define LARMOR_ACQ_FLAG(bit) (UINT64_C(1) << ((bit)-1))
 #define LARMOR_ACQ_NOISE LARMOR_ACQ_FLAG(19)                   /* noise alone: whitens the coils */
 #define LARMOR_ACQ_CALIBRATION LARMOR_ACQ_FLAG(20)             /* gives the coil maps */
 #define LARMOR_ACQ_CALIBRATION_AND_IMAGING LARMOR_ACQ_FLAG(21) /* gives the coil maps and is part of the image */
-#define LARMOR_ACQ_REVERSE LARMOR_ACQ_FLAG(22)                 /* acquired from the other end; counts without a trajectory alone */
-#define LARMOR_ACQ_NAVIGATION LARMOR_ACQ_FLAG(23)              /* left out, as are all that follow but the next but one */
-#define LARMOR_ACQ_PHASE_CORRECTION LARMOR_ACQ_FLAG(24)        /* tells lines of both directions of EPI apart: larmor_raw_navigators; else left out */
-#define LARMOR_ACQ_LAST_IN_MEASUREMENT LARMOR_ACQ_FLAG(25)     /* written with the last readout; not left out */
+#define LARMOR_ACQ_REVERSE LARMOR_ACQ_FLAG(22)    /* acquired from the other end; counts without a trajectory alone */
+#define LARMOR_ACQ_NAVIGATION LARMOR_ACQ_FLAG(23) /* left out, as are all that follow but the next but one */
+#define LARMOR_ACQ_PHASE_CORRECTION                                                                                  \
+    LARMOR_ACQ_FLAG(24) /* tells lines of both directions of EPI apart: larmor_raw_navigators; else left out */
+#define LARMOR_ACQ_LAST_IN_MEASUREMENT LARMOR_ACQ_FLAG(25) /* written with the last readout; not left out */
 #define LARMOR_ACQ_HP_FEEDBACK LARMOR_ACQ_FLAG(26)
 #define LARMOR_ACQ_DUMMY LARMOR_ACQ_FLAG(27)
 #define LARMOR_ACQ_RT_FEEDBACK LARMOR_ACQ_FLAG(28)
@@ -504,8 +513,8 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     const float *traj; /* [traj_dims, samples] */
 } larmor_acquisition;
 
-/* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by their
- * flags, else they are valid as long as raw.
+/* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by
+ * their flags, else they are valid as long as raw.
  *
  * Errors  LARMOR_ERR_ARG for a readout that is not there. */
 LARMOR_API larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out);
@@ -525,34 +534,39 @@ LARMOR_API void larmor_raw_writer_free(larmor_raw_writer *writer); /* NULL is fi
 #define LARMOR_READOUT_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
 
 typedef struct larmor_acquisitions { /* of one image, in arrays; zero means zero */
-    const larmor_array *kspace;  /* complex [samples, readouts, coils] */
-    const larmor_array *traj;    /* real [nd, samples, readouts], cycles per field of view */
-    const char *units;           /* that the trajectory is stored in, of larmor_traj_unit_entry; default "1/fov" */
-    int lines; /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
-    const uint64_t *flags; /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
-    int64_t centre;        /* the sample that is nearest to the centre of k-space; counted from the end of lines that are
+    const larmor_array *kspace;      /* complex [samples, readouts, coils] */
+    const larmor_array *traj;        /* real [nd, samples, readouts], cycles per field of view */
+    const char *units; /* that the trajectory is stored in, of larmor_traj_unit_entry; default "1/fov" */
+    int lines;         /* 1: counters in the place of a trajectory, whose lines are those of the scan's matrix */
+    const uint64_t
+        *flags;     /* [readouts] of ISMRMRD, or LARMOR_READOUT_LEFT_OUT for one that is not written; may be NULL */
+    int64_t centre; /* the sample that is nearest to the centre of k-space; counted from the end of lines that are
                               flagged as reversed */
     double dwell_us;
-    double start_ms, tr_ms, cycle_ms; /* of the first readout, from one to the next, between triggers; tr_ms 0: no stamps */
+    double start_ms, tr_ms,
+        cycle_ms;           /* of the first readout, from one to the next, between triggers; tr_ms 0: no stamps */
     larmor_image_meta meta; /* position, directions, slice, contrast and repetition of these readouts */
     int last;               /* 1: the scan ends with them */
 } larmor_acquisitions;
 
 /* Append readouts to a file. Their counters are those of the lines, else the readouts' numbers.
  *
- * Errors  those of larmor_raw_append; LARMOR_ERR_SHAPE for arrays that do not fit each other; LARMOR_ERR_ARG for units. */
+ * Errors  those of larmor_raw_append; LARMOR_ERR_SHAPE for arrays that do not fit each other; LARMOR_ERR_ARG for
+ *         units. */
 LARMOR_API larmor_status larmor_raw_append_arrays(larmor_raw_writer *writer, const larmor_acquisitions *acquisitions);
 
 /* Write k-space and its trajectory as a scan of one image, and put the file in place.
  *
- * kspace  complex [samples, readouts, coils], or [1, samples, readouts, coils] as BART has it; dimensions of 1 at the end
- *         may be left out.
+ * kspace  complex [samples, readouts, coils], or [1, samples, readouts, coils] as BART has it; dimensions of 1 at
+ *         the end may be left out.
  * traj    real [2 or 3, samples, readouts], cycles per field of view; 2D where all third components are 0.
- * opts    matrix: default the smallest even one whose k-space holds the trajectory, x and y alike; a given one goes on to
- *         the axes that are not given. fov_mm: default the first one's voxels, of 1 mm if that is not given. NULL is fine.
+ * opts    matrix: default the smallest even one whose k-space holds the trajectory, x and y alike; a given one
+ *         goes on to the axes that are not given. fov_mm: default the first one's voxels, of 1 mm if that is not
+ *         given. NULL is fine.
  * written what the header says; may be NULL.
- * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_FORMAT for samples that are not finite or beyond LARMOR_LARGEST_SAMPLE, and for a
- *         trajectory without extent or beyond 32767; LARMOR_ERR_ARG for sizes out of range; those of larmor_raw_create. */
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_FORMAT for samples that are not finite or beyond LARMOR_LARGEST_SAMPLE, and
+ *         for a trajectory without extent or beyond 32767; LARMOR_ERR_ARG for sizes out of range; those of
+ *         larmor_raw_create. */
 LARMOR_API larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, const larmor_array *traj,
                                          const larmor_grid_opts *opts, larmor_encoding *written);
 

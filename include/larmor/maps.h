@@ -25,9 +25,9 @@ typedef struct larmor_region_report {
 
 /* The largest box of k-space around its centre that is fully sampled, on a grid.
  *
- * Samples that lie on the grid of the encoded field of view are put where they belong; several of one place are averaged.
- * Others are solved for: coil images of low resolution by ten steps of conjugate gradients with the NUFFT and density
- * weights, and their transform.
+ * Samples that lie on the grid of the encoded field of view are put where they belong; several of one place are
+ * averaged. Others are solved for: coil images of low resolution by ten steps of conjugate gradients with the
+ * NUFFT and density weights, and their transform.
  *
  * kspace  [samples, readouts, coils], complex.
  * traj    [nd, samples, readouts].
@@ -41,10 +41,10 @@ LARMOR_API larmor_status larmor_calibration_region(const larmor_array *kspace, c
                                                    larmor_shape image, const larmor_region_opts *opts,
                                                    larmor_array **region, larmor_region_report *report);
 
-/* How much images of the centre of k-space alias, by its trajectory alone: of the point spread function of the samples
- * within 16/FOV (10/FOV in 3D), with density weights and Hann's window, the energy beside the peak over that of the
- * peak, each distance weighted by how often a field of view holds it. It is below 0.03 where the centre is sampled
- * densely, and near R - 1 where it is undersampled R times.
+/* How much images of the centre of k-space alias, by its trajectory alone: of the point spread function of the
+ * samples within 16/FOV (10/FOV in 3D), with density weights and Hann's window, the energy beside the peak over
+ * that of the peak, each distance weighted by how often a field of view holds it. It is below 0.03 where the
+ * centre is sampled densely, and near R - 1 where it is undersampled R times.
  *
  * traj      [nd, samples, readouts].
  * image     shape of the image.
@@ -88,12 +88,13 @@ typedef struct larmor_espirit_report {
     double dominance;     /* part of the energy of the calibration data that the maps explain */
 } larmor_espirit_report;
 
-/* Coil maps by ESPIRiT: windows of the calibration data span a space of few dimensions; maps are, at every voxel, the
- * eigenvectors to eigenvalues near 1 of the projection onto that space. sum_c |s_c|^2 = 1, times the weight of the crop.
- * The phase is that of a fixed combination of coils, the dominant one of the data.
+/* Coil maps by ESPIRiT: windows of the calibration data span a space of few dimensions; maps are, at every voxel,
+ * the eigenvectors to eigenvalues near 1 of the projection onto that space. sum_c |s_c|^2 = 1, times the weight of
+ * the crop. The phase is that of a fixed combination of coils, the dominant one of the data.
  *
- * The Gram matrix of the windows comes from correlations, without the windows' own matrix. Where the image has many
- * voxels, eigenvectors are found on a coarser grid and interpolated (not with 2 sets, which may mix from voxel to voxel).
+ * The Gram matrix of the windows comes from correlations, without the windows' own matrix. Where the image has
+ * many voxels, eigenvectors are found on a coarser grid and interpolated (not with 2 sets, which may mix from
+ * voxel to voxel).
  *
  * region       [x, y(, z), coils], complex: k-space on a grid, as larmor_calibration_region makes it.
  * image        shape of the image, of as many dimensions.

@@ -1,10 +1,11 @@
 /* Joint estimation of image and coil maps by regularised nonlinear inversion. SPDX-License-Identifier: Apache-2.0
  *
- * The samples are y_c = F (s_c x), with the image x and the maps s_c unknown; F is the Fourier transform at the samples.
- * Newton's method with a penalty that falls from step to step (iteratively regularised Gauss-Newton) finds both at once,
- * straight from undersampled data on any trajectory, without a calibration region. The penalty of the maps is that of a
- * Sobolev norm, which keeps them smooth: in Fourier space they are weighted by (1 + smoothness |k|^2)^(order / 2), k in
- * cycles per longest side of the field of view, voxels taken as cubes. Several sets of maps, each with an image of its own, describe a field of view that folds (ENLIVE).
+ * The samples are y_c = F (s_c x), with the image x and the maps s_c unknown; F is the Fourier transform at the
+ * samples. Newton's method with a penalty that falls from step to step (iteratively regularised Gauss-Newton)
+ * finds both at once, straight from undersampled data on any trajectory, without a calibration region. The penalty
+ * of the maps is that of a Sobolev norm, which keeps them smooth: in Fourier space they are weighted by (1 +
+ * smoothness |k|^2)^(order / 2), k in cycles per longest side of the field of view, voxels taken as cubes. Several
+ * sets of maps, each with an image of its own, describe a field of view that folds (ENLIVE).
  *
  * Source  Uecker, Hohage, Block, Frahm, Magn. Reson. Med. 60, 674 (2008); with the convolution by the point spread
  *         function: Uecker, Zhang, Frahm, Magn. Reson. Med. 63, 1456 (2010); sets: Holme, Rosenzweig, Ong, Wilke,
@@ -26,13 +27,13 @@ typedef struct larmor_nlinv_opts { /* zero means default */
     double reduction;              /* the weight of each step is that of the last by this; default 1.5 */
     double smoothness, order;      /* of the maps; default 0.15 and 16 */
     int64_t sets;                  /* of maps; default 1, without that dimension */
-    int64_t side;                  /* an image of more voxels along an axis is solved for with so many, of the samples
-                                      that it can have; its maps are then interpolated; default: as many as there are */
-    int inner;                     /* conjugate gradient steps in each step, at most; default 100 */
-    double inner_tol;              /* where they end; default 0.1 */
-    const larmor_array *weights;   /* real >= 0, [samples, readouts]: of the samples' squares; NULL: 1 */
-    double nufft_tol;              /* default 1e-4 */
-    larmor_monitor monitor;        /* told of each step: the residual is that of the data, relative; or NULL */
+    int64_t side;     /* an image of more voxels along an axis is solved for with so many, of the samples that it can
+                   * have; its maps are then interpolated; default: as many as there are */
+    int inner;        /* conjugate gradient steps in each step, at most; default 100 */
+    double inner_tol; /* where they end; default 0.1 */
+    const larmor_array *weights; /* real >= 0, [samples, readouts]: of the samples' squares; NULL: 1 */
+    double nufft_tol;            /* default 1e-4 */
+    larmor_monitor monitor;      /* told of each step: the residual is that of the data, relative; or NULL */
     void *user;
 } larmor_nlinv_opts;
 
@@ -49,19 +50,20 @@ typedef struct larmor_nlinv_report {
  * traj     [nd, samples, readouts], nd 2 or 3, cycles per field of view; Cartesian ones lie on whole numbers.
  * image    shape of the image, [nx, ny(, nz)], which is to hold the object.
  * opts     may be NULL.
- * x        [image...] or, with sets, [image..., sets], of kspace's dtype, in the unit of larmor_op_sense; may be NULL,
- *          and is to be NULL where `side` is less than the image has. It is that of the maps that are returned.
+ * x        [image...] or, with sets, [image..., sets], of kspace's dtype, in the unit of larmor_op_sense; may be
+ *          NULL, and is to be NULL where `side` is less than the image has. It is that of the maps that are
+ *          returned.
  * maps     [image..., coils] or [image..., coils, sets]; sum_c |s_c|^2 = 1 everywhere, over all
  *          sets, so that those with little signal are small there.
  * report   may be NULL.
- * Errors   LARMOR_ERR_ARG for options that make no sense; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for samples that are zero
- *          or not finite; LARMOR_ERR_MEMORY; LARMOR_STOPPED by the monitor, without results. */
+ * Errors   LARMOR_ERR_ARG for options that make no sense; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for samples that
+ *          are zero or not finite; LARMOR_ERR_MEMORY; LARMOR_STOPPED by the monitor, without results. */
 LARMOR_API larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                                       const larmor_nlinv_opts *opts, larmor_array **x, larmor_array **maps,
                                       larmor_nlinv_report *report);
 
-/* Bytes of device memory that larmor_nlinv takes at most, beyond its inputs and its results. Errors: LARMOR_ERR_ARG and
- * LARMOR_ERR_SHAPE for impossible sizes. */
+/* Bytes of device memory that larmor_nlinv takes at most, beyond its inputs and its results. Errors:
+ * LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for impossible sizes. */
 LARMOR_API larmor_status larmor_nlinv_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_nlinv_opts *opts, int64_t *bytes);
 
@@ -75,10 +77,11 @@ typedef struct larmor_prediction {
 
 /* Whether a larger field of view predicts samples better, for scans whose centre of k-space is undersampled.
  *
- * Parts of readouts are left out of the samples within 10/FOV of the centre. larmor_nlinv finds image and maps of low
- * resolution from the others, on the field of view and on larger ones, and predicts those parts. An object that exceeds
- * the field of view is predicted badly by an image that is confined to it. Where the object fits, a larger image has more
- * unknowns than it needs, and predicts no better. Errors are medians over three choices of what is left out.
+ * Parts of readouts are left out of the samples within 10/FOV of the centre. larmor_nlinv finds image and maps of
+ * low resolution from the others, on the field of view and on larger ones, and predicts those parts. An object
+ * that exceeds the field of view is predicted badly by an image that is confined to it. Where the object fits, a
+ * larger image has more unknowns than it needs, and predicts no better. Errors are medians over three choices of
+ * what is left out.
  *
  * kspace   [samples, readouts, coils], complex; several coils, as one alone shows nothing.
  * traj     [nd, samples, readouts], cycles per field of view.
@@ -88,8 +91,8 @@ typedef struct larmor_prediction {
 LARMOR_API larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const larmor_array *traj,
                                                       larmor_shape image, larmor_prediction *prediction);
 
-/* Bytes of device memory that larmor_predict_field_of_view takes at most, beyond its inputs. Errors: LARMOR_ERR_ARG and
- * LARMOR_ERR_SHAPE for impossible sizes. */
+/* Bytes of device memory that larmor_predict_field_of_view takes at most, beyond its inputs. Errors:
+ * LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for impossible sizes. */
 LARMOR_API larmor_status larmor_predict_field_of_view_memory(const larmor_device *dev, const larmor_problem *problem,
                                                              int64_t *bytes);
 

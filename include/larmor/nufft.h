@@ -53,8 +53,8 @@ typedef enum larmor_precompute {
                                   transpose: no sums are shared by threads, and all transforms of a pass share them */
 } larmor_precompute;
 
-/* Zero means default in every field but type, ndim and modes. A struct that is larger than this version's is refused if
- * it sets what this version does not know. */
+/* Zero means default in every field but type, ndim and modes. A struct that is larger than this version's is
+ * refused if it sets what this version does not know. */
 typedef struct larmor_nufft_opts {
     size_t size; /* sizeof(larmor_nufft_opts) where the caller was compiled: what a later version adds is then its
                          default; 0: that of this version */
@@ -213,16 +213,16 @@ typedef struct larmor_wisdom_report {
     int corrupt;         /* lines that are no wisdom; the rest of a file of more than 4 MiB counts as one */
 } larmor_wisdom_report;
 
-/* Wisdom is what MEASURE and EXHAUSTIVE found for types 1 and 2, and the calibration. It lives in the device's handle:
- * plans made on it look there first and add to it. Nothing is loaded or saved unless asked for.
+/* Wisdom is what MEASURE and EXHAUSTIVE found for types 1 and 2, and the calibration. It lives in the device's
+ * handle: plans made on it look there first and add to it. Nothing is loaded or saved unless asked for.
  *
  * path    NULL: $XDG_CACHE_HOME/larmor/wisdom, or $HOME/.cache/larmor/wisdom; a missing file is no error.
  * report  may be NULL. Lines that cannot be used are left out, and counted here.
  * Errors  LARMOR_ERR_IO if the file cannot be read or is no regular file; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_wisdom_load(larmor_device *dev, const char *path, larmor_wisdom_report *report);
 
-/* Write wisdom to a file, completely or not at all. What the file has about other devices stays. With path NULL folders
- * are made.
+/* Write wisdom to a file, completely or not at all. What the file has about other devices stays. With path NULL
+ * folders are made.
  *
  * Errors  LARMOR_ERR_IO; LARMOR_ERR_ARG if path is NULL and neither variable is set. */
 LARMOR_API larmor_status larmor_wisdom_save(larmor_device *dev, const char *path);
@@ -251,13 +251,14 @@ LARMOR_API larmor_status larmor_op_toeplitz(larmor_device *dev, const larmor_nuf
                                             const larmor_array *traj, const larmor_array *weights, larmor_op **N);
 
 /* The same for several images that share their samples: N_kl = F^H diag(w conj(b_k) b_l) F for factors b_k of each
- * sample, the normal map of x_0, x_1, ... to sum_k b_k .* F x_k. A matrix mixes the images' transforms at each frequency
- * of the doubled grid, so that each is transformed once.
+ * sample, the normal map of x_0, x_1, ... to sum_k b_k .* F x_k. A matrix mixes the images' transforms at each
+ * frequency of the doubled grid, so that each is transformed once.
  *
  * factors  [samples..., n], n up to 32; real ones take half of the work and memory of complex ones.
  * N        in and out [modes..., batch, n] (batch dimension absent if opts.batch is 0); self-adjoint to rounding.
  * Errors   those of larmor_op_toeplitz; LARMOR_ERR_ARG for a number of images out of range; LARMOR_ERR_SHAPE.
- * Source   Mani et al., Magn. Reson. Med. 73, 1835 (2015); Tamir et al., Magn. Reson. Med. 77, 180 (2017), appendix. */
+ * Source   Mani et al., Magn. Reson. Med. 73, 1835 (2015); Tamir et al., Magn. Reson. Med. 77, 180 (2017),
+ *          appendix. */
 LARMOR_API larmor_status larmor_op_toeplitz_mixed(larmor_device *dev, const larmor_nufft_opts *opts,
                                                   const larmor_array *traj, const larmor_array *weights,
                                                   const larmor_array *factors, larmor_op **N);

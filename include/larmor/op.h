@@ -62,15 +62,16 @@ LARMOR_API larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmo
 LARMOR_API larmor_status larmor_op_diag(larmor_array *d, larmor_op **D);
 LARMOR_API larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2);
 
-/* Rows on several devices as one operator: y = [A_0 x, A_1 x, ...] along the last dimension, as larmor_op_stack, where each
- * A_i works on a device of its own at the same time as the others, in a thread of its own. x is copied to every device and
- * the A_i^H y_i are summed on dev in the order of the rows, so that results do not depend on which device is quicker.
+/* Rows on several devices as one operator: y = [A_0 x, A_1 x, ...] along the last dimension, as larmor_op_stack,
+ * where each A_i works on a device of its own at the same time as the others, in a thread of its own. x is copied
+ * to every device and the A_i^H y_i are summed on dev in the order of the rows, so that results do not depend on
+ * which device is quicker.
  *
  * dev     where x and y are: another handle than those of the rows.
- * ops     [count], each on another handle (larmor_device_member), with equal inputs and with outputs that agree in all but
- *         their last dimension. References are kept.
- * Errors  LARMOR_ERR_ARG for rows that share a handle; LARMOR_ERR_SHAPE if shapes, dtypes or kinds of devices do not fit;
- *         LARMOR_ERR_MEMORY, also where a thread cannot be started. It cannot be recorded as a graph. */
+ * ops     [count], each on another handle (larmor_device_member), with equal inputs and with outputs that agree in
+ *         all but their last dimension. References are kept.
+ * Errors  LARMOR_ERR_ARG for rows that share a handle; LARMOR_ERR_SHAPE if shapes, dtypes or kinds of devices do
+ *         not fit; LARMOR_ERR_MEMORY, also where a thread cannot be started. It cannot be recorded as a graph. */
 LARMOR_API larmor_status larmor_op_distribute(larmor_device *dev, larmor_op *const *ops, int count, larmor_op **op);
 
 /* |<A x, y> - <x, A^H y>| / max(|A x| |y|, |x| |A^H y|) for seeded random x, y: rounding if the adjoint is right. */

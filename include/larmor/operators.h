@@ -64,8 +64,8 @@ typedef struct larmor_comparison {
 
 /* The error of an image against a reference, up to the factor that makes it least.
  *
- * a, b    the image and the reference, real or complex, of one shape; dimensions of 1 do not count. Both are copied to
- *         the host in double precision.
+ * a, b    the image and the reference, real or complex, of one shape; dimensions of 1 do not count. Both are
+ *         copied to the host in double precision.
  * opts    NULL: all defaults.
  * Errors  LARMOR_ERR_SHAPE for two shapes; LARMOR_ERR_ARG for more dimensions to be inside of than there are;
  *         LARMOR_ERR_NUMERIC for values that are not finite or a reference that is all zero; LARMOR_ERR_MEMORY. */
@@ -111,7 +111,7 @@ LARMOR_API larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larm
 typedef struct larmor_wavelet_opts { /* zero means default */
     int order;                       /* vanishing moments, 1 (Haar) to 10; default 2: Daubechies' wavelet of 4 taps */
     int levels; /* the most; default: while an axis has max(16, 4 order) numbers or more, or 4 order if none has 16 */
-    unsigned axes;                   /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
+    unsigned axes;    /* bit d for dimension d, 1 to 3 of them; default: the first 3 longer than 1 */
     int64_t shift[3]; /* circular shift along each of the axes, ascending; see larmor_op_wavelet_shift */
 } larmor_wavelet_opts;
 
@@ -148,9 +148,10 @@ LARMOR_API larmor_status larmor_op_wavelet_shift(larmor_op *W, const int64_t shi
  * Errors  LARMOR_ERR_ARG without operators; LARMOR_ERR_SHAPE if they disagree. */
 LARMOR_API larmor_status larmor_op_frames(larmor_op *const *ops, int count, larmor_op **A);
 
-/* The same of operators that write no memory in common, as each larmor_op_sense of its own trajectory: on a processor its
- * threads take frames, each a few, where that divides the work better than sharing every frame would. The results are those
- * of larmor_op_frames. An operator of the caller's own must then bear to be called by several threads for several frames. */
+/* The same of operators that write no memory in common, as each larmor_op_sense of its own trajectory: on a
+ * processor its threads take frames, each a few, where that divides the work better than sharing every frame
+ * would. The results are those of larmor_op_frames. An operator of the caller's own must then bear to be called by
+ * several threads for several frames. */
 LARMOR_API larmor_status larmor_op_frames_apart(larmor_op *const *ops, int count, larmor_op **A);
 
 /* Frames that lie in the span of a few functions of time: y_t = sum_k basis(t, k) x_k.
@@ -194,8 +195,8 @@ LARMOR_API larmor_status larmor_op_casorati(larmor_device *dev, larmor_dtype dty
 LARMOR_API larmor_status larmor_op_stack_of_stars(larmor_device *dev, const larmor_nufft_opts *opts,
                                                   const larmor_array *traj, larmor_op **A);
 
-/* Bytes of device memory that it takes at most, from its making to its maps, beyond the trajectory and the arrays that
- * it maps. Errors: as above. */
+/* Bytes of device memory that it takes at most, from its making to its maps, beyond the trajectory and the arrays
+ * that it maps. Errors: as above. */
 LARMOR_API larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmor_nufft_opts *opts,
                                                       const larmor_array *traj, int64_t *bytes);
 
@@ -218,7 +219,8 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
 /* F with the phase that spins at field[r] Hz gather until times[j] s, by time segmentation:
  *
  *   y(k_j) = sum_r x(r) exp(-2 pi i k_j . r / N) exp(+2 pi i field(r) times(j))   for F a Fourier transform,
- *   exp(2 pi i f t) ~ sum_l b_l(t) exp(2 pi i f tau_l),   A = sum_l diag(b_l(times)) F diag(exp(2 pi i field tau_l)),
+ *   exp(2 pi i f t) ~ sum_l b_l(t) exp(2 pi i f tau_l),   A = sum_l diag(b_l(times)) F diag(exp(2 pi i field
+ *   tau_l)),
  *
  * with tau_l spread evenly over all times and b_l(t), for each distinct time, the least squares fit over the
  * map's frequencies, all with the same weight, because `error` bounds that of the worst voxel.
@@ -230,16 +232,16 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
  * opts    may be NULL.
  * A       shapes of F. Of a Fourier transform no sample is off by more than `error` times the sum of |x|. Its normal
  *         map is the adjoint after the forward map, whatever F's own is.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that cannot
- *         be kept: with 512 segments, or below about 1e-6, where least squares end at rounding.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite, or an error that
+ *         cannot be kept: with 512 segments, or below about 1e-6, where least squares end at rounding.
  * Source  Noll et al., IEEE Trans. Med. Imaging 10, 629 (1991); the interpolators: Sutton, Noll and Fessler, IEEE
  *         Trans. Med. Imaging 22, 178 (2003); sums of separable terms: Fessler et al., IEEE Trans. Signal Process.
  *         53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                                  const larmor_off_resonance_opts *opts, larmor_op **A);
 
-/* Bytes of device memory that it takes at most beyond F, field and times. The number of segments is found as it is for
- * the operator, which takes as long. Errors: as above. */
+/* Bytes of device memory that it takes at most beyond F, field and times. The number of segments is found as it is
+ * for the operator, which takes as long. Errors: as above. */
 LARMOR_API larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field,
                                                      const larmor_array *times, const larmor_off_resonance_opts *opts,
                                                      int64_t *bytes);
@@ -250,7 +252,8 @@ LARMOR_API larmor_status larmor_off_resonance_memory(const larmor_op *F, const l
  * thread at a time. */
 typedef struct larmor_segments larmor_segments;
 
-/* field, times, opts, Errors  as for larmor_op_off_resonance; field and times are of the image and the samples alone. */
+/* field, times, opts, Errors  as for larmor_op_off_resonance; field and times are of the image and the samples
+ * alone. */
 LARMOR_API larmor_status larmor_segments_create(const larmor_array *field, const larmor_array *times,
                                                 const larmor_off_resonance_opts *opts, larmor_segments **segments);
 LARMOR_API larmor_segments *larmor_segments_ref(larmor_segments *segments); /* one more reference; returns segments */
@@ -270,14 +273,15 @@ LARMOR_API larmor_status larmor_segments_describe(const larmor_segments *segment
 /* As larmor_op_off_resonance. */
 LARMOR_API larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segments, larmor_op **A);
 
-/* The normal map A^H W A of A = larmor_op_segments of a NUFFT F, without samples: with the field's differences in the place
- * of its values,
+/* The normal map A^H W A of A = larmor_op_segments of a NUFFT F, without samples: with the field's differences in
+ * the place of its values,
  *
  *   exp(-2 pi i (f(r) - f(r')) t) ~ sum_k a_k(t) exp(-2 pi i (f(r) - f(r')) tau_k),
  *   N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)),
  *
- * where a_k is real, because with every difference its negative occurs, and T_k is the convolution of larmor_op_toeplitz
- * with the weights a_k(times) W. That is about twice as many terms as A has segments, each two FFTs.
+ * where a_k is real, because with every difference its negative occurs, and T_k is the convolution of
+ * larmor_op_toeplitz with the weights a_k(times) W. That is about twice as many terms as A has segments, each two
+ * FFTs.
  *
  * opts, traj, weights  as for larmor_op_toeplitz. The segments' times are the leading dimensions of the samples.
  * Errors               those of larmor_op_toeplitz; LARMOR_ERR_NUMERIC for more than 512 terms.

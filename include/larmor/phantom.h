@@ -64,7 +64,8 @@ LARMOR_API void larmor_phantom_at(const larmor_phantom_course *course, double ti
 
 /* The phantom's density at voxel resolution, averaged over each voxel by 4 sub-samples per direction.
  *
- * shape   [nx, ny] or [nx, ny, nz], with as many dimensions as the phantom, else LARMOR_ERR_SHAPE. dtype is complex. */
+ * shape   [nx, ny] or [nx, ny, nz], with as many dimensions as the phantom, else LARMOR_ERR_SHAPE. dtype is
+ *         complex. */
 LARMOR_API larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                               larmor_shape shape, larmor_array **image);
 
@@ -82,22 +83,23 @@ LARMOR_API larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, co
 typedef struct larmor_phantom_field { /* off-resonance; zero means that there is none */
     double hz;                        /* in the centre of the field of view, of what is linear in space */
     double gradient[3]; /* by how much it rises from one edge of the field of view to the other, in Hz */
-    /* Of x^2 - y^2, of 2 x y and of z^2 - (x^2 + y^2) / 2, as second-order shims make them, in Hz where these are 1/4, their
-     * value at the edge of the field of view; z is 0 in 2D. They repeat after two fields of view: x stands for the first three
-     * terms of a sawtooth's series, which differs from it by 4 % at the object's rim. */
+    /* Of x^2 - y^2, of 2 x y and of z^2 - (x^2 + y^2) / 2, as second-order shims make them, in Hz where these are
+     * 1/4, their value at the edge of the field of view; z is 0 in 2D. They repeat after two fields of view: x
+     * stands for the first three terms of a sawtooth's series, which differs from it by 4 % at the object's rim. */
     double shim[3];
-    /* A magnetised region around dipole_at, a Gaussian of standard deviation 0.08: its field in Hz at the two poles, where it is
-     * highest. The main field is along z, of 2D phantoms along y. It repeats after two fields of view. */
+    /* A magnetised region around dipole_at, a Gaussian of standard deviation 0.08: its field in Hz at the two
+     * poles, where it is highest. The main field is along z, of 2D phantoms along y. It repeats after two fields
+     * of view. */
     double dipole, dipole_at[3];
 } larmor_phantom_field;
 
-/* K-space with off-resonance: y_c(k_j) = integral rho s_c exp(-2 pi i k_j . r) exp(+2 pi i f(r) t_j) dr. What is linear in
- * f moves k_j to k_j - gradient t_j and adds hz t_j cycles to the sample's phase, exactly. The rest is a Fourier series for
- * each time, whose waves shift k-space; it is cut where that costs 1e-5 of the largest sample.
+/* K-space with off-resonance: y_c(k_j) = integral rho s_c exp(-2 pi i k_j . r) exp(+2 pi i f(r) t_j) dr. What is
+ * linear in f moves k_j to k_j - gradient t_j and adds hz t_j cycles to the sample's phase, exactly. The rest is a
+ * Fourier series for each time, whose waves shift k-space; it is cut where that costs 1e-5 of the largest sample.
  *
  * times   [samples] or [samples, readouts] real, in seconds; 0 is where the phase of the image is meant.
- * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_SHAPE for other times; LARMOR_ERR_ARG for a field that
- * varies too much, and for shims and dipoles beside an object that larmor_phantom_change has enlarged. */
+ * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_SHAPE for other times; LARMOR_ERR_ARG for a
+ * field that varies too much, and for shims and dipoles beside an object that larmor_phantom_change has enlarged. */
 LARMOR_API larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom, const larmor_array *traj,
                                                              const larmor_phantom_field *field,
                                                              const larmor_array *times, int coils, larmor_dtype dtype,
@@ -113,7 +115,8 @@ typedef struct larmor_phantom_phase { /* of an image, smooth: radians sin(2 pi c
     double cycles[3];                 /* across the field of view */
 } larmor_phantom_phase;
 
-/* Exact k-space of the phantom times exp(i phase): a sum of the k-space of plane waves, about 2 |radians| + 15 of them.
+/* Exact k-space of the phantom times exp(i phase): a sum of the k-space of plane waves, about 2 |radians| + 15 of
+ * them.
  *
  * other arguments and errors as in larmor_phantom_kspace; LARMOR_ERR_ARG for a phase that is out of range.
  * Source  exp(i a sin t) = sum_n J_n(a) exp(i n t), the expansion of Jacobi and Anger. */
@@ -145,7 +148,8 @@ LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phant
 LARMOR_API larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev,
                                                     larmor_dtype dtype, larmor_shape shape, larmor_array **image);
 
-/* The same of the phantom times exp(i phase), whose coefficients are those of larmor_phantom_kspace_phase; its errors. */
+/* The same of the phantom times exp(i phase), whose coefficients are those of larmor_phantom_kspace_phase; its
+ * errors. */
 LARMOR_API larmor_status larmor_phantom_bandlimited_phase(const larmor_phantom *phantom,
                                                           const larmor_phantom_phase *phase, larmor_device *dev,
                                                           larmor_dtype dtype, larmor_shape shape,

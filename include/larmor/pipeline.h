@@ -1,10 +1,9 @@
 /* A scan in, images out: everything between a source of readouts and finished images, as in `larmor recon`.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The pipeline reads no file and prints nothing. Data come from a source, events report what happens, a checkpoint keeps
- * what is reached, and the caller gets the images.
- * Messages name options as the program spells them. They are members of larmor_recon_opts, except for --save-maps,
- * which only the program has. */
+ * The pipeline reads no file and prints nothing. Data come from a source, events report what happens, a checkpoint
+ * keeps what is reached, and the caller gets the images. Messages name options as the program spells them. They
+ * are members of larmor_recon_opts, except for --save-maps, which only the program has. */
 #ifndef LARMOR_PIPELINE_H
 #define LARMOR_PIPELINE_H
 
@@ -24,8 +23,8 @@ extern "C" {
 typedef struct larmor_source larmor_source; /* refcounted; calls from several threads take turns */
 
 /* A scan, wherever it is. Groups, encodings and samples are those of a larmor_raw, whose functions in larmor/io.h
- * document them. Every function may be called again, one at a time, but with a group of devices, or where several series are
- * computed at the same time, from other threads than the caller's. */
+ * document them. Every function may be called again, one at a time, but with a group of devices, or where several
+ * series are computed at the same time, from other threads than the caller's. */
 typedef struct larmor_source_impl {
     larmor_raw_info (*describe)(void *self);
     larmor_status (*encoding)(void *self, int encoding, larmor_encoding *out);
@@ -39,8 +38,8 @@ typedef struct larmor_source_impl {
     larmor_status (*keep_coils)(void *self, larmor_array *all, int axis, larmor_array **kept);
     larmor_status (*restore_coils)(void *self, larmor_array *kept, int axis, larmor_array **all);
     void (*destroy)(void *self); /* or NULL */
-    /* A number that differs where the scan does, so that no checkpoint of another is taken. May be NULL: made from what
-     * describe, encoding and group say. */
+    /* A number that differs where the scan does, so that no checkpoint of another is taken. May be NULL: made from
+     * what describe, encoding and group say. */
     larmor_status (*fingerprint)(void *self, uint64_t *fingerprint);
     /* As larmor_raw_stamps and larmor_raw_readouts. May be NULL: then no frames can be cut from it. */
     larmor_status (*stamps)(void *self, int group, larmor_stamp *stamps);
@@ -106,9 +105,9 @@ LARMOR_API larmor_status larmor_source_of_arrays(const larmor_scan_arrays *scan,
 
 /* How the readouts of an image become frames: one of spokes, ms and phases; the others are zero. */
 typedef struct larmor_frames_opts {
-    /* Readouts of a frame, in the order of acquisition. In a stack of stars or spirals, whose readouts each have one kz
-     * (larmor_stamp), so many of each partition, whichever of angles and partitions changed first; a partition that was
-     * acquired more rarely than others gives evenly less to each frame. */
+    /* Readouts of a frame, in the order of acquisition. In a stack of stars or spirals, whose readouts each have
+     * one kz (larmor_stamp), so many of each partition, whichever of angles and partitions changed first; a
+     * partition that was acquired more rarely than others gives evenly less to each frame. */
     int64_t spokes;
     double ms;      /* time of a frame, by the readouts' time stamps */
     int phases;     /* frames of the cardiac cycle, by the physiology stamps: time since the last trigger */
@@ -124,9 +123,9 @@ typedef struct larmor_frames_opts {
  * bins of the cardiac cycle are counted as phases. A frame's stamps are those of its first readout in time. The coil
  * maps come from the calibration readouts of the scan, or else from all readouts of the image that was cut.
  *
- * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The last one, whose end is not seen,
- * is taken to last as long as the median of the others, and so is one of more than 1.5 times that: a trigger was missed,
- * and what comes later is left out.
+ * phases: a cycle lasts from one trigger to the next, and each is divided evenly. The last one, whose end is not
+ * seen, is taken to last as long as the median of the others, and so is one of more than 1.5 times that: a trigger
+ * was missed, and what comes later is left out.
  *
  * inner   a reference is kept.
  * Errors  LARMOR_ERR_ARG for options that make no sense; for more spokes or ms than an image has; for a source that
@@ -136,18 +135,19 @@ typedef struct larmor_frames_opts {
  *         Magn. Reson. Med. 72, 707 (2014). */
 LARMOR_API larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts,
                                                  larmor_source **source);
-/* The samples of a group with their trajectory, also where that is made from the counters, as reconstructions take them
- * before whitening.
+/* The samples of a group with their trajectory, also where that is made from the counters, as reconstructions take
+ * them before whitening.
  *
  * opts    of the grid; may be NULL.
  * grid    gets the grid in whose field of view the trajectory counts cycles.
  * out     to be freed by larmor_samples_free.
- * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_FORMAT without a trajectory; those of the source. */
+ * Errors  LARMOR_ERR_ARG for a group that is not there; LARMOR_ERR_FORMAT without a trajectory; those of the
+ *         source. */
 LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group, const larmor_grid_opts *opts,
                                                larmor_device *dev, larmor_grid *grid, larmor_samples *out);
 
-/* The samples' readouts side by side, also where they differ in length: shorter ones are followed by zeros that are far
- * outside k-space, so that what looks at the centre does not see them.
+/* The samples' readouts side by side, also where they differ in length: shorter ones are followed by zeros that
+ * are far outside k-space, so that what looks at the centre does not see them.
  *
  * kspace  of the samples' type [longest, readouts, coils]; the samples' own array if they are so already.
  * traj    f64 [nd, longest, readouts]; likewise.
@@ -182,9 +182,9 @@ typedef struct larmor_event {
     double remaining; /* seconds to the end of the last series, estimated; negative where nothing is known */
 } larmor_event;
 
-/* Called with each event, in the caller's thread; with a group of devices stages and steps of the series that it waits for
- * may be left out, and lines come when a series is handed out. Returns 0 to continue; any other number stops at the next step. The
- * event and its texts are valid during the call. */
+/* Called with each event, in the caller's thread; with a group of devices stages and steps of the series that it
+ * waits for may be left out, and lines come when a series is handed out. Returns 0 to continue; any other number
+ * stops at the next step. The event and its texts are valid during the call. */
 typedef int (*larmor_listener)(void *user, const larmor_event *event);
 
 /* ---- what to do ---- */
@@ -237,15 +237,17 @@ typedef struct larmor_counters { /* of the images that are wanted; -1: all */
 typedef struct larmor_ranks larmor_ranks; /* one thread at a time; once in a process (larmor/ranks.h) */
 
 typedef enum larmor_image_scale {                        /* k-space of an image is */
-                                  LARMOR_SCALE_INTEGRAL, /* its Fourier integral over the encoded field of view, as of a phantom's density */
-                                  LARMOR_SCALE_SUM /* the sum over its voxels, as of larmor_op_sense: that integral times the voxels */
+                                  LARMOR_SCALE_INTEGRAL, /* its Fourier integral over the encoded field of view, as
+                                                          * of a phantom's density */
+                                  LARMOR_SCALE_SUM /* the sum over its voxels, as of larmor_op_sense: that integral
+                                                    * times the voxels */
 } larmor_image_scale;
 
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     /* "auto" (default): tv where samples tell one another, else cg (docs/choosing.md); "cg", "grid", or a name of
-     * larmor_regulariser_create. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or POCS,
-     * which are of one method, and tv with joint. */
+     * larmor_regulariser_create. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or
+     * POCS, which are of one method, and tv with joint. */
     const char *method;
     int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr always */
     int iters;  /* the most; default 100, and fewer where the image follows its noise */
@@ -262,21 +264,22 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int64_t matrix[3];
     double fov_mm[3], oversample[3];
 
-    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid, or of any
-     * voxels where maps_place says over what field of view; NULL: from the data's own centre. */
+    /* Complex [x, y(, z), coils(, sets)] of all channels or of the coils that are kept, on the image's grid, or of
+     * any voxels where maps_place says over what field of view; NULL: from the data's own centre. */
     larmor_array *maps;
     const char *maps_name; /* what messages call them, e.g. their file; default "maps" */
     int no_maps;           /* 1: root sum of squares, of "grid" alone */
-    /* Off-resonance in Hz, in the sign of larmor_op_off_resonance: [x, y] or [x, y, z], real, or complex with imaginary parts
-     * of 0; interpolated to the image's grid, and continued beyond its own edge. b0_place says where it is. Without it, it
-     * covers the image's field of view, for all slices of 2D images or one z for each. NULL: on resonance. */
+    /* Off-resonance in Hz, in the sign of larmor_op_off_resonance: [x, y] or [x, y, z], real, or complex with
+     * imaginary parts of 0; interpolated to the image's grid, and continued beyond its own edge. b0_place says
+     * where it is. Without it, it covers the image's field of view, for all slices of 2D images or one z for each.
+     * NULL: on resonance. */
     larmor_array *b0;
     const char *b0_name; /* what messages call it; default "map" */
     const larmor_image_meta *b0_place;
     double b0_error; /* of the phases, as in larmor_off_resonance_opts; default 1e-3 */
     int segments;    /* default: the least that keep b0_error */
-    /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as the source
-     * says (larmor_raw_info), or so that the sample nearest to k = 0 is taken at that time. */
+    /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as
+     * the source says (larmor_raw_info), or so that the sample nearest to k = 0 is taken at that time. */
     const double *readout_start_ms;
     int64_t calibration; /* side of the centre that gives maps, in samples of 1/FOV; default 32 */
     int no_whitening;    /* 1: noise readouts are not used */
@@ -290,9 +293,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
                            any delays; or NULL */
     double girf_spacing_hz;
 
-    /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or real, in
-     * their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and its images are
-     * coefficients, whose number is their contrast (larmor/subspace.h). */
+    /* Frames that change as a few functions do: [frames, coefficients] for series of so many frames, complex or
+     * real, in their order; NULL: none. All repetitions, phases and contrasts of a slice are then one series, and
+     * its images are coefficients, whose number is their contrast (larmor/subspace.h). */
     larmor_array *basis;
     int64_t coefficients; /* the first so many of the basis; default: all */
     int basis_frames;     /* 1: the images are the frames that the coefficients give */
@@ -321,22 +324,24 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     int keep_eigenvalues;            /* 1: keep those of "espirit" for larmor_recon_eigenvalues */
     larmor_partial_fourier partial_fourier;
     larmor_ranks *ranks; /* those of larmor_recon_share to come, which the plan of memory must know; or NULL */
-    /* Of one device, or of each GPU of a group: the most series that are computed at the same time, each by its part of a
-     * processor's threads, or in a queue of its own on a GPU, which has at most 4; 1: one after the other, of one device in
-     * the caller's thread. Default: as many as keep the device busy and fit, but 1 with a checkpoint, with an effort that
-     * measures, and for a source of your own (larmor_source_create). The images do not depend on it, on a GPU but for
-     * rounding. */
+    /* Of one device, or of each GPU of a group: the most series that are computed at the same time, each by its
+     * part of a processor's threads, or in a queue of its own on a GPU, which has at most 4; 1: one after the
+     * other, of one device in the caller's thread. Default: as many as keep the device busy and fit, but 1 with a
+     * checkpoint, with an effort that measures, and for a source of your own (larmor_source_create). The images do
+     * not depend on it, on a GPU but for rounding. */
     int at_once;
     larmor_compress_method compress_method;
     larmor_image_scale scale; /* of the images */
     /* Of maps: where they lie, from which they are interpolated to the image's grid. fov_mm 0: not known, and they
-     * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis alone: for
-     * all that are as long in the header. Directions 0: those of the image, and its centre. Counters do not count. */
+     * must have the matrix of the grid, of encodedSpace or of the image, which they then cover; of the first axis
+     * alone: for all that are as long in the header. Directions 0: those of the image, and its centre. Counters do
+     * not count. */
     larmor_image_meta maps_place;
-    int no_ghost; /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
-    int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same options and, as
-                     * it decides what fits, the same memory: on a processor, whatever its threads. Refused on a GPU, where
-                     * parts of a reconstruction add up in any order (LARMOR_ERR_UNSUPPORTED). */
+    int no_ghost;   /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
+    int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same
+                     * options and, as it decides what fits, the same memory: on a processor, whatever its threads.
+                     * Refused on a GPU, where parts of a reconstruction add up in any order
+                     * (LARMOR_ERR_UNSUPPORTED). */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -349,45 +354,48 @@ LARMOR_API larmor_maps_method_info larmor_maps_method_entry(int i);
 /* ---- reconstruction ----
  *
  * With opts->checkpoint the state is kept every minute or so, when the listener stops a solver, and by
- * larmor_recon_save: the images that are done, the weight that was found, and the solver's arrays. It takes a tenth of
- * the time at most. A larmor_recon that is created later, from the same scan with the same options, goes on from there:
- * larmor_recon_run returns at once for series that were done, and continues in the one that was not. The images are
- * those of a run that was not stopped; on a processor bit for bit, on a GPU to rounding, and to opts->eps with an effort
- * that measures anew. What cannot be kept is reported as a warning, and the reconstruction goes on.
- * The checkpoint shares the images that are returned until the larmor_recon is freed: they are not to be written to.
- * It stays when all is done: larmor_checkpoint_remove. */
+ * larmor_recon_save: the images that are done, the weight that was found, and the solver's arrays. It takes a
+ * tenth of the time at most. A larmor_recon that is created later, from the same scan with the same options, goes
+ * on from there: larmor_recon_run returns at once for series that were done, and continues in the one that was
+ * not. The images are those of a run that was not stopped; on a processor bit for bit, on a GPU to rounding, and
+ * to opts->eps with an effort that measures anew. What cannot be kept is reported as a warning, and the
+ * reconstruction goes on. The checkpoint shares the images that are returned until the larmor_recon is freed: they
+ * are not to be written to. It stays when all is done: larmor_checkpoint_remove. */
 
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
-/* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left: all begins
- * anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is returned. */
+/* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left:
+ * all begins anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is
+ * returned. */
 
-/* On a group of devices (larmor_device_open) several series are computed at the same time, each by one of its members, and
- * handed out in the order in which they are asked for: while one is waited for, or looked at, the next ones are computed, at
- * most twice as many as there are devices. Images and reports are those of a single device of that kind, on processors bit for bit,
- * and lie in the processor's memory. A member that fails is left with a warning, and the others take over its series; the
- * failure is returned where it was the last. A checkpoint keeps the series that are done, and not the state of those that
- * run.
- * Where there are fewer series than devices, all members share the coils of one series after the other (larmor_op_sense): images
- * then agree to rounding, and the state of a solver is kept as on one device.
- * A 3D scan that no member can hold is in slabs, one for each of them (larmor_recon_plan.slabs): larmor_recon_create then
- * begins anew, with a thread for each member but the first, until larmor_recon_free. All solve at the same time, by
- * conjugate gradients with the preconditioner and the choice of lambda of one device; slabs are also taken where one device
- * would give these up for want of memory. The same devices give the same bits on processors, and opts->memory is the limit of each. What is not for slabs is refused as without them. The
- * error of a member is that of the call, "rank 1: its message", by its number in the group. */
+/* On a group of devices (larmor_device_open) several series are computed at the same time, each by one of its
+ * members, and handed out in the order in which they are asked for: while one is waited for, or looked at, the
+ * next ones are computed, at most twice as many as there are devices. Images and reports are those of a single
+ * device of that kind, on processors bit for bit, and lie in the processor's memory. A member that fails is left
+ * with a warning, and the others take over its series; the failure is returned where it was the last. A checkpoint
+ * keeps the series that are done, and not the state of those that run. Where there are fewer series than devices,
+ * all members share the coils of one series after the other (larmor_op_sense): images then agree to rounding, and
+ * the state of a solver is kept as on one device. A 3D scan that no member can hold is in slabs, one for each of
+ * them (larmor_recon_plan.slabs): larmor_recon_create then begins anew, with a thread for each member but the
+ * first, until larmor_recon_free. All solve at the same time, by conjugate gradients with the preconditioner and
+ * the choice of lambda of one device; slabs are also taken where one device would give these up for want of
+ * memory. The same devices give the same bits on processors, and opts->memory is the limit of each. What is not
+ * for slabs is refused as without them. The error of a member is that of the call, "rank 1: its message", by its
+ * number in the group. */
 
 /* On one device, and on each GPU of a group, several series are computed at the same time, too
- * (larmor_recon_opts.at_once), of one device once the first one that is run has settled what they share: a solver gains
- * little from many threads where images are small, and a GPU waits for the host. Images, reports and lines of the log are
- * those of one after the other, on a processor bit for bit. */
+ * (larmor_recon_opts.at_once), of one device once the first one that is run has settled what they share: a solver
+ * gains little from many threads where images are small, and a GPU waits for the host. Images, reports and lines
+ * of the log are those of one after the other, on a processor bit for bit. */
 
-/* The device for a scan: larmor_device_open, but "auto" takes the processor where it is expected to be done in the time that a
- * GPU needs to begin and to end, about a third of a second: most single 2D images by cg. larmor_device_reason says so. Not
- * for programs that use the GPU again and again, which pay that once.
+/* The device for a scan: larmor_device_open, but "auto" takes the processor where it is expected to be done in the
+ * time that a GPU needs to begin and to end, about a third of a second: most single 2D images by cg.
+ * larmor_device_reason says so. Not for programs that use the GPU again and again, which pay that once.
  *
  * spec     as of larmor_device_open
  * opts     those of larmor_recon_create, or NULL
- * Environment  LARMOR_GPU_START: seconds that a GPU needs to begin and to end, for drivers that take another time than an
+ * Environment  LARMOR_GPU_START: seconds that a GPU needs to begin and to end, for drivers that take another time
+ *              than an
  *          H200's .35; with 0 "auto" is that of larmor_device_open.
  * Errors   those of larmor_device_open and of larmor_recon_opts.size. */
 LARMOR_API larmor_status larmor_recon_open_device(const char *spec, larmor_source *source,
@@ -400,9 +408,10 @@ LARMOR_API larmor_status larmor_recon_open_device(const char *spec, larmor_sourc
  * source, dev  references are kept. Everything is computed on dev.
  * opts         copied; may be NULL.
  * Errors       LARMOR_ERR_ARG for options that make no sense or exclude each other, and if no image is wanted;
- *              LARMOR_ERR_SHAPE and LARMOR_ERR_NUMERIC for maps that do not fit or are zero; LARMOR_ERR_MEMORY if one
- *              coil at a time does not fit; LARMOR_STOPPED; those of the source. LARMOR_ERR_FORMAT for a checkpoint that
- *              is damaged, or that of another scan, of other options, or of another version of larmor. */
+ *              LARMOR_ERR_SHAPE and LARMOR_ERR_NUMERIC for maps that do not fit or are zero; LARMOR_ERR_MEMORY if
+ *              one coil at a time does not fit; LARMOR_STOPPED; those of the source. LARMOR_ERR_FORMAT for a
+ *              checkpoint that is damaged, or that of another scan, of other options, or of another version of
+ *              larmor. */
 LARMOR_API larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, const larmor_recon_opts *opts,
                                              larmor_recon **recon);
 LARMOR_API void larmor_recon_free(larmor_recon *recon); /* NULL is fine */
@@ -430,7 +439,8 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
     int64_t bytes, limit; /* of device memory that it takes at most, images of other series included; 0 if unknown */
     const char *maps_method; /* of larmor_maps_method_entry, which finds maps from the data; else "" */
     int compressed_along;    /* 1: the coils are compressed for each place along the readouts by itself */
-    int slabs; /* devices of a group, or processes (larmor_recon_share), that have a slab of the volume each; else 0 */
+    int slabs; /* devices of a group, or processes (larmor_recon_share), that have a slab of the volume each; else
+                * 0 */
 } larmor_recon_plan;
 
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
@@ -450,9 +460,11 @@ typedef enum larmor_lambda_from {
     LARMOR_LAMBDA_FROM_DATA,  /* chosen from the image's own data */
     LARMOR_LAMBDA_FROM_SCAN,  /* chosen from those of an earlier image of the scan */
     LARMOR_LAMBDA_FROM_NOISE, /* expected from the level of the noise, where there is no memory for more */
-    LARMOR_LAMBDA_NONE, /* there is none, or next to none: of images that take no solver, and of one coil on the grid */
-    LARMOR_LAMBDA_UNPREDICTED, /* expected from the noise: no image predicts the samples held out better than zero does */
-    LARMOR_LAMBDA_OF_ONE_COIL  /* 0.7 of what the noise lets expect: samples of one coil on a grid predict no others */
+    LARMOR_LAMBDA_NONE,       /* there is none, or next to none: of images that take no solver, and of one coil on the
+                         * grid */
+    LARMOR_LAMBDA_UNPREDICTED, /* expected from the noise: no image predicts the samples held out better than zero
+                                * does */
+    LARMOR_LAMBDA_OF_ONE_COIL /* 0.7 of what the noise lets expect: samples of one coil on a grid predict no others */
 } larmor_lambda_from;
 
 /* Why an image is by its method. */
@@ -486,24 +498,26 @@ typedef struct larmor_method_choice {
 
 enum { LARMOR_MISFIT_RINGS = 8 };
 
-/* How well the image, or the images of a series together, explain their samples b, which are whitened, compressed and weighted
- * as the solver has them; of gridding with the root of the density (docs/misfit.md). A number stands for the real and imaginary
- * part of a sample of one coil. */
+/* How well the image, or the images of a series together, explain their samples b, which are whitened, compressed
+ * and weighted as the solver has them; of gridding with the root of the density (docs/misfit.md). A number stands
+ * for the real and imaginary part of a sample of one coil. */
 typedef struct larmor_misfit {
     int measured; /* 1; 0: it was not, and all else is 0 */
-    int fitted; /* 1: least squares, also with a penalty; 0: gridding, or one FFT of a part of k-space, which seek no fit */
+    int fitted;   /* 1: least squares, also with a penalty; 0: gridding, or one FFT of a part of k-space, which seek
+                 * no fit */
     double relative;     /* |A x - b| / |b| */
     double beyond_noise; /* sqrt(max(0, |A x - b|^2 - what the noise is expected to leave)) / |b| */
-    /* |A x - b|^2 over what the noise is expected to leave: chi squared over the degrees of freedom. 0: not known, as there is
-     * no noise, or the image has about as many voxels as there are numbers */
+    /* |A x - b|^2 over what the noise is expected to leave: chi squared over the degrees of freedom. 0: not known,
+     * as there is no noise, or the image has about as many voxels as there are numbers */
     double chi2;
-    /* beyond_noise of the best that the model can do: the same with next to no weight of a penalty. It is looked for where
-     * beyond_noise is above 0.30, else it is beyond_noise: a penalty that is too strong is no fault of the scan's description. */
+    /* beyond_noise of the best that the model can do: the same with next to no weight of a penalty. It is looked
+     * for where beyond_noise is above 0.30, else it is beyond_noise: a penalty that is too strong is no fault of
+     * the scan's description. */
     double beyond_model;
     double samples; /* numbers */
     double freedom; /* those of them that noise does not change the image by, samples - tr(A H A^H) */
-    /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings; the last one has those beyond, too; 0: no
-     * samples */
+    /* `relative` of the samples with |2 k / N| from i to i + 1 of so many rings; the last one has those beyond,
+     * too; 0: no samples */
     double by_radius[LARMOR_MISFIT_RINGS];
     int64_t bad_readouts, worst_readout; /* that fit far worse than the others; the worst one, from 0, in the order of
                                             * the readouts of the image, frame after frame; -1: none */
@@ -512,8 +526,8 @@ typedef struct larmor_misfit {
     double worst_coil_misfit;  /* |A x - b| / |b| of its samples */
 } larmor_misfit;
 
-/* What an image's samples say of themselves, before whitening and the compression of coils; readouts, samples and coils are
- * counted from 0. Of a volume in slabs nothing is looked for. */
+/* What an image's samples say of themselves, before whitening and the compression of coils; readouts, samples and
+ * coils are counted from 0. Of a volume in slabs nothing is looked for. */
 typedef struct larmor_sample_faults {
     int64_t
         clipped; /* real and imaginary parts that are just the largest of their coil, at different places; else 0 */
@@ -522,11 +536,10 @@ typedef struct larmor_sample_faults {
     int64_t spikes;                      /* samples far from the centre that are 8 times those around them */
     int64_t spike_readout, spike_sample; /* the largest */
     int clipped_coil, spike_coil;
-    double
-        echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per field of
-                           * view, where it is more than 3; else 0 */
-    double
-        carrier; /* power of one frequency in the outer part of readouts over that of the others, where it is more than 6 */
+    double echo_distance; /* from k = 0 to where readouts that pass it have most signal, the median, in cycles per
+                        * field of view, where it is more than 3; else 0 */
+    double carrier; /* power of one frequency in the outer part of readouts over that of the others, where it is more
+                  * than 6 */
     double carrier_frequency; /* cycles per sample */
     int64_t copied,
         copied_readout; /* readouts that repeat the samples of the one before at another place; the first */
@@ -534,8 +547,8 @@ typedef struct larmor_sample_faults {
         zeros_readout; /* samples near the centre that are 0 in all coils, between others of their readout; the
                                    * first of these readouts */
     int noisy,
-        noisy_coil; /* coils, of three or more, that are as loud at the edge of k-space as in its centre, and five times
-                     * what is usual there; the loudest */
+        noisy_coil; /* coils, of three or more, that are as loud at the edge of k-space as in its centre, and five
+                     * times what is usual there; the loudest */
 } larmor_sample_faults;
 
 /* Of the object's intensity: where the weight takes more (larmor_choice.intensity), the log says so. */
@@ -550,11 +563,10 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_report solver; /* zeros of "grid" */
     larmor_lambda_from lambda_from;
     double lambda, weight; /* of the penalty: as with LARMOR_LAMBDA_RELATIVE, and absolute */
-    double
-        noise; /* standard deviation of the real and of the imaginary part of a sample, after whitening, as it was acquired:
-                   * where oversampling of readouts was removed, that of a sample with it */
-    /* About the norm of the noise in the image over that of the image, which solver.left is compared with; 0: not looked
-     * at. */
+    double noise; /* standard deviation of the real and of the imaginary part of a sample, after whitening, as it was
+                * acquired: where oversampling of readouts was removed, that of a sample with it */
+    /* About the norm of the noise in the image over that of the image, which solver.left is compared with; 0: not
+     * looked at. */
     double image_noise;
     larmor_choice choice; /* how the weight was found, by this image or an earlier one; else zeros */
     double largest;       /* eigenvalue of A^H A; that of the image whose weight is shared; 0 if it was not needed */
@@ -569,11 +581,12 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_coverage coverage;               /* of the first image */
     larmor_partial_fourier partial_fourier; /* what was done; AUTO: nothing, as k-space is whole */
     double off_phase; /* of the signal in the centre of k-space, what is off its smooth phase; 1: not looked at */
-    /* Of partial k-space: what an image of that phase does not explain of the samples and one of any phase does, relative to
-     * them, and how much it would be of noise alone. */
+    /* Of partial k-space: what an image of that phase does not explain of the samples and one of any phase does,
+     * relative to them, and how much it would be of noise alone. */
     double phase_misfit, phase_misfit_noise;
     int constant; /* 1: the penalty has left every image one value and nothing else */
-    int folded; /* bit d: of a grid, the object goes on from one edge of the field of view to the other along axis d */
+    int folded;   /* bit d: of a grid, the object goes on from one edge of the field of view to the other along axis
+                 * d */
     larmor_misfit misfit;
     larmor_sample_faults faults;
     double seconds;  /* from the samples to the images */
@@ -600,8 +613,8 @@ typedef struct larmor_recon_result {
     larmor_recon_report report;
 } larmor_recon_result;
 
-/* Reconstruct a series. Series may be run in any order, and again. A lambda that was chosen from the data of one series
- * is used for later ones that have about as many samples.
+/* Reconstruct a series. Series may be run in any order, and again. A lambda that was chosen from the data of one
+ * series is used for later ones that have about as many samples.
  *
  * result  to be freed by larmor_recon_result_free, also after an error.
  * Errors  LARMOR_ERR_ARG for a series that is not there; LARMOR_STOPPED if the listener stopped it before there was
@@ -621,14 +634,14 @@ LARMOR_API larmor_status larmor_recon_save(larmor_recon *recon);
  * Errors  those of larmor_recon_run, and LARMOR_ERR_NUMERIC where no maps are found. */
 LARMOR_API larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coils_report *report);
 
-/* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source before
- * whitening, with zeros for channels that are left out. Maps of virtual coils are expanded: what they hold of the maps of
- * the coils. As opts.maps with the same compression they give the same image.
+/* The coil maps of the last series that was run, as larmor_recon_opts takes them: of every channel of the source
+ * before whitening, with zeros for channels that are left out. Maps of virtual coils are expanded: what they hold
+ * of the maps of the coils. As opts.maps with the same compression they give the same image.
  *
  * maps    [image..., channels] or, with several sets, [image..., channels, sets], c64; the caller's to free.
  * meta    where they are: around the image; may be NULL.
- * Errors  LARMOR_ERR_ARG if there are none: those of series from a checkpoint are made again for the last of them alone;
- *         LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_ARG if there are none: those of series from a checkpoint are made again for the last of them
+ *         alone; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
 
 /* The eigenvalues that belong to those maps, where the method is "espirit".
@@ -648,8 +661,8 @@ LARMOR_API larmor_status larmor_recon_density(const larmor_recon *recon, larmor_
 typedef struct larmor_echo_opts { /* zero means default */
     const double *echo_ms;        /* [echoes] times of contrast 0, 1, ...; default: the source's */
     int echoes;
-    int rounds; /* how often the images are made: from the second time on they are corrected by the map of the time before,
-                 * so that it lies where the object is; default 2 */
+    int rounds; /* how often the images are made: from the second time on they are corrected by the map of the time
+                 * before, so that it lies where the object is; default 2 */
     larmor_field_map_opts map;
 } larmor_echo_opts;
 
@@ -660,15 +673,15 @@ typedef struct larmor_field_maps {
     larmor_array *all; /* f32, for larmor_recon_opts.b0: [x, y, slices] by their numbers, of 3D scans [x, y, z] */
 } larmor_field_maps;
 
-/* Maps of off-resonance from a scan's echoes: its contrasts, or its sets where all have one contrast. Each echo of a slice
- * becomes an image by the same coil maps; larmor_field_map makes the map. Of several phases and repetitions the first are
- * used.
+/* Maps of off-resonance from a scan's echoes: its contrasts, or its sets where all have one contrast. Each echo of
+ * a slice becomes an image by the same coil maps; larmor_field_map makes the map. Of several phases and
+ * repetitions the first are used.
  *
  * opts    as for larmor_recon_create; may be NULL. Its b0 is ignored, and so are joint and checkpoint.
  * echo    may be NULL.
  * maps    to be freed by larmor_field_maps_free, also after an error.
- * Errors  those of larmor_recon_create, larmor_recon_run and larmor_field_map; LARMOR_ERR_ARG for scans of one echo, and
- *         where echo times are missing; LARMOR_STOPPED. */
+ * Errors  those of larmor_recon_create, larmor_recon_run and larmor_field_map; LARMOR_ERR_ARG for scans of one
+ *         echo, and where echo times are missing; LARMOR_STOPPED. */
 LARMOR_API larmor_status larmor_recon_field_maps(larmor_source *source, larmor_device *dev,
                                                  const larmor_recon_opts *opts, const larmor_echo_opts *echo,
                                                  larmor_field_maps *maps);

@@ -50,16 +50,16 @@ LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name
 
 enum { LARMOR_LINE_IMAGING = 1, LARMOR_LINE_CALIBRATION = 2 };
 
-/* The purpose of a Cartesian line at (ky, kz) cycles per field of view: the sum of LARMOR_LINE_IMAGING, if it is one of
- * every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle. 0: it is left out. */
+/* The purpose of a Cartesian line at (ky, kz) cycles per field of view: the sum of LARMOR_LINE_IMAGING, if it is
+ * one of every R-th lines, and LARMOR_LINE_CALIBRATION, if it is in the fully sampled middle. 0: it is left out. */
 LARMOR_API int larmor_traj_line_role(const larmor_traj_opts *opts, int64_t ky, int64_t kz);
 
 /* The trajectory of delayed gradients: each coordinate at sample i is that of sample i - delay.
  *
  * traj     [nd, samples, readouts] real.
- * delay    in samples: x, y, z, xy, xz, yz; those of directions beyond nd are not used. Of a coupling such as xy, x is
- *          moved further by what y would be moved by such a delay, and y by what x would: along a straight readout the
- *          shift is minus the symmetric matrix of delays times the step from one sample to the next.
+ * delay    in samples: x, y, z, xy, xz, yz; those of directions beyond nd are not used. Of a coupling such as xy,
+ *          x is moved further by what y would be moved by such a delay, and y by what x would: along a straight
+ *          readout the shift is minus the symmetric matrix of delays times the step from one sample to the next.
  * fov      [nd] relative lengths of the field of view, which couplings need; NULL: alike.
  * delayed  f64 of traj's shape. Between samples a cubic through four of them (fewer samples: a line), beyond the ends
  *          straight on: exact for straight, even readouts.
@@ -79,9 +79,9 @@ typedef struct larmor_coverage { /* of k-space by samples, by axis */
  * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *coverage);
 
-/* How well one image on the field of view explains the centre of k-space, of the coil with most energy: 0 for data that
- * are consistent with the trajectory, towards 1 for others. Two trajectories for the same data may be compared so, if
- * there are more readouts than an image of that resolution needs.
+/* How well one image on the field of view explains the centre of k-space, of the coil with most energy: 0 for data
+ * that are consistent with the trajectory, towards 1 for others. Two trajectories for the same data may be
+ * compared so, if there are more readouts than an image of that resolution needs.
  *
  * kspace    [samples, readouts, coils], complex; traj [2, samples, readouts], real.
  * residual  |W^(1/2) (F x - y)| / |W^(1/2) y| of the least squares image x, with weights |k|, within 6/FOV or as many
@@ -107,15 +107,19 @@ LARMOR_API larmor_traj_info larmor_traj_entry(int i);
  *
  * ramp    analytic, for straight readouts through (or starting from) the centre, uniform in angle: |k|^(nd-1).
  *         LARMOR_ERR_ARG if the readouts are not such lines.
- * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any trajectory.
- * voronoi areas of the samples' Voronoi cells, for any 2D trajectory; of a 3D one whose samples lie in partitions along
- *         z, times the length along z. Samples within 0.001/FOV share a cell. Cells at the rim end outwards where they
+ * pipe    iters iterations (15 if 0) of w <- w / |G w|, G = gridding followed by interpolation, for any
+ *         trajectory.
+ * voronoi areas of the samples' Voronoi cells, for any 2D trajectory; of a 3D one whose samples lie in partitions
+ * along
+ *         z, times the length along z. Samples within 0.001/FOV share a cell. Cells at the rim end outwards where
+ *         they
  *         end inwards. LARMOR_ERR_ARG for other 3D trajectories and for samples on a line.
  * spiral  analytic, for 2D arms that are rotated copies of each other, outwards, inwards or both: r dr/dt.
  *         LARMOR_ERR_ARG if the readouts are not such arms.
  * image   shape of the image, [nx, ny(, nz)].
  * w       [samples, readouts], real of traj's dtype.
- * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite; LARMOR_ERR_MEMORY.
+ * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a coordinate that is not finite;
+ *         LARMOR_ERR_MEMORY.
  * Source  Pipe and Menon, Magn. Reson. Med. 41, 179 (1999); Rasche et al., IEEE Trans. Med. Imaging 18, 385 (1999);
  *         Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997). */
 LARMOR_API larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w);
@@ -124,8 +128,8 @@ LARMOR_API larmor_status larmor_density_pipe(const larmor_array *traj, larmor_sh
 LARMOR_API larmor_status larmor_density_voronoi(const larmor_array *traj, larmor_shape image, larmor_array **w);
 LARMOR_API larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w);
 
-/* ramp for straight readouts, else pipe; in 2D pipe also for straight readouts where its point spread function promises
- * less than 3/4 of the ramp's error, for bodies that fill most of the field of view.
+/* ramp for straight readouts, else pipe; in 2D pipe also for straight readouts where its point spread function
+ * promises less than 3/4 of the ramp's error, for bodies that fill most of the field of view.
  *
  * taken   gets the name, which is not to be freed.
  * Errors  as above. */
@@ -140,8 +144,8 @@ LARMOR_API larmor_status larmor_density_auto(const larmor_array *traj, larmor_sh
  * noise   [samples, coils] complex, M samples.
  * scale   sqrt(dwell of the data / dwell of the noise * receiver bandwidth ratio); 1 if they were alike.
  * W       [coils, coils] complex, W(i, j) at i + coils j.
- * Errors  LARMOR_ERR_ARG for a scale that is not finite and > 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if a coil has no
- *         noise at all or M < 2.
+ * Errors  LARMOR_ERR_ARG for a scale that is not finite and > 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC if a coil
+ *         has no noise at all or M < 2.
  * Source  Kellman and McVeigh, Magn. Reson. Med. 54, 1439 (2005). */
 LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, larmor_array **W);
 
@@ -150,8 +154,8 @@ LARMOR_API larmor_status larmor_noise_whitening(const larmor_array *noise, doubl
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE if W is not [coils, coils] of kspace's dtype. */
 LARMOR_API larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace);
 
-/* The inverse of a whitening matrix: larmor_whiten with it undoes W. White noise becomes that of the coils, and maps of
- * whitened coils become those of the coils themselves.
+/* The inverse of a whitening matrix: larmor_whiten with it undoes W. White noise becomes that of the coils, and
+ * maps of whitened coils become those of the coils themselves.
  *
  * W       [coils, coils] complex, as larmor_noise_whitening makes it.
  * C       as W.
@@ -161,11 +165,10 @@ LARMOR_API larmor_status larmor_noise_colouring(const larmor_array *W, larmor_ar
 /* The standard deviation of the real and of the imaginary part of the noise, estimated from the data themselves: the
  * root of the mean square over coils.
  *
- * It is found from the median of differences along the readouts at the rim of k-space, beyond 0.9 of its radius, where
- * signal is least and smooth. Readouts that have few samples there are used further in. The differences are of the third
- * order, or, where most samples are at most 0.6 cycles per field of view apart, of the eighth, by which less of the object
- * passes.
- * Signal that is left makes the estimate too large, never too small.
+ * It is found from the median of differences along the readouts at the rim of k-space, beyond 0.9 of its radius,
+ * where signal is least and smooth. Readouts that have few samples there are used further in. The differences are
+ * of the third order, or, where most samples are at most 0.6 cycles per field of view apart, of the eighth, by
+ * which less of the object passes. Signal that is left makes the estimate too large, never too small.
  *
  * kspace     c64 [samples, readouts, coils], of readouts in their order.
  * traj       [nd, samples, readouts].
@@ -213,8 +216,8 @@ LARMOR_API larmor_status larmor_coils_estimate(const larmor_array *kspace, const
                                                const larmor_coils_opts *opts, larmor_array **maps,
                                                larmor_coils_report *report);
 
-/* The density weights that larmor_coils_estimate finds for the centre of k-space where it is given none: they depend on the
- * trajectory alone, and larmor_coils_opts.density takes them.
+/* The density weights that larmor_coils_estimate finds for the centre of k-space where it is given none: they
+ * depend on the trajectory alone, and larmor_coils_opts.density takes them.
  *
  * traj, image, opts  as above; of opts the calibration counts.
  * density  becomes f64 [samples in the centre].
@@ -232,17 +235,18 @@ typedef struct larmor_extent_opts { /* zero means default */
 typedef struct larmor_extent {
     double factor[3]; /* of the field of view along each axis that hold the object, from 1 to most */
     double outside;   /* signal beyond the field of view along the axis that has most, relative to that inside */
-    double misfit;    /* of an image on the field of view: what it leaves of the centre of k-space, beyond noise, over that */
+    double misfit;    /* of an image on the field of view: what it leaves of the centre of k-space, beyond noise, over
+                 * that */
     double enlarged;  /* the same on the largest field of view that was tried */
 } larmor_extent;
 
 /* How far the object reaches beyond the field of view, as far as the data show it.
  *
- * An image of low resolution that is confined to the field of view cannot explain all of the centre of k-space, and the
- * object outside is where the rest comes from. Errors of the trajectory, off-resonance and motion appear outside as well,
- * but a larger field of view does not explain them: where it leaves more than 0.15 of misfit^2 the factor is 1. Data do
- * not show an object outside along Cartesian phase encoding, nor where the centre
- * is undersampled; the factor is then 1, and larmor_predict_field_of_view may tell more.
+ * An image of low resolution that is confined to the field of view cannot explain all of the centre of k-space,
+ * and the object outside is where the rest comes from. Errors of the trajectory, off-resonance and motion appear
+ * outside as well, but a larger field of view does not explain them: where it leaves more than 0.15 of misfit^2
+ * the factor is 1. Data do not show an object outside along Cartesian phase encoding, nor where the centre is
+ * undersampled; the factor is then 1, and larmor_predict_field_of_view may tell more.
  *
  * kspace   [samples, readouts, coils], complex.
  * traj     [nd, samples, readouts], cycles per field of view.
@@ -268,30 +272,30 @@ typedef struct larmor_sense_opts { /* zero means default */
                                   normal map of each takes, unless the model finds it much slower */
 } larmor_sense_opts;
 
-/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. With off_resonance F is larmor_op_segments of what it is
- * without, and Toeplitz is larmor_op_segments_toeplitz. F is larmor_op_nufft or, on a processor and where the
- * readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal map is
- * S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples are on the
- * grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal, whatever toeplitz
- * says; the operator's name is then "sense-cartesian".
+/* SENSE: sqrt(W) F S, from an image to the k-space of all coils. With off_resonance F is larmor_op_segments of
+ * what it is without, and Toeplitz is larmor_op_segments_toeplitz. F is larmor_op_nufft or, on a processor and
+ * where the readouts are in partitions along z, larmor_op_stack_of_stars: the same within nufft_tol. The normal
+ * map is S^H F^H W F S, the middle of which may be a Toeplitz operator, within nufft_tol again. Where all samples
+ * are on the grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal,
+ * whatever toeplitz says; the operator's name is then "sense-cartesian".
  *
  * Where the maps are on a group of devices (larmor_device_open), its members share the coils, a part of them each
- * (larmor_op_distribute), without off_resonance and for one set of maps; block is then that of each. Elsewhere, and with
- * those, the group is one device.
+ * (larmor_op_distribute), without off_resonance and for one set of maps; block is then that of each. Elsewhere,
+ * and with those, the group is one device.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from
  *         [image..., sets], and its coil images are the sums over the sets, sum_m s_cm x_m (soft SENSE).
- * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r centred
- *         at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
- * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values
- *         that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
+ * A       [image...] to [samples, readouts, coils]. y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.r / N), r
+ *         centred at floor(N / 2), unscaled. With weights the data are multiplied by their root, too.
+ * Errors  LARMOR_ERR_ARG without a trajectory, or for weights below 0; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for
+ *         values that are not finite or a tolerance out of reach; LARMOR_ERR_MEMORY.
  * Source  Pruessmann, Weiger, Boernert, Boesiger, Magn. Reson. Med. 46, 638 (2001); sets: Uecker et al., Magn. Reson.
  *         Med. 71, 990 (2014); with Toeplitz: Fessler et al., IEEE Trans. Signal Process. 53, 3393 (2005). */
 LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A);
 
-/* A becomes the operator for the maps of another image with the same trajectory and weights. What depends on these alone
- * stays, such as the points in their order and the point spread function, so that it takes next to no time.
+/* A becomes the operator for the maps of another image with the same trajectory and weights. What depends on these
+ * alone stays, such as the points in their order and the point spread function, so that it takes next to no time.
  *
  * A       of larmor_op_sense; it must not be part of others, nor in use.
  * maps    of the shape, the type and the device of those before. A reference is kept.
@@ -299,8 +303,8 @@ LARMOR_API larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_
  *         LARMOR_ERR_MEMORY. A is as it was then. */
 LARMOR_API larmor_status larmor_sense_set_maps(larmor_op *A, larmor_array *maps);
 
-/* The adjoint in two steps, of which the first depends on no maps: images <- F^H sqrt(W) y, then x <- S^H images. Together
- * they give the bits of larmor_op_adjoint.
+/* The adjoint in two steps, of which the first depends on no maps: images <- F^H sqrt(W) y, then x <- S^H images.
+ * Together they give the bits of larmor_op_adjoint.
  *
  * A       as for larmor_sense_set_maps.
  * y       [samples, readouts, coils]. images: [image..., coils]. x: [image...], with sets [image..., sets].
@@ -331,10 +335,11 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
 /* Bytes of device memory that a step takes at most, beyond its inputs and its result: estimates from above, before
  * anything is made.
  *
- * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but weights; with traj it is known
- *            whether the readouts are in partitions. The vectors of a solver are not in it (larmor_cg_memory,
- *            larmor_regularised_memory). Where ranks share the coils (larmor_sense_share) it is that of rank 0; each of the
- *            others has copies of its coils' maps, of trajectory and weights, and two images and its coils' samples beside.
+ * sense      larmor_op_sense and its forward, adjoint and normal maps; of opts all but weights; with traj it is
+ *            known whether the readouts are in partitions. The vectors of a solver are not in it
+ *            (larmor_cg_memory, larmor_regularised_memory). Where ranks share the coils (larmor_sense_share) it is
+ *            that of rank 0; each of the others has copies of its coils' maps, of trajectory and weights, and two
+ *            images and its coils' samples beside.
  * density    larmor_density_pipe; larmor_density_ramp takes less.
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.
@@ -367,16 +372,17 @@ LARMOR_API larmor_status larmor_divide_by_energy(const larmor_array *maps, larmo
  * maps' dtype. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x);
 
-/* y <- scale x in another shape of as many dimensions, 1 to 3. The centre, index floor(N/2), stays the centre, and new
- * voxels are 0. x is complex. Errors: LARMOR_ERR_SHAPE. */
+/* y <- scale x in another shape of as many dimensions, 1 to 3. The centre, index floor(N/2), stays the centre, and
+ * new voxels are 0. x is complex. Errors: LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y);
 
 /* The same field of view with other voxels. The centre, index floor(N/2), stays the centre.
  *
- * larmor_resize       x complex [image..., more], coil maps for example; shape: of the image, 1 to 3 dimensions. By cubic
- *                     convolution; the outer voxels are repeated, and zeros make none beside them ring far.
- * larmor_resize_band  x complex [image...] of 1 to 3 dimensions. By the Fourier transform, whose missing frequencies are 0 and
- *                     whose others are cut off.
+ * larmor_resize       x complex [image..., more], coil maps for example; shape: of the image, 1 to 3 dimensions.
+ *                     By cubic convolution; the outer voxels are repeated, and zeros make none beside them ring
+ *                     far.
+ * larmor_resize_band  x complex [image...] of 1 to 3 dimensions. By the Fourier transform, whose missing
+ *                     frequencies are 0 and whose others are cut off.
  * Errors              LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
  * Source              Keys, IEEE Trans. Acoust. Speech Signal Process. 29, 1153 (1981). */
 LARMOR_API larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_array **y);

@@ -14,21 +14,22 @@ extern "C" {
 
 typedef struct larmor_simulation larmor_simulation; /* calls from several threads take turns */
 
-/* Lines of an echo-planar scan: those of trajectory "cartesian" in 2D, in the order of their shots. A shot's lines alternate
- * between forward, along which k grows, and backward. Its navigators are before them, forward first, flagged for phase
- * correction. Zero means default. */
+/* Lines of an echo-planar scan: those of trajectory "cartesian" in 2D, in the order of their shots. A shot's lines
+ * alternate between forward, along which k grows, and backward. Its navigators are before them, forward first,
+ * flagged for phase correction. Zero means default. */
 typedef struct larmor_simulation_epi {
     int64_t shots;      /* interleaved: each has every shots-th of the lines; default 1 */
     int64_t navigators; /* of a shot, lines through ky = 0; default 3, below 0 none */
-    /* The gradient under which lines are sampled, which the header then describes; flat_us 0: samples are equally far apart.
-     * Of it up_us, flat_us, down_us and delay_us count; delay_us 0: the samples are in its middle. dwell_us and samples are
-     * those of the scan, by default 1.5 samples for each voxel along x. */
+    /* The gradient under which lines are sampled, which the header then describes; flat_us 0: samples are equally
+     * far apart. Of it up_us, flat_us, down_us and delay_us count; delay_us 0: the samples are in its middle.
+     * dwell_us and samples are those of the scan, by default 1.5 samples for each voxel along x. */
     larmor_ramp ramp;
     larmor_ghost ghost; /* between lines of both directions */
     double phase_step;  /* rad, by which the phase of it grows from shot to shot, over all images */
 } larmor_simulation_epi;
 
-/* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm apart. */
+/* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm
+ * apart. */
 typedef struct larmor_simulation_opts {
     const char *trajectory; /* one of larmor_traj_entry; default "golden" */
     larmor_traj_opts traj;  /* of the first repetition; of matrix, x is 128 by default */
@@ -60,16 +61,17 @@ typedef struct larmor_simulation_opts {
     const larmor_simulation_epi
         *epi;                 /* echo-planar lines; NULL: others. Not beside a field or separate_calibration */
     double delay[6];          /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
-    int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else embedded */
+    int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else
+                               * embedded */
     int oblique;              /* 1: the volume is rotated and shifted, as in an oblique scan */
-    larmor_monitor monitor; /* called after each image's readouts, iter of max_iter; or NULL */
+    larmor_monitor monitor;   /* called after each image's readouts, iter of max_iter; or NULL */
     void *user;
 } larmor_simulation_opts;
 
 /* Prepare a scan. opts and what it points at are copied.
  *
- * Errors  those of larmor_traj_create, larmor_phantom_create and larmor_phantom_noise_level; LARMOR_ERR_ARG for values
- *         out of range and for what does not go together. */
+ * Errors  those of larmor_traj_create, larmor_phantom_create and larmor_phantom_noise_level; LARMOR_ERR_ARG for
+ *         values out of range and for what does not go together. */
 LARMOR_API larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,
                                                   larmor_simulation **simulation);
 LARMOR_API void larmor_simulation_free(larmor_simulation *simulation); /* NULL is fine */
@@ -87,15 +89,15 @@ typedef struct larmor_simulation_info {
 /* What it is; all zero of NULL. */
 LARMOR_API larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simulation);
 
-/* The readouts of one image: c64 [samples, readouts, coils] with their noise, and the nominal trajectory f64 [nd, samples,
- * readouts]. They are those of the file, where calibration is embedded.
+/* The readouts of one image: c64 [samples, readouts, coils] with their noise, and the nominal trajectory f64 [nd,
+ * samples, readouts]. They are those of the file, where calibration is embedded.
  *
  * Errors  LARMOR_ERR_ARG for an image that is not there; LARMOR_ERR_MEMORY; LARMOR_STOPPED. */
 LARMOR_API larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice, int repetition,
                                                    int contrast, larmor_array **kspace, larmor_array **traj);
 
-/* The whole scan into a new ISMRMRD file, which is put in place: the noise scan, then the slices of each contrast of each
- * repetition. A Cartesian one stores counters instead of a trajectory.
+/* The whole scan into a new ISMRMRD file, which is put in place: the noise scan, then the slices of each contrast
+ * of each repetition. A Cartesian one stores counters instead of a trajectory.
  *
  * Errors  those of larmor_raw_create; LARMOR_STOPPED by the monitor or larmor_stop_when. */
 LARMOR_API larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out);
@@ -111,8 +113,8 @@ LARMOR_API void larmor_expected_free(larmor_expected *expected); /* NULL is fine
 
 /* The coils' sensitivities, zero for dead ones, and where they are.
  *
- * maps_matrix  of the maps, as large as the image's voxels, so that more of them reach beyond the field of view; 0: the
- *              image's.
+ * maps_matrix  of the maps, as large as the image's voxels, so that more of them reach beyond the field of view;
+ *              0: the image's.
  * maps         c64 [image..., coils]. Errors: LARMOR_ERR_ARG without coils and for a matrix below 0. */
 LARMOR_API larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const int64_t maps_matrix[3],
                                                 larmor_array **maps, larmor_image_meta *meta);

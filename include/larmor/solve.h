@@ -32,9 +32,10 @@ typedef struct larmor_progress {
 } larmor_progress;
 typedef int (*larmor_monitor)(void *user, const larmor_progress *p); /* non-zero stops: LARMOR_STOPPED */
 
-/* Called before the first iteration: sets all arrays and numbers to those that a monitor saw in an earlier run with the
- * same problem and options, and *resumed to 1, so that the run goes on after that iteration; or leaves them alone. On a
- * processor it then ends with the image of a run that was not stopped, bit for bit. An error ends the run. */
+/* Called before the first iteration: sets all arrays and numbers to those that a monitor saw in an earlier run
+ * with the same problem and options, and *resumed to 1, so that the run goes on after that iteration; or leaves
+ * them alone. On a processor it then ends with the image of a run that was not stopped, bit for bit. An error ends
+ * the run. */
 typedef larmor_status (*larmor_resume)(void *user, const larmor_solver_state *state, int *resumed);
 
 typedef struct larmor_circulant larmor_circulant; /* immutable once made; see preconditioners */
@@ -61,12 +62,13 @@ typedef struct larmor_solve_opts { /* zero means default */
     double penalty; /* larmor_admm, larmor_pdhg: the first weight of |K x - z|^2, or dual step; 0: chosen */
     int inner;      /* larmor_admm: conjugate gradient steps per iteration; 0: as many as it needs */
     double error;   /* larmor_cg: end when |judge r| is at most this, r the residual; 0: never */
-    /* larmor_cg, larmor_admm: end when further steps are expected to change x by no more than the larger of change and
-     * relative |x|, by two iterations running; both 0: never. With error, where both say so, error at least relative |x|, too.
-     * larmor_admm looks at that from the thirteenth step on, by three running, where K x and z are near each other as well. */
+    /* larmor_cg, larmor_admm: end when further steps are expected to change x by no more than the larger of change
+     * and relative |x|, by two iterations running; both 0: never. With error, where both say so, error at least
+     * relative |x|, too. larmor_admm looks at that from the thirteenth step on, by three running, where K x and z
+     * are near each other as well. */
     double change, relative;
-    /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is less
-     * than |e|^2 there is less noise, and change counts for as much less; 0: not known */
+    /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is
+     * less than |e|^2 there is less noise, and change counts for as much less; 0: not known */
     double noise;
     larmor_op *judge;     /* larmor_cg: from r to about the error of x; NULL: precondition */
     larmor_resume resume; /* or NULL: begin at x; with the monitor's user */
@@ -77,8 +79,8 @@ typedef struct larmor_report { /* of the iterate that is returned, and of the wh
     double residual, objective; /* as in larmor_progress */
     double seconds;
     larmor_end end;
-    double left; /* larmor_cg, larmor_admm with opts.change or relative: what further steps are expected to change x by, over |x|;
-                  * else 0 */
+    double left; /* larmor_cg, larmor_admm with opts.change or relative: what further steps are expected to change x
+               * by, over |x|; else 0 */
 } larmor_report;
 
 /* The largest eigenvalue of A^H A, from below, by iters steps (15 if 0) of the power method from a seeded start.
@@ -126,13 +128,13 @@ LARMOR_API void larmor_prox_free(larmor_prox *p);        /* NULL is fine */
  * opts.precondition is given.
  *
  * x        start in, solution out; zeros are a good start. After LARMOR_STOPPED it holds the current iterate.
- * opts     12 iterations and tol 1e-4 by default; the residual is |A^H b - (A^H A + lambda) x| / |A^H b|, the objective
- *          that of the problem.
+ * opts     12 iterations and tol 1e-4 by default; the residual is |A^H b - (A^H A + lambda) x| / |A^H b|, the
+ *          objective that of the problem.
  * report   may be NULL. Residuals go up and down on the way: if the last is more than twice the smallest, x is the
  *          iterate with the smallest.
- * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual a thousand times that
- *          of x = 0, or an A^H A or a preconditioner that is not positive: x is then the iterate with the smallest
- *          residual. LARMOR_STOPPED if the monitor said so.
+ * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a residual a thousand times
+ *          that of x = 0, or an A^H A or a preconditioner that is not positive: x is then the iterate with the
+ *          smallest residual. LARMOR_STOPPED if the monitor said so.
  * Source   Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49, 409 (1952). */
 LARMOR_API larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x,
                                    const larmor_solve_opts *opts, larmor_report *report);
@@ -166,8 +168,8 @@ LARMOR_API larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, 
  *          problem, at no extra application of A.
  * report   may be NULL.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, a misfit that comes out
- *          negative, or an objective above ten times the larger of its value at the start and |b|^2 / 2: x is then the
- *          iterate with the smallest objective. LARMOR_STOPPED if the monitor said so.
+ *          negative, or an objective above ten times the larger of its value at the start and |b|^2 / 2: x is then
+ *          the iterate with the smallest objective. LARMOR_STOPPED if the monitor said so.
  *
  * A is used through larmor_op_normal, and its adjoint once, so that a Toeplitz normal map serves. */
 
@@ -177,9 +179,9 @@ LARMOR_API larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, 
  *
  * opts     50 iterations and tol 1e-4 by default; the residual is also at least |K x - z| / max(|K x|, |z|).
  *          opts.inner: by default 3 steps or more, up to 30, until the inner residual is halved.
- * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4, 4.3; relative residuals: Wohlberg,
- *          arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med. 81, 670
- *          (2019). */
+ * Source   Boyd et al., Found. Trends Mach. Learn. 3, 1 (2011), sections 3.1.1, 3.4, 4.3; relative residuals:
+ *          Wohlberg, arXiv:1704.06209 (2017); circulant inner preconditioner: Koolstra et al., Magn. Reson. Med.
+ *          81, 670 (2019). */
 LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
                                      larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
@@ -204,20 +206,21 @@ LARMOR_API larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, 
  * With E one over the root of the coils' energy, which differs over the image, it is E A^H A E that C is nearest to,
  * and E^-1 C E^-1 that stands for A^H A; E is 0 where no coil sees anything, and C the mean over the other voxels.
  *
- * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found from at
- *          most 64 voxels of them in each dimension: maps are smooth.
+ * maps     [image..., coils] of this dtype, or NULL for one coil of sensitivity 1. The autocorrelation is found
+ *          from at most 64 voxels of them in each dimension: maps are smooth.
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts] real and >= 0, those of A; NULL for 1.
  * Memory   about 4 arrays of the image's size doubled in every dimension: larmor_circulant_memory.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY.
- * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988), for Toeplitz matrices; for any matrix: Tyrtyshnikov, SIAM
- *          J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/solvers.md. */
+ * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988), for Toeplitz matrices; for any matrix: Tyrtyshnikov,
+ *          SIAM J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/solvers.md. */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
                                                  larmor_circulant **C);
 LARMOR_API void larmor_circulant_free(larmor_circulant *C); /* NULL is fine */
 
-/* larmor_circulant_create in two steps, of which the first depends on no maps: images with the same trajectory can share it.
+/* larmor_circulant_create in two steps, of which the first depends on no maps: images with the same trajectory can
+ * share it.
  *
  * traj, weights, image, dtype, maps  as above.
  * spread   becomes the point spread function, [2 image...]; the second step reads it only.
@@ -227,12 +230,14 @@ LARMOR_API larmor_status larmor_circulant_spread(const larmor_array *traj, const
 LARMOR_API larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array *spread,
                                                     larmor_circulant **C);
 
-/* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for K^H
- * K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean eigenvalue.
- * Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is sqrt(e) there.
+/* M = E (C + e (lambda + penalty C_K) + floor)^-1 E, e the mean of E^2: self-adjoint and positive. C_K stands for
+ * K^H K, known from its response to a point in the middle; K NULL: the identity. The floor is 0.1 of C's mean
+ * eigenvalue. Without a penalty M gives 0 in voxels that no coil sees, as the solution does. With a penalty E is
+ * sqrt(e) there.
  *
  * M       from the image's shape to itself, in C's dtype and on its device. C may be freed.
- * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_ARG for a lambda or a penalty that is not finite and >= 0; LARMOR_ERR_SHAPE;
+ *         LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, double lambda, larmor_op *K,
                                                   double penalty, larmor_op **M);
 
@@ -244,12 +249,12 @@ LARMOR_API larmor_status larmor_circulant_inverse(const larmor_circulant *C, dou
 LARMOR_API larmor_status larmor_circulant_inverse_frames(const larmor_circulant *C, double lambda, double penalty,
                                                          int64_t frames, larmor_op **M);
 
-/* About the norm of the noise in the image that minimises |A x - b|^2 + lambda |x|^2: |M A^H e|, M as above but with a
- * floor of 0.01, for noise counts where the samples are thin. Over all slabs of a circulant in slabs.
+/* About the norm of the noise in the image that minimises |A x - b|^2 + lambda |x|^2: |M A^H e|, M as above but
+ * with a floor of 0.01, for noise counts where the samples are thin. Over all slabs of a circulant in slabs.
  *
  * folded  A^H e, e a sample of the noise like b; an image, or a series [image..., frames] each by itself.
- * norm    0.5 to 1.5 times the norm of the noise where lambda is chosen; less where lambda is far below the noise, and so
- *         where a noise that counts for less asks for more steps.
+ * norm    0.5 to 1.5 times the norm of the noise where lambda is chosen; less where lambda is far below the noise,
+ *         and so where a noise that counts for less asks for more steps.
  * Errors  as above. */
 LARMOR_API larmor_status larmor_circulant_noise(const larmor_circulant *C, double lambda, const larmor_array *folded,
                                                 double *norm);
@@ -299,17 +304,18 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * tv       lambda sum_i |(grad x)_i|, isotropic total variation in 1 to 3 dimensions; of a series also along time.
  * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
  *          symmetrised gradient.
- * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0 .. 3
- *          voxels along every axis: a fixed convex function, whereas random shifts leave a jitter. Of a series each
- *          image by itself.
+ * wavelet  lambda / 4 sum_s sum_i |(W_s x)_i|, W_s the orthonormal wavelets of larmor_op_wavelet shifted by s = 0
+ *          .. 3 voxels along every axis: a fixed convex function, whereas random shifts leave a jitter. Of a
+ *          series each image by itself.
  * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
  *          LARMOR_ERR_SHAPE.
- * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492 (2010);
- *          Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58, 1182 (2007). */
+ * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492
+ *          (2010); Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58,
+ *          1182 (2007). */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);
@@ -331,8 +337,8 @@ typedef struct larmor_regulariser_info {
 /* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
 LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
-/* The parts of a regulariser, for your own solvers: the penalty of x is the least of weight g(K z) over all z with E z
- * = x. The parts belong to the regulariser. */
+/* The parts of a regulariser, for your own solvers: the penalty of x is the least of weight g(K z) over all z with
+ * E z = x. The parts belong to the regulariser. */
 typedef struct larmor_penalty {
     larmor_op *K;   /* NULL: the identity */
     larmor_prox *g; /* at lambda = 1 */
@@ -374,13 +380,12 @@ typedef struct larmor_choice {
     int tried;     /* weights that were tried */
     int iters;     /* iterations that it took */
     double seconds;
-    double
-        predicted; /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none are, or
-                       * most of them is noise */
-    double
-        misfit; /* |factors (A x - b)|^2 of the best image over that of no image: less is better, whatever the penalty */
+    double predicted;   /* the part of the samples held out, beyond their noise, that the best image predicts; 1: none
+                    * are, or most of them is noise */
+    double misfit;      /* |factors (A x - b)|^2 of the best image over that of no image: less is better, whatever the
+                 * penalty */
     double time_weight; /* of tv's differences in time, where the pipeline chose it as well; else 0 */
-    double intensity;   /* of the object, the part that the image has: the projection of A x on the samples held out, of
+    double intensity; /* of the object, the part that the image has: the projection of A x on the samples held out, of
                          * images that do not know them, without their noise; 0: not measured */
 } larmor_choice;
 
@@ -394,9 +399,9 @@ typedef struct larmor_held_out {
                                     solutions are near enough; NULL where it is not known */
 } larmor_held_out;
 
-/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are not
- * on the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not what it
- * lacks.
+/* A tenth of the samples, one of each ten in a row: whole readouts where there are 24 of them or more and they are
+ * not on the grid, else single samples. Neighbours along a readout would tell what a spoke has measured, but not
+ * what it lacks.
  *
  * traj     [nd, samples, readouts], f32 or f64, cycles per field of view.
  * weights  [samples, readouts], real and >= 0, those of A; NULL for 1.
@@ -413,23 +418,24 @@ LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_
  * least there. Errors of the model and aliasing count like noise. For larmor_cg, r NULL, as opts.lambda; for
  * larmor_regularised by larmor_regulariser_set_weight.
  *
- * Where no samples are held out, held.A NULL, and held.noise is e, images from b + e/2 are compared with b - 2 e. The two
- * have independent noise, and what no image explains does not matter. This is for data that determine the image.
+ * Where no samples are held out, held.A NULL, and held.noise is e, images from b + e/2 are compared with b - 2 e.
+ * The two have independent noise, and what no image explains does not matter. This is for data that determine the
+ * image.
  *
  * b        the data.
  * C        of A^H A, or of one frame's for a series.
  * opts     as for larmor_cg or larmor_regularised, but only monitor, penalty and inner are used; or NULL.
  * choice   also after an error.
  * Errors   those of larmor_cg or larmor_regularised.
- * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55, 5773
- *          (2009); with noise added: Oliveira, Lei, Tibshirani, Unbiased risk estimation in the normal means
+ * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55,
+ *          5773 (2009); with noise added: Oliveira, Lei, Tibshirani, Unbiased risk estimation in the normal means
  *          problem via coupled bootstrap techniques (2021). docs/choosing-records.md has results. */
 LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);
 
-/* Bytes of device memory that samples held out and the choice take at most, beyond held.A and what the solver takes at
- * a weight that is given: larmor_hold_out with its results, the factors like b, and larmor_choose_weight.
+/* Bytes of device memory that samples held out and the choice take at most, beyond held.A and what the solver
+ * takes at a weight that is given: larmor_hold_out with its results, the factors like b, and larmor_choose_weight.
  *
  * x, kspace  the shapes of A's input and of b.
  * Errors     LARMOR_ERR_SHAPE. */
@@ -437,9 +443,9 @@ LARMOR_API larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x
                                               int64_t *bytes);
 
 /* How much of the noise there is in data of several coils that determine the image x. What no image explains, the
- * residual of least squares, is multiplied by factors, which are not alike in all coils, so that A^H makes an image of
- * it; the median of its magnitudes, where it is not 0, is compared with that of the noise instead of b. Errors of the
- * model are not taken for noise where they are in less than half of the voxels.
+ * residual of least squares, is multiplied by factors, which are not alike in all coils, so that A^H makes an
+ * image of it; the median of its magnitudes, where it is not 0, is compared with that of the noise instead of b.
+ * Errors of the model are not taken for noise where they are in less than half of the voxels.
  *
  * noise    like b, as strong as the noise is thought to be.
  * factors  like b, such as 1 for every second coil and -1 for the others.
@@ -448,10 +454,11 @@ LARMOR_API larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x
 LARMOR_API larmor_status larmor_noise_left(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                                            const larmor_array *factors, double *factor);
 
-/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients for
- * b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of the image,
- * which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's noise over the
- * deviation of the noise in a voxel of the image, times a number of its kind. 0 where there is no noise.
+/* The weight that is expected from the noise, near the best in many scans, from a few steps of conjugate gradients
+ * for b and for the noise. For larmor_cg, r NULL: 5 times the power of a sample's noise over that of a voxel of
+ * the image, which is what a Gaussian prior with a flat spectrum has. For a regulariser: the power of a sample's
+ * noise over the deviation of the noise in a voxel of the image, times a number of its kind. 0 where there is no
+ * noise.
  *
  * noise   a sample of noise like b, independent of b's but as strong sample by sample; larmor_noise_fill makes it.
  * Errors  LARMOR_ERR_ARG; those of larmor_cg. */

@@ -49,9 +49,9 @@ LARMOR_API larmor_status larmor_fail(larmor_status status, const char *format, .
 /* Returns 0 to go on, any other number to stop. */
 typedef int (*larmor_stop_asked)(void *user);
 
-/* Let the long calls of this thread ask whether to stop: reading the atomics that another thread or a signal handler
- * sets, for example. What runs on the device is awaited; then the call returns LARMOR_STOPPED and leaves its outputs as
- * after an error, but for solvers, whose x is the last whole iterate.
+/* Let the long calls of this thread ask whether to stop: reading the atomics that another thread or a signal
+ * handler sets, for example. What runs on the device is awaited; then the call returns LARMOR_STOPPED and leaves
+ * its outputs as after an error, but for solvers, whose x is the last whole iterate.
  *
  * asked  called in this thread, many times a second, so it has to be quick; it may not call larmor, and says the same
  *        until a call has stopped. NULL: no call is asked to stop, as before the first call of this function. */

@@ -19,8 +19,8 @@ extern "C" {
  * energy  part of the energy of all curves, between 0 and 1; 0: 0.9999. Ignored with a rank.
  * basis   [frames, coefficients] on the device of curves, in double precision, real if they are.
  * kept    the part of the energy that the basis holds; may be NULL.
- * Errors  LARMOR_ERR_ARG for a rank or an energy out of range; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for curves that are
- *         not finite or all zero; LARMOR_ERR_MEMORY.
+ * Errors  LARMOR_ERR_ARG for a rank or an energy out of range; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for curves
+ *         that are not finite or all zero; LARMOR_ERR_MEMORY.
  * Source  Petzschner et al., Magn. Reson. Med. 66, 706 (2011); McGivney et al., IEEE Trans. Med. Imaging 33, 2311
  *         (2014). */
 LARMOR_API larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy,
@@ -32,16 +32,16 @@ LARMOR_API larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t ra
  * frame    [readouts] the frame of each readout, from 0.
  * dev      where the factors are made, of the precision of dtype.
  * factors  [samples, readouts, coefficients], real if no number of the basis has an imaginary part.
- * Errors   LARMOR_ERR_ARG for a frame that the basis has not; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a basis that is
- *          not finite; LARMOR_ERR_MEMORY. */
+ * Errors   LARMOR_ERR_ARG for a frame that the basis has not; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for a basis
+ *          that is not finite; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_basis_factors(larmor_array *basis, const int *frame, int64_t readouts,
                                               int64_t samples, larmor_device *dev, larmor_dtype dtype,
                                               larmor_array **factors);
 
-/* SENSE of coefficient images: y_c(j) = sum_k factors(j, k) (A_0 x_k)_c(j), A_0 the operator of larmor_op_sense with
- * these maps and options. By default its normal map is a convolution with a matrix of point spread functions,
- * larmor_op_toeplitz_mixed, whatever the number of frames and samples; with off-resonance a sum of those between phases, as in
- * larmor_op_segments_toeplitz.
+/* SENSE of coefficient images: y_c(j) = sum_k factors(j, k) (A_0 x_k)_c(j), A_0 the operator of larmor_op_sense
+ * with these maps and options. By default its normal map is a convolution with a matrix of point spread functions,
+ * larmor_op_toeplitz_mixed, whatever the number of frames and samples; with off-resonance a sum of those between
+ * phases, as in larmor_op_segments_toeplitz.
  *
  * maps     [image..., coils], complex.
  * factors  [samples..., coefficients], real or complex, 32 coefficients at most: the basis at each sample.
@@ -55,8 +55,8 @@ LARMOR_API larmor_status larmor_op_subspace_sense(larmor_array *maps, const larm
 /* 1 if A is an operator of larmor_op_subspace_sense whose normal map is Toeplitz, else 0. */
 LARMOR_API int larmor_subspace_uses_toeplitz(const larmor_op *A);
 
-/* Bytes of device memory that larmor_op_subspace_sense and its maps take at most, beyond maps, factors and trajectory;
- * factors are real or complex. Errors: as larmor_sense_memory. */
+/* Bytes of device memory that larmor_op_subspace_sense and its maps take at most, beyond maps, factors and
+ * trajectory; factors are real or complex. Errors: as larmor_sense_memory. */
 LARMOR_API larmor_status larmor_subspace_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                                       const larmor_sense_opts *opts, int64_t coefficients,
                                                       int is_complex, int64_t *bytes);

@@ -1,6 +1,7 @@
 /* BART's two files: X.cfl holds complex floats, dim[0] fastest, X.hdr the 16 sizes as text. Several images are
- * stacked by their counters in the dimensions that BART has for them: echoes in 5, repetitions in 10, phases in 11, slices
- * in 13, averages in 14, sets in 15; those that differ in none, in 10. SPDX-License-Identifier: Apache-2.0 */
+ * stacked by their counters in the dimensions that BART has for them: echoes in 5, repetitions in 10, phases in
+ * 11, slices in 13, averages in 14, sets in 15; those that differ in none, in 10. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 

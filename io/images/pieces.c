@@ -1,4 +1,5 @@
-/* Elements that are in a file in pieces, as the reader says, which may say anything. SPDX-License-Identifier: Apache-2.0 */
+/* Elements that are in a file in pieces, as the reader says, which may say anything. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "io/images/pieces.h"
 
 #include "core/array.h"

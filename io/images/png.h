@@ -1,4 +1,5 @@
-/* What a picture shows beside its voxels: the range of greys and the tiles' names. SPDX-License-Identifier: Apache-2.0 */
+/* What a picture shows beside its voxels: the range of greys and the tiles' names. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PNG_H
 #define LMR_PNG_H
 

@@ -40,7 +40,8 @@ typedef struct conversion {
     float *out;
 } conversion;
 
-/* The squares of numbers in single precision stay well inside double, where a root takes a tenth of what hypot does. */
+/* The squares of numbers in single precision stay well inside double, where a root takes a tenth of what hypot
+ * does. */
 static float magnitude(const double v[2], int is_single)
 {
     return (float)(is_single ? sqrt(v[0] * v[0] + v[1] * v[1]) : hypot(v[0], v[1]));

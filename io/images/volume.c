@@ -122,8 +122,8 @@ static item item_of(const lmr_images *images, int i)
                   .f = frame_of(m, images->dim)};
 }
 
-/* Items in the order of the file, with `along` measured on the first image's slice direction. Returns the first that is
- * not parallel to it, or the count. */
+/* Items in the order of the file, with `along` measured on the first image's slice direction. Returns the first
+ * that is not parallel to it, or the count. */
 static int collect(const lmr_images *images, item *items, int *one_place, int *one_slice)
 {
     int askew = images->count;
@@ -140,8 +140,8 @@ static int collect(const lmr_images *images, item *items, int *one_place, int *o
     return askew;
 }
 
-/* Volumes must have as many slices as the first, at the same places. Returns the first item where they have not, or the
- * count. */
+/* Volumes must have as many slices as the first, at the same places. Returns the first item where they have not,
+ * or the count. */
 static int find_odd(const item *items, int count, lmr_volumes *v)
 {
     v->slices = 1;
@@ -336,8 +336,8 @@ static int have_same_slices(const item *a, int m, const item *b, int n)
     return 1;
 }
 
-/* Of parallel slices, sorted: those of volumes with the same slices, as far as the slices are evenly spaced. The class of
- * a slice is its index in the first such volume where it is the first of its run. */
+/* Of parallel slices, sorted: those of volumes with the same slices, as far as the slices are evenly spaced. The
+ * class of a slice is its index in the first such volume where it is the first of its run. */
 static void divide_slices(const item *items, int count, int *class)
 {
     for (int v = 0, end; v < count; v = end) {

@@ -23,7 +23,7 @@ typedef struct lmr_mrd_readout { /* where its numbers are, and what it is for */
     int64_t data, traj; /* first number in the pools; data is [samples, channels], traj [traj_dims, samples] */
     int use;
     int zeros_first, zeros_last; /* samples of those kept that are 0 in all coils, from either end */
-    double energy;        /* of the samples that are kept */
+    double energy;               /* of the samples that are kept */
     lmr_mrd_place centre;
 } lmr_mrd_readout;
 
@@ -32,8 +32,8 @@ typedef struct lmr_mrd_traj { /* how to read the trajectories of one encoding */
     int spatial;              /* of these, how many are k-space coordinates */
     int density;              /* 1: the third component holds density weights */
     double scale[3];          /* stored value to cycles per encoded field of view */
-    double step, offset;      /* of a third component that counts partitions: from one to the next, else 0; at kz = 0 */
-    double center[3];         /* without a trajectory: the counter (1, 2) at k = 0 */
+    double step, offset; /* of a third component that counts partitions: from one to the next, else 0; at kz = 0 */
+    double center[3];    /* without a trajectory: the counter (1, 2) at k = 0 */
     double echo; /* sample, in the order of time, of the echoes of lines in both directions, on average; or NAN */
 } lmr_mrd_traj;
 
@@ -72,8 +72,8 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
 /* warn.c: add a line to info.warnings; what does not fit is left out. */
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of those
- * with one of the uses; the end of the run of equal keys that begins at `first`. */
+/* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of
+ * those with one of the uses; the end of the run of equal keys that begins at `first`. */
 void lmr_mrd_key(const larmor_raw *raw, int64_t i, uint16_t key[LMR_KEY]);
 int lmr_mrd_by_key(const void *a, const void *b);
 larmor_status lmr_mrd_sort(const larmor_raw *raw, int use, lmr_mrd_keyed **list, int64_t *count);
@@ -83,15 +83,15 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
 
-/* mrd_segments.c: acquisitions that are the consecutive segments of one long readout become the first of them. asked: 1: by
- * their counters alone; 0: where their trajectory goes on and no time stamps contradict. */
+/* mrd_segments.c: acquisitions that are the consecutive segments of one long readout become the first of them.
+ * asked: 1: by their counters alone; 0: where their trajectory goes on and no time stamps contradict. */
 larmor_status lmr_mrd_join_segments(larmor_raw *raw, int asked);
 
 /* mrd_calibration.c: readouts for calibration alone that an image lacks and that match its readouts become imaging
  * ones, too. The others are named in a warning. */
 larmor_status lmr_mrd_complete_images(larmor_raw *raw);
-/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count is 0.
- * */
+/* The readouts that give the coil maps of a group's slice, as in the file. *list, to be freed, is NULL if *count
+ * is 0. */
 larmor_status lmr_mrd_calibration(const larmor_raw *raw, int group, int64_t **list, int64_t *count);
 
 /* mrd_table.c: decide what each readout is for and check its head; fills readout[].use, channels, counts, dwell
@@ -101,8 +101,8 @@ larmor_status lmr_mrd_route(larmor_raw *raw);
  * without signal or noise. */
 larmor_status lmr_mrd_check_samples(larmor_raw *raw, int drop_nonfinite);
 
-/* mrd_zeros.c: fill zeros_first and zeros_last of a readout; leave out what is exactly 0 in all coils, with a warning: samples
- * at the ends of readouts become discarded ones, readouts are not used. */
+/* mrd_zeros.c: fill zeros_first and zeros_last of a readout; leave out what is exactly 0 in all coils, with a
+ * warning: samples at the ends of readouts become discarded ones, readouts are not used. */
 void lmr_mrd_count_zeros(larmor_raw *raw, int64_t i);
 larmor_status lmr_mrd_leave_out_zeros(larmor_raw *raw);
 
@@ -114,12 +114,12 @@ larmor_status lmr_mrd_complete(larmor_raw *raw, const char *units);
 
 /* mrd_units.c: what the trajectory's components and units are. units is NULL or "auto", or as in larmor_raw_opts. */
 larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
-/* The matrix that an encoding's stored trajectory asks for, by its unit and its extent or sample distance; 0 or 1 along
- * axes that it does not tell. */
+/* The matrix that an encoding's stored trajectory asks for, by its unit and its extent or sample distance; 0 or 1
+ * along axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
-/* mrd_third.c: what the third component is; plane: the largest value of the first two. A matrix of one partition becomes
- * that of a volume where it is kz. */
+/* mrd_third.c: what the third component is; plane: the largest value of the first two. A matrix of one partition
+ * becomes that of a volume where it is kz. */
 larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, double plane, lmr_mrd_traj *t);
 /* How many evenly spaced values a component has, where each readout has one of them, and their distance; else 0. */
 int lmr_mrd_levels(const larmor_raw *raw, int encoding, int use, int dims, int component, double *step);
@@ -128,18 +128,20 @@ typedef struct lmr_mrd_line { /* in cycles per encoded field of view */
     double first, step;       /* of sample 0, discarded or not, and from a sample to the next */
 } lmr_mrd_line;
 
-/* mrd_line.c: where the samples of a readout without a trajectory are along it, whose centre is there. spans: 1: it covers the matrix, 0: it does
- * unless it has fewer samples. */
+/* mrd_line.c: where the samples of a readout without a trajectory are along it, whose centre is there. spans: 1:
+ * it covers the matrix, 0: it does unless it has fewer samples. */
 lmr_mrd_line lmr_mrd_line_of(const lmr_mrd_head *h, lmr_mrd_place centre, int64_t matrix, int spans);
 
-/* mrd_ramp.c: lines that are sampled on ramps of the gradient, by their header or as in larmor_raw_opts; LARMOR_ERR_ARG for what
- * is none of these. An encoding's ramp stays all 0 where samples are equally far apart, and is complete otherwise. */
+/* mrd_ramp.c: lines that are sampled on ramps of the gradient, by their header or as in larmor_raw_opts;
+ * LARMOR_ERR_ARG for what is none of these. An encoding's ramp stays all 0 where samples are equally far apart,
+ * and is complete otherwise. */
 larmor_status lmr_mrd_find_ramps(larmor_raw *raw, const char *asked);
-/* k along a line of sample s in the order of time, in cycles per encoded field of view, of an encoding with a ramp. */
+/* k along a line of sample s in the order of time, in cycles per encoded field of view, of an encoding with a
+ * ramp. */
 double lmr_mrd_ramp_k(const larmor_encoding *encoding, const lmr_mrd_head *h, lmr_mrd_place centre, double s);
 
-/* mrd_echo.c: the energy of a readout's samples; the centre of all readouts of an encoding that have no trajectory, by their
- * heads and by the echo, with a warning where these differ. */
+/* mrd_echo.c: the energy of a readout's samples; the centre of all readouts of an encoding that have no
+ * trajectory, by their heads and by the echo, with a warning where these differ. */
 double lmr_mrd_energy(const larmor_raw *raw, int64_t i);
 larmor_status lmr_mrd_find_echoes(larmor_raw *raw, int encoding);
 
@@ -157,14 +159,15 @@ int lmr_mrd_counted(int counting, const lmr_mrd_head *h);
 larmor_status lmr_mrd_match_directions(const larmor_raw *raw, int encoding, int preset, lmr_mrd_match *out);
 
 typedef struct lmr_mrd_strongest { /* of the lines or partitions of an encoding */
-    int64_t line;                  /* -1: none stands out, or the one that was said to be the centre is about as strong */
-    int64_t gap;                   /* to the farther one of its neighbours */
+    int64_t line; /* -1: none stands out, or the one that was said to be the centre is about as strong */
+    int64_t gap;  /* to the farther one of its neighbours */
 } lmr_mrd_strongest;
 /* The counter of axis 1 or 2 at which images have most energy. said: the counter that should be the centre. */
 larmor_status lmr_mrd_strongest_line(const larmor_raw *raw, int encoding, int axis, int64_t said,
                                      lmr_mrd_strongest *out);
 
-/* mrd_hole.c: a warning of a centre of k-space without samples. lines: 1: readouts without a trajectory are Cartesian. */
+/* mrd_hole.c: a warning of a centre of k-space without samples. lines: 1: readouts without a trajectory are
+ * Cartesian. */
 larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 
 /* mrd_geometry.c: 1 if a head has directions, a position; warnings of images whose place is not known. */
@@ -172,8 +175,8 @@ int lmr_mrd_is_oriented(const lmr_mrd_head *h);
 int lmr_mrd_is_placed(const lmr_mrd_head *h);
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
 
-/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory allows.
- * */
+/* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory
+ * allows. */
 larmor_status lmr_mrd_grid(const larmor_raw *raw, int encoding, const larmor_grid_opts *opts, larmor_grid *out);
 
 /* warn.c: "64 GiB", "2.0 PiB". */

@@ -1,5 +1,5 @@
-/* Arrays on their way into an ISMRMRD file: the readouts of an image, and a whole scan of one. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Arrays on their way into an ISMRMRD file: the readouts of an image, and a whole scan of one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +185,8 @@ static larmor_status check_values(const larmor_array *kspace)
                     LARMOR_LARGEST_SAMPLE);
 }
 
-/* The smallest even matrix whose k-space holds the trajectory, give or take a thousandth: x and y share the larger. */
+/* The smallest even matrix whose k-space holds the trajectory, give or take a thousandth: x and y share the
+ * larger. */
 static larmor_status fill_space(const larmor_array *traj, const larmor_grid_opts *opts, larmor_encoding *space)
 {
     const int64_t nd = larmor_array_shape(traj).dim[0], count = larmor_array_count(traj);

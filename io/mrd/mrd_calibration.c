@@ -1,12 +1,13 @@
-/* Readouts for calibration (flags 20 and 21): which of them give the coil maps of a slice, and which complete an image
- * that lacks their lines. SPDX-License-Identifier: Apache-2.0 */
+/* Readouts for calibration (flags 20 and 21): which of them give the coil maps of a slice, and which complete an
+ * image that lacks their lines. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/mrd/mrd.h"
 
-/* Of the energy of lines that were acquired twice, so much may differ beside the noise; drift is below, a contrast above. */
+/* Of the energy of lines that were acquired twice, so much may differ beside the noise; drift is below, a contrast
+ * above. */
 #define SAME_SIGNAL .05
 #define FLOOR .9 /* a part of readouts has less energy than this, beside the mean, where it is near the noise */
 #define MOST_COMPARED 64 /* readouts with the same counters, for one of the same trajectory */
@@ -120,8 +121,8 @@ typedef struct energies { /* of lines that were acquired twice */
     double part[PARTS], count[PARTS]; /* of both, along readouts; numbers that these are from */
 } energies;
 
-/* The energy of the noise in `both`, which is also that in `apart`: as in the weakest part of readouts, if that is weaker than
- * the others. */
+/* The energy of the noise in `both`, which is also that in `apart`: as in the weakest part of readouts, if that is
+ * weaker than the others. */
 static double noise_of(const energies *e)
 {
     double least = INFINITY, count = 0;
@@ -155,8 +156,8 @@ static void compare_signal(const larmor_raw *raw, int64_t a, int64_t b, energies
     }
 }
 
-/* One image, its readouts image[0 .. images-1], and the readouts for calibration alone with the same key: those that it
- * lacks become its own unless lines that it has were acquired otherwise. */
+/* One image, its readouts image[0 .. images-1], and the readouts for calibration alone with the same key: those
+ * that it lacks become its own unless lines that it has were acquired otherwise. */
 static larmor_status complete_image(larmor_raw *raw, const lmr_mrd_keyed *image, int64_t images,
                                     const lmr_mrd_keyed *alone, int64_t count, int64_t kept_out[REASONS])
 {

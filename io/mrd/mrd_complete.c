@@ -1,5 +1,5 @@
-/* What the header of a raw file leaves out, or gives as 0, and a stored trajectory does not need: it is taken from the
- * rest of the header or from the data, with a warning each. SPDX-License-Identifier: Apache-2.0 */
+/* What the header of a raw file leaves out, or gives as 0, and a stored trajectory does not need: it is taken from
+ * the rest of the header or from the data, with a warning each. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static lmr_text fov_text(const double mm[3])
 
 /* ---- metres ---- */
 
-/* 1 if fov, stated for this matrix, was in metres; it is in mm then. Of a slice, which has no extent to tell, a number
+/* 1 if fov, stated for this matrix, was in metres; it is in mm then. Of a slice, which has no extent to tell, a
+ *   number
  * that is no larger than those of the image is in metres as well. */
 static int from_metres(const int64_t matrix[3], double fov[3])
 {

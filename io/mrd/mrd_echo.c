@@ -1,6 +1,6 @@
-/* Which sample of a readout without a trajectory, and which line and partition, are at the centre of k-space. Headers say so,
- * but for readouts that are stored backwards they count in several ways, and often they are not filled in. The energy of the
- * data says where the echo is. SPDX-License-Identifier: Apache-2.0 */
+/* Which sample of a readout without a trajectory, and which line and partition, are at the centre of k-space.
+ * Headers say so, but for readouts that are stored backwards they count in several ways, and often they are not
+ * filled in. The energy of the data says where the echo is. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,8 +158,8 @@ static larmor_status find_echoes(const larmor_raw *raw, int encoding, classes *a
     return LARMOR_OK;
 }
 
-/* The way of counting by the echoes alone: the preset unless another one is nearer to them by MIN_GAIN; a delay shifts the
- * echoes of lines in the other direction as much. */
+/* The way of counting by the echoes alone: the preset unless another one is nearer to them by MIN_GAIN; a delay
+ * shifts the echoes of lines in the other direction as much. */
 static int count_by_echoes(const larmor_raw *raw, const classes *all, int preset)
 {
     double off[LMR_COUNTINGS] = {0}, shift = 0;
@@ -193,9 +193,9 @@ static int difference(const larmor_raw *raw, const classes *all, int a, int b)
     return most;
 }
 
-/* How center_sample of readouts in reverse is counted: as ISMRMRD says, or, where it is that of the middle of the line and was
- * filled in, in the order of the line, unless the data show another way. is_matched: 1: lines of both directions are most
- * alike so, and a ghost has another cause. */
+/* How center_sample of readouts in reverse is counted: as ISMRMRD says, or, where it is that of the middle of the
+ * line and was filled in, in the order of the line, unless the data show another way. is_matched: 1: lines of both
+ * directions are most alike so, and a ghost has another cause. */
 static larmor_status choose_counting(const larmor_raw *raw, int encoding, int epi, const classes *all, int *counting,
                                      int *is_matched)
 {
@@ -293,7 +293,8 @@ static void warn_of_ghost(larmor_raw *raw, int encoding, const classes *all, con
             of_encoding(raw, encoding, &in), fabs(forward - backward));
 }
 
-/* Where echoes are in the order of time, on average over both directions: phases of the object shift them to and fro. */
+/* Where echoes are in the order of time, on average over both directions: phases of the object shift them to and
+ * fro. */
 static double middle_echo(const larmor_raw *raw, const classes *all)
 {
     double sum[2] = {0};
@@ -309,7 +310,8 @@ static double middle_echo(const larmor_raw *raw, const classes *all)
     return (sum[0] / (double)readouts[0] + sum[1] / (double)readouts[1]) / 2;
 }
 
-/* 1 if a gradient is described under which whole readouts are sampled: it tells where k = 0 is, and not center_sample. */
+/* 1 if a gradient is described under which whole readouts are sampled: it tells where k = 0 is, and not
+ *   center_sample. */
 static int has_gradient(const larmor_raw *raw, int encoding, const classes *all)
 {
     const larmor_encoding *space = &raw->header.encoding[encoding].space;

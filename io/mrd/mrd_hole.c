@@ -31,8 +31,8 @@ static double radius_of(const centre *c, const float *k)
     return sqrt(sum);
 }
 
-/* The smallest radius of all samples, and how many there are up to a radius. Ends as soon as a sample is nearer to k = 0
- * than `enough`. */
+/* The smallest radius of all samples, and how many there are up to a radius. Ends as soon as a sample is nearer to
+ * k = 0 than `enough`. */
 static larmor_status survey(const centre *c, double radius, double enough, double *least, int64_t *within)
 {
     *least = INFINITY;

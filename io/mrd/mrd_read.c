@@ -101,8 +101,8 @@ static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan
     return LARMOR_OK;
 }
 
-/* fastMRI's arrays are padded with zeros until k = 0 is in the middle; the header's limits count from the first line that
- * was acquired. */
+/* fastMRI's arrays are padded with zeros until k = 0 is in the middle; the header's limits count from the first
+ * line that was acquired. */
 static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
 {
     if (scan->lines < 1 || scan->lines > LMR_MRD_MAX_MATRIX || !raw->header.encodings) return lmr_reader_lies(reader);
@@ -156,8 +156,8 @@ static int64_t numbers_of(const lmr_mrd_head *h)
     return INT64_C(2) * h->samples * h->channels + (int64_t)h->samples * h->traj_dims;
 }
 
-/* What a program that was stopped never wrote: at the end it does not count, before that it is left out. Returns 0 if there
- * is nothing else. */
+/* What a program that was stopped never wrote: at the end it does not count, before that it is left out. Returns 0
+ * if there is nothing else. */
 static int leave_out_unwritten(larmor_raw *raw)
 {
     int64_t n = raw->info.acquisitions, first = -1, missing;
@@ -273,8 +273,8 @@ static int alike(const larmor_raw *raw, const lmr_reader_place *place, int64_t i
            raw->head[j].samples == raw->head[i].samples && raw->head[j].channels == raw->head[i].channels;
 }
 
-/* Lines of an array, whose samples lie beside each other: those from acquisition i on that are adjacent are read together.
- * Returns how many, 0 if the file ends before. */
+/* Lines of an array, whose samples lie beside each other: those from acquisition i on that are adjacent are read
+ * together. Returns how many, 0 if the file ends before. */
 static int64_t read_lines(pieces *p, const larmor_raw *raw, const lmr_reader_place *place, int64_t i, int64_t end)
 {
     const int64_t most = (int64_t)sizeof p->window / 8, size = p->source->size;

@@ -226,8 +226,8 @@ static int is_shifted(const larmor_raw *raw, int nd)
     return shifted;
 }
 
-/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other. first: where each
- * readout's begin among them. grid, k: of a field of view that may be shifted; NULL: of noise. */
+/* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other.
+ * first: where each readout's begin among them. grid, k: of a field of view that may be shifted; NULL: of noise. */
 static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
                                 const int64_t *first, const larmor_grid *grid, const double *k, larmor_shape shape,
                                 larmor_device *dev, larmor_array **out)
@@ -617,8 +617,8 @@ larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept
 
 /* ---- geometry ---- */
 
-/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where the shift is
- * the head's position, that is the centre; else the position was that of the samples. */
+/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where
+ * the shift is the head's position, that is the centre; else the position was that of the samples. */
 static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *meta)
 {
     const double *const dir[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};

@@ -36,8 +36,8 @@ static int64_t end_of(const larmor_raw *raw, int64_t i)
 
 /* ---- do the data agree? ---- */
 
-/* The step from sample s of acquisition i to the next one, or from its last one to the first of the next acquisition, in
- * cycles per field of view. */
+/* The step from sample s of acquisition i to the next one, or from its last one to the first of the next
+ * acquisition, in cycles per field of view. */
 static void step_at(const larmor_raw *raw, int64_t i, int64_t s, double step[3])
 {
     const lmr_mrd_traj *t = &raw->traj_of[raw->head[i].encoding];
@@ -69,7 +69,8 @@ static int goes_on(const larmor_raw *raw, int64_t i)
     return most > STILL && change <= EVEN * most;
 }
 
-/* 1 unless the clock says that acquisition i + 1 began much later than i ended. Ticks are those of Siemens, or decimal parts
+/* 1 unless the clock says that acquisition i + 1 began much later than i ended. Ticks are those of Siemens, or
+ *   decimal parts
  * of a second. */
 static int is_in_time(const larmor_raw *raw, int64_t i)
 {

@@ -29,7 +29,8 @@ static const struct {
 };
 enum { KINDS = sizeof left_out / sizeof *left_out };
 
-/* The kind of a readout that is left out, KINDS of one that is not. Scanners flag noise readouts as something else, too. */
+/* The kind of a readout that is left out, KINDS of one that is not. Scanners flag noise readouts as something
+ * else, too. */
 static int kind_of(uint64_t flags)
 {
     int kind = flags & LARMOR_ACQ_NOISE ? KINDS : 0;
@@ -145,8 +146,8 @@ static int has_lines(const larmor_raw *raw, int encoding)
     return 0;
 }
 
-/* Lines for phase correction become navigators where image lines go both ways, without a stored trajectory, and their heads are
- * sane; others stay left out. */
+/* Lines for phase correction become navigators where image lines go both ways, without a stored trajectory, and
+ * their heads are sane; others stay left out. */
 static void find_navigators(larmor_raw *raw)
 {
     const int both = goes_both_ways(raw), channels = most_channels(raw);
@@ -337,7 +338,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The energy below which a coil has no noise: far below the median of the coils that have signal. 0 if none has any. */
+/* The energy below which a coil has no noise: far below the median of the coils that have signal. 0 if none has
+ * any. */
 static double noise_floor(const larmor_raw *raw, const findings *f)
 {
     double energy[LMR_MRD_MAX_CHANNELS];

@@ -1,5 +1,5 @@
-/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of the process that
- * composes it. SPDX-License-Identifier: Apache-2.0 */
+/* Writing ISMRMRD raw data: acquisitions in batches, the XML header at the end. The file grows in the memory of
+ * the process that composes it. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Samples that are exactly 0 in all coils, at the ends of readouts or in all of them: files pad readouts with zeros to a
- * common length, and write zeros where nothing was acquired. SPDX-License-Identifier: Apache-2.0 */
+/* Samples that are exactly 0 in all coils, at the ends of readouts or in all of them: files pad readouts with
+ * zeros to a common length, and write zeros where nothing was acquired. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "io/mrd/mrd.h"

@@ -20,8 +20,8 @@
 #include "io/process/reader_path.h"
 #include "io/reader/sanitized.h"
 
-/* Memory of a reader: for a scan, a chunk with its copy, HDF5's own, and the table of readouts, which deflate may have
- * made small; for images a chunk and its copy, each of which may be the whole image, and the results. */
+/* Memory of a reader: for a scan, a chunk with its copy, HDF5's own, and the table of readouts, which deflate may
+ * have made small; for images a chunk and its copy, each of which may be the whole image, and the results. */
 #define LEAST_MEMORY (INT64_C(256) << 20)
 #define SCAN_MEMORY_PER_BYTE 32
 #define COMPOSING_MEMORY_PER_BYTE 4

@@ -19,13 +19,13 @@ typedef struct lmr_reader_limits { /* 0 means what the size of the file gives */
  * second  a file that belongs to it, or NULL; both stay the caller's and must stay open.
  * suffix  of the format; NULL for a scan, whose messages do not name the file: those of all others do.
  * limits  may be NULL.
- * Errors  LARMOR_ERR_UNSUPPORTED: the program larmor-reader is missing or of another version; LARMOR_ERR_IO: it cannot
- *         be started; LARMOR_ERR_MEMORY. */
+ * Errors  LARMOR_ERR_UNSUPPORTED: the program larmor-reader is missing or of another version; LARMOR_ERR_IO: it
+ *         cannot be started; LARMOR_ERR_MEMORY. */
 larmor_status lmr_reader_start(const lmr_source *source, const lmr_source *second, const char *suffix,
                                const lmr_reader_limits *limits, lmr_reader **out);
 
-/* Start a reader that composes an HDF5 file of about so many bytes, in which elements of images do not count. It sees no
- * file. path: that is written, for messages. Errors: as above. */
+/* Start a reader that composes an HDF5 file of about so many bytes, in which elements of images do not count. It
+ * sees no file. path: that is written, for messages. Errors: as above. */
 larmor_status lmr_reader_start_composing(const char *path, int64_t bytes, lmr_reader **out);
 
 /* Kill the reader, if it is not dead yet, and wait for it. NULL is fine. */
@@ -41,7 +41,8 @@ void lmr_reader_end(lmr_reader *reader);
 larmor_status lmr_reader_ask_for(lmr_reader *reader, lmr_reader_ask what, const char *text, int64_t most,
                                  const lmr_reader_answer **answer);
 
-/* The same with all members of a request but magic. With request->bytes, lmr_reader_prepare has said what fills them. */
+/* The same with all members of a request but magic. With request->bytes, lmr_reader_prepare has said what fills
+ * them. */
 larmor_status lmr_reader_ask_with(lmr_reader *reader, lmr_reader_request request, int64_t most,
                                   const lmr_reader_answer **answer);
 

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Words are summed as the processor reads them: with their bytes exchanged they are 256 times as much modulo 65535. */
+/* Words are summed as the processor reads them: with their bytes exchanged they are 256 times as much modulo
+ * 65535. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { EXCHANGE = 256 };
 #else

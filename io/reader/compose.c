@@ -1,5 +1,5 @@
-/* The structure of ISMRMRD files, composed by HDF5 in memory. Elements of images are not in it: their places are noted.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The structure of ISMRMRD files, composed by HDF5 in memory. Elements of images are not in it: their places are
+ * noted. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/compose.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Files that liblarmor writes, as far as HDF5 is needed: their structure, and where samples belong. It runs in a process of
- * its own, like the reading of files, because HDF5 may crash where it gets no memory. SPDX-License-Identifier: Apache-2.0 */
+/* Files that liblarmor writes, as far as HDF5 is needed: their structure, and where samples belong. It runs in a
+ * process of its own, like the reading of files, because HDF5 may crash where it gets no memory.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_COMPOSE_H
 #define LMR_COMPOSE_H
 
@@ -8,8 +9,8 @@
 
 typedef struct lmr_composer lmr_composer; /* one file */
 
-/* Compose what `work` says, of LMR_ASK_IMAGES, LMR_ASK_SAMPLES and LMR_ASK_HEADER; *composer is made by the first. `room`
- * is for an answer that is longer than the composed part: pieces of images.
+/* Compose what `work` says, of LMR_ASK_IMAGES, LMR_ASK_SAMPLES and LMR_ASK_HEADER; *composer is made by the first.
+ * `room` is for an answer that is longer than the composed part: pieces of images.
  *
  * Errors  LARMOR_ERR_ARG for nonsense; LARMOR_ERR_MEMORY; LARMOR_ERR_IO where HDF5 fails. */
 larmor_status lmr_compose(lmr_composer **composer, lmr_reader_ask ask, const unsigned char *work, size_t bytes,

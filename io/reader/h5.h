@@ -35,7 +35,8 @@ larmor_status lmr_h5_find(hid_t file, const char *path, hid_t *id);
  * leads to. Returns 1, or 0 if the group cannot be listed to its end. */
 int lmr_h5_list(hid_t file, const char *group, void (*visit)(const char *name, void *user), void *user);
 
-/* 1 if the path leads to an object of this kind, by hard links alone; also to one that a newer HDF5 wrote in a form that is not
+/* 1 if the path leads to an object of this kind, by hard links alone; also to one that a newer HDF5 wrote in a
+ *   form that is not
  * read, as lmr_h5_find then says. */
 int lmr_h5_leads_to(hid_t file, const char *path, H5I_type_t kind);
 

@@ -16,7 +16,7 @@ typedef struct lmr_dataset {
     int64_t count;   /* of elements; after lmr_dataset_prepare: up to the last chunk that was written */
     int64_t claimed; /* elements that the extent has */
     int64_t written; /* chunks in the index, -1 until it is needed */
-    size_t bytes;  /* of an element in the file */
+    size_t bytes;    /* of an element in the file */
     H5D_layout_t layout;
     haddr_t address;             /* contiguous layout */
     hsize_t chunk[H5S_MAX_RANK]; /* chunked layout: its size */
@@ -36,9 +36,10 @@ void lmr_dataset_close(lmr_dataset *dataset);
 /* "complex[4][2][16][16]". */
 lmr_text lmr_dataset_describe(const lmr_dataset *dataset);
 
-/* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, filters other than deflate,
- * shuffle and fletcher32, and more elements than the file can hold. Chunks of one dimension that are missing at the end,
- * where a program was stopped, lower the count, to 0 if nothing was written. what: they are, for the message. */
+/* Get ready to read elements as bytes: refuses other layouts than chunked and contiguous, filters other than
+ * deflate, shuffle and fletcher32, and more elements than the file can hold. Chunks of one dimension that are
+ * missing at the end, where a program was stopped, lower the count, to 0 if nothing was written. what: they are,
+ * for the message. */
 larmor_status lmr_dataset_prepare(lmr_dataset *dataset, const char *what);
 
 /* Block b of per_block elements, valid until the next call: those from b * per_block on, or, in more dimensions and

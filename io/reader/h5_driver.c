@@ -139,8 +139,8 @@ static hid_t make_driver(void)
     return H5FDregister(&driver);
 }
 
-/* HDF5 loads filters as plugins, from folders that the environment names, if a file asks for them. None is loaded while
- * a file of larmor's is open; then the state is the host program's again. */
+/* HDF5 loads filters as plugins, from folders that the environment names, if a file asks for them. None is loaded
+ * while a file of larmor's is open; then the state is the host program's again. */
 static pthread_mutex_t loading_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned loading_state;
 static int open_files;

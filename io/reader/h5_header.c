@@ -1,8 +1,9 @@
-/* Object headers of newer releases of HDF5 (File Format Specification 3.0, sections IV.A.1.b, IV.A.2.d and IV.A.2.i).
+/* Object headers of newer releases of HDF5 (File Format Specification 3.0, sections IV.A.1.b, IV.A.2.d and
+ * IV.A.2.i).
  *
- * From libver v112 on HDF5 writes 4, and from v200 on 5, as the version of every datatype, and HDF5 2.0 writes 5 as that
- * of the layout of packed chunks. HDF5 1.10 refuses such numbers. Only references and complex numbers are stored
- * otherwise than in version 3, and only the sizes of packed chunks otherwise than in layouts of version 4.
+ * From libver v112 on HDF5 writes 4, and from v200 on 5, as the version of every datatype, and HDF5 2.0 writes 5
+ * as that of the layout of packed chunks. HDF5 1.10 refuses such numbers. Only references and complex numbers are
+ * stored otherwise than in version 3, and only the sizes of packed chunks otherwise than in layouts of version 4.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_header.h"
 

@@ -17,7 +17,8 @@ typedef struct lmr_h5_headers { /* of one file; zero at first, freed by lmr_h5_h
     int is_unclosed; /* 1: the superblock says that a program has it open, to write */
 } lmr_h5_headers;
 
-/* Look at the superblock. HDF5 does not open a file whose writer was ended; here it does. Returns 0 without memory. */
+/* Look at the superblock. HDF5 does not open a file whose writer was ended; here it does. Returns 0 without
+ * memory. */
 int lmr_h5_headers_reopen(lmr_h5_headers *headers, const lmr_source *source);
 
 /* Look at the object header (version 2) that may begin at byte `at`. Versions of types and of layouts that only say

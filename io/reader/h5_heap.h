@@ -21,8 +21,8 @@ typedef struct lmr_heap_value {
     const char *wrong; /* out: NULL, or what is wrong with the file */
 } lmr_heap_value;
 
-/* Find values of elements of `size` bytes. Each collection is gone through once, whatever the order of the values, and
- * collections that overlap are refused: the work is bounded by the file's size and the number of values.
+/* Find values of elements of `size` bytes. Each collection is gone through once, whatever the order of the values,
+ * and collections that overlap are refused: the work is bounded by the file's size and the number of values.
  *
  * Errors  LARMOR_ERR_MEMORY; what is wrong with the file is in the values. */
 larmor_status lmr_heap_find(const lmr_source *source, lmr_heap_value *values, int64_t count, size_t size);

@@ -1,5 +1,5 @@
-/* New HDF5 files in memory, without the samples: a file driver that keeps what HDF5 writes, and that can be told to note
- * where something would be and to drop it. SPDX-License-Identifier: Apache-2.0 */
+/* New HDF5 files in memory, without the samples: a file driver that keeps what HDF5 writes, and that can be told
+ * to note where something would be and to drop it. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_H5_MEMORY_H
 #define LMR_H5_MEMORY_H
 

@@ -1,5 +1,6 @@
-/* larmor-reader: parses a file, or composes the structure of one, for a process that does not want to, with little room to do
- * harm. It is started by liblarmor with the file and a socket as descriptors. SPDX-License-Identifier: Apache-2.0 */
+/* larmor-reader: parses a file, or composes the structure of one, for a process that does not want to, with little
+ * room to do harm. It is started by liblarmor with the file and a socket as descriptors. SPDX-License-Identifier:
+ * Apache-2.0 */
 #define _GNU_SOURCE
 #include <hdf5.h>
 #include <stdio.h>

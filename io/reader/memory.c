@@ -1,6 +1,6 @@
-/* HDF5 may crash, or call a file damaged, where it gets no memory. The linker leads its calls of the allocator, and those of
- * the other archives in the program, through these (ld's --wrap), which keep in mind that one was refused.
- * SPDX-License-Identifier: Apache-2.0 */
+/* HDF5 may crash, or call a file damaged, where it gets no memory. The linker leads its calls of the allocator,
+ * and those of the other archives in the program, through these (ld's --wrap), which keep in mind that one was
+ * refused. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/memory.h"
 
 #include <signal.h>

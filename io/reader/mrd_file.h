@@ -20,16 +20,16 @@ typedef struct lmr_mrd_refs { /* where an acquisition's numbers are */
 larmor_status lmr_mrd_file_open(const lmr_source *source, const char *group, lmr_mrd_file **out);
 void lmr_mrd_file_close(lmr_mrd_file *file); /* NULL is fine */
 
-/* Acquisitions up to the last chunk that was written and, after lmr_mrd_file_heads, to the last one that was; and as many
- * as the file has room for. */
+/* Acquisitions up to the last chunk that was written and, after lmr_mrd_file_heads, to the last one that was; and
+ * as many as the file has room for. */
 int64_t lmr_mrd_file_count(const lmr_mrd_file *file);
 int64_t lmr_mrd_file_claims(const lmr_mrd_file *file);
 
 /* The path of the group, from the root. */
 const char *lmr_mrd_file_group(const lmr_mrd_file *file);
 
-/* fastMRI's layout: 1 if the file has it; lines of a slice and samples of a line, else 0; where acquisition i is, of slice i / lines. It is read
- * where no group is asked for. */
+/* fastMRI's layout: 1 if the file has it; lines of a slice and samples of a line, else 0; where acquisition i is,
+ * of slice i / lines. It is read where no group is asked for. */
 int lmr_mrd_file_is_array(const lmr_mrd_file *file);
 int lmr_mrd_file_lines(const lmr_mrd_file *file);
 int lmr_mrd_file_samples(const lmr_mrd_file *file);

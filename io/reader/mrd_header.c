@@ -240,8 +240,8 @@ static void take_ramp(const char *name, double value, larmor_ramp *ramp)
     if (!strcmp(name, "numsamples") && value <= LMR_MRD_MAX_MATRIX) ramp->samples = (int64_t)value;
 }
 
-/* A parameter that tells when readouts start, or the angle between spokes, in degrees or as the index of a tiny golden angle. Those that say
- * something else are no concern of this. */
+/* A parameter that tells when readouts start, or the angle between spokes, in degrees or as the index of a tiny
+ * golden angle. Those that say something else are no concern of this. */
 static void take_parameter(parser *p)
 {
     static const char *const angles[] = {"angleincrement", "angularincrement", "angleincrementdeg",
@@ -375,8 +375,8 @@ static larmor_status explain(const parser *p)
     if (p->depth &&
         (error == XML_ERROR_TAG_MISMATCH || error == XML_ERROR_NO_ELEMENTS || error == XML_ERROR_UNCLOSED_TOKEN))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: tag <%s> not closed.", open->line, open->name);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).",
-                    lmr_xml_line(&p->xml), XML_ErrorString(error));
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "header line %ld: not XML (%s).", lmr_xml_line(&p->xml),
+                    XML_ErrorString(error));
 }
 
 static larmor_status parse(parser *p, const char *text, int64_t bytes)

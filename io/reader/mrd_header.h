@@ -47,7 +47,8 @@ typedef struct lmr_mrd_header {
 } lmr_mrd_header;
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is
- * skipped whatever its size. What is left out is no error here. Free *out with lmr_mrd_header_free, also after an error.
+ * skipped whatever its size. What is left out is no error here. Free *out with lmr_mrd_header_free, also after an
+ * error.
  *
  * Errors  LARMOR_ERR_FORMAT `header...: what is wrong`; LARMOR_ERR_MEMORY. */
 larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_header *out);

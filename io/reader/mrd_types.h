@@ -1,4 +1,5 @@
-/* The records of ISMRMRD files: their HDF5 types, and where their members are in a file's elements. SPDX-License-Identifier: Apache-2.0 */
+/* The records of ISMRMRD files: their HDF5 types, and where their members are in a file's elements.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_MRD_TYPES_H
 #define LMR_MRD_TYPES_H
 

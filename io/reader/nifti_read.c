@@ -211,7 +211,8 @@ static void set_geometry(double affine[3][4], const int64_t dim[3], larmor_image
     }
 }
 
-/* 1 if the rows of a matrix of code 0 are filled in all the same, as larmor does: relative to images of the same scan they
+/* 1 if the rows of a matrix of code 0 are filled in all the same, as larmor does: relative to images of the same
+ *   scan they
  * are right. */
 static int has_axes(const float *const row[3])
 {

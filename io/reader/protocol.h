@@ -1,7 +1,7 @@
-/* What a process that wants a file and the reader that parses it, or composes its structure, tell each other over a socket of packets: one request at
- * a time, one answer to each. Where an answer has more to give it asks for room first, and its bytes follow it in
- * packets. Shared memory would be a file to the kernel, which a limit on the size of files (ulimit -f) forbids.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What a process that wants a file and the reader that parses it, or composes its structure, tell each other over
+ * a socket of packets: one request at a time, one answer to each. Where an answer has more to give it asks for
+ * room first, and its bytes follow it in packets. Shared memory would be a file to the kernel, which a limit on
+ * the size of files (ulimit -f) forbids. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PROTOCOL_H
 #define LMR_PROTOCOL_H
 
@@ -49,7 +49,8 @@ typedef enum lmr_reader_ask {
 
     /* to a reader that composes */
     LMR_ASK_IMAGES,  /* bytes to it: lmr_reader_images and what follows it. Answer: composed; bytes: pieces */
-    LMR_ASK_SAMPLES, /* bytes to it: an lmr_reader_readout with its numbers for each acquisition, which are appended */
+    LMR_ASK_SAMPLES, /* bytes to it: an lmr_reader_readout with its numbers for each acquisition, which are
+                      * appended */
     LMR_ASK_HEADER,  /* bytes to it: the XML text of a scan with its end, which completes it. Answer: composed */
     LMR_ASK_BYTES    /* bytes from `at` on; answer: these */
 } lmr_reader_ask;
@@ -105,8 +106,8 @@ typedef struct lmr_reader_piece {
     int64_t first, count; /* elements, in the order of the array */
 } lmr_reader_piece;
 
-/* After this: the lmr_mrd_image of each image, the number of bytes of each one's attributes (int64_t), these texts with their
- * ends, and the XML text with its end if there is one. */
+/* After this: the lmr_mrd_image of each image, the number of bytes of each one's attributes (int64_t), these texts
+ * with their ends, and the XML text with its end if there is one. */
 typedef struct lmr_reader_images {
     int32_t count, is_complex;
     int64_t dim[3]; /* of one image, x first */

@@ -1,5 +1,5 @@
-/* Limits by setrlimit, and a filter of system calls by seccomp (Linux: Documentation/userspace-api/seccomp_filter.rst).
- * SPDX-License-Identifier: Apache-2.0 */
+/* Limits by setrlimit, and a filter of system calls by seccomp (Linux:
+ * Documentation/userspace-api/seccomp_filter.rst). SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "io/reader/sandbox.h"
 

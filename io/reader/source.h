@@ -26,8 +26,8 @@ typedef struct lmr_source {
 larmor_status lmr_source_open(const char *path, const char *kind, lmr_source *source);
 void lmr_source_close(lmr_source *source);
 
-/* Hold a shared lock on a descriptor, as HDF5 does, until it is closed everywhere. Returns 0 if another program holds one to
- * write; 1 as well where the file system has no locks. */
+/* Hold a shared lock on a descriptor, as HDF5 does, until it is closed everywhere. Returns 0 if another program
+ * holds one to write; 1 as well where the file system has no locks. */
 int lmr_source_lock(int fd);
 
 /* Up to `bytes` from `offset` on: how many there are, or -1 with errno. */

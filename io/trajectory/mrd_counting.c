@@ -1,6 +1,6 @@
-/* How center_sample of readouts in reverse is counted, from how well their neighbours in the other direction explain them.
- * A line of k-space is most like a sum of the lines before and behind it where all have the same k along them. A skewed
- * object shifts these two in opposite directions. SPDX-License-Identifier: Apache-2.0 */
+/* How center_sample of readouts in reverse is counted, from how well their neighbours in the other direction
+ * explain them. A line of k-space is most like a sum of the lines before and behind it where all have the same k
+ * along them. A skewed object shifts these two in opposite directions. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ typedef struct pairs {
     int64_t lines;
 } pairs;
 
-/* The centre of a reversed readout in the order of the line: of the index in the order of time, as ISMRMRD says; of that
- * index plus one, as Siemens' converters and mrpro have it; or of the index in the order of the line. */
+/* The centre of a reversed readout in the order of the line: of the index in the order of time, as ISMRMRD says;
+ * of that index plus one, as Siemens' converters and mrpro have it; or of the index in the order of the line. */
 int lmr_mrd_counted(int counting, const lmr_mrd_head *h)
 {
     const int center[LMR_COUNTINGS] = {h->samples - 1 - h->center_sample, h->samples - h->center_sample,
@@ -120,8 +120,8 @@ static double square(complex_sum x)
     return x.re * x.re + x.im * x.im;
 }
 
-/* One coil's energy in a line in reverse that one or two forward lines explain. Sample t of these meets sample t + shift of
- * the other in the order of the line. */
+/* One coil's energy in a line in reverse that one or two forward lines explain. Sample t of these meets sample t +
+ * shift of the other in the order of the line. */
 static double explained(const larmor_raw *raw, const int64_t *forward, int count, int64_t reversed, int64_t c,
                         const int64_t *shift)
 {
@@ -213,7 +213,8 @@ static int64_t average_rows(row *all, int64_t rows)
     return kept;
 }
 
-/* Samples from the way of counting to the vertex of the parabola through the similarities; INFINITY without a peak. */
+/* Samples from the way of counting to the vertex of the parabola through the similarities; INFINITY without a
+ * peak. */
 static double peak_shift(const double mean[AROUND])
 {
     const double *there = mean + AROUND / 2;

@@ -1,5 +1,6 @@
-/* Where the samples of a readout without a trajectory are along its line: heads say which sample is at the centre of k-space,
- * which ones are discarded and whether it goes backwards, but not how many samples would cover the matrix. SPDX-License-Identifier: Apache-2.0 */
+/* Where the samples of a readout without a trajectory are along its line: heads say which sample is at the centre
+ * of k-space, which ones are discarded and whether it goes backwards, but not how many samples would cover the
+ * matrix. SPDX-License-Identifier: Apache-2.0 */
 #include "io/mrd/mrd.h"
 
 #define SYMMETRIC 2 /* samples by which the sides of a whole readout may differ */

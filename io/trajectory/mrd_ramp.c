@@ -1,8 +1,9 @@
 /* Lines that are sampled while the gradient goes up and down, as echo-planar ones are: where their samples are.
  *
- * Conventions are those of ISMRMRD's ConventionalEPI as Gadgetron reads it: k = 0 where half of the gradient's area is over, the
- * samples' whole time covers the matrix, and without other knowledge that time is in the middle of the gradient. Times are those
- * of the middle of each sample, by which the readouts of both directions mirror each other. SPDX-License-Identifier: Apache-2.0 */
+ * Conventions are those of ISMRMRD's ConventionalEPI as Gadgetron reads it: k = 0 where half of the gradient's
+ * area is over, the samples' whole time covers the matrix, and without other knowledge that time is in the middle
+ * of the gradient. Times are those of the middle of each sample, by which the readouts of both directions mirror
+ * each other. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <locale.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* What the third component of stored trajectories is: kz, weights of density, or nothing. Header and values decide; what
- * is not as the header says is said. SPDX-License-Identifier: Apache-2.0 */
+/* What the third component of stored trajectories is: kz, weights of density, or nothing. Header and values
+ * decide; what is not as the header says is said. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* Which units a stored trajectory has, as ISMRMRD does not state them. A reading gives each axis a unit. It fits if k-space
- * ends along all axes where matrix and field of view say. Among several that fit, or where none does, the distances of
- * samples decide, or nothing does and the user is asked. SPDX-License-Identifier: Apache-2.0 */
+/* Which units a stored trajectory has, as ISMRMRD does not state them. A reading gives each axis a unit. It fits
+ * if k-space ends along all axes where matrix and field of view say. Among several that fit, or where none does,
+ * the distances of samples decide, or nothing does and the user is asked. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 
@@ -60,7 +60,8 @@ static int is_part(const lmr_reading *r, int axes)
     return part;
 }
 
-/* All of k-space is covered in part, e.g. of an interpolated image, but samples are spaced as the field of view asks. */
+/* All of k-space is covered in part, e.g. of an interpolated image, but samples are spaced as the field of view
+ * asks. */
 static int is_spaced(const lmr_reading *r)
 {
     const double reach = r->reach[r->axis];
@@ -113,7 +114,8 @@ static int too_far_apart(const lmr_reading *r, const lmr_stored *s)
     return r->step > MAX_STEP && fabs(r->reach[r->axis] - 1) > AT_EDGE && is_smooth(s);
 }
 
-/* 1 if lines or partitions, whose stored values are level_step apart (0: there are none), are 1/FOV apart along each axis
+/* 1 if lines or partitions, whose stored values are level_step apart (0: there are none), are 1/FOV apart along
+ *   each axis
  * that is sampled in part; all: along all axes that have some. */
 static int has_levels(const double level_step[3], const lmr_reading *r, const larmor_encoding *space,
                       const lmr_stored *s, int all)
@@ -145,7 +147,8 @@ static double end_of(const larmor_raw *raw, const lmr_stored *s, int64_t i, cons
     return sqrt(radius >= .25 * most ? radius : most);
 }
 
-/* Relative standard deviation of the radius at which readouts end; physical: in 1/mm, else relative to the matrix's edges. */
+/* Relative standard deviation of the radius at which readouts end; physical: in 1/mm, else relative to the
+ * matrix's edges. */
 static double spread_of_ends(const larmor_raw *raw, const lmr_reading *r, const larmor_encoding *space,
                              const lmr_stored *s, int physical)
 {
@@ -250,7 +253,8 @@ static larmor_status choose_full(larmor_raw *raw, const larmor_encoding *space, 
     readings dense = {0};
     for (int i = 0; i < full->count; i++)
         if (!too_far_apart(&full->of[i], s)) dense.of[dense.count++] = full->of[i];
-    /* where the field of view of reconSpace fits as well, its reading is coincidence unless readouts end by it alone */
+    /* where the field of view of reconSpace fits as well, its reading is coincidence unless readouts end by it
+     * alone */
     if (full->count > 1 && best && reads_recon(best, s->axes)) best = NULL;
     const lmr_reading *regular = best ? NULL : find_regular(raw, space, s, full);
     if (!best) best = regular;

@@ -113,7 +113,8 @@ static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
 #define MAX_GIVEN_REACH 1.25 /* likewise */
 #define LEAST_REACH .1       /* of the edge, without a warning */
 
-/* The first unit but cycles per field of view by which k-space ends at the edge along all axes; LMR_UNITS: none does. */
+/* The first unit but cycles per field of view by which k-space ends at the edge along all axes; LMR_UNITS: none
+ * does. */
 static int fitting_unit(const larmor_encoding *space, const lmr_stored *s)
 {
     for (int u = 0; u < LMR_UNITS; u++) {
@@ -266,7 +267,8 @@ typedef struct
     int64_t low, high, at;
 } lines;
 
-/* The header's matrix has fewer lines or partitions than there are: those 1/FOV apart that are beyond it make it larger. */
+/* The header's matrix has fewer lines or partitions than there are: those 1/FOV apart that are beyond it make it
+ * larger. */
 static larmor_status enlarge_matrix(larmor_raw *raw, int encoding, int axis, lines l, int64_t given, lmr_mrd_traj *t)
 {
     larmor_encoding *space = &raw->header.encoding[encoding].space;

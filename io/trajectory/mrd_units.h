@@ -34,14 +34,14 @@ typedef struct lmr_reading { /* the stored values in some unit of each axis */
     double step;     /* root mean square from sample to sample, in 1 / encoded field of view */
 } lmr_reading;
 
-/* unit_table.c: a unit's label, the values at which it ends by definition (0: it does not), and cycles per encoded field of
- * view for a stored 1. */
+/* unit_table.c: a unit's label, the values at which it ends by definition (0: it does not), and cycles per encoded
+ * field of view for a stored 1. */
 const char *lmr_unit_label(int unit);
 double lmr_unit_bound(int unit);
 int lmr_unit_is_recon(int unit); /* 1: it is relative to the field of view of reconSpace */
 double lmr_unit_scale(int unit, const larmor_encoding *space, int d);
-/* The units of the axes by one name for all, or two or three with commas between; the last one holds for what follows. 0 if
- * one of them is none. */
+/* The units of the axes by one name for all, or two or three with commas between; the last one holds for what
+ * follows. 0 if one of them is none. */
 int lmr_units_named(const char *names, int unit[3]);
 /* "norm, pm1 or rad" of all. */
 lmr_names lmr_unit_names(void);

@@ -23,8 +23,8 @@ int lmr_nufft_rank(const lmr_nufft_request *request, const int64_t modes[3], int
 larmor_status lmr_nufft_narrowest(const lmr_nufft_request *request, const int64_t modes[3], double upsample,
                                   lmr_nufft_choice *choice, int *kept);
 
-/* The choice of a given grid, which may be choice's own, and width; 1 if it is what was asked for, kernels can work on
- * it, and it keeps tol. */
+/* The choice of a given grid, which may be choice's own, and width; 1 if it is what was asked for, kernels can
+ * work on it, and it keeps tol. */
 int lmr_nufft_choose_at(const lmr_nufft_request *request, const int64_t modes[3], const int64_t cells[3], int width,
                         lmr_nufft_choice *choice);
 
@@ -35,8 +35,8 @@ double lmr_nufft_predict(const lmr_nufft_request *request, const int64_t modes[3
  * 1 / upsample of what the grid can hold; upsample 0 means 2. cells are left alone. Errors: LARMOR_ERR_NUMERIC. */
 larmor_status lmr_nufft_choose_window(const lmr_nufft_request *request, lmr_nufft_choice *choice);
 
-/* The least tolerance that lmr_nufft_choose keeps for such a request, whatever its own; 1 or more if it keeps none. The
- * second one is for lmr_nufft_choose_window. Errors: LARMOR_ERR_ARG. */
+/* The least tolerance that lmr_nufft_choose keeps for such a request, whatever its own; 1 or more if it keeps
+ * none. The second one is for lmr_nufft_choose_window. Errors: LARMOR_ERR_ARG. */
 larmor_status lmr_nufft_least(const lmr_nufft_request *request, const int64_t modes[3], double *least);
 larmor_status lmr_nufft_least_spreading(const lmr_nufft_request *request, double *least);
 

@@ -110,7 +110,8 @@ static double fft_of_side(const double fft[4], double n)
     return sum + log2((double)rest) * fft[0];
 }
 
-/* Of an FFT's lines along all axes: once an axis is transformed, only its wanted modes have lines along the others. */
+/* Of an FFT's lines along all axes: once an axis is transformed, only its wanted modes have lines along the
+ * others. */
 static double lines_left(const lmr_nufft_rates *rates, const lmr_nufft_work *w)
 {
     double left = 1, sum = 0;

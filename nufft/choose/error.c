@@ -20,8 +20,8 @@ static const double many_at_ends = 4, gain_at_ends = 0.2;
 /* What the mean over points of a lattice is passed by; measured. */
 static const double on_lattice = 1.3;
 
-/* What the model chooses from: it cannot tell neighbours apart, and of more of them it would the more often choose one
- * whose FFT is slower than it thinks. */
+/* What the model chooses from: it cannot tell neighbours apart, and of more of them it would the more often choose
+ * one whose FFT is slower than it thinks. */
 const double lmr_nufft_factors[LMR_NUFFT_FACTORS] = {1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45, 1.5,  1.55,
                                                      1.6,  1.7, 1.8,  1.9, 2,    2.1, 2.2,  2.35, 2.5};
 static const double most_side = 0x1p58;

@@ -4,7 +4,8 @@
 
 #include "nufft/choose/request.h"
 
-/* rates: those of the request, also where it has none of its own. 1: *choice is what was chosen for such a request. */
+/* rates: those of the request, also where it has none of its own. 1: *choice is what was chosen for such a
+ * request. */
 int lmr_nufft_recall(const lmr_nufft_request *request, const lmr_nufft_rates *rates, const int64_t modes[3],
                      lmr_nufft_choice *choice);
 

@@ -8,8 +8,8 @@
 int lmr_nufft_is_good_size(int64_t n);
 int64_t lmr_nufft_good_size(int64_t n);
 
-/* The good size from least to most that is nearest to n, of two the larger one; 0 if there is none. most at most 2^58.
- */
+/* The good size from least to most that is nearest to n, of two the larger one; 0 if there is none. most at most
+ * 2^58. */
 int64_t lmr_nufft_nearest_size(int64_t n, int64_t least, int64_t most);
 
 #endif

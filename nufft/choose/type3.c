@@ -1,5 +1,5 @@
-/* From a tolerance to the two grids of a type 3: points onto the outer one, from there by a type 2 with the inner one.
- * SPDX-License-Identifier: Apache-2.0 */
+/* From a tolerance to the two grids of a type 3: points onto the outer one, from there by a type 2 with the inner
+ * one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
 

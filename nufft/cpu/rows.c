@@ -195,9 +195,9 @@ INLINE void interp_points(const int w, const int n, const int ndim, const lmr_ro
     }
 }
 
-/* Bodies differ by what is a constant in them: the dimension, the vectors of a row and, in one dimension and where rows
- * are short, the width: loops over rows are unrolled then. Bodies are most of the compiler's work, so x86 without AVX2,
- * which is rare, has fewer: one for all dimensions, and for some numbers of vectors. */
+/* Bodies differ by what is a constant in them: the dimension, the vectors of a row and, in one dimension and where
+ * rows are short, the width: loops over rows are unrolled then. Bodies are most of the compiler's work, so x86
+ * without AVX2, which is rare, has fewer: one for all dimensions, and for some numbers of vectors. */
 #if defined(__x86_64__) && !defined(__AVX2__)
 enum { FEW = 1, SHORT = 0 };
 #else
@@ -300,7 +300,8 @@ DIMENSIONS(interp)
 /* ---- where points go ---- */
 
 #if LMR_REAL == 64 && !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
-/* a b - x where x is the product rounded (Dekker, Numer. Math. 18, 224 (1971)): halves of 26 bits multiply exactly. */
+/* a b - x where x is the product rounded (Dekker, Numer. Math. 18, 224 (1971)): halves of 26 bits multiply
+ * exactly. */
 INLINE double product_rest(double a, double b, double x)
 {
     const double split = 0x1p27 + 1, a_top = a * split - (a * split - a), b_top = b * split - (b * split - b),

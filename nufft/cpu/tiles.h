@@ -24,8 +24,8 @@ static const int64_t tile_sides[LMR_NUFFT_SHAPES][3][3] = {{{2048, 1, 1}, {32, 3
                                                            {{1024, 1, 1}, {16, 16, 1}, {32, 16, 16}},
                                                            {{4096, 1, 1}, {64, 64, 1}, {24, 24, 24}}};
 
-/* Whether all of a line is one tile, in the order of the points: it and its batch stay in a thread's cache, and points
- * are many enough to pay for the copies. element: bytes of a cell. */
+/* Whether all of a line is one tile, in the order of the points: it and its batch stay in a thread's cache, and
+ * points are many enough to pay for the copies. element: bytes of a cell. */
 static inline int lmr_whole_line(int ndim, int shape, int64_t cells, int64_t batch, int64_t points, int64_t element)
 {
     return ndim == 1 && shape == 0 && batch <= TILE_BYTES / element / cells && points >= 2 * cells;

@@ -100,9 +100,9 @@ template <typename T> bool choose_bins(const lmr_cuda *c, const lmr_nufft_geomet
     }
 }
 
-/* Methods once the pieces are known: tiles pay unless most of their cells are touched by few points or none. Measured
- * on an H200 by larmor-bench: in 2 and 3 dimensions owners pay from half a touch of every cell on in double precision,
- * from one on in single precision; tiles that are only read from about six. */
+/* Methods once the pieces are known: tiles pay unless most of their cells are touched by few points or none.
+ * Measured on an H200 by larmor-bench: in 2 and 3 dimensions owners pay from half a touch of every cell on in
+ * double precision, from one on in single precision; tiles that are only read from about six. */
 template <typename T> void choose_methods(const lmr_nufft_geometry *g, bool tile_fits, lmr_cuda_points *p)
 {
     const double enough = g->ndim > 1 && std::is_same_v<T, double> ? 0.5 : 1;

@@ -59,8 +59,8 @@ __device__ __forceinline__ cx<T> tile_sum(const view<T> &v, point_window<T, D, W
 /* Large tiles leave room for few blocks on a multiprocessor: these must have enough threads. */
 template <int D> constexpr int interp_threads = D == 3 ? 256 : 128;
 
-/* Blocks that registers leave room for where tiles do, in single precision, which are small where points are dense; 0:
- * as the compiler likes. */
+/* Blocks that registers leave room for where tiles do, in single precision, which are small where points are
+ * dense; 0: as the compiler likes. */
 template <typename T, int D, int W> constexpr int crowded_blocks =
     D == 3 && std::is_same_v<T, float> &&W <= 7 ? 5 : 0;
 

@@ -1,17 +1,17 @@
 /* Interpolation in three dimensions and double precision by matrix instructions.
  *
- * A warp takes 16 points that are neighbours. For four rows of the tile at a time and each plane, instructions m16n8k16,
- * k8 and k4 multiply the points' values along x (16 points times the cells, kept in registers, zero where a cell is outside
- * of a point's window) by the tile (cells times 4 rows, real and imaginary parts side by side). Then each lane has the
- * sums over x of two points in one row: it weights them with the values along z, and at last along y. So 16 points
- * share what they read from shared memory, and nothing is read at random.
+ * A warp takes 16 points that are neighbours. For four rows of the tile at a time and each plane, instructions
+ * m16n8k16, k8 and k4 multiply the points' values along x (16 points times the cells, kept in registers, zero
+ * where a cell is outside of a point's window) by the tile (cells times 4 rows, real and imaginary parts side by
+ * side). Then each lane has the sums over x of two points in one row: it weights them with the values along z, and
+ * at last along y. So 16 points share what they read from shared memory, and nothing is read at random.
  *
- * Four cells at a time those are width * ceil((width + 2) / 4) * ceil((width + bin - 1) / 4) for 16 points, where points are
- * as dense as cells, each 4 clocks of a multiprocessor on an H200 and 2 of its shared memory: 1e7 points take 1.1 ms at width 9
- * and 2.6 ms at width 12, beside 4 and 9 ms that shared memory needs where each point reads for itself. In single
- * precision, with m16n8k8 of 11-bit numbers and each number split in two, as much was gained as lost (measured with 1e7
- * uniform points and on trajectories of 5.6 million). Source: PTX ISA, "Matrix fragments for mma.m16n8k4 with .f64".
- * SPDX-License-Identifier: Apache-2.0 */
+ * Four cells at a time those are width * ceil((width + 2) / 4) * ceil((width + bin - 1) / 4) for 16 points, where
+ * points are as dense as cells, each 4 clocks of a multiprocessor on an H200 and 2 of its shared memory: 1e7
+ * points take 1.1 ms at width 9 and 2.6 ms at width 12, beside 4 and 9 ms that shared memory needs where each
+ * point reads for itself. In single precision, with m16n8k8 of 11-bit numbers and each number split in two, as
+ * much was gained as lost (measured with 1e7 uniform points and on trajectories of 5.6 million). Source: PTX ISA,
+ * "Matrix fragments for mma.m16n8k4 with .f64". SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_NUFFT_CUDA_INTERP_MATRIX_CUH
 #define LMR_NUFFT_CUDA_INTERP_MATRIX_CUH
 
@@ -102,8 +102,8 @@ template <int W> __device__ __forceinline__ void load_matrix_tile(const view<dou
     __pipeline_commit();
 }
 
-/* Half of the window's values along d of the lane's point go to row[l] for value l: the lanes from 16 on have the other
- * half, which is the mirror image. */
+/* Half of the window's values along d of the lane's point go to row[l] for value l: the lanes from 16 on have the
+ * other half, which is the mirror image. */
 template <int W, bool STORED> __device__ __forceinline__ void
 stage_half(const view<double> &v, const window_table<double, W> &table, const matrix_point &point, int d, double *row)
 {

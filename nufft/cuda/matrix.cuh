@@ -1,6 +1,5 @@
-/* Tiles that are read, and columns that are summed, by matrix instructions: their sizes, and which devices and windows they
- * are for.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Tiles that are read, and columns that are summed, by matrix instructions: their sizes, and which devices and
+ * windows they are for. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_NUFFT_CUDA_MATRIX_CUH
 #define LMR_NUFFT_CUDA_MATRIX_CUH
 
@@ -77,8 +76,8 @@ template <typename T> bool has_matrix(const lmr_cuda *c, const lmr_nufft_geometr
            g->width >= least_matrix_width;
 }
 
-/* Whether points are spread by matrix instructions where their bins allow it: few points are added to the grid more quickly
- * by owners, whose tiles are larger. */
+/* Whether points are spread by matrix instructions where their bins allow it: few points are added to the grid
+ * more quickly by owners, whose tiles are larger. */
 template <typename T> bool spreads_by_matrix(const lmr_cuda *c, const lmr_nufft_geometry *g, int64_t m)
 {
     const double cells = (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2];

@@ -284,8 +284,8 @@ __device__ __forceinline__ void add_to_grid(cx<double> *to, cx<double> v)
 
 /* ---- for launches ---- */
 
-/* Let a kernel have this much shared memory, and the multiprocessor prefer it to cache. What it may have is never lowered,
- * because another thread may be about to launch it on the same device. */
+/* Let a kernel have this much shared memory, and the multiprocessor prefer it to cache. What it may have is never
+ * lowered, because another thread may be about to launch it on the same device. */
 template <typename Kernel> larmor_status allow_shared(Kernel *kernel, size_t bytes)
 {
     const auto function = reinterpret_cast<const void *>(kernel);

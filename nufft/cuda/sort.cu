@@ -57,8 +57,8 @@ folding folding_of(const lmr_nufft_geometry *g, const lmr_cuda_points *p, int is
 
 /* First cell, folded, and the polynomials' argument; false if the coordinate is not finite. All in double, so that
  * float points lose nothing on large grids and double ones only what they never had. Each step is rounded as it is
- * written: several kernels ask for a point's cell, and where one would fuse what another rounds, a point at the border
- * of two cells would have two. */
+ * written: several kernels ask for a point's cell, and where one would fuse what another rounds, a point at the
+ * border of two cells would have two. */
 __device__ bool fold(const axis &a, double k, int64_t *cell, double *t)
 {
     if (!isfinite(k)) return false;
@@ -321,9 +321,9 @@ larmor_status sort_by_bin(lmr_cuda *c, int64_t m, int bits, lmr_cuda_scratch<uin
     return LARMOR_OK;
 }
 
-/* Pieces in rounds over the bins, whose parts of one round follow each other. Points of a bin are in their own order, so
- * that blocks at work at the same time ask for values that lie near each other, and the L2 cache has whole sectors of
- * them, where all pieces of one bin after the other would touch each sector for a single value. */
+/* Pieces in rounds over the bins, whose parts of one round follow each other. Points of a bin are in their own
+ * order, so that blocks at work at the same time ask for values that lie near each other, and the L2 cache has
+ * whole sectors of them, where all pieces of one bin after the other would touch each sector for a single value. */
 larmor_status order_pieces(lmr_cuda *c, int64_t bins, const uint32_t *piece_first, int64_t pieces,
                            lmr_cuda_scratch<uint32_t> &order)
 {

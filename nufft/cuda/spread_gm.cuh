@@ -1,6 +1,6 @@
-/* Spreading by the methods GM and GM-sort of cuFINUFFT (Shih et al., 2021): atomics on the grid in global memory, w^d
- * for each point. GM-sort is the same kernel on sorted points. It is the best where points are so few that tiles would
- * be mostly empty.
+/* Spreading by the methods GM and GM-sort of cuFINUFFT (Shih et al., 2021): atomics on the grid in global memory,
+ * w^d for each point. GM-sort is the same kernel on sorted points. It is the best where points are so few that
+ * tiles would be mostly empty.
  *
  * Lanes of a warp share a point, one for each cell along x, so that an atomic of a warp touches whole sectors of the
  * rows: their number is what the L2 cache takes time for, and a thread for each point would touch four times as many.

@@ -1,19 +1,20 @@
 /* Spreading in three dimensions and double precision by matrix instructions.
  *
- * The instruction m16n8k8 adds eight points to 16 cells along x times 4 rows, real and imaginary parts side by side: the
- * points' values along x (16 cells times 8 points, zero where a cell is outside of a point's window) times those along y
- * with the strength and the value along z (8 points times 8). A warp owns two neighbouring planes of the tile and keeps
- * their cells in registers; the other warps own the pairs that follow, and when no point is left that reaches a pair it is
- * added to the grid, and the warp takes the pair after the last one. The points of a piece come in the order of planes and
- * rows, so that a pair's are consecutive, and rows of cells that eight points do not reach are left out. Shared memory has
- * only the window's values of some points, of two batches in turn; nothing is added there, and threads wait for each other
- * only between batches.
+ * The instruction m16n8k8 adds eight points to 16 cells along x times 4 rows, real and imaginary parts side by
+ * side: the points' values along x (16 cells times 8 points, zero where a cell is outside of a point's window)
+ * times those along y with the strength and the value along z (8 points times 8). A warp owns two neighbouring
+ * planes of the tile and keeps their cells in registers; the other warps own the pairs that follow, and when no
+ * point is left that reaches a pair it is added to the grid, and the warp takes the pair after the last one. The
+ * points of a piece come in the order of planes and rows, so that a pair's are consecutive, and rows of cells that
+ * eight points do not reach are left out. Shared memory has only the window's values of some points, of two
+ * batches in turn; nothing is added there, and threads wait for each other only between batches.
  *
- * Instructions for eight points: (width + 1) * (1 + (width + 2) / 4) where points are as dense as cells, each 8 clocks of a
- * multiprocessor on an H200 at its peak: 1e7 points take 1.4 ms at width 9 and 2.3 ms at width 12. Measured with 1e7 points
- * at width 9 were 2.9 ms, beside 6.3 ms of the owners, whose threads multiply for cells that a point does not reach, too;
- * m16n8k4 took 4.2 ms, of which 0.1 ms for adding planes to the grid. Source: PTX ISA, "Matrix fragments for mma.m16n8k8
- * with .f64"; the layout is larmor's. SPDX-License-Identifier: Apache-2.0 */
+ * Instructions for eight points: (width + 1) * (1 + (width + 2) / 4) where points are as dense as cells, each 8
+ * clocks of a multiprocessor on an H200 at its peak: 1e7 points take 1.4 ms at width 9 and 2.3 ms at width 12.
+ * Measured with 1e7 points at width 9 were 2.9 ms, beside 6.3 ms of the owners, whose threads multiply for cells
+ * that a point does not reach, too; m16n8k4 took 4.2 ms, of which 0.1 ms for adding planes to the grid. Source:
+ * PTX ISA, "Matrix fragments for mma.m16n8k8 with .f64"; the layout is larmor's. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_NUFFT_CUDA_SPREAD_MATRIX_CUH
 #define LMR_NUFFT_CUDA_SPREAD_MATRIX_CUH
 

@@ -22,8 +22,8 @@ larmor_status lmr_race_time(larmor_timer *timer, lmr_run run, double best, doubl
  * seconds  in: about what each takes; out: the least of its runs. */
 larmor_status lmr_race_compare(larmor_timer *timer, const lmr_run runs[2], double seconds[2]);
 
-/* What took more than `slow` times the best when it was timed alone is out; what took less than `close` times the best
- * is compared with it. */
+/* What took more than `slow` times the best when it was timed alone is out; what took less than `close` times the
+ * best is compared with it. */
 extern const double lmr_race_slow, lmr_race_close;
 
 /* Seconds for all that is timed with an effort, and for the part in which each is timed alone. */

@@ -1,5 +1,5 @@
-/* Echo-planar scans: lines in the order of their shots, in both directions, on the ramps of a gradient, and what makes ghosts.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Echo-planar scans: lines in the order of their shots, in both directions, on the ramps of a gradient, and what
+ * makes ghosts. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@ enum {
     MAX_RAMP_US = 1000000, /* of one part of a gradient, and of a delay */
 };
 
-/* Of the samples of a line at the flat top, per sample of the matrix: less of them would be further apart than 1/FOV there. */
+/* Of the samples of a line at the flat top, per sample of the matrix: less of them would be further apart than
+ * 1/FOV there. */
 static const double samples_of_ramps = 1.5;
 
 /* ---- the gradient ---- */
@@ -47,7 +48,8 @@ static double middle_us(const larmor_ramp *r)
     return low;
 }
 
-/* Coordinates of the samples of a forward line: k = 0 where half of the area is over, and their whole time covers n/FOV. */
+/* Coordinates of the samples of a forward line: k = 0 where half of the area is over, and their whole time covers
+ * n/FOV. */
 static void fill_ramp(const larmor_ramp *r, int64_t n, int64_t samples, double *k)
 {
     const double start = area(r, r->delay_us), end = area(r, r->delay_us + r->dwell_us * (double)samples);
@@ -124,8 +126,8 @@ int64_t lmr_epi_samples(const larmor_simulation_opts *o)
 
 /* ---- lines ---- */
 
-/* Coordinate x of a line, in the order of time: backward lines have those of forward ones from the other end. Evenly spaced
- * ones stay on the grid; the gradient's area gives the negative ones. */
+/* Coordinate x of a line, in the order of time: backward lines have those of forward ones from the other end.
+ * Evenly spaced ones stay on the grid; the gradient's area gives the negative ones. */
 static void fill_line(const larmor_simulation *s, const double *forward, double ky, int backward, double *line)
 {
     const int64_t n = s->info.samples;

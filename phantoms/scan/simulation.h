@@ -45,8 +45,8 @@ double lmr_simulation_density(const larmor_simulation *s, int slice);
 /* Coils, the last dimension of x, become zero where they are listed. */
 larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned char *listed, larmor_array *x);
 
-/* As larmor_simulation_samples, for calibration lines that are acquired on their own with noise of their own, and with a view
- * of the trajectory that lasts until the next call. */
+/* As larmor_simulation_samples, for calibration lines that are acquired on their own with noise of their own, and
+ * with a view of the trajectory that lasts until the next call. */
 larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repetition, int contrast, int calibration,
                                      larmor_array **kspace, const larmor_array **traj);
 
@@ -54,7 +54,8 @@ larmor_status lmr_simulation_samples(larmor_simulation *s, int slice, int repeti
 
 int lmr_epi_has_ramps(const larmor_simulation *s);
 
-/* Samples of a line: those that are asked for, or more than voxels where a gradient has ramps; 0: the trajectory's default. */
+/* Samples of a line: those that are asked for, or more than voxels where a gradient has ramps; 0: the trajectory's
+ * default. */
 int64_t lmr_epi_samples(const larmor_simulation_opts *o);
 
 /* The lines of the trajectory become those of the shots, in the order of time and in both directions. */

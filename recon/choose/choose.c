@@ -1,4 +1,5 @@
-/* The weight of a penalty, of |x|^2 or of a regulariser, by trials that are made for it. SPDX-License-Identifier: Apache-2.0 */
+/* The weight of a penalty, of |x|^2 or of a regulariser, by trials that are made for it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 
 #include "core/clock.h"
@@ -6,8 +7,8 @@
 #include "larmor/operators.h"
 #include "recon/choose/choose.h"
 
-/* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where they are
- * noise for the most part. */
+/* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where
+ * they are noise for the most part. */
 static double part_predicted(const lmr_trial *t)
 {
     const double signal = t->held_square - t->held_noise;

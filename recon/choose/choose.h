@@ -67,8 +67,9 @@ void lmr_trial_free(lmr_trial *t);
 /* A larmor_monitor of an lmr_trial: shows the caller's that no iterations are counted yet, and asks it whether to
  * stop. */
 int lmr_trial_watch(void *trial, const larmor_progress *progress);
-/* Where samples are so few that gaps between them, not the noise, decide, the best weight is far above the one that the
- * noise asks for, and its solution takes fewer steps: a weight near it, of at most so many times the rough image's. */
+/* Where samples are so few that gaps between them, not the noise, decide, the best weight is far above the one
+ * that the noise asks for, and its solution takes fewer steps: a weight near it, of at most so many times the
+ * rough image's. */
 double lmr_trial_gaps(const lmr_trial *t, double times);
 /* x <- the solution with weight |x|^2 / 2 from the samples that are kept. */
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);

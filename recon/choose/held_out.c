@@ -14,7 +14,8 @@
 /* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones tell each other. */
 #define CELL 0.6
 
-/* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without it. */
+/* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without
+ * it. */
 enum { RUN = 10, MANY_READOUTS = 24 };
 
 typedef struct points {
@@ -102,8 +103,8 @@ static void hold_parts(const points *p, uint64_t seed, int64_t *part, double *ke
     *part = now + 1;
 }
 
-/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are before these
- * points; becomes how many there are with them. */
+/* Which samples are held out: kept <- 0, factors <- 1; of the others factors are 0. part: how many parts there are
+ * before these points; becomes how many there are with them. */
 static larmor_status hold_out(const points *p, int whole, uint64_t seed, int64_t *part, double *kept, double *factors)
 {
     if (whole) return hold_readouts(p, seed, part, kept, factors);

@@ -11,8 +11,9 @@
 #define START 1e-3 /* relative: the first weight; large, because it fills in what no sample sees */
 #define LEAST 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
-/* Times the noise in the samples held out: with more, gaps decide. The three were tuned on 119 scenes (scripts/scenes.py, seed 33):
- * the error of tv over the best became 1.023 from 1.025, and above 1.04 in 18 from 24. */
+/* Times the noise in the samples held out: with more, gaps decide. The three were tuned on 119 scenes
+ * (scripts/scenes.py, seed 33): the error of tv over the best became 1.023 from 1.025, and above 1.04 in 18 from
+ * 24. */
 #define GAPS_MISFIT 1.5
 #define OF_GAPS 0.85    /* times the weight of the least misfit, where gaps decide */
 #define MIN_MISFIT 1e-4 /* of the square of the samples held out: with less they do not tell */
@@ -46,8 +47,8 @@ static larmor_status try_weight(search *w, double weight, int iters)
     return lmr_trial_judge(w->trial, weight);
 }
 
-/* Without the samples held out there are more gaps to fill than with all of them: where gaps decide, and not noise, the weight
- * is smaller than that of the least misfit. */
+/* Without the samples held out there are more gaps to fill than with all of them: where gaps decide, and not
+ * noise, the weight is smaller than that of the least misfit. */
 static double best_weight(const lmr_trial *t)
 {
     const double misfit = t->curve.value[lmr_curve_index(&t->curve)];

@@ -20,12 +20,13 @@
 #define FARTHEST 9.      /* and while the misfit falls */
 #define APART 4.         /* neighbours of the best are no farther from it */
 #define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing-records.md */
-/* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which image is
- * better, and the larger weight has the smoother one where there are none, such as the corners of k-space. */
+/* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which
+ * image is better, and the larger weight has the smoother one where there are none, such as the corners of
+ * k-space. */
 #define NEGLIGIBLE 1e-5
-/* Of the square of the samples held out: while a step lowers their misfit by more, a smaller weight is tried than the one that
- * the noise is taken to ask for. Of 16 scans (14 and 26 spokes in 3D, 5 in 2D; noise .1 to 1 of the mean sample) 8 came
- * nearer to the truth, up to 1.5 times, and two farther, 1.4 and 1.01 times. */
+/* Of the square of the samples held out: while a step lowers their misfit by more, a smaller weight is tried than
+ * the one that the noise is taken to ask for. Of 16 scans (14 and 26 spokes in 3D, 5 in 2D; noise .1 to 1 of the
+ * mean sample) 8 came nearer to the truth, up to 1.5 times, and two farther, 1.4 and 1.01 times. */
 #define STEEP_MISFIT_FALL 0.02
 #define FLAT 5.   /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
 #define ADDED 0.5 /* of a sample of the noise to b, where no samples are held out */
@@ -33,7 +34,8 @@
 #define TRIAL_ENOUGH 0.02           /* error of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_RELATIVE 2e-4         /* and relative to the image, at least */
 
-/* Of the signal in the samples that images are compared with: where their noise hides more of it, intensity is not measured. */
+/* Of the signal in the samples that images are compared with: where their noise hides more of it, intensity is not
+ * measured. */
 #define MAX_INTENSITY_ERROR 0.02
 
 enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
@@ -102,8 +104,8 @@ static larmor_status find_misfit(lmr_trial *t, double *misfit)
     return LARMOR_OK;
 }
 
-/* The projection of A x on the samples that it is compared with, relative to theirs without their noise, which x knows nothing
- * of. It follows find_misfit, whose residual it takes. */
+/* The projection of A x on the samples that it is compared with, relative to theirs without their noise, which x
+ * knows nothing of. It follows find_misfit, whose residual it takes. */
 static larmor_status find_intensity(lmr_trial *t, double weight)
 {
     double product, of_noise;
@@ -172,8 +174,8 @@ double lmr_trial_gaps(const lmr_trial *t, double times)
     return fmin(times * t->floor, t->excess * t->expected);
 }
 
-/* The square of the samples that images are compared with, the part of the noise in it, and how much that varies. power: of
- * the noise of a sample; t->residual holds the noise as it is compared. */
+/* The square of the samples that images are compared with, the part of the noise in it, and how much that varies.
+ * power: of the noise of a sample; t->residual holds the noise as it is compared. */
 static larmor_status find_compared(lmr_trial *t, double power)
 {
     double norm, count;

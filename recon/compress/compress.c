@@ -140,8 +140,8 @@ static larmor_status check(const larmor_array *R, const larmor_compression_opts 
     return LARMOR_OK;
 }
 
-/* left[v]: energy of the signal that v virtual coils leave out, which is what exceeds the noise of the others; twice the
- * deviation of that noise's own energy is added, so that weak signals are not taken for noise. */
+/* left[v]: energy of the signal that v virtual coils leave out, which is what exceeds the noise of the others;
+ * twice the deviation of that noise's own energy is added, so that weak signals are not taken for noise. */
 static void signal_left(int64_t coils, const double *eigenvalue, const larmor_compression_opts *o, double *left)
 {
     double sum = 0;

@@ -1,7 +1,8 @@
-/* Coils mixed by a matrix for each place along readouts, in images and in k-space. SPDX-License-Identifier: Apache-2.0
+/* Coils mixed by a matrix for each place along readouts, in images and in k-space. SPDX-License-Identifier:
+ * Apache-2.0
  *
- * Lines are taken by blocks. Those of a block lie one beside the other, [lines, places, coils], so that what belongs to a
- * place is a matrix, and all that is done are transforms, moves and products of matrices. */
+ * Lines are taken by blocks. Those of a block lie one beside the other, [lines, places, coils], so that what
+ * belongs to a place is a matrix, and all that is done are transforms, moves and products of matrices. */
 #include "recon/compress/compress_along_readout.h"
 
 #include <math.h>

@@ -1,14 +1,15 @@
 /* Geometric coil compression: for each place along fully sampled readouts a matrix of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Where readouts are fully sampled, each place along them is a problem of its own, in which coils differ in the other
- * directions alone, so that fewer virtual coils hold the signal. The best ones of a place are determined up to a unitary
- * factor, which is chosen so that they are as near as possible to those of the place before: the sensitivities of virtual
- * coils are smooth then.
+ * Where readouts are fully sampled, each place along them is a problem of its own, in which coils differ in the
+ * other directions alone, so that fewer virtual coils hold the signal. The best ones of a place are determined up
+ * to a unitary factor, which is chosen so that they are as near as possible to those of the place before: the
+ * sensitivities of virtual coils are smooth then.
  *
- * Few lines give few samples at a place, and of many coils those would tell noise. So the coils are first compressed by
- * one matrix, to what holds a little more than is asked for, and covariances are averaged over neighbouring places. Over
- * how many is what predicts best: virtual coils from half of the lines are to hold the other half.
+ * Few lines give few samples at a place, and of many coils those would tell noise. So the coils are first
+ * compressed by one matrix, to what holds a little more than is asked for, and covariances are averaged over
+ * neighbouring places. Over how many is what predicts best: virtual coils from half of the lines are to hold the
+ * other half.
  *
  * Source  Zhang, Pauly, Vasanawala, Lustig, Magn. Reson. Med. 69, 571 (2013). */
 #include <complex.h>

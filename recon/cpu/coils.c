@@ -33,7 +33,8 @@ larmor_status R(lmr_cpu_recon_products)(void *ctx, int64_t n, int64_t first, int
 }
 
 /* The filter about number `middle` of a line. */
-static cplx filtered(const cplx *line, int64_t length, int64_t middle, int64_t count, const double *taps, int64_t step)
+static cplx filtered(const cplx *line, int64_t length, int64_t middle, int64_t count, const double *taps,
+                     int64_t step)
 {
     cplx sum = 0;
     for (int64_t t = 0; t < count; t++) {

@@ -13,8 +13,8 @@ enum { MOST_POINTS = 1 << 28 }; /* Qhull counts facets, two for each point, by i
 
 #define ON_A_LINE 1e-9 /* of the extent: what is nearer to a line is on it */
 
-/* Of the extent: so much Qhull sees each point moved. On circles and lattices, of which trajectories are made, it would
- * merge facets that are as good as each other, which takes three times as long. */
+/* Of the extent: so much Qhull sees each point moved. On circles and lattices, of which trajectories are made, it
+ * would merge facets that are as good as each other, which takes three times as long. */
 #define MOVED 1e-8
 enum { SEED = 1 };
 
@@ -25,7 +25,8 @@ void lmr_neighbours_free(lmr_neighbours *neighbours)
     *neighbours = (lmr_neighbours){NULL, NULL};
 }
 
-/* 1 if some point is off the line through the first one and the one that is farthest from it, at the distance *far. */
+/* 1 if some point is off the line through the first one and the one that is farthest from it, at the distance
+ *   *far. */
 static int spans_a_plane(int64_t count, const double *points, double *far)
 {
     int64_t farthest = 0;

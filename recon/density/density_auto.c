@@ -1,12 +1,12 @@
-/* Which density compensation suits a trajectory. For straight readouts in 2D the ramp is right where their angles are
- * even and the field of view is as wide along both axes; elsewhere Pipe-Menon may be much better. Point spread functions
- * tell.
+/* Which density compensation suits a trajectory. For straight readouts in 2D the ramp is right where their angles
+ * are even and the field of view is as wide along both axes; elsewhere Pipe-Menon may be much better. Point spread
+ * functions tell.
  *
- * Gridding with weights w makes of an object x the image p * x with the point spread function p(d) = sum_j w_j exp(2 pi
- * i k_j.d / N). Of all objects that fill a disc and have the spectrum H^2 at random phases, the mean square
- * of the image's error is sum_d |h * (s p - q)|^2 v(d), with h of the spectrum H, the ideal q of the sampled disc, and v
- * the number of pairs of voxels at the distance d. H falls as the transforms of bodies with edges do, with |k|^(-3/2).
- * The factor s is the best one, so that the measure is the sine of an angle.
+ * Gridding with weights w makes of an object x the image p * x with the point spread function p(d) = sum_j w_j
+ * exp(2 pi i k_j.d / N). Of all objects that fill a disc and have the spectrum H^2 at random phases, the mean
+ * square of the image's error is sum_d |h * (s p - q)|^2 v(d), with h of the spectrum H, the ideal q of the
+ * sampled disc, and v the number of pairs of voxels at the distance d. H falls as the transforms of bodies with
+ * edges do, with |k|^(-3/2). The factor s is the best one, so that the measure is the sine of an angle.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>

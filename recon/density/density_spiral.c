@@ -1,9 +1,10 @@
 /* Density compensation of spirals from their geometry: arms that are rotated copies of each other share every ring of
  * k-space alike, so that a sample stands for its part of a ring.
  *
- * With k(t, phi) = r(t) exp(i (theta(t) + phi)) the Jacobian of (t, phi) is r dr/dt, whatever theta is. Integrated from
- * halfway before a sample to halfway behind it, it is half the difference of the squared radii there, and all samples
- * together have the area of the disc exactly. Where arms differ in length, those that reach a ring share it.
+ * With k(t, phi) = r(t) exp(i (theta(t) + phi)) the Jacobian of (t, phi) is r dr/dt, whatever theta is. Integrated
+ * from halfway before a sample to halfway behind it, it is half the difference of the squared radii there, and all
+ * samples together have the area of the disc exactly. Where arms differ in length, those that reach a ring share
+ * it.
  *
  * Source: Hoge, Kwan, Pike, Magn. Reson. Med. 38, 117 (1997), who compare it with other weights.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -45,8 +46,8 @@ static double straighten(double *r, int64_t count, int outwards)
     return most;
 }
 
-/* The edge between sample i of an arm and the next; i = -1 and count - 1: its ends, as far beyond as half the way back,
- * and at the inner end not below 0. */
+/* The edge between sample i of an arm and the next; i = -1 and count - 1: its ends, as far beyond as half the way
+ * back, and at the inner end not below 0. */
 static double edge_of(const double *r, int64_t count, int64_t i, int outwards)
 {
     if (i >= 0 && i < count - 1) return (r[i] + r[i + 1]) / 2;

@@ -1,4 +1,5 @@
-/* Density compensation by Voronoi cells: a sample's weight is the area of k-space that is nearer to it than to others.
+/* Density compensation by Voronoi cells: a sample's weight is the area of k-space that is nearer to it than to
+ * others.
  *
  * Samples that coincide share a cell. Cells at the rim, which have no end outwards, end there as they do inwards: the
  * neighbours are reflected at the sample, and the reflections that lie beyond the sampled region become points whose
@@ -7,9 +8,8 @@
  * A cell is cut from a square by the bisectors between its sample and its neighbours of the Delaunay triangulation,
  * which needs no circumcentres and so does not mind points on circles and lines.
  *
- * Source: Rasche, Proksa, Sinkus, Boernert, Eggers, IEEE Trans. Med. Imaging 18, 385 (1999), who extrapolate the cells
- * of the rim from their neighbours.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Source: Rasche, Proksa, Sinkus, Boernert, Eggers, IEEE Trans. Med. Imaging 18, 385 (1999), who extrapolate the
+ * cells of the rim from their neighbours. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

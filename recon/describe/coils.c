@@ -14,8 +14,8 @@
 enum { KERNEL = 4, SOLID_KERNEL = 3, TOGETHER = 3, LEAST_SIDE = 10, EVERY = 2 }; /* EVERY: place along x */
 enum { ROWS = TOGETHER * SOLID_KERNEL * SOLID_KERNEL * SOLID_KERNEL };
 
-/* Of the mean logarithm of an eigenvalue: right scans of two coils had up to 0.47, of eight 0.41; faulty ones 0.8 to 1.9, and less
- * where they are noisy, which is not told from those. */
+/* Of the mean logarithm of an eigenvalue: right scans of two coils had up to 0.47, of eight 0.41; faulty ones 0.8
+ * to 1.9, and less where they are noisy, which is not told from those. */
 static const double clear_gain = 0.6;
 static const double least_energy = 0.02; /* of the strongest coil's */
 
@@ -27,7 +27,8 @@ typedef struct region {
     double complex *gram; /* [ROWS, ROWS], scratch: too much for a small stack */
 } region;
 
-/* Adds the Gram matrix (its lower triangle) of windows of the first coil, conjugated or not, and of the others with it. */
+/* Adds the Gram matrix (its lower triangle) of windows of the first coil, conjugated or not, and of the others
+ * with it. */
 static double spread_of(const region *r, const int64_t coil[TOGETHER], int count, int conjugate)
 {
     const int64_t K = r->nd > 2 ? SOLID_KERNEL : KERNEL;

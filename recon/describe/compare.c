@@ -1,5 +1,5 @@
-/* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with each.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with
+ * each. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/describe.h"
 
 #include <math.h>
@@ -283,8 +283,8 @@ static larmor_status fit_two(const search *s, division by, double part, double r
     return fit(s, &(lmr_candidate){.image = s->image, .images = 2, .reach = reach}, LMR_FIT_FULL, misfit);
 }
 
-/* Two images explain more than one whatever readouts they are of. Only what they explain beyond two images of others counts:
- * *misfit <- that of one image, times their misfit over the least of the others. */
+/* Two images explain more than one whatever readouts they are of. Only what they explain beyond two images of
+ * others counts: *misfit <- that of one image, times their misfit over the least of the others. */
 static larmor_status fit_division(const search *s, division by, double part, double reach, double *misfit)
 {
     double own, two, least;
@@ -334,8 +334,8 @@ static int64_t nearest_of(const search *s, int64_t r)
     return nearest;
 }
 
-/* Ranks of readouts, from 0 to 1, by the main component of how their coils' signal in the centre differs from the mean: real
- * and imaginary parts, each relative to the coil's mean. */
+/* Ranks of readouts, from 0 to 1, by the main component of how their coils' signal in the centre differs from the
+ * mean: real and imaginary parts, each relative to the coil's mean. */
 static larmor_status rank_readouts(const search *s)
 {
     enum { MOST = 2 * LMR_FIT_MOST_COILS, STEPS = 30 };
@@ -451,7 +451,8 @@ static double without_noise(const search *s, double misfit)
     return sqrt(fmax(0, misfit * misfit - noise));
 }
 
-/* 1 if the best candidate is one image of the field of view and explains so much more that a wider one, which has more
+/* 1 if the best candidate is one image of the field of view and explains so much more that a wider one, which has
+ *   more
  * unknowns, is no explanation. */
 static int explains_more_by_less(const search *s)
 {

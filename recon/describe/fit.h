@@ -56,8 +56,8 @@ typedef struct lmr_fitted {
 /* Errors: LARMOR_ERR_NUMERIC where there is no energy in the centre. */
 larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *candidate, lmr_effort effort, lmr_fitted *fitted);
 
-/* A rough fit of one image. model, data [2, n, readouts]: F x and y in the strongest coil, times the roots of weights; 0
- * beyond the reach. */
+/* A rough fit of one image. model, data [2, n, readouts]: F x and y in the strongest coil, times the roots of
+ * weights; 0 beyond the reach. */
 larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *candidate, float *model, float *data);
 
 #endif

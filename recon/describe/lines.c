@@ -1,7 +1,7 @@
-/* Lines of a grid against other descriptions of every second or third of them. Windows of k-space that were sampled rightly
- * span few dimensions, as the object is smaller than the field of view and coils are smooth (Uecker et al., Magn. Reson.
- * Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the description that fits best.
- * SPDX-License-Identifier: Apache-2.0 */
+/* Lines of a grid against other descriptions of every second or third of them. Windows of k-space that were
+ * sampled rightly span few dimensions, as the object is smaller than the field of view and coils are smooth
+ * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
+ * description that fits best. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/describe.h"
 
 #include <complex.h>
@@ -62,8 +62,8 @@ static int64_t length_of(const double *k, int nd, int64_t most, double step, int
     return length;
 }
 
-/* The lines along x in the central partition that reach as far as the windows go, wherever the readouts are cut: some are kept
- * as one, and behind short ones larmor_samples_align has samples far outside. */
+/* The lines along x in the central partition that reach as far as the windows go, wherever the readouts are cut:
+ * some are kept as one, and behind short ones larmor_samples_align has samples far outside. */
 static void find_lines(const double *k, int nd, int64_t points, double step, place *p, int64_t *count)
 {
     *count = 0;

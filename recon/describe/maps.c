@@ -1,5 +1,5 @@
-/* Coil maps against coil images of low resolution: at every place the coils' values must be those of the maps, up to a
- * factor that they share. SPDX-License-Identifier: Apache-2.0 */
+/* Coil maps against coil images of low resolution: at every place the coils' values must be those of the maps, up
+ * to a factor that they share. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/describe.h"
 
 #include <complex.h>
@@ -28,7 +28,8 @@ typedef struct comparison {
 
 /* ---- coarse images ---- */
 
-/* x [before, from, after] becomes [before, side, after]: from k-space to `side` places over the image along one axis. */
+/* x [before, from, after] becomes [before, side, after]: from k-space to `side` places over the image along one
+ * axis. */
 static double complex *transform_axis(const double complex *x, int64_t before, int64_t from, int64_t after,
                                       int64_t side, double fov)
 {

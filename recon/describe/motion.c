@@ -1,5 +1,5 @@
-/* Motions are searched for from a smaller centre of k-space to the whole one, as a shift d turns samples by k d cycles: with
- * more than half of a cycle nothing leads to the right one. SPDX-License-Identifier: Apache-2.0 */
+/* Motions are searched for from a smaller centre of k-space to the whole one, as a shift d turns samples by k d
+ * cycles: with more than half of a cycle nothing leads to the right one. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/motion.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ enum { HALVINGS = 3, MOST_PASSES = 24, SHIFTS = 8, ROUNDS = 9 };
 
 /* ---- the centre ---- */
 
-/* Samples within the reach, of each readout those that are a step apart: motions leave their distances as they are. */
+/* Samples within the reach, of each readout those that are a step apart: motions leave their distances as they
+ * are. */
 static larmor_status take_centre(const lmr_scan *scan, lmr_scan *centre)
 {
     const int nd = scan->nd;
@@ -95,8 +96,8 @@ static void turn(int nd, const double by[3], const double *k, double *to)
     for (int d = 0; d < nd; d++) to[d] = v[d];
 }
 
-/* Samples of the object where it is first: those of one that is turned and shifted are elsewhere in k-space and turned by
- * k d cycles. */
+/* Samples of the object where it is first: those of one that is turned and shifted are elsewhere in k-space and
+ * turned by k d cycles. */
 static void undo(const lmr_scan *scan, lmr_motion_kind kind, const motion *m, double *k, double *cycles)
 {
     for (int64_t r = 0; r < scan->readouts; r++) {

@@ -1,5 +1,5 @@
-/* A step between two lines of a grid: an object that moved, or another gain from there on. Windows of k-space within either
- * part span few dimensions, which those across the step leave. SPDX-License-Identifier: Apache-2.0 */
+/* A step between two lines of a grid: an object that moved, or another gain from there on. Windows of k-space
+ * within either part span few dimensions, which those across the step leave. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/describe/steps.h"
 
 #include <math.h>
@@ -75,11 +75,12 @@ static void try_gains(const step *s, larmor_description *found)
 
 /* ---- windows across a step, by the dimensions that all others span ---- */
 
-/* Noise hides a step among all windows, but not in those across it. Their energy is measured by the inverse of the others' mean
- * Gram matrix, so that it is about 1 where they span the same dimensions. Another shift, which is 0 in 84 right scans, lowers it
- * by a factor of at most 1.05 with a coil alone (1.18 in a phantom that fills the field of view), 1.04 with two coils, 1.02
- * with more, in 64 of objects that fold 1.13 with two coils and 1.06 with more, in 108 of moved ones by 1 to 39, the median 1.5;
- * another gain by 1.19 in right scans, 1.55 in folded ones of two coils, 1.33 of more, and 1.2 to 2000 where there is one. */
+/* Noise hides a step among all windows, but not in those across it. Their energy is measured by the inverse of the
+ * others' mean Gram matrix, so that it is about 1 where they span the same dimensions. Another shift, which is 0
+ * in 84 right scans, lowers it by a factor of at most 1.05 with a coil alone (1.18 in a phantom that fills the
+ * field of view), 1.04 with two coils, 1.02 with more, in 64 of objects that fold 1.13 with two coils and 1.06
+ * with more, in 108 of moved ones by 1 to 39, the median 1.5; another gain by 1.19 in right scans, 1.55 in folded
+ * ones of two coils, 1.33 of more, and 1.2 to 2000 where there is one. */
 static const double min_shift_fall[] = {1.35, 1.15, 1.1};   /* of one coil, two, more */
 static const double min_gain_fall[] = {INFINITY, 1.6, 1.4}; /* likewise */
 static const double min_shift_energy = 1;                   /* over what the others have */
@@ -141,7 +142,8 @@ static void solve_lower(const step *s, double complex *v)
     }
 }
 
-/* The windows across line q with the lines from it on shifted back; part: -1 those before it alone, 1 those from it on alone. */
+/* The windows across line q with the lines from it on shifted back; part: -1 those before it alone, 1 those from
+ * it on alone. */
 static void take_across(const step *s, int64_t q, double along, double across, int part)
 {
     const lmr_line_block *b = s->b;
@@ -196,7 +198,8 @@ static shift find_shift(const step *s, int64_t q)
     return best;
 }
 
-/* The most that another gain lowers the energy of the windows across line q, relative to their own; *gain: that one. */
+/* The most that another gain lowers the energy of the windows across line q, relative to their own; *gain: that
+ * one. */
 static double find_gain(const step *s, int64_t q, double own, double *gain)
 {
     const int64_t size = s->rows * WINDOWS;

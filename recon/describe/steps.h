@@ -1,4 +1,5 @@
-/* A step between two lines of a grid: an object that moved, or another gain from there on. SPDX-License-Identifier: Apache-2.0 */
+/* A step between two lines of a grid: an object that moved, or another gain from there on.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_DESCRIBE_STEPS_H
 #define LMR_DESCRIBE_STEPS_H
 
@@ -25,7 +26,8 @@ typedef struct lmr_line_block {
 /* Adds the Gram matrix (its lower triangle) of the windows that begin at line y. */
 void lmr_steps_add_windows(const lmr_line_block *b, int64_t y, double complex *gram);
 
-/* Compare the block with one whose lines from one on have another gain, or are of an object that has moved. found->misfit is that of the block as described, found->better that of the best description so far.
+/* Compare the block with one whose lines from one on have another gain, or are of an object that has moved.
+ * found->misfit is that of the block as described, found->better that of the best description so far.
  *
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_steps_compare(const lmr_line_block *b, larmor_description *found);

@@ -5,7 +5,8 @@
 
 static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all: below it nothing is told apart */
 
-/* The logarithm of the determinant of a Hermitian matrix (its lower triangle), over its rows; -infinity if it has none. */
+/* The logarithm of the determinant of a Hermitian matrix (its lower triangle), over its rows; -infinity if it has
+ * none. */
 static double mean_log(double complex *a, int64_t rows)
 {
     double sum = 0;
@@ -24,8 +25,8 @@ static double mean_log(double complex *a, int64_t rows)
     return sum / (double)rows;
 }
 
-/* How many dimensions windows span: the mean logarithm of the eigenvalues of their Gram matrix, which is overwritten, each
- * relative to the mean of all, with a floor. */
+/* How many dimensions windows span: the mean logarithm of the eigenvalues of their Gram matrix, which is
+ * overwritten, each relative to the mean of all, with a floor. */
 double lmr_windows_spread(double complex *gram, int64_t rows)
 {
     double trace = 0;

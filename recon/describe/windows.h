@@ -1,5 +1,6 @@
-/* How many dimensions windows of k-space span. Those that were sampled rightly span few, as the object is smaller than the field
- * of view and coils are smooth (Uecker et al., Magn. Reson. Med. 71, 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
+/* How many dimensions windows of k-space span. Those that were sampled rightly span few, as the object is smaller
+ * than the field of view and coils are smooth (Uecker et al., Magn. Reson. Med. 71, 990 (2014)).
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_DESCRIBE_WINDOWS_H
 #define LMR_DESCRIBE_WINDOWS_H
 

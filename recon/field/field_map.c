@@ -1,5 +1,6 @@
-/* Field maps from echoes: unwrapped in space and in time, fitted by least squares, smoothed by their own confidence (Funai
- * et al., IEEE Trans. Med. Imaging 27, 1484 (2008)). On the host: maps are small. SPDX-License-Identifier: Apache-2.0 */
+/* Field maps from echoes: unwrapped in space and in time, fitted by least squares, smoothed by their own
+ * confidence (Funai et al., IEEE Trans. Med. Imaging 27, 1484 (2008)). On the host: maps are small.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/fieldmap.h"
 
 #include <complex.h>
@@ -141,8 +142,8 @@ static larmor_status fit_pair(work *w, double length)
 
 /* ---- time ---- */
 
-/* The weighted least squares line through the phases of one voxel's echoes, each unwrapped by the frequency that the echoes
- * before gave. The variance of a phase is inverse to the square of its magnitude. */
+/* The weighted least squares line through the phases of one voxel's echoes, each unwrapped by the frequency that
+ * the echoes before gave. The variance of a phase is inverse to the square of its magnitude. */
 static void fit_line(const work *w, int64_t i, double *hz, double *weight)
 {
     double s = 0, st = 0, stt = 0, sp = 0, stp = 0, f = *hz;
@@ -246,8 +247,8 @@ static void minimise(const form *q, const double *b, double *x, double *room)
     }
 }
 
-/* value <- mean of the known values around each unknown one, from coarser and coarser grids: a start that is near the end far
- * away from the object, too. */
+/* value <- mean of the known values around each unknown one, from coarser and coarser grids: a start that is near
+ * the end far away from the object, too. */
 static larmor_status fill_unknown(const int64_t dim[3], const double *weight, const double *known, double *value)
 {
     const int64_t count = dim[0] * dim[1] * dim[2];

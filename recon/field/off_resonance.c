@@ -69,7 +69,8 @@ static larmor_status download(const char *what, const larmor_array *x, double **
     return st;
 }
 
-/* What is found on the host: fit, interpolators and the middles; *f and *place become the caller's, also on errors. */
+/* What is found on the host: fit, interpolators and the middles; *f and *place become the caller's, also on
+ * errors. */
 static larmor_status find(larmor_segments *s, const larmor_array *field, const larmor_array *times,
                           const larmor_off_resonance_opts *o, double **f, int64_t **place)
 {
@@ -368,8 +369,8 @@ larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, do
 
 /* ---- the normal map ---- */
 
-/* N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)): the phases act on the leading dimensions, whatever
- * the others are, coils or coefficients of a subspace. */
+/* N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)): the phases act on the leading dimensions,
+ * whatever the others are, coils or coefficients of a subspace. */
 typedef struct between_phases {
     larmor_segments *segments;
     const lmr_series_kernels *kernels;

@@ -1,18 +1,19 @@
-/* What SENSE needs of off-resonance: the normal map between segments, and memory. SPDX-License-Identifier: Apache-2.0 */
+/* What SENSE needs of off-resonance: the normal map between segments, and memory. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_RECON_OFF_RESONANCE_H
 #define LMR_RECON_OFF_RESONANCE_H
 
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 
-/* larmor_op_segments_toeplitz, or, with factors [samples..., coefficients], the same normal map between images that these
- * mix: T_k is the matrix of larmor_op_toeplitz_mixed with the weights a_k(times) W. */
+/* larmor_op_segments_toeplitz, or, with factors [samples..., coefficients], the same normal map between images
+ * that these mix: T_k is the matrix of larmor_op_toeplitz_mixed with the weights a_k(times) W. */
 larmor_status lmr_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                        const larmor_array *weights, const larmor_array *factors,
                                        larmor_segments *segments, larmor_op **N);
 
-/* Segments of the forward map and terms of the normal map of opts->off_resonance; 1 and 1 without. Where no number of terms
- * is enough there are 0. */
+/* Segments of the forward map and terms of the normal map of opts->off_resonance; 1 and 1 without. Where no number
+ * of terms is enough there are 0. */
 larmor_status lmr_segments_count(const larmor_sense_opts *opts, int *segments, int *terms);
 
 /* Of the arrays of the operator larmor_op_segments, beyond F and the segments. */

@@ -255,8 +255,8 @@ static double smallest_step(const lmr_fit *p)
     return step;
 }
 
-/* A grid of differences has nodes as far apart as that of the frequencies. It is symmetric, so that the interpolators are
- * real. */
+/* A grid of differences has nodes as far apart as that of the frequencies. It is symmetric, so that the
+ * interpolators are real. */
 larmor_status lmr_fit_differences(const lmr_fit *p, lmr_fit *d)
 {
     *d = (lmr_fit){.threads = p->threads, .times = p->times, .t = p->t, .reach = p->reach};

@@ -1,6 +1,6 @@
-/* Phase unwrapping in space: neighbours are joined in the order of reliability, along a path that need not be continuous
- * (Herraez et al., Appl. Opt. 41, 7437 (2002); Abdul-Rahman et al., Appl. Opt. 46, 6623 (2007)). SPDX-License-Identifier:
- * Apache-2.0 */
+/* Phase unwrapping in space: neighbours are joined in the order of reliability, along a path that need not be
+ * continuous (Herraez et al., Appl. Opt. 41, 7437 (2002); Abdul-Rahman et al., Appl. Opt. 46, 6623 (2007)).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/unwrap.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ static int64_t root_of(forest *f, int64_t i, int32_t *shift)
     return root;
 }
 
-/* High where the phase is straight: weight over the square of the second differences. Where a neighbour is missing these
- * count as half a cycle. */
+/* High where the phase is straight: weight over the square of the second differences. Where a neighbour is missing
+ * these count as half a cycle. */
 static double reliability(const int64_t dim[3], const int64_t at[3], const int64_t step[3], const double *weight,
                           const double *cycles, int64_t i)
 {

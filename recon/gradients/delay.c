@@ -19,7 +19,8 @@ void lmr_delay_axes(int e, int *a, int *b)
     *b = second[e];
 }
 
-/* x[stride i], i in 0 .. n-1, at a place between samples, and its slope there: the cubic through the four around it. */
+/* x[stride i], i in 0 .. n-1, at a place between samples, and its slope there: the cubic through the four around
+ * it. */
 static double cubic_at(const double *x, int64_t stride, int64_t n, double place, double *slope)
 {
     int64_t first = (int64_t)floor(place) - 1;
@@ -39,9 +40,9 @@ static double cubic_at(const double *x, int64_t stride, int64_t n, double place,
     return sum;
 }
 
-/* Which ends of a readout are at rest in the centre of k-space: before and behind these no gradient moves it. It is where it
- * begins on a ramp, or, in a plane, exactly in the centre. Where it goes on straight and evenly from beside the centre, the gradient is on a
- * plateau that may have begun before. */
+/* Which ends of a readout are at rest in the centre of k-space: before and behind these no gradient moves it. It
+ * is where it begins on a ramp, or, in a plane, exactly in the centre. Where it goes on straight and evenly from
+ * beside the centre, the gradient is on a plateau that may have begun before. */
 enum { STARTS_AT_CENTRE = 1, ENDS_AT_CENTRE = 2, FEWEST_SAMPLES = 5 };
 
 static const double even = 0.1;       /* of a step: what two steps differ by at most on a plateau */
@@ -73,8 +74,8 @@ static int rests_at_centre(const double *k, int nd, int64_t n)
            (is_at_rest(last, -nd, nd, distance(k, NULL, nd)) ? ENDS_AT_CENTRE : 0);
 }
 
-/* The same, along a straight line where there are too few samples for a cubic or none on one side; up to 0 at an end that
- * rests in the centre. */
+/* The same, along a straight line where there are too few samples for a cubic or none on one side; up to 0 at an
+ * end that rests in the centre. */
 static double value_at(const double *x, int64_t stride, int64_t n, double place, int rests, double *slope)
 {
     *slope = 0;

@@ -1,6 +1,7 @@
-/* Delays of parallel readouts in two directions, as those of EPI: a delay moves lines of one direction against those of the
- * other, and nothing else shows. Windows of k-space span fewest dimensions with the right delay, as the object is smaller than
- * the field of view and coils are smooth. Lines of one direction may have another phase than those of the other.
+/* Delays of parallel readouts in two directions, as those of EPI: a delay moves lines of one direction against
+ * those of the other, and nothing else shows. Windows of k-space span fewest dimensions with the right delay, as
+ * the object is smaller than the field of view and coils are smooth. Lines of one direction may have another phase
+ * than those of the other.
  *
  * Source: windows: Uecker et al., Magn. Reson. Med. 71, 990 (2014). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
@@ -20,7 +21,8 @@ static const double reach = 24;             /* 1/FOV: samples of a line that are
 static const double ridge = 1e-3;           /* of a sample's energy, of the interpolation */
 static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all */
 static const double max_delay = 3;          /* samples, or 1/FOV where samples are farther apart */
-/* Tuned on Shepp-Logan lines of 1 to 8 coils, SNR 5 to none, and three real scans in the order of EPI and a simulated one. */
+/* Tuned on Shepp-Logan lines of 1 to 8 coils, SNR 5 to none, and three real scans in the order of EPI and a
+ * simulated one. */
 static const double min_gain = 0.02;    /* of the mean logarithm of an eigenvalue */
 static const double min_sure = 5;       /* standard deviations */
 static const double min_shift = 0.0125; /* 1/FOV */
@@ -259,7 +261,8 @@ static int factorise(double *a, int64_t m)
     return 1;
 }
 
-/* Weights [m, SIDE] with which the samples of a kind give those at -HALF .. HALF, of an object within its field of view. */
+/* Weights [m, SIDE] with which the samples of a kind give those at -HALF .. HALF, of an object within its field of
+ * view. */
 static int interpolation(const lines *l, int kind, double delay, double *weight)
 {
     const double all[LMR_DELAYS] = {delay, delay, delay}, width = fmin(1.3, fmax(1, 0.95 / l->step));
@@ -351,7 +354,8 @@ static double mean_log(double complex *a, int rows)
     return sum / rows;
 }
 
-/* The mean logarithm of the eigenvalues of all windows but those of a part (-1: none), with lines of one direction turned. */
+/* The mean logarithm of the eigenvalues of all windows but those of a part (-1: none), with lines of one direction
+ * turned. */
 static double spread_of(const lines *l, int without, double cycles)
 {
     const int rows = KERNEL * KERNEL * l->coils;
@@ -404,7 +408,8 @@ static double least_at(lines *l, double delay, int anywhere, double *cycles)
     return least;
 }
 
-/* The standard deviation from parts of k-space that are left out in turn: where the parabola through three values is least. */
+/* The standard deviation from parts of k-space that are left out in turn: where the parabola through three values
+ * is least. */
 static double deviation(lines *l, double delay, double cycles, double h)
 {
     double value[3][BLOCKS], mean = 0, sum = 0, moved[BLOCKS];

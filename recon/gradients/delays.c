@@ -1,12 +1,10 @@
 /* Gradient delays from the samples: intersections of spokes, refined to the likeliest delays.
- *
  * With the right delays samples that are neighbours in k-space predict each other as an object of limited size lets
  * them. Delays, size and noise are fitted together, by all samples of spokes near the centre. Blocks of spokes tell
  * of the delays independently of each other, and so how sure they are.
- *
- * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start; the standard deviation is that of
- * estimates from a composite likelihood, Varin, Reid, Firth, Stat. Sin. 21, 5 (2011). SPDX-License-Identifier: Apache-2.0
- */
+ * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start; the standard deviation is
+ * that of estimates from a composite likelihood, Varin, Reid, Firth, Stat. Sin. 21, 5 (2011).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/gradients/delays.h"
 
 #include <math.h>
@@ -25,16 +23,18 @@ static const double typical_size = 0.3, spread_of_size = 0.3;
 
 static const double least_noise = 1e-9;
 
-/* Of spirals the search begins with more, as their valleys are narrow without noise, and goes down to that by these. */
+/* Of spirals the search begins with more, as their valleys are narrow without noise, and goes down to that by
+ * these. */
 static const double noise_floor[] = {1e-2, 1e-4, 1e-6, 1e-9};
 enum { FLOORS = sizeof noise_floor / sizeof *noise_floor };
 
-/* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its deviation;
- * the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples of other
- * readouts remain, as part of what it was. */
+/* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its
+ * deviation; the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples
+ * of other readouts remain, as part of what it was. */
 static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
 
-/* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5 to none. */
+/* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5
+ * to none. */
 static const double least_gain_curved = 0.1;
 
 /* Without noise everything is explained by something, and delays count that make each number so much likelier. */
@@ -43,19 +43,20 @@ static const double overwhelming_gain = 0.5;
 /* And what is unexplained with them beside what is without. */
 static const double least_fall = 0.9;
 
-/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts itself. */
+/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts
+ * itself. */
 static const double farthest = 3.5;
 
 /* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
 static const double spread_of_delay = 4, spread_of_coupling = 2;
 
-/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they are in
- * cycles per field of view. */
+/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they
+ * are in cycles per field of view. */
 static const double doubtful = 0.1, apart = 0.9;
 enum { STARTS = 4 };
 
-/* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are alike
- * and for what they differ by; and the least step from sample to sample that counts, likewise. */
+/* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are
+ * alike and for what they differ by; and the least step from sample to sample that counts, likewise. */
 static const double curved_grid = 0.25, least_step = 0.01;
 /* How far couplings are moved for other starts, in samples. */
 static const double other_coupling = 0.15;
@@ -65,12 +66,12 @@ enum { ALIKE_STARTS = 13, APART_STARTS = 7 };
 /* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
 static const double part_of_block = 0.6;
 
-/* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the centre
- * have an end that counts if it is so much likelier for each number than others are. */
+/* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the
+ * centre have an end that counts if it is so much likelier for each number than others are. */
 static const double alike = 0.1, least_lead = 0.1;
 
-/* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles per field
- * of view, has more than one explanation. */
+/* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles
+ * per field of view, has more than one explanation. */
 static const double widest_hole = 0.35;
 enum { FEWEST_FROM_CENTRE = 16, FEWEST_CURVED = 4 };
 
@@ -344,8 +345,8 @@ static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kep
         }
 }
 
-/* Delays of spirals: those of all axes, which are mostly nearly alike, and what these differ by; in space z by a place on
- * either side as well. */
+/* Delays of spirals: those of all axes, which are mostly nearly alike, and what these differ by; in space z by a
+ * place on either side as well. */
 static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
 {
     const double distance = curved_grid / fmax(fastest_step(f->s), least_step);
@@ -369,8 +370,8 @@ static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[
     return LARMOR_OK;
 }
 
-/* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other delays is
- * kept. */
+/* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other
+ * delays is kept. */
 static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
 {
     const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < alike;
@@ -397,8 +398,8 @@ static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending
     return LARMOR_OK;
 }
 
-/* From noise that is taken for so much at least to that of the last floor, whose valleys are narrow. What is taken for noise
- * does not jump. */
+/* From noise that is taken for so much at least to that of the last floor, whose valleys are narrow. What is taken
+ * for noise does not jump. */
 static larmor_status descend_floors(fit *f, double all[NUMBERS], int first, double *value)
 {
     for (int i = first; i < FLOORS; i++) {
@@ -411,7 +412,8 @@ static larmor_status descend_floors(fit *f, double all[NUMBERS], int first, doub
     return LARMOR_OK;
 }
 
-/* The likeliest delays of spirals by the first block: from a grid of starts, of which those that end alike are one. */
+/* The likeliest delays of spirals by the first block: from a grid of starts, of which those that end alike are
+ * one. */
 static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], ending *best)
 {
     start kept[STARTS];
@@ -608,16 +610,16 @@ static int is_sure(const larmor_delays *found)
     return surest > least_sure && found->shift > least_shift && found->after < most_unexplained;
 }
 
-/* Whether there are delays without doubt: they explain clearly more of the samples. Where samples hardly predict each other even
- * so, something else is wrong with them. */
+/* Whether there are delays without doubt: they explain clearly more of the samples. Where samples hardly predict
+ * each other even so, something else is wrong with them. */
 static int is_significant(const fit *f, const larmor_delays *found, double gain)
 {
     const double numbers = (double)f->s->total * f->s->coils;
     return gain > least_gain * numbers && is_sure(found) && found->after < least_fall * found->before;
 }
 
-/* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones leave a
- * hole in the centre. */
+/* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones
+ * leave a hole in the centre. */
 static int is_significant_curved(const fit *f, const larmor_delays *found, double gain, double lead)
 {
     const double numbers = (double)f->s->total * f->s->coils;

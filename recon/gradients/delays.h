@@ -53,23 +53,23 @@ void lmr_spokes_free(lmr_spokes *s);
 larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, const int64_t *index, int64_t total,
                                lmr_complex_samples *out);
 
-/* recon/gradients/shift.c: how far delays move a spoke at most from where others put it, NULL for none, in cycles per field
- * of view. */
+/* recon/gradients/shift.c: how far delays move a spoke at most from where others put it, NULL for none, in cycles
+ * per field of view. */
 double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS]);
 
-/* recon/gradients/echoes.c: the echoes of these readouts; delays from them, 0 if they do not tell; and the part of the echoes
- * that are near where delays put them. */
+/* recon/gradients/echoes.c: the echoes of these readouts; delays from them, 0 if they do not tell; and the part of
+ * the echoes that are near where delays put them. */
 larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count);
 int lmr_echoes_delays(const lmr_spokes *s, double delay[LMR_DELAYS]);
 double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS]);
 
-/* recon/gradients/intersections.c: delays from where spokes intersect, 0 if too few do; and the part of the intersections
- * that are near where these delays put them. */
+/* recon/gradients/intersections.c: delays from where spokes intersect, 0 if too few do; and the part of the
+ * intersections that are near where these delays put them. */
 larmor_status lmr_intersections(const lmr_spokes *s, double delay[LMR_DELAYS]);
 larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LMR_DELAYS], double *part);
 
-/* recon/gradients/delay_lines.c: the delay along parallel readouts in two directions. are_lines: 0 for others; then nothing is
- * found. LARMOR_ERR_UNSUPPORTED where lines do not show delays. */
+/* recon/gradients/delay_lines.c: the delay along parallel readouts in two directions. are_lines: 0 for others;
+ * then nothing is found. LARMOR_ERR_UNSUPPORTED where lines do not show delays. */
 larmor_status lmr_delays_of_lines(const larmor_array *kspace, const larmor_array *traj, const double *fov,
                                   larmor_delays *found, int *are_lines);
 

@@ -1,8 +1,8 @@
 /* Delays from where the echo of each readout is: coarse, but whatever their size, and with nothing to begin from.
  *
- * Along a spoke of direction u the signal is strongest where it passes the centre of k-space, c from where that is meant
- * if the object has a linear phase. Under delays S sample i is at k_i - S d, so that the echo is where
- * k u = c u + (S d) u: one equation for S and c for each spoke. It says nothing of how far spokes miss the centre, which
+ * Along a spoke of direction u the signal is strongest where it passes the centre of k-space, c from where that is
+ * meant if the object has a linear phase. Under delays S sample i is at k_i - S d, so that the echo is where k u =
+ * c u + (S d) u: one equation for S and c for each spoke. It says nothing of how far spokes miss the centre, which
  * intersections do.
  *
  * Source: Block, Uecker, Proc. ISMRM 19, 2816 (2011), who use opposite spokes. SPDX-License-Identifier: Apache-2.0 */

@@ -1,8 +1,8 @@
-/* Ghosts of echo-planar lines: a constant and a linear phase between the images of both directions, from navigators or from
- * the image itself.
+/* Ghosts of echo-planar lines: a constant and a linear phase between the images of both directions, from
+ * navigators or from the image itself.
  *
- * Sources: navigators, Heid, US patent 6043651 (2000); images of least ghost, Buonocore and Gao, Magn. Reson. Med. 38, 89 (1997);
- * by their entropy, Clare, Proc. ISMRM 16, 1393 (2008). SPDX-License-Identifier: Apache-2.0 */
+ * Sources: navigators, Heid, US patent 6043651 (2000); images of least ghost, Buonocore and Gao, Magn. Reson. Med.
+ * 38, 89 (1997); by their entropy, Clare, Proc. ISMRM 16, 1393 (2008). SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/ghost.h"
 
 #include <complex.h>
@@ -424,7 +424,8 @@ static double step_of(const lines *l, int64_t line)
     return fabs(step) <= 1 + even && fabs(k[0] + last) <= 2.5 * fabs(step) ? step : 0;
 }
 
-/* y'[i] = sum_m y[m] d[m - i]: the samples at places that are moved by `move` steps, of an object within the period. */
+/* y'[i] = sum_m y[m] d[m - i]: the samples at places that are moved by `move` steps, of an object within the
+ * period. */
 static void make_kernel(int64_t n, double move, double complex *d)
 {
     for (int64_t m = 0; m < n; m++) {

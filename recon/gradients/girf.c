@@ -1,9 +1,9 @@
 /* Trajectories of gradients whose impulse response is known.
  *
- * Convolution commutes with integration, so that it is the trajectory that is convolved. Each readout is a straight line,
- * its tangent in the beginning, and the rest: the line is delayed and scaled, exactly, and the rest begins at 0, so that
- * nothing precedes it. What is convolved with the rest is the response minus that of perfect gradients, so that perfect
- * gradients change nothing.
+ * Convolution commutes with integration, so that it is the trajectory that is convolved. Each readout is a
+ * straight line, its tangent in the beginning, and the rest: the line is delayed and scaled, exactly, and the rest
+ * begins at 0, so that nothing precedes it. What is convolved with the rest is the response minus that of perfect
+ * gradients, so that perfect gradients change nothing.
  *
  * Source: Vannesjo et al., Magn. Reson. Med. 69, 583 (2013) and 76, 45 (2016). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>

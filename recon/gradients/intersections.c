@@ -1,9 +1,9 @@
 /* Delays from the intersections of spokes (RING).
  *
- * Samples a and b, counted from where two spokes should be, are one place in k-space if
- * p_1 + a d_1 - S d_1 = p_2 + b d_2 - S d_2, with the spokes' steps d and the symmetric matrix S of delays. Where the
- * samples of all coils agree best gives a and b, and two equations for S; in three dimensions, where delayed spokes pass
- * each other, they are those along the two spokes.
+ * Samples a and b, counted from where two spokes should be, are one place in k-space if p_1 + a d_1 - S d_1 = p_2
+ * + b d_2 - S d_2, with the spokes' steps d and the symmetric matrix S of delays. Where the samples of all coils
+ * agree best gives a and b, and two equations for S; in three dimensions, where delayed spokes pass each other,
+ * they are those along the two spokes.
  *
  * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

@@ -95,8 +95,8 @@ static double distance(const lmr_sampled *s, int64_t i, int64_t j)
     return square;
 }
 
-/* How the value changes with each place and with the size: the sum over i, j of M_ij dK_ij, where M is the change with
- * the covariance. */
+/* How the value changes with each place and with the size: the sum over i, j of M_ij dK_ij, where M is the change
+ * with the covariance. */
 static void differentiate(const lmr_sampled *s, double size, double noise, const double *K, const double *V,
                           const double *A, double misfit, lmr_likelihood *out)
 {

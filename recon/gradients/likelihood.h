@@ -1,4 +1,5 @@
-/* How likely samples of k-space are, at these places, for an object of limited size. SPDX-License-Identifier: Apache-2.0 */
+/* How likely samples of k-space are, at these places, for an object of limited size. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_RECON_LIKELIHOOD_H
 #define LMR_RECON_LIKELIHOOD_H
 
@@ -18,8 +19,9 @@ typedef struct lmr_likelihood {
     double *by_place;                /* [nd, m], the caller's; NULL: no derivatives at all */
 } lmr_likelihood;
 
-/* Values of a coil are those of an object whose voxels are independent, of variance exp(-r^2 / (2 size^2)), r in units
- * of the field of view; the noise has `noise` of the variance of the signal. The common scale is the likeliest one.
+/* Values of a coil are those of an object whose voxels are independent, of variance exp(-r^2 / (2 size^2)), r in
+ * units of the field of view; the noise has `noise` of the variance of the signal. The common scale is the
+ * likeliest one.
  *
  * work    doubles, as many as lmr_likelihood_work says.
  * Errors  LARMOR_ERR_NUMERIC where the covariance is not positive: noise is too small. */

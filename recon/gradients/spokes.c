@@ -192,7 +192,8 @@ static larmor_status expect_angles(const lmr_spokes *s)
                     (long long)usable, usable == 1 ? " goes" : "s go", LEAST_SPOKES);
 }
 
-/* 1 if all spokes begin exactly in the centre, where they stay until their gradient begins: as arms of spirals they do not cross.
+/* 1 if all spokes begin exactly in the centre, where they stay until their gradient begins: as arms of spirals
+ *   they do not cross.
  * In space their gradient must rise there, too. */
 static int all_begin_at_rest(const lmr_spokes *s)
 {

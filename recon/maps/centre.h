@@ -28,8 +28,8 @@ void lmr_centre_free(lmr_centre *centre);
 larmor_status lmr_centre_gather(const lmr_centre *centre, const larmor_array *w, const larmor_array *kspace,
                                 int64_t coils, larmor_array **values);
 
-/* The part of the centre's cells of 1/encoded that hold one of the samples that were chosen, cells weighted by the energy
- * that Hann's window leaves them. encoded: field of view in units of that of the points. */
+/* The part of the centre's cells of 1/encoded that hold one of the samples that were chosen, cells weighted by the
+ * energy that Hann's window leaves them. encoded: field of view in units of that of the points. */
 larmor_status lmr_part_sampled(const lmr_centre *centre, const double encoded[3], double *part);
 
 #endif

@@ -1,5 +1,6 @@
 /* The space that the windows of a calibration region span: eigenvectors of their Gram matrix, which is summed from
- * correlations of the coils, as neighbouring windows share most of their samples (Uecker et al., Magn. Reson. Med. 71,
+ * correlations of the coils, as neighbouring windows share most of their samples (Uecker et al., Magn. Reson. Med.
+ * 71,
  * 990 (2014)). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/maps/hankel.h"
 
@@ -58,8 +59,8 @@ static void slide(double complex *x, int64_t n[3], int axis, int64_t width, int6
     n[axis] = count;
 }
 
-/* All entries of the matrix for two coils and one difference of places: sums over windows of the product of one coil with
- * the other moved by that difference. */
+/* All entries of the matrix for two coils and one difference of places: sums over windows of the product of one
+ * coil with the other moved by that difference. */
 static void correlate(const gram *g, int64_t i, int64_t j, const int64_t lag[3], double complex *z)
 {
     const lmr_windows *w = g->w;
@@ -121,9 +122,9 @@ static larmor_status make_gram(larmor_device *dev, const lmr_windows *w, larmor_
 
 /* ---- its space ---- */
 
-/* The largest eigenvalue that noise alone makes, from the median of all, most of which are of noise. Rows that are about
- * independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose upper edge is
- * (1 + sqrt(rows / windows))^2 and whose median is fitted to 5 %. */
+/* The largest eigenvalue that noise alone makes, from the median of all, most of which are of noise. Rows that are
+ * about independent have eigenvalues by the law of Marchenko and Pastur (Math. USSR Sb. 1, 457 (1967)), whose
+ * upper edge is (1 + sqrt(rows / windows))^2 and whose median is fitted to 5 %. */
 static double noise_edge(const double *value, int64_t rows, int64_t windows)
 {
     const int64_t rank = rows < windows ? rows : windows; /* the others are 0 */

@@ -14,8 +14,8 @@ typedef struct lmr_windows {
 int64_t lmr_windows_places(const lmr_windows *w);
 int64_t lmr_windows_lags(const lmr_windows *w);
 
-/* G(r) = sum_l lags(l) exp(2 pi i l.r / fov) / places is, at each place r of the image, the part of the projection onto the
- * windows' space that keeps r: maps are its eigenvectors to eigenvalue 1.
+/* G(r) = sum_l lags(l) exp(2 pi i l.r / fov) / places is, at each place r of the image, the part of the projection
+ * onto the windows' space that keeps r: maps are its eigenvectors to eigenvalue 1.
  *
  * threshold  eigenvalues of the windows' Gram matrix that are signal, relative to the largest; those that noise may
  *            have are none, however.

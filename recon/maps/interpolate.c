@@ -65,8 +65,8 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
     for (int64_t i = 0; i < coils; i++) {
         LMR_OR(done, lmr_go_on());
         void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
-        LMR_OR(done, resize(dev, n, (const double _Complex *)low->data + i * pixels, image,
-                            (range){first, planes}, &x, &spare));
+        LMR_OR(done, resize(dev, n, (const double _Complex *)low->data + i * pixels, image, (range){first, planes},
+                            &x, &spare));
         const void *from = nd > 1 ? x : (const double _Complex *)x + first;
         LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
     }

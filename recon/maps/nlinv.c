@@ -1,5 +1,5 @@
-/* Nonlinear inversion: the iteratively regularised Gauss-Newton method on the normal equations of each step (Uecker et
- * al. 2008 and 2010). SPDX-License-Identifier: Apache-2.0 */
+/* Nonlinear inversion: the iteratively regularised Gauss-Newton method on the normal equations of each step
+ * (Uecker et al. 2008 and 2010). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/maps/nlinv.h"
 
 #include <math.h>
@@ -301,7 +301,8 @@ static larmor_status invert(newton *s, const larmor_array *kspace, const larmor_
     return lmr_nlinv_result(&s->model, 1 / s->factor, x, maps);
 }
 
-/* The samples [m, 1, coils] of k-space that an image of the shape `low` can have, their places [nd, m, 1] and weights. */
+/* The samples [m, 1, coils] of k-space that an image of the shape `low` can have, their places [nd, m, 1] and
+ * weights. */
 typedef struct selection {
     lmr_centre centre;
     larmor_array *ones, *values, *kspace, *traj, *weights;

@@ -7,12 +7,13 @@
 #include "larmor/nlinv.h"
 #include "recon/kernels.h"
 
-/* Unknowns are one line of numbers: the images [image..., sets], then the maps' coefficients [box..., coils, sets].
+/* Unknowns are one line of numbers: the images [image..., sets], then the maps' coefficients [box..., coils,
+ * sets].
  *
- * Coefficients are those of a Fourier series on the doubled field of view, divided by the weights of the Sobolev norm;
- * box holds those that the weights leave. Its centre is at the highest frequency of the doubled grid, so that maps and
- * images have the signs (-1)^i along each axis: no phases are multiplied with on the way, and lmr_nlinv_result takes the
- * signs away. */
+ * Coefficients are those of a Fourier series on the doubled field of view, divided by the weights of the Sobolev
+ * norm; box holds those that the weights leave. Its centre is at the highest frequency of the doubled grid, so
+ * that maps and images have the signs (-1)^i along each axis: no phases are multiplied with on the way, and
+ * lmr_nlinv_result takes the signs away. */
 typedef struct lmr_nlinv {
     larmor_device *dev;
     larmor_dtype dtype;

@@ -91,7 +91,8 @@ static void hit(search *s, const double *k)
     }
 }
 
-/* The samples within an ellipsoid that holds the region's corners; of an image's k-space alone where `image` is given. */
+/* The samples within an ellipsoid that holds the region's corners; of an image's k-space alone where `image` is
+ * given. */
 static larmor_status select_samples(const larmor_array *k, larmor_dtype dtype, const larmor_shape *image,
                                     const double encoded[3], search *s)
 {

@@ -160,7 +160,8 @@ static larmor_status expect_energy(const smoother *s)
 
 /* ---- dominant vectors ---- */
 
-/* The part of all energy that the dominant eigenvectors hold; values [coils, pixels + 1], ascending for each pixel. */
+/* The part of all energy that the dominant eigenvectors hold; values [coils, pixels + 1], ascending for each
+ * pixel. */
 static larmor_status measure_dominance(const smoother *s, const larmor_array *values, double *dominance)
 {
     const int64_t count = s->coils * s->pixels;
@@ -203,8 +204,8 @@ done:
 
 /* ---- many coils ---- */
 
-/* Neighbouring coils of large arrays see nearly the same: so many mixtures of them hold what is more than noise, and a
- * matrix for each pixel takes memory by the square and time by the third power of their number. */
+/* Neighbouring coils of large arrays see nearly the same: so many mixtures of them hold what is more than noise,
+ * and a matrix for each pixel takes memory by the square and time by the third power of their number. */
 enum { MOST_COILS = 64 };
 
 larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,

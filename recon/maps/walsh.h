@@ -20,8 +20,8 @@ static inline int64_t lmr_fine_size(int64_t n)
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
                         double *dominance, larmor_array **maps);
 
-/* The coils' images (or k-space) c128 [fine, coils] as those of `kept` mixtures [fine, kept], the strongest last, whose
- * conjugated factors are the last columns of *vectors [coils, coils]; part: of the energy that they hold. */
+/* The coils' images (or k-space) c128 [fine, coils] as those of `kept` mixtures [fine, kept], the strongest last,
+ * whose conjugated factors are the last columns of *vectors [coils, coils]; part: of the energy that they hold. */
 larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t coils, int64_t kept,
                             larmor_array **vectors, larmor_array **mixed, double *part);
 

@@ -1,6 +1,6 @@
-/* The Fourier transform at samples on the grid: an FFT whose numbers are gathered, and back again. What several samples
- * at one place add up to is gathered in turns, the first of every place, then the second ones, so that the sum has an
- * order of its own. SPDX-License-Identifier: Apache-2.0 */
+/* The Fourier transform at samples on the grid: an FFT whose numbers are gathered, and back again. What several
+ * samples at one place add up to is gathered in turns, the first of every place, then the second ones, so that the
+ * sum has an order of its own. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/ops/cartesian.h"
 
 #include <math.h>

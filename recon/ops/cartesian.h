@@ -11,7 +11,8 @@ larmor_status lmr_is_cartesian(const larmor_nufft_opts *opts, const larmor_array
 larmor_status lmr_op_fourier(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                              larmor_op **A);
 
-/* Bytes of larmor_op_cartesian without its normal map, and of larmor_op_cartesian_normal: while it is made, and what it holds. */
+/* Bytes of larmor_op_cartesian without its normal map, and of larmor_op_cartesian_normal: while it is made, and
+ * what it holds. */
 larmor_status lmr_cartesian_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, int64_t points,
                                   int64_t repeats, double *bytes);
 larmor_status lmr_cartesian_normal_bytes(const larmor_device *dev, const larmor_nufft_opts *opts, double *making,

@@ -1,5 +1,5 @@
-/* SENSE as a product of operators: root of the weights, NUFFT or FFT, coils (Pruessmann et al. 2001), for all coils at
- * once or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
+/* SENSE as a product of operators: root of the weights, NUFFT or FFT, coils (Pruessmann et al. 2001), for all
+ * coils at once or for some at a time. The normal map has no root in it, and may be Toeplitz between the coils.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -298,8 +298,8 @@ larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_prob
     return sense_bytes(dev, p, opts, by, bytes);
 }
 
-/* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger than
- * the image, and always wanted. */
+/* What is wanted, unless it is only a wish and the memory for it is not free. Of FFTs the normal map is no larger
+ * than the image, and always wanted. */
 static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                      way by, int *use)
 {

@@ -19,8 +19,8 @@ larmor_status larmor_op_sense(larmor_array *maps, const larmor_sense_opts *opts,
     return lmr_sense_alone(maps, opts, A);
 }
 
-/* What a member of a group has beside its operator: maps, points, weights and samples of its coils, what goes in and comes
- * out, and once more where the sum is taken. */
+/* What a member of a group has beside its operator: maps, points, weights and samples of its coils, what goes in
+ * and comes out, and once more where the sum is taken. */
 static double spread_bytes(const larmor_problem *own)
 {
     const double image = lmr_bytes_of(own->dtype, own->image), samples = (double)own->samples;

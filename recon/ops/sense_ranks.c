@@ -1,5 +1,6 @@
-/* SENSE whose coils the ranks of several processes share: rank 0 sends to each its part of the maps, and trajectory and weights
- * to all; rows and sums are those of core/ranks/rank_rows.c. SPDX-License-Identifier: Apache-2.0 */
+/* SENSE whose coils the ranks of several processes share: rank 0 sends to each its part of the maps, and
+ * trajectory and weights to all; rows and sums are those of core/ranks/rank_rows.c. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "recon/ops/sense_ranks.h"
 
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include "core/ranks/ranks.h"
 #include "larmor/recon.h"
 
-/* How many ranks share the coils of SENSE on this device: those that it has (core/device.h), where each gets a coil; 1
- * without them, for several sets of maps and with off-resonance. */
+/* How many ranks share the coils of SENSE on this device: those that it has (core/device.h), where each gets a
+ * coil; 1 without them, for several sets of maps and with off-resonance. */
 int lmr_sense_ranks(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts);
 
 /* 1 if the device's other ranks wait for orders of this one. */

@@ -1,5 +1,6 @@
 /* SENSE on a group of devices: each has some of the coils with all of the trajectory, and the images are summed
- * (larmor_op_distribute). The rows are made at the same time, a thread for each. SPDX-License-Identifier: Apache-2.0 */
+ * (larmor_op_distribute). The rows are made at the same time, a thread for each. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "recon/ops/sense_spread.h"
 
 #include <pthread.h>

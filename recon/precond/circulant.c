@@ -11,8 +11,8 @@
  * the centre of k-space, and leave nothing to precondition in three dimensions. */
 #define FLOOR 0.1
 
-/* The same where M tells how strong noise is. On the grid of docs/solvers.md it gives .5 to 1.5 of the noise of images
- * whose lambda is chosen; FLOOR gives .3 to 1.1. */
+/* The same where M tells how strong noise is. On the grid of docs/solvers.md it gives .5 to 1.5 of the noise of
+ * images whose lambda is chosen; FLOOR gives .3 to 1.1. */
 #define FLOOR_OF_NOISE 0.01
 
 /* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
@@ -48,8 +48,8 @@ larmor_status lmr_circulant_mean(larmor_circulant *c)
     return LARMOR_OK;
 }
 
-/* The mean of each diagonal of E A^H A E over the voxels that are seen, wrapped around: psf(r) conj(a(r)) summed over r
- * modulo N, whose FFT it takes. Index i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
+/* The mean of each diagonal of E A^H A E over the voxels that are seen, wrapped around: psf(r) conj(a(r)) summed
+ * over r modulo N, whose FFT it takes. Index i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
 static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, larmor_shape image,
                                       larmor_circulant *c)
 {

@@ -14,7 +14,8 @@ struct larmor_circulant {
     double square;             /* the mean of E^2 over them */
     double count;              /* eigenvalues, of all slabs */
     larmor_shape image;        /* what it maps: the volume or this rank's slab */
-    lmr_slab_fft *slabs;       /* of a volume in slabs, then eigenvalues [n2, 1, own lines] (recon/slabs/slab_fft.h); or NULL */
+    lmr_slab_fft
+        *slabs; /* of a volume in slabs, then eigenvalues [n2, 1, own lines] (recon/slabs/slab_fft.h); or NULL */
 };
 
 /* ---- what it is made of ---- */
@@ -50,8 +51,8 @@ enum { LMR_INVERSE_IMAGES = 5 };
 larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                     double floor, larmor_op **M);
 
-/* larmor_circulant_inverse for arrays of this shape: where it has one dimension more than the image, each index of that
- * by itself. */
+/* larmor_circulant_inverse for arrays of this shape: where it has one dimension more than the image, each index of
+ * that by itself. */
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
                                        larmor_op **M);
 

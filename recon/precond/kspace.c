@@ -13,7 +13,7 @@
  * s_c conj(s_d), times the point spread function. */
 typedef struct sums {
     larmor_array *psf, *values; /* values: at the samples */
-    larmor_op *F; /* from the doubled grid to the samples */
+    larmor_op *F;               /* from the doubled grid to the samples */
     lmr_autocorrelation correlation;
 } sums;
 
@@ -121,7 +121,8 @@ larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const 
     LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
     const double samples = (double)p->samples, all = samples * (double)p->coils;
     const double points = 8.0 * p->image.ndim * samples;
-    const double values = lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + 32 * samples; /* the host's arrays, too */
+    const double values =
+        lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + 32 * samples; /* the host's arrays, too */
     const double weights = 16 * all;
     const double image = lmr_bytes_of(p->dtype, p->image);
     return lmr_bytes_store(

@@ -8,13 +8,13 @@
 /* 2 N in the image's dimensions. */
 larmor_shape lmr_doubled(larmor_shape image);
 
-/* From the doubled grid to the points k [nd, ...], f64 in cycles per field of view of the image, as one line [m]: a NUFFT,
- * or an FFT where all are on the grid. */
+/* From the doubled grid to the points k [nd, ...], f64 in cycles per field of view of the image, as one line [m]:
+ * a NUFFT, or an FFT where all are on the grid. */
 larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, larmor_shape image, larmor_op **F);
 
 /* t(r) = sum_j w_j exp(2 pi i k_j . r / N) for -N <= r < N, centred; weights real or NULL for 1. */
-larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights,
-                               larmor_dtype dtype, larmor_shape image, larmor_array **t);
+larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights, larmor_dtype dtype,
+                               larmor_shape image, larmor_array **t);
 
 /* Bytes of both from the caller's points and weights on, t among them; repeats: as in larmor_problem. */
 larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,

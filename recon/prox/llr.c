@@ -1,5 +1,5 @@
-/* Nuclear norms of the blocks of a series of images (Zhang, Pauly, Levesque 2015). SPDX-License-Identifier: Apache-2.0
- */
+/* Nuclear norms of the blocks of a series of images (Zhang, Pauly, Levesque 2015). SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -73,7 +73,8 @@ static larmor_status both_shifts(larmor_device *dev, const larmor_regulariser_op
     return st;
 }
 
-/* Noise of deviation s in an m x n matrix has singular values up to s (sqrt(m) + sqrt(n)) (Bai and Yin, Ann. Probab. 21,
+/* Noise of deviation s in an m x n matrix has singular values up to s (sqrt(m) + sqrt(n)) (Bai and Yin, Ann.
+ * Probab. 21,
  * 1275 (1993)): in these units lambda means the same for blocks and series of every size. */
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)
@@ -87,8 +88,8 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return nuclear_create(dev, unit / SHIFTS, dtype, blocks, &made->g);
 }
 
-/* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an axis are
- * filled up. */
+/* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an
+ * axis are filled up. */
 static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
 {
     const double frames = (double)shape.dim[shape.ndim - 1];

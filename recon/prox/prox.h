@@ -6,8 +6,8 @@
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 
-/* What every constructor begins with: *p is NULL, the device is there, the type complex, the weight finite and at least
- * 0; else LARMOR_ERR_ARG. */
+/* What every constructor begins with: *p is NULL, the device is there, the type complex, the weight finite and at
+ * least 0; else LARMOR_ERR_ARG. */
 larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
                              larmor_prox **p);
 

@@ -46,8 +46,9 @@ static larmor_status check(const char *name, const larmor_regulariser_opts *o)
                             d, (long long)o->block[d]);
     for (int d = 0; d < 3; d++)
         if (!(o->voxel[d] >= 0) || isinf(o->voxel[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike",
-                            name, d, o->voxel[d]);
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike", name, d,
+                            o->voxel[d]);
     return LARMOR_OK;
 }
 

@@ -9,8 +9,8 @@ typedef struct stack {
     larmor_prox *part[];
 } stack;
 
-/* Part i of an array [..., sizes of all parts], from index first on, in the part's own shape; it is only written where
- * the caller owns x. */
+/* Part i of an array [..., sizes of all parts], from index first on, in the part's own shape; it is only written
+ * where the caller owns x. */
 static larmor_status range(const larmor_prox *part, const larmor_array *x, int64_t first, larmor_array **view)
 {
     const larmor_shape shape = larmor_prox_shape(part);

@@ -8,15 +8,15 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or further in
- * by this step at a time where readouts have too few of them. */
+/* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or
+ * further in by this step at a time where readouts have too few of them. */
 #define OUTER 0.9
 #define STEP 0.1
 
-/* Differences of samples beside each other: of the third order, 1 -3 3 -1; of the eighth where readouts are oversampled, at
- * steps of so many cycles per field of view. An object within the field of view is then within a part of what the steps
- * resolve, and the noise beyond it remains: of the voxel at its edge 1/16 of the signal passes at a half, where the third
- * order lets a third pass. Their weights are binomial coefficients. */
+/* Differences of samples beside each other: of the third order, 1 -3 3 -1; of the eighth where readouts are
+ * oversampled, at steps of so many cycles per field of view. An object within the field of view is then within a
+ * part of what the steps resolve, and the noise beyond it remains: of the voxel at its edge 1/16 of the signal
+ * passes at a half, where the third order lets a third pass. Their weights are binomial coefficients. */
 #define OVERSAMPLED_STEP 0.6
 enum { ORDER = 3, OVERSAMPLED_ORDER = 8, MOST_ORDER = 8 };
 /* At most so many differences a coil, and at least about so many; steps that are looked at. */
@@ -29,9 +29,9 @@ static void exchange(float *x, int64_t i, int64_t j)
     x[j] = kept;
 }
 
-/* What x[place] would be in ascending order; x changes its order. Hoare's selection (Comm. ACM 4, 321 (1961), algorithm
- * 65), which takes a time that grows as count does, where sorting took a third of an image's time on a GPU. Numbers that
- * cannot be compared end it with any of them. */
+/* What x[place] would be in ascending order; x changes its order. Hoare's selection (Comm. ACM 4, 321 (1961),
+ * algorithm 65), which takes a time that grows as count does, where sorting took a third of an image's time on a
+ * GPU. Numbers that cannot be compared end it with any of them. */
 static float selected(float *x, int64_t count, int64_t place)
 {
     int64_t low = 0, high = count - 1;
@@ -66,8 +66,8 @@ static double weights_of(int order, float weight[MOST_ORDER + 1])
     return squares;
 }
 
-/* The deviation of normal numbers whose differences these are, by their median: few large ones do not matter. squares: of
- * the weights. */
+/* The deviation of normal numbers whose differences these are, by their median: few large ones do not matter.
+ * squares: of the weights. */
 static double deviation_of(int64_t count, float *differences, double squares)
 {
     const double median_of_normal = 0.67448975;
@@ -108,8 +108,8 @@ static void find_most(void *self, int64_t readout)
     p->most[readout] = most;
 }
 
-/* Runs of order + 1 samples of one readout whose |k|^2 is at least the limit, of which the first one has this number: those that
- * are used go to first (NULL: none does), and how many there are is returned. */
+/* Runs of order + 1 samples of one readout whose |k|^2 is at least the limit, of which the first one has this
+ * number: those that are used go to first (NULL: none does), and how many there are is returned. */
 static int64_t runs_of(const points *p, int64_t readout, int64_t number, int64_t *first)
 {
     int64_t inside = 0;

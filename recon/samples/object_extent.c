@@ -1,10 +1,10 @@
 /* How far beyond the field of view the object in the data reaches.
  *
- * The centre of k-space is sampled densely enough to tell. An image of low resolution on the field of view is fitted
- * to it, each coil by itself; what an object inside leaves over is noise, while an object outside leaves signal, which
- * appears where it comes from when it is gridded onto a larger field of view. Sampling that cannot tell outside from
- * inside, such as Cartesian lines along the phase encoding or too few spokes, lets the fit explain everything.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The centre of k-space is sampled densely enough to tell. An image of low resolution on the field of view is
+ * fitted to it, each coil by itself; what an object inside leaves over is noise, while an object outside leaves
+ * signal, which appears where it comes from when it is gridded onto a larger field of view. Sampling that cannot
+ * tell outside from inside, such as Cartesian lines along the phase encoding or too few spokes, lets the fit
+ * explain everything. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -32,9 +32,9 @@ static const double slab = 0.125,      /* of the field of view: noise is measure
     finer = 1.5,                  /* voxels than the samples ask for, so that the edges of k-space fit, too */
     most_of_it = 0.8, rest = 0.5; /* of signal outside that one step takes in; of what may be left at the end */
 
-/* Of the squared misfit beyond noise, what a larger field of view may leave: .015 at most of 10 spokes and spirals of objects
- * that are wider, .2 to 1.1 of delays, off-resonance and motion that appear outside, as well; and of the noise, which is known
- * about so well. */
+/* Of the squared misfit beyond noise, what a larger field of view may leave: .015 at most of 10 spokes and spirals
+ * of objects that are wider, .2 to 1.1 of delays, off-resonance and motion that appear outside, as well; and of
+ * the noise, which is known about so well. */
 static const double most_left = 0.15, noise_left = 0.1;
 /* Of the squared misfit two steps before: objects that are too wide leave .05 to .55 of it, others .85 and more. */
 static const double most_left_by_two = 0.8;
@@ -459,8 +459,8 @@ static larmor_status largest_beyond(search *s, const double factor[3], double su
     return LARMOR_OK;
 }
 
-/* Squared misfit of the last fit in units of the data's energy, beyond noise; what it leaves of pure noise is what any other
- * data without order leave, as it has so many unknowns. */
+/* Squared misfit of the last fit in units of the data's energy, beyond noise; what it leaves of pure noise is what
+ * any other data without order leave, as it has so many unknowns. */
 static double beyond_noise(const search *s)
 {
     return s->unexplained > 0 ? s->misfit * s->misfit / s->unexplained - s->noise_part : 0;

@@ -16,8 +16,8 @@ static larmor_status check(const larmor_array *x, const double reach[3])
                         x ? lmr_describe(x).s : "missing");
     LMR_NEED(reach);
     for (int d = 0; d < x->shape.ndim; d++)
-        if (!(reach[d] >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0",
-                                              reach[d], d);
+        if (!(reach[d] >= 0))
+            return LMR_FAIL(LARMOR_ERR_ARG, "phase: reach %g along axis %d, expected at least 0", reach[d], d);
     return LARMOR_OK;
 }
 

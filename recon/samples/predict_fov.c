@@ -1,5 +1,5 @@
-/* Which field of view predicts samples that were left out best: where the centre of k-space is undersampled, signal from
- * beyond the field of view folds onto what is inside, and only several coils together tell them apart.
+/* Which field of view predicts samples that were left out best: where the centre of k-space is undersampled,
+ * signal from beyond the field of view folds onto what is inside, and only several coils together tell them apart.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>

@@ -78,8 +78,8 @@ static void mover_free(mover *m)
 }
 
 /* to [n, readouts] <- factor times number index[i, r] of each readout, or 0 where that is negative. */
-static larmor_status mover_create(larmor_device *dev, const int64_t *index, int64_t n, int64_t readouts, double factor,
-                                  mover *m)
+static larmor_status mover_create(larmor_device *dev, const int64_t *index, int64_t n, int64_t readouts,
+                                  double factor, mover *m)
 {
     const int64_t count = n * readouts;
     int64_t *from = lmr_new(count, sizeof *from);
@@ -133,8 +133,7 @@ static larmor_status cutter_create(const larmor_array *kspace, const places *p, 
     larmor_status st;
     if (!index) LMR_OR(done, LMR_NO_MEMORY());
     for (int64_t i = 0; i < whole; i++) index[i] = -1;
-    for (int64_t i = 0; i < p->count * readouts; i++)
-        index[i / p->count * p->from + place[i] + p->from / 2] = i;
+    for (int64_t i = 0; i < p->count * readouts; i++) index[i / p->count * p->from + place[i] + p->from / 2] = i;
     LMR_OR(done, mover_create(dev, index, p->from, readouts, 1 / (double)p->from, &c->in));
     for (int64_t i = 0; i < kept; i++) index[i] = i / count * p->to + i % count + first + p->to / 2;
     LMR_OR(done, mover_create(dev, index, count, readouts, 1, &c->out));

@@ -1,6 +1,6 @@
-/* The circulant of a volume of which each rank has a slab and some of the points. Of the maps each coil's autocorrelation is
- * found by one rank, on the coarse grid that holds them all; lags of the points are folded slab by slab.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The circulant of a volume of which each rank has a slab and some of the points. Of the maps each coil's
+ * autocorrelation is found by one rank, on the coarse grid that holds them all; lags of the points are folded slab
+ * by slab. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ typedef struct making {
     larmor_array *kept;        /* [coarse..., kept coils], then times E */
     larmor_array *line;        /* their autocorrelation, [2 coarse0, 2 coarse1, 2 n2] */
     lmr_lag_points points;
-    larmor_array *response;    /* [n0, n1, own planes] what C does to a point */
+    larmor_array *response; /* [n0, n1, own planes] what C does to a point */
 } making;
 
 static void free_making(making *m)
@@ -71,7 +71,8 @@ static larmor_status pass_planes(const making *m, int i, int to, larmor_array *p
     larmor_array *place = NULL;
     if (!count || (me != i && me != to)) return LARMOR_OK;
     if (me == to) LMR_TRY(larmor_array_slice(all, first, count, &place));
-    const larmor_status st = i == to ? larmor_copy(planes, place) : lmr_ranks_pass(m->ranks, i, to, place ? place : planes);
+    const larmor_status st =
+        i == to ? larmor_copy(planes, place) : lmr_ranks_pass(m->ranks, i, to, place ? place : planes);
     larmor_array_free(place);
     return st;
 }
@@ -317,8 +318,8 @@ static larmor_status expect(larmor_ranks *ranks, const larmor_array *maps, int64
     return lmr_slabs_expect("circulant", maps->dev, ranks, &opts, traj);
 }
 
-larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes, const larmor_array *traj,
-                                     larmor_circulant **out)
+larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
+                                     const larmor_array *traj, larmor_circulant **out)
 {
     making m = {.ranks = ranks, .maps = maps};
     LMR_NEED(out);
@@ -332,7 +333,8 @@ larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, in
     m.coils = maps->shape.dim[3];
     m.coarse = lmr_circulant_coarse(LARMOR_SHAPE(m.n[0], m.n[1], m.n[2]));
     st = make(&m, traj, c);
-    if (!ranks->agreed) st = lmr_ranks_agree(ranks, st, NULL, NULL); /* also of one that failed where the others went on */
+    if (!ranks->agreed)
+        st = lmr_ranks_agree(ranks, st, NULL, NULL); /* also of one that failed where the others went on */
     if (!st) *out = c;
 done:
     free_making(&m);
@@ -347,17 +349,20 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-larmor_status larmor_circulant_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p, int64_t *bytes)
+larmor_status larmor_circulant_slabs_memory(const larmor_device *dev, int ranks, const larmor_problem *p,
+                                            int64_t *bytes)
 {
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
     if (ranks < 1 || p->image.ndim != 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: got %d ranks and %d dimensions, expected 1 at least and 3",
                         ranks, p->image.ndim);
-    const int64_t *n = p->image.dim, own = (n[2] + ranks - 1) / ranks, count = (own + pieces_of(own) - 1) / pieces_of(own);
+    const int64_t *n = p->image.dim, own = (n[2] + ranks - 1) / ranks,
+                  count = (own + pieces_of(own) - 1) / pieces_of(own);
     const double size = (double)larmor_dtype_size(p->dtype);
     const larmor_shape g = lmr_circulant_coarse(p->image), doubled = lmr_doubled(g);
-    const double slab = size * (double)n[0] * (double)n[1] * (double)own, cells = size * (double)larmor_shape_count(g);
+    const double slab = size * (double)n[0] * (double)n[1] * (double)own,
+                 cells = size * (double)larmor_shape_count(g);
     const double plane = size * (double)g.dim[0] * (double)g.dim[1];
     const double line = size * (double)doubled.dim[0] * (double)doubled.dim[1] * 2 * (double)n[2];
     const double kept = (double)((p->coils + ranks - 1) / ranks) * cells;

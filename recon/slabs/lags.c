@@ -1,5 +1,5 @@
-/* Point spread functions of points that several ranks have: a slab's lags are modes around another centre, which is a phase at
- * each point. SPDX-License-Identifier: Apache-2.0 */
+/* Point spread functions of points that several ranks have: a slab's lags are modes around another centre, which
+ * is a phase at each point. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/lags.h"
 
 #include "core/array.h"
@@ -12,8 +12,8 @@ void lmr_lags_end(lmr_lag_points *p)
     p->values = NULL;
 }
 
-larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, larmor_dtype dtype,
-                             lmr_lag_points *p)
+larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights,
+                             larmor_dtype dtype, lmr_lag_points *p)
 {
     *p = (lmr_lag_points){.weights = weights};
     LMR_TRY(lmr_seen_create(dev, traj, dtype, &p->box));
@@ -21,8 +21,8 @@ larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const
 }
 
 /* Of this rank's points. */
-static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *psf, const int64_t modes[3], int64_t first,
-                             int64_t count, larmor_array *lags)
+static larmor_status lags_of(const lmr_lag_points *p, const larmor_nufft_opts *psf, const int64_t modes[3],
+                             int64_t first, int64_t count, larmor_array *lags)
 {
     const larmor_device *dev = lags->dev;
     const int64_t centre = first - modes[2] + count / 2;

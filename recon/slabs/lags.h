@@ -12,12 +12,12 @@ typedef struct lmr_lag_points {
 } lmr_lag_points;
 
 /* dtype: of the function. To be ended in either case. */
-larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights, larmor_dtype dtype,
-                             lmr_lag_points *p);
+larmor_status lmr_lags_begin(larmor_device *dev, const larmor_array *traj, const larmor_array *weights,
+                             larmor_dtype dtype, lmr_lag_points *p);
 void lmr_lags_end(lmr_lag_points *p);
 
-/* lags [2 n0, 2 n1, count] of rank `to` <- sum_j w_j exp(sign 2 pi i k_j . r / n) of the points of all ranks, of the lags
- * `first` and the following of the last axis, which begin with -n2. Called by all.
+/* lags [2 n0, 2 n1, count] of rank `to` <- sum_j w_j exp(sign 2 pi i k_j . r / n) of the points of all ranks, of
+ * the lags `first` and the following of the last axis, which begin with -n2. Called by all.
  *
  * psf   of type 1; its modes 0 and 1 are 2 n0 and 2 n1.
  * own   how it went here before.

@@ -1,6 +1,7 @@
-/* The NUFFT of a volume that no rank holds by itself. A slab's voxels are modes around another centre, which is a phase at
- * each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other: points are sorted
- * to no slab, no halos are exchanged, and no grid is larger than a slab's. SPDX-License-Identifier: Apache-2.0 */
+/* The NUFFT of a volume that no rank holds by itself. A slab's voxels are modes around another centre, which is a
+ * phase at each point, so that each rank applies NUFFTs of its own points to the box of one slab after the other:
+ * points are sorted to no slab, no halos are exchanged, and no grid is larger than a slab's.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "core/array.h"

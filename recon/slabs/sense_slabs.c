@@ -1,5 +1,5 @@
-/* SENSE of a volume of which each rank has a slab, one coil at a time: the NUFFT in slabs, and between the coils the Toeplitz
- * normal map in slabs. SPDX-License-Identifier: Apache-2.0 */
+/* SENSE of a volume of which each rank has a slab, one coil at a time: the NUFFT in slabs, and between the coils
+ * the Toeplitz normal map in slabs. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

@@ -21,8 +21,8 @@ larmor_status lmr_slab_fft_create(larmor_device *dev, larmor_ranks *ranks, larmo
 lmr_slab_fft *lmr_slab_fft_ref(lmr_slab_fft *f);
 void lmr_slab_fft_free(lmr_slab_fft *f);
 
-/* f->b [n2, own lines] <- the transform of all slabs, sign -1, in the FFT's order. Called by all; own: how it went before, as for
- * lmr_slab_transpose_to_lines. */
+/* f->b [n2, own lines] <- the transform of all slabs, sign -1, in the FFT's order. Called by all; own: how it went
+ * before, as for lmr_slab_transpose_to_lines. */
 larmor_status lmr_slab_fft_forward(lmr_slab_fft *f, const larmor_array *slab, larmor_status own);
 
 /* slab <- the unscaled inverse of f->b, likewise. */

@@ -1,4 +1,5 @@
-/* From slabs of a volume to lines along its last axis, and back: an exchange between all ranks. SPDX-License-Identifier: Apache-2.0 */
+/* From slabs of a volume to lines along its last axis, and back: an exchange between all ranks.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/slabs/slab_transpose.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 
 #include "core/ranks/ranks.h"
 
-/* Arrays [side of plane, planes] of which each rank has some planes, and after the exchange some of the side's lines with all
- * planes, of one type. */
+/* Arrays [side of plane, planes] of which each rank has some planes, and after the exchange some of the side's
+ * lines with all planes, of one type. */
 typedef struct lmr_slab_transpose {
     larmor_ranks *ranks;
     int64_t side, planes, own_planes, own_lines;
@@ -21,8 +21,8 @@ void lmr_slab_transpose_free(lmr_slab_transpose *t);
 /* How many numbers both arrangements need room for. */
 int64_t lmr_slab_transpose_size(const lmr_slab_transpose *t);
 
-/* a: from [side, own planes] to [own lines, planes], and back; b is room. own: how it went before; what fails on a rank does not keep
- * the others waiting. */
+/* a: from [side, own planes] to [own lines, planes], and back; b is room. own: how it went before; what fails on a
+ * rank does not keep the others waiting. */
 larmor_status lmr_slab_transpose_to_lines(const lmr_slab_transpose *t, larmor_array *a, larmor_array *b,
                                           larmor_status own);
 larmor_status lmr_slab_transpose_to_slab(const lmr_slab_transpose *t, larmor_array *a, larmor_array *b,

@@ -14,7 +14,8 @@ int lmr_slab_pieces(int64_t planes);
 enum { LMR_SLAB_LINES = 4096 }; /* while its spectrum is made */
 int64_t lmr_slab_lines(const larmor_device *dev);
 
-/* Points of a NUFFT in the unit of a box that is a part of the volume, and the phases that move the box to its place. */
+/* Points of a NUFFT in the unit of a box that is a part of the volume, and the phases that move the box to its
+ * place. */
 typedef struct lmr_seen_points {
     const larmor_array *traj; /* as given */
     int64_t count;

@@ -1,8 +1,8 @@
-/* The normal map of a volume that no rank holds by itself, as a convolution in slabs along the last axis: an FFT of the first
- * two axes in the slab, an exchange after which each rank has some lines of the last axis, these times the spectrum, and
- * back. The point spread function is made slab by slab, too: a slab's lags are modes around another centre, which is a
- * phase at each point, so that a NUFFT of a rank's points needs no grid larger than the slab's.
- * SPDX-License-Identifier: Apache-2.0 */
+/* The normal map of a volume that no rank holds by itself, as a convolution in slabs along the last axis: an FFT
+ * of the first two axes in the slab, an exchange after which each rank has some lines of the last axis, these
+ * times the spectrum, and back. The point spread function is made slab by slab, too: a slab's lags are modes
+ * around another centre, which is a phase at each point, so that a NUFFT of a rank's points needs no grid larger
+ * than the slab's. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,8 @@ static void free_stages(stages *s)
     *s = (stages){.dev = NULL};
 }
 
-/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest; together: lines at a time at most. */
+/* modes: of the slab's arrays, with all planes; factor: real, as long as the longest; together: lines at a time at
+ * most. */
 static larmor_status make_stages(larmor_device *dev, larmor_ranks *ranks, larmor_dtype dtype, const int64_t modes[3],
                                  const int64_t cells[3], int64_t together, const larmor_array *factor, stages *s)
 {

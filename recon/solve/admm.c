@@ -13,20 +13,20 @@ enum {
     BALANCE_EVERY = 2,
     SETTLED = 40,
     AFRESH = 8,
-    FEW = 4,             /* last steps whose lengths say how x goes on, and */
+    FEW = 4,               /* last steps whose lengths say how x goes on, and */
     MANY = LMR_ADMM_STEPS, /* so many */
-    EARLIEST = 13,       /* iteration that counts, and */
-    IN_A_ROW = 3,        /* iterations that say alike that x is near */
+    EARLIEST = 13,         /* iteration that counts, and */
+    IN_A_ROW = 3,          /* iterations that say alike that x is near */
 };
 
 /* Of the inner residual in one iteration, at least. */
 #define INNER_FALL 0.5
-/* The same, after one step at least, where steps to come may change x by more than this part of it: a real scan of 25 spokes
- * and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
+/* The same, after one step at least, where steps to come may change x by more than this part of it: a real scan of
+ * 25 spokes and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
 #define ROUGH_INNER_FALL 0.7
 #define ROUGH 0.01
-/* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps that do
- * not shrink is not known. */
+/* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
+ * that do not shrink is not known. */
 #define SLOWEST 0.97
 /* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. */
 #define MAX_SPLIT 0.01
@@ -245,8 +245,8 @@ larmor_status lmr_admm_balance(lmr_admm *s, double primal)
     return balances_after(s->steps) ? balance(s, primal) : LARMOR_OK;
 }
 
-/* The sum of all steps to come if they go on as the last `count`, the last one first: a straight line through the logarithms
- * of their lengths. */
+/* The sum of all steps to come if they go on as the last `count`, the last one first: a straight line through the
+ * logarithms of their lengths. */
 static double rest_of(const double *length, int count)
 {
     const double middle = 0.5 * (count - 1);
@@ -262,7 +262,8 @@ static double rest_of(const double *length, int count)
     return exp(mean + slope * middle) * ratio / (1 - ratio);
 }
 
-/* Inner problems that took few steps so far need not be solved as well where x need not. Harder ones would keep x from settling. */
+/* Inner problems that took few steps so far need not be solved as well where x need not. Harder ones would keep x
+ * from settling. */
 static void be_rough(lmr_admm *s, int rough)
 {
     if (!s->may_be_rough) return;

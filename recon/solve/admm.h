@@ -42,7 +42,8 @@ double lmr_admm_numbers(double x, double Kx);
 larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x);
 /* One iteration; s->before is the x before it, primal |K x - z| / max(|K x|, |z|). */
 larmor_status lmr_admm_step(lmr_admm *s, larmor_array *x, double *primal);
-/* After each step: every second call moves the penalty towards balance, and after 40 the 64th, the 128th and so on. */
+/* After each step: every second call moves the penalty towards balance, and after 40 the 64th, the 128th and so
+ * on. */
 larmor_status lmr_admm_balance(lmr_admm *s, double primal);
 /* Another weight from now on, near whose solution the multipliers are scaled. */
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight);

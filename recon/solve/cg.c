@@ -19,8 +19,8 @@ enum {
 #define ROUNDING 1e-3
 /* The last iterate is the best unless its residual is this much above the smallest. */
 #define WORSE 2
-/* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps that do
- * not shrink is not known. */
+/* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
+ * that do not shrink is not known. */
 #define SLOWEST 0.999
 #define QUICKEST 0.1 /* the same where the iterations to come are counted */
 

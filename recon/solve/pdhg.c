@@ -1,5 +1,5 @@
-/* Primal-dual splitting that uses the gradient of the data term (Condat 2013, Vu 2013), with balanced steps (Goldstein,
- * Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
+/* Primal-dual splitting that uses the gradient of the data term (Condat 2013, Vu 2013), with balanced steps
+ * (Goldstein, Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "recon/bytes.h"

@@ -1,5 +1,5 @@
-/* Projections onto convex sets for partial Fourier data (Haacke, Lindskog and Lin 1991), with a solver in the place of the
- * projection onto the data, so that they may be undersampled. SPDX-License-Identifier: Apache-2.0 */
+/* Projections onto convex sets for partial Fourier data (Haacke, Lindskog and Lin 1991), with a solver in the
+ * place of the projection onto the data, so that they may be undersampled. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/clock.h"
@@ -17,8 +17,8 @@ static larmor_status to_phase(larmor_op *P, const larmor_array *x, larmor_array 
 }
 
 /* x <- z + the least change that brings it to the data. */
-static larmor_status to_data(larmor_op *A, const larmor_array *b, const larmor_array *z, double lambda, larmor_array *r,
-                             larmor_array *change, larmor_array *x)
+static larmor_status to_data(larmor_op *A, const larmor_array *b, const larmor_array *z, double lambda,
+                             larmor_array *r, larmor_array *change, larmor_array *x)
 {
     const larmor_solve_opts opts = {.max_iter = INNER, .lambda = lambda, .tol = 1e-3};
     double size;
@@ -34,7 +34,8 @@ static larmor_status to_data(larmor_op *A, const larmor_array *b, const larmor_a
 larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *phase, larmor_array *x,
                           const larmor_solve_opts *opts, larmor_report *report)
 {
-    if (!A || !b || !phase || !x) return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
+    if (!A || !b || !phase || !x)
+        return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){.tol = 0};
     const int most = o.max_iter > 0 ? o.max_iter : MOST;
     const double tol = o.tol == 0 ? CHANGE : o.tol;
@@ -68,7 +69,8 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
                                       .objective = NAN,
                                       .seconds = own.seconds,
                                       .x = x};
-        if (o.monitor && o.monitor(o.user, &step)) LMR_OR(done, LMR_FAIL(LARMOR_STOPPED, "pocs: stopped by the caller"));
+        if (o.monitor && o.monitor(o.user, &step))
+            LMR_OR(done, LMR_FAIL(LARMOR_STOPPED, "pocs: stopped by the caller"));
     }
     st = LARMOR_OK;
 done:

@@ -19,7 +19,8 @@ typedef struct lmr_regularised {
     void *user;
 } lmr_regularised;
 
-/* |x|_4^2 / |x|_2: the typical magnitude of x where it is not near 0. Errors: LARMOR_ERR_NUMERIC if x is not finite. */
+/* |x|_4^2 / |x|_2: the typical magnitude of x where it is not near 0. Errors: LARMOR_ERR_NUMERIC if x is not
+ * finite. */
 larmor_status lmr_typical(const larmor_array *x, double *magnitude);
 
 larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, const larmor_regulariser *r,

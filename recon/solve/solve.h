@@ -61,7 +61,7 @@ typedef struct lmr_run {
     double left;                       /* what further steps are expected to change x by, over |x|; 0: not known */
     larmor_array *best;
     double best_residual, best_objective;
-    int kept; /* 1 if best holds an iterate */
+    int kept;        /* 1 if best holds an iterate */
     lmr_state state; /* the solver's and that of the run */
 } lmr_run;
 

@@ -1,7 +1,7 @@
-/* interrupt INT|TERM|HUP MILLISECONDS COMMAND [ARGUMENT ...]: run a command, send it the signal after that time, and
- * print "EXIT-CODE MILLISECONDS", or "EXIT-CODE over" if it had ended before. The milliseconds are those of processor time
- * from the signal to the command's end, of all its threads and processes, because other programs may be at work. What has
- * not ended after HANG_MS is killed. SPDX-License-Identifier: Apache-2.0 */
+/* interrupt INT|TERM|HUP MILLISECONDS COMMAND [ARGUMENT ...]: run a command, send it the signal after that time,
+ * and print "EXIT-CODE MILLISECONDS", or "EXIT-CODE over" if it had ended before. The milliseconds are those of
+ * processor time from the signal to the command's end, of all its threads and processes, because other programs
+ * may be at work. What has not ended after HANG_MS is killed. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

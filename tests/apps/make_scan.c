@@ -1,7 +1,7 @@
 /* Scans that `larmor phantom` does not make: make_scan WAY SCAN.h5 TRUTH.h5, by larmor's own writer.
  *
- * integrated  two repetitions of a Cartesian scan, every third line; in the centre of the first the other lines, too, for
- *             calibration (flag 20), and the image's lines there are for both (flag 21)
+ * integrated  two repetitions of a Cartesian scan, every third line; in the centre of the first the other lines,
+ *             too, for calibration (flag 20), and the image's lines there are for both (flag 21)
  * unflagged   the same with one repetition, and without flag 21
  * contrast    the same, but the calibration is a block of its own with another contrast
  * spokes      a radial scan that counts each spoke as a slice

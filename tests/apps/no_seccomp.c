@@ -1,5 +1,5 @@
-/* no_seccomp PROGRAM ARGUMENT...: runs it where no process can filter its system calls, as on a kernel without seccomp.
- * SPDX-License-Identifier: Apache-2.0 */
+/* no_seccomp PROGRAM ARGUMENT...: runs it where no process can filter its system calls, as on a kernel without
+ * seccomp. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,6 @@
-/* terminal COLUMNS [--on TEXT INT|TERM] COMMAND [ARGUMENT ...]: run a command in a terminal of its own, so many columns
- * wide, and print what it shows; once the text is there type Ctrl-C, or send SIGTERM. The exit code is the command's.
- * SPDX-License-Identifier: Apache-2.0 */
+/* terminal COLUMNS [--on TEXT INT|TERM] COMMAND [ARGUMENT ...]: run a command in a terminal of its own, so many
+ * columns wide, and print what it shows; once the text is there type Ctrl-C, or send SIGTERM. The exit code is the
+ * command's. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <pty.h>
 #include <signal.h>

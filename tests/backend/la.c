@@ -60,7 +60,8 @@ static double eigen_error(int64_t n, const cx *a, const cx *v, const double *w)
     return error;
 }
 
-/* Hermitian matrices of n rows. rank 0: of full rank; else v v^H of n x rank vectors, whose rows come in equal pairs. */
+/* Hermitian matrices of n rows. rank 0: of full rank; else v v^H of n x rank vectors, whose rows come in equal
+ * pairs. */
 static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
 {
     cx *a = random_values(n * n * batch, 21);

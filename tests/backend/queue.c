@@ -1,4 +1,5 @@
-/* A backend's queue of work: marks of time in it, and its recording as a graph. SPDX-License-Identifier: Apache-2.0 */
+/* A backend's queue of work: marks of time in it, and its recording as a graph. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "tests/backend/buffers.h"
 
 static void times_between_marks_in_the_queue_are_positive_and_add_up(void **state)

@@ -1,6 +1,6 @@
 /* Times what the planner's model of cost is made of, on LARMOR_TEST_DEVICE: spreading and interpolation for every
- * width, and the grid (zeros or padding, FFT, cropping) for every good size. Lines of numbers for tests/bench/rates.py.
- * SPDX-License-Identifier: Apache-2.0 */
+ * width, and the grid (zeros or padding, FFT, cropping) for every good size. Lines of numbers for
+ * tests/bench/rates.py. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,7 +213,8 @@ int main(int argc, char **argv)
     gpu = strncmp(larmor_device_spec(dev), "cpu", 3) != 0;
     printf("# %s\n", larmor_device_reason(dev));
     if (strcmp(part, "grids") != 0) time_all_points(ndim, side[gpu][ndim - 1], dtype);
-    if (strcmp(part, "points") != 0) time_all_grids(ndim, ndim == 1 ? 512 : 16, most[gpu][ndim - 1], ndim == 1 ? 1.04 : 1, dtype);
+    if (strcmp(part, "points") != 0)
+        time_all_grids(ndim, ndim == 1 ? 512 : 16, most[gpu][ndim - 1], ndim == 1 ? 1.04 : 1, dtype);
     larmor_device_free(dev);
     return 0;
 }

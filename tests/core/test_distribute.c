@@ -1,5 +1,5 @@
-/* core/ranks/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against the same rows
- * on one. SPDX-License-Identifier: Apache-2.0 */
+/* core/ranks/distribute.c: rows on several handles of the device, and of all GPUs where there are several, against
+ * the same rows on one. SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
 #include "larmor/op.h"

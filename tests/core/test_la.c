@@ -56,7 +56,8 @@ static double error_of(int precision, int64_t n, const void *w)
     return error;
 }
 
-/* Of 33 rows and more LAPACK works in blocks; OpenBLAS before 0.3.24 reads behind the last one where GCC 12 built it. */
+/* Of 33 rows and more LAPACK works in blocks; OpenBLAS before 0.3.24 reads behind the last one where GCC 12 built
+ * it. */
 static void heev_touches_nothing_outside_its_arrays(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* core/ranks/rank_threads.c: ranks that are threads, each on a device of its own, against sums and places by hand; who waits for one that has
- * ended is told so. SPDX-License-Identifier: Apache-2.0 */
+/* core/ranks/rank_threads.c: ranks that are threads, each on a device of its own, against sums and places by hand;
+ * who waits for one that has ended is told so. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -51,7 +51,8 @@ static void expect_all_well(play does)
         player p[MOST];
         play_all(count, does, p);
         for (int i = 0; i < count; i++)
-            if (p[i].wrong) fail_msg("rank %d of %d: %lld are wrong; %s", i, count, (long long)p[i].wrong, p[i].message);
+            if (p[i].wrong)
+                fail_msg("rank %d of %d: %lld are wrong; %s", i, count, (long long)p[i].wrong, p[i].message);
     }
 }
 
@@ -191,7 +192,8 @@ static void send_messages(player *p)
             free(data);
             note(p, i == 5 && by->is_there(link, r, 10));
         }
-    if (p->count > 1) note(p, by->receive(link, 1, 30, ask_thrice, &asked, &data, &bytes) != LARMOR_STOPPED || asked != 3);
+    if (p->count > 1)
+        note(p, by->receive(link, 1, 30, ask_thrice, &asked, &data, &bytes) != LARMOR_STOPPED || asked != 3);
     for (int r = 1; r < p->count; r++) note(p, by->send(link, r, 20, NULL, 0) != LARMOR_OK);
 }
 
@@ -262,8 +264,10 @@ static void who_waits_for_a_rank_that_has_ended_is_told(void **state)
             play_all(3, end_while_others_wait, p);
             for (int i = 0; i < 3; i += 2) {
                 assert_int_equal(p[i].status, LARMOR_ERR_BACKEND);
-                if (how_to_wait != 3) assert_string_equal(p[i].message, "rank 1 has ended");
-                else assert_non_null(strstr(p[i].message, "has ended"));
+                if (how_to_wait != 3)
+                    assert_string_equal(p[i].message, "rank 1 has ended");
+                else
+                    assert_non_null(strstr(p[i].message, "has ended"));
             }
         }
 }

@@ -1,5 +1,5 @@
-/* core/ranks/rank_rows.c and core/ranks/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0. SPDX-License-Identifier:
- * Apache-2.0 */
+/* core/ranks/rank_rows.c and core/ranks/ranks.c, by mpirun: rows on all ranks against the same rows on rank 0.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
 #include "core/ranks/rank_rows.h"

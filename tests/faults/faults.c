@@ -7,9 +7,11 @@
  * FAULT_MORE   1: all that follow fail as well
  * FAULT_IN     only in a program of this name
  * FAULT_COUNT  at the end the number of calls is written to this file, with a dot and the program's name behind it
- * FAULT_STACKS with FAULT_AT 0: the number of the first call through each chain of callers are appended to this file,
+ * FAULT_STACKS with FAULT_AT 0: the number of the first call through each chain of callers are appended to this
+ * file,
  *              with a dot and the program's name behind it
- * FAULT_WHERE  a line for the call that failed is appended to this file: the libraries it came through, the innermost first
+ * FAULT_WHERE  a line for the call that failed is appended to this file: the libraries it came through, the
+ *              innermost first
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* A plugin larmor_cuda.so that lets a call of the device fail: it stands before the one in $FAULTY_PLUGIN, a GPU's, or
- * else before the processor's backend, which then passes for a GPU.
+/* A plugin larmor_cuda.so that lets a call of the device fail: it stands before the one in $FAULTY_PLUGIN, a
+ * GPU's, or else before the processor's backend, which then passes for a GPU.
  *
  * FAULTY_ENTRY  what fails, e.g. vec.axpby; all: whatever comes
  * FAULTY_AT     which of its calls, from 1; 0 or none: none
@@ -28,7 +28,8 @@ static int is_gpu;
 static int fails(int entry);
 static larmor_status injected(int entry);
 
-/* The message of this library's own copy of larmor's core becomes the host's; a GPU's plugin has told the host itself. */
+/* The message of this library's own copy of larmor's core becomes the host's; a GPU's plugin has told the host
+ * itself. */
 static larmor_status passed_on(larmor_status st)
 {
     if (st && !is_gpu) host->fail(st, __func__, __LINE__, "%s", larmor_last_error());

@@ -1,6 +1,6 @@
-/* cuFINUFFT's interface against the sums that its documentation defines, its error codes and its options. Compiled twice:
- * with the library, whose transforms need a GPU, and with ON_HOST and the library's objects on a processor in the GPU's
- * place. SPDX-License-Identifier: Apache-2.0 */
+/* cuFINUFFT's interface against the sums that its documentation defines, its error codes and its options. Compiled
+ * twice: with the library, whose transforms need a GPU, and with ON_HOST and the library's objects on a processor
+ * in the GPU's place. SPDX-License-Identifier: Apache-2.0 */
 #include "finufft/cufinufft.h"
 
 #include <complex.h>

@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                            \
     } while (0)
 
-/* The path of a file in a folder of this process in $FUZZ_SCRATCH, where it stays for the next input. Valid for the next three
- * calls. */
+/* The path of a file in a folder of this process in $FUZZ_SCRATCH, where it stays for the next input. Valid for
+ * the next three calls. */
 static inline const char *fuzz_path(const char *name)
 {
     static char folder[64], path[4][96];

@@ -1,5 +1,5 @@
-/* Command lines of the program, words with a byte 0 between, the first of which names the command. They are parsed and not
- * run. SPDX-License-Identifier: Apache-2.0 */
+/* Command lines of the program, words with a byte 0 between, the first of which names the command. They are parsed
+ * and not run. SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,4 +1,5 @@
-/* Values of varying length: eight references, then the file that they lead into. SPDX-License-Identifier: Apache-2.0 */
+/* Values of varying length: eight references, then the file that they lead into. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "io/reader/h5_heap.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
-/* Runs a target without libFuzzer: replay CORPUS MUTANTS [SEED]. Every file of the folder first, then so many mutants of
- * them; each in a child, so that one that dies is kept in crash-TARGET-NUMBER and the others still run. A child that dies in HDF5
- * itself is counted and is no failure of ours. SPDX-License-Identifier: Apache-2.0 */
+/* Runs a target without libFuzzer: replay CORPUS MUTANTS [SEED]. Every file of the folder first, then so many
+ * mutants of them; each in a child, so that one that dies is kept in crash-TARGET-NUMBER and the others still run.
+ * A child that dies in HDF5 itself is counted and is no failure of ours. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>

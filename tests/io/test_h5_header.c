@@ -1,5 +1,5 @@
-/* Files of newer releases of HDF5, and files with a block of the user's, are read as any other. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Files of newer releases of HDF5, and files with a block of the user's, are read as any other.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/h5_header.h"
 
 #include "tests/io/mrd_scan.h"
@@ -86,7 +86,8 @@ static void is_scan(const scan *s)
     larmor_raw_free(raw);
 }
 
-/* Writes the scan, raises versions in the header of its acquisitions by libver's numbers and puts that in its place. */
+/* Writes the scan, raises versions in the header of its acquisitions by libver's numbers and puts that in its
+ * place. */
 static void write_as_newer(const scan *s, layout l, int type_version, int layout_version)
 {
     size_t bytes, length;

@@ -19,7 +19,8 @@ static void signal_of(double kx, double ky, int coil, float *to)
     to[1] = (float)(size * sin(phase));
 }
 
-/* One line whose first `cut` samples in time are missing, of the given center_sample. late: samples by which it is delayed. */
+/* One line whose first `cut` samples in time are missing, of the given center_sample. late: samples by which it is
+ * delayed. */
 static void add_line(scan *s, int step, int line, int reversed, int cut, int center, int late)
 {
     const int n = LINE - cut, i = add_readout(s, n, COILS, 0);
@@ -58,8 +59,8 @@ static double error_along(const larmor_raw *raw, int cut)
     return most;
 }
 
-/* The sample at k = 0 is number 64 - cut in time in both directions. A reversed line's k ends one sample later than a forward
- * line's, as the first sample of a line of 128 is at -64 and its last at 63. */
+/* The sample at k = 0 is number 64 - cut in time in both directions. A reversed line's k ends one sample later
+ * than a forward line's, as the first sample of a line of 128 is at -64 and its last at 63. */
 static void lines_in_reverse_are_placed_by_their_echo_however_they_count(void **state)
 {
     (void)state;
@@ -88,7 +89,8 @@ enum { SHORT = 48, OBJECTS = 4, MOST_PARTS = 4 };
 static const space echo_planar = {{SHORT, SHORT, 1}, {SHORT, SHORT, 1}, {240, 240, 5}, {240, 240, 5}, "epi", ""};
 static const space square = {{SHORT, SHORT, 1}, {SHORT, SHORT, 1}, {240, 240, 5}, {240, 240, 5}, "cartesian", ""};
 
-/* Rectangles: amplitude, centre and sides in fields of view. The frame has two peaks along the lines beside the centre. */
+/* Rectangles: amplitude, centre and sides in fields of view. The frame has two peaks along the lines beside the
+ * centre. */
 static const double objects[OBJECTS][MOST_PARTS][5] = {
     {{1, 0, 0, .69, .92}, {-.8, 0, -.009, .662, .874}, {-.2, .11, 0, .11, .3}, {-.2, -.11, 0, .16, .4}},
     {{1, .2, .15, .2, .25}, {.7, -.2, -.2, .25, .2}, {.9, .22, -.2, .1, .1}},
@@ -119,8 +121,8 @@ static double normal(unsigned *seed)
     return sum - 6;
 }
 
-/* Lines of one coil that go both ways, the first `cut` samples in time missing. k = 0 is sample 24 of a line. Reversed ones
- * count as ISMRMRD says, from 1 or from the other end; late: samples by which they are behind. */
+/* Lines of one coil that go both ways, the first `cut` samples in time missing. k = 0 is sample 24 of a line.
+ * Reversed ones count as ISMRMRD says, from 1 or from the other end; late: samples by which they are behind. */
 static scan *lines_of(const space *e, int object, double noise, unsigned seed, int cut, int counting, int late)
 {
     scan *s = empty_scan(e);
@@ -189,7 +191,8 @@ static void lines_in_reverse_that_count_in_another_way_are_placed_as_they_are(vo
             }
 }
 
-/* By a sample, as a delay of half a sample moves lines of both directions against each other: ghost correction does that. */
+/* By a sample, as a delay of half a sample moves lines of both directions against each other: ghost correction
+ * does that. */
 static void echo_planar_lines_are_not_counted_in_another_way_by_a_sample(void **state)
 {
     (void)state;

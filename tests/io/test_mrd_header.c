@@ -1,5 +1,5 @@
-/* The XML header of ISMRMRD: what is read, what may be missing, and the exact words for what is refused. SPDX-License-Identifier:
- * Apache-2.0 */
+/* The XML header of ISMRMRD: what is read, what may be missing, and the exact words for what is refused.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/test.h"
 
 #include <locale.h>

@@ -1,4 +1,5 @@
-/* Lines that are sampled while the gradient goes up and down: by their header, and by hand. SPDX-License-Identifier: Apache-2.0 */
+/* Lines that are sampled while the gradient goes up and down: by their header, and by hand.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/mrd_scan.h"
 
 enum { LINE = 128, LINES = 48, COILS = 2, PER_US = 20 };

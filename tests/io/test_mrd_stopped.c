@@ -1,4 +1,5 @@
-/* Scans that were stopped: what was written is read, and what was not is named. SPDX-License-Identifier: Apache-2.0 */
+/* Scans that were stopped: what was written is read, and what was not is named. SPDX-License-Identifier:
+ * Apache-2.0 */
 #define _GNU_SOURCE
 #include "tests/io/mrd_scan.h"
 

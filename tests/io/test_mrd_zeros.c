@@ -1,4 +1,5 @@
-/* Readouts that are used or not: noise with other flags, samples that are exactly 0, other channels, lines beyond the matrix. SPDX-License-Identifier: Apache-2.0 */
+/* Readouts that are used or not: noise with other flags, samples that are exactly 0, other channels, lines beyond
+ * the matrix. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/mrd_scan.h"
 
 enum { SPOKES = 8, SAMPLES = 64, COILS = 2 };

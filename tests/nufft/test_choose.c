@@ -1,4 +1,5 @@
-/* From a tolerance to a grid and a window: good sizes, and what may be asked for. SPDX-License-Identifier: Apache-2.0 */
+/* From a tolerance to a grid and a window: good sizes, and what may be asked for. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "nufft/choose/choose.h"
 
 #include <math.h>
@@ -74,8 +75,9 @@ static void what_is_chosen_may_be_asked_for(void **state)
                 }
 }
 
-/* A choice that is remembered is that of the request itself, whatever was asked for before it: requests that differ in one member
- * alone, in an order in which each finds what another one has left, and more of them than are kept. */
+/* A choice that is remembered is that of the request itself, whatever was asked for before it: requests that
+ * differ in one member alone, in an order in which each finds what another one has left, and more of them than are
+ * kept. */
 static void what_is_remembered_is_the_choice_of_the_same_request(void **state)
 {
     (void)state;
@@ -169,8 +171,8 @@ static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **stat
     assert_int_equal(lmr_nufft_choose_at(&r, modes, other, 9, &choice), 0);
 }
 
-/* A GPU's FFT leaves out lines without wanted modes: in three dimensions all lines of the first axis are left, of the second those
- * of wanted modes along the first, and so on. */
+/* A GPU's FFT leaves out lines without wanted modes: in three dimensions all lines of the first axis are left, of
+ * the second those of wanted modes along the first, and so on. */
 static void a_grid_costs_what_lines_of_wanted_modes_cost(void **state)
 {
     (void)state;

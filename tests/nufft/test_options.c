@@ -1,5 +1,5 @@
-/* Options of a plan: each does what it says, and what contradicts another is refused. SPDX-License-Identifier: Apache-2.0
- */
+/* Options of a plan: each does what it says, and what contradicts another is refused. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "tests/nufft/options.h"
 
 /* ---- mode order ---- */

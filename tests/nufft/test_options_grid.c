@@ -1,5 +1,5 @@
-/* Options for the grid, the window and the tiles: they are kept to, or refused with what would do. SPDX-License-Identifier: Apache-2.0
- */
+/* Options for the grid, the window and the tiles: they are kept to, or refused with what would do.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/nufft/options.h"
 
 typedef struct grid_asked {

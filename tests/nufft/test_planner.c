@@ -1,4 +1,5 @@
-/* The planner: what estimates and measurements choose, and what they leave alone. SPDX-License-Identifier: Apache-2.0 */
+/* The planner: what estimates and measurements choose, and what they leave alone. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "nufft/tune/tune.h"
 #include "tests/nufft/planner.h"
 
@@ -334,10 +335,10 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
     lmr_wisdom_plan known[6];
     for (int i = 0; i < 6; i++)
         known[i] = (lmr_wisdom_plan){.effort = LARMOR_PLAN_MEASURE,
-                                    .cells = {48, 48, 1},
-                                    .width = 9,
-                                    .max_batch = 1,
-                                    .precompute = LARMOR_PRECOMPUTE_NONE};
+                                     .cells = {48, 48, 1},
+                                     .width = 9,
+                                     .max_batch = 1,
+                                     .precompute = LARMOR_PRECOMPUTE_NONE};
     known[0].cells[0] = known[0].cells[1] = 64;
     known[0].width = 12;
     known[1].max_batch = 4;

@@ -69,7 +69,8 @@ static void the_transform_is_the_integral_inside_the_band_and_outside(void **sta
 }
 
 /* The mean over offsets and modes of |sum_l phi(l - x) exp(2 pi i xi (l - x)) / transform(xi) - 1|^2. The window's
- * values are the same for all modes; each takes a long series of long doubles, which aarch64 has in software alone. */
+ * values are the same for all modes; each takes a long series of long doubles, which aarch64 has in software
+ * alone. */
 static double measured_alias(const lmr_window *window, int64_t modes, int64_t cells)
 {
     enum { OFFSETS = 256 };

@@ -1,4 +1,5 @@
-/* Wisdom in files: what is saved comes back, and what is not wisdom is left out. SPDX-License-Identifier: Apache-2.0 */
+/* Wisdom in files: what is saved comes back, and what is not wisdom is left out. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "nufft/tune/wisdom.h"
 
 #include <dirent.h>

@@ -49,8 +49,8 @@ static void the_mean_of_the_picture_is_the_integral(void **state)
     }
 }
 
-/* sum over voxels of x exp(-2 pi i k . r) / count, for integer k: the coefficient that the image was made of; phase may be
- * NULL */
+/* sum over voxels of x exp(-2 pi i k . r) / count, for integer k: the coefficient that the image was made of;
+ * phase may be NULL */
 static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *phase, larmor_dtype dtype,
                                 double limit)
 {

@@ -348,8 +348,8 @@ static void a_curved_field_is_integrated_to_1e_5_of_the_largest_sample(void **st
     larmor_phantom_free(p);
 }
 
-/* Fields in a vacuum are harmonic: each value is the mean of the values around it. Shims are, near the centre, and what is
- * four standard deviations away from a magnetised region. */
+/* Fields in a vacuum are harmonic: each value is the mean of the values around it. Shims are, near the centre, and
+ * what is four standard deviations away from a magnetised region. */
 static void shims_and_dipoles_are_fields_that_a_magnet_can_have(void **state)
 {
     (void)state;

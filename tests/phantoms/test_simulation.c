@@ -222,8 +222,8 @@ static void late_gradients_move_the_samples_and_not_the_stored_trajectory(void *
     larmor_simulation_free(a);
 }
 
-/* The samples of each line are the phantom's k-space half of the shift away, turned by half of the phase, in the order of the
- * shots. */
+/* The samples of each line are the phantom's k-space half of the shift away, turned by half of the phase, in the
+ * order of the shots. */
 static void echo_planar_lines_differ_by_a_phase_and_a_shift(void **state)
 {
     (void)state;

@@ -147,8 +147,9 @@ static void one_coil_on_the_grid_gives_its_fft_and_no_doubts(void **state)
     }
 }
 
-/* Lines that are shifted along themselves are as orthogonal as those on the grid: samples held out of one coil have nothing
- * to be predicted by, and a weight chosen by them was .8 of the largest eigenvalue, which took 45 % off the image. */
+/* Lines that are shifted along themselves are as orthogonal as those on the grid: samples held out of one coil
+ * have nothing to be predicted by, and a weight chosen by them was .8 of the largest eigenvalue, which took 45 %
+ * off the image. */
 static void one_coil_beside_the_grid_keeps_its_intensity(void **state)
 {
     (void)state;

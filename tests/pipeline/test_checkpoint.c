@@ -156,8 +156,8 @@ static void same(const outcome *a, const outcome *b)
     }
 }
 
-/* Killed after one save and after the last, and evenly in between; of two points in the midst of them: what was kept then leads
- * to the same images. */
+/* Killed after one save and after the last, and evenly in between; of two points in the midst of them: what was
+ * kept then leads to the same images. */
 static void killed_anywhere(const scan *s, larmor_recon_opts opts, int points)
 {
     const int inner = points == 2; /* of three intervals */

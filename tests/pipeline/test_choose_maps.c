@@ -1,5 +1,5 @@
-/* pipeline/choose_maps.c: whatever the trajectory, the maps that `auto` chooses give images near those of the true maps.
- * SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/choose_maps.c: whatever the trajectory, the maps that `auto` chooses give images near those of the true
+ * maps. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 enum { MATRIX = 64, RING = 8 };
@@ -100,7 +100,8 @@ static void spokes_are_left_to_walsh(void **state)
     expect_nearly_the_true_maps(&c);
 }
 
-/* The log of lines of the phantom, `size` times as large as that of the scans above; every second line against its order, or not. */
+/* The log of lines of the phantom, `size` times as large as that of the scans above; every second line against its
+ * order, or not. */
 static notes notes_of_lines(double size, int reversed)
 {
     scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};

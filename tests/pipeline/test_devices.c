@@ -1,5 +1,6 @@
-/* schedule/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor. On a GPU
- * the group is that GPU twice, that GPU with several queues, and all GPUs where there are several. SPDX-License-Identifier: Apache-2.0 */
+/* schedule/devices.c: the series of a reconstruction on a group of devices, or beside each other on one processor.
+ * On a GPU the group is that GPU twice, that GPU with several queues, and all GPUs where there are several.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "tests/pipeline/scan.h"
@@ -176,8 +177,8 @@ static double apart_from(const outcome *x, const outcome *y)
     return most;
 }
 
-/* A single series, and fewer series than devices. The sum over coils is taken in another order than on one device, but
- * always in the same. */
+/* A single series, and fewer series than devices. The sum over coils is taken in another order than on one device,
+ * but always in the same. */
 static void devices_without_a_series_of_their_own_share_the_coils(void **state)
 {
     (void)state;

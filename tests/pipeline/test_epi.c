@@ -100,7 +100,8 @@ static double ghost_of(const float complex *image, const larmor_array *truth, in
 static const larmor_simulation_opts plain = {
     .trajectory = "cartesian", .traj = {.matrix = {MATRIX}}, .coils = RECEIVERS, .same_angles = 1};
 
-/* 1 % is what docs/epi.md promises; without the correction there are 5 % and more. A ghost is half of the distance between the
+/* 1 % is what docs/epi.md promises; without the correction there are 5 % and more. A ghost is half of the distance
+ *   between the
  * images of lines as far apart as those of a shot away. */
 static void no_ghost_is_left_of_any_kind_of_shots(void **state)
 {

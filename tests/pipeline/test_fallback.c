@@ -1,5 +1,5 @@
-/* schedule/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
- * Apache-2.0 */
+/* schedule/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "tests/pipeline/scan.h"

@@ -1,5 +1,5 @@
-/* What the heads of readouts say, and what becomes of the image: flags, directions, discards, centres. SPDX-License-Identifier:
- * Apache-2.0 */
+/* What the heads of readouts say, and what becomes of the image: flags, directions, discards, centres.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -71,12 +71,10 @@ static void write_spokes(const scan *s, const store *how, const char *path)
     larmor_scan header = {.coils = COILS, .readouts = SPOKES};
     larmor_output *out;
     larmor_raw_writer *w;
-    header.encoding = (larmor_encoding){.matrix = {N, N, 1},
-                                        .recon_matrix = {N, N, 1},
-                                        .fov_mm = {N, N, 1},
-                                        .recon_fov_mm = {N, N, 1},
-                                        .ndim = 2};
-    snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s", how->type ? how->type : "goldenangle");
+    header.encoding = (larmor_encoding){
+        .matrix = {N, N, 1}, .recon_matrix = {N, N, 1}, .fov_mm = {N, N, 1}, .recon_fov_mm = {N, N, 1}, .ndim = 2};
+    snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s",
+             how->type ? how->type : "goldenangle");
     float *all = values_of(s->image[0].kspace);
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_raw_create(out, &header, &w));
@@ -239,7 +237,8 @@ static void phase_corrections_of_lines_in_both_directions_are_missed(void **stat
                  {{.reversed = 1}, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const larmor_raw_info info = info_of(&s, &cases[i].how);
-        const char *warning = strstr(info.warnings, "60 phase correction readouts are left out, as they are no lines");
+        const char *warning =
+            strstr(info.warnings, "60 phase correction readouts are left out, as they are no lines");
         assert_int_equal(warning != NULL, cases[i].warned);
     }
     free_scan(&s);

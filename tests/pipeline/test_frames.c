@@ -256,8 +256,8 @@ static void windows_slide_and_the_rest_is_dropped_or_joined(void **state)
 
 enum { PLANES = 4, ANGLES = 6 };
 
-/* A stack of ANGLES spokes in each of the planes. angles_first: the planes change last. poor: of the outermost plane, every
- * second spoke alone. tilted: spokes leave their planes. */
+/* A stack of ANGLES spokes in each of the planes. angles_first: the planes change last. poor: of the outermost
+ * plane, every second spoke alone. tilted: spokes leave their planes. */
 static scan stack(int angles_first, int poor, int tilted)
 {
     scan s = {.arrays = {.matrix = {N, N, PLANES}, .images = 1}};

@@ -33,8 +33,8 @@ static scan half_spokes(int coils, double first)
     return s;
 }
 
-/* |c |x| - |t|| / |t| at the best factor c, t the object times the root sum of squares of its coils, which an image from
- * maps of the data has. */
+/* |c |x| - |t|| / |t| at the best factor c, t the object times the root sum of squares of its coils, which an
+ * image from maps of the data has. */
 static double magnitude_error(const larmor_array *image, const scan *s, int coils)
 {
     float complex *x = (float complex *)values_of(image), *t = (float complex *)values_of(s->truth);
@@ -69,8 +69,8 @@ static double error_with(int coils, double first, larmor_recon_opts opts, notes 
     return error;
 }
 
-static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer", filled[] = "tv fills this hole",
-                  not_filled[] = "is not filled, as ";
+static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer",
+                  filled[] = "tv fills this hole", not_filled[] = "is not filled, as ";
 
 static void holes_up_to_two_cycles_are_filled(void **state)
 {

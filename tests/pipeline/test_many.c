@@ -1,5 +1,5 @@
-/* Many reconstructions in one process: the same bytes each time, and memory that does not grow. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Many reconstructions in one process: the same bytes each time, and memory that does not grow.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
 
 #include "tests/pipeline/scan.h"
@@ -20,8 +20,8 @@ static int64_t resident(void)
     return (int64_t)here * 4096;
 }
 
-/* Bytes that were allocated and not freed: of these nothing may grow. What is in memory besides is holes between blocks,
- * which the C library of each system keeps in its own way. */
+/* Bytes that were allocated and not freed: of these nothing may grow. What is in memory besides is holes between
+ * blocks, which the C library of each system keeps in its own way. */
 static int64_t allocated(void)
 {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)

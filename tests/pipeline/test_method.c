@@ -1,4 +1,5 @@
-/* pipeline/method.c: the method that --method auto takes, why, and for which images. SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/method.c: the method that --method auto takes, why, and for which images. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 #define SIGMA 1e-3

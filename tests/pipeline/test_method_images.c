@@ -1,5 +1,5 @@
-/* Images of the default method where readouts are no golden-angle spokes of a plane, beside the object's: volumes, spirals,
- * Poisson discs. SPDX-License-Identifier: Apache-2.0 */
+/* Images of the default method where readouts are no golden-angle spokes of a plane, beside the object's: volumes,
+ * spirals, Poisson discs. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 enum { POISSON_EDGE = 12 };
@@ -13,7 +13,8 @@ typedef struct scene {
     double bound; /* of the error, which cg is above */
 } scene;
 
-/* Of all lines of a volume those that are apart by a distance that grows from 1 in the centre to `spread` at the edge. */
+/* Of all lines of a volume those that are apart by a distance that grows from 1 in the centre to `spread` at the
+ * edge. */
 static larmor_array *poisson_disc(const larmor_array *lines, double spread)
 {
     const larmor_shape all = larmor_array_shape(lines);

@@ -156,8 +156,8 @@ static double sinc(double x)
     return fabs(x) < 1e-9 ? 1 : sin(M_PI * x) / (M_PI * x);
 }
 
-/* A square of one value on all of the field of view, and an object whose sign alternates from readout to readout: what is
- * held out is predicted by a constant and by nothing else. */
+/* A square of one value on all of the field of view, and an object whose sign alternates from readout to readout:
+ * what is held out is predicted by a constant and by nothing else. */
 static scan scan_of_a_constant(void)
 {
     scan s = scan_of(1, 1, 0);
@@ -273,7 +273,8 @@ static void an_object_that_folds_in_is_named(void **state)
     }
 }
 
-/* On a grid larger than what was encoded: lines are farther apart than at 1/FOV of it, and copies of the object meet its edges. */
+/* On a grid larger than what was encoded: lines are farther apart than at 1/FOV of it, and copies of the object
+ * meet its edges. */
 static void a_right_scan_on_a_larger_grid_is_not_doubted(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* schedule/predict.c, with the plugin of tests/faults, for which the processor passes for a GPU. SPDX-License-Identifier:
- * Apache-2.0 */
+/* schedule/predict.c, with the plugin of tests/faults, for which the processor passes for a GPU.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/predict.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 
 #include "tests/pipeline/scan.h"
 
-/* Processor time of one thread as it was measured on an Intel Xeon (Sapphire Rapids), without the .07 s of the process. */
+/* Processor time of one thread as it was measured on an Intel Xeon (Sapphire Rapids), without the .07 s of the
+ * process. */
 static const struct {
     lmr_workload work;
     double seconds;

@@ -119,8 +119,8 @@ static double length_of(const larmor_array *x)
     return norm;
 }
 
-/* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not used, and
- * without them the image has one unit, and so has the image of the maps that come out. */
+/* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not
+ * used, and without them the image has one unit, and so has the image of the maps that come out. */
 static void whitening_does_not_change_the_unit_of_the_image(void **state)
 {
     (void)state;

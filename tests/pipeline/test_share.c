@@ -1,5 +1,5 @@
-/* pipeline/share.c: images with one trajectory share what depends on it alone, and are the images that each would be by
- * itself. SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/share.c: images with one trajectory share what depends on it alone, and are the images that each would
+ * be by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/share.h"
 #include "schedule/state.h"
 #include "schedule/task.h"
@@ -145,7 +145,8 @@ static void expect_images(const outcome *got, const outcome *expected, int image
 
 static const char *const specs[2][3] = {{"cpu:1", "cpu:3", "cpu:1,1"}, {"cuda:0", "cuda:0", "cuda:0,0"}};
 
-/* The spec after this one: of some options all, of the others beside the first by turns that of threads or of devices. */
+/* The spec after this one: of some options all, of the others beside the first by turns that of threads or of
+ * devices. */
 static int next_way(int way, size_t option, int all)
 {
     if (all) return way + 1;
@@ -243,8 +244,8 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
     larmor_array_free(b0);
 }
 
-/* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the solver may
- * stop a step earlier or later, to a tenth of the image's noise. */
+/* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the
+ * solver may stop a step earlier or later, to a tenth of the image's noise. */
 static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
 {
     (void)state;

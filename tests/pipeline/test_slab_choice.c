@@ -1,5 +1,5 @@
-/* A volume in slabs by default, with the weight that is chosen from the data and the preconditioner, against the same volume
- * whole: schedule/slab_plan.c, pipeline/weight.c. SPDX-License-Identifier: Apache-2.0 */
+/* A volume in slabs by default, with the weight that is chosen from the data and the preconditioner, against the
+ * same volume whole: schedule/slab_plan.c, pipeline/weight.c. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/slab_threads.h"
 #include "tests/pipeline/scan.h"
 

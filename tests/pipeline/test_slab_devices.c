@@ -1,5 +1,6 @@
-/* schedule/slab_threads.c: a volume that no device of a group holds, in slabs of its devices, through the C interface. On a GPU the
- * group is that GPU twice, or thrice, and the volume is larger, so that what is shared is most of it. SPDX-License-Identifier: Apache-2.0 */
+/* schedule/slab_threads.c: a volume that no device of a group holds, in slabs of its devices, through the C
+ * interface. On a GPU the group is that GPU twice, or thrice, and the volume is larger, so that what is shared is
+ * most of it. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -163,7 +163,8 @@ static void the_report_says_how_the_solver_ended(void **state)
     free_scan(&s);
 }
 
-/* No more iterations than at the usual tolerance, for an image as near to the truth; the report says what is left to do. */
+/* No more iterations than at the usual tolerance, for an image as near to the truth; the report says what is left
+ * to do. */
 static void an_image_with_a_penalty_ends_by_the_noise(void **state)
 {
     (void)state;

@@ -2,8 +2,9 @@
 #include "tests/pipeline/scan.h"
 
 #define NOTHING_MORE 1e-9 /* a relative residual below what single precision reaches */
-/* A GPU takes sums in any order, so that A^H A differs by this part of its largest eigenvalue, and images by that over the
- * relative lambda at most. With noise of 3e-7 of |A^H A p| in every product images differ by 1.4e-7 over lambda. */
+/* A GPU takes sums in any order, so that A^H A differs by this part of its largest eigenvalue, and images by that
+ * over the relative lambda at most. With noise of 3e-7 of |A^H A p| in every product images differ by 1.4e-7 over
+ * lambda. */
 #define ANY_ORDER 3e-7
 
 typedef struct scene {
@@ -44,8 +45,7 @@ static scan scan_of_scene(const scene *c)
 static larmor_recon_opts opts_of(const scene *c, const scan *s)
 {
     return OPTS(.method = "cg", .maps = c->sets ? NULL : s->maps, .map_sets = c->sets, .oversample = {1},
-                .delays = LARMOR_DELAYS_OFF, .compress = -1,
-                .precondition = c->plain ? -1 : 0,
+                .delays = LARMOR_DELAYS_OFF, .compress = -1, .precondition = c->plain ? -1 : 0,
                 .lambda_mode = c->lambda > 0 ? LARMOR_LAMBDA_RELATIVE : LARMOR_LAMBDA_AUTO, .lambda = c->lambda);
 }
 
@@ -93,8 +93,7 @@ static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(
         assert_true(all.report.solver.iters > r->solver.iters);
         assert_at_most(difference(stopped.image[0].data, all.image[0].data), bound_of(r));
         if (!scenes[i].sets)
-            assert_at_most(difference(stopped.image[0].data, s.truth),
-                           1.01 * difference(all.image[0].data, s.truth));
+            assert_at_most(difference(stopped.image[0].data, s.truth), 1.01 * difference(all.image[0].data, s.truth));
         larmor_recon_result_free(&all);
         larmor_recon_result_free(&stopped);
         free_scan(&s);

@@ -1,5 +1,5 @@
-/* What is allocated, beside what objects say of their bytes. Every allocation of larmor's own in a program that is linked
- * with allocated.c passes through it (the linker's --wrap), so that the peak of a step is known.
+/* What is allocated, beside what objects say of their bytes. Every allocation of larmor's own in a program that is
+ * linked with allocated.c passes through it (the linker's --wrap), so that the peak of a step is known.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_TESTS_RECON_ALLOCATED_H
 #define LARMOR_TESTS_RECON_ALLOCATED_H

@@ -20,8 +20,8 @@ static inline double value_at(larmor_prox *p, larmor_dtype dtype, larmor_shape s
     return g;
 }
 
-/* z = prox of x. F(z) = g(z) + |z - x|^2 / (2 t) is strongly convex: F(other) >= F(z) + |other - z|^2 / (2 t), for all
- * others, exactly if z is its minimum. Returns z; free it. */
+/* z = prox of x. F(z) = g(z) + |z - x|^2 / (2 t) is strongly convex: F(other) >= F(z) + |other - z|^2 / (2 t), for
+ * all others, exactly if z is its minimum. Returns z; free it. */
 static inline cplx *expect_minimum(larmor_prox *p, larmor_dtype dtype, larmor_shape shape, double t, uint64_t seed)
 {
     const int64_t n = larmor_shape_count(shape);

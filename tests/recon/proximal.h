@@ -1,5 +1,6 @@
-/* What holds for every solver of min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + weight |x|_1, on dense matrices. A test file
- * defines NAME and SOLVE(A, b, g, x, opts, report) before it includes this one. SPDX-License-Identifier: Apache-2.0 */
+/* What holds for every solver of min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + weight |x|_1, on dense matrices. A test
+ * file defines NAME and SOLVE(A, b, g, x, opts, report) before it includes this one. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LARMOR_TESTS_RECON_PROXIMAL_H
 #define LARMOR_TESTS_RECON_PROXIMAL_H
 

@@ -74,10 +74,8 @@ static void the_run_ends_where_further_steps_change_x_by_no_more_than_is_allowed
     for (double part = 1e-2; part > 1e-7; part /= 10) {
         for (int relative = 0; relative < 2; relative++) {
             larmor_report report;
-            const larmor_solve_opts opts = {.max_iter = 5000,
-                                            .tol = -1,
-                                            .change = relative ? 0 : part * size,
-                                            .relative = relative ? part : 0};
+            const larmor_solve_opts opts = {
+                .max_iter = 5000, .tol = -1, .change = relative ? 0 : part * size, .relative = relative ? part : 0};
             assert_ok(larmor_zero(t.p.x));
             assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
             cplx *got = values_of(t.p.x);

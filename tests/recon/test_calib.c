@@ -58,7 +58,8 @@ static void maps_of_smooth_coils_are_found_in_2d(void **state)
     free_scan(&s);
 }
 
-/* The channels are isometric mixtures of the coils, so that maps of the channels are the same mixtures of the maps. */
+/* The channels are isometric mixtures of the coils, so that maps of the channels are the same mixtures of the
+ * maps. */
 static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **state)
 {
     (void)state;

@@ -78,7 +78,8 @@ static void the_weighted_normal_map_counts_each_sample_with_its_weight(void **st
     double *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
     assert_non_null(w);
     for (int64_t j = 0; j < half; j++) w[j] = 2;
-    larmor_array *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k), *weights = real_array(LARMOR_SHAPE(g->m), w), *part;
+    larmor_array *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k), *weights = real_array(LARMOR_SHAPE(g->m), w),
+                 *part;
     cplx *values = random_values(voxels * BATCH, 3);
     larmor_array *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
     larmor_array *a = zeros(LARMOR_C128, larmor_array_shape(x)), *b = zeros(LARMOR_C128, larmor_array_shape(x));

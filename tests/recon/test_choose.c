@@ -90,7 +90,8 @@ static void hold_out(scan *s)
     larmor_array_free(factors);
 }
 
-/* Data of two discs or balls, with noise of this deviation relative to the mean sample; `noise` is another sample of it. */
+/* Data of two discs or balls, with noise of this deviation relative to the mean sample; `noise` is another sample
+ * of it. */
 static scan scan_of(const design *d, double relative)
 {
     const int ndim = d->matrix[2] > 1 ? 3 : 2;
@@ -224,8 +225,8 @@ static double by_noise(const scan *s, const char *name)
     return given(s, name, weight);
 }
 
-/* The error at the weight that is chosen, in units of the least of weights around it and of the one that the noise alone
- * asks for. */
+/* The error at the weight that is chosen, in units of the least of weights around it and of the one that the noise
+ * alone asks for. */
 static double above_best(const scan *s, const char *name)
 {
     larmor_choice choice;
@@ -331,8 +332,8 @@ static void the_choice_hardly_depends_on_what_the_noise_is_taken_for(void **stat
     }
 }
 
-/* The image of so few spokes is weaker than the truth, and its noise is taken to ask for too much: the weight was half to one
- * decade too large, and the error 1.5 and 1.3 times the least. */
+/* The image of so few spokes is weaker than the truth, and its noise is taken to ask for too much: the weight was
+ * half to one decade too large, and the error 1.5 and 1.3 times the least. */
 static void a_weight_far_below_the_expected_one_is_found_while_the_misfit_falls(void **state)
 {
     (void)state;

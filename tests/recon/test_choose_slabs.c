@@ -1,5 +1,5 @@
-/* recon/slabs/circulant_slabs.c, samples held out and the choice of the weight where each rank has a slab, by mpirun: against the
- * whole on one. SPDX-License-Identifier: Apache-2.0 */
+/* recon/slabs/circulant_slabs.c, samples held out and the choice of the weight where each rank has a slab, by
+ * mpirun: against the whole on one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/array.h"

@@ -1,5 +1,5 @@
-/* recon/samples/coverage.c: scans with a side of k-space missing, and scans that only look so. SPDX-License-Identifier:
- * Apache-2.0 */
+/* recon/samples/coverage.c: scans with a side of k-space missing, and scans that only look so.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 typedef struct made {

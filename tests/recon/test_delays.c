@@ -123,7 +123,8 @@ static void delays_of_many_samples_are_found_or_not_claimed(void **state)
         }
 }
 
-/* Late ones stay in the centre until their gradient begins. Early ones leave a hole there: nothing is claimed where it is wide. */
+/* Late ones stay in the centre until their gradient begins. Early ones leave a hole there: nothing is claimed
+ * where it is wide. */
 static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **state)
 {
     (void)state;
@@ -267,8 +268,8 @@ static void delays_of_spirals_are_found_from_their_arms_near_the_centre(void **s
         }
 }
 
-/* Arms that wind about z on cones, and a stack of spirals whose arms do not move along z: k of a readout, whose gradient rises in
- * the first tenth, at time t of 1. */
+/* Arms that wind about z on cones, and a stack of spirals whose arms do not move along z: k of a readout, whose
+ * gradient rises in the first tenth, at time t of 1. */
 static void arm_in_space(int is_stack, int64_t arm, double t, double k[3])
 {
     enum { N = 24, ARMS = 12 };
@@ -414,7 +415,8 @@ typedef struct epi {
     double snr, late;        /* samples */
 } epi;
 
-/* Every second line backwards; a line's samples even, or as a trapezoid with ramps of a fifth of its duration has them. */
+/* Every second line backwards; a line's samples even, or as a trapezoid with ramps of a fifth of its duration has
+ * them. */
 static larmor_array *zigzag(const epi *s)
 {
     double *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);

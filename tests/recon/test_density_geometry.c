@@ -1,5 +1,5 @@
-/* recon/density/voronoi.c, density_spiral.c and density_auto.c: weights from geometry, and the choice. SPDX-License-Identifier:
- * Apache-2.0 */
+/* recon/density/voronoi.c, density_spiral.c and density_auto.c: weights from geometry, and the choice.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/support.h"
 
 static const larmor_shape image = {2, {32, 32}};
@@ -124,7 +124,8 @@ static void samples_that_coincide_share_their_cell(void **state)
     free(once);
 }
 
-/* The share of a fine lattice of places that is nearest to each sample, for samples whose cells are within the lattice. */
+/* The share of a fine lattice of places that is nearest to each sample, for samples whose cells are within the
+ * lattice. */
 static void cells_are_what_is_nearest(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* recon/describe: whether another description of a scan explains its samples better. SPDX-License-Identifier: Apache-2.0 */
+/* recon/describe: whether another description of a scan explains its samples better. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,8 +423,8 @@ static void maps_that_do_not_fit_are_named(void **state)
 
 enum { LINES = 40 };
 
-/* What is found for lines of a grid of which every second one goes backwards and is `late` samples behind; described: whether
- * the trajectory says that they go backwards. */
+/* What is found for lines of a grid of which every second one goes backwards and is `late` samples behind;
+ * described: whether the trajectory says that they go backwards. */
 static larmor_description found_for_lines(int described, double late, int coils)
 {
     double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
@@ -513,8 +514,8 @@ static void spokes_that_are_described_as_lines_all_have_the_echo(void **state)
     }
 }
 
-/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal. The object is
- * `size` times the phantom. */
+/* What is found where the lines from +3/FOV on are of an object that is shifted, and have gain times the signal.
+ * The object is `size` times the phantom. */
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
     double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);

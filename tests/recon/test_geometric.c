@@ -179,7 +179,8 @@ static void as_many_coils_hold_more_than_those_of_one_matrix(void **state)
     free(images);
 }
 
-/* Virtual coils hear the same whichever way readouts run, and where the object is turned over they are turned over. */
+/* Virtual coils hear the same whichever way readouts run, and where the object is turned over they are turned
+ * over. */
 static void flips_change_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The impulse response of gradients changes trajectories as its transfer function says. SPDX-License-Identifier: Apache-2.0
- */
+/* The impulse response of gradients changes trajectories as its transfer function says. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 
@@ -129,7 +129,8 @@ static void a_delay_is_that_of_larmor_traj_delay(void **state)
     }
 }
 
-/* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation says. */
+/* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation
+ * says. */
 static void a_low_pass_gives_the_solution_of_its_differential_equation(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What solvers, their preconditioners and the choice of the weight say of their bytes, against what is really allocated.
- * SPDX-License-Identifier: Apache-2.0 */
+/* What solvers, their preconditioners and the choice of the weight say of their bytes, against what is really
+ * allocated. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 #include "tests/recon/allocated.h"

@@ -195,8 +195,8 @@ static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
     }
 }
 
-/* With weights, of several coils, and of readouts whose times differ; the segments of the operator itself are more exact
- * than the terms, so that the difference is theirs. */
+/* With weights, of several coils, and of readouts whose times differ; the segments of the operator itself are more
+ * exact than the terms, so that the difference is theirs. */
 static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(void **state)
 {
     (void)state;
@@ -245,8 +245,8 @@ static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(voi
     }
 }
 
-/* SENSE in blocks, the last one smaller, with and without Toeplitz, against SENSE without off-resonance where the field is
- * constant, and against itself. */
+/* SENSE in blocks, the last one smaller, with and without Toeplitz, against SENSE without off-resonance where the
+ * field is constant, and against itself. */
 static void sense_has_the_phases_between_coils_and_samples(void **state)
 {
     (void)state;
@@ -357,7 +357,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_is_the_sum_with_the_phase_of_the_field),
     cmocka_unit_test(the_error_keeps_its_bound_with_as_few_segments_as_can),
     cmocka_unit_test(a_constant_frequency_is_one_segment_and_a_pure_phase),
-        cmocka_unit_test(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map),
+    cmocka_unit_test(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map),
     cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
     cmocka_unit_test(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error),
     cmocka_unit_test(sense_has_the_phases_between_coils_and_samples),

@@ -108,8 +108,8 @@ static double mean_square(const double *e, int64_t n, int64_t *seen)
     return sum / (double)*seen;
 }
 
-/* The eigenvalues of the circulant nearest to E A^H A E over the voxels that are seen: f^H E A^H A E f over their number,
- * f the waves. */
+/* The eigenvalues of the circulant nearest to E A^H A E over the voxels that are seen: f^H E A^H A E f over their
+ * number, f the waves. */
 static double *nearest(const sense *p, int channels, const double *e)
 {
     double *d = calloc((size_t)p->voxels, sizeof *d);

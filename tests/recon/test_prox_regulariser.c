@@ -413,7 +413,8 @@ static void no_possible_shape_is_refused(void **state)
     const larmor_shape wrong[] = {{99, {N, N}}, {-1, {N, N}}, {2, {N, -1}}};
     int64_t none;
     for (int c = 0; c < 3; c++)
-        assert_refused(larmor_choose_memory(LARMOR_C64, wrong[c], IMAGE, &none), LARMOR_ERR_SHAPE, "no possible shape");
+        assert_refused(larmor_choose_memory(LARMOR_C64, wrong[c], IMAGE, &none), LARMOR_ERR_SHAPE,
+                       "no possible shape");
     for (int i = 0; larmor_regulariser_entry(i).name; i++)
         for (int c = 0; c < 3; c++) {
             const char *name = larmor_regulariser_entry(i).name;

@@ -1,4 +1,5 @@
-/* recon/ops/sense.c: the operator as a sum, its adjoint, its normal map and its weights. SPDX-License-Identifier: Apache-2.0 */
+/* recon/ops/sense.c: the operator as a sum, its adjoint, its normal map and its weights. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "tests/recon/sense_support.h"
 
 static void expect_direct_sum(larmor_shape image)

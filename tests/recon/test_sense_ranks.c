@@ -1,5 +1,5 @@
-/* recon/ops/sense_ranks.c, by mpirun: SENSE whose coils the ranks share against that of one process. SPDX-License-Identifier:
- * Apache-2.0 */
+/* recon/ops/sense_ranks.c, by mpirun: SENSE whose coils the ranks share against that of one process.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"

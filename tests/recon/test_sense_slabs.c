@@ -1,5 +1,5 @@
-/* recon/slabs/nufft_slabs.c, recon/slabs/sense_slabs.c and larmor_ranks_sum_over, by mpirun: what ranks have together against the
- * whole on one. SPDX-License-Identifier: Apache-2.0 */
+/* recon/slabs/nufft_slabs.c, recon/slabs/sense_slabs.c and larmor_ranks_sum_over, by mpirun: what ranks have
+ * together against the whole on one. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/array.h"

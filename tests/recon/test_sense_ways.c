@@ -207,8 +207,8 @@ static int is_processor(void)
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
 }
 
-/* All coils and some at a time, by Toeplitz and without, on the grid, and two sets of maps: an operator that gets other
- * maps is that which is made of them, and its adjoint is what it is in two steps. */
+/* All coils and some at a time, by Toeplitz and without, on the grid, and two sets of maps: an operator that gets
+ * other maps is that which is made of them, and its adjoint is what it is in two steps. */
 static void other_maps_make_the_operator_of_these_maps(void **state)
 {
     (void)state;
@@ -231,7 +231,8 @@ static void other_maps_make_the_operator_of_these_maps(void **state)
         larmor_shape shape = s.maps_shape, in = s.image;
         if (sets > 1) shape = larmor_shape_append(shape, sets);
         if (sets > 1) in = larmor_shape_append(in, sets);
-        cplx *first = random_values(larmor_shape_count(shape), 11), *then = random_values(larmor_shape_count(shape), 12);
+        cplx *first = random_values(larmor_shape_count(shape), 11),
+             *then = random_values(larmor_shape_count(shape), 12);
         cplx *values = random_values(larmor_shape_count(in), 13);
         larmor_array *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
         larmor_array *x = complex_array(dtype, in, values);

@@ -164,7 +164,8 @@ static field field_of(const scan *s, double error)
     return f;
 }
 
-/* y_c(j) = sum_k factors(j, k) sum_r s_c(r) x_k(r) exp(-2 pi i k_j r / N) exp(2 pi i f(r) t_j), the sums written out. */
+/* y_c(j) = sum_k factors(j, k) sum_r s_c(r) x_k(r) exp(-2 pi i k_j r / N) exp(2 pi i f(r) t_j), the sums written
+ * out. */
 static void with_off_resonance_it_is_the_sum_with_the_phase_of_the_field(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* recon/slabs/toeplitz_slabs.c, by mpirun: the convolution in slabs against that of the whole volume. SPDX-License-Identifier:
- * Apache-2.0 */
+/* recon/slabs/toeplitz_slabs.c, by mpirun: the convolution in slabs against that of the whole volume.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
 #include "core/random.h"
 #include "larmor/ranks.h"

@@ -57,8 +57,9 @@ static inline int close_after(int failures)
     return failures ? 1 : 0;
 }
 
-/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[]. Of them run those whose name fits
- * the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too long. */
+/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[]. Of them run those whose
+ * name fits the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too
+ * long. */
 #define RUN_TESTS(tests)                                                                                             \
     do {                                                                                                             \
         const int cannot_run_ = open_test_device();                                                                  \
