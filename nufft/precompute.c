@@ -113,13 +113,18 @@ larmor_status lmr_precompute_check(const lmr_precompute_job *j, larmor_precomput
 
 /* ---- life ---- */
 
+static lmr_precompute_form form_for(const larmor_device *dev, larmor_precompute form)
+{
+    if (form == LARMOR_PRECOMPUTE_PARTIAL) return LMR_PRECOMPUTE_PARTIAL;
+    return dev->repeatable ? LMR_PRECOMPUTE_IN_ORDER : LMR_PRECOMPUTE_FULL;
+}
+
 static larmor_status build(const lmr_precompute_job *j, larmor_precompute form, lmr_precompute *p)
 {
     const lmr_precompute_size s = lmr_precompute_size_of(j->on, j->geometry, j->points);
     LMR_TRY(find_kernels(j, form, &p->kernels));
-    LMR_TRY(p->kernels->build(
-        j->on->ctx, j->geometry, form == LARMOR_PRECOMPUTE_FULL ? LMR_PRECOMPUTE_FULL : LMR_PRECOMPUTE_PARTIAL,
-        lmr_precompute_needs_64_bits(&s), j->batch % j->geometry->batch, j->sorted, &p->bytes, &p->made));
+    LMR_TRY(p->kernels->build(j->on->ctx, j->geometry, form_for(j->on->dev, form), lmr_precompute_needs_64_bits(&s),
+                              j->batch % j->geometry->batch, j->sorted, &p->bytes, &p->made));
     /* with what libraries added; of a share of what is free now it would be counted twice */
     return j->limit ? expect_room(j, form, p->bytes) : LARMOR_OK;
 }

@@ -5,11 +5,12 @@
 
 #include "nufft/kernels.h"
 
-#define LMR_PRECOMPUTE_ABI 2
+#define LMR_PRECOMPUTE_ABI 3
 
 typedef enum lmr_precompute_form {
     LMR_PRECOMPUTE_PARTIAL, /* ndim * width window values for each sorted point, in the device's own order */
-    LMR_PRECOMPUTE_FULL     /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
+    LMR_PRECOMPUTE_FULL,    /* the matrix of points and cells, width^ndim numbers a row, and its transpose, as CSR */
+    LMR_PRECOMPUTE_IN_ORDER /* the same, and rows of the transpose are added up in one order, however long they are */
 } lmr_precompute_form;
 
 /* One table per precision. spread and interp are those of lmr_nufft_kernels, and equal to them but for rounding. */

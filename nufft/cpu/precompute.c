@@ -260,7 +260,7 @@ static larmor_status build(void *ctx, const lmr_nufft_geometry *g, lmr_precomput
     made *m = calloc(1, sizeof *m);
     if (!m) return LMR_NO_MEMORY();
     m->points = *(const lmr_points *)sorted;
-    const larmor_status st = form == LMR_PRECOMPUTE_FULL ? make_matrices(g, long_index, m) : store_values(g, m);
+    const larmor_status st = form == LMR_PRECOMPUTE_PARTIAL ? store_values(g, m) : make_matrices(g, long_index, m);
     if (st) {
         release(ctx, m);
         return st;

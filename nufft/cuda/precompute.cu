@@ -59,6 +59,7 @@ struct made {
     void *values, *cells; /* of a pass, transforms fastest; cells only if there are several */
     cusparseHandle_t sparse;
     product forward[2], back[2]; /* by rows, by columns: for a whole pass and for the rest of the batch */
+    bool in_order, long_index;   /* in_order: products by columns are larmor's own */
 };
 
 /* Memory for count elements, added to m->bytes. */
@@ -336,7 +337,7 @@ template <typename T> larmor_status prepare_all(lmr_cuda *c, made *m, bool long_
     for (int i = 0; i < 2; i++) {
         if (!batches[i]) continue;
         LMR_TRY(prepare<T>(c, m, m->rows, long_index, batches[i], &m->forward[i]));
-        LMR_TRY(prepare<T>(c, m, m->columns, long_index, batches[i], &m->back[i]));
+        if (!m->in_order) LMR_TRY(prepare<T>(c, m, m->columns, long_index, batches[i], &m->back[i]));
     }
     return LARMOR_OK;
 }
@@ -355,6 +356,58 @@ larmor_status multiply(lmr_cuda *c, const made *m, const product p[2], int64_t b
     CUDA_TRY(sparse.cusparseSpMM(m->sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
                                  of.a, of.x, &none, of.y, real_type<T>, fixed_order, of.buffer));
     return LARMOR_OK;
+}
+
+/* ---- the transpose, in order ---- */
+
+constexpr int WARP = 32;
+
+/* y = a x for numbers of which each row of x and y has `width`: a warp for each row of a. Lanes take numbers of a
+ * row of x, and where these are few, entries side by side, whose sums are then added in a fixed order. */
+template <typename T, typename I> __global__ void
+in_order_kernel(int64_t rows, int width, int side_by_side, const I *__restrict__ offset, const I *__restrict__ column,
+                const T *__restrict__ value, const T *__restrict__ x, T *__restrict__ y)
+{
+    const int lane = (int)(threadIdx.x % WARP), lanes = WARP / side_by_side;
+    const int own = lane % lanes, first = lane / lanes;
+    for (int64_t r = first_index() / WARP; r < rows; r += index_stride() / WARP)
+        for (int from = 0; from < width; from += lanes) {
+            const int at = from + own;
+            T sum = 0;
+            if (at < width)
+                for (int64_t e = offset[r] + first; e < offset[r + 1]; e += side_by_side)
+                    sum += value[e] * x[(int64_t)column[e] * width + at];
+            for (int apart = WARP / 2; apart >= lanes; apart /= 2) sum += __shfl_down_sync(~0u, sum, apart);
+            if (!first && at < width) y[r * width + at] = sum;
+        }
+}
+
+/* Entries that are taken at once: as many as leave a lane for each number, a power of two. */
+int entries_at_once(int width)
+{
+    int count = WARP;
+    while (count > 1 && WARP / count < width) count /= 2;
+    return count;
+}
+
+template <typename T, typename I>
+larmor_status multiply_in_order(lmr_cuda *c, const matrix &a, int64_t batch, const void *x, void *y)
+{
+    const int width = (int)(2 * batch);
+    in_order_kernel<T, I><<<blocks(a.rows * WARP), THREADS, 0, c->stream>>>(
+        a.rows, width, entries_at_once(width), static_cast<const I *>(a.offset), static_cast<const I *>(a.column),
+        static_cast<const T *>(a.value), static_cast<const T *>(x), static_cast<T *>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
+/* CUSPARSE_SPMM_CSR_ALG3 is said to have a fixed order, but the bits of rows with hundreds of entries, as where
+ * spokes cross, were seen to differ from run to run (H100, CUDA 13.0). */
+template <typename T>
+larmor_status multiply_by_columns(lmr_cuda *c, const made *m, int64_t batch, const void *x, void *y)
+{
+    return m->long_index ? multiply_in_order<T, int64_t>(c, m->columns, batch, x, y)
+                         : multiply_in_order<T, int32_t>(c, m->columns, batch, x, y);
 }
 
 /* ---- between the orders of data ---- */
@@ -398,7 +451,9 @@ larmor_status full_spread(lmr_cuda *c, const made *m, int64_t batch, const cx<T>
     gather_kernel<T>
         <<<blocks(points * batch), THREADS, 0, c->stream>>>(points, batch, m->points->index, values, sorted);
     CUDA_TRY(cudaGetLastError());
-    LMR_TRY(multiply<T>(c, m, m->back, batch, sorted, batch > 1 ? transposed : cells));
+    void *const to = batch > 1 ? transposed : cells;
+    LMR_TRY(m->in_order ? multiply_by_columns<T>(c, m, batch, sorted, to)
+                        : multiply<T>(c, m, m->back, batch, sorted, to));
     if (batch == 1) return LARMOR_OK;
     transpose_back_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, batch, transposed, cells);
     CUDA_TRY(cudaGetLastError());
@@ -428,6 +483,8 @@ template <typename T> larmor_status fill(lmr_cuda *c, const lmr_nufft_geometry *
 {
     const int64_t batches[2] = {g->batch, rest};
     if (form == LMR_PRECOMPUTE_PARTIAL) return store_values<T>(c, g, m);
+    m->in_order = form == LMR_PRECOMPUTE_IN_ORDER;
+    m->long_index = long_index;
     if (long_index)
         LMR_TRY((make_matrices<T, int64_t>(c, g, m)));
     else
