@@ -256,10 +256,25 @@ larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *
 
 /* ---- execute ---- */
 
+/* A plan of type 2 alone has no full form, and neither has one from before the device was set to be repeatable. */
+static larmor_status expect_repeatable(const lmr_nufft_plan *plan, int adjoint)
+{
+    const larmor_device *dev = plan->on->dev;
+    const int spreads = (plan->opts.type == 1) != adjoint;
+    if (!dev->repeatable || !spreads || plan->precompute || lmr_device_is_processor(dev)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "nufft: this plan adds in any order, and %s is set to be repeatable; make the plan again, with "
+                    "both_directions where its type is 2",
+                    larmor_device_spec(dev));
+}
+
 static larmor_status run(const larmor_nufft *handle, int adjoint, const larmor_array *in, larmor_array *out)
 {
     if (handle->type3) return lmr_type3_execute(handle->type3, adjoint, in, out);
-    if (handle->plan) return lmr_nufft_plan_execute(handle->plan, adjoint, in, out);
+    if (handle->plan) {
+        LMR_TRY(expect_repeatable(handle->plan, adjoint));
+        return lmr_nufft_plan_execute(handle->plan, adjoint, in, out);
+    }
     return LMR_FAIL(LARMOR_ERR_ARG, "nufft: the plan has no points; call larmor_nufft_set_points first");
 }
 

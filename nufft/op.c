@@ -32,7 +32,7 @@ static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, co
     larmor_nufft_opts o;
     LMR_TRY(lmr_nufft_read_options(opts, &o));
     o.type = 2;
-    o.both_directions = both;
+    o.both_directions = both || dev->repeatable; /* an operator has an adjoint, whatever is asked of it most */
     if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
     if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
     const larmor_shape points = larmor_array_shape(traj);

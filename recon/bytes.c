@@ -18,7 +18,9 @@ larmor_status lmr_bytes_add_nufft(const larmor_device *dev, const larmor_nufft_o
                                   double *total)
 {
     int64_t bytes;
-    LMR_TRY(larmor_nufft_memory(dev, opts, points, &bytes));
+    larmor_nufft_opts o = *opts;
+    o.both_directions |= dev->repeatable && o.type != 3; /* as operators have it */
+    LMR_TRY(larmor_nufft_memory(dev, &o, points, &bytes));
     *total += (double)bytes;
     return LARMOR_OK;
 }

@@ -17,6 +17,7 @@
 
 void lmr_recon_clear(larmor_recon *r)
 {
+    if (r->made_repeatable) larmor_device_set_repeatable(r->group ? r->group : r->facts.dev, 0);
     lmr_devices_close(r);
     lmr_keep_close(r);
     lmr_series_free(&r->list);
@@ -66,13 +67,11 @@ static void begin_facts(larmor_recon *r, larmor_source *source, larmor_device *d
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev)
 {
     int maps_from, weights_from;
-    if (r->settings.opts.repeatable && strncmp(larmor_device_spec(dev), "cpu", 3) != 0)
-        return LMR_FAIL(
-            LARMOR_ERR_UNSUPPORTED,
-            "recon: options: repeatable: %s adds up in any order in parts of a reconstruction, and last bits "
-            "differ between runs; take a processor",
-            larmor_device_spec(dev));
     begin_facts(r, source, dev);
+    if (r->settings.opts.repeatable && !dev->repeatable) {
+        larmor_device_set_repeatable(dev, 1);
+        r->made_repeatable = 1;
+    }
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
     if (r->devices) lmr_reread_clear(&r->caches);

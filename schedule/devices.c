@@ -180,6 +180,7 @@ static larmor_status open_queues(const larmor_recon *r, larmor_device *const *de
         else
             snprintf(spec, sizeof spec, "cpu:%d", r->threads_each);
         LMR_TRY(larmor_device_open(spec, &queue[i]));
+        larmor_device_set_repeatable(queue[i], on->repeatable);
         if (is_gpu(r)) lmr_device_share_threads(queue[i], devices * r->at_once);
     }
     return LARMOR_OK;

@@ -39,6 +39,7 @@ struct larmor_recon {
     lmr_slab_threads *threads; /* or NULL */
     int maps_before;           /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */
     int memory_found;          /* 1: opts.memory was not asked for, it is what was free */
+    int made_repeatable;       /* 1: the device is so until all ends */
     int run;                   /* 1: a series was run: */
     larmor_recon_report last;  /* how it went */
     int last_group;            /* the first of its groups */

@@ -79,10 +79,10 @@ static const app_option options[] = {
         APP_TEXT, plan, 0, "plan", "EFFORT",
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
         .choices = "estimate|measure|exhaustive"),
-    OPTION(
-        APP_FLAG, repeatable, 0, "repeatable", "",
-        "the same bits whenever this is run, with the same --memory, which decides what fits: by a processor; a GPU "
-        "that is asked for is refused"),
+    OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
+           "the same bits whenever this is run on the same kind of device with the same --memory, which decides what "
+           "fits; a "
+           "GPU takes more time and memory for it"),
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
            "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
            "each partition",

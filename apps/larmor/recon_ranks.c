@@ -33,11 +33,9 @@ static int is_left_open(const char *device, const char *scan)
     return !strcmp(device, "auto") && !stat(scan, &file) && file.st_size < SMALL;
 }
 
-/* What is repeatable is so on a processor, which "auto" then is. */
 static const char *asked_device(const recon_settings *s)
 {
-    const char *asked = s->device ? s->device : getenv("LARMOR_DEVICE");
-    return s->repeatable && (!asked || !strcmp(asked, "auto")) ? "cpu" : asked;
+    return s->device ? s->device : getenv("LARMOR_DEVICE");
 }
 
 larmor_status recon_begin_device(recon_run *r)

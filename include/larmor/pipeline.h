@@ -339,9 +339,10 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_image_meta maps_place;
     int no_ghost;   /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
     int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same
-                     * options and, as it decides what fits, the same memory: on a processor, whatever its threads.
-                     * Refused on a GPU, where parts of a reconstruction add up in any order
-                     * (LARMOR_ERR_UNSUPPORTED). */
+                     * options and, as it decides what fits, the same memory: on a processor, whatever its threads, or
+                     * on GPUs of the same model and with the same version of CUDA, which are set to be repeatable
+                     * until the reconstruction is freed (larmor_device_set_repeatable: NUFFTs take the full
+                     * precomputed form, and what does not fit is refused). */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

@@ -282,7 +282,7 @@ static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
             larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
             assert_int_equal(larmor_nufft_describe(plan).precompute,
                              is_processor() ? LARMOR_PRECOMPUTE_NONE : LARMOR_PRECOMPUTE_FULL);
-            double _Complex *again = result_of(plan, &o, 20000, &count);
+            double _Complex *again = result_of(plan, &o, POINTS_IN_ALL, &count);
             if (first) assert_memory_equal(first, again, (size_t)count * sizeof *again);
             if (first) free(again);
             if (!first) first = again;
@@ -303,6 +303,18 @@ static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
         o.effort = LARMOR_PLAN_ESTIMATE;
         o.type = 3;
         assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_UNSUPPORTED, "nufft: type 3 on");
+        o.type = 2;
+        memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
+        plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
+        larmor_array *values, *modes;
+        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
+        assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
+        assert_ok(larmor_nufft_execute(plan, modes, values));
+        assert_refused(larmor_nufft_execute_adjoint(plan, values, modes), LARMOR_ERR_UNSUPPORTED,
+                       "nufft: this plan adds in any order");
+        larmor_array_free(modes);
+        larmor_array_free(values);
+        larmor_nufft_free(plan);
     }
     larmor_device_set_repeatable(dev, 0);
     larmor_array_free(k);
