@@ -13,7 +13,8 @@ enum {
                 * them. All three tuned on the grid of docs/solvers.md, where 2 and 4 do better than 6 and 8 */
 };
 
-/* Divergence, relative to the residual at x = 0: far above the normal rise and fall of residuals. */
+/* Divergence, relative to the residual at x = 0, or to the start's where that is larger: far above the normal rise
+ * and fall of residuals. */
 #define DIVERGED 1e3
 /* Of |p| |A^H A p|: what rounding makes of a product that should be positive. */
 #define ROUNDING 1e-3
@@ -286,7 +287,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         }
         LMR_TRY(step(A, o, x, s, &done));
         if (done) break;
-        if (!(s->residual <= DIVERGED * s->rhs))
+        if (!(s->residual <= DIVERGED * fmax(s->rhs, s->best_residual)))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
                             "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
                             s->residual / s->rhs, s->iters, s->best_residual / s->rhs);

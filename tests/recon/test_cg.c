@@ -94,6 +94,23 @@ static void the_solution_as_start_needs_no_iteration(void **state)
     free_problem(&p);
 }
 
+/* As the solution at a small weight is, where a search goes on to a large one. */
+static void a_start_far_from_the_solution_is_no_divergence(void **state)
+{
+    (void)state;
+    problem p = random_problem(20, 8);
+    p.A = matrix_op(&p.m);
+    cplx solution[8], far[8];
+    solve_directly(&p.m, p.rhs, 0.1, solution);
+    for (int i = 0; i < 8; i++) far[i] = 1e5 * (1 + i);
+    assert_ok(larmor_array_write(p.x, far, sizeof far));
+    assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = 0.1, .tol = 1e-10, .max_iter = 100}, NULL));
+    cplx *got = values_of(p.x);
+    assert_at_most(difference(got, solution, 8), 1e-8);
+    free(got);
+    free_problem(&p);
+}
+
 static void going_on_past_convergence_does_no_harm(void **state)
 {
     (void)state;
@@ -510,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_heavy_lambda_leaves_the_adjoint_over_lambda),
     cmocka_unit_test(data_of_zero_give_an_image_of_zero),
     cmocka_unit_test(the_solution_as_start_needs_no_iteration),
+    cmocka_unit_test(a_start_far_from_the_solution_is_no_divergence),
     cmocka_unit_test(going_on_past_convergence_does_no_harm),
     cmocka_unit_test(the_monitor_sees_every_iteration_and_may_stop),
     cmocka_unit_test(a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back),
