@@ -69,6 +69,7 @@ void lmr_report_source(larmor_recon *r)
     if (info->dropped_report[0]) lmr_log(e, "left out: %s", info->dropped_report);
     if (info->completing)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
+    if (info->traj_given[0]) lmr_log(e, "trajectory: %s", info->traj_given);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
     report_warnings(e, info->warnings, CORRECTED);
     const char *reason = larmor_device_reason(r->facts.dev);

@@ -5,6 +5,7 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "given.h"
 #include "json.h"
 #include "map_options.h"
 #include "progress.h"
@@ -13,6 +14,7 @@ typedef struct settings {
     const char *output, *maps, *echo_times, *device;
     app_list maps_fov;
     larmor_raw_opts raw;
+    scan_given given;
     double smooth, threshold;
     int64_t rounds, slice, phase, repetition, memory, threads;
     int force, json;
@@ -68,6 +70,7 @@ static const app_option options[] = {
            .high = 65535),
     OPTION(APP_INTEGER, repetition, 0, "repetition", "N", "this repetition; -1: the first", .preset = "-1", .low = -1,
            .high = 65535),
+    GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE", "most memory to use on the device (default: what is free)"),
@@ -134,7 +137,8 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     int code = APP_DONE;
     opts.listener = app_listen;
     opts.user = &r->progress;
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
+    code = given_open(r->input, &s->raw, &s->given, &r->raw);
+    if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

@@ -4,11 +4,13 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "given.h"
 #include "in_options.h"
 #include "json.h"
 
 typedef struct settings {
     larmor_raw_opts raw;
+    scan_given given;
     const char *device;
     int64_t threads;
     int json;
@@ -16,6 +18,7 @@ typedef struct settings {
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
+    GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
     OPTION(
         APP_BYTES, raw.memory, 0, "memory", "SIZE",
@@ -61,15 +64,19 @@ static int run(const void *given, const app_files *files)
     const char *path = files->name[0];
     larmor_device *dev = NULL;
     larmor_findings findings = {0};
-    int code = APP_DONE;
+    larmor_raw_opts raw = s->raw;
+    larmor_trajectory trajectory;
+    int code = given_read(&s->given, &raw, &trajectory);
+    if (code) goto done;
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
-    APP_OR(done, APP_INPUT, larmor_check(path, &s->raw, dev, &findings));
+    APP_OR(done, APP_INPUT, larmor_check(path, &raw, dev, &findings));
     if (s->json)
         print_json(path, &findings);
     else
         print_text(path, &findings);
     if (findings.errors) code = APP_REFUSED;
 done:
+    larmor_trajectory_free(&trajectory);
     larmor_findings_free(&findings);
     larmor_device_free(dev);
     return code;

@@ -6,17 +6,20 @@
 #include "choices.h"
 #include "commands.h"
 #include "common.h"
+#include "given.h"
 #include "in_options.h"
 #include "info_image.h"
 #include "json.h"
 
 typedef struct settings {
     larmor_raw_opts raw;
+    scan_given given;
     int json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
+    GIVEN_OPTIONS(settings),
     SCAN_OPTIONS(settings),
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
@@ -192,6 +195,7 @@ static void print_counts(const char *path, const larmor_raw_info *r)
                r->dwell_us, r->noise_bandwidth);
     else
         printf("no noise scan");
+    if (*r->traj_given) printf("\ntrajectory from %s", r->traj_given);
     printf("\ntrajectory: %s%s\n", *r->traj_report ? r->traj_report : "not stored",
            r->density_stored ? ", with density weights" : "");
 }
@@ -305,6 +309,7 @@ static larmor_status write_json(const char *path, larmor_raw *raw)
     json_flag(&j, "trajectory_stored", r.traj_stored);
     json_text(&j, "trajectory_units", r.traj_units);
     json_text(&j, "trajectory_report", r.traj_report);
+    if (*r.traj_given) json_text(&j, "trajectory_given", r.traj_given);
     json_flag(&j, "density_stored", r.density_stored);
     char warnings[sizeof r.warnings];
     json_text(&j, "warnings", app_in_options(r.warnings, warnings, sizeof warnings));
@@ -344,21 +349,24 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     const char *path = files->name[0];
     larmor_raw *raw = NULL;
-    int code = APP_DONE;
+    larmor_raw_opts opts = s->raw;
+    larmor_trajectory trajectory;
+    int code = given_read(&s->given, &opts, &trajectory);
+    if (code) goto done;
     if (is_image_name(path)) {
         APP_OR(done, APP_INPUT, show_image(path, s->json));
-        return APP_DONE;
+        goto done;
     }
-    const larmor_status st = larmor_raw_open(path, &s->raw, &raw);
+    const larmor_status st = larmor_raw_open(path, &opts, &raw);
     if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
         char why[512];
         snprintf(why, sizeof why, "%s", larmor_last_error());
         const int damaged = strstr(why, "Copy it again") != NULL; /* and not inspected any further */
         const larmor_status shown = damaged ? st : show_image(path, s->json);
-        if (!shown) return APP_DONE;
+        if (!shown) goto done;
         const int newer = strstr(larmor_last_error(), "newer HDF5") != NULL; /* images that are not read */
-        if (shown == LARMOR_ERR_MEMORY || newer) return app_fail(APP_INPUT, shown);
-        return app_fail(APP_INPUT, larmor_fail(st, "%s", why));
+        code = app_fail(APP_INPUT, shown == LARMOR_ERR_MEMORY || newer ? shown : larmor_fail(st, "%s", why));
+        goto done;
     }
     APP_OR(done, APP_INPUT, st);
     const larmor_raw_info r = larmor_raw_describe(raw);
@@ -367,6 +375,7 @@ static int run(const void *given, const app_files *files)
     APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
     if (!s->json) info_sandbox_print();
 done:
+    larmor_trajectory_free(&trajectory);
     larmor_raw_free(raw);
     return code;
 }

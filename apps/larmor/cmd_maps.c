@@ -3,6 +3,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "given.h"
 #include "in_options.h"
 #include "json.h"
 #include "map_options.h"
@@ -13,6 +14,7 @@ typedef struct settings {
     app_list matrix, fov;
     int64_t calibration, slice, memory, threads;
     larmor_raw_opts raw;
+    scan_given given;
     int force, json;
 } settings;
 
@@ -41,6 +43,7 @@ static const app_option options[] = {
            .preset = "auto", .choices = "auto|off", .member = "no_whitening off"),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "of this slice; needed where a scan has several", .preset = "-1",
            .low = -1, .high = 65535),
+    GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
@@ -83,7 +86,8 @@ static int open_all(maps_run *r)
     }
     APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &r->output));
     if (s->eigenvalues) APP_OR(done, APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &s->raw, &r->raw));
+    code = given_open(r->input, &s->raw, &s->given, &r->raw);
+    if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
     APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);

@@ -194,6 +194,7 @@ static const app_option options[] = {
     ONLY(repetition),
     ONLY(set),
     ONLY(encoding),
+    GIVEN_OPTIONS(recon_settings),
     SAMPLES_OPTIONS(recon_settings),
     OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
            "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
@@ -361,7 +362,8 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_OR(done, APP_RUN, recon_begin_device(r));
     larmor_raw_opts scan = s->raw;
     for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
-    APP_OR(done, APP_INPUT, larmor_raw_open(r->input, &scan, &r->raw));
+    code = given_open(r->input, &scan, &s->given, &r->raw);
+    if (code) goto done;
     code = recon_read_delays(s, r->raw, opts);
     if (code) goto done;
     APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));

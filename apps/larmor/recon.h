@@ -3,6 +3,7 @@
 #define APP_RECON_H
 
 #include "common.h"
+#include "given.h"
 #include "progress.h"
 
 /* The options as they were typed. */
@@ -23,6 +24,7 @@ typedef struct recon_settings {
     int64_t rank;
     int weighted, joint, repeatable, magnitude, force, json;
     larmor_raw_opts raw;
+    scan_given given;
 } recon_settings;
 
 /* Numbers of images as text, the first ones if there are many. */

@@ -188,6 +188,7 @@ void recon_report(const recon_run *r, double seconds)
     json_close(&j, ']');
     json_text(&j, "device", r->last.device);
     json_text(&j, "trajectory", info.traj_report);
+    if (*info.traj_given) json_text(&j, "trajectory_given", info.traj_given);
     report_coils(&j, r);
     larmor_recon_plan plan;
     if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);

@@ -3,6 +3,7 @@
 #define LARMOR_IO_H
 
 #include "larmor/array.h"
+#include "larmor/trajectory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,6 +34,11 @@ typedef struct larmor_raw_opts { /* zero means default */
     double shift_mm[3];     /* move the field of view so far along read, phase and slice direction (the last one of
                                   * volumes alone, else it is refused), for samples that were not demodulated there */
     int64_t memory;         /* refuse files whose samples or images need more bytes; default 64 GiB */
+    /* In the place of what the file stores or its counters say, or NULL; used while the file is opened. It has a
+     * readout for each acquisition, for each but noise, or for each that makes images, whose samples are those of the
+     * acquisition or those that are left after discards; a longer readout is that of consecutive acquisitions. Where
+     * it has fewer readouts, each image takes all of them. */
+    const larmor_trajectory *trajectory;
 } larmor_raw_opts;
 
 /* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
@@ -44,7 +50,8 @@ typedef struct larmor_raw_opts { /* zero means default */
  * Errors  LARMOR_ERR_IO: missing, not readable, not a regular file. LARMOR_ERR_FORMAT: everything that is wrong
  *         inside; the message is one line `FILE: what is wrong (where). What to do.` LARMOR_ERR_MEMORY: also if
  *         the file claims more than opts->memory. LARMOR_ERR_ARG: units. LARMOR_ERR_UNSUPPORTED: larmor-reader is
- *         missing or of another version. LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do
+ *         missing or of another version. LARMOR_ERR_SHAPE: a given trajectory does not fit the acquisitions.
+ *         LARMOR_STOPPED, soon after larmor_stop_when's function asks for it, as do
  *         all calls that read files. */
 LARMOR_API larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **raw);
 LARMOR_API void larmor_raw_free(larmor_raw *raw); /* NULL is fine */
@@ -103,7 +110,8 @@ typedef struct larmor_raw_info {
     char traj_units[48]; /* as in larmor_raw_opts, inferred or given; "" without a trajectory */
     char traj_report
         [160]; /* e.g. "1/FOV (kmax 149.7 of 150), confidence high"; of lines on ramps, the gradient's times */
-    int density_stored;                               /* 1: the third trajectory component held density weights */
+    char traj_given[240]; /* of larmor_raw_opts.trajectory: what it was taken for; else "" */
+    int density_stored;   /* 1: the third trajectory component held density weights, or they were given */
     double dwell_us, noise_dwell_us, noise_bandwidth; /* 0 if unknown; bandwidth ratio default 0.793 */
     int64_t averaged; /* of frames: samples of the longest image that was cut into them, whose readouts together give
                             the coil maps; 0 for images as they are in the file */

@@ -26,6 +26,7 @@
 #include "larmor/solve.h"
 #include "larmor/status.h"
 #include "larmor/subspace.h"
+#include "larmor/trajectory.h"
 
 #ifdef __cplusplus
 extern "C" {

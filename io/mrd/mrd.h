@@ -48,10 +48,12 @@ struct larmor_raw {
     char *xml;
     lmr_mrd_header header;
     lmr_mrd_traj traj_of[LMR_MRD_MAX_ENCODINGS];
-    int64_t claimed;                /* acquisitions, with those at the end that were never written */
-    lmr_mrd_head *head;             /* [info.acquisitions] */
-    lmr_mrd_readout *readout;       /* [info.acquisitions] */
-    float *data, *traj;             /* the pools */
+    int64_t claimed;          /* acquisitions, with those at the end that were never written */
+    lmr_mrd_head *head;       /* [info.acquisitions] */
+    lmr_mrd_readout *readout; /* [info.acquisitions] */
+    float *data, *traj;       /* the pools */
+    /* Of a given trajectory, or NULL: pools in which a readout's samples begin at readout.traj / head.traj_dims. */
+    double *time_s, *weight;
     int channels;                   /* of a readout as it is stored */
     int kept[LMR_MRD_MAX_CHANNELS]; /* the info.coils channels with signal and noise */
     int conjugate;
@@ -82,6 +84,9 @@ int64_t lmr_mrd_run(const lmr_mrd_keyed *list, int64_t first, int64_t count);
 larmor_status lmr_mrd_join(larmor_raw *raw, const char *join);
 /* Sort the imaging readouts into groups. */
 larmor_status lmr_mrd_group(larmor_raw *raw);
+
+/* traj_given.c: put a trajectory in the place of what the acquisitions have; NULL: nothing is done. */
+larmor_status lmr_mrd_give_trajectory(larmor_raw *raw, const larmor_trajectory *given);
 
 /* mrd_segments.c: acquisitions that are the consecutive segments of one long readout become the first of them.
  * asked: 1: by their counters alone; 0: where their trajectory goes on and no time stamps contradict. */

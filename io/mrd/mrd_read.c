@@ -392,10 +392,13 @@ static larmor_status check_shift_axes(const larmor_raw *raw)
 
 static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
+    const larmor_trajectory *given = opts->trajectory;
+    const char *units = given && *given->units ? given->units : opts->traj_units;
     LMR_TRY(read_samples(source, opts->group, raw));
+    LMR_TRY(lmr_mrd_give_trajectory(raw, given));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
-    LMR_TRY(lmr_mrd_complete(raw, opts->traj_units));
-    LMR_TRY(lmr_mrd_find_trajectory(raw, opts->traj_units));
+    LMR_TRY(lmr_mrd_complete(raw, units));
+    LMR_TRY(lmr_mrd_find_trajectory(raw, units));
     LMR_TRY(lmr_mrd_find_ramps(raw, opts->ramp));
     LMR_TRY(lmr_mrd_join(raw, opts->join));
     LMR_TRY(lmr_mrd_complete_images(raw));
@@ -448,6 +451,8 @@ void larmor_raw_free(larmor_raw *raw)
     free(raw->readout);
     free(raw->data);
     free(raw->traj);
+    free(raw->time_s);
+    free(raw->weight);
     free(raw->order);
     free(raw->first_in_order);
     free(raw->group);

@@ -262,9 +262,12 @@ static larmor_status fill_density(const larmor_raw *raw, const selection *s, con
     int64_t at = 0, to = 0;
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
-        const float *k = raw->traj + raw->readout[s->readout[r]].traj;
-        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
-            if (inside[at]) host[to++] = (double)k[n * h->traj_dims + 2];
+        const int64_t begin = raw->readout[s->readout[r]].traj;
+        const float *k = raw->traj + begin;
+        for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++) {
+            if (!inside[at]) continue;
+            host[to++] = raw->weight ? raw->weight[begin / h->traj_dims + n] : (double)k[n * h->traj_dims + 2];
+        }
     }
     const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, host, out);
     free(host);
@@ -337,7 +340,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
         LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
                                          LARMOR_F64, traj, &out->traj));
     const lmr_mrd_head *h = &raw->head[s->readout[0]];
-    if (placed && h->traj_dims == 3 && raw->traj_of[h->encoding].density)
+    if (placed && h->traj_dims && (raw->weight || raw->traj_of[h->encoding].density))
         LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
     LMR_OR(done, fill_steps(raw, s, out));
     if (!placed) LMR_OR(done, fill_lines(raw, s, out));
@@ -442,13 +445,15 @@ static larmor_status fill_times(const larmor_raw *raw, const selection *s, const
     int64_t at = 0, to = 0;
     for (int64_t r = 0; r < s->count; r++) {
         const lmr_mrd_head *h = &raw->head[s->readout[r]];
-        if (!(h->dwell_us > 0 && isfinite(h->dwell_us)))
+        const double *given = NULL;
+        if (raw->time_s && h->traj_dims) given = raw->time_s + raw->readout[s->readout[r]].traj / h->traj_dims;
+        if (!given && !(h->dwell_us > 0 && isfinite(h->dwell_us)))
             return LMR_FAIL(LARMOR_ERR_FORMAT,
                             "acquisition %lld has no sample_time_us, so that it is not known when its samples were "
                             "taken. State it in the file.",
                             (long long)s->readout[r]);
         for (int64_t n = h->discard_pre; n < h->samples - h->discard_post; n++, at++)
-            if (!inside || inside[at]) times[to++] = 1e-6 * (double)h->dwell_us * (double)n;
+            if (!inside || inside[at]) times[to++] = given ? given[n] : 1e-6 * (double)h->dwell_us * (double)n;
     }
     return LARMOR_OK;
 }

@@ -66,6 +66,7 @@ from larmor._scan import (
     Samples,
     Scan,
     Simulation,
+    Trajectory,
     coil_maps,
     coverage,
     density,
@@ -92,8 +93,8 @@ from larmor._scan import (
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
            "Finding", "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan",
-           "ScanArrays", "ShapeError", "Simulation", "Stopped", "UnsupportedError", "__version__", "aliasing",
-           "band_limit", "basis", "centre_phase", "coil_maps", "colouring", "compare", "compare_coils",
+           "ScanArrays", "ShapeError", "Simulation", "Stopped", "Trajectory", "UnsupportedError", "__version__",
+           "aliasing", "band_limit", "basis", "centre_phase", "coil_maps", "colouring", "compare", "compare_coils",
            "compare_descriptions", "compare_lines", "compare_maps", "compression", "consistency", "coverage",
            "crop_readouts", "delayed", "delays", "density", "describe", "device", "devices", "espirit", "examine",
            "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack", "linop", "nlinv",

@@ -52,13 +52,112 @@ class Samples:
     density: Any
 
 
+class Trajectory:
+    """Where the samples of a scan are, in the place of what its file stores: `larmor.Scan(path, trajectory=...)`.
+
+    k: [readouts, samples, ndim], columns (kz,) ky, kx, or a list of readouts [samples, ndim] of their own lengths.
+    times in s and weights: of the same shape without the last axis. units: as traj_units of `larmor.Scan`, which holds where
+    this is None.
+    """
+
+    def __init__(self, k: Any, *, times: Any = None, weights: Any = None, units: str | None = None,
+                 name: str = "given") -> None:
+        readouts = [flipped(np.asarray(r, dtype=np.float64)) for r in k]
+        if not readouts or any(r.ndim != 2 or r.shape[1] != readouts[0].shape[1] for r in readouts):
+            raise ShapeError("k: expected readouts [samples, ndim] of one ndim")
+        self.pointer = ffi.new("larmor_trajectory *")
+        self._kept: list[Any] = []
+        self.pointer.dims = readouts[0].shape[1]
+        self.pointer.readouts = len(readouts)
+        self.pointer.first = self._keep("int64_t[]", np.cumsum([0] + [len(r) for r in readouts]))
+        self.pointer.k = self._keep("double[]", np.concatenate(readouts))
+        samples = int(self.pointer.first[len(readouts)])
+        for member, values in (("time_s", times), ("weight", weights)):
+            if values is None:
+                continue
+            flat = np.concatenate([np.ravel(np.asarray(r, dtype=np.float64)) for r in values])
+            if len(flat) != samples:
+                raise ShapeError(f"{'times' if member == 'time_s' else 'weights'}: got {len(flat)} numbers, expected "
+                                 f"{samples}, one for each sample")
+            setattr(self.pointer, member, self._keep("double[]", flat))
+        self.pointer.units = (units or "").encode()
+        self.pointer.name = name.encode()[:199]
+
+    def _keep(self, kind: str, values: Any) -> Any:
+        made = ffi.new(kind, np.ravel(values).tolist())
+        self._kept.append(made)
+        return made
+
+    @classmethod
+    def _of(cls, pointer: Any) -> Trajectory:
+        made = cls.__new__(cls)
+        made.pointer = ffi.gc(pointer, lib.larmor_trajectory_free)
+        made._kept = []
+        return made
+
+    @classmethod
+    def read(cls, path: Any, *, times: Any = None, weights: Any = None, units: str | None = None) -> Trajectory:
+        """Of a .npy or .cfl, with times and weights of others, or that of another scan .h5, whose unit is `units`."""
+        answer_ctrl_c()
+        opts = ffi.new("larmor_trajectory_opts *")
+        keep: list[Any] = []
+        files = {name: None if value is None else os.fspath(value)
+                 for name, value in (("times", times), ("weights", weights))}
+        _structs.fill(opts, {**files, "units": units}, None, keep)
+        out = ffi.new("larmor_trajectory *")
+        check(lib.larmor_trajectory_read(_path(path), opts, out))
+        return cls._of(out)
+
+    def _parts(self, values: Any, shape: tuple[int, ...] = ()) -> list[Any] | None:
+        if not values:
+            return None
+        t = self.pointer
+        count = int(t.first[t.readouts])
+        numbers = int(np.prod(shape, dtype=np.int64))
+        flat = np.frombuffer(ffi.buffer(values, count * numbers * 8), dtype=np.float64).reshape(count, *shape).copy()
+        return [flat[t.first[r]:t.first[r + 1]] for r in range(t.readouts)]
+
+    @property
+    def k(self) -> list[Any]:
+        """Each readout [samples, ndim]."""
+        return [flipped(r) for r in self._parts(self.pointer.k, (self.pointer.dims,)) or []]
+
+    @property
+    def times(self) -> list[Any] | None:
+        """Each readout [samples] in s, or None."""
+        return self._parts(self.pointer.time_s)
+
+    @property
+    def weights(self) -> list[Any] | None:
+        """Each readout [samples], or None."""
+        return self._parts(self.pointer.weight)
+
+    @property
+    def units(self) -> str | None:
+        """Of k, or None: the scan's traj_units holds."""
+        return text(self.pointer.units) or None
+
+
+def _trajectory(given: Any, units: str | None) -> Trajectory:
+    if isinstance(given, Trajectory):
+        return given
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return Trajectory.read(given, units=units)
+    return Trajectory(given)
+
+
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
-    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction)."""
+    join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a `larmor.Trajectory`,
+    an array or a file, takes the place of what the file stores."""
 
     def __init__(self, path: Any, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
         keep: list[Any] = []
+        if options.get("trajectory") is not None:
+            given = _trajectory(options["trajectory"], options.get("traj_units"))
+            keep.append(given)
+            options = {**options, "trajectory": given.pointer}
         _structs.fill(opts, options, None, keep)
         self.path = os.fspath(path)
         self.pointer = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)

@@ -293,3 +293,28 @@ def test_messages_have_numpys_shapes_and_members_for_options(scan):
 ])
 def test_a_line_of_the_library_is_in_pythons_words(line, ours):
     assert in_pythons_words(line) == ours
+
+
+def test_a_scan_takes_a_given_trajectory(tmp_path):
+    traj = larmor.traj("golden", SHAPE, readouts=60, samples=96)
+    right, wrong, array, times = (tmp_path / name for name in ("right.h5", "wrong.h5", "k.npy", "t.npy"))
+    kspace = larmor.phantom_kspace(traj, coils=2)
+    larmor.write_scan(right, larmor.ScanArrays(kspace, traj, SHAPE))
+    spokes = larmor.traj("radial", SHAPE, readouts=60, samples=96)
+    larmor.write_scan(wrong, larmor.ScanArrays(kspace, spokes, SHAPE))
+    larmor.write_traj(array, traj)
+    np.save(times, np.arange(96 * 60.0).reshape(96, 60))
+    for given in (traj, array, right, larmor.Trajectory.read(array, times=times), larmor.Trajectory(list(traj))):
+        found = larmor.Scan(wrong, trajectory=given)
+        assert np.allclose(found.samples().traj, traj, atol=1e-5)
+        assert found.info["traj_given"].endswith("60 readouts of 96 samples, for each acquisition")
+    read = larmor.Trajectory.read(array, times=times, units="norm")
+    assert len(read.k) == 60
+    assert np.array_equal(read.k[3], np.concatenate([np.zeros((96, 1)), traj[3]], axis=1))
+    assert np.array_equal(read.times[3], np.arange(96) * 60.0 + 3)
+    assert read.weights is None
+    assert read.units is None
+    with pytest.raises(larmor.ShapeError, match="trajectory given has 59 readouts of 96 samples"):
+        larmor.Scan(wrong, trajectory=traj[1:])
+    with pytest.raises(larmor.ShapeError, match="times: got 96 numbers, expected 5760"):
+        larmor.Trajectory(traj, times=np.zeros((1, 96)))

@@ -1,0 +1,29 @@
+/* A trajectory that is given in the place of a scan's. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_GIVEN_H
+#define APP_GIVEN_H
+
+#include "args.h"
+#include "larmor/larmor.h"
+
+typedef struct scan_given { /* a member `given` of a command's settings */
+    const char *traj, *times, *weights;
+} scan_given;
+
+/* Lines for the table of a command whose settings have `scan_given given;`. */
+#define GIVEN_OPTIONS(settings)                                                                                      \
+    APP_OPTION(settings, APP_READ_FILE, given.traj, 0, "traj", "FILE",                                               \
+               "the trajectory of a file in the place of the scan's own: .npy or .cfl [2 or 3, samples, readouts], " \
+               "in --traj-units, or .h5, that of another scan",                                                      \
+               .member = "trajectory"),                                                                              \
+        APP_OPTION(settings, APP_READ_FILE, given.times, 0, "traj-times", "FILE",                                    \
+                   "when each sample of --traj was taken, in s, for off-resonance: .npy or .cfl"),                   \
+        APP_OPTION(settings, APP_READ_FILE, given.weights, 0, "traj-weights", "FILE",                                \
+                   "density weights of the samples of --traj, which --dcf file of recon takes: .npy or .cfl")
+
+/* What these options name, as opts->trajectory; the exit code of an error, or APP_DONE. *to is to be freed. */
+int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory *to);
+
+/* Open a scan with what the options name; the exit code of an error, or APP_DONE. */
+int given_open(const char *path, const larmor_raw_opts *opts, const scan_given *given, larmor_raw **raw);
+
+#endif

@@ -1,0 +1,304 @@
+/* io/trajectory/traj_given.c and traj_read.c: a trajectory in the place of what acquisitions have.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/mrd_scan.h"
+
+enum { SPOKES = 12, SAMPLES = 64 };
+
+static larmor_trajectory given; /* of the running test */
+static int64_t first[MOST_READOUTS + 1];
+static double numbers[3 * MOST_READOUTS * SAMPLES], beside[MOST_READOUTS * SAMPLES];
+
+/* Spokes of `samples`, of which sample s of spoke r is at (s - samples / 2, r / 64). */
+static larmor_trajectory *spokes(int readouts, int samples)
+{
+    memset(&given, 0, sizeof given);
+    for (int r = 0; r < readouts; r++)
+        for (int s = 0; s < samples; s++) {
+            numbers[2 * (r * samples + s)] = s - samples / 2.;
+            numbers[2 * (r * samples + s) + 1] = r / 64.;
+            beside[r * samples + s] = 100 * r + s;
+        }
+    for (int r = 0; r <= readouts; r++) first[r] = (int64_t)r * samples;
+    given = (larmor_trajectory){.dims = 2, .readouts = readouts, .first = first, .k = numbers, .units = "1/fov"};
+    snprintf(given.name, sizeof given.name, "k.npy");
+    return &given;
+}
+
+static scan *plain_scan(int noise, int readouts)
+{
+    static const space lines = {{64, 64, 1}, {64, 64, 1}, {192, 192, 5}, {192, 192, 5}, "cartesian", ""};
+    scan *s = empty_scan(&lines);
+    for (int i = 0; i < noise; i++) s->r[add_readout(s, 200, 1, 0)].head.flags = LARMOR_ACQ_NOISE;
+    for (int i = 0; i < readouts; i++) add_readout(s, SAMPLES, 1, 0);
+    return s;
+}
+
+static larmor_raw *opened_given(const larmor_trajectory *t)
+{
+    return opened_with(&(larmor_raw_opts){.trajectory = t});
+}
+
+/* Readout r of the group is spoke `spoke`, from sample `skipped` on. */
+static void expect_spoke(const larmor_raw *raw, int group, int r, int spoke, int skipped)
+{
+    larmor_samples s = samples_of(raw, group, 0);
+    const int64_t n = larmor_array_shape(s.traj).dim[1];
+    for (int64_t i = 0; i < n; i++) {
+        assert_true(traj(&s)[2 * (r * n + i)] == (double)(i + skipped - SAMPLES / 2));
+        assert_true(traj(&s)[2 * (r * n + i) + 1] == spoke / 64.);
+    }
+    larmor_samples_free(&s);
+}
+
+static void readouts_are_those_of_acquisitions_or_of_those_without_noise(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(2, SPOKES);
+    write_scan(s);
+    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    assert_string_equal(larmor_raw_describe(raw).traj_given, "k.npy, 12 readouts of 64 samples, for each but noise");
+    assert_string_equal(larmor_raw_describe(raw).traj_report, "1/FOV (kmax 32.0 of 32), as given");
+    for (int r = 0; r < SPOKES; r++) expect_spoke(raw, 0, r, r, 0);
+    larmor_encoding e;
+    assert_ok(larmor_raw_encoding(raw, 0, &e));
+    assert_string_equal(e.trajectory, "other");
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void a_stored_trajectory_gives_way(void **state)
+{
+    (void)state;
+    scan *s = radial_scan(SPOKES, 1);
+    write_scan(s);
+    larmor_raw *stored = opened_with(NULL), *raw = opened_given(spokes(SPOKES, SAMPLES));
+    assert_true(larmor_raw_fingerprint(stored) != larmor_raw_fingerprint(raw));
+    expect_spoke(raw, 0, 3, 3, 0);
+    larmor_raw_free(stored);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void discarded_samples_may_be_left_out_of_the_trajectory(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(0, SPOKES);
+    for (int i = 0; i < SPOKES; i++) s->r[i].head.discard_pre = 4;
+    write_scan(s);
+    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    expect_spoke(raw, 0, 2, 2, 4);
+    larmor_raw_free(raw);
+    raw = opened_given(spokes(SPOKES, SAMPLES - 4));
+    expect_spoke(raw, 0, 2, 2, 2); /* whose middle is two samples earlier */
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void each_image_takes_a_trajectory_of_fewer_readouts(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(0, 2 * SPOKES);
+    for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i % 2);
+    write_scan(s);
+    larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
+    assert_int_equal(larmor_raw_describe(raw).groups, 2);
+    for (int g = 0; g < 2; g++)
+        for (int r = 0; r < SPOKES; r++) expect_spoke(raw, g, r, r, 0);
+    assert_non_null(strstr(larmor_raw_describe(raw).traj_given, "for each acquisition of 2 images"));
+    larmor_raw_free(raw);
+    for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i > SPOKES);
+    write_scan(s);
+    refused_with(
+        &(larmor_raw_opts){.trajectory = spokes(SPOKES, SAMPLES)}, LARMOR_ERR_SHAPE,
+        "trajectory k.npy has 12 readouts of 64 samples, which fit neither all 24 acquisitions of 64 samples nor "
+        "the 24 acquisitions of 64 that make images.");
+    free_scan(s);
+}
+
+static void a_long_readout_is_that_of_consecutive_acquisitions(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(0, SPOKES);
+    write_scan(s);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    t->readouts = SPOKES / 4;
+    for (int r = 0; r <= SPOKES / 4; r++) first[r] = (int64_t)4 * r * SAMPLES;
+    larmor_raw *raw = opened_given(t);
+    for (int r = 0; r < SPOKES; r++) expect_spoke(raw, 0, r, r, 0);
+    larmor_raw_free(raw);
+    first[1] += 1; /* within an acquisition */
+    larmor_raw *none;
+    assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.trajectory = t}, &none), LARMOR_ERR_SHAPE,
+                   "3 readouts of 255 to 257 samples");
+    free_scan(s);
+}
+
+static void times_and_weights_go_with_the_samples(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(1, SPOKES);
+    for (int i = 0; i <= SPOKES; i++) s->r[i].head.discard_pre = 4;
+    write_scan(s);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    t->time_s = t->weight = beside;
+    larmor_raw *raw = opened_given(t);
+    larmor_samples samples = samples_of(raw, 0, 0);
+    larmor_grid grid;
+    larmor_array *times;
+    assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
+    assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
+    assert_ok(larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &times));
+    bring_to_host(&times);
+    for (int r = 0; r < SPOKES; r++)
+        for (int i = 0; i < SAMPLES - 4; i++) {
+            const double expected = 100 * r + i + 4;
+            assert_true(((const double *)larmor_array_data(times))[r * (SAMPLES - 4) + i] == expected);
+            assert_true(((const double *)larmor_array_data(samples.density))[r * (SAMPLES - 4) + i] == expected);
+        }
+    larmor_array_free(times);
+    larmor_samples_free(&samples);
+    const uint64_t before = larmor_raw_fingerprint(raw);
+    larmor_raw_free(raw);
+    beside[70] += 1;
+    raw = opened_given(t);
+    assert_true(larmor_raw_fingerprint(raw) != before);
+    larmor_raw_free(raw);
+    free_scan(s);
+}
+
+static void phases_are_turned_back(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(0, SPOKES);
+    write_scan(s);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    for (int i = 0; i < SPOKES * SAMPLES; i++) beside[i] = .01 * i;
+    t->phase = beside;
+    for (int conjugate = 0; conjugate < 2; conjugate++) {
+        larmor_raw *raw = opened_with(&(larmor_raw_opts){.trajectory = t, .conjugate = conjugate});
+        larmor_samples samples = samples_of(raw, 0, 0);
+        for (int i = 0; i < SPOKES * SAMPLES; i++) {
+            const float *x = data_of(s, i / SAMPLES) + 2 * (i % SAMPLES);
+            const double re = (double)x[0];
+            const double im = conjugate ? -(double)x[1] : (double)x[1];
+            const double c = cos(.01 * i), d = -sin(.01 * i);
+            assert_at_most(fabs((double)kspace(&samples)[2 * i] - (c * re - d * im)), 1e-5);
+            assert_at_most(fabs((double)kspace(&samples)[2 * i + 1] - (c * im + d * re)), 1e-5);
+        }
+        larmor_samples_free(&samples);
+        larmor_raw_free(raw);
+    }
+    free_scan(s);
+}
+
+static void what_is_no_trajectory_of_the_scan_is_refused(void **state)
+{
+    (void)state;
+    scan *s = plain_scan(0, SPOKES);
+    write_scan(s);
+    larmor_trajectory *t = spokes(SPOKES, SAMPLES);
+    const larmor_raw_opts opts = {.trajectory = t};
+    numbers[2 * (3 * SAMPLES + 5)] = NAN;
+    refused_with(&opts, LARMOR_ERR_FORMAT,
+                 "trajectory k.npy: readout 3, sample 5 is not finite, or its weight is below 0.");
+    numbers[2 * (3 * SAMPLES + 5)] = 1e39; /* not in single precision */
+    refused_with(&opts, LARMOR_ERR_FORMAT,
+                 "trajectory k.npy: readout 3, sample 5 is not finite, or its weight is below 0.");
+    spokes(SPOKES, SAMPLES)->dims = 1;
+    refused_with(&opts, LARMOR_ERR_SHAPE, "trajectory k.npy has 1 component, expected 2 or 3.");
+    spokes(SPOKES, SAMPLES)->first[2] = 0;
+    refused_with(&opts, LARMOR_ERR_ARG, "trajectory k.npy: readout 1 has no samples");
+    spokes(SPOKES, SAMPLES)->k = NULL;
+    refused_with(&opts, LARMOR_ERR_ARG, "trajectory k.npy: no readouts, or the first does not begin at 0");
+    free_scan(s);
+}
+
+/* ---- files ---- */
+
+static void save(const char *name, int64_t a, int64_t b, int64_t c, const double *values)
+{
+    larmor_array *x;
+    larmor_output *out;
+    assert_ok(
+        larmor_array_upload(dev, LARMOR_F64, c ? LARMOR_SHAPE(a, b, c) : LARMOR_SHAPE(a, b), LARMOR_F64, values, &x));
+    assert_ok(larmor_output_open(in_folder(name), 1, &out));
+    assert_ok(larmor_array_save(out, x));
+    larmor_output_free(out);
+    larmor_array_free(x);
+}
+
+static void a_file_gives_readouts_times_and_weights(void **state)
+{
+    (void)state;
+    larmor_trajectory t;
+    spokes(SPOKES, SAMPLES);
+    save("k.npy", 2, SAMPLES, SPOKES, numbers);
+    save("w.npy", SAMPLES, SPOKES, 0, beside);
+    char w[128];
+    snprintf(w, sizeof w, "%s", in_folder("w.npy"));
+    assert_ok(larmor_trajectory_read(in_folder("k.npy"), &(larmor_trajectory_opts){.times = w, .weights = w}, &t));
+    assert_int_equal(t.dims, 2);
+    assert_int_equal(t.readouts, SPOKES);
+    assert_string_equal(t.name, "k.npy");
+    assert_string_equal(t.units, "");
+    assert_int_equal(t.first[SPOKES], SPOKES * SAMPLES);
+    for (int i = 0; i < 2 * SPOKES * SAMPLES; i++) assert_true(t.k[i] == numbers[i]);
+    for (int i = 0; i < SPOKES * SAMPLES; i++) assert_true(t.time_s[i] == beside[i] && t.weight[i] == beside[i]);
+    larmor_trajectory_free(&t);
+    beside[3] = -1;
+    save("w.npy", SAMPLES, SPOKES, 0, beside);
+    assert_refused(larmor_trajectory_read(in_folder("k.npy"), &(larmor_trajectory_opts){.weights = w}, &t),
+                   LARMOR_ERR_FORMAT, "w.npy: weight 3 is -1, expected 0 or more.");
+    assert_null(t.k);
+    save("w.npy", SAMPLES, 2, 0, beside);
+    assert_refused(larmor_trajectory_read(in_folder("k.npy"), &(larmor_trajectory_opts){.times = w}, &t),
+                   LARMOR_ERR_SHAPE, "w.npy: 128 numbers, expected 768, one for each sample of trajectory k.npy.");
+    save("k.npy", 4, SAMPLES, 2, numbers);
+    assert_refused(larmor_trajectory_read(in_folder("k.npy"), NULL, &t), LARMOR_ERR_SHAPE,
+                   "k.npy: [2 or 3, samples, readouts] expected, its first dimension is 4.");
+}
+
+static void another_scan_gives_its_trajectory_per_metre(void **state)
+{
+    (void)state;
+    larmor_trajectory t;
+    scan *s = radial_scan(SPOKES, 1);
+    write_scan(s);
+    assert_ok(larmor_trajectory_read(path, NULL, &t));
+    assert_string_equal(t.units, "1/m");
+    assert_int_equal(t.readouts, SPOKES);
+    assert_int_equal(t.dims, 2);
+    for (int i = 0; i < 2 * SAMPLES; i++)
+        assert_at_most(fabs(t.k[2 * SAMPLES + i] - (double)traj_of(s, 1)[i] / .192), 1e-9);
+    larmor_raw *raw = opened_given(&t), *stored = opened_with(NULL);
+    larmor_samples a = samples_of(raw, 0, 0), b = samples_of(stored, 0, 0);
+    for (int i = 0; i < 2 * SPOKES * SAMPLES; i++) assert_at_most(fabs(traj(&a)[i] - traj(&b)[i]), 1e-5);
+    larmor_samples_free(&a);
+    larmor_samples_free(&b);
+    larmor_raw_free(raw);
+    larmor_raw_free(stored);
+    larmor_trajectory_free(&t);
+    free_scan(s);
+    s = plain_scan(0, SPOKES);
+    write_scan(s);
+    assert_refused(larmor_trajectory_read(path, NULL, &t), LARMOR_ERR_FORMAT, "stores no trajectory.");
+    free_scan(s);
+}
+
+static const struct CMUnitTest tests[] = {
+    WITH_SCAN(readouts_are_those_of_acquisitions_or_of_those_without_noise),
+    WITH_SCAN(a_stored_trajectory_gives_way),
+    WITH_SCAN(discarded_samples_may_be_left_out_of_the_trajectory),
+    WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts),
+    WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions),
+    WITH_SCAN(times_and_weights_go_with_the_samples),
+    WITH_SCAN(phases_are_turned_back),
+    WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused),
+    WITH_SCAN(a_file_gives_readouts_times_and_weights),
+    WITH_SCAN(another_scan_gives_its_trajectory_per_metre),
+};
+
+int main(void)
+{
+    RUN_TESTS(tests);
+}
