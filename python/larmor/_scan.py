@@ -56,8 +56,8 @@ class Trajectory:
     """Where the samples of a scan are, in the place of what its file stores: `larmor.Scan(path, trajectory=...)`.
 
     k: [readouts, samples, ndim], columns (kz,) ky, kx, or a list of readouts [samples, ndim] of their own lengths.
-    times in s and weights: of the same shape without the last axis. units: as traj_units of `larmor.Scan`, which holds where
-    this is None.
+    times in s and weights: of the same shape without the last axis. units: as traj_units of `larmor.Scan`, which
+    holds where this is None.
     """
 
     def __init__(self, k: Any, *, times: Any = None, weights: Any = None, units: str | None = None,
