@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/describe.h"
 #include "pipeline/group.h"
@@ -14,12 +15,9 @@ typedef larmor_status comparison(const larmor_array *kspace, const larmor_array 
 
 static larmor_status compare_by(comparison *compare, const larmor_samples *samples, larmor_description *found)
 {
-    larmor_array *kspace = NULL, *traj = NULL;
-    larmor_status st = larmor_samples_align(samples, &kspace, &traj);
-    if (!st) st = compare(kspace, traj, found);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    return st;
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    LMR_TRY(larmor_samples_align(samples, &kspace, &traj));
+    return compare(kspace, traj, found);
 }
 
 /* Of the samples in the centre: real scans with good images leave up to 0.25. */
@@ -100,12 +98,10 @@ static larmor_status compare_lines(larmor_recon *r, const larmor_samples *sample
 /* The region as the coils themselves have it. */
 static larmor_status uncolour(const lmr_job *job, larmor_array *region)
 {
-    larmor_array *colouring;
+    LMR_OWNED(larmor_array) *colouring = NULL;
     if (!job->facts->whitening) return LARMOR_OK;
     LMR_TRY(larmor_noise_colouring(job->facts->whitening, &colouring));
-    const larmor_status st = larmor_whiten(colouring, region);
-    larmor_array_free(colouring);
-    return st;
+    return larmor_whiten(colouring, region);
 }
 
 static void say_maps(larmor_recon *r, const larmor_description *found)
@@ -148,19 +144,16 @@ static larmor_status compare_coils(larmor_recon *r, const larmor_array *region)
 static larmor_status compare_region(larmor_recon *r, int index, const larmor_samples *samples, int given)
 {
     lmr_job *job = &r->job;
-    larmor_array *region = NULL;
+    LMR_OWNED(larmor_array) *region = NULL;
     larmor_region_report report;
     larmor_group group;
-    larmor_status st;
-    LMR_OR(done, lmr_source_group(job->facts->source, index, &group));
-    LMR_OR(done, lmr_maps_region(job, index, &group, &job->facts->grid[index], samples, &region, &report));
-    if (!region) goto done;
-    LMR_OR(done, uncolour(job, region));
-    if (!job->facts->compression) LMR_OR(done, compare_coils(r, region));
-    if (given) st = compare_given(r, index, region, report.fov);
-done:
-    larmor_array_free(region);
-    return st;
+    LMR_TRY(lmr_source_group(job->facts->source, index, &group));
+    LMR_TRY(lmr_maps_region(job, index, &group, &job->facts->grid[index], samples, &region, &report));
+    if (!region) return LARMOR_OK;
+    LMR_TRY(uncolour(job, region));
+    if (!job->facts->compression) LMR_TRY(compare_coils(r, region));
+    if (given) LMR_TRY(compare_given(r, index, region, report.fov));
+    return LARMOR_OK;
 }
 
 /* 1 if maps are given that are those of the samples' coils, of one set on the image's grid. */

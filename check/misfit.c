@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "larmor/operators.h"
@@ -112,24 +113,20 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
 /* *taken <- the part of the noise that the image takes up. */
 static larmor_status find_taken(const lmr_job *job, const lmr_solved *s, double *taken)
 {
-    larmor_array *e = larmor_array_ref(s->noise);
-    probe w = {.r = NULL};
+    LMR_OWNED(larmor_array) *e = larmor_array_ref(s->noise);
+    LMR_FREED_BY(free_probe) probe w = {.r = NULL};
     double norm = 0, sum;
-    larmor_status st = LARMOR_OK;
-    if (e) LMR_OR(done, larmor_nrm2(e, &norm));
+    if (e) LMR_TRY(larmor_nrm2(e, &norm));
     if (!(norm > 0)) {
         larmor_array_free(e);
         e = NULL;
-        LMR_OR(done, lmr_sample_noise(job, s->frames, s->count, s->b, 1, &e));
-        LMR_OR(done, larmor_nrm2(e, &norm));
+        LMR_TRY(lmr_sample_noise(job, s->frames, s->count, s->b, 1, &e));
+        LMR_TRY(larmor_nrm2(e, &norm));
     }
-    LMR_OR(done, open_probe(s, e, &w));
-    LMR_OR(done, sum_steps(s, &w, norm * norm, &sum));
+    LMR_TRY(open_probe(s, e, &w));
+    LMR_TRY(sum_steps(s, &w, norm * norm, &sum));
     *taken = fmin(1, sum / (norm * norm));
-done:
-    free_probe(&w);
-    larmor_array_free(e);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the misfit ---- */
@@ -188,33 +185,30 @@ static larmor_status measure(const lmr_job *job, const lmr_solved *s, double tak
 static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double taken, larmor_array *r,
                                 larmor_misfit *out)
 {
-    larmor_op *A = s->A, *M = NULL;
-    larmor_array *y = NULL;
+    larmor_op *A = s->A;
+    LMR_OWNED(larmor_op) *M = NULL;
+    LMR_OWNED(larmor_array) *y = NULL;
     larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = HARDLY};
     larmor_misfit found = {.measured = 0};
     double data, left, weights, samples;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
-    LMR_OR(done, larmor_copy(s->x, y));
-    LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &o.lambda));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_TRY(larmor_copy(s->x, y));
+    LMR_TRY(larmor_opnorm(A, POWER_STEPS, &o.lambda));
     o.lambda *= HARDLY;
     if (s->C)
-        LMR_OR(done,
-               lmr_problem_inverse(s->C, o.lambda, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &M));
+        LMR_TRY(
+            lmr_problem_inverse(s->C, o.lambda, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &M));
     o.precondition = M;
-    LMR_OR(done, larmor_cg(A, s->b, y, &o, NULL));
-    LMR_OR(done, larmor_op_forward(A, y, r));
-    LMR_OR(done, larmor_axpby(-1, s->b, 1, r));
-    LMR_OR(done, larmor_nrm2(s->b, &data));
-    LMR_OR(done, larmor_nrm2(r, &left));
-    LMR_OR(done, sum_weights(job, s->frames, s->count, s->b, &weights));
-    LMR_OR(done, lmr_count_all(s->b, &samples));
+    LMR_TRY(larmor_cg(A, s->b, y, &o, NULL));
+    LMR_TRY(larmor_op_forward(A, y, r));
+    LMR_TRY(larmor_axpby(-1, s->b, 1, r));
+    LMR_TRY(larmor_nrm2(s->b, &data));
+    LMR_TRY(larmor_nrm2(r, &left));
+    LMR_TRY(sum_weights(job, s->frames, s->count, s->b, &weights));
+    LMR_TRY(lmr_count_all(s->b, &samples));
     compare(left, data, 2 * s->deviation * s->deviation * weights, taken, samples, &found);
     out->beyond_model = fmin(out->beyond_noise, found.beyond_noise);
-done:
-    larmor_op_free(M);
-    larmor_array_free(y);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, double *taken, larmor_misfit *out,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
@@ -113,12 +114,10 @@ static void add_coil(const pass *p, int coil)
 /* `count` numbers from the first on, as single precision of the host. */
 static larmor_status read_part(larmor_array *line, int64_t first, int64_t count, float **values)
 {
-    larmor_array *part;
+    LMR_OWNED(larmor_array) *part = NULL;
     *values = NULL;
     LMR_TRY(larmor_array_slice(line, first, count, &part));
-    const larmor_status st = larmor_array_download(part, LARMOR_C64, values);
-    larmor_array_free(part);
-    return st;
+    return larmor_array_download(part, LARMOR_C64, values);
 }
 
 /* Where the samples of a frame's coil begin: frame after frame, or, with a basis, coil after coil. */

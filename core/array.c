@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 
 /* ---- shapes and types ---- */
 
@@ -349,12 +350,10 @@ larmor_status larmor_array_upload(larmor_device *dev, larmor_dtype dtype, larmor
                                   const void *host, larmor_array **out)
 {
     if (from == dtype) return write_all(dev, dtype, shape, host, out);
-    larmor_array *given;
+    LMR_OWNED(larmor_array) *given = NULL;
     if (out) *out = NULL;
     LMR_TRY(write_all(dev, from, shape, host, &given));
-    const larmor_status st = larmor_array_convert(given, dtype, out);
-    larmor_array_free(given);
-    return st;
+    return larmor_array_convert(given, dtype, out);
 }
 
 larmor_status larmor_array_download(const larmor_array *x, larmor_dtype to, void *host)

@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/gate.h"
+#include "core/owned.h"
 
 struct larmor_op {
     larmor_op_impl impl;
@@ -186,11 +187,9 @@ static larmor_status expect_shapes(const char *who, const char *what, const larm
 /* The leading numbers of x in this shape. */
 static larmor_status leading(const larmor_array *x, larmor_shape shape, larmor_array **out)
 {
-    larmor_array *line;
+    LMR_OWNED(larmor_array) *line = NULL;
     LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(larmor_array_count(x)), &line));
-    const larmor_status st = larmor_array_part(line, 0, larmor_shape_count(shape), shape, out);
-    larmor_array_free(line);
-    return st;
+    return larmor_array_part(line, 0, larmor_shape_count(shape), shape, out);
 }
 
 /* ---- rows of products ---- */

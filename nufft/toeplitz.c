@@ -8,6 +8,7 @@
 
 #include "core/array.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "nufft/choose/choose.h"
 #include "nufft/device.h"
 #include "nufft/options.h"
@@ -150,15 +151,13 @@ static void free_kernels(const design *d, larmor_device *dev, kernels *k)
 
 static larmor_status make_edges(const design *d, larmor_device *dev, larmor_array **edges)
 {
-    larmor_array *first;
+    LMR_OWNED(larmor_array) *first = NULL;
     int64_t longest = 1;
     for (int i = 0; i < d->wrap.ndim; i++) longest = d->wrap.modes[i] > longest ? d->wrap.modes[i] : longest;
     LMR_TRY(larmor_array_create(dev, lmr_real_of(d->psf.dtype), LARMOR_SHAPE(longest), edges));
     LMR_TRY(larmor_fill(*edges, 1));
     LMR_TRY(larmor_array_slice(*edges, 0, 1, &first));
-    const larmor_status st = larmor_fill(first, 0);
-    larmor_array_free(first);
-    return st;
+    return larmor_fill(first, 0);
 }
 
 static larmor_status make_kernels(const design *d, const larmor_array *traj, kernels *k)

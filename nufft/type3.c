@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "nufft/plan.h"
 
 _Static_assert((int)LMR_WINDOW_LOG_TERMS <= (int)LMR_NUFFT_SERIES, "the series of the phases holds the window's");
@@ -138,21 +139,17 @@ static larmor_status rescale(const lmr_type3 *t, const larmor_array *x, int64_t 
 static larmor_status sort_points(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
     int64_t bad;
-    larmor_array *cells = NULL;
-    larmor_status st = rescale(t, j->points, t->points, j->at.middle, scale, &cells);
-    if (!st) st = t->on->kernels->sort(t->on->ctx, &t->geometry, t->points, 1, cells->data, &bad, &t->sorted);
-    larmor_array_free(cells);
-    return st;
+    LMR_OWNED(larmor_array) *cells = NULL;
+    LMR_TRY(rescale(t, j->points, t->points, j->at.middle, scale, &cells));
+    return t->on->kernels->sort(t->on->ctx, &t->geometry, t->points, 1, cells->data, &bad, &t->sorted);
 }
 
 /* Targets in cycles over all of the grid, as the inner transform's points. */
 static larmor_status sort_targets(const lmr_type3_job *j, const double scale[3], lmr_type3 *t)
 {
-    larmor_array *cycles = NULL;
-    larmor_status st = rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles);
-    if (!st) st = lmr_nufft_plan_set_points(t->inner, cycles, t->targets);
-    larmor_array_free(cycles);
-    return st;
+    LMR_OWNED(larmor_array) *cycles = NULL;
+    LMR_TRY(rescale(t, j->targets, t->targets, j->to.middle, scale, &cycles));
+    return lmr_nufft_plan_set_points(t->inner, cycles, t->targets);
 }
 
 /* The factors before and after; the second ones also divide by the window's transform. */

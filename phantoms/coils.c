@@ -7,6 +7,7 @@
  * fanning of a loop's field lines does; theta_c is the coil's orientation. In Fourier space each of them is a factor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "phantoms/phantom.h"
 
@@ -134,16 +135,14 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
                                int coils, double reach, larmor_array **maps)
 {
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
-    lmr_coils set;
+    LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     const larmor_shape whole = larmor_shape_append(shape, coils);
-    double *wave = NULL;
-    void *host = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_coils_create(shape.ndim, coils, reach, &set));
+    LMR_HEAP double *wave = NULL;
+    LMR_HEAP void *host = NULL;
+    LMR_TRY(lmr_coils_create(shape.ndim, coils, reach, &set));
     if (larmor_shape_count(whole) < 1) {
-        st = LMR_FAIL(LARMOR_ERR_SHAPE, "phantom: got %d maps of %lld voxels along x, which are too many to count",
-                      coils, (long long)shape.dim[0]);
-        goto done;
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom: got %d maps of %lld voxels along x, which are too many to count",
+                        coils, (long long)shape.dim[0]);
     }
     const int64_t nx = shape.dim[0];
     const int64_t ny = shape.dim[1];
@@ -152,8 +151,7 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
     wave = lmr_new(side * nx, 2 * sizeof *wave);
     host = lmr_new(larmor_shape_count(whole), larmor_dtype_size(dtype));
     if (!wave || !host) {
-        st = LMR_NO_MEMORY();
-        goto done;
+        return LMR_NO_MEMORY();
     }
     for (int64_t x = 0; x < nx; x++)
         for (int n = 0; n < side; n++) {
@@ -161,14 +159,9 @@ static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_sh
             wave[2 * (n + side * x)] = cos(angle);
             wave[2 * (n + side * x) + 1] = sin(angle);
         }
-    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
-                              &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host}));
-    st = larmor_array_upload(dev, dtype, whole, dtype, host, maps);
-done:
-    free(host);
-    free(wave);
-    lmr_coils_free(&set);
-    return st;
+    LMR_TRY(lmr_parallel(lmr_device_threads(dev), ny * nz * coils, fill_line_at,
+                         &(maps_job){&set, {nx, ny, nz}, extent, wave, dtype, host}));
+    return larmor_array_upload(dev, dtype, whole, dtype, host, maps);
 }
 
 larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, larmor_shape shape)

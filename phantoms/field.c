@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/parallel.h"
 
 #define ROOM 1           /* half of what is periodic, in fields of view */
@@ -452,12 +453,11 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
                                const lmr_field_samples *samples, int coils, larmor_dtype dtype, larmor_shape shape,
                                larmor_array **kspace)
 {
-    expansion e = {.ndim = phantom->ndim};
-    lmr_coils set = {0}, tile = {0};
-    lmr_spectrum spectrum = {0};
+    LMR_FREED_BY(free_expansion) expansion e = {.ndim = phantom->ndim};
+    LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0}, tile = {0};
+    LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
     double longest = 0;
-    void *host = NULL;
-    larmor_status st;
+    LMR_HEAP void *host = NULL;
     LMR_TRY(check(field));
     if (phantom->reach > ROOM)
         return LMR_FAIL(LARMOR_ERR_ARG,
@@ -465,12 +465,12 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
                         "is enlarged %g times",
                         phantom->reach);
     for (int64_t i = 0; i < samples->each; i++) longest = fmax(longest, fabs(samples->times[i]));
-    LMR_OR(done, expand(field, longest, &e));
-    LMR_OR(done, lmr_coils_create(phantom->ndim, coils, ROOM, &set));
-    LMR_OR(done, lmr_coils_create(phantom->ndim, 1, ROOM, &tile)); /* whose frequencies are waves of the series */
-    LMR_OR(done, lmr_spectrum_make(phantom, &tile, &spectrum));
+    LMR_TRY(expand(field, longest, &e));
+    LMR_TRY(lmr_coils_create(phantom->ndim, coils, ROOM, &set));
+    LMR_TRY(lmr_coils_create(phantom->ndim, 1, ROOM, &tile)); /* whose frequencies are waves of the series */
+    LMR_TRY(lmr_spectrum_make(phantom, &tile, &spectrum));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_OR(done, LMR_NO_MEMORY());
+    if (!host) LMR_TRY(LMR_NO_MEMORY());
     sampling all = {.e = &e,
                     .coils = &set,
                     .tile = &tile,
@@ -482,13 +482,6 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
                     .each = samples->each,
                     .dtype = dtype,
                     .host = host};
-    LMR_OR(done, sample_all(dev, &all));
-    st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
-done:
-    free(host);
-    lmr_spectrum_free(&spectrum);
-    lmr_coils_free(&tile);
-    lmr_coils_free(&set);
-    free_expansion(&e);
-    return st;
+    LMR_TRY(sample_all(dev, &all));
+    return larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 }

@@ -1,4 +1,5 @@
 /* Pictures of a phantom: averaged over voxels, or from exact coefficients. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "phantoms/phantom.h"
 
@@ -95,18 +96,13 @@ larmor_status larmor_phantom_image(const larmor_phantom *phantom, larmor_device 
     LMR_NEED(dev);
     LMR_TRY(lmr_image_check("phantom image", phantom->ndim, dtype, shape));
     const int64_t count = larmor_shape_count(shape);
-    double *picture = lmr_new(count, sizeof *picture);
-    void *host = lmr_new(count, larmor_dtype_size(dtype));
-    larmor_status st = host && picture ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) {
-        const grid g = grid_of(shape);
-        st = draw(phantom, &g, lmr_device_threads(dev), picture);
-        for (int64_t i = 0; i < count && !st; i++) lmr_put(host, dtype, i, picture[i], 0);
-        if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, image);
-    }
-    free(host);
-    free(picture);
-    return st;
+    LMR_HEAP double *picture = lmr_new(count, sizeof *picture);
+    LMR_HEAP void *host = lmr_new(count, larmor_dtype_size(dtype));
+    if (!host || !picture) return LMR_NO_MEMORY();
+    const grid g = grid_of(shape);
+    LMR_TRY(draw(phantom, &g, lmr_device_threads(dev), picture));
+    for (int64_t i = 0; i < count; i++) lmr_put(host, dtype, i, picture[i], 0);
+    return larmor_array_upload(dev, dtype, shape, dtype, host, image);
 }
 
 /* Coefficients in the FFT's order of a grid of g over `fields` fields of view, multiplied by exp(-2 pi i k
@@ -164,26 +160,20 @@ static larmor_status draw_series(const larmor_phantom *phantom, const lmr_waves 
                                  larmor_dtype dtype, larmor_shape shape, int fields, larmor_array **image)
 {
     const grid g = grid_of(shape);
-    lmr_coils set;
-    lmr_spectrum spectrum = {0};
-    larmor_array *out = NULL;
-    void *host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
+    LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
+    LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
+    LMR_OWNED(larmor_array) *out = NULL;
+    LMR_HEAP void *host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) return LMR_NO_MEMORY();
-    larmor_status st;
-    LMR_OR(done, lmr_coils_create(phantom->ndim, 0, 1, &set));
-    LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
-    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
-                              &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
-    LMR_OR(done, larmor_array_upload(dev, dtype, shape, dtype, host, &out));
-    LMR_OR(done, transform(out, &g));
+    LMR_TRY(lmr_coils_create(phantom->ndim, 0, 1, &set));
+    LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
+    LMR_TRY(lmr_parallel(lmr_device_threads(dev), g.n[1] * g.n[2], coefficients_at,
+                         &(coefficients){&spectrum, waves, &g, fields, dtype, host}));
+    LMR_TRY(larmor_array_upload(dev, dtype, shape, dtype, host, &out));
+    LMR_TRY(transform(out, &g));
     *image = out;
     out = NULL;
-done:
-    free(host);
-    lmr_spectrum_free(&spectrum);
-    lmr_coils_free(&set);
-    larmor_array_free(out);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The middle of `from` in the place of *image: voxel floor(N/2) stays the centre. */
@@ -191,20 +181,17 @@ static larmor_status crop(const larmor_array *from, larmor_shape shape, larmor_a
 {
     const grid inner = grid_of(shape), outer = grid_of(larmor_array_shape(from));
     const size_t voxel = larmor_dtype_size(from->dtype), row = voxel * (size_t)inner.n[0];
-    char *in, *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
-    larmor_status st = larmor_array_download(from, from->dtype, &in);
-    if (!st && !host) st = LMR_NO_MEMORY();
+    LMR_HEAP char *in = NULL, *host = malloc(row * (size_t)(inner.n[1] * inner.n[2]));
+    LMR_TRY(larmor_array_download(from, from->dtype, &in));
+    if (!host) LMR_TRY(LMR_NO_MEMORY());
     int64_t first[3];
     for (int d = 0; d < 3; d++) first[d] = outer.n[d] / 2 - inner.n[d] / 2;
-    for (int64_t line = 0; !st && line < inner.n[1] * inner.n[2]; line++) {
+    for (int64_t line = 0; line < inner.n[1] * inner.n[2]; line++) {
         const int64_t y = line % inner.n[1] + first[1], z = line / inner.n[1] + first[2];
         const int64_t start = first[0] + outer.n[0] * (y + outer.n[1] * z);
         memcpy(host + row * (size_t)line, in + voxel * (size_t)start, row);
     }
-    if (!st) st = larmor_array_upload(from->dev, from->dtype, shape, from->dtype, host, image);
-    free(host);
-    free(in);
-    return st;
+    return larmor_array_upload(from->dev, from->dtype, shape, from->dtype, host, image);
 }
 
 static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves *waves, larmor_device *dev,
@@ -219,11 +206,9 @@ static larmor_status bandlimited(const larmor_phantom *phantom, const lmr_waves 
     if (fields == 1) return draw_series(phantom, waves, dev, dtype, shape, 1, image);
     larmor_shape enlarged = shape;
     for (int d = 0; d < shape.ndim; d++) enlarged.dim[d] *= fields;
-    larmor_array *whole;
+    LMR_OWNED(larmor_array) *whole = NULL;
     LMR_TRY(draw_series(phantom, waves, dev, dtype, enlarged, fields, &whole));
-    const larmor_status st = crop(whole, shape, image);
-    larmor_array_free(whole);
-    return st;
+    return crop(whole, shape, image);
 }
 
 larmor_status larmor_phantom_bandlimited(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,

@@ -1,5 +1,6 @@
 /* Exact k-space of a phantom seen by coils: shifted copies of the density's transform. SPDX-License-Identifier:
  * Apache-2.0 */
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "phantoms/field.h"
 
@@ -58,22 +59,16 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
                                  const double *cycles, int coils, larmor_dtype dtype, larmor_shape shape,
                                  larmor_array **kspace)
 {
-    lmr_coils set;
-    lmr_spectrum spectrum = {0};
-    void *host = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
+    LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
+    LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
+    LMR_HEAP void *host = NULL;
+    LMR_TRY(lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
-    if (!host) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, lmr_spectrum_make(phantom, &set, &spectrum));
+    if (!host) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
     sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host};
-    LMR_OR(done, lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));
-    st = larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
-done:
-    free(host);
-    lmr_spectrum_free(&spectrum);
-    lmr_coils_free(&set);
-    return st;
+    LMR_TRY(lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));
+    return larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 }
 
 larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_array *traj, int coils,
@@ -84,12 +79,10 @@ larmor_status larmor_phantom_kspace(const larmor_phantom *phantom, const larmor_
     LMR_NEED(phantom);
     LMR_NEED(traj);
     larmor_shape shape;
-    double *points = NULL;
+    LMR_HEAP double *points = NULL;
     LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
-    larmor_status st = larmor_array_download(traj, LARMOR_F64, &points);
-    if (!st) st = make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
-    free(points);
-    return st;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    return make_kspace(phantom, larmor_array_device(traj), points, NULL, coils, dtype, shape, kspace);
 }
 
 /* points [nd, count] <- points - gradient times, cycles [count] <- hz times; times [each] are repeated. */

@@ -1,5 +1,6 @@
 /* Complex Gaussian noise by Box and Muller, Ann. Math. Stat. 29, 610 (1958), from random numbers that depend on seed
  * and index alone. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "phantoms/phantom.h"
@@ -35,11 +36,9 @@ larmor_status larmor_phantom_noise(larmor_array *x, double sigma, uint64_t seed)
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got sigma %g, expected a number >= 0", sigma);
     const size_t bytes = larmor_array_bytes(x);
     if (!bytes || sigma == 0) return LARMOR_OK;
-    void *host;
+    LMR_HEAP void *host = NULL;
     LMR_TRY(larmor_array_download(x, x->dtype, &host));
-    larmor_status st = lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise,
-                                    &(noise){host, x->dtype, sigma, seed});
-    if (!st) st = larmor_array_write(x, host, bytes);
-    free(host);
-    return st;
+    LMR_TRY(lmr_parallel(lmr_device_threads(x->dev), larmor_array_count(x), add_noise,
+                         &(noise){host, x->dtype, sigma, seed}));
+    return larmor_array_write(x, host, bytes);
 }

@@ -1,6 +1,7 @@
 /* Objects with a smooth phase, whose k-space stays exact: a phase that is a sine of the position is a sum of plane
  * waves, exp(i a sin t) = sum_n J_n(a) exp(i n t), each of which shifts k-space. SPDX-License-Identifier:
  * Apache-2.0 */
+#include "core/owned.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -38,20 +39,14 @@ static larmor_status add_wave(const larmor_phantom *phantom, larmor_device *dev,
                               const lmr_waves *waves, int n, int coils, larmor_dtype dtype, larmor_array **sum)
 {
     const int64_t count = larmor_shape_count(traj), nd = traj.dim[0];
-    double *moved = lmr_new(count, sizeof *moved);
-    larmor_array *points = NULL, *part = NULL;
-    larmor_status st;
-    if (!moved) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP double *moved = lmr_new(count, sizeof *moved);
+    LMR_OWNED(larmor_array) *points = NULL, *part = NULL;
+    if (!moved) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < count; i++) moved[i] = k[i] - n * waves->cycles[i % nd];
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
-    LMR_OR(done, larmor_phantom_kspace(phantom, points, coils, dtype, &part));
-    if (!*sum) LMR_OR(done, larmor_array_create(dev, larmor_array_dtype(part), larmor_array_shape(part), sum));
-    st = larmor_axpby(waves->part[LMR_MOST_WAVES + n], part, 1, *sum);
-done:
-    larmor_array_free(part);
-    larmor_array_free(points);
-    free(moved);
-    return st;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, traj, LARMOR_F64, moved, &points));
+    LMR_TRY(larmor_phantom_kspace(phantom, points, coils, dtype, &part));
+    if (!*sum) LMR_TRY(larmor_array_create(dev, larmor_array_dtype(part), larmor_array_shape(part), sum));
+    return larmor_axpby(waves->part[LMR_MOST_WAVES + n], part, 1, *sum);
 }
 
 larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phantom, const larmor_array *traj,

@@ -1,4 +1,5 @@
 /* Noise by the signal-to-noise ratio of the image. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "phantoms/phantom.h"
 
 #include <math.h>
@@ -41,21 +42,15 @@ larmor_status larmor_phantom_noise_level(const larmor_phantom *phantom, larmor_d
     if (!(snr > 0 && snr <= 1e300))
         return LMR_FAIL(LARMOR_ERR_ARG, "phantom noise: got a signal-to-noise ratio of %g, expected a number > 0",
                         snr);
-    larmor_array *image = NULL, *maps = NULL;
-    double *density = NULL, *sensitivities = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_phantom_image(phantom, dev, LARMOR_C128, shape, &image));
-    LMR_OR(done, larmor_array_download(image, LARMOR_C128, &density));
+    LMR_OWNED(larmor_array) *image = NULL, *maps = NULL;
+    LMR_HEAP double *density = NULL, *sensitivities = NULL;
+    LMR_TRY(larmor_phantom_image(phantom, dev, LARMOR_C128, shape, &image));
+    LMR_TRY(larmor_array_download(image, LARMOR_C128, &density));
     if (coils) {
-        LMR_OR(done, larmor_phantom_coils_around(phantom, dev, LARMOR_C128, shape, NULL, coils, &maps));
-        LMR_OR(done, larmor_array_download(maps, LARMOR_C128, &sensitivities));
+        LMR_TRY(larmor_phantom_coils_around(phantom, dev, LARMOR_C128, shape, NULL, coils, &maps));
+        LMR_TRY(larmor_array_download(maps, LARMOR_C128, &sensitivities));
     }
     const int64_t voxels = larmor_shape_count(shape);
     *sigma = mean_signal(density, sensitivities, voxels, coils) / (snr * sqrt((double)voxels));
-done:
-    free(sensitivities);
-    free(density);
-    larmor_array_free(maps);
-    larmor_array_free(image);
-    return st;
+    return LARMOR_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "scan/trajectory.h"
 
@@ -22,20 +23,15 @@ static larmor_status decide_by_first_group(lmr_job *job)
     const larmor_grid *grid = &job->facts->grid[0];
     larmor_group group;
     larmor_encoding encoding;
-    larmor_samples first;
-    larmor_array *unused = NULL;
-    larmor_status st;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples first = {0};
+    LMR_OWNED(larmor_array) *unused = NULL;
     LMR_TRY(lmr_source_group(job->facts->source, 0, &group));
     LMR_TRY(lmr_source_encoding(job->facts->source, group.encoding, &encoding));
     LMR_TRY(lmr_source_samples(job->facts->source, 0, grid, 0, job->facts->info.coils, job->facts->dev, &first));
     if (!first.traj)
-        LMR_OR(done, lmr_make_trajectory(job->facts->dev, &group, &encoding, grid, &first, &job->found.decided.spokes,
-                                         &first.traj));
-    st = decide(job, &first, lmr_grid_shape(grid), &unused);
-done:
-    larmor_array_free(unused);
-    larmor_samples_free(&first);
-    return st;
+        LMR_TRY(lmr_make_trajectory(job->facts->dev, &group, &encoding, grid, &first, &job->found.decided.spokes,
+                                    &first.traj));
+    return decide(job, &first, lmr_grid_shape(grid), &unused);
 }
 
 static larmor_status make_auto(lmr_job *job, int index, const larmor_samples *samples, larmor_shape image,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "pipeline/share.h"
@@ -10,11 +11,9 @@
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
     if (!w) return LARMOR_OK;
-    larmor_array *complex;
+    LMR_OWNED(larmor_array) *complex = NULL;
     LMR_TRY(larmor_array_convert(w, larmor_array_dtype(kspace), &complex));
-    const larmor_status st = larmor_mul(complex, 0, kspace);
-    larmor_array_free(complex);
-    return st;
+    return larmor_mul(complex, 0, kspace);
 }
 
 /* x <- x / voxels of an image: y = A x sums over voxels */
@@ -43,8 +42,7 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
 {
     const larmor_grid *grid = &frame->grid;
     const larmor_samples *samples = &frame->samples;
-    larmor_op *A = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_op) *A = NULL;
     const larmor_sense_opts sense = {.traj = samples->traj,
                                      .nufft_tol = job->settings->eps,
                                      .off_resonance = frame->segments,
@@ -52,17 +50,14 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
                                      .toeplitz = -1,
                                      .effort = job->settings->opts.effort};
     const int suits = lmr_ready_suits(job, frame);
-    if (suits) LMR_OR(done, lmr_ready_take(job, frame, job->found.maps.array, &A));
+    if (suits) LMR_TRY(lmr_ready_take(job, frame, job->found.maps.array, &A));
     if (!A) {
-        LMR_OR(done, larmor_op_sense(job->found.maps.array, &sense, &A));
+        LMR_TRY(larmor_op_sense(job->found.maps.array, &sense, &A));
         if (suits) lmr_ready_keep(job, frame, A);
     }
-    LMR_OR(done, larmor_op_adjoint(A, samples->kspace, x));
-    LMR_OR(done, divide_by_energy(job, x));
-    LMR_OR(done, divide_by_voxels(grid, x));
-done:
-    larmor_op_free(A);
-    return st;
+    LMR_TRY(larmor_op_adjoint(A, samples->kspace, x));
+    LMR_TRY(divide_by_energy(job, x));
+    return divide_by_voxels(grid, x);
 }
 
 /* images [image..., count] <- the adjoint NUFFT of coils first .. first+count-1. */
@@ -71,23 +66,17 @@ static larmor_status grid_coils(lmr_job *job, const larmor_grid *grid, const lar
 {
     larmor_nufft_opts opts = {.ndim = grid->ndim, .batch = count, .tol = job->settings->eps, .dtype = LARMOR_C64};
     memcpy(opts.modes, grid->matrix, sizeof opts.modes);
-    larmor_op *F = NULL;
-    larmor_array *kspace = NULL, *part = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL, *part = NULL;
     int is_grid;
-    larmor_status st;
-    LMR_OR(done, larmor_traj_is_cartesian(samples->traj, 0, &is_grid));
+    LMR_TRY(larmor_traj_is_cartesian(samples->traj, 0, &is_grid));
     if (is_grid)
-        LMR_OR(done, larmor_op_cartesian(job->facts->dev, &opts, samples->traj, &F));
+        LMR_TRY(larmor_op_cartesian(job->facts->dev, &opts, samples->traj, &F));
     else
-        LMR_OR(done, larmor_op_nufft(job->facts->dev, &opts, samples->traj, &F));
-    LMR_OR(done, larmor_array_slice(samples->kspace, first, count, &kspace));
-    LMR_OR(done, larmor_array_slice(images, 0, count, &part));
-    LMR_OR(done, larmor_op_adjoint(F, kspace, part));
-done:
-    larmor_array_free(part);
-    larmor_array_free(kspace);
-    larmor_op_free(F);
-    return st;
+        LMR_TRY(larmor_op_nufft(job->facts->dev, &opts, samples->traj, &F));
+    LMR_TRY(larmor_array_slice(samples->kspace, first, count, &kspace));
+    LMR_TRY(larmor_array_slice(images, 0, count, &part));
+    return larmor_op_adjoint(F, kspace, part);
 }
 
 /* The root sum of squares of one block is one more image of the next. */
@@ -96,23 +85,18 @@ static larmor_status grid_without_maps(lmr_job *job, const larmor_grid *grid, co
 {
     const int64_t coils = larmor_array_shape(samples->kspace).dim[2];
     const int64_t block = job->facts->block ? job->facts->block : coils;
-    larmor_array *images = NULL, *sum = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_C64,
-                                     larmor_shape_append(lmr_grid_shape(grid), block + 1), &images));
-    LMR_OR(done, larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
+    LMR_OWNED(larmor_array) *images = NULL, *sum = NULL;
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), block + 1),
+                                &images));
+    LMR_TRY(larmor_array_part(images, block, 1, larmor_array_shape(x), &sum));
     for (int64_t first = 0; first < coils; first += block) {
         const int64_t count = coils - first < block ? coils - first : block;
-        if (count < block) LMR_OR(done, larmor_zero(images));
-        LMR_OR(done, larmor_copy(x, sum));
-        LMR_OR(done, grid_coils(job, grid, samples, first, count, images));
-        LMR_OR(done, larmor_root_sum_of_squares(images, x));
+        if (count < block) LMR_TRY(larmor_zero(images));
+        LMR_TRY(larmor_copy(x, sum));
+        LMR_TRY(grid_coils(job, grid, samples, first, count, images));
+        LMR_TRY(larmor_root_sum_of_squares(images, x));
     }
-    LMR_OR(done, divide_by_voxels(grid, x));
-done:
-    larmor_array_free(sum);
-    larmor_array_free(images);
-    return st;
+    return divide_by_voxels(grid, x);
 }
 
 larmor_status lmr_grid_frame(lmr_job *job, lmr_frame *frame, larmor_array **x)

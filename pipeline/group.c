@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/sample_faults.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
@@ -198,26 +199,22 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
                             larmor_array **image)
 {
     const larmor_grid *grid = &frame->grid;
-    larmor_array *one = NULL, *single = NULL, *joined;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *one = NULL, *single = NULL;
+    larmor_array *joined;
     if (count > 1 || job->facts->basis)
-        LMR_OR(done, lmr_one_of(x, i, &one));
+        LMR_TRY(lmr_one_of(x, i, &one));
     else
         one = larmor_array_ref(x);
-    LMR_OR(done, larmor_array_convert(one, LARMOR_C64, &single));
-    LMR_OR(done, clear_unseen(job, single));
+    LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
+    LMR_TRY(clear_unseen(job, single));
     if (job->facts->sets) {
-        LMR_OR(done, join_sets(single, &joined));
+        LMR_TRY(join_sets(single, &joined));
         larmor_array_free(single);
         single = joined;
     }
-    st = larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop), lmr_image_factor(job, &frame->encoding, grid),
-                     image);
-    if (!st) st = lmr_check_image(*image, &frame->group);
-done:
-    larmor_array_free(single);
-    larmor_array_free(one);
-    return st;
+    LMR_TRY(larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
+                        lmr_image_factor(job, &frame->encoding, grid), image));
+    return lmr_check_image(*image, &frame->group);
 }
 
 /* The caller may write into what it gets. */

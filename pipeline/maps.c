@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/nlinv.h"
 #include "pipeline/share.h"
@@ -37,13 +38,10 @@ static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_o
 static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
 {
     larmor_coils_opts opts = walsh_opts(t);
-    larmor_array *density;
+    LMR_OWNED(larmor_array) *density = NULL;
     LMR_TRY(centre_density(t, &opts, &density));
     opts.density = density;
-    const larmor_status st =
-        larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
-    larmor_array_free(density);
-    return st;
+    return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);
 }
 
 static larmor_status walsh_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
@@ -109,18 +107,16 @@ static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, l
     larmor_espirit_opts opts = espirit_opts(job);
     larmor_region_report found;
     larmor_espirit_report r;
-    larmor_array *region;
+    LMR_OWNED(larmor_array) *region = NULL;
     LMR_TRY(larmor_calibration_region(t->samples->kspace, t->samples->traj, t->image, &region_of, &region, &found));
     memcpy(opts.fov, found.fov, sizeof opts.fov);
     /* eigenvalues of a region that was solved for are below 1 within the object, too, where data are missing */
     if (!opts.crop) opts.crop = found.cartesian ? LARMOR_CROP_HARD : LARMOR_CROP_NONE;
-    const larmor_status st =
-        larmor_espirit(region, t->image, &opts, maps,
-                       job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r);
-    if (!st) report_espirit(job, &found, region, &r);
-    if (!st) judge_region(region, report);
-    larmor_array_free(region);
-    return st;
+    LMR_TRY(larmor_espirit(region, t->image, &opts, maps,
+                           job->settings->opts.keep_eigenvalues ? &job->found.maps.eigenvalues : NULL, &r));
+    report_espirit(job, &found, region, &r);
+    judge_region(region, report);
+    return LARMOR_OK;
 }
 
 static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, int64_t *bytes)
@@ -355,14 +351,12 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
 static larmor_status whiten_maps(lmr_job *job)
 {
     if (!job->facts->sets) return larmor_whiten(job->facts->whitening, job->found.maps.array);
-    larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        larmor_array *set;
-        st = lmr_one_of(job->found.maps.array, m, &set);
-        if (!st) st = larmor_whiten(job->facts->whitening, set);
-        larmor_array_free(set);
+    for (int m = 0; m < job->facts->sets; m++) {
+        LMR_OWNED(larmor_array) *set = NULL;
+        LMR_TRY(lmr_one_of(job->found.maps.array, m, &set));
+        LMR_TRY(larmor_whiten(job->facts->whitening, set));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status take_given(lmr_job *job, larmor_shape shape)
@@ -383,16 +377,15 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
                                const larmor_samples *samples, lmr_common *common)
 {
     lmr_maps_task task;
-    larmor_samples own;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     LMR_TRY(lmr_enter(job->events, "coil maps"));
-    larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
+    LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
     if (task.samples == samples) task.common = common;
-    if (!st) st = job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report);
-    if (!st && job->settings->opts.normalise)
-        st = larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
-                                   job->settings->opts.normalise);
-    larmor_samples_free(&own);
-    return st;
+    LMR_TRY(job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report));
+    if (job->settings->opts.normalise)
+        LMR_TRY(larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
+                                      job->settings->opts.normalise));
+    return LARMOR_OK;
 }
 
 /* From the data, or all one for a single coil. */

@@ -8,6 +8,7 @@
 
 #include "core/array.h"
 #include "core/hash.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "schedule/archive.h"
 
@@ -322,16 +323,11 @@ static void report(const lmr_job *job, uint64_t key, larmor_segments *segments)
 static larmor_status make_segments(const lmr_job *job, int index, const double *hz, const double *times,
                                    larmor_shape samples, larmor_segments **segments)
 {
-    larmor_array *field = NULL, *when = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *field = NULL, *when = NULL;
     const larmor_shape image = lmr_grid_shape(&job->facts->grid[index]);
-    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, image, LARMOR_F64, hz, &field));
-    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, samples, LARMOR_F64, times, &when));
-    st = larmor_segments_create(field, when, &job->facts->field->opts, segments);
-done:
-    larmor_array_free(when);
-    larmor_array_free(field);
-    return st;
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, image, LARMOR_F64, hz, &field));
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, samples, LARMOR_F64, times, &when));
+    return larmor_segments_create(field, when, &job->facts->field->opts, segments);
 }
 
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,

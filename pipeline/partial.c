@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "pipeline/problem.h"
@@ -111,32 +112,26 @@ static larmor_status one_of(larmor_array *x, int i, int count, larmor_array **on
 static larmor_status make_coarse(const lmr_job *job, lmr_frame *frames, int count, larmor_array **x)
 {
     const larmor_shape image = voxels_of(job);
-    larmor_array *all = NULL, *one = NULL, *fewer = NULL, *to = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *all = NULL, *one = NULL, *fewer = NULL, *to = NULL;
     take_voxels(image, frames, count);
     if (!x) return LARMOR_OK;
     const larmor_shape shape = count > 1 ? larmor_shape_append(image, count) : image;
     const double voxels = (double)larmor_array_count(*x) / (double)larmor_shape_count(shape);
-    LMR_OR(done, larmor_array_create(larmor_array_device(*x), larmor_array_dtype(*x), shape, &all));
+    LMR_TRY(larmor_array_create(larmor_array_device(*x), larmor_array_dtype(*x), shape, &all));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one);
         larmor_array_free(fewer);
         larmor_array_free(to);
         one = fewer = to = NULL;
-        LMR_OR(done, one_of(*x, i, count, &one));
-        LMR_OR(done, one_of(all, i, count, &to));
-        LMR_OR(done, larmor_resize_band(one, image, &fewer));
-        LMR_OR(done, larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
+        LMR_TRY(one_of(*x, i, count, &one));
+        LMR_TRY(one_of(all, i, count, &to));
+        LMR_TRY(larmor_resize_band(one, image, &fewer));
+        LMR_TRY(larmor_axpby(voxels, fewer, 0, to)); /* samples are sums over voxels */
     }
     larmor_array_free(*x);
     *x = all;
     all = NULL;
-done:
-    larmor_array_free(to);
-    larmor_array_free(fewer);
-    larmor_array_free(one);
-    larmor_array_free(all);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- an image to look at ---- */
@@ -157,16 +152,11 @@ static larmor_status create_image(larmor_op *A, larmor_array **x)
 static larmor_status image_of_phase(larmor_op *A, const larmor_array *b, double weight, int steps,
                                     larmor_array *phase, larmor_array *x, larmor_array *image)
 {
-    larmor_op *P = NULL, *all = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_op_phase(phase, 0, &P));
-    LMR_OR(done, larmor_op_chain(A, P, &all));
-    LMR_OR(done, quick_image(all, b, weight, steps, x));
-    st = larmor_op_forward(P, x, image);
-done:
-    larmor_op_free(all);
-    larmor_op_free(P);
-    return st;
+    LMR_OWNED(larmor_op) *P = NULL, *all = NULL;
+    LMR_TRY(larmor_op_phase(phase, 0, &P));
+    LMR_TRY(larmor_op_chain(A, P, &all));
+    LMR_TRY(quick_image(all, b, weight, steps, x));
+    return larmor_op_forward(P, x, image);
 }
 
 /* phase <- phase times a power of seen over expected. *moved: by how many radians, as the image's energy has it. */
@@ -216,34 +206,26 @@ static larmor_status phase_of_samples(larmor_op *A, const larmor_array *image, d
 static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, const larmor_array *x,
                             const double reach[3], larmor_array *phase, larmor_array **model)
 {
-    larmor_array *seen = NULL, *expected = NULL, *image = NULL, *real = NULL, *z = NULL, *y = NULL;
+    LMR_OWNED(larmor_array) *seen = NULL, *expected = NULL, *image = NULL, *real = NULL, *z = NULL, *y = NULL;
     double moved = INFINITY;
-    larmor_status st;
     *model = NULL;
-    LMR_OR(done, larmor_centre_phase(x, reach, &seen));
-    LMR_OR(done, create_image(A, &image));
-    LMR_OR(done, create_image(A, &real));
-    LMR_OR(done, create_image(A, &z));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
-    LMR_OR(done, larmor_copy(x, z));
+    LMR_TRY(larmor_centre_phase(x, reach, &seen));
+    LMR_TRY(create_image(A, &image));
+    LMR_TRY(create_image(A, &real));
+    LMR_TRY(create_image(A, &z));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
+    LMR_TRY(larmor_copy(x, z));
     for (int i = 0;; i++) {
-        LMR_OR(done, image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
+        LMR_TRY(image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
         if (i == REFINEMENTS || moved < SETTLED) break;
         larmor_array_free(expected);
         expected = NULL;
-        LMR_OR(done, phase_of_samples(A, image, weight, reach, z, y, &expected));
-        LMR_OR(done, move_phase(seen, expected, image, phase, &moved));
+        LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
+        LMR_TRY(move_phase(seen, expected, image, phase, &moved));
     }
     *model = image;
     image = NULL;
-done:
-    larmor_array_free(y);
-    larmor_array_free(z);
-    larmor_array_free(real);
-    larmor_array_free(image);
-    larmor_array_free(expected);
-    larmor_array_free(seen);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Of the centre of k-space what the model has not, beyond noise, relative to all of it. x is overwritten. */
@@ -284,26 +266,21 @@ static larmor_status weigh_phase(larmor_op *A, const larmor_array *b, double wei
                                  const larmor_array *x, const larmor_array *model, const larmor_array *noise,
                                  const larmor_array *of_noise, finding *f)
 {
-    larmor_array *real = NULL, *image = NULL, *y = NULL;
+    LMR_OWNED(larmor_array) *real = NULL, *image = NULL, *y = NULL;
     double any, own, any_noise, own_noise, all;
-    larmor_status st;
-    LMR_OR(done, create_image(A, &real));
-    LMR_OR(done, create_image(A, &image));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
-    LMR_OR(done, image_of_phase(A, noise, weight, STEPS, phase, real, image));
-    LMR_OR(done, square_left(A, of_noise, noise, y, &any_noise));
-    LMR_OR(done, square_left(A, image, noise, y, &own_noise));
-    LMR_OR(done, square_left(A, x, b, y, &any));
-    LMR_OR(done, square_left(A, model, b, y, &own));
-    LMR_OR(done, larmor_nrm2(b, &all));
-    if (!(all > 0)) goto done;
+    LMR_TRY(create_image(A, &real));
+    LMR_TRY(create_image(A, &image));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &y));
+    LMR_TRY(image_of_phase(A, noise, weight, STEPS, phase, real, image));
+    LMR_TRY(square_left(A, of_noise, noise, y, &any_noise));
+    LMR_TRY(square_left(A, image, noise, y, &own_noise));
+    LMR_TRY(square_left(A, x, b, y, &any));
+    LMR_TRY(square_left(A, model, b, y, &own));
+    LMR_TRY(larmor_nrm2(b, &all));
+    if (!(all > 0)) return LARMOR_OK;
     f->misfit = sqrt(fmax(0, own - any)) / all;
     if (any_noise > 0) f->misfit_noise = sqrt(fmax(0, own_noise - any_noise) * any / any_noise) / all;
-done:
-    larmor_array_free(y);
-    larmor_array_free(image);
-    larmor_array_free(real);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The phase of one frame, and how far it holds. */
@@ -425,36 +402,25 @@ larmor_status lmr_partial_begin(const lmr_job *job, lmr_frame *frames, int count
 static larmor_status project(const lmr_job *job, const lmr_frame *frame, larmor_array *x, larmor_recon_report *result)
 {
     const larmor_solve_opts opts = {.lambda = result->weight};
-    larmor_op *A = NULL;
-    larmor_array *b = NULL;
+    LMR_OWNED(larmor_op) *A = NULL;
+    LMR_OWNED(larmor_array) *b = NULL;
     int toeplitz;
-    larmor_status st;
-    LMR_OR(done, lmr_enter(job->events, "projections"));
-    LMR_OR(done, lmr_problem_operator(job, frame, 1, &A, &toeplitz));
-    LMR_OR(done, lmr_problem_data(job, frame, 1, A, &b));
-    st = larmor_pocs(A, b, frame->phase, x, &opts, NULL);
-done:
-    larmor_array_free(b);
-    larmor_op_free(A);
-    return st;
+    LMR_TRY(lmr_enter(job->events, "projections"));
+    LMR_TRY(lmr_problem_operator(job, frame, 1, &A, &toeplitz));
+    LMR_TRY(lmr_problem_data(job, frame, 1, A, &b));
+    return larmor_pocs(A, b, frame->phase, x, &opts, NULL);
 }
 
 /* Frame i of x becomes the image. */
 static larmor_status turn(const lmr_frame *frame, int i, int count, larmor_array *x)
 {
-    larmor_array *one = NULL, *image = NULL;
-    larmor_op *P = NULL;
-    larmor_status st;
-    LMR_OR(done, one_of(x, i, count, &one));
-    LMR_OR(done, larmor_op_phase(frame->phase, frame->off_phase, &P));
-    LMR_OR(done, larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
-    LMR_OR(done, larmor_op_forward(P, one, image));
-    st = larmor_copy(image, one);
-done:
-    larmor_op_free(P);
-    larmor_array_free(image);
-    larmor_array_free(one);
-    return st;
+    LMR_OWNED(larmor_array) *one = NULL, *image = NULL;
+    LMR_OWNED(larmor_op) *P = NULL;
+    LMR_TRY(one_of(x, i, count, &one));
+    LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
+    LMR_TRY(larmor_array_create(larmor_array_device(x), larmor_array_dtype(x), larmor_array_shape(one), &image));
+    LMR_TRY(larmor_op_forward(P, one, image));
+    return larmor_copy(image, one);
 }
 
 larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_frame *frames, int count,

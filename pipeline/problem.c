@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
@@ -87,15 +88,10 @@ done:
 static larmor_status put(larmor_array *from, larmor_array *to, int64_t first)
 {
     const int64_t count = larmor_array_count(from);
-    larmor_array *line = NULL, *part = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
-    LMR_OR(done, larmor_array_slice(to, first, count, &part));
-    st = larmor_copy(line, part);
-done:
-    larmor_array_free(part);
-    larmor_array_free(line);
-    return st;
+    LMR_OWNED(larmor_array) *line = NULL, *part = NULL;
+    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(count), &line));
+    LMR_TRY(larmor_array_slice(to, first, count, &part));
+    return larmor_copy(line, part);
 }
 
 /* The samples of a frame to their place in all of them, `first` samples of a coil behind the start: frame after
@@ -104,17 +100,15 @@ static larmor_status place(const lmr_job *job, larmor_array *from, larmor_array 
 {
     const int64_t coils = job->facts->coils, own = larmor_array_count(from) / coils;
     const int64_t all = larmor_array_count(line) / coils;
-    larmor_array *by_coil = NULL;
+    LMR_OWNED(larmor_array) *by_coil = NULL;
     if (!job->facts->basis) return put(from, line, first * coils);
-    larmor_status st = larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil);
-    for (int64_t c = 0; c < coils && !st; c++) {
-        larmor_array *coil;
-        st = larmor_array_slice(by_coil, c, 1, &coil);
-        if (!st) st = put(coil, line, c * all + first);
-        larmor_array_free(coil);
+    LMR_TRY(larmor_array_reshape(from, LARMOR_SHAPE(own, coils), &by_coil));
+    for (int64_t c = 0; c < coils; c++) {
+        LMR_OWNED(larmor_array) *coil = NULL;
+        LMR_TRY(larmor_array_slice(by_coil, c, 1, &coil));
+        LMR_TRY(put(coil, line, c * all + first));
     }
-    larmor_array_free(by_coil);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A, larmor_array **b)
@@ -122,23 +116,18 @@ larmor_status lmr_problem_data(const lmr_job *job, const lmr_frame *frames, int 
     const larmor_dtype dtype = lmr_job_precision(job);
     const larmor_shape shape = larmor_op_out_shape(A);
     if (count == 1) return larmor_array_convert(frames[0].samples.kspace, dtype, b);
-    larmor_array *line = NULL, *one = NULL;
+    LMR_OWNED(larmor_array) *line = NULL, *one = NULL;
     int64_t first = 0;
-    larmor_status st;
     *b = NULL;
-    LMR_OR(done, larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    LMR_TRY(larmor_array_create(job->facts->dev, dtype, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         larmor_array_free(one);
         one = NULL;
-        LMR_OR(done, larmor_array_convert(frames[i].samples.kspace, dtype, &one));
-        LMR_OR(done, place(job, one, line, first));
+        LMR_TRY(larmor_array_convert(frames[i].samples.kspace, dtype, &one));
+        LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
     }
-    st = larmor_array_reshape(line, shape, b);
-done:
-    larmor_array_free(one);
-    larmor_array_free(line);
-    return st;
+    return larmor_array_reshape(line, shape, b);
 }
 
 /* The points of all frames, and weights that make them one frame's: 1 over the number of frames. With a basis they
@@ -157,32 +146,26 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
 {
     const larmor_shape shape = larmor_array_shape(*traj);
     const int64_t nd = shape.dim[0], m = larmor_array_count(*traj) / nd;
-    double *k = NULL, *w = NULL, *both = malloc(sizeof *both * (size_t)(2 * m * (nd + 1)) + 1);
-    larmor_array *points = NULL, *halves = NULL;
-    larmor_status st;
-    if (!both) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(*traj, LARMOR_F64, &k));
-    if (*weights) LMR_OR(done, larmor_array_download(*weights, LARMOR_F64, &w));
+    LMR_HEAP double *k = NULL, *w = NULL, *both = malloc(sizeof *both * (size_t)(2 * m * (nd + 1)) + 1);
+    LMR_OWNED(larmor_array) *points = NULL;
+    larmor_array *halves = NULL;
+    if (!both) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(*traj, LARMOR_F64, &k));
+    if (*weights) LMR_TRY(larmor_array_download(*weights, LARMOR_F64, &w));
     double *half = both + 2 * m * nd;
     for (int64_t i = 0; i < m * nd; i++) {
         both[i] = k[i];
         both[m * nd + i] = -k[i];
     }
     for (int64_t j = 0; j < m; j++) half[j] = half[m + j] = w ? w[j] / 2 : 0.5;
-    LMR_OR(done,
-           larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
-    LMR_OR(done, larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd, 2 * m, 1), LARMOR_F64, both, &points));
+    LMR_TRY(larmor_array_upload(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(2 * m, 1), LARMOR_F64, half, &halves));
     larmor_array_free(*traj);
     larmor_array_free(*weights);
     *traj = points;
     *weights = halves;
     points = NULL;
-done:
-    larmor_array_free(points);
-    free(both);
-    free(w);
-    free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Of the only frame, which may be known. */
@@ -190,47 +173,40 @@ static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame
                                       larmor_circulant **C)
 {
     const double by[2] = {lmr_share_density(job, frame), lmr_job_precision(job)};
-    larmor_array *spread;
+    LMR_OWNED(larmor_array) *spread = NULL;
     LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_SPREAD, by, job->facts->dev, &spread));
     if (!spread) {
         LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
                                         lmr_job_precision(job), &spread));
         lmr_common_put(frame->common, LMR_COMMON_SPREAD, by, spread);
     }
-    const larmor_status st = larmor_circulant_of_spread(maps, spread, C);
-    larmor_array_free(spread);
-    return st;
+    return larmor_circulant_of_spread(maps, spread, C);
 }
 
 larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames, int count, larmor_lambda_from origin,
                                     larmor_circulant **C)
 {
     const larmor_shape shape = lmr_grid_shape(&frames[0].grid);
-    larmor_array *maps = NULL, *traj = NULL, *weights = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *maps = NULL, *traj = NULL, *weights = NULL;
     *C = NULL;
     if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
-    LMR_OR(done, larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
+    LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
     if (count == 1 && frames->common && !job->facts->basis) {
-        st = shared_circulant(job, frames, maps, C);
-        goto done;
+        LMR_TRY(shared_circulant(job, frames, maps, C));
+        return LARMOR_OK;
     }
     if (count > 1 || job->facts->basis) {
-        LMR_OR(done, join(job, frames, count, &traj, &weights));
+        LMR_TRY(join(job, frames, count, &traj, &weights));
     } else {
         traj = larmor_array_ref(frames[0].samples.traj);
         weights = larmor_array_ref(frames[0].weights);
     }
-    if (frames[0].has_phase) LMR_OR(done, mirror(job, &traj, &weights));
+    if (frames[0].has_phase) LMR_TRY(mirror(job, &traj, &weights));
     if (job->facts->slabs)
-        st = larmor_circulant_slabs(job->facts->slabs, maps, frames[0].grid.matrix[2], traj, C);
+        LMR_TRY(larmor_circulant_slabs(job->facts->slabs, maps, frames[0].grid.matrix[2], traj, C));
     else
-        st = larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C);
-done:
-    larmor_array_free(weights);
-    larmor_array_free(traj);
-    larmor_array_free(maps);
-    return st;
+        LMR_TRY(larmor_circulant_create(maps, traj, weights, shape, lmr_job_precision(job), C));
+    return LARMOR_OK;
 }
 
 larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int image_ndim, larmor_shape in,
@@ -256,42 +232,36 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
                             const larmor_array *b, lmr_content content, double deviation, larmor_array **out)
 {
     const larmor_shape shape = larmor_array_shape(b);
-    larmor_array *line = NULL, *one = NULL;
+    LMR_OWNED(larmor_array) *line = NULL, *one = NULL;
     int64_t first = 0;
-    larmor_status st;
     *out = NULL;
-    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), shape, out));
-    LMR_OR(done, larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(b), shape, out));
+    LMR_TRY(larmor_array_reshape(*out, LARMOR_SHAPE(larmor_shape_count(shape)), &line));
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
-        LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
+        LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
         if (content == LMR_NOISE && job->facts->slabs)
-            LMR_OR(done, lmr_slabs_fill_noise(job, deviation, LMR_NOISE_SEED + (uint64_t)i, one));
+            LMR_TRY(lmr_slabs_fill_noise(job, deviation, LMR_NOISE_SEED + (uint64_t)i, one));
         else if (content == LMR_NOISE)
-            LMR_OR(done, larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
+            LMR_TRY(larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
         else if (content == LMR_ONES)
-            LMR_OR(done, larmor_fill(one, 1));
+            LMR_TRY(larmor_fill(one, 1));
         else
-            LMR_OR(done, alternate(one, job->facts->coils));
-        LMR_OR(done, larmor_sense_weigh(weights[i], one));
-        LMR_OR(done, place(job, one, line, first));
+            LMR_TRY(alternate(one, job->facts->coils));
+        LMR_TRY(larmor_sense_weigh(weights[i], one));
+        LMR_TRY(place(job, one, line, first));
         first += larmor_array_count(one) / job->facts->coils;
         larmor_array_free(one);
         one = NULL;
     }
-done:
-    larmor_array_free(one);
-    larmor_array_free(line);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
                                double deviation, larmor_array **noise)
 {
-    larmor_array **weights = calloc((size_t)count, sizeof *weights);
+    LMR_HEAP larmor_array **weights = calloc((size_t)count, sizeof *weights);
     if (!weights) return LMR_NO_MEMORY();
     for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
-    const larmor_status st = lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, noise);
-    free(weights);
-    return st;
+    return lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, noise);
 }

@@ -9,6 +9,7 @@
 
 #include "check/fold.h"
 #include "check/misfit.h"
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/gridding.h"
@@ -102,23 +103,21 @@ static larmor_status noise_images(const lmr_job *job, problem *p, larmor_array *
     const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&p->frames->grid), job->facts->coils);
     LMR_TRY(need_noise(job, p));
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), shape, images));
-    const larmor_status st = larmor_sense_coil_images(p->A, p->noise, *images);
-    if (!st) lmr_common_put(common, LMR_COMMON_NOISE, by, *images);
-    return st;
+    LMR_TRY(larmor_sense_coil_images(p->A, p->noise, *images));
+    lmr_common_put(common, LMR_COMMON_NOISE, by, *images);
+    return LARMOR_OK;
 }
 
 /* x <- A^H e */
 static larmor_status fold_noise(const lmr_job *job, problem *p, larmor_array *x)
 {
-    larmor_array *images = NULL;
+    LMR_OWNED(larmor_array) *images = NULL;
     if (!lmr_problem_is_plain(job, p->frames, p->count)) {
         LMR_TRY(need_noise(job, p));
         return larmor_op_adjoint(p->A, p->noise, x);
     }
-    larmor_status st = noise_images(job, p, &images);
-    if (!st) st = larmor_sense_combine(p->A, images, x);
-    larmor_array_free(images);
-    return st;
+    LMR_TRY(noise_images(job, p, &images));
+    return larmor_sense_combine(p->A, images, x);
 }
 
 /* The norm of the noise in the image, about, and that of M A^H e, which residuals are compared with. */
@@ -126,18 +125,13 @@ static larmor_status image_noise(const lmr_job *job, problem *p, larmor_op *M, d
                                  double *by_m)
 {
     const larmor_op *A = p->A;
-    larmor_array *x = NULL, *y = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_OR(done, fold_noise(job, p, x));
-    LMR_OR(done, larmor_circulant_noise(p->C, weight, x, noise));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
-    LMR_OR(done, larmor_op_forward(M, x, y));
-    st = larmor_nrm2(y, by_m);
-done:
-    larmor_array_free(y);
-    larmor_array_free(x);
-    return st;
+    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_TRY(fold_noise(job, p, x));
+    LMR_TRY(larmor_circulant_noise(p->C, weight, x, noise));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_TRY(larmor_op_forward(M, x, y));
+    return larmor_nrm2(y, by_m);
 }
 
 /* ---- solutions ---- */
@@ -176,19 +170,15 @@ static larmor_status samples_noise(const lmr_job *job, const problem *p, double 
 /* The mean eigenvalue of A^H A: |A v|^2 / |v|^2 of a random image v. p->x, zeros before, is zeros again. */
 static larmor_status mean_eigenvalue(problem *p, double *mean)
 {
-    larmor_array *v = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *v = NULL;
     double size, both[2];
-    LMR_OR(done, larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &v));
-    LMR_OR(done, larmor_noise_fill(v, 1, LMR_NOISE_SEED));
-    LMR_OR(done, larmor_op_normal(p->A, v, p->x));
-    LMR_OR(done, larmor_nrm2(v, &size));
-    LMR_OR(done, larmor_dot(v, p->x, both));
+    LMR_TRY(larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &v));
+    LMR_TRY(larmor_noise_fill(v, 1, LMR_NOISE_SEED));
+    LMR_TRY(larmor_op_normal(p->A, v, p->x));
+    LMR_TRY(larmor_nrm2(v, &size));
+    LMR_TRY(larmor_dot(v, p->x, both));
     *mean = size > 0 ? fmax(0, both[0]) / (size * size) : 0;
-    st = larmor_zero(p->x);
-done:
-    larmor_array_free(v);
-    return st;
+    return larmor_zero(p->x);
 }
 
 /* Without a preconditioner iterations grow as the root of the condition: 1.4 to 1.6 over that of lambda for koosh of
@@ -214,35 +204,30 @@ static larmor_status image_noise_of_mean(problem *p, double weight, double norm,
 /* About the norm of the noise in an image with a penalty; 0 where it is not known. */
 static larmor_status penalised_noise(const lmr_job *job, problem *p, double *noise)
 {
-    larmor_array *x = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *x = NULL;
     double mean;
     *noise = 0;
     if (!p->C) return LARMOR_OK;
     LMR_TRY(mean_eigenvalue(p, &mean));
-    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &x));
-    LMR_OR(done, fold_noise(job, p, x));
-    st = larmor_circulant_noise(p->C, FLOOR * mean, x, noise);
-done:
-    larmor_array_free(x);
-    return st;
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &x));
+    LMR_TRY(fold_noise(job, p, x));
+    return larmor_circulant_noise(p->C, FLOOR * mean, x, noise);
 }
 
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
 static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts *o, larmor_recon_report *result)
 {
-    larmor_op *M = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_op) *M = NULL;
     double noise = 0, by_m = 0, size;
     if (p->C)
-        LMR_OR(done, lmr_problem_inverse(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim,
-                                         larmor_op_in_shape(p->A), &M));
+        LMR_TRY(lmr_problem_inverse(p->C, o->lambda, lmr_grid_shape(&p->frames->grid).ndim, larmor_op_in_shape(p->A),
+                                    &M));
     if (o->tol == 0) {
-        LMR_OR(done, samples_noise(job, p, &o->noise));
+        LMR_TRY(samples_noise(job, p, &o->noise));
         if (p->C)
-            LMR_OR(done, image_noise(job, p, M, o->lambda, &noise, &by_m));
+            LMR_TRY(image_noise(job, p, M, o->lambda, &noise, &by_m));
         else
-            LMR_OR(done, image_noise_of_mean(p, o->lambda, o->noise, &noise));
+            LMR_TRY(image_noise_of_mean(p, o->lambda, o->noise, &noise));
         o->change = ENOUGH * noise;
         o->relative = LEAST;
         o->error = ENOUGH * by_m;
@@ -251,11 +236,9 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
     }
     o->precondition = job->facts->precondition < 0 ? NULL : M;
     if (o->max_iter == 0) o->max_iter = most_iters(o->precondition, result->lambda);
-    st = larmor_cg(p->A, p->b, p->x, o, &result->solver);
+    LMR_TRY(larmor_cg(p->A, p->b, p->x, o, &result->solver));
     if (noise > 0 && !larmor_nrm2(p->x, &size) && size > 0) result->image_noise = noise / size;
-done:
-    larmor_op_free(M);
-    return st;
+    return LARMOR_OK;
 }
 
 /* 1 if the weight is that expected from the noise, or in units of it. */
@@ -550,17 +533,16 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
 static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, int count, problem *p,
                                    larmor_recon_report *result)
 {
-    larmor_array **none = calloc((size_t)count, sizeof *none), *mixed = NULL;
+    LMR_HEAP larmor_array **none = calloc((size_t)count, sizeof *none);
+    LMR_OWNED(larmor_array) *mixed = NULL;
     double factor = 1;
-    larmor_status st = none ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, &mixed);
-    if (!st) st = larmor_noise_left(p->A, p->b, p->noise, mixed, &factor);
-    if (!st) st = larmor_axpby(factor, p->noise, 0, p->noise);
+    if (!none) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, &mixed));
+    LMR_TRY(larmor_noise_left(p->A, p->b, p->noise, mixed, &factor));
+    LMR_TRY(larmor_axpby(factor, p->noise, 0, p->noise));
     result->noise *= factor;
     p->deviation = NAN; /* no other image's noise is this one's */
-    larmor_array_free(mixed);
-    free(none);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The weight is chosen by samples held out, or of a grid by noise that is added. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
 #include "pipeline/off_resonance.h"
@@ -52,62 +53,47 @@ larmor_shape lmr_frames_shape(const lmr_frame *frames, int count)
 static larmor_status append(larmor_array *from, larmor_array *line, int64_t *first)
 {
     const int64_t count = larmor_array_count(from);
-    larmor_array *real = NULL, *flat = NULL, *part = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_convert(from, LARMOR_F64, &real));
-    LMR_OR(done, larmor_array_reshape(real, LARMOR_SHAPE(count), &flat));
-    LMR_OR(done, larmor_array_slice(line, *first, count, &part));
-    LMR_OR(done, larmor_copy(flat, part));
+    LMR_OWNED(larmor_array) *real = NULL, *flat = NULL, *part = NULL;
+    LMR_TRY(larmor_array_convert(from, LARMOR_F64, &real));
+    LMR_TRY(larmor_array_reshape(real, LARMOR_SHAPE(count), &flat));
+    LMR_TRY(larmor_array_slice(line, *first, count, &part));
+    LMR_TRY(larmor_copy(flat, part));
     *first += count;
-done:
-    larmor_array_free(part);
-    larmor_array_free(flat);
-    larmor_array_free(real);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_frames_points(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **traj)
 {
     const int64_t nd = frames[0].grid.ndim;
     const larmor_shape all = lmr_frames_shape(frames, count);
-    larmor_array *line = NULL;
+    LMR_OWNED(larmor_array) *line = NULL;
     int64_t first = 0;
-    larmor_status st;
     *traj = NULL;
-    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd * larmor_shape_count(all)), &line));
-    for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].samples.traj, line, &first));
-    st = larmor_array_reshape(line, LARMOR_SHAPE(nd, all.dim[0], all.dim[1]), traj);
-done:
-    larmor_array_free(line);
-    return st;
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(nd * larmor_shape_count(all)), &line));
+    for (int i = 0; i < count; i++) LMR_TRY(append(frames[i].samples.traj, line, &first));
+    return larmor_array_reshape(line, LARMOR_SHAPE(nd, all.dim[0], all.dim[1]), traj);
 }
 
 static larmor_status all_weights(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **weights)
 {
     const larmor_shape all = lmr_frames_shape(frames, count);
-    larmor_array *line = NULL;
+    LMR_OWNED(larmor_array) *line = NULL;
     int64_t first = 0;
-    larmor_status st;
     *weights = NULL;
     if (!frames[0].weights) return LARMOR_OK;
-    LMR_OR(done, larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(all)), &line));
-    for (int i = 0; i < count; i++) LMR_OR(done, append(frames[i].weights, line, &first));
-    st = larmor_array_reshape(line, all, weights);
-done:
-    larmor_array_free(line);
-    return st;
+    LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_F64, LARMOR_SHAPE(larmor_shape_count(all)), &line));
+    for (int i = 0; i < count; i++) LMR_TRY(append(frames[i].weights, line, &first));
+    return larmor_array_reshape(line, all, weights);
 }
 
 /* ---- the operator ---- */
 
 larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames)
 {
-    larmor_array *traj;
+    LMR_OWNED(larmor_array) *traj = NULL;
     if (!job->facts->field) return LARMOR_OK;
     LMR_TRY(lmr_frames_points(job, frames, count, &traj));
-    const larmor_status st = lmr_find_segments(job, index, count, traj, &frames[0].segments);
-    larmor_array_free(traj);
-    return st;
+    return lmr_find_segments(job, index, count, traj, &frames[0].segments);
 }
 
 static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int count, larmor_array **factors)
@@ -115,33 +101,28 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
     const larmor_shape all = lmr_frames_shape(frames, count);
     const int regular = all.dim[1] > 1 || count == 1;
     const int64_t entries = regular ? all.dim[1] : all.dim[0];
-    larmor_array *flat = NULL;
-    int *frame = calloc((size_t)entries + 1, sizeof *frame);
+    LMR_OWNED(larmor_array) *flat = NULL;
+    LMR_HEAP int *frame = calloc((size_t)entries + 1, sizeof *frame);
     int64_t at = 0;
-    larmor_status st = LARMOR_OK;
     if (!frame) return LMR_NO_MEMORY();
     for (int i = 0; i < count; i++) {
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
         const int64_t many = regular ? own.dim[1] : own.dim[0] * own.dim[1];
         for (int64_t j = 0; j < many; j++) frame[at++] = i;
     }
-    LMR_OR(done, larmor_basis_factors(job->facts->basis, frame, entries, regular ? all.dim[0] : 1, job->facts->dev,
-                                      lmr_job_precision(job), &flat));
-    st = larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->facts->basis).dim[1]), factors);
-done:
-    larmor_array_free(flat);
-    free(frame);
-    return st;
+    LMR_TRY(larmor_basis_factors(job->facts->basis, frame, entries, regular ? all.dim[0] : 1, job->facts->dev,
+                                 lmr_job_precision(job), &flat));
+    return larmor_array_reshape(flat, larmor_shape_append(all, larmor_array_shape(job->facts->basis).dim[1]),
+                                factors);
 }
 
 larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
                                     larmor_op **A, int *toeplitz)
 {
-    larmor_array *traj = NULL, *weights = NULL, *factors = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_frames_points(job, frames, count, &traj));
-    LMR_OR(done, all_weights(job, frames, count, &weights));
-    LMR_OR(done, factors_of(job, frames, count, &factors));
+    LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL, *factors = NULL;
+    LMR_TRY(lmr_frames_points(job, frames, count, &traj));
+    LMR_TRY(all_weights(job, frames, count, &weights));
+    LMR_TRY(factors_of(job, frames, count, &factors));
     const larmor_sense_opts sense = {.traj = traj,
                                      .weights = weights,
                                      .nufft_tol = job->settings->eps,
@@ -150,29 +131,20 @@ larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames,
                                      .block = job->facts->block,
                                      .toeplitz = job->facts->toeplitz,
                                      .iters = lmr_normals(job)};
-    LMR_OR(done, larmor_op_subspace_sense(maps, factors, &sense, A));
+    LMR_TRY(larmor_op_subspace_sense(maps, factors, &sense, A));
     *toeplitz = larmor_subspace_uses_toeplitz(*A);
-done:
-    larmor_array_free(factors);
-    larmor_array_free(weights);
-    larmor_array_free(traj);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_subspace_frames(const lmr_job *job, const larmor_array *x, larmor_array **frames)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    larmor_op *B = NULL;
-    larmor_array *basis = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_op) *B = NULL;
+    LMR_OWNED(larmor_array) *basis = NULL;
     *frames = NULL;
-    LMR_OR(done, larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
-    LMR_OR(done, larmor_op_subspace(job->facts->dev, larmor_array_dtype(x),
-                                    larmor_shape_of(shape.ndim - 1, shape.dim), basis, &B));
-    LMR_OR(done, larmor_array_create(job->facts->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
-    st = larmor_op_forward(B, x, *frames);
-done:
-    larmor_array_free(basis);
-    larmor_op_free(B);
-    return st;
+    LMR_TRY(larmor_array_convert(job->facts->basis, larmor_array_dtype(x), &basis));
+    LMR_TRY(larmor_op_subspace(job->facts->dev, larmor_array_dtype(x), larmor_shape_of(shape.ndim - 1, shape.dim),
+                               basis, &B));
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(x), larmor_op_out_shape(B), frames));
+    return larmor_op_forward(B, x, *frames);
 }

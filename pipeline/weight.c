@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/problem.h"
@@ -50,7 +51,7 @@ larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames
  * the deviation of the noise in A^H b for a penalty. */
 static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_array *noise, double *unit)
 {
-    larmor_array *x;
+    LMR_OWNED(larmor_array) *x = NULL;
     double size = 0, all;
     if (job->method == LMR_METHOD_CG) {
         LMR_TRY(larmor_nrm2(noise, &size));
@@ -59,11 +60,10 @@ static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_
         return LARMOR_OK;
     }
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    larmor_status st = larmor_op_adjoint(A, noise, x);
-    if (!st) st = larmor_nrm2(x, &size);
+    LMR_TRY(larmor_op_adjoint(A, noise, x));
+    LMR_TRY(larmor_nrm2(x, &size));
     *unit = size / sqrt((double)larmor_array_count(x));
-    larmor_array_free(x);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,

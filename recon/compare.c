@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 
 typedef struct picture {
@@ -71,12 +72,10 @@ static void take_magnitude(picture *p)
 
 static larmor_status keep_inside(larmor_device *dev, int dims, picture *p)
 {
-    larmor_array *x;
+    LMR_OWNED(larmor_array) *x = NULL;
     LMR_TRY(larmor_array_upload(dev, LARMOR_C128, p->shape, LARMOR_C128, p->value, &x));
-    larmor_status st = larmor_band_limit(x, (1u << dims) - 1);
-    if (!st) st = larmor_array_read(x, p->value, larmor_array_bytes(x));
-    larmor_array_free(x);
-    return st;
+    LMR_TRY(larmor_band_limit(x, (1u << dims) - 1));
+    return larmor_array_read(x, p->value, larmor_array_bytes(x));
 }
 
 /* The factor s that makes |s a - b| least, and what then remains. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 
 static larmor_status enter(void)
 {
@@ -49,14 +50,10 @@ larmor_status lmr_lapack_inverse_cholesky(int64_t n, double complex *A, int *sol
 larmor_status lmr_lapack_inverse(int64_t n, double complex *A, int *solved)
 {
     const lapack_int size = (lapack_int)n;
-    lapack_int *pivots = lmr_new(n, sizeof *pivots);
+    LMR_HEAP lapack_int *pivots = lmr_new(n, sizeof *pivots);
     if (!pivots) return LMR_NO_MEMORY();
-    larmor_status st = enter();
-    if (!st) {
-        lapack_int code = LAPACKE_zgetrf(LAPACK_COL_MAJOR, size, size, A, size, pivots);
-        if (!code) code = LAPACKE_zgetri(LAPACK_COL_MAJOR, size, A, size, pivots);
-        st = leave(code, solved);
-    }
-    free(pivots);
-    return st;
+    LMR_TRY(enter());
+    lapack_int code = LAPACKE_zgetrf(LAPACK_COL_MAJOR, size, size, A, size, pivots);
+    if (!code) code = LAPACKE_zgetri(LAPACK_COL_MAJOR, size, A, size, pivots);
+    return leave(code, solved);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
+
 larmor_status lmr_series_kernels_of(const larmor_device *dev, larmor_dtype dtype, const lmr_series_kernels **kernels)
 {
     *kernels = LMR_KERNELS(dev, series, LMR_SERIES_ABI, lmr_precision(dtype));
@@ -57,25 +59,20 @@ larmor_status lmr_shrink_singular(double t, const larmor_array *x, larmor_array 
     if (!larmor_array_count(x)) return LARMOR_OK;
     if (t == 0 && !sum) return y ? larmor_copy(x, y) : LARMOR_OK;
     const lmr_series_kernels *kernels;
-    larmor_array *g = NULL, *w = NULL, *p = NULL;
-    larmor_status st;
-    LMR_OR(done, decompose(x, left, y && t > 0, &g, &w));
-    if (sum) LMR_OR(done, sum_roots(w, sum));
-    if (!y) goto done;
+    LMR_OWNED(larmor_array) *g = NULL, *w = NULL, *p = NULL;
+    LMR_TRY(decompose(x, left, y && t > 0, &g, &w));
+    if (sum) LMR_TRY(sum_roots(w, sum));
+    if (!y) return LARMOR_OK;
     if (t == 0) {
-        st = larmor_copy(x, y);
-        goto done;
+        LMR_TRY(larmor_copy(x, y));
+        return LARMOR_OK;
     }
-    LMR_OR(done, lmr_series_kernels_of(x->dev, x->dtype, &kernels));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, g->shape, &p));
-    LMR_OR(done, kernels->project(x->dev->ctx, s, count, t, g->data, w->data, p->data));
+    LMR_TRY(lmr_series_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, g->shape, &p));
+    LMR_TRY(kernels->project(x->dev->ctx, s, count, t, g->data, w->data, p->data));
     if (left)
-        st = kernels->multiply(x->dev->ctx, m, n, m, count, p->data, x->data, y->data);
+        LMR_TRY(kernels->multiply(x->dev->ctx, m, n, m, count, p->data, x->data, y->data));
     else
-        st = kernels->multiply(x->dev->ctx, m, n, n, count, x->data, p->data, y->data);
-done:
-    larmor_array_free(p);
-    larmor_array_free(w);
-    larmor_array_free(g);
-    return st;
+        LMR_TRY(kernels->multiply(x->dev->ctx, m, n, n, count, x->data, p->data, y->data));
+    return LARMOR_OK;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check/sample_faults.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "pipeline/gridding.h"
@@ -281,29 +282,23 @@ static larmor_status keep_chosen(const choice *chosen, larmor_samples *samples)
     const int64_t all = shape.dim[0] * shape.dim[1];
     larmor_device *dev = larmor_array_device(samples->kspace);
     const larmor_shape kept = LARMOR_SHAPE(chosen->samples, chosen->readouts);
-    larmor_array *out = NULL, *one = NULL;
-    float *from, *to = malloc(2 * sizeof *to * (size_t)chosen->count + 1);
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(samples->kspace, LARMOR_C64, &from));
-    if (!to) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(kept, shape.dim[2]), &out));
+    LMR_OWNED(larmor_array) *out = NULL, *one = NULL;
+    LMR_HEAP float *from = NULL, *to = malloc(2 * sizeof *to * (size_t)chosen->count + 1);
+    LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &from));
+    if (!to) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(kept, shape.dim[2]), &out));
     for (int64_t c = 0; c < shape.dim[2]; c++) {
         for (int64_t i = 0; i < chosen->count; i++)
             memcpy(to + 2 * i, from + 2 * (c * all + chosen->sample[i]), 2 * sizeof *to);
-        LMR_OR(done, larmor_array_slice(out, c, 1, &one));
-        LMR_OR(done, larmor_array_write(one, to, larmor_array_bytes(one)));
+        LMR_TRY(larmor_array_slice(out, c, 1, &one));
+        LMR_TRY(larmor_array_write(one, to, larmor_array_bytes(one)));
         larmor_array_free(one);
         one = NULL;
     }
     larmor_array_free(samples->kspace);
     samples->kspace = out;
     out = NULL;
-done:
-    larmor_array_free(one);
-    larmor_array_free(out);
-    free(to);
-    free(from);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The counters of the readouts that are left; none where they are no readouts any more. */

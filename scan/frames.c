@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "scan/source.h"
 
@@ -99,11 +100,10 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
     larmor_group whole;
     LMR_TRY(find(f, group, &one));
     LMR_TRY(lmr_source_group(f->inner, one->image, &whole));
-    larmor_stamp *all = calloc((size_t)whole.readouts + 1, sizeof *all);
-    larmor_status st = all ? lmr_source_stamps(f->inner, one->image, all) : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < one->count; i++) stamps[i] = all[f->readout[one->first + i]];
-    free(all);
-    return st;
+    LMR_HEAP larmor_stamp *all = calloc((size_t)whole.readouts + 1, sizeof *all);
+    LMR_TRY(all ? lmr_source_stamps(f->inner, one->image, all) : LMR_NO_MEMORY());
+    for (int64_t i = 0; i < one->count; i++) stamps[i] = all[f->readout[one->first + i]];
+    return LARMOR_OK;
 }
 
 /* Numbers within the image of a frame's readouts; readout NULL: of all of them. */
@@ -127,12 +127,10 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
                                  const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
     const frames *f = self;
-    int64_t *inner = NULL;
+    LMR_HEAP int64_t *inner = NULL;
     *out = (larmor_samples){0};
-    larmor_status st = numbers_of(f, group, readout, count, &inner);
-    if (!st) st = lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
-    free(inner);
-    return st;
+    LMR_TRY(numbers_of(f, group, readout, count, &inner));
+    return lmr_source_readouts(f->inner, f->frame[group].image, inner, count, grid, dev, out);
 }
 
 static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
@@ -140,14 +138,12 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
 {
     const frames *f = self;
     const frame *one = NULL;
-    int64_t *inner = NULL;
+    LMR_HEAP int64_t *inner = NULL;
     *times = NULL;
     LMR_TRY(find(f, group, &one));
     const int64_t all = readout ? count : one->count;
-    larmor_status st = numbers_of(f, group, readout, all, &inner);
-    if (!st) st = lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
-    free(inner);
-    return st;
+    LMR_TRY(numbers_of(f, group, readout, all, &inner));
+    return lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
 }
 
 static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
@@ -384,18 +380,17 @@ static larmor_status find_partitions(const image *m, planar **by_plane, int64_t 
 static larmor_status number_spokes(frames *f, image *m, int64_t *spokes)
 {
     const int64_t all = m->group.readouts;
-    planar *list = NULL;
+    LMR_HEAP planar *list = NULL;
     int64_t partitions;
-    larmor_status st = find_partitions(m, &list, &partitions, spokes);
-    for (int64_t first = 0, end = 0; !st && first < all; first = end) {
+    LMR_TRY(find_partitions(m, &list, &partitions, spokes));
+    for (int64_t first = 0, end = 0; first < all; first = end) {
         end = partitions > 1 ? end_of_partition(list, first, all) : all;
         qsort(list + first, (size_t)(end - first), sizeof *list, by_readout);
         for (int64_t i = first; i < end; i++) m->at[list[i].readout].spoke = (i - first) * *spokes / (end - first);
     }
-    if (!st) qsort(m->at, (size_t)all, sizeof *m->at, by_spoke);
-    if (!st && partitions > f->partitions) f->partitions = partitions;
-    free(list);
-    return st;
+    qsort(m->at, (size_t)all, sizeof *m->at, by_spoke);
+    if (partitions > f->partitions) f->partitions = partitions;
+    return LARMOR_OK;
 }
 
 /* The first readout in the order of spokes that is of this spoke or of a later one. */
@@ -487,12 +482,12 @@ static larmor_status cut_by_time(frames *f, image *m)
 static larmor_status find_cycles(const frames *f, image *m, double **length, double *median)
 {
     const int64_t all = m->group.readouts;
-    double spacing = 0, *known = calloc((size_t)all + 1, sizeof *known);
-    larmor_status st = LARMOR_OK;
+    double spacing = 0;
+    LMR_HEAP double *known = calloc((size_t)all + 1, sizeof *known);
     int cycles = 0;
     *length = calloc((size_t)all + 1, sizeof **length);
-    if (!known || !*length) LMR_OR(done, LMR_NO_MEMORY());
-    if (m->clock) LMR_OR(done, typical_step(m, &spacing));
+    if (!known || !*length) LMR_TRY(LMR_NO_MEMORY());
+    if (m->clock) LMR_TRY(typical_step(m, &spacing));
     for (int64_t i = 1; i < all; i++) {
         timed *now = &m->at[i];
         const timed *before = &m->at[i - 1];
@@ -503,47 +498,41 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
         now->cycle = cycles;
     }
     if (!cycles)
-        LMR_OR(done,
-               LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
-                        "one by opts.gate, or use opts.ms.",
-                        f->opts.gate, lmr_source_name(f->inner)));
+        LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
+                         "opts.phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
+                         "one by opts.gate, or use opts.ms.",
+                         f->opts.gate, lmr_source_name(f->inner)));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = median_of(known, cycles);
     for (int i = 0; i < cycles; i++)
         if ((*length)[i] > LONGEST * *median) (*length)[i] = *median;
     (*length)[cycles] = fmax(*median, m->at[all - 1].since * (1 + 1e-9));
     if ((*length)[cycles] > LONGEST * *median) (*length)[cycles] = *median;
-done:
-    free(known);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status cut_by_phase(frames *f, image *m)
 {
     const int64_t all = m->group.readouts;
-    double *length = NULL, median = 0;
-    larmor_status st;
+    LMR_HEAP double *length = NULL;
+    double median = 0;
     if (m->clock) qsort(m->at, (size_t)all, sizeof *m->at, by_time);
-    LMR_OR(done, find_cycles(f, m, &length, &median));
+    LMR_TRY(find_cycles(f, m, &length, &median));
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++) {
             const double part = m->at[i].since / length[m->at[i].cycle];
-            if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_OR(done, add_readout(f, m->at[i].readout));
+            if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_TRY(add_readout(f, m->at[i].readout));
         }
         if (f->readouts == first)
-            LMR_OR(done,
-                   LMR_FAIL(LARMOR_ERR_ARG,
-                            "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
-                            "ask for fewer.",
-                            f->opts.phases, phase, lmr_source_name(f->inner), median));
-        LMR_OR(done, add_frame(f, m, first));
+            LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
+                             "opts.phases %d: bin %d of an image of %s, whose cycle lasts %.4g ms, has no readouts; "
+                             "ask for fewer.",
+                             f->opts.phases, phase, lmr_source_name(f->inner), median));
+        LMR_TRY(add_frame(f, m, first));
     }
     for (int64_t i = 0; i < all; i++) f->left += m->at[i].since >= length[m->at[i].cycle];
-done:
-    free(length);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- all images ---- */
@@ -568,20 +557,17 @@ static larmor_status count_on(const frames *f, image *m)
 
 static larmor_status cut(frames *f, int index)
 {
-    image m;
-    larmor_status st;
-    LMR_OR(done, open_image(f, index, &m));
-    LMR_OR(done, count_on(f, &m));
+    LMR_FREED_BY(close_image) image m = {0};
+    LMR_TRY(open_image(f, index, &m));
+    LMR_TRY(count_on(f, &m));
     if (m.group.total > f->info.averaged) f->info.averaged = m.group.total;
     if (f->opts.spokes)
-        st = cut_by_spokes(f, &m);
+        LMR_TRY(cut_by_spokes(f, &m));
     else if (f->opts.phases)
-        st = cut_by_phase(f, &m);
+        LMR_TRY(cut_by_phase(f, &m));
     else
-        st = cut_by_time(f, &m);
-done:
-    close_image(&m);
-    return st;
+        LMR_TRY(cut_by_time(f, &m));
+    return LARMOR_OK;
 }
 
 static void report(frames *f)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/ghost.h"
 #include "scan/source.h"
@@ -57,15 +58,13 @@ static larmor_status correct(const image *m, const larmor_grid *grid, const int6
 {
     if (!x->kspace || !x->traj || x->first) return LARMOR_OK;
     const int64_t count = larmor_array_shape(x->kspace).dim[1];
-    larmor_ghost *of = lmr_new(count + 1, sizeof *of);
+    LMR_HEAP larmor_ghost *of = lmr_new(count + 1, sizeof *of);
     if (!of) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         of[i] = calibration ? m->mean : m->of[readout ? readout[i] : i];
         of[i].shift *= grid->fov_mm[0] / m->fov_mm;
     }
-    const larmor_status st = larmor_ghost_correct(x->kspace, x->traj, of);
-    free(of);
-    return st;
+    return larmor_ghost_correct(x->kspace, x->traj, of);
 }
 
 static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,

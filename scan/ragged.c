@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 /* Where samples are put that are not there, in cycles per field of view. */
@@ -55,7 +56,7 @@ static larmor_status align_traj(const larmor_samples *s, const double *from, int
                                 larmor_array **traj)
 {
     const int64_t nd = larmor_array_shape(s->traj).dim[0], n = longest(s, begin, end);
-    double *to = lmr_new(nd * n * (end - begin), sizeof *to);
+    LMR_HEAP double *to = lmr_new(nd * n * (end - begin), sizeof *to);
     if (!to) return LMR_NO_MEMORY();
     for (int64_t r = begin; r < end; r++) {
         const int64_t count = length_of(s, r);
@@ -63,10 +64,8 @@ static larmor_status align_traj(const larmor_samples *s, const double *from, int
         memcpy(k, from + nd * s->first[r], sizeof *k * (size_t)(nd * count));
         for (int64_t i = count; i < n; i++) follow(k, nd, i, away);
     }
-    const larmor_status st = larmor_array_upload(larmor_array_device(s->traj), LARMOR_F64,
-                                                 LARMOR_SHAPE(nd, n, end - begin), LARMOR_F64, to, traj);
-    free(to);
-    return st;
+    return larmor_array_upload(larmor_array_device(s->traj), LARMOR_F64, LARMOR_SHAPE(nd, n, end - begin), LARMOR_F64,
+                               to, traj);
 }
 
 static larmor_status align_kspace(const larmor_samples *s, larmor_array **kspace)
@@ -133,21 +132,16 @@ larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array *
 static larmor_status correct_some(const larmor_samples *s, double *k, int64_t begin, int64_t end,
                                   lmr_correction correct, const void *self)
 {
-    larmor_array *aligned = NULL, *corrected = NULL;
-    double *from = NULL;
-    larmor_status st;
-    LMR_OR(done, align_traj(s, k, begin, end, 0, &aligned));
-    LMR_OR(done, correct(self, aligned, &corrected));
-    LMR_OR(done, larmor_array_download(corrected, LARMOR_F64, &from));
+    LMR_OWNED(larmor_array) *aligned = NULL, *corrected = NULL;
+    LMR_HEAP double *from = NULL;
+    LMR_TRY(align_traj(s, k, begin, end, 0, &aligned));
+    LMR_TRY(correct(self, aligned, &corrected));
+    LMR_TRY(larmor_array_download(corrected, LARMOR_F64, &from));
     const larmor_shape shape = larmor_array_shape(aligned);
     for (int64_t r = begin; r < end; r++)
         memcpy(k + shape.dim[0] * s->first[r], from + shape.dim[0] * shape.dim[1] * (r - begin),
                sizeof *k * (size_t)(shape.dim[0] * length_of(s, r)));
-done:
-    free(from);
-    larmor_array_free(corrected);
-    larmor_array_free(aligned);
-    return st;
+    return LARMOR_OK;
 }
 
 /* As many readouts at a time as are of about the same length. */

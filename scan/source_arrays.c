@@ -7,6 +7,7 @@
 #include "core/array.h"
 #include "core/hash.h"
 #include "core/hole.h"
+#include "core/owned.h"
 #include "scan/source.h"
 #include "schedule/archive.h"
 
@@ -81,21 +82,16 @@ static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
 /* A new array with x's values, which the caller may overwrite. */
 static larmor_status copy_of(larmor_array *x, larmor_dtype dtype, larmor_device *dev, larmor_array **copy)
 {
-    larmor_array *converted = NULL, *moved = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *converted = NULL, *moved = NULL;
     *copy = NULL;
-    LMR_OR(done, larmor_array_convert(x, dtype, &converted));
-    LMR_OR(done, larmor_array_to(converted, dev, &moved));
+    LMR_TRY(larmor_array_convert(x, dtype, &converted));
+    LMR_TRY(larmor_array_to(converted, dev, &moved));
     if (moved != x) {
         *copy = larmor_array_ref(moved);
-        goto done;
+        return LARMOR_OK;
     }
-    LMR_OR(done, larmor_array_create(dev, dtype, larmor_array_shape(x), copy));
-    st = larmor_copy(x, *copy);
-done:
-    larmor_array_free(moved);
-    larmor_array_free(converted);
-    return st;
+    LMR_TRY(larmor_array_create(dev, dtype, larmor_array_shape(x), copy));
+    return larmor_copy(x, *copy);
 }
 
 static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
@@ -147,14 +143,12 @@ static larmor_status take(larmor_array *x, larmor_dtype dtype, const unsigned ch
     const int64_t points = shape.dim[0] * shape.dim[1];
     const int64_t batch = shape.ndim > 2 ? shape.dim[2] : 1;
     if (kept == points) return copy_of(x, dtype, dev, out);
-    void *values;
-    larmor_status st = larmor_array_download(x, dtype, &values);
-    if (!st) drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
+    LMR_HEAP void *values = NULL;
+    LMR_TRY(larmor_array_download(x, dtype, &values));
+    drop_outside(values, larmor_dtype_size(dtype), inside, points, batch);
     shape.dim[0] = kept;
     shape.dim[1] = 1;
-    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, values, out);
-    free(values);
-    return st;
+    return larmor_array_upload(dev, dtype, shape, dtype, values, out);
 }
 
 /* Where each readout begins among the points that are left. */
@@ -178,24 +172,20 @@ static larmor_status placed_samples(const scan *s, larmor_array *kspace, larmor_
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t points = shape.dim[0] * shape.dim[1];
-    void *k = NULL;
-    unsigned char *inside = malloc((size_t)points + 1);
+    LMR_HEAP void *k = NULL;
+    LMR_HEAP unsigned char *inside = malloc((size_t)points + 1);
     int64_t kept = points;
-    larmor_status st;
-    if (!inside) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_OR(done, place(s, grid, k, points, inside, &kept));
+    if (!inside) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(place(s, grid, k, points, inside, &kept));
     out->outside = points - kept;
     const int whole = kept == points;
     const larmor_shape placed = LARMOR_SHAPE(grid->ndim, whole ? shape.dim[0] : kept, whole ? shape.dim[1] : 1);
-    LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
-    LMR_OR(done, take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
-    if (density) LMR_OR(done, take(density, LARMOR_F64, inside, kept, dev, &out->density));
-    if (!whole) LMR_OR(done, find_first(inside, shape.dim[0], shape.dim[1], out));
-done:
-    free(inside);
-    free(k);
-    return st;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F64, placed, LARMOR_F64, k, &out->traj));
+    LMR_TRY(take(kspace, LARMOR_C64, inside, kept, dev, &out->kspace));
+    if (density) LMR_TRY(take(density, LARMOR_F64, inside, kept, dev, &out->density));
+    if (!whole) LMR_TRY(find_first(inside, shape.dim[0], shape.dim[1], out));
+    return LARMOR_OK;
 }
 
 static larmor_status steps_of(const larmor_readouts *image, int64_t readouts, larmor_samples *out)
@@ -275,22 +265,17 @@ done:
 static larmor_status some_readouts(const scan *s, const larmor_readouts *image, const int64_t *readout, int64_t count,
                                    const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
-    larmor_array *kspace = NULL, *traj = NULL, *density = NULL;
-    larmor_status st;
-    LMR_OR(done, gather(image->kspace, 1, readout, count, &kspace));
-    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
-    if (image->density) LMR_OR(done, gather(image->density, 1, readout, count, &density));
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL, *density = NULL;
+    LMR_TRY(gather(image->kspace, 1, readout, count, &kspace));
+    if (image->traj) LMR_TRY(gather(image->traj, 2, readout, count, &traj));
+    if (image->density) LMR_TRY(gather(image->density, 1, readout, count, &density));
     if (traj)
-        LMR_OR(done, placed_samples(s, kspace, traj, density, grid, dev, out));
+        LMR_TRY(placed_samples(s, kspace, traj, density, grid, dev, out));
     else
-        LMR_OR(done, copy_of(kspace, LARMOR_C64, dev, &out->kspace));
-    LMR_OR(done, steps_of(image, count, out));
+        LMR_TRY(copy_of(kspace, LARMOR_C64, dev, &out->kspace));
+    LMR_TRY(steps_of(image, count, out));
     for (int64_t i = 0; i < count; i++) out->step1[i] = image->step1 ? image->step1[readout[i]] : (int)readout[i];
-done:
-    larmor_array_free(density);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    return st;
+    return LARMOR_OK;
 }
 
 /* readout NULL: all. */
@@ -354,45 +339,36 @@ static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
 static larmor_status find_inside(const scan *s, const larmor_array *traj, int64_t points, const larmor_grid *grid,
                                  unsigned char *inside, int64_t *kept)
 {
-    void *k;
+    LMR_HEAP void *k = NULL;
     *kept = points;
     if (!traj) return LARMOR_OK;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    const larmor_status st = place(s, grid, k, points, inside, kept);
-    free(k);
-    return st;
+    return place(s, grid, k, points, inside, kept);
 }
 
 static larmor_status times_on_grid(const scan *s, larmor_array *all, const larmor_array *traj,
                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
 {
     int64_t kept;
-    unsigned char *inside = malloc((size_t)larmor_array_count(all) + 1);
+    LMR_HEAP unsigned char *inside = malloc((size_t)larmor_array_count(all) + 1);
     if (!inside) return LMR_NO_MEMORY();
-    larmor_status st = find_inside(s, traj, larmor_array_count(all), grid, inside, &kept);
-    if (!st) st = take(all, LARMOR_F64, inside, kept, dev, times);
-    free(inside);
-    return st;
+    LMR_TRY(find_inside(s, traj, larmor_array_count(all), grid, inside, &kept));
+    return take(all, LARMOR_F64, inside, kept, dev, times);
 }
 
 static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
                               larmor_device *dev, larmor_array **times)
 {
     const scan *s = self;
-    larmor_array *some = NULL, *traj = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *some = NULL, *traj = NULL;
     *times = NULL;
     LMR_TRY(check_request(s, group, readout, count));
     const larmor_readouts *image = &s->image[group];
     if (!image->times) return LMR_FAIL(LARMOR_ERR_ARG, "arrays: image %d has no times, which b0 needs", group);
     if (!readout) return times_on_grid(s, image->times, image->traj, grid, dev, times);
-    LMR_OR(done, gather(image->times, 1, readout, count, &some));
-    if (image->traj) LMR_OR(done, gather(image->traj, 2, readout, count, &traj));
-    st = times_on_grid(s, some, traj, grid, dev, times);
-done:
-    larmor_array_free(traj);
-    larmor_array_free(some);
-    return st;
+    LMR_TRY(gather(image->times, 1, readout, count, &some));
+    if (image->traj) LMR_TRY(gather(image->traj, 2, readout, count, &traj));
+    return times_on_grid(s, some, traj, grid, dev, times);
 }
 
 /* ---- making one ---- */
@@ -569,16 +545,15 @@ static larmor_status find_limits(const larmor_array *traj, double low[3], double
 {
     const int64_t count = larmor_array_count(traj), axes = larmor_array_shape(traj).dim[0];
     const size_t bytes = larmor_array_bytes(traj);
-    void *copy = malloc(bytes);
+    LMR_HEAP void *copy = malloc(bytes);
     if (!copy) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(traj, copy, bytes);
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_TRY(larmor_array_read(traj, copy, bytes));
+    for (int64_t i = 0; i < count; i++) {
         const double k = number_at(copy, larmor_array_dtype(traj), i);
         low[i % axes] = fmin(low[i % axes], k);
         high[i % axes] = fmax(high[i % axes], k);
     }
-    free(copy);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status check_unit(const larmor_scan_arrays *given, scan *s)
@@ -603,17 +578,16 @@ static larmor_status survey_centre(const larmor_array *traj, double radius, doub
 {
     const int64_t axes = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / axes;
     const size_t bytes = larmor_array_bytes(traj);
-    void *copy = malloc(bytes);
+    LMR_HEAP void *copy = malloc(bytes);
     if (!copy) return LMR_NO_MEMORY();
-    const larmor_status st = larmor_array_read(traj, copy, bytes);
-    for (int64_t i = 0; i < points && !st; i++) {
+    LMR_TRY(larmor_array_read(traj, copy, bytes));
+    for (int64_t i = 0; i < points; i++) {
         double sum = 0;
         for (int64_t d = 0; d < axes; d++) sum += pow(number_at(copy, larmor_array_dtype(traj), axes * i + d), 2);
         *least = fmin(*least, sqrt(sum));
         *within += sqrt(sum) <= radius;
     }
-    free(copy);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The same of all images, those of one trajectory once. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "scan/ragged.h"
 
@@ -84,13 +85,10 @@ static void fill(const plane *p, const lmr_spoke_angles *s, double *k)
 static larmor_status make(larmor_device *dev, const plane *p, const lmr_spoke_angles *s, larmor_array **traj)
 {
     const int64_t nd = p->grid->ndim;
-    double *k = lmr_new(nd * p->n * p->readouts, sizeof *k);
+    LMR_HEAP double *k = lmr_new(nd * p->n * p->readouts, sizeof *k);
     if (!k) return LMR_NO_MEMORY();
     fill(p, s, k);
-    const larmor_status st =
-        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, p->n, p->readouts), LARMOR_F64, k, traj);
-    free(k);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, p->n, p->readouts), LARMOR_F64, k, traj);
 }
 
 /* ---- the decision ---- */
@@ -144,12 +142,11 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
 {
     const larmor_shape shape = larmor_array_shape(p->samples->kspace);
     const int64_t points = p->n * p->readouts;
-    float *x = NULL, *y = NULL;
-    double *energy = calloc((size_t)p->partitions + 1, sizeof *energy);
+    LMR_HEAP float *x = NULL, *y = NULL;
+    LMR_HEAP double *energy = calloc((size_t)p->partitions + 1, sizeof *energy);
     int64_t best = 0, count = 0;
-    larmor_status st;
-    if (!energy) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
+    if (!energy) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(p->samples->kspace, LARMOR_C64, &x));
     for (int64_t r = 0; r < p->readouts; r++)
         for (int64_t i = 0; i < 2 * p->n; i++) energy[p->samples->step2[r]] += pow((double)x[2 * p->n * r + i], 2);
     for (int64_t z = 0; z < p->partitions; z++)
@@ -157,11 +154,11 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
     y = lmr_new(2 * points * shape.dim[2], sizeof *y);
     one->step1 = lmr_new(p->readouts, sizeof *one->step1);
     one->step2 = calloc((size_t)p->readouts + 1, sizeof *one->step2);
-    if (!y || !one->step1 || !one->step2) LMR_OR(done, LMR_NO_MEMORY());
+    if (!y || !one->step1 || !one->step2) LMR_TRY(LMR_NO_MEMORY());
     if (p->samples->along && p->samples->step) {
         one->along = lmr_new(p->readouts, sizeof *one->along);
         one->step = lmr_new(p->readouts, sizeof *one->step);
-        if (!one->along || !one->step) LMR_OR(done, LMR_NO_MEMORY());
+        if (!one->along || !one->step) LMR_TRY(LMR_NO_MEMORY());
     }
     for (int64_t r = 0; r < p->readouts; r++) {
         if (p->samples->step2[r] != best) continue;
@@ -176,13 +173,8 @@ static larmor_status take_partition(const plane *p, larmor_samples *one)
             memcpy(to, x + 2 * (c * points + r * p->n), (size_t)(2 * p->n) * sizeof *to);
             to += 2 * p->n;
         }
-    st = larmor_array_upload(larmor_array_device(p->samples->kspace), LARMOR_C64,
-                             LARMOR_SHAPE(p->n, count, shape.dim[2]), LARMOR_C64, y, &one->kspace);
-done:
-    free(energy);
-    free(y);
-    free(x);
-    return st;
+    return larmor_array_upload(larmor_array_device(p->samples->kspace), LARMOR_C64,
+                               LARMOR_SHAPE(p->n, count, shape.dim[2]), LARMOR_C64, y, &one->kspace);
 }
 
 static larmor_status decide(larmor_device *dev, const plane *p, lmr_spoke_angles *s)

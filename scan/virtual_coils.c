@@ -1,6 +1,7 @@
 /* Coil compression of a scan: whether, how far, and from which images. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/virtual_coils.h"
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
@@ -89,7 +90,7 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
 /* Add what the samples of a group say, in their own unit. */
 static larmor_status look_at(lmr_job *job, int group, knowledge *k)
 {
-    larmor_samples samples;
+    LMR_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     double noise = 0;
     int64_t count = 0;
     lmr_cartesian c;
@@ -97,13 +98,12 @@ static larmor_status look_at(lmr_job *job, int group, knowledge *k)
     if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, group, &samples, &made, &c));
     const double unscaled = 1 / (job->scale * job->scale);
-    larmor_status st = noise_of(job, &samples, &noise);
-    if (!st) st = larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, k->R, &count);
-    if (!st) st = look_along(job, group, &samples, &c, noise, unscaled, k);
+    LMR_TRY(noise_of(job, &samples, &noise));
+    LMR_TRY(larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, k->R, &count));
+    LMR_TRY(look_along(job, group, &samples, &c, noise, unscaled, k));
     k->opts.noise += noise * unscaled * (double)count;
     k->opts.samples += (double)count;
-    larmor_samples_free(&samples);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status look(larmor_recon *r, knowledge *k)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/hash.h"
+#include "core/owned.h"
 
 larmor_status lmr_archive_damaged(const lmr_archive *a, const char *what)
 {
@@ -55,25 +56,21 @@ typedef larmor_status (*use_part)(void *user, larmor_array *part, void *host, si
 
 static larmor_status use(larmor_array *line, int64_t first, int64_t count, void *host, use_part part, void *user)
 {
-    larmor_array *some;
+    LMR_OWNED(larmor_array) *some = NULL;
     LMR_TRY(larmor_array_slice(line, first, count, &some));
-    const larmor_status st = part(user, some, host, larmor_array_bytes(some));
-    larmor_array_free(some);
-    return st;
+    return part(user, some, host, larmor_array_bytes(some));
 }
 
 static larmor_status in_parts(const larmor_array *x, use_part part, void *user)
 {
     const int64_t count = larmor_array_count(x);
-    larmor_array *line = NULL;
-    void *host = malloc(AT_A_TIME * larmor_dtype_size(larmor_array_dtype(x)));
-    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_reshape(x, LARMOR_SHAPE(count), &line);
-    for (int64_t i = 0; i < count && !st; i += AT_A_TIME)
-        st = use(line, i, count - i < AT_A_TIME ? count - i : AT_A_TIME, host, part, user);
-    larmor_array_free(line);
-    free(host);
-    return st;
+    LMR_OWNED(larmor_array) *line = NULL;
+    LMR_HEAP void *host = malloc(AT_A_TIME * larmor_dtype_size(larmor_array_dtype(x)));
+    if (!host) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_reshape(x, LARMOR_SHAPE(count), &line));
+    for (int64_t i = 0; i < count; i += AT_A_TIME)
+        LMR_TRY(use(line, i, count - i < AT_A_TIME ? count - i : AT_A_TIME, host, part, user));
+    return LARMOR_OK;
 }
 
 static larmor_status move_part(void *user, larmor_array *part, void *host, size_t bytes)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "pipeline/report.h"
 
@@ -41,12 +42,10 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
 larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
 {
     char left[32], why[1024];
-    larmor_device *processor;
+    LMR_OWNED(larmor_device) *processor = NULL;
     if (r->run || r->facts.slabs || !larmor_device_may_be_left(r->facts.dev, failed)) return failed;
     snprintf(left, sizeof left, "%s", larmor_device_spec(r->facts.dev));
     snprintf(why, sizeof why, "%s", larmor_last_error());
     LMR_TRY(larmor_device_open("cpu", &processor));
-    const larmor_status st = begin_anew(r, processor, left, why);
-    larmor_device_free(processor);
-    return st;
+    return begin_anew(r, processor, left, why);
 }

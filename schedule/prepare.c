@@ -7,6 +7,7 @@
 
 #include "check/describe.h"
 #include "core/array.h"
+#include "core/owned.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/hole.h"
 #include "pipeline/off_resonance.h"
@@ -140,22 +141,17 @@ static larmor_status take_basis(larmor_recon *r)
     const larmor_shape shape = larmor_array_shape(r->settings.opts.basis);
     const int64_t most = shape.ndim == 2 ? shape.dim[1] : 0;
     const int64_t rank = r->settings.opts.coefficients ? r->settings.opts.coefficients : most;
-    larmor_array *moved = NULL, *complex = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *moved = NULL, *complex = NULL;
     if (most < 1 || rank > most || rank > shape.dim[0] || rank > LMR_CONV_MOST_MIXED)
         return LMR_FAIL(
             r->settings.opts.coefficients > most ? LARMOR_ERR_ARG : LARMOR_ERR_SHAPE,
             "opts.basis: is %s for %lld coefficients, expected [frames, coefficients] with as many of them, at "
             "most %d and no more than frames.",
             lmr_describe(r->settings.opts.basis).s, (long long)rank, LMR_CONV_MOST_MIXED);
-    LMR_OR(done, larmor_array_to(r->settings.opts.basis, job->facts->dev, &moved));
-    LMR_OR(done, larmor_array_convert(moved, LARMOR_C128, &complex));
-    LMR_OR(done, larmor_array_slice(complex, 0, rank, &r->facts.basis));
-    st = lmr_basis_measure(&r->facts);
-done:
-    larmor_array_free(complex);
-    larmor_array_free(moved);
-    return st;
+    LMR_TRY(larmor_array_to(r->settings.opts.basis, job->facts->dev, &moved));
+    LMR_TRY(larmor_array_convert(moved, LARMOR_C128, &complex));
+    LMR_TRY(larmor_array_slice(complex, 0, rank, &r->facts.basis));
+    return lmr_basis_measure(&r->facts);
 }
 
 static int is_too_large(const lmr_plan *plan)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/ranks/rank_rows.h"
 #include "core/ranks/ranks.h"
 #include "pipeline/group.h"
@@ -66,17 +67,12 @@ static larmor_status gather_planes(const lmr_job *job, const larmor_grid *grid, 
 {
     const int me = larmor_ranks_number(job->facts->slabs);
     int64_t from, own;
-    larmor_array *part = NULL, *to = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_array) *part = NULL, *to = NULL;
     const int64_t planes = planes_of(job, grid, i, &from, &own);
     if (!planes || (me && me != i)) return LARMOR_OK;
-    if (me == i) LMR_OR(done, larmor_array_slice(slab, own, planes, &part));
-    if (!me) LMR_OR(done, larmor_array_slice(image, from, planes, &to));
-    st = i ? lmr_ranks_pass(job->facts->slabs, i, 0, me ? part : to) : larmor_copy(part, to);
-done:
-    larmor_array_free(part);
-    larmor_array_free(to);
-    return st;
+    if (me == i) LMR_TRY(larmor_array_slice(slab, own, planes, &part));
+    if (!me) LMR_TRY(larmor_array_slice(image, from, planes, &to));
+    return i ? lmr_ranks_pass(job->facts->slabs, i, 0, me ? part : to) : larmor_copy(part, to);
 }
 
 /* x, this rank's slab of the solution, in the image's voxels. */
@@ -84,12 +80,10 @@ static larmor_status finish_slab(const lmr_job *job, const lmr_frame *frame, lar
 {
     const larmor_grid *grid = &frame->grid;
     const larmor_shape shape = LARMOR_SHAPE(grid->crop[0], grid->crop[1], larmor_array_shape(x).dim[2]);
-    larmor_array *single;
+    LMR_OWNED(larmor_array) *single = NULL;
     LMR_TRY(larmor_array_convert(x, LARMOR_C64, &single));
-    larmor_status st = larmor_clear_unseen(job->found.maps.array, single);
-    if (!st) st = larmor_crop(single, shape, lmr_image_factor(job, &frame->encoding, grid), slab);
-    larmor_array_free(single);
-    return st;
+    LMR_TRY(larmor_clear_unseen(job->found.maps.array, single));
+    return larmor_crop(single, shape, lmr_image_factor(job, &frame->encoding, grid), slab);
 }
 
 static larmor_status gather(const lmr_job *job, const lmr_frame *frame, larmor_array *slab, larmor_status own,

@@ -8,6 +8,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "larmor/ranks.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
@@ -22,10 +23,10 @@ static larmor_status read_alone(const lmr_job *job, int index, const int64_t *wh
 {
     larmor_ranks *whole = job->facts->dev->whole;
     job->facts->dev->whole = NULL;
-    const larmor_status st = lmr_source_readouts(job->facts->source, index, which, count, &job->facts->grid[index],
-                                                 job->facts->dev, samples);
+    LMR_TRY(lmr_source_readouts(job->facts->source, index, which, count, &job->facts->grid[index], job->facts->dev,
+                                samples));
     job->facts->dev->whole = whole;
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status read_these(lmr_job *job, int index, const int64_t *which, int64_t count, larmor_samples *samples)
@@ -49,13 +50,11 @@ done:
 
 larmor_status lmr_slab_read(lmr_job *job, int index, int64_t first, int64_t count, larmor_samples *samples)
 {
-    int64_t *which = calloc((size_t)count + 1, sizeof *which);
+    LMR_HEAP int64_t *which = calloc((size_t)count + 1, sizeof *which);
     *samples = (larmor_samples){0};
     if (!which) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) which[i] = first + i;
-    const larmor_status st = read_these(job, index, which, count, samples);
-    free(which);
-    return st;
+    return read_these(job, index, which, count, samples);
 }
 
 larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_samples *samples)
@@ -68,13 +67,11 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
     const int64_t each = (g.samples > 0 ? g.samples : 1) * (8 * (int64_t)job->facts->info.coils + 24);
     const int64_t most = bytes / each < RUNS ? RUNS : bytes / each;
     if (g.readouts <= most) return lmr_slab_read(job, index, 0, g.readouts, samples);
-    int64_t *which = calloc((size_t)most, sizeof *which);
+    LMR_HEAP int64_t *which = calloc((size_t)most, sizeof *which);
     if (!which) return LMR_NO_MEMORY();
     for (int run = 0; run < RUNS; run++)
         for (int64_t i = 0; i < most / RUNS; i++) which[count++] = run * g.readouts / RUNS + i;
-    const larmor_status st = read_these(job, index, which, count, samples);
-    free(which);
-    return st;
+    return read_these(job, index, which, count, samples);
 }
 
 /* ---- the centre of k-space, which gives the maps ---- */
@@ -118,25 +115,20 @@ static int is_inside(const double *k, const int64_t n[3])
 static larmor_status add_inside(const larmor_samples *samples, middle *c)
 {
     const int64_t m = larmor_array_count(samples->traj) / 3;
-    float *values = NULL;
-    double *k;
-    larmor_status st;
+    LMR_HEAP float *values = NULL;
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
-    if (c->keeps) LMR_OR(done, larmor_array_download(samples->kspace, LARMOR_C64, &values));
+    if (c->keeps) LMR_TRY(larmor_array_download(samples->kspace, LARMOR_C64, &values));
     for (int64_t i = 0; i < m; i++) {
         if (!is_inside(k + 3 * i, c->n)) continue;
         const int64_t at = c->count++;
         if (!c->keeps) continue;
-        if (at >= c->room) LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
+        if (at >= c->room) LMR_TRY(LMR_FAIL(LARMOR_ERR_FORMAT, "slabs: the source gives other samples again"));
         memcpy(c->points + 3 * at, k + 3 * i, 3 * sizeof *k);
         for (int64_t j = 0; j < c->coils; j++)
             memcpy(c->values + 2 * (j * c->room + at), values + 2 * (j * m + i), 2 * sizeof *values);
     }
-    st = LARMOR_OK;
-done:
-    free(values);
-    free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status add_noise(const larmor_samples *samples, middle *c)
@@ -215,12 +207,11 @@ static larmor_status upload_centre(const lmr_job *job, middle *c, larmor_array *
 larmor_status lmr_slab_centre(lmr_job *job, int index, int64_t radius, larmor_array **kspace, larmor_array **traj,
                               double *noise)
 {
-    middle c = {.n = {2 * radius, 2 * radius, 2 * radius}, .measures = 1};
-    larmor_status st = read_centre(job, index, &c);
-    if (!st) st = upload_centre(job, &c, kspace, traj);
+    LMR_FREED_BY(free_centre) middle c = {.n = {2 * radius, 2 * radius, 2 * radius}, .measures = 1};
+    LMR_TRY(read_centre(job, index, &c));
+    LMR_TRY(upload_centre(job, &c, kspace, traj));
     *noise = c.samples > 0 ? sqrt(c.noise / c.samples) : 0;
-    free_centre(&c);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- maps ---- */
@@ -235,22 +226,16 @@ larmor_coils_opts lmr_slab_coils_opts(const lmr_job *job, const larmor_grid *gri
 /* Of this rank's planes, as the whole volume has them. */
 static larmor_status find_maps(lmr_job *job, int index, const lmr_frame *frame, int64_t first, int64_t planes)
 {
-    larmor_array *kspace = NULL, *traj = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     larmor_coils_opts opts = lmr_slab_coils_opts(job, &frame->grid, &frame->encoding);
-    middle c = {.keeps = 0};
-    larmor_status st;
+    LMR_FREED_BY(free_centre) middle c = {.keeps = 0};
     opts.first = first;
     opts.planes = planes;
     centre_side(job, &frame->grid, c.n);
-    LMR_OR(done, read_centre(job, index, &c));
-    LMR_OR(done, upload_centre(job, &c, &kspace, &traj));
-    st = larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->found.maps.array,
-                               &job->found.maps.report);
-done:
-    free_centre(&c);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    return st;
+    LMR_TRY(read_centre(job, index, &c));
+    LMR_TRY(upload_centre(job, &c, &kspace, &traj));
+    return larmor_coils_estimate(kspace, traj, NULL, lmr_grid_shape(&frame->grid), &opts, &job->found.maps.array,
+                                 &job->found.maps.report);
 }
 
 /* Where there are no maps yet, those of a slice are of the group that gave them before a checkpoint, if that is of

@@ -49,7 +49,7 @@ def declares(words):
         return True
     if words[0] == "return" or not re.match(r"[A-Za-z_]", words[0]) or len(words) < 2:
         return False
-    macro_type = len(words) > 4 and words[1] == "(" and words[3] == ")" and re.match(r"[A-Za-z_]", words[4])
+    macro_type = len(words) > 4 and words[1] == "(" and words[3] == ")" and re.match(r"[A-Za-z_*]", words[4])
     return bool(macro_type or re.match(r"[A-Za-z_]", words[1]) or words[1] in ("*", "&", "::", "<"))
 
 

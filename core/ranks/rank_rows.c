@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 
 /* A row of this rank; on rank 0 also what all are. */
 typedef struct lmr_row {
@@ -52,11 +53,9 @@ static larmor_status order(const lmr_row *row, lmr_row_task task)
 /* Rank i's part of y to it, or from there. */
 static larmor_status pass_part(const lmr_row *row, int i, int64_t first, const larmor_array *y, int to_rank)
 {
-    larmor_array *part;
+    LMR_OWNED(larmor_array) *part = NULL;
     LMR_TRY(larmor_array_slice(y, first, row->last[i], &part));
-    const larmor_status st = lmr_ranks_pass(row->ranks, to_rank ? 0 : i, to_rank ? i : 0, part);
-    larmor_array_free(part);
-    return st;
+    return lmr_ranks_pass(row->ranks, to_rank ? 0 : i, to_rank ? i : 0, part);
 }
 
 static larmor_status pass_parts(const lmr_row *row, const larmor_array *y, int to_rank)
@@ -78,33 +77,25 @@ static larmor_status tell(const lmr_row *row, const larmor_array *x)
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     const lmr_row *row = self;
-    larmor_array *own;
+    LMR_OWNED(larmor_array) *own = NULL;
     LMR_TRY(larmor_array_slice(y, 0, row->last[0], &own));
-    larmor_status st;
-    LMR_OR(done, order(row, LMR_ROW_FORWARD));
-    LMR_OR(done, tell(row, x));
+    LMR_TRY(order(row, LMR_ROW_FORWARD));
+    LMR_TRY(tell(row, x));
     const larmor_status mine = larmor_op_forward(row->op, x, own);
-    LMR_OR(done, lmr_ranks_agree(row->ranks, mine, NULL, NULL));
-    st = pass_parts(row, y, 0);
-done:
-    larmor_array_free(own);
-    return st;
+    LMR_TRY(lmr_ranks_agree(row->ranks, mine, NULL, NULL));
+    return pass_parts(row, y, 0);
 }
 
 static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     const lmr_row *row = self;
-    larmor_array *own;
+    LMR_OWNED(larmor_array) *own = NULL;
     LMR_TRY(larmor_array_slice(y, 0, row->last[0], &own));
-    larmor_status st;
-    LMR_OR(done, order(row, LMR_ROW_ADJOINT));
-    LMR_OR(done, pass_parts(row, y, 1));
+    LMR_TRY(order(row, LMR_ROW_ADJOINT));
+    LMR_TRY(pass_parts(row, y, 1));
     const larmor_status mine = larmor_op_adjoint(row->op, own, x);
-    LMR_OR(done, lmr_ranks_agree(row->ranks, mine, NULL, NULL));
-    st = lmr_ranks_sum(row->ranks, 0, x);
-done:
-    larmor_array_free(own);
-    return st;
+    LMR_TRY(lmr_ranks_agree(row->ranks, mine, NULL, NULL));
+    return lmr_ranks_sum(row->ranks, 0, x);
 }
 
 static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 
 void lmr_ranks_take(larmor_ranks *ranks, larmor_device *dev)
 {
@@ -79,16 +80,14 @@ typedef struct state { /* of a rank, and of all in the answer */
 
 static larmor_status receive_state(const larmor_ranks *r, int from, state *s)
 {
-    void *data;
+    LMR_HEAP void *data = NULL;
     int64_t bytes = 0;
     LMR_TRY(r->by->receive(r->link, from, LMR_TAG_AGREE, NULL, NULL, &data, &bytes));
-    larmor_status st = LARMOR_OK;
     if (bytes == sizeof *s)
         memcpy(s, data, sizeof *s);
     else
-        st = LMR_FAIL(LARMOR_ERR_FORMAT, "rank %d runs another version of larmor", from);
-    free(data);
-    return st;
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "rank %d runs another version of larmor", from);
+    return LARMOR_OK;
 }
 
 static void add_state(state *all, int rank, const state *own)

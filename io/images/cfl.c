@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 #include "io/images/bart_axes.h"
 
@@ -14,51 +15,44 @@
 
 static larmor_status put_header(larmor_output *out, const int64_t dims[DIMS])
 {
-    lmr_bytes text = {0};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes text = {0};
     int64_t bytes = 2 * sizeof(float);
     lmr_bytes_print(&text, "# Dimensions\n");
-    larmor_status st = LARMOR_OK;
     for (int d = 0; d < DIMS; d++) {
         lmr_bytes_print(&text, "%" PRId64 "%s", dims[d], d < DIMS - 1 ? " " : "\n");
-        if (!lmr_mul(bytes, dims[d], &bytes)) st = LMR_NO_MEMORY();
+        if (!lmr_mul(bytes, dims[d], &bytes)) return LMR_NO_MEMORY();
     }
-    if (!st) st = lmr_bytes_end(&text);
-    if (!st) st = lmr_output_reserve(out, 0, bytes);
-    if (!st) st = lmr_output_reserve(out, 1, (int64_t)text.size);
-    if (!st) st = lmr_output_put(out, 1, text.data, text.size);
-    lmr_bytes_free(&text);
-    return st;
+    LMR_TRY(lmr_bytes_end(&text));
+    LMR_TRY(lmr_output_reserve(out, 0, bytes));
+    LMR_TRY(lmr_output_reserve(out, 1, (int64_t)text.size));
+    return lmr_output_put(out, 1, text.data, text.size);
 }
 
 static larmor_status put_values(larmor_output *out, const larmor_array *x, lmr_as as)
 {
     const int64_t count = larmor_array_count(x);
-    float *host = calloc((size_t)count, 2 * sizeof *host);
+    LMR_HEAP float *host = calloc((size_t)count, 2 * sizeof *host);
     if (!host) return LMR_NO_MEMORY();
-    larmor_status st = lmr_values(x, as, host);
-    if (!st) st = lmr_finite(out, as == LMR_AS_COMPLEX ? LARMOR_C64 : LARMOR_F32, host, count);
-    if (!st && as == LMR_AS_MAGNITUDE) /* spread out in place, from the back */
+    LMR_TRY(lmr_values(x, as, host));
+    LMR_TRY(lmr_finite(out, as == LMR_AS_COMPLEX ? LARMOR_C64 : LARMOR_F32, host, count));
+    if (as == LMR_AS_MAGNITUDE) /* spread out in place, from the back */
         for (int64_t i = count - 1; i >= 0; i--) {
             host[2 * i] = host[i];
             host[2 * i + 1] = 0;
         }
-    if (!st) st = lmr_output_put(out, 0, host, (size_t)count * 2 * sizeof *host);
-    free(host);
-    return st;
+    return lmr_output_put(out, 0, host, (size_t)count * 2 * sizeof *host);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     const lmr_as as = images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_COMPLEX;
     int64_t dims[DIMS];
-    int *place = lmr_new(images->count, sizeof *place), *order = lmr_new(images->count, sizeof *order);
-    larmor_status st = place && order ? lmr_bart_axes(images, dims, place) : LMR_NO_MEMORY();
-    for (int i = 0; i < images->count && !st; i++) order[place[i]] = i;
-    if (!st) st = put_header(out, dims);
-    for (int i = 0; i < images->count && !st; i++) st = put_values(out, images->image[order[i]].data, as);
-    free(order);
-    free(place);
-    return st;
+    LMR_HEAP int *place = lmr_new(images->count, sizeof *place), *order = lmr_new(images->count, sizeof *order);
+    LMR_TRY(place && order ? lmr_bart_axes(images, dims, place) : LMR_NO_MEMORY());
+    for (int i = 0; i < images->count; i++) order[place[i]] = i;
+    LMR_TRY(put_header(out, dims));
+    for (int i = 0; i < images->count; i++) LMR_TRY(put_values(out, images->image[order[i]].data, as));
+    return LARMOR_OK;
 }
 
 static larmor_status save(larmor_output *out, const larmor_array *x)

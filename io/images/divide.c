@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 
 /* Images of one shape; class [count] is the same for those of one file, the number of one of them. */
@@ -69,22 +70,19 @@ larmor_status larmor_images_divide(const char *path, const larmor_image_place *p
     for (int i = 0; i < count; i++)
         if (places[i].shape.ndim < 2 || places[i].shape.ndim > 3 || larmor_shape_count(places[i].shape) < 1)
             return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: image %d is not [nx, ny] or [nx, ny, nz]", path, i + 1);
-    larmor_image *image = lmr_new(count, sizeof *image);
-    int *at = lmr_new(2 * (int64_t)count, sizeof *at), *class = lmr_new(count, sizeof *class);
-    larmor_status st = image && at && class ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = find_classes(path, format, places, count, image, at, at + count, class);
+    LMR_HEAP larmor_image *image = lmr_new(count, sizeof *image);
+    LMR_HEAP int *at = lmr_new(2 * (int64_t)count, sizeof *at), *class = lmr_new(count, sizeof *class);
+    if (!image || !at || !class) return LMR_NO_MEMORY();
+    LMR_TRY(find_classes(path, format, places, count, image, at, at + count, class));
     *files = 0;
-    for (int i = 0; i < count && !st; i++) {
+    for (int i = 0; i < count; i++) {
         file[i] = class[i] == i ? (*files)++ : file[class[i]];
         if (class[i] != i || !format->check) continue;
         const int number = pick(places, count, class, i, image, at);
         const lmr_images set = set_of(image, number, places[i].shape);
-        st = format->check(path, &set);
+        LMR_TRY(format->check(path, &set));
     }
-    free(class);
-    free(at);
-    free(image);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_divided_name(const char *path, int file, char *name, size_t room)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/owned.h"
+
 /* A new format is a line here and a file in this folder that defines lmr_format_<name>. */
 #define FORMATS(X)                                                                                                   \
     X(h5)                                                                                                            \
@@ -152,7 +154,7 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     const larmor_shape s = larmor_array_shape(maps);
     const char *suffix = out->format->suffix;
     char text[256];
-    larmor_array *view;
+    LMR_OWNED(larmor_array) *view = NULL;
     if (s.ndim < 3 || s.ndim > 5 || larmor_array_count(maps) < 1 || s.dim[s.ndim - 1] > INT_MAX)
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "%s: maps are %s, expected [nx, ny, coils], [nx, ny, nz, coils] or [nx, ny, nz, coils, sets]",
@@ -166,7 +168,5 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
                         suffix, known(TO_SAVE, text, sizeof text));
     if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
     LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
-    const larmor_status st = larmor_array_save(out, view);
-    larmor_array_free(view);
-    return st;
+    return larmor_array_save(out, view);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/images/pieces.h"
 #include "io/reader/checksum.h"
@@ -20,11 +21,10 @@ static larmor_status check_elements(const lmr_source *source, lmr_reader *reader
     if (!piece || a.in_file != LMR_IN_PIECES || !a.checksums || !lmr_is_possible_array(&a))
         return lmr_reader_lies(reader);
     LMR_TRY(lmr_check_pieces(source, reader, &a, piece, count));
-    unsigned char *memory = lmr_new(lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES, 1);
-    larmor_status st = memory ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) st = lmr_take_checked(source, &piece[i], memory);
-    free(memory);
-    return st;
+    LMR_HEAP unsigned char *memory = lmr_new(lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES, 1);
+    if (!memory) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) LMR_TRY(lmr_take_checked(source, &piece[i], memory));
+    return LARMOR_OK;
 }
 
 larmor_status lmr_images_read_back(const larmor_output *out)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/images/image_list.h"
 #include "io/images/pieces.h"
@@ -37,13 +38,11 @@ static larmor_status open_second(input *in)
 {
     const char *path = in->source.path, *suffix = in->format->second;
     const size_t stem = strlen(path) - strlen(in->format->suffix);
-    char *name = malloc(stem + strlen(suffix) + 1);
+    LMR_HEAP char *name = malloc(stem + strlen(suffix) + 1);
     if (!name) return LMR_NO_MEMORY();
     memcpy(name, path, stem);
     memcpy(name + stem, suffix, strlen(suffix) + 1);
-    const larmor_status st = lmr_source_open(name, "a file", &in->second);
-    free(name);
-    return st;
+    return lmr_source_open(name, "a file", &in->second);
 }
 
 static void close_input(input *in)
@@ -89,13 +88,11 @@ static larmor_status upload_from_file(input *in, const lmr_reader_array *a, larm
     const int64_t size = in->source.size;
     if (a->at < 0 || a->bytes > size || a->at > size - a->bytes) return lmr_reader_lies(in->reader);
     const larmor_dtype dtype = (larmor_dtype)a->dtype;
-    void *host = lmr_new(a->bytes, 1);
+    LMR_HEAP void *host = lmr_new(a->bytes, 1);
     if (!host) return LMR_NO_MEMORY();
-    larmor_status st = lmr_source_read(&in->source, a->at, host, (size_t)a->bytes);
-    if (!st && a->last_fastest) st = reorder(a, &host);
-    if (!st) st = larmor_array_upload(dev, dtype, shape, dtype, host, x);
-    free(host);
-    return st;
+    LMR_TRY(lmr_source_read(&in->source, a->at, host, (size_t)a->bytes));
+    if (a->last_fastest) LMR_TRY(reorder(a, &host));
+    return larmor_array_upload(dev, dtype, shape, dtype, host, x);
 }
 
 /* ---- pieces: elements that are in an HDF5 file as they are, with checksums or without ---- */
@@ -133,14 +130,12 @@ static larmor_status upload_pieces(input *in, const lmr_reader_array *a, larmor_
     if (!piece || a->dtype != LARMOR_C64 || (a->stored != LARMOR_C64 && a->stored != LARMOR_F32))
         return lmr_reader_lies(in->reader);
     LMR_TRY(lmr_check_pieces(&in->source, in->reader, a, piece, count));
-    float *host = lmr_new(a->bytes, 1);
-    unsigned char *memory = lmr_new(a->checksums ? lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES : 0, 1);
-    larmor_status st = host && memory ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) st = read_piece(in, a, &piece[i], memory, host);
-    if (!st) st = larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
-    free(memory);
-    free(host);
-    return st;
+    LMR_HEAP float *host = lmr_new(a->bytes, 1);
+    LMR_HEAP unsigned char *memory =
+        lmr_new(a->checksums ? lmr_largest_piece(piece, count) + LMR_CHECKSUM_BYTES : 0, 1);
+    if (!host || !memory) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) LMR_TRY(read_piece(in, a, &piece[i], memory, host));
+    return larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, host, x);
 }
 
 /* said: what the reader said of it. */
@@ -311,10 +306,10 @@ static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
 {
     const int64_t count = larmor_array_count(x);
     info->is_complex = lmr_is_complex(larmor_array_dtype(x));
-    float *values = malloc((size_t)count * sizeof *values + 1);
+    LMR_HEAP float *values = malloc((size_t)count * sizeof *values + 1);
     if (!values) return LMR_NO_MEMORY();
-    const larmor_status st = lmr_values(x, info->is_complex ? LMR_AS_MAGNITUDE : LMR_AS_REAL, values);
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_TRY(lmr_values(x, info->is_complex ? LMR_AS_MAGNITUDE : LMR_AS_REAL, values));
+    for (int64_t i = 0; i < count; i++) {
         const double v = (double)values[i];
         if (!isfinite(v)) {
             info->nonfinite++;
@@ -324,19 +319,16 @@ static larmor_status find_range(const larmor_array *x, larmor_image_info *info)
         if (!info->has_range || v > info->highest) info->highest = v;
         info->has_range = 1;
     }
-    free(values);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info *info)
 {
-    larmor_array *x;
+    LMR_OWNED(larmor_array) *x = NULL;
     LMR_TRY(read_array(in, dev, &x));
     info->shape = larmor_array_shape(x);
     snprintf(info->type, sizeof info->type, "%s", larmor_dtype_name(larmor_array_dtype(x)));
-    const larmor_status st = find_range(x, info);
-    larmor_array_free(x);
-    return st;
+    return find_range(x, info);
 }
 
 larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)

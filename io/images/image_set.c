@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/bart_axes.h"
 #include "io/images/image_list.h"
 #include "io/images/volume.h"
@@ -106,13 +107,11 @@ static larmor_status gather(const lmr_images *images, const lmr_volumes *v, larm
     const size_t bytes = larmor_array_bytes(first);
     const int64_t dim[4] = {images->dim[0], images->dim[1], images->dim[2] * v->slices, v->volumes};
     const int used = dim[3] > 1 ? 4 : 2 + (dim[2] > 1);
-    unsigned char *host = lmr_new(images->count, bytes);
-    larmor_status st = host ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int i = 0; i < images->count && !st; i++)
-        st = larmor_array_read(images->image[v->order[i]].data, host + (size_t)i * bytes, bytes);
-    if (!st) st = larmor_array_upload(first->dev, dtype, larmor_shape_of(used, dim), dtype, host, volumes);
-    free(host);
-    return st;
+    LMR_HEAP unsigned char *host = lmr_new(images->count, bytes);
+    if (!host) return LMR_NO_MEMORY();
+    for (int i = 0; i < images->count; i++)
+        LMR_TRY(larmor_array_read(images->image[v->order[i]].data, host + (size_t)i * bytes, bytes));
+    return larmor_array_upload(first->dev, dtype, larmor_shape_of(used, dim), dtype, host, volumes);
 }
 
 larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_array **volumes)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 #include "io/images/formats.h"
 #include "io/images/image_check.h"
@@ -121,12 +122,9 @@ static larmor_status put_images(lmr_h5_new *file, const lmr_images *images, int 
     if (!last || last->first + last->count != images->voxels * images->count) return lmr_reader_lies(file->reader);
     for (int64_t i = 0; i < file->pieces; i++)
         longest = file->piece[i].bytes > longest ? file->piece[i].bytes : longest;
-    float *values = lmr_new(images->voxels, (is_complex ? 2 : 1) * sizeof *values);
-    void *edge = lmr_new(longest, 1);
-    const larmor_status st = values && edge ? put_pieces(file, images, is_complex, values, edge) : LMR_NO_MEMORY();
-    free(edge);
-    free(values);
-    return st;
+    LMR_HEAP float *values = lmr_new(images->voxels, (is_complex ? 2 : 1) * sizeof *values);
+    LMR_HEAP void *edge = lmr_new(longest, 1);
+    return values && edge ? put_pieces(file, images, is_complex, values, edge) : LMR_NO_MEMORY();
 }
 
 /* All but the elements, as lmr_reader_images says. */
@@ -134,29 +132,25 @@ static larmor_status describe(const lmr_images *images, int is_complex, lmr_byte
 {
     const int count = images->count;
     const char *xml = images->opts->header;
-    lmr_bytes attributes = {0}, lengths = {0};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes attributes = {0}, lengths = {0};
     lmr_reader_images head = {
         .count = count, .is_complex = is_complex, .xml_bytes = xml ? (int64_t)strlen(xml) + 1 : 0};
     memcpy(head.dim, images->dim, sizeof head.dim);
     lmr_bytes_add(work, &head, sizeof head);
-    larmor_status st = LARMOR_OK;
-    for (int i = 0; i < count && !st; i++) {
+    for (int i = 0; i < count; i++) {
         const size_t before = attributes.size;
-        st = make_attributes(images->opts, i, &attributes);
+        LMR_TRY(make_attributes(images->opts, i, &attributes));
         const lmr_mrd_image header = header_of(images, i, is_complex, attributes.size - before);
         lmr_bytes_add(&attributes, "", 1);
         const int64_t length = (int64_t)(attributes.size - before);
         lmr_bytes_add(&lengths, &length, sizeof length);
         lmr_bytes_add(work, &header, sizeof header);
     }
-    if (!st) st = lmr_bytes_end(&lengths);
-    if (!st) lmr_bytes_add(work, lengths.data, lengths.size);
-    if (!st) lmr_bytes_add(work, attributes.data, attributes.size);
-    if (!st && xml) lmr_bytes_add(work, xml, strlen(xml) + 1);
-    if (!st) st = attributes.failed ? LMR_NO_MEMORY() : lmr_bytes_end(work);
-    lmr_bytes_free(&lengths);
-    lmr_bytes_free(&attributes);
-    return st;
+    LMR_TRY(lmr_bytes_end(&lengths));
+    lmr_bytes_add(work, lengths.data, lengths.size);
+    lmr_bytes_add(work, attributes.data, attributes.size);
+    if (xml) lmr_bytes_add(work, xml, strlen(xml) + 1);
+    return attributes.failed ? LMR_NO_MEMORY() : lmr_bytes_end(work);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)

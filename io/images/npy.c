@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 #include "io/images/volume.h"
 
@@ -19,7 +20,7 @@ static const struct {
 
 static larmor_status put_header(larmor_output *out, larmor_dtype dtype, larmor_shape shape)
 {
-    lmr_bytes dict = {0}, file = {0};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes dict = {0}, file = {0};
     for (size_t i = 0; i < TYPES; i++)
         if (types[i].dtype == dtype) lmr_bytes_print(&dict, "{'descr': '%s', ", types[i].name);
     lmr_bytes_print(&dict, "'fortran_order': True, 'shape': (");
@@ -33,14 +34,11 @@ static larmor_status put_header(larmor_output *out, larmor_dtype dtype, larmor_s
     lmr_bytes_add(&file, "\x93NUMPY\x01\x00", 8);
     lmr_bytes_add(&file, length, 2);
     lmr_bytes_add(&file, dict.data, dict.size);
-    larmor_status st = dict.failed ? LMR_NO_MEMORY() : lmr_bytes_end(&file);
+    LMR_TRY(dict.failed ? LMR_NO_MEMORY() : lmr_bytes_end(&file));
     int64_t bytes = 0;
-    if (!st && !lmr_mul(larmor_shape_count(shape), (int64_t)larmor_dtype_size(dtype), &bytes)) st = LMR_NO_MEMORY();
-    if (!st) st = lmr_output_reserve(out, 0, bytes + (int64_t)file.size);
-    if (!st) st = lmr_output_put(out, 0, file.data, file.size);
-    lmr_bytes_free(&dict);
-    lmr_bytes_free(&file);
-    return st;
+    if (!lmr_mul(larmor_shape_count(shape), (int64_t)larmor_dtype_size(dtype), &bytes)) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(lmr_output_reserve(out, 0, bytes + (int64_t)file.size));
+    return lmr_output_put(out, 0, file.data, file.size);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
@@ -71,13 +69,11 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
 {
     const size_t bytes = larmor_array_bytes(x);
     LMR_TRY(put_header(out, larmor_array_dtype(x), larmor_array_shape(x)));
-    void *host = malloc(bytes);
+    LMR_HEAP void *host = malloc(bytes);
     if (!host) return LMR_NO_MEMORY();
-    larmor_status st = larmor_array_read(x, host, bytes);
-    if (!st) st = lmr_finite(out, larmor_array_dtype(x), host, larmor_array_count(x));
-    if (!st) st = lmr_output_put(out, 0, host, bytes);
-    free(host);
-    return st;
+    LMR_TRY(larmor_array_read(x, host, bytes));
+    LMR_TRY(lmr_finite(out, larmor_array_dtype(x), host, larmor_array_count(x)));
+    return lmr_output_put(out, 0, host, bytes);
 }
 
 static int element(larmor_dtype dtype, int magnitude)

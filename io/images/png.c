@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/bytes.h"
 #include "io/images/png.h"
 
@@ -43,11 +44,11 @@ static larmor_status paint(const larmor_output *out, const lmr_images *images, m
 {
     const int64_t plane = m->nx * m->ny, width = m->columns * m->nx;
     double window[2] = {images->opts->window[0], images->opts->window[1]};
-    float *voxels;
+    LMR_HEAP float *voxels = NULL;
     LMR_TRY(lmr_magnitudes(images, &voxels));
-    larmor_status st = lmr_finite(out, LARMOR_F32, voxels, plane * m->tiles);
-    if (!st && window[0] == 0 && window[1] == 0) st = lmr_window(voxels, plane * m->tiles, window);
-    for (int64_t t = 0; t < m->tiles && !st; t++) {
+    LMR_TRY(lmr_finite(out, LARMOR_F32, voxels, plane * m->tiles));
+    if (window[0] == 0 && window[1] == 0) LMR_TRY(lmr_window(voxels, plane * m->tiles, window));
+    for (int64_t t = 0; t < m->tiles; t++) {
         unsigned char *corner = m->pixel + t / m->columns * m->ny * width + t % m->columns * m->nx;
         for (int64_t y = 0; y < m->ny; y++)
             for (int64_t x = 0; x < m->nx; x++)
@@ -55,8 +56,7 @@ static larmor_status paint(const larmor_output *out, const lmr_images *images, m
         const lmr_label label = lmr_label_of(images, (int)(t / images->dim[2]), t % images->dim[2]);
         lmr_label_draw(&label, m->nx, m->ny, width, corner);
     }
-    free(voxels);
-    return st;
+    return LARMOR_OK;
 }
 
 static void collect(png_structp png, png_bytep data, png_size_t bytes)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/parts.h"
 
@@ -72,12 +73,10 @@ larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out)
     const size_t bytes = larmor_array_bytes(x);
     if ((dtype == LARMOR_C64 && as == LMR_AS_COMPLEX) || (dtype == LARMOR_F32 && as == LMR_AS_REAL))
         return larmor_array_read(x, out, bytes);
-    void *host;
+    LMR_HEAP void *host = NULL;
     LMR_TRY(larmor_array_download(x, dtype, &host));
     conversion c = {host, dtype, as, out};
-    const larmor_status st = lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
-    free(host);
-    return st;
+    return lmr_in_parts(count, lmr_parts_for(count * COST), convert_part, &c);
 }
 
 static int64_t count_nonfinite(larmor_dtype dtype, const void *host, int64_t count)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
+
 #define COUNTERS 6
 #define SAME_DIRECTION 1e-4 /* of unit vectors */
 #define SAME_PLACE 1e-3     /* mm: positions are stored as float */
@@ -394,24 +396,21 @@ static larmor_status fits(const char *path, const lmr_images *images, const int 
 larmor_status lmr_divide(const char *path, const lmr_images *images, int *class)
 {
     const int count = images->count;
-    item *all = lmr_new(count, sizeof *all), *some = lmr_new(count, sizeof *some);
-    int *lying = lmr_new(count, sizeof *lying);
-    larmor_status st = all && some && lying ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int i = 0; i < count && !st; i++) {
+    LMR_HEAP item *all = lmr_new(count, sizeof *all), *some = lmr_new(count, sizeof *some);
+    LMR_HEAP int *lying = lmr_new(count, sizeof *lying);
+    if (!all || !some || !lying) return LMR_NO_MEMORY();
+    for (int i = 0; i < count; i++) {
         all[i] = item_of(images, i);
         class[i] = lying[i] = find_class(all, lying, i, lie_alike);
     }
-    for (int c = 0; c < count && !st; c++) {
+    for (int c = 0; c < count; c++) {
         int number = 0, one_file = 1;
         if (lying[c] != c) continue;
-        st = fits(path, images, lying, c, &one_file);
+        LMR_TRY(fits(path, images, lying, c, &one_file));
         if (one_file) continue;
         for (int i = 0; i < count; i++)
             if (lying[i] == c) some[number++] = all[i];
         divide_parallel(images, some, number, class);
     }
-    free(lying);
-    free(some);
-    free(all);
-    return st;
+    return LARMOR_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/png.h"
 
 #define NEARLY_ALL 0.998     /* of all voxels: beyond are outliers */
@@ -83,11 +84,9 @@ larmor_status larmor_image_window(const larmor_image *images, int count, double 
 {
     static const larmor_write_opts none = {0};
     lmr_images set;
-    float *voxels;
+    LMR_HEAP float *voxels = NULL;
     LMR_NEED(window);
     LMR_TRY(lmr_images_check("window", images, count, &none, &set));
     LMR_TRY(lmr_magnitudes(&set, &voxels));
-    const larmor_status st = lmr_window(voxels, set.voxels * count, window);
-    free(voxels);
-    return st;
+    return lmr_window(voxels, set.voxels * count, window);
 }

@@ -8,6 +8,7 @@
 #include "core/array.h"
 #include "core/axes_given.h"
 #include "core/names.h"
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/mrd/mrd_write.h"
 #include "io/reader/mrd_head.h"
@@ -235,14 +236,11 @@ static larmor_status cut(const larmor_array *traj, int nd, larmor_array **out)
 {
     const larmor_shape t = larmor_array_shape(traj);
     const int64_t points = t.dim[1] * t.dim[2];
-    double *k;
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < nd; d++) k[i * nd + d] = k[i * t.dim[0] + d];
-    const larmor_status st =
-        larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, t.dim[1], t.dim[2]), LARMOR_F64, k, out);
-    free(k);
-    return st;
+    return larmor_array_upload(traj->dev, LARMOR_F64, LARMOR_SHAPE(nd, t.dim[1], t.dim[2]), LARMOR_F64, k, out);
 }
 
 static int64_t size_of(const larmor_array *x, int d)
@@ -295,21 +293,18 @@ larmor_status larmor_raw_save(larmor_output *out, const larmor_array *kspace, co
 {
     const larmor_grid_opts defaults = {.matrix = {0}};
     larmor_encoding space = {.ndim = 0};
-    larmor_array *samples = NULL, *points = NULL, *plane = NULL;
+    LMR_OWNED(larmor_array) *samples = NULL, *points = NULL, *plane = NULL;
     LMR_NEED(out);
     LMR_NEED(kspace);
     LMR_NEED(traj);
     if (!opts) opts = &defaults;
     LMR_TRY(check_opts(opts));
-    larmor_status st = with_dimensions(kspace, traj, &samples, &points);
-    if (!st) st = check_shapes(samples, points);
-    if (!st) st = check_values(samples);
-    if (!st) st = fill_space(points, opts, &space);
-    if (!st) st = cut(points, space.ndim, &plane);
-    if (!st) st = save(out, samples, plane, &space);
-    if (!st && written) *written = space;
-    larmor_array_free(plane);
-    larmor_array_free(points);
-    larmor_array_free(samples);
-    return st;
+    LMR_TRY(with_dimensions(kspace, traj, &samples, &points));
+    LMR_TRY(check_shapes(samples, points));
+    LMR_TRY(check_values(samples));
+    LMR_TRY(fill_space(points, opts, &space));
+    LMR_TRY(cut(points, space.ndim, &plane));
+    LMR_TRY(save(out, samples, plane, &space));
+    if (written) *written = space;
+    return LARMOR_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 /* Of the energy of lines that were acquired twice, so much may differ beside the noise; drift is below, a contrast
@@ -229,27 +230,25 @@ static void say_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
 
 larmor_status lmr_mrd_complete_images(larmor_raw *raw)
 {
-    lmr_mrd_keyed *images = NULL, *alone = NULL;
+    LMR_HEAP lmr_mrd_keyed *images = NULL, *alone = NULL;
     int64_t image_count = 0, count = 0, kept_out[REASONS] = {0};
     if (!raw->info.calibration) return LARMOR_OK;
-    larmor_status st = lmr_mrd_sort(raw, LMR_IMAGING, &images, &image_count);
-    if (!st) st = lmr_mrd_sort(raw, LMR_CALIBRATION, &alone, &count);
+    LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &images, &image_count));
+    LMR_TRY(lmr_mrd_sort(raw, LMR_CALIBRATION, &alone, &count));
     int64_t n = 0;
-    for (int64_t r = 0; !st && r < count; r++) /* without those that make an image already */
+    for (int64_t r = 0; r < count; r++) /* without those that make an image already */
         if (raw->readout[alone[r].i].use == LMR_CALIBRATION) alone[n++] = alone[r];
-    for (int64_t r = 0, end; !st && r < n; r = end) {
+    for (int64_t r = 0, end; r < n; r = end) {
         end = lmr_mrd_run(alone, r, n);
         const int64_t at = lower_bound(images, image_count, &alone[r]);
         if (at < image_count && !memcmp(images[at].key, alone[r].key, sizeof alone->key))
-            st = complete_image(raw, images + at, lmr_mrd_run(images, at, image_count) - at, alone + r, end - r,
-                                kept_out);
+            LMR_TRY(complete_image(raw, images + at, lmr_mrd_run(images, at, image_count) - at, alone + r, end - r,
+                                   kept_out));
         else
             kept_out[first_difference(images, image_count, at, &alone[r])] += end - r;
     }
-    if (!st) say_kept_out(raw, kept_out);
-    free(images);
-    free(alone);
-    return st;
+    say_kept_out(raw, kept_out);
+    return LARMOR_OK;
 }
 
 /* ---- coil maps ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 
@@ -198,7 +199,7 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
 {
     unsigned bits = 0;
     const int ask = !join || !strcmp(join, "auto");
-    lmr_mrd_keyed *list;
+    LMR_HEAP lmr_mrd_keyed *list = NULL;
     int64_t n;
     const int apart = join && !strcmp(join, "none");
     if (!ask) LMR_TRY(parse_join(join, &bits));
@@ -206,13 +207,11 @@ larmor_status lmr_mrd_join(larmor_raw *raw, const char *join)
     if (!apart) LMR_TRY(lmr_mrd_join_segments(raw, segments));
     bits &= ~(1u << LMR_SEGMENT);
     LMR_TRY(lmr_mrd_sort(raw, LMR_IMAGING, &list, &n));
-    larmor_status st = LARMOR_OK;
-    for (int e = 0; e < raw->header.encodings && !st; e++) {
+    for (int e = 0; e < raw->header.encodings; e++) {
         raw->joined[e] = bits;
-        st = judge_counters(raw, list, n, e, ask);
+        LMR_TRY(judge_counters(raw, list, n, e, ask));
     }
-    free(list);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- groups ---- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 /* How closely a navigator belongs to an image, from 3, by all of its counters, to 1, by its slice; 0: it does not. */
@@ -83,10 +84,10 @@ static larmor_status fill(const larmor_raw *raw, const larmor_grid *grid, const 
 {
     const int64_t n = raw->head[list[0]].samples, coils = raw->info.coils;
     const float sign = raw->conjugate ? -1.f : 1.f;
-    float *y = lmr_new(2 * n * count * coils, sizeof *y);
-    double *k = lmr_new(n * count, sizeof *k);
-    larmor_status st = y && k ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t l = 0; l < count && !st; l++) {
+    LMR_HEAP float *y = lmr_new(2 * n * count * coils, sizeof *y);
+    LMR_HEAP double *k = lmr_new(n * count, sizeof *k);
+    if (!y || !k) return LMR_NO_MEMORY();
+    for (int64_t l = 0; l < count; l++) {
         const lmr_mrd_head *h = &raw->head[list[l]];
         const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
         lmr_mrd_place centre = {0, 0};
@@ -106,11 +107,8 @@ static larmor_status fill(const larmor_raw *raw, const larmor_grid *grid, const 
             }
         }
     }
-    if (!st) st = larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(n, count, coils), LARMOR_C64, y, &out->kspace);
-    if (!st) st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(n, count), LARMOR_F64, k, &out->traj);
-    free(k);
-    free(y);
-    return st;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(n, count, coils), LARMOR_C64, y, &out->kspace));
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(n, count), LARMOR_F64, k, &out->traj);
 }
 
 larmor_status larmor_raw_navigators(const larmor_raw *raw, int group, const larmor_grid *grid, larmor_device *dev,

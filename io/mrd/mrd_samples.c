@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
 
@@ -232,32 +233,28 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
                                 const int64_t *first, const larmor_grid *grid, const double *k, larmor_shape shape,
                                 larmor_device *dev, larmor_array **out)
 {
-    larmor_array *one = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *one = NULL;
     const int64_t count = larmor_shape_count(shape);
-    float *host = calloc((size_t)count, 2 * sizeof *host);
+    LMR_HEAP float *host = calloc((size_t)count, 2 * sizeof *host);
     if (!host) return LMR_NO_MEMORY();
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
         copying all = {raw, s, inside, first, c, host, .k = grid && is_shifted(raw, grid->ndim) ? k : NULL};
         for (int d = 0; grid && d < grid->ndim; d++) all.shift[d] = raw->shift_mm[d] / grid->fov_mm[d];
         all.nd = grid ? grid->ndim : 0;
-        LMR_OR(done, lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
-        LMR_OR(done, larmor_array_slice(*out, c, 1, &one));
-        LMR_OR(done, larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
+        LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
+        LMR_TRY(larmor_array_slice(*out, c, 1, &one));
+        LMR_TRY(larmor_array_write(one, host, (size_t)count * 2 * sizeof *host));
         larmor_array_free(one);
         one = NULL;
     }
-done:
-    larmor_array_free(one);
-    free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status fill_density(const larmor_raw *raw, const selection *s, const unsigned char *inside,
                                   larmor_shape shape, larmor_device *dev, larmor_array **out)
 {
-    double *host = calloc((size_t)larmor_shape_count(shape), sizeof *host);
+    LMR_HEAP double *host = calloc((size_t)larmor_shape_count(shape), sizeof *host);
     if (!host) return LMR_NO_MEMORY();
     int64_t at = 0, to = 0;
     for (int64_t r = 0; r < s->count; r++) {
@@ -269,9 +266,7 @@ static larmor_status fill_density(const larmor_raw *raw, const selection *s, con
             host[to++] = raw->weight ? raw->weight[begin / h->traj_dims + n] : (double)k[n * h->traj_dims + 2];
         }
     }
-    const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, host, out);
-    free(host);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, host, out);
 }
 
 static larmor_status fill_steps(const larmor_raw *raw, const selection *s, larmor_samples *out)
@@ -322,38 +317,33 @@ static larmor_status find_first(const larmor_raw *raw, const selection *s, const
 static larmor_status fill(const larmor_raw *raw, const selection *s, const larmor_grid *grid, larmor_device *dev,
                           larmor_samples *out)
 {
-    double *traj = NULL;
-    unsigned char *inside = NULL;
-    int64_t *first = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_HEAP double *traj = NULL;
+    LMR_HEAP unsigned char *inside = NULL;
+    LMR_HEAP int64_t *first = NULL;
     const int placed = has_trajectory(raw, s);
     if (!placed && is_shifted(raw, grid->ndim))
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
-    if (placed) LMR_OR(done, place_all(raw, s, grid, &traj, &inside, &out->outside));
+    if (placed) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
     const larmor_shape shape =
         s->regular && !out->outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
     const unsigned char *some = out->outside ? inside : NULL;
-    LMR_OR(done, find_first(raw, s, some, &first));
-    LMR_OR(done, fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
+    LMR_TRY(find_first(raw, s, some, &first));
+    LMR_TRY(fill_coils(raw, s, some, first, grid, traj, shape, dev, &out->kspace));
     if (placed)
-        LMR_OR(done, larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]),
-                                         LARMOR_F64, traj, &out->traj));
+        LMR_TRY(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(grid->ndim, shape.dim[0], shape.dim[1]), LARMOR_F64,
+                                    traj, &out->traj));
     const lmr_mrd_head *h = &raw->head[s->readout[0]];
     if (placed && h->traj_dims && (raw->weight || raw->traj_of[h->encoding].density))
-        LMR_OR(done, fill_density(raw, s, inside, shape, dev, &out->density));
-    LMR_OR(done, fill_steps(raw, s, out));
-    if (!placed) LMR_OR(done, fill_lines(raw, s, out));
+        LMR_TRY(fill_density(raw, s, inside, shape, dev, &out->density));
+    LMR_TRY(fill_steps(raw, s, out));
+    if (!placed) LMR_TRY(fill_lines(raw, s, out));
     if (shape.dim[1] != s->count) {
         out->readouts = s->count;
         out->first = first;
         first = NULL;
     }
-done:
-    free(first);
-    free(traj);
-    free(inside);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The group is there, and the grid is one of its encoding. */
@@ -461,19 +451,15 @@ static larmor_status fill_times(const larmor_raw *raw, const selection *s, const
 static larmor_status find_times(const larmor_raw *raw, const selection *s, const larmor_grid *grid,
                                 larmor_device *dev, larmor_array **out)
 {
-    double *traj = NULL, *times = calloc((size_t)s->total + 1, sizeof *times);
-    unsigned char *inside = NULL;
+    LMR_HEAP double *traj = NULL, *times = calloc((size_t)s->total + 1, sizeof *times);
+    LMR_HEAP unsigned char *inside = NULL;
     int64_t outside = 0;
-    larmor_status st = times ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st && has_trajectory(raw, s)) st = place_all(raw, s, grid, &traj, &inside, &outside);
-    if (!st) st = fill_times(raw, s, inside, times);
+    if (!times) return LMR_NO_MEMORY();
+    if (has_trajectory(raw, s)) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &outside));
+    LMR_TRY(fill_times(raw, s, inside, times));
     const int64_t kept = s->total - outside;
     const larmor_shape shape = s->regular && !outside ? LARMOR_SHAPE(s->longest, s->count) : LARMOR_SHAPE(kept, 1);
-    if (!st) st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, times, out);
-    free(inside);
-    free(traj);
-    free(times);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, times, out);
 }
 
 larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *readout, int64_t count,
@@ -487,11 +473,9 @@ larmor_status larmor_raw_times(const larmor_raw *raw, int group, const int64_t *
     LMR_TRY(check_request(raw, group, grid));
     if (readout && count < 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "raw: %lld readouts, expected 1 at least", (long long)count);
-    selection s;
-    larmor_status st = readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s);
-    if (!st) st = find_times(raw, &s, grid, dev, times);
-    free_selection(&s);
-    return st;
+    LMR_FREED_BY(free_selection) selection s = {0};
+    LMR_TRY(readout ? select_some(raw, group, readout, count, &s) : select_readouts(raw, group, 0, &s));
+    return find_times(raw, &s, grid, dev, times);
 }
 
 void larmor_samples_free(larmor_samples *samples)
@@ -543,11 +527,9 @@ static larmor_status as_middle(larmor_array *x, int axis, larmor_array **view)
 static larmor_status pick(larmor_array *x, int64_t middle, int64_t outer, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
-    larmor_array *flat = NULL;
-    larmor_status st = larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat);
-    if (!st) st = larmor_array_slice(flat, middle, 1, one);
-    larmor_array_free(flat);
-    return st;
+    LMR_OWNED(larmor_array) *flat = NULL;
+    LMR_TRY(larmor_array_part(x, outer, 1, larmor_shape_of(2, shape.dim), &flat));
+    return larmor_array_slice(flat, middle, 1, one);
 }
 
 /* Between arrays of all channels and of the coils that are kept, along dimension `axis`; back: from the coils. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "io/reader/source.h"
 #include "io/reader/xml.h"
@@ -410,18 +411,17 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
     while (blanks < bytes && strchr(" \t\r\n", text[blanks])) blanks++;
     if (blanks == bytes) return LMR_FAIL(LARMOR_ERR_FORMAT, "header is empty.");
     out->encoding = calloc(LMR_MRD_MAX_ENCODINGS, sizeof *out->encoding);
-    parser *p = calloc(1, sizeof *p);
+    LMR_HEAP parser *p = calloc(1, sizeof *p);
     if (p) {
         p->out = out;
         p->xml.parser = XML_ParserCreate(NULL);
         p->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     }
     const int ready = out->encoding && p && p->xml.parser && p->c;
-    const larmor_status st = ready ? parse(p, text, bytes) : LMR_NO_MEMORY();
+    LMR_TRY(ready ? parse(p, text, bytes) : LMR_NO_MEMORY());
     if (p && p->xml.parser) XML_ParserFree(p->xml.parser);
     if (p && p->c) freelocale(p->c);
-    free(p);
-    return st;
+    return LARMOR_OK;
 }
 
 void lmr_mrd_header_free(lmr_mrd_header *header)

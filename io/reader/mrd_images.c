@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_dataset.h"
 #include "io/reader/h5_driver.h"
@@ -174,15 +175,14 @@ static int is_plain(const lmr_dataset *d, const content *c)
 /* Where the file has the elements, if it has them as they are. */
 static larmor_status find_values(lmr_dataset *d, content *c)
 {
-    lmr_reader_piece *piece = NULL;
+    LMR_HEAP lmr_reader_piece *piece = NULL;
     void *room;
-    larmor_status st = lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums);
-    if (!st && c->pieces) {
-        st = c->input->room(c->input->user, c->pieces * (int64_t)sizeof *piece, &room);
-        if (!st) memcpy(room, piece, (size_t)c->pieces * sizeof *piece);
+    LMR_TRY(lmr_dataset_pieces(d, &piece, &c->pieces, &c->checksums));
+    if (c->pieces) {
+        LMR_TRY(c->input->room(c->input->user, c->pieces * (int64_t)sizeof *piece, &room));
+        memcpy(room, piece, (size_t)c->pieces * sizeof *piece);
     }
-    free(piece);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status read_values(lmr_dataset *d, void *result)
@@ -374,14 +374,12 @@ static larmor_status read_notes(lmr_dataset *d, void *result)
         return lmr_mrd_notes((const char *)element, d->bytes, info->notes, sizeof info->notes);
     const lmr_heap_ref ref = lmr_heap_ref_decode(element);
     if (!ref.length || ref.length > LMR_MRD_MAX_HEADER) return LARMOR_OK;
-    char *text = calloc((size_t)ref.length + 1, 1);
+    LMR_HEAP char *text = calloc((size_t)ref.length + 1, 1);
     if (!text) return LMR_NO_MEMORY();
     const char *wrong = NULL;
-    larmor_status st = lmr_heap_fetch(d->source, ref, 1, text, &wrong);
-    if (!st && wrong) st = lmr_h5_damaged("attributes", d->path);
-    if (!st) st = lmr_mrd_notes(text, ref.length, info->notes, sizeof info->notes);
-    free(text);
-    return st;
+    LMR_TRY(lmr_heap_fetch(d->source, ref, 1, text, &wrong));
+    if (wrong) LMR_TRY(lmr_h5_damaged("attributes", d->path));
+    return lmr_mrd_notes(text, ref.length, info->notes, sizeof info->notes);
 }
 
 static larmor_status describe(const lmr_input *input, larmor_image_info *info)

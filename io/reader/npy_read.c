@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/reader/parsers.h"
 
 #define MAX_HEADER 65536
@@ -108,14 +109,12 @@ static larmor_status read_header(const lmr_source *source, npy *file)
     const int64_t at = start[6] > 1 ? 12 : 10;
     const int64_t length = (int64_t)lmr_little_endian(start + 8, (int)at - 8);
     if (length > MAX_HEADER || length > source->size - at) return damaged(source, "NumPy header longer than allowed");
-    char *dict = calloc((size_t)length + 1, 1);
+    LMR_HEAP char *dict = calloc((size_t)length + 1, 1);
     if (!dict) return LMR_NO_MEMORY();
-    larmor_status st = lmr_source_read(source, at, dict, (size_t)length);
-    if (!st) st = parse_dictionary(source, dict, file);
+    LMR_TRY(lmr_source_read(source, at, dict, (size_t)length));
+    LMR_TRY(parse_dictionary(source, dict, file));
     file->data = at + length;
-    if (!st) st = check_size(source, file);
-    free(dict);
-    return st;
+    return check_size(source, file);
 }
 
 static larmor_status read_array(const lmr_input *input, lmr_reader_array *array)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/owned.h"
 #include "io/reader/compose.h"
 #include "io/reader/h5.h"
 #include "io/reader/mrd_file.h"
@@ -121,32 +122,29 @@ static larmor_status room(void *user, int64_t bytes, void **memory)
 
 static larmor_status share_header(session *s, const char *xml, int64_t bytes, lmr_reader_scan *out)
 {
-    lmr_mrd_header header;
+    LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
     void *memory;
-    larmor_status st = lmr_mrd_header_parse(xml, bytes, &header);
+    LMR_TRY(lmr_mrd_header_parse(xml, bytes, &header));
     const size_t encodings = (size_t)header.encodings * sizeof *header.encoding;
-    if (!st) st = room(s, (int64_t)encodings + bytes, &memory);
-    if (!st) {
-        memcpy(memory, header.encoding, encodings);
-        memcpy((char *)memory + encodings, xml, (size_t)bytes);
-        *out = (lmr_reader_scan){.acquisitions = lmr_mrd_file_count(s->scan),
-                                 .is_unclosed = lmr_mrd_file_is_unclosed(s->scan),
-                                 .claimed = lmr_mrd_file_claims(s->scan),
-                                 .xml_bytes = bytes,
-                                 .is_array = lmr_mrd_file_is_array(s->scan),
-                                 .lines = lmr_mrd_file_lines(s->scan),
-                                 .samples = lmr_mrd_file_samples(s->scan),
-                                 .encodings = header.encodings,
-                                 .receiver_channels = header.receiver_channels,
-                                 .noise_bandwidth = header.noise_bandwidth,
-                                 .echoes = header.echoes,
-                                 .has_readout_start = header.has_readout_start,
-                                 .readout_start_ms = header.readout_start_ms};
-        memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
-        snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
-    }
-    lmr_mrd_header_free(&header);
-    return st;
+    LMR_TRY(room(s, (int64_t)encodings + bytes, &memory));
+    memcpy(memory, header.encoding, encodings);
+    memcpy((char *)memory + encodings, xml, (size_t)bytes);
+    *out = (lmr_reader_scan){.acquisitions = lmr_mrd_file_count(s->scan),
+                             .is_unclosed = lmr_mrd_file_is_unclosed(s->scan),
+                             .claimed = lmr_mrd_file_claims(s->scan),
+                             .xml_bytes = bytes,
+                             .is_array = lmr_mrd_file_is_array(s->scan),
+                             .lines = lmr_mrd_file_lines(s->scan),
+                             .samples = lmr_mrd_file_samples(s->scan),
+                             .encodings = header.encodings,
+                             .receiver_channels = header.receiver_channels,
+                             .noise_bandwidth = header.noise_bandwidth,
+                             .echoes = header.echoes,
+                             .has_readout_start = header.has_readout_start,
+                             .readout_start_ms = header.readout_start_ms};
+    memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
+    snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
+    return LARMOR_OK;
 }
 
 static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
@@ -155,12 +153,10 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
     if (s->scan) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
     LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
-    char *xml = calloc((size_t)bytes + 1, 1);
+    LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
     if (!xml) return LMR_NO_MEMORY();
-    larmor_status st = lmr_mrd_file_header(s->scan, xml);
-    if (!st) st = share_header(s, xml, bytes, out);
-    free(xml);
-    return st;
+    LMR_TRY(lmr_mrd_file_header(s->scan, xml));
+    return share_header(s, xml, bytes, out);
 }
 
 static larmor_status share_heads(session *s)
@@ -202,17 +198,15 @@ static larmor_status share_places(session *s)
     if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
     int64_t wanted = 0;
     for (int64_t i = 0; i < count; i++) wanted += place[i].data != 0;
-    lmr_heap_value *values = lmr_new(2 * wanted, sizeof *values);
+    LMR_HEAP lmr_heap_value *values = lmr_new(2 * wanted, sizeof *values);
     if (!values) return LMR_NO_MEMORY();
     for (int64_t i = 0, v = 0; i < count; i++) {
         if (!place[i].data) continue;
         values[v++].ref = s->refs[i].data;
         values[v++].ref = s->refs[i].traj;
     }
-    larmor_status st = lmr_heap_find(&s->input.source, values, 2 * wanted, sizeof(float));
-    if (!st) st = keep_places(place, count, values);
-    free(values);
-    return st;
+    LMR_TRY(lmr_heap_find(&s->input.source, values, 2 * wanted, sizeof(float)));
+    return keep_places(place, count, values);
 }
 
 /* ---- files that are composed ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/io.h"
 
 larmor_status larmor_traj_save(larmor_output *out, const larmor_array *traj)
@@ -38,28 +39,22 @@ larmor_status larmor_traj_read(const char *path, int ndim, larmor_device *dev, l
     *traj = NULL;
     if (ndim < 1 || ndim > 3)
         return LMR_FAIL(LARMOR_ERR_ARG, "traj: %d components are asked for, expected 1 to 3", ndim);
-    larmor_array *stored;
-    double *values = NULL, *k = NULL;
+    LMR_OWNED(larmor_array) *stored = NULL;
+    LMR_HEAP double *values = NULL, *k = NULL;
     LMR_TRY(larmor_image_read(path, dev, &stored));
-    larmor_status st;
-    LMR_OR(done, larmor_array_expect_finite(stored, path));
+    LMR_TRY(larmor_array_expect_finite(stored, path));
     const larmor_shape shape = larmor_array_shape(stored);
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
     if (shape.ndim < 2 || !count || shape.dim[0] < ndim || shape.dim[0] > 3)
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [%s, samples, readouts] expected, its first dimension is %lld",
-                              path, (const char *[]){"1 to 3", "2 or 3", "3"}[ndim - 1],
-                              shape.ndim ? (long long)shape.dim[0] : 0LL));
+        LMR_TRY(LMR_FAIL(LARMOR_ERR_SHAPE, "%s: [%s, samples, readouts] expected, its first dimension is %lld", path,
+                         (const char *[]){"1 to 3", "2 or 3", "3"}[ndim - 1],
+                         shape.ndim ? (long long)shape.dim[0] : 0LL));
     const int64_t points = count / shape.dim[0], samples = shape.dim[1];
-    LMR_OR(done, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&values));
+    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&values));
     k = lmr_new(points * ndim, sizeof *k);
-    if (!k) LMR_OR(done, LMR_NO_MEMORY());
+    if (!k) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < points; i++)
         for (int d = 0; d < ndim; d++) k[i * ndim + d] = values[(i * shape.dim[0] + d) * step];
-    st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, points / samples), LARMOR_F64, k, traj);
-done:
-    free(k);
-    free(values);
-    larmor_array_free(stored);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, points / samples), LARMOR_F64, k, traj);
 }

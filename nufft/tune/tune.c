@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "nufft/tune/race.h"
 #include "nufft/tune/survey.h"
 #include "nufft/tune/wisdom.h"
@@ -354,13 +355,12 @@ static larmor_status time_again(trial *t)
     }
     t->count -= count;
     for (int i = 0; i < t->count; i++) t->table[i] = t->table[i + count];
-    larmor_status st = LARMOR_OK;
     for (int i = 0; i < count; i++) {
-        if (!st && !late) st = is_late(t, t->longest, lmr_race_budget_alone(t->effort), &late);
-        if (!st && !late) st = leave_out(t, time_candidate(t, &upper[i]));
+        if (!late) LMR_TRY(is_late(t, t->longest, lmr_race_budget_alone(t->effort), &late));
+        if (!late) LMR_TRY(leave_out(t, time_candidate(t, &upper[i])));
         insert_candidate(t, &upper[i]);
     }
-    return st;
+    return LARMOR_OK;
 }
 
 /* The best against another one, which takes its place if it is quicker. */
@@ -481,25 +481,22 @@ static void keep(const trial *t, const lmr_wisdom_key *key)
 static larmor_status tune(const lmr_nufft_device *on, const larmor_nufft_opts *o, const lmr_nufft_request *request,
                           const larmor_array *points, int64_t m, lmr_tuned *best)
 {
-    trial t = {.on = on, .opts = o, .points = points, .m = m, .effort = (int)o->effort};
+    LMR_FREED_BY(end) trial t = {.on = on, .opts = o, .points = points, .m = m, .effort = (int)o->effort};
     lmr_wisdom_key key;
     *best = (lmr_tuned){.source = LARMOR_PLAN_BY_MEASUREMENT};
     LMR_TRY(key_of(on, o, points, m, &key));
     LMR_TRY(from_wisdom(&t, request, &key, best));
     if (best->plan) return LARMOR_OK;
-    larmor_status st = begin(&t, request);
-    if (!st) st = search(&t);
-    if (!st) st = time_again(&t);
-    if (!st) st = compare_best(&t);
-    if (!st) {
-        keep(&t, &key);
-        best->plan = t.plan;
-        best->seconds = t.best.seconds;
-        best->tried = t.count;
-        t.plan = NULL;
-    }
-    end(&t);
-    return st;
+    LMR_TRY(begin(&t, request));
+    LMR_TRY(search(&t));
+    LMR_TRY(time_again(&t));
+    LMR_TRY(compare_best(&t));
+    keep(&t, &key);
+    best->plan = t.plan;
+    best->seconds = t.best.seconds;
+    best->tried = t.count;
+    t.plan = NULL;
+    return LARMOR_OK;
 }
 
 /* One at a time on a device: what is known of it stays as it is, and nothing else is timed meanwhile. */

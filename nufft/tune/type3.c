@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "nufft/tune/race.h"
 #include "nufft/tune/tune.h"
 
@@ -108,13 +109,11 @@ static larmor_status list_choices(const lmr_nufft_request *r, const double produ
 
 larmor_status lmr_tune_type3(const lmr_type3_job *j, const lmr_nufft_request *r, lmr_type3_tuned *best)
 {
-    lmr_type3_choice *list;
+    LMR_HEAP lmr_type3_choice *list = NULL;
     int count;
     *best = (lmr_type3_tuned){.source = LARMOR_PLAN_BY_MODEL};
-    larmor_status st = list_choices(r, j->product, (double)j->n, &list, &count);
-    if (!st) st = count > 1 ? quickest(j, list, count, best) : lmr_type3_make(j, list, &best->type3);
-    free(list);
-    return st;
+    LMR_TRY(list_choices(r, j->product, (double)j->n, &list, &count));
+    return count > 1 ? quickest(j, list, count, best) : lmr_type3_make(j, list, &best->type3);
 }
 
 /* Two are there at a time, with an input and an output of their own. */

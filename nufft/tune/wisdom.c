@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/atomic.h"
+#include "core/owned.h"
 #include "nufft/kernels.h"
 #include "nufft/tune/survey.h"
 #include "nufft/window.h"
@@ -480,9 +481,7 @@ larmor_status larmor_wisdom_save(larmor_device *dev, const char *path)
     if (!dev) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_wisdom_save: a device is needed");
     if (!path) LMR_TRY(default_path(1, standard));
     if (path && strlen(path) >= MOST_PATH) return LMR_FAIL(LARMOR_ERR_ARG, "wisdom: the path is too long");
-    wisdom *all = calloc(1, sizeof *all);
+    LMR_HEAP wisdom *all = calloc(1, sizeof *all);
     if (!all) return LMR_NO_MEMORY();
-    const larmor_status st = write_file(dev, path ? path : standard, all);
-    free(all);
-    return st;
+    return write_file(dev, path ? path : standard, all);
 }

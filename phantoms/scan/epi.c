@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
 enum {
@@ -152,30 +153,25 @@ static larmor_status fill_forward(const larmor_simulation *s, const double *k, d
 larmor_status lmr_epi_arrange(larmor_simulation *s)
 {
     const int64_t n = s->info.samples, lines = s->info.readouts;
-    double *k = NULL, *arranged = lmr_new(2 * n * lines, sizeof *arranged), *forward = NULL;
+    LMR_HEAP double *k = NULL, *arranged = lmr_new(2 * n * lines, sizeof *arranged), *forward = NULL;
     larmor_array *traj = NULL;
-    larmor_status st;
-    LMR_OR(done, check(s));
-    LMR_OR(done, complete_ramp(s));
+    LMR_TRY(check(s));
+    LMR_TRY(complete_ramp(s));
     s->shot = lmr_new(lines, sizeof *s->shot);
     s->backward = lmr_new(lines, sizeof *s->backward);
-    if (!arranged || !s->shot || !s->backward) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(s->traj, LARMOR_F64, &k));
-    LMR_OR(done, fill_forward(s, k, &forward));
+    if (!arranged || !s->shot || !s->backward) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &k));
+    LMR_TRY(fill_forward(s, k, &forward));
     for (int64_t shot = 0, at = 0; shot < s->epi.shots; shot++)
         for (int64_t j = shot, i = 0; j < lines; j += s->epi.shots, i++, at++) {
             s->shot[at] = shot;
             s->backward[at] = i % 2 == 1;
             fill_line(s, forward, k[2 * n * j + 1], i % 2 == 1, arranged + 2 * n * at);
         }
-    LMR_OR(done, larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(2, n, lines), LARMOR_F64, arranged, &traj));
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(2, n, lines), LARMOR_F64, arranged, &traj));
     larmor_array_free(s->traj);
     s->traj = traj;
-done:
-    free(forward);
-    free(arranged);
-    free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_epi_navigator_lines(const larmor_simulation *s, larmor_array **traj)
@@ -200,14 +196,12 @@ larmor_status lmr_epi_shift(const larmor_simulation *s, const unsigned char *bac
                             larmor_array **shifted)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    double *k;
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t j = 0; j < shape.dim[2]; j++)
         for (int64_t i = 0; i < shape.dim[1]; i++)
             k[2 * (i + shape.dim[1] * j)] += (backward[j] ? -.5 : .5) * s->epi.ghost.shift;
-    const larmor_status st = larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, shifted);
-    free(k);
-    return st;
+    return larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, shifted);
 }
 
 larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int64_t *shot,
@@ -215,7 +209,7 @@ larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int6
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t n = shape.dim[0], lines = shape.dim[1];
-    float complex *y;
+    LMR_HEAP float complex *y = NULL;
     LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t l = 0; l < lines * shape.dim[2]; l++) {
         const int64_t j = l % lines;
@@ -223,7 +217,5 @@ larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int6
         const double angle = (backward[j] ? -.5 : .5) * phase;
         for (int64_t i = 0; i < n; i++) y[l * n + i] *= CMPLXF((float)cos(angle), (float)sin(angle));
     }
-    const larmor_status st = larmor_array_write(kspace, y, larmor_array_bytes(kspace));
-    free(y);
-    return st;
+    return larmor_array_write(kspace, y, larmor_array_bytes(kspace));
 }

@@ -2,6 +2,7 @@
  * Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
 /* From the excitation to the centre of k-space, in s; 0 where no echo times are asked for. */
@@ -20,29 +21,24 @@ static larmor_status off_resonant_kspace(const larmor_simulation *s, const larmo
                                          const larmor_array *traj, int contrast, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples;
-    larmor_array *times = NULL;
-    double *seconds = lmr_new(samples, sizeof *seconds);
+    LMR_OWNED(larmor_array) *times = NULL;
+    LMR_HEAP double *seconds = lmr_new(samples, sizeof *seconds);
     if (!seconds) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < samples; i++)
         seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
-    larmor_status st = larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times);
-    if (!st) st = larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
-    larmor_array_free(times);
-    free(seconds);
-    return st;
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times));
+    return larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
 }
 
 larmor_status lmr_simulation_silence(const larmor_simulation *s, const unsigned char *listed, larmor_array *x)
 {
-    larmor_status st = LARMOR_OK;
-    for (int c = 0; !st && c < s->info.coils; c++) {
-        larmor_array *coil;
+    for (int c = 0; c < s->info.coils; c++) {
+        LMR_OWNED(larmor_array) *coil = NULL;
         if (!listed[c]) continue;
-        st = larmor_array_slice(x, c, 1, &coil);
-        if (!st) st = larmor_zero(coil);
-        larmor_array_free(coil);
+        LMR_TRY(larmor_array_slice(x, c, 1, &coil));
+        LMR_TRY(larmor_zero(coil));
     }
-    return st;
+    return LARMOR_OK;
 }
 
 /* Exact k-space of a repetition and a contrast, [samples, readouts, coils], as late gradients and the field make it.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "phantoms/scan/simulation.h"
 
 static larmor_status start_file(const larmor_simulation *s, larmor_output *out, larmor_raw_writer **writer)
@@ -31,14 +32,14 @@ static larmor_status start_file(const larmor_simulation *s, larmor_output *out, 
 static larmor_status append_noise_scan(const larmor_simulation *s, larmor_raw_writer *writer)
 {
     const larmor_simulation_opts *o = &s->o;
-    larmor_array *noise = NULL;
-    float *host = NULL;
+    LMR_OWNED(larmor_array) *noise = NULL;
+    LMR_HEAP float *host = NULL;
     if (!o->noise_samples) return LARMOR_OK;
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(o->noise_samples, s->info.coils), &noise));
     const double seen = sqrt(o->dwell_us / o->noise_dwell_us * LMR_NOISE_BANDWIDTH);
-    larmor_status st = larmor_phantom_noise(noise, s->info.noise * seen, o->seed + UINT64_C(0x6e6f697365));
-    if (!st) st = lmr_simulation_silence(s, s->noiseless, noise);
-    if (!st) st = larmor_array_download(noise, LARMOR_C64, &host);
+    LMR_TRY(larmor_phantom_noise(noise, s->info.noise * seen, o->seed + UINT64_C(0x6e6f697365)));
+    LMR_TRY(lmr_simulation_silence(s, s->noiseless, noise));
+    LMR_TRY(larmor_array_download(noise, LARMOR_C64, &host));
     larmor_acquisition a = {.flags = LARMOR_ACQ_NOISE,
                             .samples = (int)o->noise_samples,
                             .coils = s->info.coils,
@@ -47,10 +48,7 @@ static larmor_status append_noise_scan(const larmor_simulation *s, larmor_raw_wr
     memcpy(a.read_dir, s->geometry.read_dir, sizeof a.read_dir);
     memcpy(a.phase_dir, s->geometry.phase_dir, sizeof a.phase_dir);
     memcpy(a.slice_dir, s->geometry.slice_dir, sizeof a.slice_dir);
-    if (!st) st = larmor_raw_append(writer, &a);
-    free(host);
-    larmor_array_free(noise);
-    return st;
+    return larmor_raw_append(writer, &a);
 }
 
 typedef enum pass { ALL_LINES, CALIBRATION_LINES, IMAGING_LINES } pass;
@@ -109,19 +107,16 @@ static int is_last(const larmor_simulation *s, int slice, int repetition, int co
 static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
                                   int contrast, pass which)
 {
-    larmor_array *kspace;
+    LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
-    uint64_t *flags = NULL;
+    LMR_HEAP uint64_t *flags = NULL;
     LMR_TRY(
         lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &readouts.traj));
-    larmor_status st = s->o.traj.calibration[0] ? line_flags(s, readouts.traj, which, &flags) : LARMOR_OK;
+    LMR_TRY(s->o.traj.calibration[0] ? line_flags(s, readouts.traj, which, &flags) : LARMOR_OK);
     readouts.kspace = kspace;
     readouts.flags = flags;
     readouts.last = which != CALIBRATION_LINES && is_last(s, slice, repetition, contrast);
-    if (!st) st = larmor_raw_append_arrays(writer, &readouts);
-    free(flags);
-    larmor_array_free(kspace);
-    return st;
+    return larmor_raw_append_arrays(writer, &readouts);
 }
 
 /* ---- echo-planar scans ---- */
@@ -129,22 +124,18 @@ static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *write
 static larmor_status append_navigators(larmor_simulation *s, larmor_raw_writer *writer, int slice, int repetition,
                                        int contrast, int64_t shot)
 {
-    larmor_array *kspace = NULL, *traj = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL, *traj = NULL;
     larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
     if (s->epi.navigators < 1) return LARMOR_OK;
-    uint64_t *flags = lmr_new(s->epi.navigators, sizeof *flags);
-    larmor_status st = flags ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < s->epi.navigators && !st; i++)
+    LMR_HEAP uint64_t *flags = lmr_new(s->epi.navigators, sizeof *flags);
+    if (!flags) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < s->epi.navigators; i++)
         flags[i] = LARMOR_ACQ_PHASE_CORRECTION | (i % 2 ? LARMOR_ACQ_REVERSE : 0);
-    if (!st) st = lmr_simulation_navigators(s, slice, repetition, contrast, shot, &kspace, &traj);
+    LMR_TRY(lmr_simulation_navigators(s, slice, repetition, contrast, shot, &kspace, &traj));
     lines.kspace = kspace;
     lines.traj = traj;
     lines.flags = flags;
-    if (!st) st = larmor_raw_append_arrays(writer, &lines);
-    free(flags);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    return st;
+    return larmor_raw_append_arrays(writer, &lines);
 }
 
 /* The lines of one image, shot by shot, each after its navigators. */
@@ -152,27 +143,24 @@ static larmor_status append_shots(larmor_simulation *s, larmor_raw_writer *write
                                   int contrast)
 {
     const int64_t count = s->info.readouts;
-    larmor_array *kspace = NULL;
+    LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
-    uint64_t *roles = NULL, *flags = lmr_new(count, sizeof *flags);
-    larmor_status st = flags ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &lines.traj);
-    if (!st && s->o.traj.calibration[0]) st = line_flags(s, lines.traj, ALL_LINES, &roles);
+    LMR_HEAP uint64_t *roles = NULL, *flags = lmr_new(count, sizeof *flags);
+    if (!flags) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &lines.traj));
+    if (s->o.traj.calibration[0]) LMR_TRY(line_flags(s, lines.traj, ALL_LINES, &roles));
     lines.kspace = kspace;
     lines.flags = flags;
-    for (int64_t shot = 0; shot < s->epi.shots && !st; shot++) {
-        st = append_navigators(s, writer, slice, repetition, contrast, shot);
+    for (int64_t shot = 0; shot < s->epi.shots; shot++) {
+        LMR_TRY(append_navigators(s, writer, slice, repetition, contrast, shot));
         for (int64_t j = 0; j < count; j++) {
             flags[j] = (roles ? roles[j] : 0) | (s->backward[j] ? LARMOR_ACQ_REVERSE : 0);
             if (s->shot[j] != shot) flags[j] = LARMOR_READOUT_LEFT_OUT;
         }
         lines.last = shot + 1 == s->epi.shots && is_last(s, slice, repetition, contrast);
-        if (!st) st = larmor_raw_append_arrays(writer, &lines);
+        LMR_TRY(larmor_raw_append_arrays(writer, &lines));
     }
-    free(roles);
-    free(flags);
-    larmor_array_free(kspace);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the whole ---- */

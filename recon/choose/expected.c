@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "recon/choose/choose.h"
 #include "recon/prox/regulariser.h"
@@ -65,19 +66,14 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
 larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                                      const larmor_regulariser *r, double *weight)
 {
-    larmor_array *x = NULL, *Ax = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *x = NULL, *Ax = NULL;
     LMR_NEED(weight);
     *weight = 0;
     if (!A || !b || !noise)
         return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
-    st = expect(A, b, noise, r, x, Ax, weight);
-done:
-    larmor_array_free(Ax);
-    larmor_array_free(x);
-    return st;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
+    return expect(A, b, noise, r, x, Ax, weight);
 }
 
 /* ---- how much noise there is ---- */
@@ -146,17 +142,12 @@ static larmor_status left(larmor_op *A, const larmor_array *b, const larmor_arra
 larmor_status larmor_noise_left(larmor_op *A, const larmor_array *b, const larmor_array *noise,
                                 const larmor_array *factors, double *factor)
 {
-    larmor_array *x = NULL, *Ax = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *x = NULL, *Ax = NULL;
     LMR_NEED(factor);
     *factor = 1;
     if (!A || !b || !noise || !factors)
         return LMR_FAIL(LARMOR_ERR_ARG, "noise left: A, b, a sample of the noise and factors are needed");
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
-    st = left(A, b, noise, factors, x, Ax, factor);
-done:
-    larmor_array_free(Ax);
-    larmor_array_free(x);
-    return st;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
+    return left(A, b, noise, factors, x, Ax, factor);
 }

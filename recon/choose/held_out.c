@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/random.h"
 #include "recon/choose/choose.h"
@@ -130,12 +131,10 @@ static void weigh_readout(void *self, int64_t readout)
 
 static larmor_status weigh_held(const points *p, const larmor_circulant *c, double *factors)
 {
-    double *density;
+    LMR_HEAP double *density = NULL;
     LMR_TRY(larmor_array_download(c->eigenvalues, LARMOR_C128, &density));
     holding h = {.p = p, .circulant = c, .density = density, .factors = factors};
-    const larmor_status st = lmr_parallel(p->threads, p->readouts, weigh_readout, &h);
-    free(density);
-    return st;
+    return lmr_parallel(p->threads, p->readouts, weigh_readout, &h);
 }
 
 /* ---- where each rank has a slab, and some of the readouts ---- */

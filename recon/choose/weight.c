@@ -2,6 +2,7 @@
  * compared with the samples that are held out. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "larmor/operators.h"
 #include "recon/bytes.h"
@@ -54,7 +55,7 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress)
 
 larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 {
-    larmor_op *M;
+    LMR_OWNED(larmor_op) *M = NULL;
     larmor_report report;
     LMR_TRY(lmr_circulant_inverse_of(t->c, weight, 0, t->x->shape, &M));
     larmor_solve_opts o = {.max_iter = TRIAL_ITERS,
@@ -64,17 +65,16 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
                            .error = fmax(TRIAL_ENOUGH * t->noise, TRIAL_RELATIVE * t->size),
                            .monitor = lmr_trial_watch,
                            .user = t};
-    larmor_status st = lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report);
+    LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report));
     t->choice.iters += report.iters;
-    if (!st && report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
+    if (report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
         o.max_iter = LEAST_ITERS - report.iters;
         o.error = 0;
-        st = lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report);
+        LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report));
         t->choice.iters += report.iters;
     }
     t->there = report.end != LARMOR_END_ITERATIONS || o.max_iter < TRIAL_ITERS;
-    larmor_op_free(M);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Of the residual only what images are compared with. */
@@ -145,20 +145,16 @@ static larmor_status find_deviation(lmr_trial *t, double power)
 {
     const larmor_circulant *c = t->c;
     const larmor_array *d = c->eigenvalues;
-    larmor_array *factors = NULL, *ones = NULL;
+    LMR_OWNED(larmor_array) *factors = NULL, *ones = NULL;
     double sum[2];
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &factors));
-    LMR_OR(done, larmor_array_create(d->dev, d->dtype, d->shape, &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    LMR_OR(done, lmr_circulant_affine(c, 1, FLOOR * (c->mean > 0 ? c->mean : 1), factors));
-    LMR_OR(done, lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
-    LMR_OR(done, larmor_dot(ones, factors, sum));
+    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &factors));
+    LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(lmr_circulant_affine(c, 1, FLOOR * (c->mean > 0 ? c->mean : 1), factors));
+    LMR_TRY(lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
+    LMR_TRY(larmor_dot(ones, factors, sum));
     t->deviation = sum[0] > 0 ? sqrt(power * c->count / (c->square * sum[0])) : 0;
-done:
-    larmor_array_free(ones);
-    larmor_array_free(factors);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The image, nearly: a few steps, as M alone makes images of densely sampled centres several times too bright. */
@@ -204,35 +200,31 @@ static larmor_status expect(lmr_trial *t)
     const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
     double size = 0, count = 1, misfit;
-    larmor_op *M = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_op) *M = NULL;
     if (e) LMR_TRY(larmor_nrm2(e, &size));
     if (e) LMR_TRY(lmr_count_all(e, &count));
     const double power = size > 0 ? size * size / count : 0;
     if (size > 0) LMR_TRY(find_deviation(t, power));
     if (series && t->has_penalty) return LARMOR_OK; /* more is not needed */
     LMR_TRY(lmr_circulant_inverse_of(t->c, floor, 0, t->x->shape, &M));
-    LMR_OR(done, rough_image(t, M, floor));
-    LMR_OR(done, find_misfit(t, &misfit));
-    if (!(size > 0)) goto done;
-    LMR_OR(done, larmor_axpby(1, e, 0, t->residual));
-    LMR_OR(done, count_held(t));
-    LMR_OR(done, larmor_nrm2(t->residual, &size));
+    LMR_TRY(rough_image(t, M, floor));
+    LMR_TRY(find_misfit(t, &misfit));
+    if (!(size > 0)) return LARMOR_OK;
+    LMR_TRY(larmor_axpby(1, e, 0, t->residual));
+    LMR_TRY(count_held(t));
+    LMR_TRY(larmor_nrm2(t->residual, &size));
     t->held_noise = size * size;
-    LMR_OR(done, find_compared(t, power));
-    LMR_OR(done, larmor_op_adjoint(t->A, e, t->factors));
-    LMR_OR(done, larmor_op_forward(M, t->factors, t->image));
-    LMR_OR(done, larmor_nrm2(t->image, &t->noise));
+    LMR_TRY(find_compared(t, power));
+    LMR_TRY(larmor_op_adjoint(t->A, e, t->factors));
+    LMR_TRY(larmor_op_forward(M, t->factors, t->image));
+    LMR_TRY(larmor_nrm2(t->image, &t->noise));
     const double image =
         fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
     t->expected = image > 0 ? FLAT * power / image : 0;
     t->floor = floor;
     t->excess = t->held_noise > 0 && !t->disturbed ? misfit / t->held_noise : 1;
-    LMR_OR(done, lead(t, &t->expected));
-    st = lead(t, &t->excess);
-done:
-    larmor_op_free(M);
-    return st;
+    LMR_TRY(lead(t, &t->expected));
+    return lead(t, &t->excess);
 }
 
 /* Another measurement: b with half of the noise added has as little to do with b - 2 noise as two scans have. */

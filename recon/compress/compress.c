@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/compress/compress_along_readout.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
@@ -33,30 +34,24 @@ static larmor_status covariance(const larmor_array *x, int64_t coils, double sca
 {
     const int64_t samples = larmor_shape_count(larmor_shape_of(x->shape.ndim - 1, x->shape.dim));
     const size_t size = larmor_dtype_size(x->dtype);
-    larmor_array *gram = NULL, *total = NULL, *piece = NULL;
-    double complex *host = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, LARMOR_SHAPE(coils, coils), &gram));
-    LMR_OR(done, larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &total));
+    LMR_OWNED(larmor_array) *gram = NULL, *total = NULL, *piece = NULL;
+    LMR_HEAP double complex *host = NULL;
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, LARMOR_SHAPE(coils, coils), &gram));
+    LMR_TRY(larmor_array_create(x->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &total));
     for (int64_t first = 0; first < samples; first += ROWS) {
         const int64_t rows = samples - first < ROWS ? samples - first : ROWS;
         const char *at = (const char *)x->data + (size_t)first * size;
-        LMR_OR(done, lmr_go_on());
-        LMR_OR(done, lmr_la_of(x)->gemm(x->dev->ctx, 'C', 'N', coils, coils, rows, at, samples, at, samples,
-                                        gram->data, coils));
-        LMR_OR(done, larmor_array_convert(gram, LARMOR_C128, &piece));
-        LMR_OR(done, larmor_axpby(1, piece, 1, total));
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(lmr_la_of(x)->gemm(x->dev->ctx, 'C', 'N', coils, coils, rows, at, samples, at, samples, gram->data,
+                                   coils));
+        LMR_TRY(larmor_array_convert(gram, LARMOR_C128, &piece));
+        LMR_TRY(larmor_axpby(1, piece, 1, total));
         larmor_array_free(piece);
         piece = NULL;
     }
-    LMR_OR(done, larmor_array_download(total, LARMOR_C128, &host));
+    LMR_TRY(larmor_array_download(total, LARMOR_C128, &host));
     add_transposed(coils, scale, host, sum);
-done:
-    free(host);
-    larmor_array_free(piece);
-    larmor_array_free(total);
-    larmor_array_free(gram);
-    return st;
+    return LARMOR_OK;
 }
 
 enum { LEAST = 8 }; /* samples for each coil */
@@ -78,29 +73,22 @@ static larmor_status centre_of(const larmor_array *kspace, const larmor_array *t
                                larmor_array **values)
 {
     const double radii[3] = {radius, radius, radius};
-    larmor_array *points = NULL, *ones = NULL;
-    lmr_centre centre = {0};
-    larmor_status st;
-    LMR_OR(done, points_of(kspace, traj, &points));
-    LMR_OR(done, lmr_centre_select(points, kspace->dtype, radii, &centre));
-    if (centre.m < LEAST * coils) goto done;
-    LMR_OR(done, larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    st = lmr_centre_gather(&centre, ones, kspace, coils, values);
-done:
-    lmr_centre_free(&centre);
-    larmor_array_free(ones);
-    larmor_array_free(points);
-    return st;
+    LMR_OWNED(larmor_array) *points = NULL, *ones = NULL;
+    LMR_FREED_BY(lmr_centre_free) lmr_centre centre = {0};
+    LMR_TRY(points_of(kspace, traj, &points));
+    LMR_TRY(lmr_centre_select(points, kspace->dtype, radii, &centre));
+    if (centre.m < LEAST * coils) return LARMOR_OK;
+    LMR_TRY(larmor_array_create(kspace->dev, LARMOR_F64, LARMOR_SHAPE(centre.m), &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    return lmr_centre_gather(&centre, ones, kspace, coils, values);
 }
 
 larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_array *traj, double radius,
                                       double scale, larmor_array *R, int64_t *count)
 {
     const int64_t coils = coils_of(kspace);
-    double complex *sum = NULL;
-    larmor_array *centre = NULL;
-    larmor_status st;
+    LMR_HEAP double complex *sum = NULL;
+    LMR_OWNED(larmor_array) *centre = NULL;
     if (count) *count = 0;
     if (coils < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "coils: kspace is %s, expected complex [samples, readouts, coils]",
@@ -109,16 +97,13 @@ larmor_status larmor_coils_covariance(const larmor_array *kspace, const larmor_a
     if (!isfinite(scale)) return LMR_FAIL(LARMOR_ERR_ARG, "coils: scale is %g, expected a finite number", scale);
     if (traj && !(radius > 0 && isfinite(radius)))
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: radius is %g, expected a finite number > 0", radius);
-    if (traj) LMR_OR(done, centre_of(kspace, traj, radius, coils, &centre));
+    if (traj) LMR_TRY(centre_of(kspace, traj, radius, coils, &centre));
     const larmor_array *taken = centre ? centre : kspace;
-    LMR_OR(done, larmor_array_download(R, LARMOR_C128, &sum));
-    LMR_OR(done, covariance(taken, coils, scale, sum));
-    LMR_OR(done, larmor_array_write(R, sum, larmor_array_bytes(R)));
+    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_TRY(covariance(taken, coils, scale, sum));
+    LMR_TRY(larmor_array_write(R, sum, larmor_array_bytes(R)));
     if (count) *count = larmor_array_count(taken) / coils;
-done:
-    free(sum);
-    larmor_array_free(centre);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the matrix ---- */
@@ -255,19 +240,16 @@ static larmor_status adjoint_of(const larmor_array *C, larmor_array **back)
 {
     const int64_t rows = C->shape.dim[0], columns = C->shape.dim[1], count = larmor_array_count(C);
     larmor_shape shape = C->shape;
-    double complex *matrix = NULL, *adjoint = lmr_new(count, sizeof *adjoint);
-    larmor_status st = adjoint ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP double complex *matrix = NULL, *adjoint = lmr_new(count, sizeof *adjoint);
+    if (!adjoint) return LMR_NO_MEMORY();
     shape.dim[0] = columns;
     shape.dim[1] = rows;
-    if (!st) st = larmor_array_download(C, LARMOR_C128, &matrix);
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_TRY(larmor_array_download(C, LARMOR_C128, &matrix));
+    for (int64_t i = 0; i < count; i++) {
         const int64_t place = i / (rows * columns), row = i % rows, column = i / rows % columns;
         adjoint[place * rows * columns + column + columns * row] = conj(matrix[i]);
     }
-    if (!st) st = larmor_array_upload(C->dev, LARMOR_C128, shape, LARMOR_C128, adjoint, back);
-    free(adjoint);
-    free(matrix);
-    return st;
+    return larmor_array_upload(C->dev, LARMOR_C128, shape, LARMOR_C128, adjoint, back);
 }
 
 larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
@@ -280,12 +262,10 @@ larmor_status larmor_compress_coils(const larmor_array *C, const larmor_array *x
 
 larmor_status larmor_expand_coils(const larmor_array *C, const larmor_array *x, larmor_array **y)
 {
-    larmor_array *back;
+    LMR_OWNED(larmor_array) *back = NULL;
     LMR_NEED(y);
     *y = NULL;
     LMR_TRY(expect_coils(C, 0, x));
     LMR_TRY(adjoint_of(C, &back));
-    const larmor_status st = C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);
-    larmor_array_free(back);
-    return st;
+    return C->shape.ndim > 2 ? lmr_mix_places(back, x, y) : mix(back, x, y);
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/compress.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -79,26 +80,22 @@ static larmor_status find_routes(larmor_device *dev, const lines *l, int64_t fir
 {
     const int64_t n = l->places, whole = n * b->count, kept = l->samples * b->count;
     const int64_t most = whole > kept ? whole : kept;
-    int64_t *index = lmr_new(2 * most, sizeof *index), *place = index + most;
-    double *factor = lmr_new(most, sizeof *factor);
-    larmor_status st;
-    if (!index || !factor) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP int64_t *index = lmr_new(2 * most, sizeof *index);
+    int64_t *place = index + most;
+    LMR_HEAP double *factor = lmr_new(most, sizeof *factor);
+    if (!index || !factor) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < kept; i++) {
         const int64_t at = l->place ? l->place[i + first * l->samples] : i % l->samples;
         place[i] = i / l->samples * n + at;
     }
     for (int64_t i = 0; i < whole; i++) index[i] = -1;
     for (int64_t i = 0; i < kept; i++) index[place[i]] = i;
-    LMR_OR(done, route_create(dev, whole, index, factor, &b->in));
+    LMR_TRY(route_create(dev, whole, index, factor, &b->in));
     for (int64_t i = 0; i < whole; i++) index[i] = i / b->count + n * (i % b->count);
-    LMR_OR(done, route_create(dev, whole, index, factor, &b->across));
+    LMR_TRY(route_create(dev, whole, index, factor, &b->across));
     for (int64_t i = 0; i < whole; i++) index[i] = i / n + b->count * (i % n);
-    LMR_OR(done, route_create(dev, whole, index, factor, &b->back));
-    st = route_create(dev, kept, place, factor, &b->out);
-done:
-    free(factor);
-    free(index);
-    return st;
+    LMR_TRY(route_create(dev, whole, index, factor, &b->back));
+    return route_create(dev, kept, place, factor, &b->out);
 }
 
 static larmor_status block_create(const larmor_array *M, const larmor_array *x, const lines *l, int64_t first,
@@ -194,24 +191,23 @@ larmor_status lmr_mix_places(const larmor_array *M, const larmor_array *x, larmo
 static larmor_status find_places(const double *k, int64_t nd, int64_t samples, int64_t readouts, int64_t n,
                                  int64_t *place)
 {
-    int64_t *taken = calloc((size_t)n, sizeof *taken);
-    larmor_status st = taken ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < samples * readouts && !st; i++) {
+    LMR_HEAP int64_t *taken = calloc((size_t)n, sizeof *taken);
+    if (!taken) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < samples * readouts; i++) {
         const double x = k[nd * i], whole = nearbyint(x);
         const int64_t readout = i / samples;
         if (!(fabs(x) < 0x1p40) || !(fabs(x - whole) <= NEAR)) {
-            st = LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has a sample at %g, expected whole numbers",
-                          (long long)readout, x);
+            return LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has a sample at %g, expected whole numbers",
+                            (long long)readout, x);
             break;
         }
         place[i] = ((int64_t)whole % n + n + n / 2) % n;
         if (taken[place[i]] == readout + 1)
-            st = LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has two samples at one of %lld places",
-                          (long long)readout, (long long)n);
+            return LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has two samples at one of %lld places",
+                            (long long)readout, (long long)n);
         taken[place[i]] = readout + 1;
     }
-    free(taken);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status check(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj)
@@ -233,21 +229,16 @@ static larmor_status check(const larmor_array *C, const larmor_array *kspace, co
 larmor_status larmor_compress_readouts(const larmor_array *C, const larmor_array *kspace, const larmor_array *traj,
                                        larmor_array **y)
 {
-    double *k = NULL;
-    int64_t *place = NULL;
-    larmor_status st;
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP int64_t *place = NULL;
     LMR_NEED(y);
     *y = NULL;
     LMR_TRY(check(C, kspace, traj));
     lines l = {kspace->shape.dim[0], kspace->shape.dim[1], C->shape.dim[2], NULL};
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     place = lmr_new(l.samples * l.lines, sizeof *place);
-    if (!place) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, find_places(k, traj->shape.dim[0], l.samples, l.lines, l.places, place));
+    if (!place) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(find_places(k, traj->shape.dim[0], l.samples, l.lines, l.places, place));
     l.place = place;
-    st = mix_lines(C, kspace, &l, 1, y);
-done:
-    free(place);
-    free(k);
-    return st;
+    return mix_lines(C, kspace, &l, 1, y);
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "larmor/compress.h"
 #include "recon/inputs.h"
 #include "recon/lapack.h"
@@ -129,32 +130,26 @@ static larmor_status check_along(const larmor_array *kspace, const larmor_array 
 larmor_status larmor_coils_covariance_along(const larmor_array *kspace, const larmor_array *traj, double radius,
                                             double scale, larmor_array *R, double *count)
 {
-    centre_samples s = {0};
-    double complex *sum = NULL, *line = NULL;
-    larmor_status st;
+    LMR_FREED_BY(centre_samples_free) centre_samples s = {0};
+    LMR_HEAP double complex *sum = NULL, *line = NULL;
     if (count) *count = 0;
     LMR_TRY(check_along(kspace, traj, radius, scale, R));
     const int64_t coils = kspace->shape.dim[2], places = R->shape.dim[2], size = coils * coils * places;
     LMR_TRY(read_centre(kspace, traj, radius, &s));
-    LMR_OR(done, larmor_array_download(R, LARMOR_C128, &sum));
+    LMR_TRY(larmor_array_download(R, LARMOR_C128, &sum));
     line = lmr_new(places * coils, sizeof *line);
-    if (!line) LMR_OR(done, LMR_NO_MEMORY());
+    if (!line) LMR_TRY(LMR_NO_MEMORY());
     int64_t lines = 0;
     double energy = 0;
     for (int64_t first = 0, last; first < s.m; first = last, lines++) {
-        LMR_OR(done, lmr_go_on());
+        LMR_TRY(lmr_go_on());
         for (last = first; last < s.m && s.readout[last] == s.readout[first]; last++)
             energy += s.weight[last] * s.weight[last];
         transform(&s, first, last, places, line);
         add_line(line, coils, places, scale, sum + size * (lines % PARTS));
     }
     if (count) *count = energy;
-    st = larmor_array_write(R, sum, larmor_array_bytes(R));
-done:
-    free(line);
-    free(sum);
-    centre_samples_free(&s);
-    return st;
+    return larmor_array_write(R, sum, larmor_array_bytes(R));
 }
 
 /* ---- the matrices ---- */
@@ -327,21 +322,19 @@ static double least_left(const work *w, const larmor_compression_opts *o, double
 /* U <- the unitary factor that is nearest to M, both [n, n]; M is lost. */
 static larmor_status nearest_unitary(int64_t n, double complex *M, double complex *U)
 {
-    double complex *left = lmr_new(2 * n * n, sizeof *left);
-    double *value = lmr_new(2 * n, sizeof *value);
-    larmor_status st = left && value ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP double complex *left = lmr_new(2 * n * n, sizeof *left);
+    LMR_HEAP double *value = lmr_new(2 * n, sizeof *value);
+    if (!left || !value) return LMR_NO_MEMORY();
     int solved = 0;
-    if (!st) st = lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved);
-    if (!st && !solved)
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned");
-    for (int64_t i = 0; !st && i < n; i++)
+    LMR_TRY(lmr_lapack_svd(n, M, value, left, left + n * n, value + n, &solved));
+    if (!solved)
+        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "compression: virtual coils of neighbouring places cannot be aligned"));
+    for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             U[i + n * j] = 0;
             for (int64_t k = 0; k < n; k++) U[i + n * j] += left[i + n * k] * left[n * n + k + n * j];
         }
-    free(value);
-    free(left);
-    return st;
+    return LARMOR_OK;
 }
 
 /* out [rows, rows] <- A B^H of [rows, columns] */
@@ -371,10 +364,11 @@ static void turn(const double complex *U, int64_t rows, int64_t columns, double 
 static larmor_status align(const work *w, int64_t rows, double complex *A)
 {
     const int64_t n = rows * w->coils;
-    double complex *M = lmr_new(2 * rows * rows + n, sizeof *M), *U = M + rows * rows, *copy = U + rows * rows;
+    LMR_HEAP double complex *M = lmr_new(2 * rows * rows + n, sizeof *M);
+    double complex *U = M + rows * rows, *copy = U + rows * rows;
     int64_t strongest = 0;
     double most = -1;
-    larmor_status st = M ? LARMOR_OK : LMR_NO_MEMORY();
+    if (!M) return LMR_NO_MEMORY();
     for (int64_t p = 0; p < w->places; p++) {
         double trace = 0;
         for (int64_t i = 0; i < w->coils; i++) trace += creal(w->smooth[i + w->coils * i + w->coils * w->coils * p]);
@@ -382,13 +376,12 @@ static larmor_status align(const work *w, int64_t rows, double complex *A)
         if (trace > most) most = trace;
     }
     for (int way = -1; way <= 1; way += 2)
-        for (int64_t p = strongest + way; p >= 0 && p < w->places && !st; p += way) {
+        for (int64_t p = strongest + way; p >= 0 && p < w->places; p += way) {
             outer(A + n * (p - way), A + n * p, rows, w->coils, M);
-            st = nearest_unitary(rows, M, U);
-            if (!st) turn(U, rows, w->coils, A + n * p, copy);
+            LMR_TRY(nearest_unitary(rows, M, U));
+            turn(U, rows, w->coils, A + n * p, copy);
         }
-    free(M);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The rows of A [rows, columns], made orthonormal with as little change as can be: (A A^H)^(-1/2) A. */
@@ -423,38 +416,34 @@ static larmor_status interpolate(const work *w, int64_t rows, const double compl
                                  int64_t all, int64_t n, double complex *C)
 {
     const int64_t size = rows * w->coils;
-    double complex *here = lmr_new(size, sizeof *here);
-    larmor_status st = here ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < n && !st; i++, C += rows * all) {
+    LMR_HEAP double complex *here = lmr_new(size, sizeof *here);
+    if (!here) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < n; i++, C += rows * all) {
         const double at = ((double)(i - n / 2) / (double)n) * (double)w->places + (double)(w->places / 2);
         const double inside = fmin(fmax(at, 0), (double)(w->places - 1));
         const int64_t low = inside >= (double)(w->places - 1) ? w->places - 2 : (int64_t)inside;
         const double part = inside - (double)low;
         for (int64_t j = 0; j < size; j++) here[j] = (1 - part) * A[j + size * low] + part * A[j + size * (low + 1)];
-        st = orthonormal(rows, w->coils, here);
-        for (int64_t c = 0; c < all && !st; c++)
+        LMR_TRY(orthonormal(rows, w->coils, here));
+        for (int64_t c = 0; c < all; c++)
             for (int64_t r = 0; r < rows; r++) {
                 C[r + rows * c] = 0;
                 for (int64_t k = 0; k < w->coils; k++)
                     C[r + rows * c] += here[r + rows * k] * first[k + w->coils * c];
             }
     }
-    free(here);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The sum over all places and parts, on R's device. */
 static larmor_status whole_of(const larmor_array *R, const double complex *values, larmor_array **whole)
 {
     const int64_t coils = R->shape.dim[0], n = coils * coils, count = R->shape.dim[2] * R->shape.dim[3];
-    double complex *sum = calloc((size_t)n, sizeof *sum);
+    LMR_HEAP double complex *sum = calloc((size_t)n, sizeof *sum);
     if (!sum) return LMR_NO_MEMORY();
     for (int64_t p = 0; p < count; p++)
         for (int64_t i = 0; i < n; i++) sum[i] += values[i + n * p];
-    const larmor_status st =
-        larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), LARMOR_C128, sum, whole);
-    free(sum);
-    return st;
+    return larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), LARMOR_C128, sum, whole);
 }
 
 /* The covariances of the coils after the first compression. */
@@ -504,23 +493,18 @@ static larmor_status make(work *w, const larmor_array *R, int64_t rows, int widt
                           int64_t n, larmor_array **C)
 {
     const int64_t all = R->shape.dim[0];
-    double complex *A = lmr_new(rows * w->coils * w->places, sizeof *A);
-    double complex *out = lmr_new(rows * all * n, sizeof *out);
-    larmor_status st;
-    if (!A || !out) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP double complex *A = lmr_new(rows * w->coils * w->places, sizeof *A);
+    LMR_HEAP double complex *out = lmr_new(rows * all * n, sizeof *out);
+    if (!A || !out) LMR_TRY(LMR_NO_MEMORY());
     average(w, w->whole, widths[width]);
-    LMR_OR(done, decompose(w));
+    LMR_TRY(decompose(w));
     for (int64_t p = 0; p < w->places; p++)
         for (int64_t r = 0; r < rows; r++)
             for (int64_t c = 0; c < w->coils; c++)
                 A[r + rows * (c + w->coils * p)] = conj(w->vector[c + w->coils * (w->coils - 1 - r + w->coils * p)]);
-    LMR_OR(done, align(w, rows, A));
-    LMR_OR(done, interpolate(w, rows, A, first, all, n, out));
-    st = larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(rows, all, n), LARMOR_C128, out, C);
-done:
-    free(out);
-    free(A);
-    return st;
+    LMR_TRY(align(w, rows, A));
+    LMR_TRY(interpolate(w, rows, A, first, all, n, out));
+    return larmor_array_upload(R->dev, LARMOR_C128, LARMOR_SHAPE(rows, all, n), LARMOR_C128, out, C);
 }
 
 static larmor_status check(const larmor_array *R, int64_t n, const larmor_compression_opts *o)
@@ -547,37 +531,30 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
     if (report) *report = (larmor_compression_report){0};
     LMR_TRY(check(R, n, &o));
     const double energy = o.energy > 0 ? o.energy : LARMOR_COMPRESSION_ENERGY;
-    larmor_array *whole = NULL, *one = NULL;
-    double complex *values = NULL, *first = NULL;
+    LMR_OWNED(larmor_array) *whole = NULL, *one = NULL;
+    LMR_HEAP double complex *values = NULL, *first = NULL;
     larmor_compression_report before, found;
     larmor_compression_opts more = o;
-    work w = {0};
+    LMR_FREED_BY(work_free) work w = {0};
     int width = 0;
-    larmor_status st;
     more.energy = 1 - first_part * (1 - energy);
     more.coils = 0;
-    LMR_OR(done, larmor_array_download(R, LARMOR_C128, &values));
-    LMR_OR(done, whole_of(R, values, &whole));
-    LMR_OR(done, larmor_compression(whole, &more, &one, &before));
+    LMR_TRY(larmor_array_download(R, LARMOR_C128, &values));
+    LMR_TRY(whole_of(R, values, &whole));
+    LMR_TRY(larmor_compression(whole, &more, &one, &before));
     if (o.coils > before.coils) {
         larmor_array_free(one);
         one = NULL;
         more.coils = o.coils;
-        LMR_OR(done, larmor_compression(whole, &more, &one, &before));
+        LMR_TRY(larmor_compression(whole, &more, &one, &before));
     }
-    LMR_OR(done, larmor_array_download(one, LARMOR_C128, &first));
-    LMR_OR(done, begin(R, values, first, before.coils, &w));
-    LMR_OR(done, predict(&w));
+    LMR_TRY(larmor_array_download(one, LARMOR_C128, &first));
+    LMR_TRY(begin(R, values, first, before.coils, &w));
+    LMR_TRY(predict(&w));
     const double all = trace_of(values, R->shape.dim[0], PARTS * R->shape.dim[2]);
     const double signal = fmax(all - o.noise * (double)R->shape.dim[0], 1e-12 * all);
     found = choose(&w, &o, signal, 1 - before.energy, &width);
-    LMR_OR(done, make(&w, R, found.coils, width, first, n, C));
+    LMR_TRY(make(&w, R, found.coils, width, first, n, C));
     if (report) *report = found;
-done:
-    work_free(&w);
-    free(first);
-    free(values);
-    larmor_array_free(one);
-    larmor_array_free(whole);
-    return st;
+    return LARMOR_OK;
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/density/density.h"
@@ -15,23 +16,16 @@ larmor_status lmr_density_by(const char *who, const larmor_array *traj, larmor_s
                              larmor_array **w)
 {
     *w = NULL;
-    larmor_array *in_double, *result = NULL;
-    double *k = NULL, *weights = NULL;
+    LMR_OWNED(larmor_array) *in_double = NULL, *result = NULL;
+    LMR_HEAP double *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj(who, traj, image, &in_double));
     const int64_t samples = larmor_array_count(in_double) / image.ndim, n = traj->shape.dim[1];
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(in_double, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(in_double, LARMOR_F64, &k));
     weights = lmr_new(samples, sizeof *weights);
-    if (!weights) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, weigh(image, n, n ? samples / n : 0, k, weights));
-    LMR_OR(done, larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
-    st = larmor_array_convert(result, traj->dtype, w);
-done:
-    larmor_array_free(result);
-    free(weights);
-    free(k);
-    larmor_array_free(in_double);
-    return st;
+    if (!weights) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(weigh(image, n, n ? samples / n : 0, k, weights));
+    LMR_TRY(larmor_array_upload(traj->dev, LARMOR_F64, lmr_weights_shape(traj), LARMOR_F64, weights, &result));
+    return larmor_array_convert(result, traj->dtype, w);
 }
 
 /* ---- ramp ---- */
@@ -56,29 +50,23 @@ static int descending(const void *a, const void *b)
 static larmor_status collect_rays(const larmor_array *lines, int64_t readouts, larmor_array **rays)
 {
     *rays = NULL;
-    lmr_line *line = malloc((size_t)(readouts + 1) * sizeof *line);
-    double *ray = malloc((size_t)(2 * readouts + 1) * sizeof *ray);
-    larmor_status st = LARMOR_OK;
+    LMR_HEAP lmr_line *line = malloc((size_t)(readouts + 1) * sizeof *line);
+    LMR_HEAP double *ray = malloc((size_t)(2 * readouts + 1) * sizeof *ray);
     int64_t count = 0;
     if (!line || !ray) {
-        st = LMR_NO_MEMORY();
-        goto done;
+        return LMR_NO_MEMORY();
     }
-    LMR_OR(done, larmor_array_read(lines, line, larmor_array_bytes(lines)));
+    LMR_TRY(larmor_array_read(lines, line, larmor_array_bytes(lines)));
     for (int64_t r = 0; r < readouts; r++) {
         if (line[r].fault != LMR_LINE_GOOD) {
-            st = not_a_line(r, line[r].fault);
-            goto done;
+            LMR_TRY(not_a_line(r, line[r].fault));
+            return LARMOR_OK;
         }
         ray[count++] = line[r].high;
         if (line[r].low < 0) ray[count++] = -line[r].low;
     }
     qsort(ray, (size_t)count, sizeof *ray, descending);
-    st = larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
-done:
-    free(ray);
-    free(line);
-    return st;
+    return larmor_array_upload(lines->dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, ray, rays);
 }
 
 larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, larmor_array **w)
@@ -86,31 +74,23 @@ larmor_status larmor_density_ramp(const larmor_array *traj, larmor_shape image, 
     LMR_NEED(w);
     *w = NULL;
     const lmr_recon_kernels *kernels;
-    larmor_array *k, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
+    LMR_OWNED(larmor_array) *k = NULL, *t = NULL, *lines = NULL, *rays = NULL, *in_double = NULL;
     LMR_TRY(lmr_input_traj("density ramp", traj, image, &k));
     larmor_device *dev = traj->dev;
     const int nd = image.ndim;
     const int64_t n = traj->shape.dim[1];
     const int64_t samples = larmor_array_count(traj) / nd;
     const int64_t readouts = n ? samples / n : 0;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_F64, &kernels));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64,
-                                     LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts), &lines));
-    LMR_OR(done, kernels->lines(dev->ctx, nd, n, readouts, k->data, t->data, lines->data));
-    LMR_OR(done, collect_rays(lines, readouts, &rays));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
-    LMR_OR(done, kernels->ramp(dev->ctx, nd, n, readouts, t->data, lines->data, larmor_array_count(rays), rays->data,
-                               in_double->data));
-    st = larmor_array_convert(in_double, traj->dtype, w);
-done:
-    larmor_array_free(in_double);
-    larmor_array_free(rays);
-    larmor_array_free(lines);
-    larmor_array_free(t);
-    larmor_array_free(k);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_F64, &kernels));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(samples), &t));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE((int64_t)(sizeof(lmr_line) / sizeof(double)), readouts),
+                                &lines));
+    LMR_TRY(kernels->lines(dev->ctx, nd, n, readouts, k->data, t->data, lines->data));
+    LMR_TRY(collect_rays(lines, readouts, &rays));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, lmr_weights_shape(traj), &in_double));
+    LMR_TRY(kernels->ramp(dev->ctx, nd, n, readouts, t->data, lines->data, larmor_array_count(rays), rays->data,
+                          in_double->data));
+    return larmor_array_convert(in_double, traj->dtype, w);
 }
 
 /* ---- Pipe-Menon ---- */
@@ -132,21 +112,15 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
     LMR_NEED(w);
     *w = NULL;
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "density pipe: %d iterations, expected at least 0", iters);
-    larmor_array *k, *weights = NULL;
+    LMR_OWNED(larmor_array) *k = NULL, *weights = NULL;
     LMR_TRY(lmr_input_traj("density pipe", traj, image, &k));
-    lmr_gridder g = {0};
-    larmor_status st;
-    LMR_OR(done, lmr_gridder_create(k, image, &g));
-    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
-    LMR_OR(done, larmor_fill(weights, 1));
-    LMR_OR(done, larmor_fill(g.samples, 1));
-    for (int i = 0; i < (iters ? iters : DEFAULT_ITERS); i++) LMR_OR(done, pipe_step(&g, weights));
-    st = larmor_array_convert(weights, traj->dtype, w);
-done:
-    lmr_gridder_free(&g);
-    larmor_array_free(weights);
-    larmor_array_free(k);
-    return st;
+    LMR_FREED_BY(lmr_gridder_free) lmr_gridder g = {0};
+    LMR_TRY(lmr_gridder_create(k, image, &g));
+    LMR_TRY(larmor_array_create(traj->dev, LARMOR_F64, lmr_weights_shape(traj), &weights));
+    LMR_TRY(larmor_fill(weights, 1));
+    LMR_TRY(larmor_fill(g.samples, 1));
+    for (int i = 0; i < (iters ? iters : DEFAULT_ITERS); i++) LMR_TRY(pipe_step(&g, weights));
+    return larmor_array_convert(weights, traj->dtype, w);
 }
 
 larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)

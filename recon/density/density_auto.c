@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/density/gridder.h"
@@ -70,12 +71,10 @@ static larmor_status fill(larmor_array *image, float (*value)(larmor_shape, int6
 {
     const larmor_shape shape = larmor_array_shape(image);
     const int64_t count = larmor_array_count(image);
-    float complex *host = lmr_new(count, sizeof *host);
+    LMR_HEAP float complex *host = lmr_new(count, sizeof *host);
     if (!host) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) host[i] = value(shape, i, number);
-    const larmor_status st = larmor_array_write(image, host, larmor_array_bytes(image));
-    free(host);
-    return st;
+    return larmor_array_write(image, host, larmor_array_bytes(image));
 }
 
 typedef struct judge {
@@ -97,24 +96,20 @@ static void judge_free(judge *j)
 static larmor_status judge_create(const larmor_array *traj, larmor_shape image, judge *j)
 {
     const larmor_fft_opts centred = {.centred = 1};
-    larmor_op *F = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
     larmor_shape doubled = image;
-    larmor_status st;
     for (int d = 0; d < image.ndim; d++) doubled.dim[d] *= 2;
     j->samples = larmor_array_count(traj) / image.ndim;
-    LMR_OR(done, lmr_gridder_create(traj, image, &j->grid));
-    LMR_OR(done, fill(j->grid.window, root_of_pairs, OBJECT));
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &j->k));
+    LMR_TRY(lmr_gridder_create(traj, image, &j->grid));
+    LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT));
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &j->k));
     j->sample = lmr_new(j->samples, sizeof *j->sample);
-    if (!j->sample) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_create(traj->dev, LARMOR_C64, doubled, &j->ideal));
-    LMR_OR(done, larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
-    LMR_OR(done, fill(j->grid.image, spectrum_at, reach_of(j->k, j->samples, image)));
-    LMR_OR(done, larmor_op_adjoint(F, j->grid.image, j->ideal));
-    st = larmor_mul(j->grid.window, 0, j->ideal);
-done:
-    larmor_op_free(F);
-    return st;
+    if (!j->sample) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_create(traj->dev, LARMOR_C64, doubled, &j->ideal));
+    LMR_TRY(larmor_op_fft(traj->dev, LARMOR_C64, doubled, (1u << image.ndim) - 1, &centred, &F));
+    LMR_TRY(fill(j->grid.image, spectrum_at, reach_of(j->k, j->samples, image)));
+    LMR_TRY(larmor_op_adjoint(F, j->grid.image, j->ideal));
+    return larmor_mul(j->grid.window, 0, j->ideal);
 }
 
 /* The error of gridding with weights w, relative to the image. */
@@ -141,19 +136,15 @@ static larmor_status judge_weights(judge *j, int nd, const larmor_array *w, doub
 static larmor_status compare(const larmor_array *traj, larmor_shape image, const larmor_array *ramp,
                              const larmor_array *pipe, double *ratio)
 {
-    judge j = {.samples = 0};
-    larmor_array *k = NULL;
+    LMR_FREED_BY(judge_free) judge j = {.samples = 0};
+    LMR_OWNED(larmor_array) *k = NULL;
     double by_ramp, by_pipe;
-    larmor_status st;
-    LMR_OR(done, lmr_input_traj("density auto", traj, image, &k));
-    LMR_OR(done, judge_create(k, image, &j));
-    LMR_OR(done, judge_weights(&j, image.ndim, ramp, &by_ramp));
-    LMR_OR(done, judge_weights(&j, image.ndim, pipe, &by_pipe));
+    LMR_TRY(lmr_input_traj("density auto", traj, image, &k));
+    LMR_TRY(judge_create(k, image, &j));
+    LMR_TRY(judge_weights(&j, image.ndim, ramp, &by_ramp));
+    LMR_TRY(judge_weights(&j, image.ndim, pipe, &by_pipe));
     *ratio = by_pipe / by_ramp;
-done:
-    larmor_array_free(k);
-    judge_free(&j);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, const char **taken, larmor_array **w)

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/density/density.h"
 
@@ -135,20 +136,18 @@ static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, 
                         "density spiral: image has %d dimensions, expected 2; use larmor_density_voronoi or "
                         "larmor_density_pipe",
                         image.ndim);
+    LMR_FREED_BY(arms_free)
     arms a = {.n = n,
               .readouts = readouts,
               .radius = lmr_new(n * readouts, sizeof(double)),
               .list = lmr_new(2 * readouts, sizeof(arm))};
-    larmor_status st = LARMOR_OK;
-    if (!a.radius || !a.list) LMR_OR(done, LMR_NO_MEMORY());
-    if (n < 8) LMR_OR(done, not_a_spiral(0, "has fewer than 8 samples"));
+    if (!a.radius || !a.list) LMR_TRY(LMR_NO_MEMORY());
+    if (n < 8) LMR_TRY(not_a_spiral(0, "has fewer than 8 samples"));
     for (int64_t i = 0; i < n * readouts; i++) a.radius[i] = hypot(k[2 * i], k[2 * i + 1]);
-    for (int64_t r = 0; r < readouts; r++) LMR_OR(done, split(&a, r));
+    for (int64_t r = 0; r < readouts; r++) LMR_TRY(split(&a, r));
     qsort(a.list, (size_t)a.count, sizeof *a.list, descending);
     for (int64_t i = 0; i < a.count; i++) weigh(&a, &a.list[i], w);
-done:
-    arms_free(&a);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_density_spiral(const larmor_array *traj, larmor_shape image, larmor_array **w)

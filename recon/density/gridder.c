@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recon/density/gridder.h"
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/inputs.h"
 #include "recon/ops/cartesian.h"
@@ -32,17 +33,13 @@ larmor_status lmr_gridder_create(const larmor_array *traj, larmor_shape image, l
     const larmor_nufft_opts opts = lmr_gridder_nufft(image);
     const larmor_shape grid = larmor_shape_of(image.ndim, opts.modes);
     const double cells = (double)larmor_shape_count(image); /* the integral of the kernel without scaling */
-    larmor_array *points = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
-    LMR_OR(done, g->kernels->pick(dev->ctx, image.ndim, m, NULL, 2, traj->data, points->data)); /* field doubled */
-    LMR_OR(done, lmr_op_fourier(dev, &opts, points, &g->F));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->image));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(m), &g->samples));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, grid, &g->window));
-    LMR_OR(done, g->kernels->overlap(dev->ctx, grid.ndim, grid.dim, 1 / cells, g->window->data));
-done:
-    larmor_array_free(points);
-    return st;
+    LMR_OWNED(larmor_array) *points = NULL;
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C64, &g->kernels));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_TRY(g->kernels->pick(dev->ctx, image.ndim, m, NULL, 2, traj->data, points->data)); /* field doubled */
+    LMR_TRY(lmr_op_fourier(dev, &opts, points, &g->F));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, grid, &g->image));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(m), &g->samples));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, grid, &g->window));
+    return g->kernels->overlap(dev->ctx, grid.ndim, grid.dim, 1 / cells, g->window->data);
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/density/delaunay.h"
 #include "recon/density/density.h"
@@ -144,13 +145,13 @@ static larmor_status find_corners(const cells *c, int64_t *corner, int64_t *coun
 
 static larmor_status make_hull(const cells *c, hull *h)
 {
-    int64_t *corner = lmr_new(2 * c->count + 2, sizeof *corner), first = 0;
-    larmor_status st;
+    LMR_HEAP int64_t *corner = lmr_new(2 * c->count + 2, sizeof *corner);
+    int64_t first = 0;
     if (!corner) return LMR_NO_MEMORY();
-    LMR_OR(done, find_corners(c, corner, &h->count));
+    LMR_TRY(find_corners(c, corner, &h->count));
     h->corner = lmr_new(h->count, sizeof *h->corner);
     h->angle = lmr_new(h->count, sizeof *h->angle);
-    if (!h->corner || !h->angle) LMR_OR(done, LMR_NO_MEMORY());
+    if (!h->corner || !h->angle) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < h->count; i++) {
         h->centre.x += c->at[corner[i]].x / (double)h->count;
         h->centre.y += c->at[corner[i]].y / (double)h->count;
@@ -161,9 +162,7 @@ static larmor_status make_hull(const cells *c, hull *h)
         h->corner[i] = corner[(first + i) % h->count];
         h->angle[i] = angle_about(h, c->at[h->corner[i]]);
     }
-done:
-    free(corner);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The side of the hull in the direction of p: from corner i to the next. */
@@ -350,17 +349,13 @@ done:
 /* Weights w of samples in a plane. */
 static larmor_status weigh_plane(int64_t samples, const point *k, double *w)
 {
-    cells c = {0, NULL, NULL, NULL};
-    int64_t *owner = lmr_new(samples, sizeof *owner);
-    larmor_status st;
-    if (!owner) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, find_different(samples, k, &c, owner));
-    LMR_OR(done, measure(&c));
+    LMR_FREED_BY(cells_free) cells c = {0, NULL, NULL, NULL};
+    LMR_HEAP int64_t *owner = lmr_new(samples, sizeof *owner);
+    if (!owner) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(find_different(samples, k, &c, owner));
+    LMR_TRY(measure(&c));
     for (int64_t i = 0; i < samples; i++) w[i] = c.area[owner[i]] / (double)c.shared[owner[i]];
-done:
-    cells_free(&c);
-    free(owner);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- partitions ---- */
@@ -391,41 +386,37 @@ static larmor_status weigh_partition(const double *k, const height *order, int64
                                      double length, double *w)
 {
     const int64_t count = after - first;
-    point *plane = lmr_new(count, sizeof *plane);
-    double *area = lmr_new(count, sizeof *area);
-    larmor_status st = plane && area ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_HEAP point *plane = lmr_new(count, sizeof *plane);
+    LMR_HEAP double *area = lmr_new(count, sizeof *area);
+    if (!plane || !area) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
         const double *sample = k + 3 * order[first + i].sample;
         plane[i] = (point){sample[0], sample[1]};
     }
-    if (!st) st = weigh_plane(count, plane, area);
-    for (int64_t i = 0; i < count && !st; i++) w[order[first + i].sample] = area[i] * length;
-    free(area);
-    free(plane);
-    return st;
+    LMR_TRY(weigh_plane(count, plane, area));
+    for (int64_t i = 0; i < count; i++) w[order[first + i].sample] = area[i] * length;
+    return LARMOR_OK;
 }
 
 /* Weights of samples in partitions along z: the area within a partition times the length along z. */
 static larmor_status weigh_partitions(int64_t samples, const double *k, double *w)
 {
-    height *order = lmr_new(samples, sizeof *order);
+    LMR_HEAP height *order = lmr_new(samples, sizeof *order);
     if (!order) return LMR_NO_MEMORY();
-    larmor_status st = LARMOR_OK;
     int64_t planes = 0;
     for (int64_t i = 0; i < samples; i++) order[i] = (height){llround(k[3 * i + 2] / SAME), i};
     qsort(order, (size_t)samples, sizeof *order, by_height);
     for (int64_t i = 0; i < samples; i++) planes += !i || order[i].z != order[i - 1].z;
     if (samples < 8 * planes)
-        st = LMR_FAIL(LARMOR_ERR_ARG,
-                      "%lld samples at %lld different kz, expected a 2D trajectory or partitions; use "
-                      "larmor_density_pipe",
-                      (long long)samples, (long long)planes);
-    for (int64_t first = 0, after; first < samples && !st; first = after) {
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "%lld samples at %lld different kz, expected a 2D trajectory or partitions; use "
+                        "larmor_density_pipe",
+                        (long long)samples, (long long)planes);
+    for (int64_t first = 0, after; first < samples; first = after) {
         for (after = first + 1; after < samples && order[after].z == order[first].z;) after++;
-        st = weigh_partition(k, order, first, after, length_of(order, samples, first, after), w);
+        LMR_TRY(weigh_partition(k, order, first, after, length_of(order, samples, first, after), w));
     }
-    free(order);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status weigh_all(larmor_shape image, int64_t n, int64_t readouts, const double *k, double *w)

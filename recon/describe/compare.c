@@ -1,5 +1,6 @@
 /* Other descriptions of a scan whose readouts are off the grid, and how well one image explains its samples with
  * each. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "larmor/describe.h"
 
 #include <math.h>
@@ -509,10 +510,9 @@ larmor_status larmor_compare_descriptions(const larmor_array *kspace, const larm
     LMR_NEED(found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(lmr_scan_expect(kspace, traj, "descriptions"));
-    lmr_scan scan;
-    larmor_status st = lmr_scan_open(kspace, traj, &scan);
+    LMR_FREED_BY(lmr_scan_close) lmr_scan scan = {0};
+    LMR_TRY(lmr_scan_open(kspace, traj, &scan));
     found->reach = scan.reach;
-    if (!st && scan.reach > 0) st = compare(&scan, found);
-    lmr_scan_close(&scan);
-    return st;
+    if (scan.reach > 0) LMR_TRY(compare(&scan, found));
+    return LARMOR_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
@@ -160,21 +161,17 @@ larmor_status lmr_scan_expect(const larmor_array *kspace, const larmor_array *tr
 larmor_status lmr_scan_open(const larmor_array *kspace, const larmor_array *traj, lmr_scan *scan)
 {
     const larmor_shape data = larmor_array_shape(kspace), points = larmor_array_shape(traj);
-    float *x = NULL;
-    larmor_status st;
+    LMR_HEAP float *x = NULL;
     *scan = (lmr_scan){.dev = larmor_array_device(kspace),
                        .nd = (int)points.dim[0],
                        .n = data.dim[0],
                        .readouts = data.dim[1],
                        .spacing = least_step[points.dim[0]]};
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &scan->k));
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
-    LMR_OR(done, take_coils(x, scan->n * scan->readouts, data.dim[2], scan));
-    LMR_OR(done, find_noise(scan));
-    st = find_reach(scan);
-done:
-    free(x);
-    return st;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &scan->k));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
+    LMR_TRY(take_coils(x, scan->n * scan->readouts, data.dim[2], scan));
+    LMR_TRY(find_noise(scan));
+    return find_reach(scan);
 }
 
 void lmr_scan_close(lmr_scan *scan)
@@ -279,37 +276,30 @@ static larmor_status make_operator(const lmr_scan *scan, double field, const dou
     for (int d = 0; d < scan->nd; d++) image.dim[d] = side;
     larmor_shape coil = image;
     coil.dim[coil.ndim++] = 1;
-    larmor_array *one = NULL;
-    larmor_status st;
-    LMR_OR(done,
-           larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(scan->nd, p->count, 1), LARMOR_F64, k, &p->traj));
-    LMR_OR(done, larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(p->count, 1), LARMOR_F64, w, &p->weights));
-    LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
-    LMR_OR(done, larmor_fill(one, 1));
+    LMR_OWNED(larmor_array) *one = NULL;
+    LMR_TRY(larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(scan->nd, p->count, 1), LARMOR_F64, k, &p->traj));
+    LMR_TRY(larmor_array_upload(scan->dev, LARMOR_F64, LARMOR_SHAPE(p->count, 1), LARMOR_F64, w, &p->weights));
+    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, coil, &one));
+    LMR_TRY(larmor_fill(one, 1));
     const larmor_sense_opts sense = {.traj = p->traj, .weights = p->weights, .nufft_tol = 1e-4, .toeplitz = 1};
-    LMR_OR(done, larmor_op_sense(one, &sense, &p->A));
-    LMR_OR(done, larmor_array_create(scan->dev, LARMOR_C64, image, &p->x));
-    st = larmor_array_create(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), &p->rest);
-done:
-    larmor_array_free(one);
-    return st;
+    LMR_TRY(larmor_op_sense(one, &sense, &p->A));
+    LMR_TRY(larmor_array_create(scan->dev, LARMOR_C64, image, &p->x));
+    return larmor_array_create(scan->dev, LARMOR_C64, LARMOR_SHAPE(p->count, 1, 1), &p->rest);
 }
 
 static larmor_status part_open(const lmr_scan *scan, const centre *c, double field, int image, part *p)
 {
-    double *k = lmr_new(scan->nd * c->count + 1, sizeof *k), *w = lmr_new(c->count + 1, sizeof *w);
+    LMR_HEAP double *k = lmr_new(scan->nd * c->count + 1, sizeof *k), *w = lmr_new(c->count + 1, sizeof *w);
     *p = (part){.from = lmr_new(c->count + 1, sizeof *p->from)};
-    larmor_status st = k && w && p->from ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < c->count && !st; i++) {
+    if (!k || !w || !p->from) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < c->count; i++) {
         if (c->image[i] != image) continue;
         for (int d = 0; d < scan->nd; d++) k[scan->nd * p->count + d] = c->k[scan->nd * i + d];
         w[p->count] = c->w[i] * c->w[i];
         p->from[p->count++] = c->from[i];
     }
-    if (!st && p->count) st = make_operator(scan, field, k, w, p);
-    free(w);
-    free(k);
-    return st;
+    if (p->count) LMR_TRY(make_operator(scan, field, k, w, p));
+    return LARMOR_OK;
 }
 
 static larmor_status load(const lmr_scan *scan, const lmr_candidate *a, int64_t coil, part *p)
@@ -382,10 +372,9 @@ larmor_status lmr_fit(const lmr_scan *scan, const lmr_candidate *a, lmr_effort e
 
 static larmor_status place_samples(const part *p, int64_t points, float *model, float *data)
 {
-    float *y = NULL, *rest = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(p->kspace, LARMOR_C64, &y));
-    LMR_OR(done, larmor_array_download(p->rest, LARMOR_C64, &rest));
+    LMR_HEAP float *y = NULL, *rest = NULL;
+    LMR_TRY(larmor_array_download(p->kspace, LARMOR_C64, &y));
+    LMR_TRY(larmor_array_download(p->rest, LARMOR_C64, &rest));
     memset(model, 0, (size_t)(2 * points) * sizeof *model);
     memset(data, 0, (size_t)(2 * points) * sizeof *data);
     for (int64_t i = 0; i < 2 * p->count; i++) {
@@ -393,24 +382,18 @@ static larmor_status place_samples(const part *p, int64_t points, float *model, 
         data[at] = y[i];
         model[at] = y[i] + rest[i];
     }
-done:
-    free(rest);
-    free(y);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_fit_model(const lmr_scan *scan, const lmr_candidate *a, float *model, float *data)
 {
     double left = 0, energy = 0;
-    centre c;
-    part p = {.count = 0};
-    larmor_status st = take_centre(scan, a, &c);
-    if (!st) st = part_open(scan, &c, 1, 0, &p);
-    if (!st && p.count) st = load(scan, a, 0, &p);
-    if (!st && p.count) st = solve(&p, LMR_FIT_ROUGH, &left, &energy);
-    if (!st && !(energy > 0)) st = LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space");
-    if (!st) st = place_samples(&p, scan->n * scan->readouts, model, data);
-    part_close(&p);
-    centre_close(&c);
-    return st;
+    LMR_FREED_BY(centre_close) centre c = {0};
+    LMR_FREED_BY(part_close) part p = {.count = 0};
+    LMR_TRY(take_centre(scan, a, &c));
+    LMR_TRY(part_open(scan, &c, 1, 0, &p));
+    if (p.count) LMR_TRY(load(scan, a, 0, &p));
+    if (p.count) LMR_TRY(solve(&p, LMR_FIT_ROUGH, &left, &energy));
+    if (!(energy > 0)) LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "descriptions: no energy in the centre of k-space"));
+    return place_samples(&p, scan->n * scan->readouts, model, data);
 }

@@ -2,6 +2,7 @@
  * sampled rightly span few dimensions, as the object is smaller than the field of view and coils are smooth
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
+#include "core/owned.h"
 #include "larmor/describe.h"
 
 #include <complex.h>
@@ -199,19 +200,18 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int nd = (int)larmor_array_shape(traj).dim[0];
-    double *k = NULL, *scratch = NULL;
-    float *x = NULL;
+    LMR_HEAP double *k = NULL, *scratch = NULL;
+    LMR_HEAP float *x = NULL;
     const int64_t points = shape.dim[0] * shape.dim[1];
-    place *p = lmr_new(points, sizeof *p);
-    larmor_status st;
+    LMR_HEAP place *p = lmr_new(points, sizeof *p);
     *l = (lines){.n = 1};
-    if (!p) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
+    if (!p) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int d = 0; d < nd && points > 1; d++) l->step = fmax(l->step, fabs(k[nd + d] - k[d]));
     if (nd > 1 && l->step > 0) find_lines(k, nd, points, l->step, p, &l->count);
     scratch = lmr_new(3 * l->count + 1, sizeof *scratch);
-    if (!scratch) LMR_OR(done, LMR_NO_MEMORY());
+    if (!scratch) LMR_TRY(LMR_NO_MEMORY());
     *echo = far_echo(x, shape, p, l->count, scratch);
     central_run(p, &l->count);
     for (int64_t r = 0; r < l->count; r++) {
@@ -219,13 +219,8 @@ static larmor_status lines_open(const larmor_array *kspace, const larmor_array *
         l->at[r] = p[r].at;
         if (p[r].length > l->n) l->n = p[r].length;
     }
-    if (l->count >= LEAST_LINES) LMR_OR(done, take_lines(x, shape, p, l));
-done:
-    free(scratch);
-    free(p);
-    free(x);
-    free(k);
-    return st;
+    if (l->count >= LEAST_LINES) LMR_TRY(take_lines(x, shape, p, l));
+    return LARMOR_OK;
 }
 
 static void lines_close(lines *l)
@@ -338,12 +333,11 @@ larmor_status larmor_compare_lines(const larmor_array *kspace, const larmor_arra
     LMR_NEED(found);
     *found = (larmor_description){.reach = 0};
     LMR_TRY(lmr_scan_expect(kspace, traj, "lines"));
-    lines l;
-    larmor_status st = lines_open(kspace, traj, &l, &found->far_echo);
-    if (!st && l.x) {
+    LMR_FREED_BY(lines_close) lines l = {0};
+    LMR_TRY(lines_open(kspace, traj, &l, &found->far_echo));
+    if (l.x) {
         found->reach = (double)l.count / 2;
-        st = compare(&l, found);
+        LMR_TRY(compare(&l, found));
     }
-    lines_close(&l);
-    return st;
+    return LARMOR_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/inputs.h"
 
@@ -307,23 +308,20 @@ static larmor_status find_to_and_fro(search *s, double *k, double *cycles, char 
 {
     const lmr_scan *c = &s->centre;
     const int64_t points = c->n * c->readouts;
-    double *along = lmr_new(points, sizeof *along), *shift = calloc((size_t)c->readouts, sizeof *shift), mean = 0;
-    float *model = lmr_new(2 * points, sizeof *model), *data = lmr_new(2 * points, sizeof *data);
-    larmor_status st = along && shift && model && data ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP double *along = lmr_new(points, sizeof *along), *shift = calloc((size_t)c->readouts, sizeof *shift);
+    double mean = 0;
+    LMR_HEAP float *model = lmr_new(2 * points, sizeof *model), *data = lmr_new(2 * points, sizeof *data);
+    if (!along || !shift || !model || !data) return LMR_NO_MEMORY();
     memset(s->cycles, 0, (size_t)points * sizeof *s->cycles);
-    if (!st && find_along(c, along)) st = find_shifts(s, along, model, data, shift);
-    if (!st) memcpy(k, s->scan->k, (size_t)(c->nd * s->scan->n * c->readouts) * sizeof *k);
-    for (int64_t r = 0; r < c->readouts && !st; r++) {
+    if (find_along(c, along)) LMR_TRY(find_shifts(s, along, model, data, shift));
+    memcpy(k, s->scan->k, (size_t)(c->nd * s->scan->n * c->readouts) * sizeof *k);
+    for (int64_t r = 0; r < c->readouts; r++) {
         mean += shift[r] * shift[r] / (double)c->readouts;
         spread_shift(s, r, shift[r], cycles);
     }
     snprintf(name, LMR_MOTION_NAME, "an object that moves to and fro, along readouts by %.1f %% of the field of view",
              100 * sqrt(mean));
-    free(data);
-    free(model);
-    free(shift);
-    free(along);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_motion_find(const lmr_scan *scan, lmr_motion_kind kind, double *k, double *cycles,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "recon/field/unwrap.h"
 
@@ -263,7 +264,7 @@ static larmor_status fill_unknown(const int64_t dim[3], const double *weight, co
         half[d] = (dim[d] + 1) / 2;
         total *= half[d];
     }
-    double *sum = calloc((size_t)(3 * total), sizeof *sum);
+    LMR_HEAP double *sum = calloc((size_t)(3 * total), sizeof *sum);
     if (!sum) return LMR_NO_MEMORY();
     double *weights = sum + total, *coarse = sum + 2 * total;
     for (int64_t i = 0; i < count; i++) {
@@ -274,20 +275,20 @@ static larmor_status fill_unknown(const int64_t dim[3], const double *weight, co
     }
     for (int64_t i = 0; i < total; i++)
         if (weights[i] > 0) sum[i] /= weights[i];
-    const larmor_status st = fill_unknown(half, weights, sum, coarse);
-    for (int64_t i = 0; !st && i < count; i++) {
+    LMR_TRY(fill_unknown(half, weights, sum, coarse));
+    for (int64_t i = 0; i < count; i++) {
         const int64_t at[3] = {i % dim[0], i / dim[0] % dim[1], i / dim[0] / dim[1]};
         if (!(weight[i] > 0)) value[i] = coarse[at[0] / 2 + half[0] * (at[1] / 2 + half[1] * (at[2] / 2))];
     }
-    free(sum);
-    return st;
+    return LARMOR_OK;
 }
 
 /* w->map from w->measured: of region `only` alone, or of all for -1. */
 static larmor_status smooth(work *w, double length, int only)
 {
     const int64_t n = w->count;
-    double *room = calloc((size_t)(6 * n), sizeof *room), typical = 0, finest = INFINITY;
+    LMR_HEAP double *room = calloc((size_t)(6 * n), sizeof *room);
+    double typical = 0, finest = INFINITY;
     int64_t inside = 0;
     if (!room) return LMR_NO_MEMORY();
     double *weight = room + 4 * n, *b = room + 5 * n;
@@ -305,10 +306,9 @@ static larmor_status smooth(work *w, double length, int only)
         q.first[d] = typical * pow(length, 4) * relative * relative / EDGE;
     }
     for (int64_t i = 0; i < n; i++) b[i] = weight[i] * w->measured[i];
-    larmor_status st = fill_unknown(w->dim, weight, w->measured, w->map);
-    if (!st) minimise(&q, b, w->map, room);
-    free(room);
-    return st;
+    LMR_TRY(fill_unknown(w->dim, weight, w->measured, w->map));
+    minimise(&q, b, w->map, room);
+    return LARMOR_OK;
 }
 
 /* ---- all of it ---- */

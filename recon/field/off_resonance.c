@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "core/gate.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "core/refs.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -61,12 +62,10 @@ larmor_segments *larmor_segments_ref(larmor_segments *s)
 /* A real array's values on the host, n of them. */
 static larmor_status download(const char *what, const larmor_array *x, double **out)
 {
-    larmor_array *in_double;
+    LMR_OWNED(larmor_array) *in_double = NULL;
     *out = NULL;
     LMR_TRY(lmr_input_real("off-resonance", what, x, &in_double));
-    const larmor_status st = larmor_array_download(in_double, LARMOR_F64, out);
-    larmor_array_free(in_double);
-    return st;
+    return larmor_array_download(in_double, LARMOR_F64, out);
 }
 
 /* What is found on the host: fit, interpolators and the middles; *f and *place become the caller's, also on
@@ -75,17 +74,15 @@ static larmor_status find(larmor_segments *s, const larmor_array *field, const l
                           const larmor_off_resonance_opts *o, double **f, int64_t **place)
 {
     const int64_t voxels = larmor_array_count(field), samples = larmor_array_count(times);
-    double *t = NULL;
+    LMR_HEAP double *t = NULL;
     s->fit.threads = lmr_device_threads(larmor_array_device(field));
     *place = malloc((size_t)(samples + 1) * sizeof **place);
-    larmor_status st = *place ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = download("field map", field, f);
-    if (!st) st = download("array of times", times, &t);
-    if (!st) st = lmr_fit_times(samples, t, &s->fit, *place, &s->t0);
-    if (!st) st = lmr_fit_frequencies(voxels, *f, &s->fit, &s->f0);
-    if (!st) st = lmr_fit_segments(&s->fit, o->segments, o->error > 0 ? o->error : DEFAULT_ERROR, &s->forward);
-    free(t);
-    return st;
+    if (!*place) return LMR_NO_MEMORY();
+    LMR_TRY(download("field map", field, f));
+    LMR_TRY(download("array of times", times, &t));
+    LMR_TRY(lmr_fit_times(samples, t, &s->fit, *place, &s->t0));
+    LMR_TRY(lmr_fit_frequencies(voxels, *f, &s->fit, &s->f0));
+    return lmr_fit_segments(&s->fit, o->segments, o->error > 0 ? o->error : DEFAULT_ERROR, &s->forward);
 }
 
 static larmor_status upload(larmor_segments *s, double *f, const int64_t *place)
@@ -278,16 +275,13 @@ static larmor_status upload_interpolators(off_resonance *s, larmor_dtype dtype)
 {
     const larmor_segments *p = s->segments;
     const int64_t times = p->fit.times, count = times * p->forward.segments;
-    number *b = malloc((size_t)count * sizeof *b);
+    LMR_HEAP number *b = malloc((size_t)count * sizeof *b);
     if (!b) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         const double cycles = p->f0 * (p->fit.t[i % times] + p->t0);
         b[i] = p->forward.b[i] * lmr_unit_phase(cycles - rint(cycles));
     }
-    const larmor_status st =
-        larmor_array_upload(p->dev, dtype, LARMOR_SHAPE(times, p->forward.segments), LARMOR_C128, b, &s->b);
-    free(b);
-    return st;
+    return larmor_array_upload(p->dev, dtype, LARMOR_SHAPE(times, p->forward.segments), LARMOR_C128, b, &s->b);
 }
 
 /* `shape` the leading dimensions of `whole`. */

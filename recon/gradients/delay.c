@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "larmor/recon.h"
 
 void lmr_delay_axes(int e, int *a, int *b)
@@ -143,14 +144,11 @@ larmor_status larmor_traj_delay(const larmor_array *traj, const double delay[6],
     const int nd = (int)shape.dim[0];
     const int64_t n = shape.dim[1], readouts = shape.dim[2];
     LMR_TRY(check(delay, fov, nd, n));
-    double *from;
+    LMR_HEAP double *from = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &from));
-    double *to = lmr_new(nd * n * readouts, sizeof *to);
-    larmor_status st = to ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; !st && i < n * readouts; i++)
+    LMR_HEAP double *to = lmr_new(nd * n * readouts, sizeof *to);
+    if (!to) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < n * readouts; i++)
         lmr_delay_place(from + nd * n * (i / n), nd, n, i % n, delay, fov, to + nd * i, NULL);
-    if (!st) st = larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, delayed);
-    free(to);
-    free(from);
-    return st;
+    return larmor_array_upload(larmor_array_device(traj), LARMOR_F64, shape, LARMOR_F64, to, delayed);
 }

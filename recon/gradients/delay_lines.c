@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/gradients/delays.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
@@ -211,21 +212,23 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t coils = shape.ndim > 2 ? shape.dim[2] : 1;
-    float *x = NULL;
-    double *energy = lmr_new(coils, sizeof *energy), most = 0;
+    LMR_HEAP float *x = NULL;
+    LMR_HEAP double *energy = lmr_new(coils, sizeof *energy);
+    double most = 0;
     l->coils = coils < COILS ? (int)coils : COILS;
     l->value = lmr_new(l->samples * LINES * l->coils, sizeof *l->value);
-    larmor_status st = energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY();
-    for (int64_t c = 0; c < coils && !st; c++) {
+    LMR_TRY(energy && l->value ? larmor_array_download(kspace, LARMOR_C64, &x) : LMR_NO_MEMORY());
+    for (int64_t c = 0; c < coils; c++) {
         energy[c] = 0;
         for (int j = 0; j < l->count; j++)
             for (int64_t i = 0; i < 2 * l->samples; i++)
                 energy[c] += pow((double)x[2 * l->samples * (l->line[j].readout + l->readouts * c) + i], 2);
         most = fmax(most, energy[c]);
     }
-    if (!st && !(most > 0 && isfinite(most)))
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", most == 0 ? "zero" : "not finite");
-    for (int64_t c = 0; c < l->coils && !st; c++) {
+    if (!(most > 0 && isfinite(most)))
+        LMR_TRY(
+            LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", most == 0 ? "zero" : "not finite"));
+    for (int64_t c = 0; c < l->coils; c++) {
         int64_t best = 0;
         for (int64_t i = 1; i < coils; i++)
             if (energy[i] > energy[best]) best = i;
@@ -236,9 +239,7 @@ static larmor_status take_values(lines *l, const larmor_array *kspace)
                 l->value[i + l->samples * (j + LINES * c)] = (at[0] + I * at[1]) / sqrt(most);
             }
     }
-    free(x);
-    free(energy);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- lines on the grid, by a delay ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/gradients/delays.h"
 
 enum { MOST_ECHOES = 64, PASSES = 12, NUMBERS = LMR_ECHO_NUMBERS };
@@ -116,13 +117,11 @@ done:
 
 larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count)
 {
-    lmr_spoke *some = lmr_new(MOST_ECHOES, sizeof *some);
+    LMR_HEAP lmr_spoke *some = lmr_new(MOST_ECHOES, sizeof *some);
     const int64_t taken = count < MOST_ECHOES ? count : MOST_ECHOES;
     if (!some) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < taken; i++) some[i] = spoke[i * count / taken];
-    const larmor_status st = taken ? make_echoes(s, kspace, some, taken) : LARMOR_OK;
-    free(some);
-    return st;
+    return taken ? make_echoes(s, kspace, some, taken) : LARMOR_OK;
 }
 
 /* ---- what they say ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/status.h"
 
 enum {
@@ -191,30 +192,26 @@ static larmor_status make_images(const larmor_array *kspace, const lines *l, lar
     const larmor_shape shape = larmor_array_shape(kspace);
     const int other = l->axis == 0 ? 1 : 0;
     int64_t coil[MOST_COILS];
-    float *y = NULL;
-    double complex *p = NULL;
-    larmor_status st;
+    LMR_HEAP float *y = NULL;
+    LMR_HEAP double complex *p = NULL;
     *m = (images){.nx = image.dim[l->axis], .ny = image.dim[other]};
     if (m->nx > MOST_SIDE) m->nx = MOST_SIDE;
     if (m->ny > MOST_SIDE) m->ny = MOST_SIDE;
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &y));
-    LMR_OR(done, choose_coils(y, shape, coil, &m->coils));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_TRY(choose_coils(y, shape, coil, &m->coils));
     p = lmr_new(m->nx, sizeof *p);
     for (int i = 0; i < 2; i++) m->of[i] = calloc((size_t)(m->nx * m->ny * m->coils) + 1, sizeof *m->of[i]);
-    if (!p || !m->of[0] || !m->of[1]) LMR_OR(done, LMR_NO_MEMORY());
+    if (!p || !m->of[0] || !m->of[1]) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t j = 0; j < m->coils; j++)
         for (int64_t i = 0; i < l->count; i++) {
             double across;
-            LMR_OR(done, lmr_go_on());
+            LMR_TRY(lmr_go_on());
             if (!is_central(l, i, (double)m->ny / 2 + .5, &across)) continue;
             project(y + 2 * l->n * (i + l->count * coil[j]), l->k + l->nd * l->n * i + l->axis, l->nd, l->n, m->nx,
                     (double)m->nx / 2 + .5, p);
             add_line(m, j, l->sign[i] < 0, across, known ? &known[i] : NULL, p);
         }
-done:
-    free(p);
-    free(y);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The sum of magnitudes of the image that a phase and a shift make, per voxel. */
@@ -267,17 +264,16 @@ static double search(const images *m, larmor_ghost *best)
 
 larmor_status larmor_ghost_lines(const larmor_array *traj, int64_t *forward, int64_t *backward)
 {
-    lines l = {.k = NULL};
+    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
     LMR_NEED(traj);
     LMR_NEED(forward);
     LMR_NEED(backward);
     if (larmor_array_shape(traj).ndim != 3)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "ghost: traj is %s, expected [nd, samples, lines]", lmr_describe(traj).s);
-    const larmor_status st = find_lines(traj, &l);
+    LMR_TRY(find_lines(traj, &l));
     *forward = l.forward;
     *backward = l.backward;
-    free_lines(&l);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The distance of the lines in the central plane from each other, in 1/FOV, on average. */
@@ -372,17 +368,17 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
         return LMR_FAIL(LARMOR_ERR_ARG, "navigators: lines %lld to %lld, there are %lld", (long long)first,
                         (long long)end, (long long)shape.dim[1]);
     const int64_t n = shape.dim[0], count = shape.dim[1], coils = shape.dim[2];
-    double *k = NULL, reach = 0;
-    float *y = NULL;
-    double complex *p = NULL, *d = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &y));
+    LMR_HEAP double *k = NULL;
+    double reach = 0;
+    LMR_HEAP float *y = NULL;
+    LMR_HEAP double complex *p = NULL, *d = NULL;
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
     for (int64_t i = 0; i < n * count; i++) reach = fmax(reach, fabs(k[i]));
     const int64_t nx = (int64_t)fmin(4 * MOST_SIDE, 2 * ceil(reach) + 2);
     p = lmr_new(nx * count, sizeof *p);
     d = calloc((size_t)nx, sizeof *d);
-    if (!p || !d) LMR_OR(done, LMR_NO_MEMORY());
+    if (!p || !d) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t c = 0; c < coils; c++) {
         for (int64_t i = first; i < end; i++)
             project(y + 2 * n * (i + count * c), k + n * i, 1, n, nx, (double)nx / 2, p + nx * i);
@@ -403,12 +399,7 @@ larmor_status larmor_ghost_navigators(const larmor_array *kspace, const larmor_a
         }
     }
     *found = fit_phase(d, nx);
-done:
-    free(d);
-    free(p);
-    free(y);
-    free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- correction ---- */
@@ -456,15 +447,15 @@ static void interpolate(float *y, int64_t n, const double complex *d, double com
 
 static larmor_status correct(lines *l, const larmor_ghost *ghost, larmor_shape shape, float *y)
 {
-    double complex *d = lmr_new(l->n, sizeof *d), *row = lmr_new(l->n, sizeof *row);
-    larmor_status st = d && row ? LARMOR_OK : LMR_NO_MEMORY();
+    LMR_HEAP double complex *d = lmr_new(l->n, sizeof *d), *row = lmr_new(l->n, sizeof *row);
+    if (!d || !row) return LMR_NO_MEMORY();
     double made = NAN;
-    for (int64_t i = 0; i < l->count && !st; i++) {
+    for (int64_t i = 0; i < l->count; i++) {
         const double phase = l->sign[i] * ghost[i].phase / 2, shift = l->sign[i] * ghost[i].shift / 2;
         double *k = l->k + l->nd * l->n * i + l->axis;
         const double step = step_of(l, i);
         const int moves = fabs(shift) > negligible;
-        st = lmr_go_on();
+        LMR_TRY(lmr_go_on());
         if (!l->sign[i]) continue;
         if (moves && step != 0 && made != shift / step) {
             made = shift / step;
@@ -482,27 +473,23 @@ static larmor_status correct(lines *l, const larmor_ghost *ghost, larmor_shape s
             }
         }
     }
-    free(row);
-    free(d);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_ghost_correct(larmor_array *kspace, larmor_array *traj, const larmor_ghost *ghost)
 {
-    lines l = {.k = NULL};
-    float *y = NULL;
+    LMR_FREED_BY(free_lines) lines l = {.k = NULL};
+    LMR_HEAP float *y = NULL;
     LMR_NEED(kspace);
     LMR_NEED(traj);
     LMR_NEED(ghost);
     LMR_TRY(check_scan(kspace, traj));
-    larmor_status st = find_lines(traj, &l);
-    if (!st && goes_both_ways(&l)) {
-        st = larmor_array_download(kspace, LARMOR_C64, &y);
-        if (!st) st = correct(&l, ghost, larmor_array_shape(kspace), y);
-        if (!st) st = larmor_array_write(kspace, y, larmor_array_bytes(kspace));
-        if (!st) st = larmor_array_write(traj, l.k, larmor_array_bytes(traj));
+    LMR_TRY(find_lines(traj, &l));
+    if (goes_both_ways(&l)) {
+        LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &y));
+        LMR_TRY(correct(&l, ghost, larmor_array_shape(kspace), y));
+        LMR_TRY(larmor_array_write(kspace, y, larmor_array_bytes(kspace)));
+        LMR_TRY(larmor_array_write(traj, l.k, larmor_array_bytes(traj)));
     }
-    free(y);
-    free_lines(&l);
-    return st;
+    return LARMOR_OK;
 }

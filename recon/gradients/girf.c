@@ -13,6 +13,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "larmor/delays.h"
 #include "larmor/operators.h"
@@ -206,20 +207,15 @@ static int64_t frequencies_for(const convolution *c, const response *r)
 
 static larmor_status make_kernels(convolution *c, const response *r)
 {
-    larmor_device *host = NULL;
-    larmor_op *inverse = NULL;
+    LMR_OWNED(larmor_device) *host = NULL;
+    LMR_OWNED(larmor_op) *inverse = NULL;
     const int64_t count = frequencies_for(c, r);
-    larmor_status st;
-    LMR_OR(done, larmor_device_open("cpu", &host));
-    LMR_OR(done, larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
+    LMR_TRY(larmor_device_open("cpu", &host));
+    LMR_TRY(larmor_op_fft(host, LARMOR_C128, LARMOR_SHAPE(count), 1, NULL, &inverse));
     for (int a = 0; a < c->axes; a++)
         for (int b = 0; b < c->axes; b++)
-            if (a == b || r->crossed)
-                LMR_OR(done, make_taps(r, a, b, count, inverse, host, c->taps, &c->kernel[a][b]));
-done:
-    larmor_op_free(inverse);
-    larmor_device_free(host);
-    return st;
+            if (a == b || r->crossed) LMR_TRY(make_taps(r, a, b, count, inverse, host, c->taps, &c->kernel[a][b]));
+    return LARMOR_OK;
 }
 
 larmor_status larmor_girf_check(const larmor_array *x)

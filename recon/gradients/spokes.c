@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/gradients/delays.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
@@ -222,14 +223,12 @@ static larmor_status divide(lmr_spokes *s, int64_t samples)
 /* The samples of the list, of all coils. */
 static larmor_status gather(const lmr_spokes *s, const larmor_array *kspace, lmr_complex_samples *all)
 {
-    int64_t *index = lmr_new(s->total, sizeof *index);
+    LMR_HEAP int64_t *index = lmr_new(s->total, sizeof *index);
     if (!index) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < s->count; i++)
         for (int64_t j = 0; j < s->spoke[i].count; j++)
             index[s->spoke[i].at + j] = s->samples * s->spoke[i].readout + s->spoke[i].first + s->stride * j;
-    const larmor_status st = lmr_spokes_fetch(s, kspace, index, s->total, all);
-    free(index);
-    return st;
+    return lmr_spokes_fetch(s, kspace, index, s->total, all);
 }
 
 static double energy_of(const double *x, int64_t n)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/maps.h"
 #include "larmor/nufft.h"
 #include "larmor/operators.h"
@@ -37,14 +38,11 @@ static larmor_nufft_opts spread_nufft(int nd, const int64_t n[3])
 /* points <- points times a factor for each axis. */
 static larmor_status scale_points(const lmr_centre *c, const double factor[3], larmor_array **points)
 {
-    double *k;
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
     for (int64_t j = 0; j < c->m; j++)
         for (int d = 0; d < c->nd; d++) k[j * c->nd + d] *= factor[d];
-    const larmor_status st =
-        larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), LARMOR_F64, k, points);
-    free(k);
-    return st;
+    return larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->nd, c->m), LARMOR_F64, k, points);
 }
 
 /* spread, c64 [2 n...]: the image of a point in the middle, over all distances in a field of view of side 1. */
@@ -53,24 +51,16 @@ static larmor_status make_spread(const lmr_centre *c, const double encoded[3], c
 {
     const larmor_nufft_opts opts = spread_nufft(c->nd, n);
     const double doubled[3] = {2 * encoded[0], 2 * encoded[1], 2 * encoded[2]};
-    larmor_array *own = NULL, *points = NULL, *weights = NULL, *samples = NULL;
-    larmor_op *F = NULL;
-    larmor_status st;
-    LMR_OR(done, scale_points(c, encoded, &own));
-    LMR_OR(done, scale_points(c, doubled, &points));
-    LMR_OR(done, larmor_density_pipe(own, larmor_shape_of(c->nd, n), 0, &weights));
-    LMR_OR(done, c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, weights->data));
-    LMR_OR(done, larmor_array_convert(weights, LARMOR_C64, &samples));
-    LMR_OR(done, larmor_op_nufft(c->dev, &opts, points, &F));
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), spread));
-    st = larmor_op_adjoint(F, samples, *spread);
-done:
-    larmor_op_free(F);
-    larmor_array_free(samples);
-    larmor_array_free(weights);
-    larmor_array_free(points);
-    larmor_array_free(own);
-    return st;
+    LMR_OWNED(larmor_array) *own = NULL, *points = NULL, *weights = NULL, *samples = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
+    LMR_TRY(scale_points(c, encoded, &own));
+    LMR_TRY(scale_points(c, doubled, &points));
+    LMR_TRY(larmor_density_pipe(own, larmor_shape_of(c->nd, n), 0, &weights));
+    LMR_TRY(c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, weights->data));
+    LMR_TRY(larmor_array_convert(weights, LARMOR_C64, &samples));
+    LMR_TRY(larmor_op_nufft(c->dev, &opts, points, &F));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), spread));
+    return larmor_op_adjoint(F, samples, *spread);
 }
 
 /* Energies of the peak and of the rest, each distance as often as a square field of view has it. */
@@ -106,22 +96,16 @@ larmor_status larmor_calibration_aliasing(const larmor_array *traj, larmor_shape
     *aliasing = INFINITY;
     double part[3] = {1, 1, 1}, radius[3] = {0.5, 0.5, 0.5};
     int64_t n[3];
-    larmor_array *k, *spread = NULL;
-    lmr_centre c = {.dev = NULL};
-    larmor_status st;
+    LMR_OWNED(larmor_array) *k = NULL, *spread = NULL;
+    LMR_FREED_BY(lmr_centre_free) lmr_centre c = {.dev = NULL};
     LMR_TRY(lmr_input_traj("calibration aliasing", traj, image, &k));
     sides_of(image, n);
     for (int d = 0; d < image.ndim; d++) {
         if (encoded && encoded[d] > 0) part[d] = encoded[d];
         radius[d] = (double)n[d] / 2 / part[d];
     }
-    LMR_OR(done, lmr_centre_select(k, LARMOR_C64, radius, &c));
-    if (!c.m) goto done;
-    LMR_OR(done, make_spread(&c, part, n, &spread));
-    st = judge(spread, image.ndim, n, aliasing);
-done:
-    larmor_array_free(spread);
-    lmr_centre_free(&c);
-    larmor_array_free(k);
-    return st;
+    LMR_TRY(lmr_centre_select(k, LARMOR_C64, radius, &c));
+    if (!c.m) return LARMOR_OK;
+    LMR_TRY(make_spread(&c, part, n, &spread));
+    return judge(spread, image.ndim, n, aliasing);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/inputs.h"
 
 void lmr_centre_free(lmr_centre *c)
@@ -85,22 +86,21 @@ static double cell_weight(const lmr_centre *c, const cells *a, int64_t cell)
 larmor_status lmr_part_sampled(const lmr_centre *c, const double encoded[3], double *part)
 {
     const cells a = cells_of(c, encoded);
-    double *k, all = 0, sampled = 0;
+    LMR_HEAP double *k = NULL;
+    double all = 0, sampled = 0;
     LMR_TRY(larmor_array_download(c->points, LARMOR_F64, &k));
-    unsigned char *hit = calloc((size_t)a.total, 1);
-    const larmor_status st = hit ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t j = 0; j < c->m && !st; j++)
+    LMR_HEAP unsigned char *hit = calloc((size_t)a.total, 1);
+    if (!hit) return LMR_NO_MEMORY();
+    for (int64_t j = 0; j < c->m; j++)
         for (int side = -1; side <= 1; side += 2) { /* a point between two cells is in both */
             const int64_t cell = cell_at(c, &a, k + j * c->nd, side * border);
             if (cell >= 0) hit[cell] = 1;
         }
-    for (int64_t i = 0; i < a.total && !st; i++) {
+    for (int64_t i = 0; i < a.total; i++) {
         const double weight = cell_weight(c, &a, i);
         all += weight;
         sampled += hit[i] ? weight : 0;
     }
     *part = all > 0 ? sampled / all : 0;
-    free(hit);
-    free(k);
-    return st;
+    return LARMOR_OK;
 }

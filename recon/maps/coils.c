@@ -1,6 +1,7 @@
 /* Coil sensitivity maps from the centre of the data themselves. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
@@ -44,20 +45,16 @@ static larmor_status weigh(const larmor_array *weights, const larmor_array *dens
                            calibration *cal)
 {
     const lmr_centre *c = &cal->centre;
-    larmor_array *all = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *all = NULL;
     if (weights) {
-        LMR_OR(done, lmr_input_real("coils", "weights", weights, &all));
-        LMR_OR(done, lmr_expect("coils", "weight array", weights, c->dev, weights->dtype, shape));
-        LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
-        LMR_OR(done, c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, cal->weights->data));
+        LMR_TRY(lmr_input_real("coils", "weights", weights, &all));
+        LMR_TRY(lmr_expect("coils", "weight array", weights, c->dev, weights->dtype, shape));
+        LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &cal->weights));
+        LMR_TRY(c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, cal->weights->data));
     } else {
-        LMR_OR(done, find_density(density, cal));
+        LMR_TRY(find_density(density, cal));
     }
-    st = c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, cal->weights->data);
-done:
-    larmor_array_free(all);
-    return st;
+    return c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, cal->weights->data);
 }
 
 /* The NUFFT of the fine grid. */
@@ -75,21 +72,14 @@ static larmor_status grid_images(const larmor_array *kspace, int64_t coils, cons
     *images = NULL;
     const lmr_centre *c = &cal->centre;
     const larmor_nufft_opts opts = grid_nufft(c->nd, cal->n, coils, kspace->dtype);
-    larmor_op *F = NULL;
-    larmor_array *values = NULL, *grid = NULL, *line = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_centre_gather(c, cal->weights, kspace, coils, &values));
-    LMR_OR(done, lmr_op_fourier(c->dev, &opts, c->points, &F));
-    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, larmor_op_in_shape(F), &grid));
-    LMR_OR(done, larmor_op_adjoint(F, values, grid));
-    LMR_OR(done, larmor_array_reshape(grid, LARMOR_SHAPE(larmor_array_count(grid) / coils, coils), &line));
-    st = larmor_array_convert(line, LARMOR_C128, images);
-done:
-    larmor_array_free(line);
-    larmor_op_free(F);
-    larmor_array_free(grid);
-    larmor_array_free(values);
-    return st;
+    LMR_OWNED(larmor_op) *F = NULL;
+    LMR_OWNED(larmor_array) *values = NULL, *grid = NULL, *line = NULL;
+    LMR_TRY(lmr_centre_gather(c, cal->weights, kspace, coils, &values));
+    LMR_TRY(lmr_op_fourier(c->dev, &opts, c->points, &F));
+    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, larmor_op_in_shape(F), &grid));
+    LMR_TRY(larmor_op_adjoint(F, values, grid));
+    LMR_TRY(larmor_array_reshape(grid, LARMOR_SHAPE(larmor_array_count(grid) / coils, coils), &line));
+    return larmor_array_convert(line, LARMOR_C128, images);
 }
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
@@ -144,15 +134,13 @@ larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
     *density = NULL;
     if (opts && opts->calibration < 0)
         return LMR_FAIL(LARMOR_ERR_ARG, "coils: calibration %lld, expected at least 0", (long long)opts->calibration);
-    larmor_array *k;
+    LMR_OWNED(larmor_array) *k = NULL;
     LMR_TRY(lmr_input_traj("coils", traj, image, &k));
-    calibration c = {.n = {1, 1, 1}};
-    larmor_status st = take_centre(k, LARMOR_C64, image, opts, &c);
-    if (!st) st = find_density(NULL, &c);
-    if (!st) *density = larmor_array_ref(c.weights);
-    calibration_free(&c);
-    larmor_array_free(k);
-    return st;
+    LMR_FREED_BY(calibration_free) calibration c = {.n = {1, 1, 1}};
+    LMR_TRY(take_centre(k, LARMOR_C64, image, opts, &c));
+    LMR_TRY(find_density(NULL, &c));
+    *density = larmor_array_ref(c.weights);
+    return LARMOR_OK;
 }
 
 /* Below these, maps were off by more than the image's noise or undersampling explains, over simulated scans of all
@@ -173,34 +161,27 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     *maps = NULL;
     if (report) *report = (larmor_coils_report){0};
     const larmor_coils_opts o = opts ? *opts : (larmor_coils_opts){0};
-    larmor_array *k, *images = NULL, *low = NULL, *out = NULL;
+    LMR_OWNED(larmor_array) *k = NULL, *images = NULL, *low = NULL, *out = NULL;
     LMR_TRY(lmr_input_traj("coils", traj, image, &k));
-    calibration c = {.n = {1, 1, 1}};
+    LMR_FREED_BY(calibration_free) calibration c = {.n = {1, 1, 1}};
     larmor_coils_report judged = {0};
-    larmor_status st;
-    LMR_OR(done, check(kspace, traj, image, &o));
+    LMR_TRY(check(kspace, traj, image, &o));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.dim[shape.ndim];
-    LMR_OR(done, take_centre(k, kspace->dtype, image, &o, &c));
-    LMR_OR(done, weigh(weights, o.density, shape, &c));
-    LMR_OR(done, lmr_part_sampled(&c.centre, o.encoded, &judged.sampled));
-    LMR_OR(done, grid_images(kspace, coils, &c, &images));
-    LMR_OR(done, lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));
+    LMR_TRY(take_centre(k, kspace->dtype, image, &o, &c));
+    LMR_TRY(weigh(weights, o.density, shape, &c));
+    LMR_TRY(lmr_part_sampled(&c.centre, o.encoded, &judged.sampled));
+    LMR_TRY(grid_images(kspace, coils, &c, &images));
+    LMR_TRY(lmr_walsh(images, c.n, coils, o.window ? o.window : DEFAULT_WINDOW, &judged.dominance, &low));
     larmor_shape part = image;
     if (o.planes) part.dim[image.ndim - 1] = o.planes;
-    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(part, coils), &out));
-    LMR_OR(done, lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
+    LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(part, coils), &out));
+    LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
     judged.doubt = doubt_of(&judged);
     if (report) *report = judged;
     *maps = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    larmor_array_free(low);
-    larmor_array_free(images);
-    calibration_free(&c);
-    larmor_array_free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *p, const larmor_coils_opts *opts,

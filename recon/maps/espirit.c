@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clamp.h"
+#include "core/owned.h"
 #include "larmor/maps.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
@@ -95,28 +96,24 @@ static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, 
 static larmor_status take_region(const larmor_array *region, const sizes *s, larmor_array **data,
                                  larmor_array **mixing)
 {
-    larmor_array *in_double = NULL, *flat = NULL;
+    LMR_OWNED(larmor_array) *in_double = NULL, *flat = NULL;
     double size, part;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
-    LMR_OR(done, region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
-                                          LARMOR_C128, in_double->data));
-    LMR_OR(done, larmor_nrm2(in_double, &size));
+    LMR_TRY(larmor_array_create(region->dev, LARMOR_C128, region->shape, &in_double));
+    LMR_TRY(region->dev->be->convert(region->dev->ctx, larmor_array_count(region), region->dtype, region->data,
+                                     LARMOR_C128, in_double->data));
+    LMR_TRY(larmor_nrm2(in_double, &size));
     if (!(size > 0 && isfinite(size)))
-        LMR_OR(done, LMR_FAIL(LARMOR_ERR_NUMERIC,
-                              "espirit: the calibration region has energy %g, expected a finite number > 0", size));
-    LMR_OR(done, larmor_axpby(1 / size, in_double, 0, in_double));
-    LMR_OR(done, larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
+        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC,
+                         "espirit: the calibration region has energy %g, expected a finite number > 0", size));
+    LMR_TRY(larmor_axpby(1 / size, in_double, 0, in_double));
+    LMR_TRY(larmor_array_reshape(in_double, LARMOR_SHAPE(product(s->side), s->all), &flat));
     if (s->coils == s->all) {
         *data = flat;
         flat = NULL;
     } else {
-        st = lmr_mix_coils(flat, product(s->side), s->all, s->coils, mixing, data, &part);
+        LMR_TRY(lmr_mix_coils(flat, product(s->side), s->all, s->coils, mixing, data, &part));
     }
-done:
-    larmor_array_free(flat);
-    larmor_array_free(in_double);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The eigenvectors of the coils' covariance [coils, coils], the dominant one last: references of the phase. */
@@ -124,16 +121,12 @@ static larmor_status make_reference(const larmor_array *data, const sizes *s, la
 {
     const lmr_recon_kernels *kernels;
     larmor_device *dev = data->dev;
-    larmor_array *values = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
-    LMR_OR(done, kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
-    st = lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
-done:
-    larmor_array_free(values);
-    return st;
+    LMR_OWNED(larmor_array) *values = NULL;
+    LMR_TRY(lmr_recon_kernels_of(dev, LARMOR_C128, &kernels));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s->coils, s->coils), reference));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(s->coils), &values));
+    LMR_TRY(kernels->covariance(dev->ctx, product(s->side), s->coils, data->data, (*reference)->data));
+    return lmr_la_of(*reference)->heev(dev->ctx, s->coils, 1, 1, (*reference)->data, values->data);
 }
 
 /* ---- eigenvectors at every voxel of the grid ---- */
@@ -162,16 +155,14 @@ static void finder_free(finder *f)
 static larmor_status make_waves(const finder *f, const double fov[3], int d, larmor_array **wave)
 {
     const int64_t kernel = f->s->kernel[d], lags = 2 * kernel - 1, n = f->s->grid[d];
-    double complex *e = malloc((size_t)(lags * n) * sizeof *e);
+    LMR_HEAP double complex *e = malloc((size_t)(lags * n) * sizeof *e);
     if (!e) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lags; l++) {
             const double at = (double)(i - n / 2) / (double)n / (fov[d] > 0 ? fov[d] : 1);
             e[l + lags * i] = cexp(2 * M_PI * I * (double)(l - kernel + 1) * at);
         }
-    const larmor_status st = larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(lags, n), LARMOR_C128, e, wave);
-    free(e);
-    return st;
+    return larmor_array_upload(f->dev, LARMOR_C128, LARMOR_SHAPE(lags, n), LARMOR_C128, e, wave);
 }
 
 static larmor_status finder_create(finder *f, const double fov[3])
@@ -321,35 +312,29 @@ static larmor_status finish_set(const finder *f, const larmor_espirit_opts *o, i
     const sizes *s = f->s;
     const lmr_backend *be = f->dev->be;
     const size_t number = larmor_dtype_size(maps->dtype);
-    larmor_array *energy = NULL, *weight = NULL, *own = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_part(maps, set, 1, larmor_shape_append(s->image, s->all), &own));
+    LMR_OWNED(larmor_array) *energy = NULL, *weight = NULL, *own = NULL;
+    LMR_TRY(larmor_array_part(maps, set, 1, larmor_shape_append(s->image, s->all), &own));
     for (int64_t c = 0; c < s->all; c++) {
-        LMR_OR(done, lmr_go_on());
+        LMR_TRY(lmr_go_on());
         void *x = work->data, *spare = (double complex *)work->data + s->voxels;
-        LMR_OR(done, be->copy(f->dev->ctx, LMR_ON_DEVICE, x,
-                              (double complex *)f->low->data + s->pixels * (c + s->all * set),
-                              (size_t)s->pixels * sizeof(double complex)));
-        LMR_OR(done, interpolate(f, &x, &spare));
-        LMR_OR(done, be->convert(f->dev->ctx, s->voxels, LARMOR_C128, x, maps->dtype,
-                                 (char *)own->data + (size_t)(c * s->voxels) * number));
+        LMR_TRY(be->copy(f->dev->ctx, LMR_ON_DEVICE, x,
+                         (double complex *)f->low->data + s->pixels * (c + s->all * set),
+                         (size_t)s->pixels * sizeof(double complex)));
+        LMR_TRY(interpolate(f, &x, &spare));
+        LMR_TRY(be->convert(f->dev->ctx, s->voxels, LARMOR_C128, x, maps->dtype,
+                            (char *)own->data + (size_t)(c * s->voxels) * number));
     }
-    LMR_OR(done, larmor_array_create(f->dev, maps->dtype, s->image, &energy));
-    LMR_OR(done, lmr_vec_of(maps)->combine(f->dev->ctx, s->voxels, s->all, own->data, own->data, energy->data));
+    LMR_TRY(larmor_array_create(f->dev, maps->dtype, s->image, &energy));
+    LMR_TRY(lmr_vec_of(maps)->combine(f->dev->ctx, s->voxels, s->all, own->data, own->data, energy->data));
     const lmr_recon_kernels *kernels;
-    LMR_OR(done, lmr_recon_kernels_of(f->dev, maps->dtype, &kernels));
-    LMR_OR(done, kernels->power(f->dev->ctx, s->voxels, -1, 0, energy->data));
+    LMR_TRY(lmr_recon_kernels_of(f->dev, maps->dtype, &kernels));
+    LMR_TRY(kernels->power(f->dev->ctx, s->voxels, -1, 0, energy->data));
     if (o->crop == LARMOR_CROP_SOFT || o->crop == LARMOR_CROP_HARD) {
         for (int64_t p = 0; p < s->voxels; p++) value[p] = weight_of(o, creal(value[p]));
-        LMR_OR(done, larmor_array_upload(f->dev, maps->dtype, s->image, LARMOR_C128, value, &weight));
-        LMR_OR(done, larmor_mul(weight, 0, energy));
+        LMR_TRY(larmor_array_upload(f->dev, maps->dtype, s->image, LARMOR_C128, value, &weight));
+        LMR_TRY(larmor_mul(weight, 0, energy));
     }
-    st = larmor_mul(energy, 0, own);
-done:
-    larmor_array_free(weight);
-    larmor_array_free(energy);
-    larmor_array_free(own);
-    return st;
+    return larmor_mul(energy, 0, own);
 }
 
 static void judge(const finder *f, const larmor_espirit_opts *o, larmor_espirit_report *report)
@@ -417,50 +402,39 @@ static larmor_status find_space(finder *f, const larmor_array *region, const lar
 {
     const sizes *s = f->s;
     lmr_windows w = {.coils = s->coils};
-    larmor_array *data = NULL;
-    void *host = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *data = NULL;
+    LMR_HEAP void *host = NULL;
     memcpy(w.side, s->side, sizeof w.side);
     memcpy(w.kernel, s->kernel, sizeof w.kernel);
-    LMR_OR(done, take_region(region, s, &data, mixing));
-    LMR_OR(done, make_reference(data, s, &f->reference));
-    LMR_OR(done, larmor_array_download(data, LARMOR_C128, &host));
+    LMR_TRY(take_region(region, s, &data, mixing));
+    LMR_TRY(make_reference(data, s, &f->reference));
+    LMR_TRY(larmor_array_download(data, LARMOR_C128, &host));
     w.data = host;
-    st = lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
-done:
-    free(host);
-    larmor_array_free(data);
-    return st;
+    return lmr_windows_space(f->dev, &w, o->threshold > 0 ? o->threshold : default_threshold, &f->lags, signal);
 }
 
 /* All sets of maps, and their eigenvalues. */
 static larmor_status finish(const finder *f, const larmor_espirit_opts *o, larmor_array *maps, larmor_array *values)
 {
     const sizes *s = f->s;
-    double complex *value = malloc((size_t)s->voxels * sizeof *value);
-    larmor_array *work = NULL, *part = NULL, *one = NULL, *sets = NULL;
-    larmor_status st = value ? LARMOR_OK : LMR_NO_MEMORY();
-    if (!st) st = larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->voxels, 2), &work);
-    if (!st) st = larmor_array_reshape(maps, LARMOR_SHAPE(s->voxels * s->all, s->sets), &sets);
-    for (int set = 0; set < s->sets && !st; set++) {
-        LMR_OR(done, interpolate_values(f, set, work, value));
+    LMR_HEAP double complex *value = malloc((size_t)s->voxels * sizeof *value);
+    LMR_OWNED(larmor_array) *work = NULL, *part = NULL, *one = NULL, *sets = NULL;
+    if (!value) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_create(f->dev, LARMOR_C128, LARMOR_SHAPE(s->voxels, 2), &work));
+    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s->voxels * s->all, s->sets), &sets));
+    for (int set = 0; set < s->sets; set++) {
+        LMR_TRY(interpolate_values(f, set, work, value));
         if (values) {
-            LMR_OR(done, larmor_array_upload(f->dev, values->dtype, s->image, LARMOR_C128, value, &one));
-            LMR_OR(done, larmor_array_part(values, set, 1, s->image, &part));
-            LMR_OR(done, larmor_copy(one, part));
+            LMR_TRY(larmor_array_upload(f->dev, values->dtype, s->image, LARMOR_C128, value, &one));
+            LMR_TRY(larmor_array_part(values, set, 1, s->image, &part));
+            LMR_TRY(larmor_copy(one, part));
             larmor_array_free(part);
             larmor_array_free(one);
             part = one = NULL;
         }
-        st = finish_set(f, o, set, work, value, sets);
+        LMR_TRY(finish_set(f, o, set, work, value, sets));
     }
-done:
-    larmor_array_free(sets);
-    larmor_array_free(one);
-    larmor_array_free(part);
-    larmor_array_free(work);
-    free(value);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_espirit(const larmor_array *region, larmor_shape image, const larmor_espirit_opts *opts,
@@ -474,30 +448,23 @@ larmor_status larmor_espirit(const larmor_array *region, larmor_shape image, con
     LMR_TRY(check(region, image, &o));
     larmor_espirit_report judged = {.rows = 0};
     const sizes s = sizes_of(region->shape.dim, region->shape.dim[image.ndim], image, &o);
-    finder f = {.s = &s, .dev = region->dev};
-    larmor_array *mixing = NULL, *out = NULL, *values = NULL;
+    LMR_FREED_BY(finder_free) finder f = {.s = &s, .dev = region->dev};
+    LMR_OWNED(larmor_array) *mixing = NULL, *out = NULL, *values = NULL;
     larmor_shape shape = larmor_shape_append(image, s.all);
-    larmor_status st;
     if (s.sets > 1) shape = larmor_shape_append(shape, s.sets);
-    LMR_OR(done, find_space(&f, region, &o, &mixing, &judged.signal));
-    LMR_OR(done, finder_create(&f, o.fov));
-    for (int64_t z = 0; z < s.grid[2]; z++) LMR_OR(done, find_plane(&f, z));
+    LMR_TRY(find_space(&f, region, &o, &mixing, &judged.signal));
+    LMR_TRY(finder_create(&f, o.fov));
+    for (int64_t z = 0; z < s.grid[2]; z++) LMR_TRY(find_plane(&f, z));
     judge(&f, &o, &judged);
-    LMR_OR(done, unmix(&f, mixing));
-    LMR_OR(done, larmor_array_create(f.dev, region->dtype, shape, &out));
-    if (eigenvalues)
-        LMR_OR(done, larmor_array_create(f.dev, region->dtype, larmor_shape_append(image, s.sets), &values));
-    LMR_OR(done, finish(&f, &o, out, values));
+    LMR_TRY(unmix(&f, mixing));
+    LMR_TRY(larmor_array_create(f.dev, region->dtype, shape, &out));
+    if (eigenvalues) LMR_TRY(larmor_array_create(f.dev, region->dtype, larmor_shape_append(image, s.sets), &values));
+    LMR_TRY(finish(&f, &o, out, values));
     if (report) *report = judged;
     if (eigenvalues) *eigenvalues = values;
     *maps = out;
     out = values = NULL;
-done:
-    larmor_array_free(values);
-    larmor_array_free(out);
-    larmor_array_free(mixing);
-    finder_free(&f);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- memory ---- */

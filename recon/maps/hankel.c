@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/parallel.h"
 
 int64_t lmr_windows_places(const lmr_windows *w)
@@ -206,20 +207,15 @@ larmor_status lmr_windows_space(larmor_device *dev, const lmr_windows *w, double
                                 int64_t *signal)
 {
     const int64_t rows = lmr_windows_places(w) * w->coils;
-    larmor_array *matrix = NULL, *values = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *matrix = NULL, *values = NULL;
     *lags = NULL;
-    LMR_OR(done, make_gram(dev, w, &matrix));
-    LMR_OR(done, lmr_go_on());
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
-    LMR_OR(done, lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
-    LMR_OR(done, count_signal(values, w, threshold, signal));
-    LMR_OR(done, lmr_go_on());
-    st = project(matrix, w, *signal, lags);
-done:
-    larmor_array_free(values);
-    larmor_array_free(matrix);
-    return st;
+    LMR_TRY(make_gram(dev, w, &matrix));
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(rows), &values));
+    LMR_TRY(lmr_la_of(matrix)->heev(dev->ctx, rows, 1, 1, matrix->data, values->data));
+    LMR_TRY(count_signal(values, w, threshold, signal));
+    LMR_TRY(lmr_go_on());
+    return project(matrix, w, *signal, lags);
 }
 
 double lmr_windows_bytes(const lmr_windows *w)

@@ -1,6 +1,7 @@
 /* Maps of low resolution on the image's grid. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/maps/interpolate.h"
 
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
@@ -56,28 +57,23 @@ larmor_status lmr_maps_interpolate_planes(const larmor_array *low, const int64_t
     const int nd = maps->shape.ndim - 1;
     const larmor_shape image = larmor_shape_of(nd, maps->shape.dim);
     const int64_t voxels = larmor_shape_count(image), pixels = n[0] * n[1] * n[2], coils = maps->shape.dim[nd];
-    larmor_array *work = NULL, *energy = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, maps->dtype, &kernels));
+    LMR_OWNED(larmor_array) *work = NULL, *energy = NULL;
+    LMR_TRY(lmr_recon_kernels_of(dev, maps->dtype, &kernels));
     const int64_t room = room_of(n, image, planes);
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(room, 2), &work));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(room, 2), &work));
     void *x = work->data, *spare = (double _Complex *)work->data + room;
     for (int64_t i = 0; i < coils; i++) {
-        LMR_OR(done, lmr_go_on());
+        LMR_TRY(lmr_go_on());
         void *to = (char *)maps->data + (size_t)(i * voxels) * larmor_dtype_size(maps->dtype);
-        LMR_OR(done, resize(dev, n, (const double _Complex *)low->data + i * pixels, image, (range){first, planes},
-                            &x, &spare));
+        LMR_TRY(resize(dev, n, (const double _Complex *)low->data + i * pixels, image, (range){first, planes}, &x,
+                       &spare));
         const void *from = nd > 1 ? x : (const double _Complex *)x + first;
-        LMR_OR(done, be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
+        LMR_TRY(be->convert(dev->ctx, voxels, LARMOR_C128, from, maps->dtype, to));
     }
-    LMR_OR(done, larmor_array_create(dev, maps->dtype, image, &energy));
-    LMR_OR(done, lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
-    LMR_OR(done, kernels->power(dev->ctx, voxels, -1, 0, energy->data));
-    st = larmor_mul(energy, 0, maps);
-done:
-    larmor_array_free(energy);
-    larmor_array_free(work);
-    return st;
+    LMR_TRY(larmor_array_create(dev, maps->dtype, image, &energy));
+    LMR_TRY(lmr_vec_of(maps)->combine(dev->ctx, voxels, coils, maps->data, maps->data, energy->data));
+    LMR_TRY(kernels->power(dev->ctx, voxels, -1, 0, energy->data));
+    return larmor_mul(energy, 0, maps);
 }
 
 double lmr_maps_interpolate_planes_bytes(larmor_dtype dtype, const int64_t n[3], larmor_shape image, int64_t planes)

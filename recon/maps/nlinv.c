@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/clock.h"
+#include "core/owned.h"
 #include "core/random.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
@@ -87,11 +88,9 @@ static larmor_status check_arrays(const larmor_array *kspace, const larmor_array
 /* y <- w y */
 static larmor_status weigh(const larmor_array *weights, larmor_array *y)
 {
-    larmor_array *w;
+    LMR_OWNED(larmor_array) *w = NULL;
     LMR_TRY(larmor_array_convert(weights, y->dtype, &w));
-    const larmor_status st = larmor_mul(w, 0, y);
-    larmor_array_free(w);
-    return st;
+    return larmor_mul(w, 0, y);
 }
 
 /* data <- F^H W y, square <- sum w |y|^2, both unscaled. */
@@ -342,40 +341,30 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
 {
     larmor_shape shape = found->shape;
     int64_t n[3] = {1, 1, 1};
-    larmor_array *in_double = NULL, *out = NULL, *joined = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *in_double = NULL, *out = NULL, *joined = NULL;
     for (int d = 0; d < image.ndim; d++) {
         n[d] = low.dim[d];
         shape.dim[d] = image.dim[d];
     }
     const int64_t count = larmor_shape_count(shape) / larmor_shape_count(image); /* coils of all sets */
-    LMR_OR(done, larmor_array_convert(found, LARMOR_C128, &in_double));
-    LMR_OR(done, larmor_array_create(found->dev, found->dtype, shape, &out));
-    LMR_OR(done, larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
-    LMR_OR(done, lmr_maps_interpolate(in_double, n, joined));
+    LMR_TRY(larmor_array_convert(found, LARMOR_C128, &in_double));
+    LMR_TRY(larmor_array_create(found->dev, found->dtype, shape, &out));
+    LMR_TRY(larmor_array_reshape(out, larmor_shape_append(image, count), &joined));
+    LMR_TRY(lmr_maps_interpolate(in_double, n, joined));
     *maps = out;
     out = NULL;
-done:
-    larmor_array_free(joined);
-    larmor_array_free(out);
-    larmor_array_free(in_double);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status invert_low(newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape low,
                                 larmor_shape image, larmor_array **maps)
 {
-    selection c = {.ones = NULL};
-    larmor_array *found = NULL;
-    larmor_status st;
-    LMR_OR(done, select_samples(s, kspace, traj, low, &c));
+    LMR_FREED_BY(selection_free) selection c = {.ones = NULL};
+    LMR_OWNED(larmor_array) *found = NULL;
+    LMR_TRY(select_samples(s, kspace, traj, low, &c));
     s->o.weights = c.weights;
-    LMR_OR(done, invert(s, c.kspace, c.traj, low, NULL, &found));
-    st = enlarge(found, low, image, maps);
-done:
-    larmor_array_free(found);
-    selection_free(&c);
-    return st;
+    LMR_TRY(invert(s, c.kspace, c.traj, low, NULL, &found));
+    return enlarge(found, low, image, maps);
 }
 
 /* ---- the whole ---- */
@@ -384,9 +373,8 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
                            const larmor_nlinv_opts *opts, larmor_array **x, larmor_array **maps,
                            larmor_nlinv_report *report)
 {
-    newton s = {.begin = lmr_seconds()};
-    larmor_array *points = NULL, *weights = NULL;
-    larmor_status st;
+    LMR_FREED_BY(newton_free) newton s = {.begin = lmr_seconds()};
+    LMR_OWNED(larmor_array) *points = NULL, *weights = NULL;
     if (x) *x = NULL;
     if (report) *report = (larmor_nlinv_report){0};
     LMR_NEED(maps);
@@ -399,18 +387,13 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
     if (x && !is_whole)
         return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: side %lld, expected at least as many as the image has, or no image",
                         (long long)s.o.side);
-    LMR_OR(done, lmr_input_traj("nlinv", traj, image, &points));
-    if (s.o.weights) LMR_OR(done, lmr_input_real("nlinv", "weights", s.o.weights, &weights));
+    LMR_TRY(lmr_input_traj("nlinv", traj, image, &points));
+    if (s.o.weights) LMR_TRY(lmr_input_real("nlinv", "weights", s.o.weights, &weights));
     s.o.weights = weights;
-    LMR_OR(done,
-           is_whole ? invert(&s, kspace, points, image, x, maps) : invert_low(&s, kspace, points, low, image, maps));
+    LMR_TRY(is_whole ? invert(&s, kspace, points, image, x, maps) : invert_low(&s, kspace, points, low, image, maps));
     s.report.seconds = lmr_seconds() - s.begin;
     if (report) *report = s.report;
-done:
-    newton_free(&s);
-    larmor_array_free(weights);
-    larmor_array_free(points);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- memory ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -73,7 +74,7 @@ static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_nlinv_op
 static larmor_status make_weights(const larmor_nlinv_opts *o, lmr_nlinv *n)
 {
     const int64_t longest = longest_of(n->image);
-    double *w = malloc((size_t)(2 * n->modes) * sizeof *w);
+    LMR_HEAP double *w = malloc((size_t)(2 * n->modes) * sizeof *w);
     if (!w) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < n->modes; i++) {
         double square = 0;
@@ -86,9 +87,7 @@ static larmor_status make_weights(const larmor_nlinv_opts *o, lmr_nlinv *n)
         w[2 * i] = weight_at(o, square);
         w[2 * i + 1] = 0;
     }
-    const larmor_status st = larmor_array_upload(n->dev, n->dtype, n->box, LARMOR_C128, w, &n->weight);
-    free(w);
-    return st;
+    return larmor_array_upload(n->dev, n->dtype, n->box, LARMOR_C128, w, &n->weight);
 }
 
 int64_t lmr_nlinv_unknowns(const lmr_nlinv *n)
@@ -302,7 +301,7 @@ larmor_status lmr_nlinv_normal(lmr_nlinv *n, const larmor_array *d, larmor_array
 /* signs [image...], (-1)^i along each axis. */
 static larmor_status make_signs(const lmr_nlinv *n, larmor_array **signs)
 {
-    double *s = malloc((size_t)(2 * n->voxels) * sizeof *s);
+    LMR_HEAP double *s = malloc((size_t)(2 * n->voxels) * sizeof *s);
     if (!s) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < n->voxels; i++) {
         int64_t odd = 0, rest = i;
@@ -313,9 +312,7 @@ static larmor_status make_signs(const lmr_nlinv *n, larmor_array **signs)
         s[2 * i] = odd % 2 ? -1 : 1;
         s[2 * i + 1] = 0;
     }
-    const larmor_status st = larmor_array_upload(n->dev, n->dtype, n->image, LARMOR_C128, s, signs);
-    free(s);
-    return st;
+    return larmor_array_upload(n->dev, n->dtype, n->image, LARMOR_C128, s, signs);
 }
 
 /* factor <- (sum_cm |s_cm|^2)^(halves / 2) */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/maps.h"
 #include "recon/inputs.h"
 
@@ -32,26 +33,19 @@ static larmor_status combine_body(larmor_array *set, larmor_array *d)
     larmor_device *dev = set->dev;
     const int64_t voxels = set->shape.dim[0], coils = set->shape.dim[1];
     const lmr_recon_kernels *kernels;
-    larmor_array *vectors = NULL, *values = NULL, *factors = NULL;
-    double complex *v = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(dev, set->dtype, &kernels));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
-    LMR_OR(done, kernels->covariance(dev->ctx, voxels, coils, set->data, vectors->data));
-    LMR_OR(done, lmr_la_of(vectors)->heev(dev->ctx, coils, 1, 1, vectors->data, values->data));
-    LMR_OR(done, larmor_array_download(vectors, LARMOR_C128, &v));
+    LMR_OWNED(larmor_array) *vectors = NULL, *values = NULL, *factors = NULL;
+    LMR_HEAP double complex *v = NULL;
+    LMR_TRY(lmr_recon_kernels_of(dev, set->dtype, &kernels));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_TRY(kernels->covariance(dev->ctx, voxels, coils, set->data, vectors->data));
+    LMR_TRY(lmr_la_of(vectors)->heev(dev->ctx, coils, 1, 1, vectors->data, values->data));
+    LMR_TRY(larmor_array_download(vectors, LARMOR_C128, &v));
     double complex *last = v + coils * (coils - 1);
     for (int64_t c = 0; c < coils; c++) last[c] = conj(last[c]);
-    LMR_OR(done, larmor_array_upload(dev, set->dtype, LARMOR_SHAPE(coils), LARMOR_C128, last, &factors));
-    st = lmr_la_of(set)->gemm(dev->ctx, 'N', 'N', voxels, 1, coils, set->data, voxels, factors->data, coils, d->data,
-                              voxels);
-done:
-    free(v);
-    larmor_array_free(factors);
-    larmor_array_free(values);
-    larmor_array_free(vectors);
-    return st;
+    LMR_TRY(larmor_array_upload(dev, set->dtype, LARMOR_SHAPE(coils), LARMOR_C128, last, &factors));
+    return lmr_la_of(set)->gemm(dev->ctx, 'N', 'N', voxels, 1, coils, set->data, voxels, factors->data, coils,
+                                d->data, voxels);
 }
 
 /* d <- 1 / max(|d|, least times the largest), 0 where d is 0. */
@@ -96,17 +90,11 @@ larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normali
     const int64_t count = larmor_array_count(maps);
     const int64_t voxels = coils ? count / coils / sets : 0;
     if (mode == LARMOR_NORMALISE_RSS || !count) return LARMOR_OK;
-    larmor_array *flat = NULL, *first = NULL, *d = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
-    LMR_OR(done, larmor_array_slice(flat, 0, coils, &first));
-    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
-    LMR_OR(done, mode == LARMOR_NORMALISE_SUM ? sum_magnitudes(first, d) : combine_body(first, d));
-    LMR_OR(done, invert(&d, mode == LARMOR_NORMALISE_BODY ? least_body : 0));
-    st = larmor_mul(d, 0, flat);
-done:
-    larmor_array_free(d);
-    larmor_array_free(first);
-    larmor_array_free(flat);
-    return st;
+    LMR_OWNED(larmor_array) *flat = NULL, *first = NULL, *d = NULL;
+    LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(voxels, coils * sets), &flat));
+    LMR_TRY(larmor_array_slice(flat, 0, coils, &first));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
+    LMR_TRY(mode == LARMOR_NORMALISE_SUM ? sum_magnitudes(first, d) : combine_body(first, d));
+    LMR_TRY(invert(&d, mode == LARMOR_NORMALISE_BODY ? least_body : 0));
+    return larmor_mul(d, 0, flat);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clamp.h"
+#include "core/owned.h"
 #include "larmor/maps.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
@@ -189,16 +190,11 @@ static int64_t samples_of(const box *b)
 static larmor_status values_of(const search *s, const larmor_array *kspace, int64_t coils, double complex **values)
 {
     const lmr_centre *c = &s->centre;
-    larmor_array *ones = NULL, *gathered = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &ones));
-    LMR_OR(done, larmor_fill(ones, 1));
-    LMR_OR(done, lmr_centre_gather(c, ones, kspace, coils, &gathered));
-    st = larmor_array_download(gathered, LARMOR_C128, values);
-done:
-    larmor_array_free(gathered);
-    larmor_array_free(ones);
-    return st;
+    LMR_OWNED(larmor_array) *ones = NULL, *gathered = NULL;
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), &ones));
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(lmr_centre_gather(c, ones, kspace, coils, &gathered));
+    return larmor_array_download(gathered, LARMOR_C128, values);
 }
 
 /* Each sample to its place, divided by how many there are. */
@@ -256,29 +252,20 @@ static larmor_status solver_create(const search *s, const int64_t n[3], int64_t 
     const lmr_centre *c = &s->centre;
     const larmor_nufft_opts nufft = low_nufft(c->nd, n, count, dtype);
     const larmor_fft_opts fft = {.centred = 1};
-    larmor_array *weights = NULL;
-    larmor_op *F = NULL, *W = NULL, *WF = NULL, *N = NULL;
-    double *root = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *weights = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *W = NULL, *WF = NULL, *N = NULL;
+    LMR_HEAP double *root = NULL;
     v->image = larmor_shape_append(larmor_shape_of(c->nd, n), count);
-    LMR_OR(done, larmor_density_pipe(c->points, larmor_shape_of(c->nd, n), 0, &weights));
-    LMR_OR(done, larmor_array_download(weights, LARMOR_F64, &root));
+    LMR_TRY(larmor_density_pipe(c->points, larmor_shape_of(c->nd, n), 0, &weights));
+    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &root));
     for (int64_t j = 0; j < c->m; j++) root[j] = sqrt(root[j]);
-    LMR_OR(done, larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, root, &v->root));
-    LMR_OR(done, larmor_op_nufft(c->dev, &nufft, c->points, &F));
-    LMR_OR(done, larmor_op_weights(v->root, dtype, count, &W));
-    LMR_OR(done, larmor_op_chain(W, F, &WF));
-    LMR_OR(done, larmor_op_toeplitz(c->dev, &nufft, c->points, weights, &N));
-    LMR_OR(done, larmor_op_with_normal(WF, N, &v->A));
-    st = larmor_op_fft(c->dev, dtype, v->image, (1u << c->nd) - 1, &fft, &v->transform);
-done:
-    free(root);
-    larmor_op_free(N);
-    larmor_op_free(WF);
-    larmor_op_free(W);
-    larmor_op_free(F);
-    larmor_array_free(weights);
-    return st;
+    LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, root, &v->root));
+    LMR_TRY(larmor_op_nufft(c->dev, &nufft, c->points, &F));
+    LMR_TRY(larmor_op_weights(v->root, dtype, count, &W));
+    LMR_TRY(larmor_op_chain(W, F, &WF));
+    LMR_TRY(larmor_op_toeplitz(c->dev, &nufft, c->points, weights, &N));
+    LMR_TRY(larmor_op_with_normal(WF, N, &v->A));
+    return larmor_op_fft(c->dev, dtype, v->image, (1u << c->nd) - 1, &fft, &v->transform);
 }
 
 /* The k-space [n..., count] of coils first ... */
@@ -288,21 +275,14 @@ static larmor_status solve_coils(const search *s, const solver *v, larmor_array 
     const lmr_centre *c = &s->centre;
     const int64_t voxels = larmor_shape_count(v->image) / count;
     const larmor_solve_opts opts = {.max_iter = STEPS, .tol = 1e-4, .lambda = damping * (double)voxels};
-    larmor_array *few = NULL, *data = NULL, *x = NULL, *k = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_slice(kspace, first, count, &few));
-    LMR_OR(done, lmr_centre_gather(c, v->root, few, count, &data));
-    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, v->image, &x));
-    LMR_OR(done, larmor_array_create(c->dev, kspace->dtype, v->image, &k));
-    LMR_OR(done, larmor_cg(v->A, data, x, &opts, NULL));
-    LMR_OR(done, larmor_op_forward(v->transform, x, k));
-    st = larmor_array_download(k, LARMOR_C128, values);
-done:
-    larmor_array_free(k);
-    larmor_array_free(x);
-    larmor_array_free(data);
-    larmor_array_free(few);
-    return st;
+    LMR_OWNED(larmor_array) *few = NULL, *data = NULL, *x = NULL, *k = NULL;
+    LMR_TRY(larmor_array_slice(kspace, first, count, &few));
+    LMR_TRY(lmr_centre_gather(c, v->root, few, count, &data));
+    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, v->image, &x));
+    LMR_TRY(larmor_array_create(c->dev, kspace->dtype, v->image, &k));
+    LMR_TRY(larmor_cg(v->A, data, x, &opts, NULL));
+    LMR_TRY(larmor_op_forward(v->transform, x, k));
+    return larmor_array_download(k, LARMOR_C128, values);
 }
 
 static void copy_box(const box *b, const int64_t n[3], const double complex *from, double complex *to)
@@ -381,33 +361,27 @@ larmor_status larmor_calibration_region(const larmor_array *kspace, const larmor
     *region = NULL;
     if (report) *report = (larmor_region_report){.samples = 0};
     const larmor_region_opts o = opts ? *opts : (larmor_region_opts){{0}, {0}};
-    larmor_array *k, *shared = NULL;
+    LMR_OWNED(larmor_array) *k = NULL, *shared = NULL;
     LMR_TRY(lmr_input_traj("calibration region", traj, image, &k));
-    search s = {.hits = NULL};
+    LMR_FREED_BY(search_free) search s = {.hits = NULL};
     double encoded[3];
-    double complex *values = NULL;
-    larmor_status st;
-    LMR_OR(done, check(kspace, traj, &o));
+    LMR_HEAP double complex *values = NULL;
+    LMR_TRY(check(kspace, traj, &o));
     const int64_t coils = kspace->shape.dim[kspace->shape.ndim - 1];
     region_side(&o, image, s.most, encoded);
-    LMR_OR(done, find_samples(k, kspace->dtype, image, encoded, &s));
+    LMR_TRY(find_samples(k, kspace->dtype, image, encoded, &s));
     const box b = grow(&s);
     values = calloc((size_t)(samples_of(&b) * coils), sizeof *values);
-    if (!values) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_reshape(kspace, kspace->shape, &shared));
-    LMR_OR(done, s.cartesian ? take(&s, &b, kspace, coils, values) : solve(&s, &b, shared, coils, values));
-    LMR_OR(done, larmor_array_upload(kspace->dev, kspace->dtype,
-                                     larmor_shape_append(larmor_shape_of(image.ndim, b.side), coils), LARMOR_C128,
-                                     values, region));
-    if (!report) goto done;
+    if (!values) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_reshape(kspace, kspace->shape, &shared));
+    LMR_TRY(s.cartesian ? take(&s, &b, kspace, coils, values) : solve(&s, &b, shared, coils, values));
+    LMR_TRY(larmor_array_upload(kspace->dev, kspace->dtype,
+                                larmor_shape_append(larmor_shape_of(image.ndim, b.side), coils), LARMOR_C128, values,
+                                region));
+    if (!report) return LARMOR_OK;
     *report = (larmor_region_report){.cartesian = s.cartesian, .samples = s.centre.m};
     for (int d = 0; d < 3; d++) report->fov[d] = 1 / s.spacing[d];
-done:
-    free(values);
-    larmor_array_free(shared);
-    search_free(&s);
-    larmor_array_free(k);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- memory ---- */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clamp.h"
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 
@@ -182,24 +183,19 @@ static larmor_status dominant(const larmor_array *images, const int64_t n[3], in
 {
     *maps = NULL;
     larmor_device *dev = images->dev;
-    larmor_array *out = NULL, *values = NULL;
-    smoother s;
-    larmor_status st;
-    LMR_OR(done, smoother_create(dev, n, coils, window, &s));
-    LMR_OR(done, covariances(&s, images));
-    LMR_OR(done, expect_energy(&s));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
-    LMR_OR(done, lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, 1, s.cov->data, values->data));
-    if (dominance) LMR_OR(done, measure_dominance(&s, values, dominance));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
-    LMR_OR(done, s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
+    LMR_OWNED(larmor_array) *out = NULL, *values = NULL;
+    LMR_FREED_BY(smoother_free) smoother s = {0};
+    LMR_TRY(smoother_create(dev, n, coils, window, &s));
+    LMR_TRY(covariances(&s, images));
+    LMR_TRY(expect_energy(&s));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils, s.pixels + 1), &values));
+    LMR_TRY(lmr_la_of(s.cov)->heev(dev->ctx, coils, s.pixels + 1, 1, s.cov->data, values->data));
+    if (dominance) LMR_TRY(measure_dominance(&s, values, dominance));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
+    LMR_TRY(s.kernels->align(dev->ctx, s.pixels, coils, s.cov->data, out->data));
     *maps = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    larmor_array_free(values);
-    smoother_free(&s);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- many coils ---- */
@@ -213,17 +209,17 @@ larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t co
 {
     larmor_device *dev = images->dev;
     const lmr_la *la = lmr_la_of(images);
-    larmor_array *values = NULL;
-    double *value = NULL, all = 0;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), vectors));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(fine, kept), mixed));
-    LMR_OR(done, la->gemm(dev->ctx, 'C', 'N', coils, coils, fine, images->data, fine, images->data, fine,
-                          (*vectors)->data, coils));
-    LMR_OR(done, lmr_go_on());
-    LMR_OR(done, la->heev(dev->ctx, coils, 1, 1, (*vectors)->data, values->data));
-    LMR_OR(done, larmor_array_download(values, LARMOR_F64, &value));
+    LMR_OWNED(larmor_array) *values = NULL;
+    LMR_HEAP double *value = NULL;
+    double all = 0;
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), vectors));
+    LMR_TRY(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(fine, kept), mixed));
+    LMR_TRY(la->gemm(dev->ctx, 'C', 'N', coils, coils, fine, images->data, fine, images->data, fine, (*vectors)->data,
+                     coils));
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(la->heev(dev->ctx, coils, 1, 1, (*vectors)->data, values->data));
+    LMR_TRY(larmor_array_download(values, LARMOR_F64, &value));
     *part = 0;
     for (int64_t c = 0; c < coils; c++) {
         all += value[c];
@@ -231,11 +227,7 @@ larmor_status lmr_mix_coils(const larmor_array *images, int64_t fine, int64_t co
     }
     *part = all > 0 ? *part / all : 1;
     const double complex *last = (const double complex *)(*vectors)->data + coils * (coils - kept);
-    st = la->gemm(dev->ctx, 'N', 'N', fine, kept, coils, images->data, fine, last, coils, (*mixed)->data, fine);
-done:
-    free(value);
-    larmor_array_free(values);
-    return st;
+    return la->gemm(dev->ctx, 'N', 'N', fine, kept, coils, images->data, fine, last, coils, (*mixed)->data, fine);
 }
 
 larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t coils, int64_t window,
@@ -244,25 +236,19 @@ larmor_status lmr_walsh(const larmor_array *images, const int64_t n[3], int64_t 
     if (coils <= MOST_COILS) return dominant(images, n, coils, window, dominance, maps);
     const smoother s = smoother_of(n, MOST_COILS);
     larmor_device *dev = images->dev;
-    larmor_array *vectors = NULL, *mixed = NULL, *few = NULL, *out = NULL;
+    LMR_OWNED(larmor_array) *vectors = NULL, *mixed = NULL, *few = NULL, *out = NULL;
     double part;
-    larmor_status st;
     *maps = NULL;
-    LMR_OR(done, lmr_mix_coils(images, s.fine, coils, MOST_COILS, &vectors, &mixed, &part));
-    LMR_OR(done, dominant(mixed, n, MOST_COILS, window, dominance, &few));
+    LMR_TRY(lmr_mix_coils(images, s.fine, coils, MOST_COILS, &vectors, &mixed, &part));
+    LMR_TRY(dominant(mixed, n, MOST_COILS, window, dominance, &few));
     if (dominance) *dominance *= part;
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.pixels, coils), &out));
     const double complex *last = (const double complex *)vectors->data + coils * (coils - MOST_COILS);
-    LMR_OR(done, lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last,
-                                      coils, out->data, s.pixels));
+    LMR_TRY(lmr_la_of(few)->gemm(dev->ctx, 'N', 'C', s.pixels, coils, MOST_COILS, few->data, s.pixels, last, coils,
+                                 out->data, s.pixels));
     *maps = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    larmor_array_free(few);
-    larmor_array_free(mixed);
-    larmor_array_free(vectors);
-    return st;
+    return LARMOR_OK;
 }
 
 double lmr_walsh_bytes(const larmor_device *dev, const int64_t n[3], int64_t coils)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
 
@@ -10,7 +11,7 @@
 static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned axes, larmor_array **mask)
 {
     const int64_t count = larmor_shape_count(shape);
-    double *value = lmr_new(count, sizeof *value);
+    LMR_HEAP double *value = lmr_new(count, sizeof *value);
     if (!value) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         double square = 0;
@@ -22,30 +23,20 @@ static larmor_status make_mask(larmor_device *dev, larmor_shape shape, unsigned 
         }
         value[i] = square < 1;
     }
-    const larmor_status st = larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, value, mask);
-    free(value);
-    return st;
+    return larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, value, mask);
 }
 
 larmor_status larmor_band_limit(larmor_array *x, unsigned axes)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    larmor_array *mask = NULL, *y = NULL;
-    larmor_op *F = NULL, *M = NULL, *MF = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *mask = NULL, *y = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *M = NULL, *MF = NULL;
     if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "band: an image is needed");
-    LMR_OR(done, larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
-    LMR_OR(done, make_mask(x->dev, x->shape, axes, &mask));
-    LMR_OR(done, larmor_op_mask(mask, x->dtype, &M));
-    LMR_OR(done, larmor_op_chain(M, F, &MF));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &y));
-    LMR_OR(done, larmor_op_normal(MF, x, y)); /* F^H M^2 F, and M^2 = M */
-    st = larmor_copy(y, x);
-done:
-    larmor_op_free(MF);
-    larmor_op_free(M);
-    larmor_op_free(F);
-    larmor_array_free(y);
-    larmor_array_free(mask);
-    return st;
+    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, axes, &opts, &F));
+    LMR_TRY(make_mask(x->dev, x->shape, axes, &mask));
+    LMR_TRY(larmor_op_mask(mask, x->dtype, &M));
+    LMR_TRY(larmor_op_chain(M, F, &MF));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &y));
+    LMR_TRY(larmor_op_normal(MF, x, y)); /* F^H M^2 F, and M^2 = M */
+    return larmor_copy(y, x);
 }

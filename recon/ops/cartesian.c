@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "nufft/op.h"
 #include "nufft/options.h"
@@ -250,21 +251,16 @@ static larmor_status make_turn(larmor_device *dev, const int64_t *cell, const de
 
 static larmor_status make_turns(larmor_device *dev, const int64_t *cell, const design *d, cartesian *c)
 {
-    int64_t *work = NULL;
-    double *factor = NULL;
-    larmor_status st;
-    LMR_OR(done, count_turns(cell, d, &c->turns));
+    LMR_HEAP int64_t *work = NULL;
+    LMR_HEAP double *factor = NULL;
+    LMR_TRY(count_turns(cell, d, &c->turns));
     c->turn = calloc((size_t)c->turns + 1, sizeof *c->turn);
     work = lmr_new(2 * d->cells, sizeof *work);
     factor = lmr_new(d->cells, sizeof *factor);
-    if (!c->turn || !work || !factor) LMR_OR(done, LMR_NO_MEMORY());
+    if (!c->turn || !work || !factor) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t t = 0; t < c->turns; t++)
-        LMR_OR(done, make_turn(dev, cell, d, t, work, work + d->cells, factor, &c->turn[t]));
-    st = LARMOR_OK;
-done:
-    free(factor);
-    free(work);
-    return st;
+        LMR_TRY(make_turn(dev, cell, d, t, work, work + d->cells, factor, &c->turn[t]));
+    return LARMOR_OK;
 }
 
 /* ---- the normal map ---- */
@@ -294,26 +290,21 @@ static void normal_destroy(void *self)
 /* sum [cells] <- the weights of the samples at each place, frequency 0 first; the caller's to free. */
 static larmor_status sum_weights(const larmor_array *traj, const larmor_array *weights, const design *d, double **sum)
 {
-    larmor_array *real = NULL;
-    double *w = NULL;
-    int64_t *cell = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *real = NULL;
+    LMR_HEAP double *w = NULL;
+    LMR_HEAP int64_t *cell = NULL;
     *sum = NULL;
-    LMR_OR(done, find_cells(traj, d, 0, &cell));
+    LMR_TRY(find_cells(traj, d, 0, &cell));
     if (weights) {
-        LMR_OR(done, lmr_input_real("cartesian", "weights", weights, &real));
-        LMR_OR(done, lmr_expect("cartesian", "weight array", real, traj->dev, LARMOR_F64, lmr_weights_shape(traj)));
-        LMR_OR(done, larmor_array_download(real, LARMOR_F64, &w));
+        LMR_TRY(lmr_input_real("cartesian", "weights", weights, &real));
+        LMR_TRY(lmr_expect("cartesian", "weight array", real, traj->dev, LARMOR_F64, lmr_weights_shape(traj)));
+        LMR_TRY(larmor_array_download(real, LARMOR_F64, &w));
     }
     *sum = lmr_new(d->cells, sizeof **sum);
-    if (!*sum) LMR_OR(done, LMR_NO_MEMORY());
+    if (!*sum) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < d->cells; i++) (*sum)[i] = 0;
     for (int64_t j = 0; j < d->m; j++) (*sum)[cell[j]] += w ? w[j] : 1;
-done:
-    free(w);
-    free(cell);
-    larmor_array_free(real);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Its own grid, of the image's size: nothing is padded. */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
 #include "recon/sparse.h"
@@ -129,14 +130,11 @@ static larmor_status write_phases(int64_t n, double _Complex *q)
 static larmor_status make_phases(const fourier *f, stage *s)
 {
     const int64_t total = s->dim[0] + s->dim[1] + s->dim[2];
-    double _Complex *q = lmr_new(total, sizeof *q), *at = q;
+    LMR_HEAP double _Complex *q = lmr_new(total, sizeof *q);
+    double _Complex *at = q;
     if (!q) return LMR_NO_MEMORY();
-    larmor_status st;
-    for (int d = 0; d < 3; at += s->dim[d], d++) LMR_OR(done, write_phases(s->dim[d], at));
-    st = larmor_array_upload(f->dev, f->dtype, LARMOR_SHAPE(total), LARMOR_C128, q, &s->phases);
-done:
-    free(q);
-    return st;
+    for (int d = 0; d < 3; at += s->dim[d], d++) LMR_TRY(write_phases(s->dim[d], at));
+    return larmor_array_upload(f->dev, f->dtype, LARMOR_SHAPE(total), LARMOR_C128, q, &s->phases);
 }
 
 /* Neighbouring axes make one stage, three at most. Dimensions of extent 1 between them do not matter. */

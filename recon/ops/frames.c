@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "larmor/operators.h"
 
@@ -47,13 +48,10 @@ static larmor_status part_of(const frames *s, const larmor_array *x, int in_kspa
 
 static larmor_status do_frame(const pass *p, int i)
 {
-    larmor_array *from = NULL, *to = NULL;
-    larmor_status st = part_of(p->all, p->a, p->a_samples, i, &from);
-    if (!st) st = part_of(p->all, p->b, p->b_samples, i, &to);
-    if (!st) st = p->f(p->all->op[i], from, to);
-    larmor_array_free(to);
-    larmor_array_free(from);
-    return st;
+    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
+    LMR_TRY(part_of(p->all, p->a, p->a_samples, i, &from));
+    LMR_TRY(part_of(p->all, p->b, p->b_samples, i, &to));
+    return p->f(p->all->op[i], from, to);
 }
 
 /* A thread's frame; the others that fail after the first one in their order say nothing. */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -30,51 +31,38 @@ static larmor_status energy_of(const char *who, const char *what, const larmor_a
 larmor_status larmor_root_sum_of_squares(const larmor_array *coils, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *energy;
+    LMR_OWNED(larmor_array) *energy = NULL;
     LMR_TRY(energy_of("root sum of squares", "coil images", coils, x, &energy));
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
-    LMR_OR(done, kernels->power(x->dev->ctx, larmor_array_count(x), 1, 0, energy->data));
-    LMR_OR(done, larmor_copy(energy, x));
-done:
-    larmor_array_free(energy);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(kernels->power(x->dev->ctx, larmor_array_count(x), 1, 0, energy->data));
+    return larmor_copy(energy, x);
 }
 
 larmor_status larmor_divide_by_energy(const larmor_array *maps, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *energy;
+    LMR_OWNED(larmor_array) *energy = NULL;
     double most;
     LMR_TRY(energy_of("divide by energy", "maps", maps, x, &energy));
     const int64_t voxels = larmor_array_count(x);
-    larmor_status st;
-    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
-    LMR_OR(done, kernels->largest(x->dev->ctx, voxels, energy->data, &most));
-    LMR_OR(done, kernels->power(x->dev->ctx, voxels, -2, 1e-6 * most, energy->data));
-    LMR_OR(done, larmor_mul(energy, 0, x));
-done:
-    larmor_array_free(energy);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(kernels->largest(x->dev->ctx, voxels, energy->data, &most));
+    LMR_TRY(kernels->power(x->dev->ctx, voxels, -2, 1e-6 * most, energy->data));
+    return larmor_mul(energy, 0, x);
 }
 
 larmor_status larmor_clear_unseen(const larmor_array *maps, larmor_array *x)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *energy = NULL, *seen = NULL;
+    LMR_OWNED(larmor_array) *energy = NULL, *seen = NULL;
     LMR_TRY(energy_of("clear unseen", "maps", maps, x, &energy));
     const int64_t voxels = larmor_array_count(x);
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &seen));
-    LMR_OR(done, lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
-    LMR_OR(done, larmor_copy(energy, seen));
-    LMR_OR(done, kernels->power(x->dev->ctx, voxels, -2, 0, seen->data));
-    LMR_OR(done, larmor_mul(energy, 0, seen)); /* 1 where a coil sees anything */
-    LMR_OR(done, larmor_mul(seen, 0, x));
-done:
-    larmor_array_free(seen);
-    larmor_array_free(energy);
-    return st;
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &seen));
+    LMR_TRY(lmr_recon_kernels_of(x->dev, x->dtype, &kernels));
+    LMR_TRY(larmor_copy(energy, seen));
+    LMR_TRY(kernels->power(x->dev->ctx, voxels, -2, 0, seen->data));
+    LMR_TRY(larmor_mul(energy, 0, seen)); /* 1 where a coil sees anything */
+    return larmor_mul(seen, 0, x);
 }
 
 larmor_status larmor_crop(const larmor_array *x, larmor_shape shape, double scale, larmor_array **y)
@@ -148,13 +136,11 @@ larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_ar
 static larmor_status transform(const larmor_array *x, int to_kspace, larmor_array **y)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    larmor_op *F;
+    LMR_OWNED(larmor_op) *F = NULL;
     *y = NULL;
     LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
-    larmor_status st = larmor_array_create(x->dev, x->dtype, x->shape, y);
-    if (!st) st = to_kspace ? larmor_op_forward(F, x, *y) : larmor_op_adjoint(F, x, *y);
-    larmor_op_free(F);
-    return st;
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, y));
+    return to_kspace ? larmor_op_forward(F, x, *y) : larmor_op_adjoint(F, x, *y);
 }
 
 larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larmor_array **y)
@@ -168,13 +154,8 @@ larmor_status larmor_resize_band(const larmor_array *x, larmor_shape shape, larm
     LMR_TRY(refuse_empty(x, shape));
     if (!larmor_shape_count(shape)) return larmor_array_create(x->dev, x->dtype, shape, y);
     const double voxels = (double)larmor_shape_count(shape) / (double)larmor_shape_count(x->shape);
-    larmor_array *k = NULL, *kept = NULL;
-    larmor_status st;
-    LMR_OR(done, transform(x, 1, &k));
-    LMR_OR(done, larmor_crop(k, shape, sqrt(voxels), &kept));
-    st = transform(kept, 0, y);
-done:
-    larmor_array_free(kept);
-    larmor_array_free(k);
-    return st;
+    LMR_OWNED(larmor_array) *k = NULL, *kept = NULL;
+    LMR_TRY(transform(x, 1, &k));
+    LMR_TRY(larmor_crop(k, shape, sqrt(voxels), &kept));
+    return transform(kept, 0, y);
 }

@@ -6,6 +6,7 @@
 
 #include "core/device.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -87,29 +88,26 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
 {
     *PF = NULL;
     const larmor_nufft_opts nufft = nufft_of(p, opts, coils);
-    larmor_op *F = NULL, *P = NULL, *B;
-    larmor_status st;
+    LMR_OWNED(larmor_op) *F = NULL, *P = NULL;
+    larmor_op *B;
     if (by == BY_FFTS)
-        LMR_OR(done, larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
+        LMR_TRY(larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
     else if (by == BY_PLANES)
-        LMR_OR(done, larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
+        LMR_TRY(larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
     else
-        LMR_OR(done, larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
+        LMR_TRY(larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
     if (opts->off_resonance) {
-        LMR_OR(done, larmor_op_segments(F, opts->off_resonance, &B));
+        LMR_TRY(larmor_op_segments(F, opts->off_resonance, &B));
         larmor_op_free(F);
         F = B;
     }
     if (root) {
-        LMR_OR(done, lmr_op_weigh("weights", root, maps->dtype, coils, &P));
-        LMR_OR(done, larmor_op_chain(P, F, PF));
+        LMR_TRY(lmr_op_weigh("weights", root, maps->dtype, coils, &P));
+        LMR_TRY(larmor_op_chain(P, F, PF));
     } else {
         *PF = larmor_op_ref(F);
     }
-done:
-    larmor_op_free(P);
-    larmor_op_free(F);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspace)
@@ -119,13 +117,10 @@ larmor_status larmor_sense_weigh(const larmor_array *weights, larmor_array *kspa
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: k-space is %s, expected complex [samples, readouts, coils]",
                         kspace ? lmr_describe(kspace).s : "missing");
     const int last = kspace->shape.ndim - 1;
-    larmor_array *root, *factor = NULL;
+    LMR_OWNED(larmor_array) *root = NULL, *factor = NULL;
     LMR_TRY(root_of(weights, kspace->dev, kspace->dtype, larmor_shape_of(last, kspace->shape.dim), &root));
-    larmor_status st = larmor_array_convert(root, kspace->dtype, &factor);
-    if (!st) st = larmor_mul(factor, 0, kspace);
-    larmor_array_free(factor);
-    larmor_array_free(root);
-    return st;
+    LMR_TRY(larmor_array_convert(root, kspace->dtype, &factor));
+    return larmor_mul(factor, 0, kspace);
 }
 
 /* ---- the coils ---- */
@@ -318,20 +313,16 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
 static larmor_status race(const larmor_problem *p, larmor_op *Q, larmor_op **T)
 {
     int quicker;
-    larmor_array *x = NULL, *y = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
-    LMR_OR(done, larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
-    LMR_OR(done, lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
-    LMR_OR(done, lmr_toeplitz_race(*T, Q, x, y, &quicker));
+    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
+    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &x));
+    LMR_TRY(larmor_array_create(larmor_op_device(Q), p->dtype, larmor_op_in_shape(Q), &y));
+    LMR_TRY(lmr_vec_of(x)->random(x->dev->ctx, larmor_array_count(x), 1, x->data));
+    LMR_TRY(lmr_toeplitz_race(*T, Q, x, y, &quicker));
     if (!quicker) {
         larmor_op_free(*T);
         *T = NULL;
     }
-done:
-    larmor_array_free(y);
-    larmor_array_free(x);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Q = sqrt(W) F of a full block and, where that is smaller, of the last one; T = F^H W F of a full block, or NULL. */
@@ -427,13 +418,11 @@ larmor_status lmr_sense_check(larmor_array *maps, const larmor_sense_opts *opts,
 larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts, larmor_op **A)
 {
     larmor_problem p;
-    larmor_array *root = NULL;
+    LMR_OWNED(larmor_array) *root = NULL;
     *A = NULL;
     LMR_TRY(lmr_sense_check(maps, opts, &p));
     if (opts->weights) LMR_TRY(root_of(opts->weights, maps->dev, maps->dtype, lmr_weights_shape(opts->traj), &root));
-    const larmor_status st = op_blocks(maps, &p, opts, root, A);
-    larmor_array_free(root);
-    return st;
+    return op_blocks(maps, &p, opts, root, A);
 }
 
 /* ---- other maps, and the adjoint in two steps ---- */

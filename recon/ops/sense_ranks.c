@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "core/ranks/rank_rows.h"
 #include "recon/ops/sense.h"
 
@@ -71,7 +72,7 @@ static larmor_status spread(larmor_ranks *ranks, larmor_array *all_maps, const i
 static larmor_status join(larmor_ranks *ranks, const recipe *r, larmor_array *all_maps, const inputs *in,
                           larmor_status own, larmor_op **A)
 {
-    larmor_op *row = NULL;
+    LMR_OWNED(larmor_op) *row = NULL;
     larmor_sense_opts opts = r->opts;
     *A = NULL;
     LMR_TRY(lmr_ranks_agree(ranks, own, NULL, NULL));
@@ -79,9 +80,7 @@ static larmor_status join(larmor_ranks *ranks, const recipe *r, larmor_array *al
     opts.traj = in->traj;
     opts.weights = in->weights;
     if (!own) own = lmr_sense_alone(in->maps, &opts, &row);
-    const larmor_status st = lmr_rows_join(ranks, r->head.id, own, row, A);
-    larmor_op_free(row);
-    return st;
+    return lmr_rows_join(ranks, r->head.id, own, row, A);
 }
 
 /* ---- rank 0 ---- */
@@ -112,16 +111,13 @@ larmor_status lmr_sense_on_ranks(larmor_array *maps, const larmor_sense_opts *op
     larmor_ranks *ranks = maps->dev->ranks;
     int64_t first;
     const int64_t own = coils_of(ranks, maps->shape.dim[maps->shape.ndim - 1], 0, &first);
+    LMR_FREED_BY(free_inputs)
     inputs in = {.traj = larmor_array_ref((larmor_array *)(uintptr_t)opts->traj),
                  .weights = larmor_array_ref((larmor_array *)(uintptr_t)opts->weights)};
-    larmor_status st;
-    LMR_OR(done, larmor_array_slice(maps, first, own, &in.maps));
+    LMR_TRY(larmor_array_slice(maps, first, own, &in.maps));
     const recipe r = recipe_of(ranks, maps, opts);
-    LMR_OR(done, lmr_ranks_order(ranks, &r, sizeof r));
-    st = join(ranks, &r, maps, &in, LARMOR_OK, A);
-done:
-    free_inputs(&in);
-    return st;
+    LMR_TRY(lmr_ranks_order(ranks, &r, sizeof r));
+    return join(ranks, &r, maps, &in, LARMOR_OK, A);
 }
 
 /* ---- the others ---- */

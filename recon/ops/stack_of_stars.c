@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "nufft/options.h"
 #include "recon/bytes.h"
@@ -264,15 +265,13 @@ static const larmor_op_impl impl = {"stack of stars", forward, adjoint, NULL, de
 /* exp(-sign 2 pi i q c / nz) for plane q of the FFT, whose voxel 0 is at z = -c, c = floor(nz / 2). */
 static larmor_status upload_factors(const stack *s, int64_t count, const int64_t *plane, larmor_array **out)
 {
-    double _Complex *factor = lmr_new(count, sizeof *factor);
+    LMR_HEAP double _Complex *factor = lmr_new(count, sizeof *factor);
     if (!factor) return LMR_NO_MEMORY();
     for (int64_t p = 0; p < count; p++) {
         const double cycles = fmod((double)plane[p] * (double)(s->nz / 2), (double)s->nz) / (double)s->nz;
         factor[p] = CMPLX(cos(2 * M_PI * cycles), -s->sign * sin(2 * M_PI * cycles));
     }
-    const larmor_status st = larmor_array_upload(s->dev, s->dtype, LARMOR_SHAPE(count), LARMOR_C128, factor, out);
-    free(factor);
-    return st;
+    return larmor_array_upload(s->dev, s->dtype, LARMOR_SHAPE(count), LARMOR_C128, factor, out);
 }
 
 /* The plan in the plane, over the points of partition p. */
@@ -282,18 +281,15 @@ static larmor_status make_plan(const stack *s, const larmor_nufft_opts *opts, co
     o.ndim = 2;
     o.modes[2] = 0;
     o.batch = h->partitions;
-    double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
-    larmor_array *traj = NULL;
-    larmor_status st = k ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t r = 0; !st && r < h->readouts; r++)
+    LMR_HEAP double *k = lmr_new(2 * s->samples * h->readouts, sizeof *k);
+    LMR_OWNED(larmor_array) *traj = NULL;
+    if (!k) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < h->readouts; r++)
         for (int64_t i = 0; i < s->samples; i++)
             for (int d = 0; d < 2; d++) k[d + 2 * (i + s->samples * r)] = a->list[a->first[p] + r].k[3 * i + d];
     const larmor_shape shape = LARMOR_SHAPE(2, s->samples, h->readouts);
-    if (!st) st = larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj);
-    if (!st) st = larmor_op_nufft(s->dev, &o, traj, &h->F);
-    larmor_array_free(traj);
-    free(k);
-    return st;
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, k, &traj));
+    return larmor_op_nufft(s->dev, &o, traj, &h->F);
 }
 
 static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, const layers *a, int64_t set, sheet *h)
@@ -306,21 +302,18 @@ static larmor_status make_sheet(const stack *s, const larmor_nufft_opts *opts, c
         }
     h->readouts = a->first[one + 1] - a->first[one];
     const int64_t columns = h->readouts * h->partitions;
-    int64_t *plane = malloc((size_t)h->partitions * sizeof *plane),
-            *column = malloc((size_t)columns * sizeof *column);
-    larmor_status st = plane && column ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t p = 0, n = 0; !st && p < s->nz; p++) {
+    LMR_HEAP int64_t *plane = malloc((size_t)h->partitions * sizeof *plane),
+                     *column = malloc((size_t)columns * sizeof *column);
+    if (!plane || !column) return LMR_NO_MEMORY();
+    for (int64_t p = 0, n = 0; p < s->nz; p++) {
         if (a->set[p] != set) continue;
         for (int64_t r = 0; r < h->readouts; r++) column[r + h->readouts * n] = a->list[a->first[p] + r].number;
         plane[n++] = p;
     }
-    if (!st) st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(h->partitions), LARMOR_I64, plane, &h->plane);
-    if (!st) st = larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(columns), LARMOR_I64, column, &h->column);
-    if (!st) st = upload_factors(s, h->partitions, plane, &h->factor);
-    if (!st) st = make_plan(s, opts, a, one, h);
-    free(column);
-    free(plane);
-    return st;
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(h->partitions), LARMOR_I64, plane, &h->plane));
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(columns), LARMOR_I64, column, &h->column));
+    LMR_TRY(upload_factors(s, h->partitions, plane, &h->factor));
+    return make_plan(s, opts, a, one, h);
 }
 
 static larmor_status build(stack *s, const larmor_nufft_opts *opts, const layers *a)
@@ -459,16 +452,14 @@ larmor_status larmor_stack_of_stars_memory(const larmor_device *dev, const larmo
                                            const larmor_array *traj, int64_t *bytes)
 {
     larmor_nufft_opts o;
-    layers a;
+    LMR_FREED_BY(free_layers) layers a = {0};
     int64_t wrong, sample;
     double total = 0;
     LMR_NEED(bytes);
     *bytes = 0;
     LMR_TRY(check(dev, opts, traj, &o));
-    larmor_status st = find_layers(traj, o.modes[2], &a, &wrong, &sample);
-    if (!st && wrong >= 0) st = no_stack(&a, wrong, sample);
-    if (!st) st = stack_bytes(dev, &o, traj->shape.dim[1], &a, &total);
-    if (!st) st = lmr_bytes_store(total, bytes);
-    free_layers(&a);
-    return st;
+    LMR_TRY(find_layers(traj, o.modes[2], &a, &wrong, &sample));
+    if (wrong >= 0) LMR_TRY(no_stack(&a, wrong, sample));
+    LMR_TRY(stack_bytes(dev, &o, traj->shape.dim[1], &a, &total));
+    return lmr_bytes_store(total, bytes);
 }

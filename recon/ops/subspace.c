@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 
 typedef struct subspace {
@@ -51,12 +52,10 @@ static const larmor_op_impl impl = {"subspace", forward, adjoint, normal, destro
 /* By way of the host: a basis is small. */
 static larmor_status conjugate_of(larmor_array *x, larmor_array **out)
 {
-    double _Complex *host;
+    LMR_HEAP double _Complex *host = NULL;
     LMR_TRY(larmor_array_download(x, LARMOR_C128, &host));
     for (int64_t i = 0; i < larmor_array_count(x); i++) host[i] = conj(host[i]);
-    const larmor_status st = larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, host, out);
-    free(host);
-    return st;
+    return larmor_array_upload(x->dev, x->dtype, x->shape, LARMOR_C128, host, out);
 }
 
 static larmor_status prepare(subspace *s, larmor_device *dev, larmor_dtype dtype, larmor_array *basis)

@@ -5,6 +5,7 @@
 
 #include "core/device.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "larmor/subspace.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -95,22 +96,18 @@ static larmor_status normal_block(const subspace_sense *s, larmor_op *T, int64_t
     void *ctx = x->dev->ctx;
     const void *maps = at(s->maps, first * s->voxels);
     const int64_t images = s->voxels * count;
-    larmor_array *from = NULL, *to = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
-    LMR_OR(done, larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
+    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
+    LMR_TRY(larmor_array_part(s->before, 0, count * s->rank, larmor_op_in_shape(T), &from));
+    LMR_TRY(larmor_array_part(s->after, 0, count * s->rank, larmor_op_in_shape(T), &to));
     for (int64_t k = 0; k < s->rank; k++)
-        LMR_OR(done, vec->expand(ctx, s->voxels, count, maps, at(x, k * s->voxels), at(from, k * images)));
-    LMR_OR(done, larmor_op_forward(T, from, to));
+        LMR_TRY(vec->expand(ctx, s->voxels, count, maps, at(x, k * s->voxels), at(from, k * images)));
+    LMR_TRY(larmor_op_forward(T, from, to));
     for (int64_t k = 0; k < s->rank; k++) {
         void *sum = first ? s->sum->data : at(z, k * s->voxels);
-        LMR_OR(done, vec->combine(ctx, s->voxels, count, maps, at(to, k * images), sum));
-        if (first) LMR_OR(done, vec->axpby(ctx, s->voxels, 1, sum, 1, at(z, k * s->voxels)));
+        LMR_TRY(vec->combine(ctx, s->voxels, count, maps, at(to, k * images), sum));
+        if (first) LMR_TRY(vec->axpby(ctx, s->voxels, 1, sum, 1, at(z, k * s->voxels)));
     }
-done:
-    larmor_array_free(to);
-    larmor_array_free(from);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)

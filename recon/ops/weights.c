@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"
 #include "recon/sparse.h"
@@ -56,42 +57,34 @@ larmor_status lmr_weights_copy(const char *who, const char *what, const larmor_a
 {
     *copy = NULL;
     const lmr_sparse_kernels *kernels;
-    larmor_array *in_double, *converted = NULL, *out = NULL;
+    LMR_OWNED(larmor_array) *in_double = NULL, *converted = NULL, *out = NULL;
     int64_t index;
     double value;
     LMR_TRY(lmr_input_real(who, what, weights_, &in_double));
-    larmor_status st;
-    LMR_OR(done, lmr_find_outlier(in_double, 0, &index, &value));
+    LMR_TRY(lmr_find_outlier(in_double, 0, &index, &value));
     if (index >= 0) {
-        st = LMR_FAIL(LARMOR_ERR_ARG, "%s: element %lld of the %s is %g, expected at least 0", who, (long long)index,
-                      what, value);
-        goto done;
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: element %lld of the %s is %g, expected at least 0", who,
+                        (long long)index, what, value);
     }
-    LMR_OR(done, lmr_sparse_kernels_of(in_double->dev, dtype, &kernels));
-    LMR_OR(done, larmor_array_convert(in_double, lmr_real_of(dtype), &converted));
-    LMR_OR(done, larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
-    LMR_OR(done, larmor_copy(converted, out));
-    if (root) LMR_OR(done, kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
+    LMR_TRY(lmr_sparse_kernels_of(in_double->dev, dtype, &kernels));
+    LMR_TRY(larmor_array_convert(in_double, lmr_real_of(dtype), &converted));
+    LMR_TRY(larmor_array_create(in_double->dev, lmr_real_of(dtype), in_double->shape, &out));
+    LMR_TRY(larmor_copy(converted, out));
+    if (root) LMR_TRY(kernels->root(out->dev->ctx, larmor_array_count(out), out->data));
     *copy = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    larmor_array_free(converted);
-    larmor_array_free(in_double);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status op_of(const char *name, const char *what, const larmor_array *given, larmor_dtype dtype,
                            int64_t batch, larmor_op **op)
 {
     *op = NULL;
-    larmor_array *w;
+    LMR_OWNED(larmor_array) *w = NULL;
     if (!lmr_is_complex(dtype))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: dtype is %s, expected c64 or c128", name, larmor_dtype_name(dtype));
     LMR_TRY(lmr_weights_copy(name, what, given, dtype, 0, &w));
-    const larmor_status st = lmr_op_weigh(name, w, dtype, batch, op);
-    larmor_array_free(w);
-    return st;
+    return lmr_op_weigh(name, w, dtype, batch, op);
 }
 
 larmor_status larmor_op_weights(larmor_array *w, larmor_dtype dtype, int64_t batch, larmor_op **W)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
@@ -79,20 +80,19 @@ larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *see
     const lmr_recon_kernels *kernels;
     const int64_t voxels = larmor_array_count(energy);
     void *ctx = energy->dev->ctx;
-    larmor_array *mask;
+    LMR_OWNED(larmor_array) *mask = NULL;
     double norm = 0;
     LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
     LMR_TRY(larmor_array_create(energy->dev, energy->dtype, energy->shape, &mask));
-    larmor_status st = larmor_axpby(1, energy, 0, mask);
-    if (!st) st = kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data);
-    if (!st) st = larmor_mul(energy, 0, mask);
-    if (!st) st = larmor_nrm2(mask, &norm);
-    if (!st) st = larmor_axpby(DARK * most, mask, 1, energy);
-    if (!st) st = larmor_mul(mask, 0, energy);
-    if (!st) st = kernels->power(ctx, voxels, -1, 0, energy->data);
+    LMR_TRY(larmor_axpby(1, energy, 0, mask));
+    LMR_TRY(kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data));
+    LMR_TRY(larmor_mul(energy, 0, mask));
+    LMR_TRY(larmor_nrm2(mask, &norm));
+    LMR_TRY(larmor_axpby(DARK * most, mask, 1, energy));
+    LMR_TRY(larmor_mul(mask, 0, energy));
+    LMR_TRY(kernels->power(ctx, voxels, -1, 0, energy->data));
     *seen = norm * norm;
-    larmor_array_free(mask);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image, larmor_array **energy, double *most)
@@ -182,23 +182,18 @@ larmor_shape lmr_circulant_coarse(larmor_shape image)
 /* The sum of the coils' autocorrelations, all on the grid of the maps. */
 static larmor_status correlate_coils(larmor_array *maps, larmor_shape grid, larmor_array **sum)
 {
-    larmor_array *one = NULL;
-    lmr_autocorrelation a;
+    LMR_OWNED(larmor_array) *one = NULL;
+    LMR_FREED_BY(lmr_autocorrelation_free) lmr_autocorrelation a = {0};
     *sum = NULL;
     LMR_TRY(lmr_autocorrelation_begin(maps->dev, maps->dtype, grid, &a));
-    larmor_status st;
     for (int64_t c = 0; c < maps->shape.dim[grid.ndim]; c++) {
-        LMR_OR(done, lmr_go_on());
-        LMR_OR(done, larmor_array_part(maps, c, 1, grid, &one));
-        LMR_OR(done, lmr_autocorrelation_add(&a, one));
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(larmor_array_part(maps, c, 1, grid, &one));
+        LMR_TRY(lmr_autocorrelation_add(&a, one));
         larmor_array_free(one);
         one = NULL;
     }
-    st = lmr_autocorrelation_end(&a, sum);
-done:
-    larmor_array_free(one);
-    lmr_autocorrelation_free(&a);
-    return st;
+    return lmr_autocorrelation_end(&a, sum);
 }
 
 static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
@@ -211,35 +206,28 @@ static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
 static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
                                           larmor_shape image, larmor_array **sum)
 {
-    larmor_array *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL, *on_doubled = NULL;
+    LMR_OWNED(larmor_array) *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL,
+                            *on_doubled = NULL;
     const larmor_shape grid = lmr_circulant_coarse(image);
-    larmor_status st;
     double scale = 1, seen;
     *sum = NULL;
     for (int d = 0; d < image.ndim; d++) scale *= (double)image.dim[d] / (double)grid.dim[d];
     if (!maps) {
-        LMR_OR(done, larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
-        LMR_OR(done, larmor_fill(constant, 1));
+        LMR_TRY(larmor_array_create(dev, dtype, larmor_shape_append(grid, 1), &constant));
+        LMR_TRY(larmor_fill(constant, 1));
     }
-    LMR_OR(done, lmr_circulant_resize(maps ? maps : constant, grid, &coarse));
+    LMR_TRY(lmr_circulant_resize(maps ? maps : constant, grid, &coarse));
     if (maps) {
-        LMR_OR(done, sight_of(coarse, grid, &sight, &seen));
-        if (coarse == maps) LMR_OR(done, copy_of(maps, &own));
-        LMR_OR(done, larmor_mul(sight, 0, own ? own : coarse));
+        LMR_TRY(sight_of(coarse, grid, &sight, &seen));
+        if (coarse == maps) LMR_TRY(copy_of(maps, &own));
+        LMR_TRY(larmor_mul(sight, 0, own ? own : coarse));
     }
-    LMR_OR(done, correlate_coils(own ? own : coarse, grid, &small));
-    LMR_OR(done, lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
-    LMR_OR(done, larmor_axpby(scale, on_doubled, 0, on_doubled));
+    LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
+    LMR_TRY(lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
+    LMR_TRY(larmor_axpby(scale, on_doubled, 0, on_doubled));
     *sum = on_doubled;
     on_doubled = NULL;
-done:
-    larmor_array_free(on_doubled);
-    larmor_array_free(small);
-    larmor_array_free(sight);
-    larmor_array_free(own);
-    larmor_array_free(coarse);
-    larmor_array_free(constant);
-    return st;
+    return LARMOR_OK;
 }
 
 /* C of the point spread function psf, which is overwritten. */
@@ -266,14 +254,11 @@ done:
 static larmor_status spread_of(const larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
                                larmor_shape image, larmor_dtype dtype, larmor_array **psf)
 {
-    larmor_array *k;
-    larmor_op *F = NULL;
+    LMR_OWNED(larmor_array) *k = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
     LMR_TRY(lmr_precond_inputs("circulant", maps, traj, weights, image, dtype, &k));
-    larmor_status st = lmr_doubled_fourier(k, dtype, image, &F);
-    if (!st) st = lmr_point_spread(F, k, weights, dtype, image, psf);
-    larmor_op_free(F);
-    larmor_array_free(k);
-    return st;
+    LMR_TRY(lmr_doubled_fourier(k, dtype, image, &F));
+    return lmr_point_spread(F, k, weights, dtype, image, psf);
 }
 
 larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
@@ -281,11 +266,9 @@ larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *tr
 {
     if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: out is NULL");
     *out = NULL;
-    larmor_array *psf;
+    LMR_OWNED(larmor_array) *psf = NULL;
     LMR_TRY(spread_of(maps, traj, weights, image, dtype, &psf));
-    const larmor_status st = make(maps, psf, image, out);
-    larmor_array_free(psf);
-    return st;
+    return make(maps, psf, image, out);
 }
 
 larmor_status larmor_circulant_spread(const larmor_array *traj, const larmor_array *weights, larmor_shape image,
@@ -314,11 +297,9 @@ larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array 
         const int64_t coils = maps->shape.ndim == image.ndim + 1 ? maps->shape.dim[image.ndim] : 1;
         LMR_TRY(lmr_expect("circulant", "maps", maps, spread->dev, spread->dtype, larmor_shape_append(image, coils)));
     }
-    larmor_array *psf;
+    LMR_OWNED(larmor_array) *psf = NULL;
     LMR_TRY(copy_of(spread, &psf));
-    const larmor_status st = make(maps, psf, image, C);
-    larmor_array_free(psf);
-    return st;
+    return make(maps, psf, image, C);
 }
 
 larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
@@ -424,49 +405,38 @@ static larmor_status sight_everywhere(const larmor_circulant *c, larmor_array **
     const lmr_recon_kernels *kernels;
     const larmor_array *from = c->sight;
     const int64_t voxels = larmor_array_count(from);
-    larmor_array *mask = NULL, *out = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *mask = NULL, *out = NULL;
     *sight = NULL;
-    LMR_OR(done, lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
-    LMR_OR(done, copy_of(from, &mask));
-    LMR_OR(done, kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
-    LMR_OR(done, larmor_mul(from, 0, mask)); /* 1 where E is not 0 */
-    LMR_OR(done, larmor_array_create(from->dev, from->dtype, from->shape, &out));
-    LMR_OR(done, larmor_fill(out, sqrt(c->square)));
-    LMR_OR(done, larmor_axpby(-sqrt(c->square), mask, 1, out));
-    LMR_OR(done, larmor_axpby(1, from, 1, out));
+    LMR_TRY(lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
+    LMR_TRY(copy_of(from, &mask));
+    LMR_TRY(kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
+    LMR_TRY(larmor_mul(from, 0, mask)); /* 1 where E is not 0 */
+    LMR_TRY(larmor_array_create(from->dev, from->dtype, from->shape, &out));
+    LMR_TRY(larmor_fill(out, sqrt(c->square)));
+    LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
+    LMR_TRY(larmor_axpby(1, from, 1, out));
     *sight = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    larmor_array_free(mask);
-    return st;
+    return LARMOR_OK;
 }
 
 /* The eigenvalues of K^H K as far as it is the same everywhere: the transform of its response to a point in the
  * middle. */
 static larmor_status add_penalty(larmor_op *K, double penalty, larmor_array *sum)
 {
-    larmor_array *point = NULL, *line = NULL, *one = NULL, *response = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *point = NULL, *line = NULL, *one = NULL, *response = NULL;
     int64_t middle = 0;
     for (int d = sum->shape.ndim - 1; d >= 0; d--) middle = middle * sum->shape.dim[d] + sum->shape.dim[d] / 2;
-    LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
-    LMR_OR(done, larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
-    LMR_OR(done, larmor_array_slice(line, middle, 1, &one));
-    LMR_OR(done, larmor_fill(one, 1));
-    LMR_OR(done, larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
-    LMR_OR(done, larmor_op_normal(K, point, response));
-    LMR_OR(done, lmr_circulant_fft(point, -1));
-    LMR_OR(done, lmr_circulant_fft(response, -1));
-    LMR_OR(done, larmor_mul(point, 1, response));
-    st = larmor_axpby(penalty, response, 1, sum);
-done:
-    larmor_array_free(response);
-    larmor_array_free(one);
-    larmor_array_free(line);
-    larmor_array_free(point);
-    return st;
+    LMR_TRY(larmor_array_create(sum->dev, sum->dtype, sum->shape, &point));
+    LMR_TRY(larmor_array_reshape(point, LARMOR_SHAPE(larmor_array_count(sum)), &line));
+    LMR_TRY(larmor_array_slice(line, middle, 1, &one));
+    LMR_TRY(larmor_fill(one, 1));
+    LMR_TRY(larmor_array_create(sum->dev, sum->dtype, sum->shape, &response));
+    LMR_TRY(larmor_op_normal(K, point, response));
+    LMR_TRY(lmr_circulant_fft(point, -1));
+    LMR_TRY(lmr_circulant_fft(response, -1));
+    LMR_TRY(larmor_mul(point, 1, response));
+    return larmor_axpby(penalty, response, 1, sum);
 }
 
 /* frames: 0 for a single image. */
@@ -532,22 +502,17 @@ larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double 
 larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, const larmor_array *folded,
                                      double *norm)
 {
-    larmor_op *M = NULL;
-    larmor_array *image = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_op) *M = NULL;
+    LMR_OWNED(larmor_array) *image = NULL;
     LMR_NEED(norm);
     *norm = 0;
     if (!c || !folded) return LMR_FAIL(LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
     const larmor_shape shape = folded->shape;
     const int64_t frames = shape.ndim > c->image.ndim ? shape.dim[shape.ndim - 1] : 0;
-    LMR_OR(done, make_inverse(c, lambda, NULL, 0, FLOOR_OF_NOISE, frames, &M));
-    LMR_OR(done, larmor_array_create(folded->dev, folded->dtype, shape, &image));
-    LMR_OR(done, larmor_op_forward(M, folded, image));
-    st = larmor_nrm2(image, norm);
-done:
-    larmor_array_free(image);
-    larmor_op_free(M);
-    return st;
+    LMR_TRY(make_inverse(c, lambda, NULL, 0, FLOOR_OF_NOISE, frames, &M));
+    LMR_TRY(larmor_array_create(folded->dev, folded->dtype, shape, &image));
+    LMR_TRY(larmor_op_forward(M, folded, image));
+    return larmor_nrm2(image, norm);
 }
 
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,

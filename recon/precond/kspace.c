@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/precond/precond.h"
 
@@ -28,58 +29,47 @@ static void sums_free(sums *s)
 /* The autocorrelation of s_c conj(s_d), all d; without maps, of 1. */
 static larmor_status correlate(sums *s, larmor_array *maps, larmor_shape image, larmor_dtype dtype, int64_t c)
 {
-    larmor_array *product = NULL, *mine = NULL, *other = NULL;
+    LMR_OWNED(larmor_array) *product = NULL, *mine = NULL, *other = NULL;
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(s->psf->dev, dtype, image, &product));
-    if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
+    LMR_TRY(larmor_array_create(s->psf->dev, dtype, image, &product));
+    if (maps) LMR_TRY(larmor_array_part(maps, c, 1, image, &mine));
     for (int64_t d = 0; d < coils; d++) {
-        LMR_OR(done, lmr_go_on());
+        LMR_TRY(lmr_go_on());
         if (maps) {
-            LMR_OR(done, larmor_array_part(maps, d, 1, image, &other));
-            LMR_OR(done, larmor_copy(mine, product));
-            LMR_OR(done, larmor_mul(other, 1, product));
+            LMR_TRY(larmor_array_part(maps, d, 1, image, &other));
+            LMR_TRY(larmor_copy(mine, product));
+            LMR_TRY(larmor_mul(other, 1, product));
             larmor_array_free(other);
             other = NULL;
         } else {
-            LMR_OR(done, larmor_fill(product, 1));
+            LMR_TRY(larmor_fill(product, 1));
         }
-        LMR_OR(done, lmr_autocorrelation_add(&s->correlation, product));
+        LMR_TRY(lmr_autocorrelation_add(&s->correlation, product));
     }
-    st = LARMOR_OK;
-done:
-    larmor_array_free(other);
-    larmor_array_free(mine);
-    larmor_array_free(product);
-    return st;
+    return LARMOR_OK;
 }
 
 /* p <- the weights of coil c */
 static larmor_status weigh(sums *s, larmor_array *maps, larmor_shape image, larmor_dtype dtype, int64_t c,
                            double lambda, double *p)
 {
-    larmor_array *sum = NULL, *mine = NULL;
-    double complex *host = NULL;
+    LMR_OWNED(larmor_array) *sum = NULL, *mine = NULL;
+    LMR_HEAP double complex *host = NULL;
     double norm = sqrt((double)larmor_shape_count(image));
-    larmor_status st;
-    LMR_OR(done, correlate(s, maps, image, dtype, c));
-    LMR_OR(done, lmr_autocorrelation_end(&s->correlation, &sum));
-    LMR_OR(done, larmor_mul(s->psf, 0, sum));
-    LMR_OR(done, larmor_op_forward(s->F, sum, s->values));
-    LMR_OR(done, larmor_array_download(s->values, LARMOR_C128, &host));
-    if (maps) LMR_OR(done, larmor_array_part(maps, c, 1, image, &mine));
-    if (maps) LMR_OR(done, larmor_nrm2(mine, &norm));
+    LMR_TRY(correlate(s, maps, image, dtype, c));
+    LMR_TRY(lmr_autocorrelation_end(&s->correlation, &sum));
+    LMR_TRY(larmor_mul(s->psf, 0, sum));
+    LMR_TRY(larmor_op_forward(s->F, sum, s->values));
+    LMR_TRY(larmor_array_download(s->values, LARMOR_C128, &host));
+    if (maps) LMR_TRY(larmor_array_part(maps, c, 1, image, &mine));
+    if (maps) LMR_TRY(larmor_nrm2(mine, &norm));
     const double own = norm * norm; /* G_ii */
     for (int64_t i = 0; i < larmor_array_count(s->values); i++) {
         /* the sum holds its own G_ii^2: rounding must not take it below */
         const double squares = fmax(creal(host[i]), own * own) + 2 * lambda * own + lambda * lambda;
         p[i] = squares > 0 ? (own + lambda) / squares : 0;
     }
-done:
-    larmor_array_free(mine);
-    larmor_array_free(sum);
-    free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array *traj, larmor_shape image,
@@ -90,27 +80,21 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     if (!(lambda >= 0) || !isfinite(lambda))
         return LMR_FAIL(LARMOR_ERR_ARG, "k-space preconditioner: lambda is %g, expected a finite number >= 0",
                         lambda);
-    larmor_array *k;
-    double *host = NULL;
-    sums s = {0};
+    LMR_OWNED(larmor_array) *k = NULL;
+    LMR_HEAP double *host = NULL;
+    LMR_FREED_BY(sums_free) sums s = {0};
     LMR_TRY(lmr_precond_inputs("k-space preconditioner", maps, traj, NULL, image, dtype, &k));
     larmor_shape shape = lmr_weights_shape(traj);
     const int64_t m = larmor_shape_count(shape);
     const int64_t coils = maps ? maps->shape.dim[image.ndim] : 1;
     if (maps) shape = larmor_shape_append(shape, coils);
-    larmor_status st;
-    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, lmr_doubled_fourier(k, dtype, image, &s.F));
-    LMR_OR(done, lmr_point_spread(s.F, k, NULL, dtype, image, &s.psf));
-    LMR_OR(done, larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));
-    LMR_OR(done, lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
-    for (int64_t c = 0; c < coils; c++) LMR_OR(done, weigh(&s, maps, image, dtype, c, lambda, host + c * m));
-    st = larmor_array_upload(k->dev, lmr_real_of(dtype), shape, LARMOR_F64, host, p);
-done:
-    sums_free(&s);
-    free(host);
-    larmor_array_free(k);
-    return st;
+    if (!(host = lmr_new(larmor_shape_count(shape), sizeof *host))) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(lmr_doubled_fourier(k, dtype, image, &s.F));
+    LMR_TRY(lmr_point_spread(s.F, k, NULL, dtype, image, &s.psf));
+    LMR_TRY(larmor_array_create(k->dev, dtype, LARMOR_SHAPE(m), &s.values));
+    LMR_TRY(lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
+    for (int64_t c = 0; c < coils; c++) LMR_TRY(weigh(&s, maps, image, dtype, c, lambda, host + c * m));
+    return larmor_array_upload(k->dev, lmr_real_of(dtype), shape, LARMOR_F64, host, p);
 }
 
 larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/ops/cartesian.h"
 
@@ -60,16 +61,12 @@ larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, lar
     const lmr_recon_kernels *kernels;
     const int64_t m = larmor_array_count(k) / image.ndim;
     const larmor_nufft_opts opts = doubled_opts(dtype, image);
-    larmor_array *points = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *points = NULL;
     *F = NULL;
-    LMR_OR(done, lmr_recon_kernels_of(k->dev, dtype, &kernels));
-    LMR_OR(done, larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
-    LMR_OR(done, kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
-    st = lmr_op_fourier(k->dev, &opts, points, F);
-done:
-    larmor_array_free(points);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(k->dev, dtype, &kernels));
+    LMR_TRY(larmor_array_create(k->dev, LARMOR_F64, LARMOR_SHAPE(image.ndim, m), &points));
+    LMR_TRY(kernels->pick(k->dev->ctx, image.ndim, m, NULL, 2, k->data, points->data)); /* field doubled */
+    return lmr_op_fourier(k->dev, &opts, points, F);
 }
 
 larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights, larmor_dtype dtype,
@@ -116,7 +113,7 @@ larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtyp
 static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_shape grid, larmor_array **shift)
 {
     const int64_t count = larmor_shape_count(grid);
-    double *values = malloc((size_t)count * sizeof *values + 1);
+    LMR_HEAP double *values = malloc((size_t)count * sizeof *values + 1);
     if (!values) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, sum = 0;
@@ -126,9 +123,7 @@ static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_s
         }
         values[i] = (sum % 2 ? -1. : 1.) / (double)count;
     }
-    const larmor_status st = larmor_array_upload(dev, dtype, grid, LARMOR_F64, values, shift);
-    free(values);
-    return st;
+    return larmor_array_upload(dev, dtype, grid, LARMOR_F64, values, shift);
 }
 
 larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, larmor_shape image,
@@ -150,33 +145,26 @@ fail:
 
 larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array *image)
 {
-    larmor_array *padded;
+    LMR_OWNED(larmor_array) *padded = NULL;
     LMR_TRY(larmor_crop(image, a->power->shape, 1, &padded)); /* where it lies does not matter */
-    larmor_status st;
-    LMR_OR(done, lmr_fft_of(padded)->exec(a->dev->ctx, a->fft, -1, padded->data));
-    LMR_OR(done, lmr_vec_of(padded)->mul(a->dev->ctx, larmor_array_count(padded), 1, padded->data, padded->data, 1,
-                                         padded->data));
-    st = larmor_axpby(1, padded, 1, a->power);
-done:
-    larmor_array_free(padded);
-    return st;
+    LMR_TRY(lmr_fft_of(padded)->exec(a->dev->ctx, a->fft, -1, padded->data));
+    LMR_TRY(lmr_vec_of(padded)->mul(a->dev->ctx, larmor_array_count(padded), 1, padded->data, padded->data, 1,
+                                    padded->data));
+    return larmor_axpby(1, padded, 1, a->power);
 }
 
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum)
 {
     *sum = NULL;
-    larmor_array *out;
+    LMR_OWNED(larmor_array) *out = NULL;
     LMR_TRY(larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
-    larmor_status st;
-    LMR_OR(done, larmor_copy(a->power, out));
-    LMR_OR(done, larmor_zero(a->power));
-    LMR_OR(done, larmor_mul(a->shift, 0, out));
-    LMR_OR(done, lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
+    LMR_TRY(larmor_copy(a->power, out));
+    LMR_TRY(larmor_zero(a->power));
+    LMR_TRY(larmor_mul(a->shift, 0, out));
+    LMR_TRY(lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
     *sum = out;
     out = NULL;
-done:
-    larmor_array_free(out);
-    return st;
+    return LARMOR_OK;
 }
 
 void lmr_autocorrelation_free(lmr_autocorrelation *a)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 
@@ -98,22 +99,18 @@ fail:
 static larmor_status select_forward(void *self, const larmor_array *z, larmor_array *x)
 {
     (void)self;
-    larmor_array *first;
+    LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
-    const larmor_status st = larmor_copy(first, x);
-    larmor_array_free(first);
-    return st;
+    return larmor_copy(first, x);
 }
 
 static larmor_status select_adjoint(void *self, const larmor_array *x, larmor_array *z)
 {
     (void)self;
-    larmor_array *first;
+    LMR_OWNED(larmor_array) *first = NULL;
     LMR_TRY(larmor_zero(z));
     LMR_TRY(larmor_array_part(z, 0, 1, larmor_array_shape(x), &first));
-    const larmor_status st = larmor_copy(x, first);
-    larmor_array_free(first);
-    return st;
+    return larmor_copy(x, first);
 }
 
 /* ---- the penalty ---- */

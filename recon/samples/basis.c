@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "larmor/subspace.h"
 
 #define ENERGY 0.9999
@@ -88,12 +89,10 @@ static larmor_status upload(const number *x, larmor_device *dev, larmor_dtype dt
     int is_complex = 0;
     for (int64_t i = 0; i < count && !is_complex; i++) is_complex = cimag(x[i]) != 0;
     if (is_complex) return larmor_array_upload(dev, dtype, shape, LARMOR_C128, x, out);
-    double *real = malloc(sizeof *real * (size_t)count + 1);
+    LMR_HEAP double *real = malloc(sizeof *real * (size_t)count + 1);
     if (!real) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) real[i] = creal(x[i]);
-    const larmor_status st = larmor_array_upload(dev, lmr_real_of(dtype), shape, LARMOR_F64, real, out);
-    free(real);
-    return st;
+    return larmor_array_upload(dev, lmr_real_of(dtype), shape, LARMOR_F64, real, out);
 }
 
 larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double energy, larmor_array **basis,
@@ -115,26 +114,20 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
     if (size > MOST)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: curves are %s, expected at most %d frames or %d curves",
                         lmr_describe(curves).s, MOST, MOST);
-    number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
-    double *values = calloc((size_t)size, sizeof *values), largest;
-    larmor_status st;
-    if (!vectors || !values) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(curves, LARMOR_C128, &host));
-    LMR_OR(done, check_curves(host, frames * count, &largest));
+    LMR_HEAP number *host = NULL, *vectors = calloc((size_t)(size * size), sizeof *vectors), *out = NULL;
+    LMR_HEAP double *values = calloc((size_t)size, sizeof *values);
+    double largest;
+    if (!vectors || !values) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(curves, LARMOR_C128, &host));
+    LMR_TRY(check_curves(host, frames * count, &largest));
     for (int64_t i = 0; i < frames * count; i++) host[i] /= largest; /* so that squares are no trouble */
-    LMR_OR(done, diagonalise(host, frames, count, by_frames, vectors, values));
+    LMR_TRY(diagonalise(host, frames, count, by_frames, vectors, values));
     if (!rank) rank = enough(values, size, energy > 0 ? energy : ENERGY);
     out = calloc((size_t)(frames * rank), sizeof *out);
-    if (!out) LMR_OR(done, LMR_NO_MEMORY());
+    if (!out) LMR_TRY(LMR_NO_MEMORY());
     take_vectors(host, frames, count, by_frames, vectors, size, rank, out);
     if (kept) *kept = part_of(values, size, rank);
-    st = upload(out, curves->dev, LARMOR_C128, LARMOR_SHAPE(frames, rank), basis);
-done:
-    free(out);
-    free(host);
-    free(values);
-    free(vectors);
-    return st;
+    return upload(out, curves->dev, LARMOR_C128, LARMOR_SHAPE(frames, rank), basis);
 }
 
 /* ---- at the samples ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -52,13 +53,12 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
 {
     const larmor_shape shape = larmor_array_shape(kspace);
     const int64_t points = shape.dim[0] * shape.dim[1];
-    double *k = NULL, *near = lmr_new(2 * points, sizeof *near), *w = lmr_new(points, sizeof *w);
-    float *x = NULL, *y = lmr_new(2 * points, sizeof *y);
+    LMR_HEAP double *k = NULL, *near = lmr_new(2 * points, sizeof *near), *w = lmr_new(points, sizeof *w);
+    LMR_HEAP float *x = NULL, *y = lmr_new(2 * points, sizeof *y);
     int64_t count = 0;
-    larmor_status st;
-    if (!near || !w || !y) LMR_OR(done, LMR_NO_MEMORY());
-    LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &k));
-    LMR_OR(done, larmor_array_download(kspace, LARMOR_C64, &x));
+    if (!near || !w || !y) LMR_TRY(LMR_NO_MEMORY());
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(kspace, LARMOR_C64, &x));
     const float *coil = x + 2 * points * strongest(x, points, shape.dim[2]);
     for (int64_t i = 0; i < points; i++) {
         const double r = hypot(k[2 * i], k[2 * i + 1]);
@@ -71,46 +71,33 @@ static larmor_status take_centre(const larmor_array *kspace, const larmor_array 
         count++;
     }
     if (!count)
-        LMR_OR(done,
-               LMR_FAIL(LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius));
-    st = upload(traj->dev, count, near, w, y, c);
-done:
-    free(y);
-    free(x);
-    free(w);
-    free(near);
-    free(k);
-    return st;
+        LMR_TRY(
+            LMR_FAIL(LARMOR_ERR_NUMERIC, "trajectory consistency: no sample within %g/FOV of the centre", radius));
+    return upload(traj->dev, count, near, w, y, c);
 }
 
 /* |A x - b| / |b| of the least squares image x. */
 static larmor_status residual_of(const centre *c, double *residual)
 {
     larmor_device *dev = c->traj->dev;
-    larmor_array *one = NULL, *x = NULL, *rest = NULL;
-    larmor_op *A = NULL;
+    LMR_OWNED(larmor_array) *one = NULL, *x = NULL, *rest = NULL;
+    LMR_OWNED(larmor_op) *A = NULL;
     double size, left;
-    larmor_status st;
     const larmor_sense_opts sense = {.traj = c->traj, .weights = c->weights, .nufft_tol = 1e-4, .toeplitz = -1};
     const larmor_solve_opts solve = {.max_iter = ITERS, .tol = 1e-3};
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
-    LMR_OR(done, larmor_fill(one, 1));
-    LMR_OR(done, larmor_op_sense(one, &sense, &A));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
-    LMR_OR(done, larmor_zero(x));
-    LMR_OR(done, larmor_cg(A, c->kspace, x, &solve, NULL));
-    LMR_OR(done, larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
-    LMR_OR(done, larmor_op_forward(A, x, rest));
-    LMR_OR(done, larmor_axpby(-1, c->kspace, 1, rest));
-    LMR_OR(done, larmor_nrm2(rest, &left));
-    LMR_OR(done, larmor_nrm2(c->kspace, &size));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE, 1), &one));
+    LMR_TRY(larmor_fill(one, 1));
+    LMR_TRY(larmor_op_sense(one, &sense, &A));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SIDE, SIDE), &x));
+    LMR_TRY(larmor_zero(x));
+    LMR_TRY(larmor_cg(A, c->kspace, x, &solve, NULL));
+    LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(c->kspace), &rest));
+    LMR_TRY(larmor_op_forward(A, x, rest));
+    LMR_TRY(larmor_axpby(-1, c->kspace, 1, rest));
+    LMR_TRY(larmor_nrm2(rest, &left));
+    LMR_TRY(larmor_nrm2(c->kspace, &size));
     *residual = size > 0 ? left / size : 0;
-done:
-    larmor_op_free(A);
-    larmor_array_free(rest);
-    larmor_array_free(x);
-    larmor_array_free(one);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_array *traj, double *residual)
@@ -129,9 +116,7 @@ larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_a
     if (data.dim[1] < FEWEST)
         return LMR_FAIL(LARMOR_ERR_ARG, "trajectory consistency: %lld readouts do not tell, at least %d expected",
                         (long long)data.dim[1], FEWEST);
-    centre c = {NULL, NULL, NULL};
-    larmor_status st = take_centre(kspace, traj, fmin(REACH, (double)data.dim[1] / EXCESS), &c);
-    if (!st) st = residual_of(&c, residual);
-    centre_free(&c);
-    return st;
+    LMR_FREED_BY(centre_free) centre c = {NULL, NULL, NULL};
+    LMR_TRY(take_centre(kspace, traj, fmin(REACH, (double)data.dim[1] / EXCESS), &c));
+    return residual_of(&c, residual);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -105,14 +106,12 @@ larmor_status larmor_traj_coverage(const larmor_array *traj, larmor_coverage *co
     if (nd < 1)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "coverage: trajectory is %s, expected [1 to 3, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    larmor_array *k;
+    LMR_OWNED(larmor_array) *k = NULL;
     LMR_TRY(lmr_input_real("coverage", "trajectory", traj, &k));
     const int64_t m = larmor_array_count(k) / nd;
-    double *point;
-    larmor_status st = larmor_array_download(k, LARMOR_F64, &point);
-    if (!st) st = find_reach(point, nd, m, lmr_device_threads(traj->dev), coverage);
-    for (int d = 0; d < nd && !st; d++) st = judge(point, nd, m, d, coverage);
-    free(point);
-    larmor_array_free(k);
-    return st;
+    LMR_HEAP double *point = NULL;
+    LMR_TRY(larmor_array_download(k, LARMOR_F64, &point));
+    LMR_TRY(find_reach(point, nd, m, lmr_device_threads(traj->dev), coverage));
+    for (int d = 0; d < nd; d++) LMR_TRY(judge(point, nd, m, d, coverage));
+    return LARMOR_OK;
 }

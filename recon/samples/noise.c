@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/random.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -66,20 +67,15 @@ larmor_status larmor_noise_whitening(const larmor_array *noise, double scale, la
         return LMR_FAIL(LARMOR_ERR_ARG, "noise: scale is %g, expected a finite number > 0", scale);
     const int64_t m = noise->shape.dim[0], coils = noise->shape.dim[1];
     if (m < 2) return LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: %lld samples, expected at least 2", (long long)m);
-    double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
+    LMR_HEAP double complex *cov = malloc((size_t)(coils * coils) * sizeof *cov);
     if (!cov) return LMR_NO_MEMORY();
-    larmor_array *in_double = NULL;
-    larmor_status st;
-    LMR_OR(done, covariance(noise, m, coils, cov));
+    LMR_OWNED(larmor_array) *in_double = NULL;
+    LMR_TRY(covariance(noise, m, coils, cov));
     if (m < 5 * coils) load_diagonal(m, coils, cov);
-    LMR_OR(done, inverse_root(coils, scale, cov));
-    LMR_OR(done, larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &in_double));
-    LMR_OR(done, larmor_array_write(in_double, cov, larmor_array_bytes(in_double)));
-    st = larmor_array_convert(in_double, noise->dtype, W);
-done:
-    larmor_array_free(in_double);
-    free(cov);
-    return st;
+    LMR_TRY(inverse_root(coils, scale, cov));
+    LMR_TRY(larmor_array_create(noise->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &in_double));
+    LMR_TRY(larmor_array_write(in_double, cov, larmor_array_bytes(in_double)));
+    return larmor_array_convert(in_double, noise->dtype, W);
 }
 
 larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
@@ -91,24 +87,20 @@ larmor_status larmor_noise_colouring(const larmor_array *W, larmor_array **C)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise: W is %s, expected complex [coils, coils]",
                         W ? lmr_describe(W).s : "missing");
     int solved = 1;
-    larmor_array *in_double = NULL;
-    larmor_status st = LARMOR_OK;
-    double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
-    if (!inverse) st = LMR_NO_MEMORY();
-    if (!st) st = larmor_array_convert(W, LARMOR_C128, &in_double);
-    if (!st) st = larmor_array_read(in_double, inverse, larmor_array_bytes(in_double));
+    LMR_OWNED(larmor_array) *in_double = NULL;
+    LMR_HEAP double complex *inverse = malloc((size_t)(coils * coils) * sizeof *inverse);
+    if (!inverse) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_convert(W, LARMOR_C128, &in_double));
+    LMR_TRY(larmor_array_read(in_double, inverse, larmor_array_bytes(in_double)));
     larmor_array_free(in_double);
     in_double = NULL;
-    if (!st) st = lmr_lapack_inverse(coils, inverse, &solved);
-    if (!st && !solved)
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
-                      (long long)coils);
-    if (!st) st = larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double);
-    if (!st) st = larmor_array_write(in_double, inverse, larmor_array_bytes(in_double));
-    if (!st) st = larmor_array_convert(in_double, W->dtype, C);
-    larmor_array_free(in_double);
-    free(inverse);
-    return st;
+    LMR_TRY(lmr_lapack_inverse(coils, inverse, &solved));
+    if (!solved)
+        LMR_TRY(LMR_FAIL(LARMOR_ERR_NUMERIC, "noise: W of %lld coils has no inverse, expected a whitening matrix",
+                         (long long)coils));
+    LMR_TRY(larmor_array_create(W->dev, LARMOR_C128, W->shape, &in_double));
+    LMR_TRY(larmor_array_write(in_double, inverse, larmor_array_bytes(in_double)));
+    return larmor_array_convert(in_double, W->dtype, C);
 }
 
 enum { ROWS = 1 << 16 };
@@ -137,13 +129,11 @@ larmor_status larmor_whiten(const larmor_array *W, larmor_array *kspace)
     LMR_TRY(lmr_expect("whiten", "matrix", W, kspace->dev, kspace->dtype, LARMOR_SHAPE(coils, coils)));
     const int64_t samples = larmor_shape_count(larmor_shape_of(last, kspace->shape.dim));
     const int64_t most = samples < ROWS ? samples : ROWS;
-    larmor_array *mixed;
+    LMR_OWNED(larmor_array) *mixed = NULL;
     LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(most, coils), &mixed));
-    larmor_status st = LARMOR_OK;
-    for (int64_t first = 0; first < samples && !st; first += ROWS)
-        st = whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed);
-    larmor_array_free(mixed);
-    return st;
+    for (int64_t first = 0; first < samples; first += ROWS)
+        LMR_TRY(whiten_rows(W, kspace, samples, first, samples - first < ROWS ? samples - first : ROWS, mixed));
+    return LARMOR_OK;
 }
 
 larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/parallel.h"
 #include "core/ranks/ranks.h"
 #include "larmor/recon.h"
@@ -240,12 +241,10 @@ static larmor_status prepare(room *w, points *of, int64_t own)
 
 static larmor_status read_coil(const room *w, larmor_array *kspace, int64_t coil)
 {
-    larmor_array *one;
+    LMR_OWNED(larmor_array) *one = NULL;
     if (!w->runs) return LARMOR_OK;
     LMR_TRY(larmor_array_slice(kspace, coil, 1, &one));
-    const larmor_status st = larmor_array_read(one, w->y, larmor_array_bytes(one));
-    larmor_array_free(one);
-    return st;
+    return larmor_array_read(one, w->y, larmor_array_bytes(one));
 }
 
 static larmor_status level_with(larmor_array *kspace, points *of, room *w, double *deviation)
@@ -308,9 +307,7 @@ larmor_status larmor_noise_level(larmor_array *kspace, const larmor_array *traj,
         traj->shape.dim[2] != kspace->shape.dim[1])
         return LMR_FAIL(LARMOR_ERR_SHAPE, "noise level: trajectory is %s, expected real [nd, samples, readouts]",
                         traj ? lmr_describe(traj).s : "missing");
-    double *k;
+    LMR_HEAP double *k = NULL;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
-    const larmor_status st = level_of(kspace, k, (int)traj->shape.dim[0], deviation);
-    free(k);
-    return st;
+    return level_of(kspace, k, (int)traj->shape.dim[0], deviation);
 }

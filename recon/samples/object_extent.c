@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "larmor/recon.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -120,28 +121,21 @@ static larmor_status weigh(search *s)
 static larmor_status compress(search *s, int64_t coils, larmor_array *all)
 {
     const lmr_centre *c = &s->centre;
-    larmor_array *vectors = NULL, *values = NULL, *mix = NULL;
+    LMR_OWNED(larmor_array) *vectors = NULL, *values = NULL, *mix = NULL;
     const size_t bytes = (size_t)(coils * coils) * sizeof(double complex);
-    double complex *v = malloc(2 * bytes);
-    larmor_status st;
+    LMR_HEAP double complex *v = malloc(2 * bytes);
     if (!v) return LMR_NO_MEMORY();
     double complex *W = v + coils * coils;
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
-    LMR_OR(done, c->kernels->covariance(c->dev->ctx, c->m, coils, all->data, vectors->data));
-    LMR_OR(done, lmr_la_of(vectors)->heev(c->dev->ctx, coils, 1, 1, vectors->data, values->data));
-    LMR_OR(done, larmor_array_read(vectors, v, bytes));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_C128, LARMOR_SHAPE(coils, coils), &vectors));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(coils), &values));
+    LMR_TRY(c->kernels->covariance(c->dev->ctx, c->m, coils, all->data, vectors->data));
+    LMR_TRY(lmr_la_of(vectors)->heev(c->dev->ctx, coils, 1, 1, vectors->data, values->data));
+    LMR_TRY(larmor_array_read(vectors, v, bytes));
     for (int64_t i = 0; i < coils; i++) /* the largest eigenvalue is the last */
         for (int64_t j = 0; j < coils; j++) W[i + j * coils] = conj(v[j + (coils - 1 - i) * coils]);
-    LMR_OR(done, larmor_array_write(vectors, W, bytes));
-    LMR_OR(done, larmor_array_convert(vectors, all->dtype, &mix));
-    st = larmor_whiten(mix, all);
-done:
-    free(v);
-    larmor_array_free(mix);
-    larmor_array_free(values);
-    larmor_array_free(vectors);
-    return st;
+    LMR_TRY(larmor_array_write(vectors, W, bytes));
+    LMR_TRY(larmor_array_convert(vectors, all->dtype, &mix));
+    return larmor_whiten(mix, all);
 }
 
 /* [m] times the root of the weights: white noise with this energy. */
@@ -184,28 +178,19 @@ static larmor_status add_noise(const search *s)
 
 static larmor_status gather(search *s, const larmor_array *kspace, int64_t coils)
 {
-    larmor_array *root = NULL, *all = NULL, *first = NULL, *in_single = NULL, *to = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *root = NULL, *all = NULL, *first = NULL, *in_single = NULL, *to = NULL;
     s->coils = coils_kept(coils);
     s->channels = s->coils + NOISES;
-    LMR_OR(done,
-           larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(s->centre.m), LARMOR_F64, s->root, &root));
-    LMR_OR(done, larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
-    LMR_OR(done, lmr_centre_gather(&s->centre, root, kspace, coils, &all));
-    if (coils > s->coils) LMR_OR(done, compress(s, coils, all));
-    LMR_OR(done, larmor_array_slice(all, 0, s->coils, &first));
-    LMR_OR(done, larmor_array_convert(first, LARMOR_C64, &in_single));
-    LMR_OR(done, larmor_array_create(s->centre.dev, LARMOR_C64, LARMOR_SHAPE(s->centre.m, s->channels), &s->data));
-    LMR_OR(done, larmor_array_slice(s->data, 0, s->coils, &to));
-    LMR_OR(done, larmor_copy(in_single, to));
-    st = add_noise(s);
-done:
-    larmor_array_free(to);
-    larmor_array_free(in_single);
-    larmor_array_free(first);
-    larmor_array_free(all);
-    larmor_array_free(root);
-    return st;
+    LMR_TRY(larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(s->centre.m), LARMOR_F64, s->root, &root));
+    LMR_TRY(larmor_op_weights(root, LARMOR_C64, s->channels, &s->root_weights));
+    LMR_TRY(lmr_centre_gather(&s->centre, root, kspace, coils, &all));
+    if (coils > s->coils) LMR_TRY(compress(s, coils, all));
+    LMR_TRY(larmor_array_slice(all, 0, s->coils, &first));
+    LMR_TRY(larmor_array_convert(first, LARMOR_C64, &in_single));
+    LMR_TRY(larmor_array_create(s->centre.dev, LARMOR_C64, LARMOR_SHAPE(s->centre.m, s->channels), &s->data));
+    LMR_TRY(larmor_array_slice(s->data, 0, s->coils, &to));
+    LMR_TRY(larmor_copy(in_single, to));
+    return add_noise(s);
 }
 
 /* ---- grids ---- */
@@ -213,24 +198,20 @@ done:
 static larmor_status scaled_points(const search *s, const double factor[3], larmor_array **points)
 {
     const int64_t nd = s->centre.nd, m = s->centre.m;
-    double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
+    LMR_HEAP double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
     if (!scaled) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < nd * m; i++) scaled[i] = s->k[i] * factor[i % nd];
-    const larmor_status st =
-        larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m), LARMOR_F64, scaled, points);
-    free(scaled);
-    return st;
+    return larmor_array_upload(s->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m), LARMOR_F64, scaled, points);
 }
 
 static larmor_status nufft_of(const search *s, const double factor[3], larmor_op **F, larmor_op **normal)
 {
     const larmor_nufft_opts opts = nufft_opts(s->centre.nd, s->centre.radius, factor, s->channels);
-    larmor_array *points = NULL;
-    larmor_status st = scaled_points(s, factor, &points);
-    if (!st) st = larmor_op_nufft(s->centre.dev, &opts, points, F);
-    if (!st && normal) st = larmor_op_toeplitz(s->centre.dev, &opts, points, s->weights, normal);
-    larmor_array_free(points);
-    return st;
+    LMR_OWNED(larmor_array) *points = NULL;
+    LMR_TRY(scaled_points(s, factor, &points));
+    LMR_TRY(larmor_op_nufft(s->centre.dev, &opts, points, F));
+    if (normal) LMR_TRY(larmor_op_toeplitz(s->centre.dev, &opts, points, s->weights, normal));
+    return LARMOR_OK;
 }
 
 /* ---- the larger field of view ---- */
@@ -240,26 +221,21 @@ static larmor_status open_larger(search *s)
 {
     const lmr_centre *c = &s->centre;
     const double larger[3] = {s->reach, s->reach, s->reach};
-    larmor_array *taper = NULL;
-    larmor_op *F = NULL, *W = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, s->root, &taper));
-    LMR_OR(done, c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, taper->data));
-    LMR_OR(done, nufft_of(s, larger, &F, NULL));
-    LMR_OR(done, larmor_op_weights(taper, LARMOR_C64, s->channels, &W));
-    LMR_OR(done, larmor_op_chain(W, F, &s->gridding));
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), &s->image));
+    LMR_OWNED(larmor_array) *taper = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *W = NULL;
+    LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m), LARMOR_F64, s->root, &taper));
+    LMR_TRY(c->kernels->taper(c->dev->ctx, c->nd, c->m, c->points->data, c->radius, taper->data));
+    LMR_TRY(nufft_of(s, larger, &F, NULL));
+    LMR_TRY(larmor_op_weights(taper, LARMOR_C64, s->channels, &W));
+    LMR_TRY(larmor_op_chain(W, F, &s->gridding));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_C64, larmor_op_in_shape(F), &s->image));
     for (int d = 0; d < 3; d++) {
         s->side[d] = d < c->nd ? s->image->shape.dim[d] : 1;
         s->row[d] = calloc((size_t)s->side[d], sizeof *s->row[d]);
         s->noise[d] = calloc((size_t)s->side[d], sizeof *s->noise[d]);
-        if (!s->row[d] || !s->noise[d]) LMR_OR(done, LMR_NO_MEMORY());
+        if (!s->row[d] || !s->noise[d]) LMR_TRY(LMR_NO_MEMORY());
     }
-done:
-    larmor_op_free(W);
-    larmor_op_free(F);
-    larmor_array_free(taper);
-    return st;
+    return LARMOR_OK;
 }
 
 /* Distance of a row from the centre, in units of the field of view. */
@@ -320,25 +296,17 @@ static larmor_status grid(search *s, const larmor_array *values, double *inside)
 /* left <- what the best image on factor times the field of view leaves of the data. */
 static larmor_status fit(search *s, const double factor[3])
 {
-    larmor_op *F = NULL, *WF = NULL, *normal = NULL, *A = NULL;
-    larmor_array *x = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_op) *F = NULL, *WF = NULL, *normal = NULL, *A = NULL;
+    LMR_OWNED(larmor_array) *x = NULL;
     const larmor_solve_opts solve = {.max_iter = FIT_ITERS, .tol = 1e-3};
-    LMR_OR(done, nufft_of(s, factor, &F, &normal));
-    LMR_OR(done, larmor_op_chain(s->root_weights, F, &WF));
-    LMR_OR(done, larmor_op_with_normal(WF, normal, &A));
-    LMR_OR(done, larmor_array_create(s->centre.dev, LARMOR_C64, larmor_op_in_shape(A), &x));
+    LMR_TRY(nufft_of(s, factor, &F, &normal));
+    LMR_TRY(larmor_op_chain(s->root_weights, F, &WF));
+    LMR_TRY(larmor_op_with_normal(WF, normal, &A));
+    LMR_TRY(larmor_array_create(s->centre.dev, LARMOR_C64, larmor_op_in_shape(A), &x));
     const larmor_status solved = larmor_cg(A, s->data, x, &solve, NULL);
-    if (solved != LARMOR_ERR_NUMERIC) LMR_OR(done, solved); /* then x is the best there was */
-    LMR_OR(done, larmor_op_forward(A, x, s->left));
-    st = larmor_axpby(1, s->data, -1, s->left);
-done:
-    larmor_array_free(x);
-    larmor_op_free(A);
-    larmor_op_free(normal);
-    larmor_op_free(WF);
-    larmor_op_free(F);
-    return st;
+    if (solved != LARMOR_ERR_NUMERIC) LMR_TRY(solved); /* then x is the best there was */
+    LMR_TRY(larmor_op_forward(A, x, s->left));
+    return larmor_axpby(1, s->data, -1, s->left);
 }
 
 static int ascending(const void *a, const void *b)
@@ -416,18 +384,14 @@ static beyond look(const search *s, int d, const double factor[3], double level,
 /* Of channels of `left` over those of the data: sums of squares. */
 static larmor_status part_left(const search *s, int64_t first, int64_t count, double *part)
 {
-    larmor_array *before = NULL, *after = NULL;
+    LMR_OWNED(larmor_array) *before = NULL, *after = NULL;
     double size = 0, after_size = 0;
-    larmor_status st;
-    LMR_OR(done, larmor_array_slice(s->data, first, count, &before));
-    LMR_OR(done, larmor_array_slice(s->left, first, count, &after));
-    LMR_OR(done, larmor_nrm2(before, &size));
-    st = larmor_nrm2(after, &after_size);
+    LMR_TRY(larmor_array_slice(s->data, first, count, &before));
+    LMR_TRY(larmor_array_slice(s->left, first, count, &after));
+    LMR_TRY(larmor_nrm2(before, &size));
+    LMR_TRY(larmor_nrm2(after, &after_size));
     *part = size > 0 ? after_size * after_size / (size * size) : 0;
-done:
-    larmor_array_free(after);
-    larmor_array_free(before);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status unexplained(search *s)
@@ -497,20 +461,16 @@ static larmor_status enlarge(search *s, larmor_extent *extent)
 /* The noise as at the rim of k-space, where there is least signal. */
 static larmor_status find_noise(search *s, const larmor_array *kspace, const larmor_array *traj)
 {
-    larmor_array *single = NULL, *first = NULL;
+    LMR_OWNED(larmor_array) *single = NULL, *first = NULL;
     double deviation = 0, size = 0, weights = 0;
-    larmor_status st;
     if (kspace->shape.ndim != 3) return LARMOR_OK; /* no readouts */
-    LMR_OR(done, larmor_array_convert(kspace, LARMOR_C64, &single));
-    LMR_OR(done, larmor_noise_level(single, traj, &deviation));
-    LMR_OR(done, larmor_array_slice(s->data, 0, s->coils, &first));
-    st = larmor_nrm2(first, &size);
+    LMR_TRY(larmor_array_convert(kspace, LARMOR_C64, &single));
+    LMR_TRY(larmor_noise_level(single, traj, &deviation));
+    LMR_TRY(larmor_array_slice(s->data, 0, s->coils, &first));
+    LMR_TRY(larmor_nrm2(first, &size));
     for (int64_t j = 0; j < s->centre.m; j++) weights += s->root[j] * s->root[j];
     if (size > 0) s->noise_part = 2 * deviation * deviation * weights * (double)s->coils / (size * size);
-done:
-    larmor_array_free(first);
-    larmor_array_free(single);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status prepare(search *s, const larmor_array *kspace, const larmor_array *traj, const larmor_array *k,
@@ -537,25 +497,20 @@ larmor_status larmor_field_of_view_extent(const larmor_array *kspace, const larm
 {
     LMR_NEED(extent);
     *extent = (larmor_extent){.factor = {1, 1, 1}};
-    search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
+    LMR_FREED_BY(search_free) search s = {.opts = opts ? *opts : (larmor_extent_opts){0}};
     if (s.opts.most == 0) s.opts.most = MOST;
     if (s.opts.threshold == 0) s.opts.threshold = 0.03;
     if (!(s.opts.most > 1 && s.opts.most <= 4) || !(s.opts.threshold > 0))
         return LMR_FAIL(LARMOR_ERR_ARG, "extent: most %g and threshold %g, expected 1 < most <= 4 and threshold > 0",
                         s.opts.most, s.opts.threshold);
-    larmor_array *k;
+    LMR_OWNED(larmor_array) *k = NULL;
     LMR_TRY(lmr_input_traj("extent", traj, image, &k));
     const larmor_shape shape = lmr_weights_shape(traj);
     const int64_t coils = kspace->shape.ndim > shape.ndim ? kspace->shape.dim[shape.ndim] : 1;
-    larmor_status st;
-    LMR_OR(done,
-           lmr_expect("extent", "k-space", kspace, traj->dev, kspace->dtype, larmor_shape_append(shape, coils)));
-    LMR_OR(done, prepare(&s, kspace, traj, k, image, coils));
-    if (s.centre.m && s.inside > 0) st = enlarge(&s, extent);
-done:
-    search_free(&s);
-    larmor_array_free(k);
-    return st;
+    LMR_TRY(lmr_expect("extent", "k-space", kspace, traj->dev, kspace->dtype, larmor_shape_append(shape, coils)));
+    LMR_TRY(prepare(&s, kspace, traj, k, image, coils));
+    if (s.centre.m && s.inside > 0) LMR_TRY(enlarge(&s, extent));
+    return LARMOR_OK;
 }
 
 larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *p, const larmor_extent_opts *opts,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/cartesian.h"
 #include "larmor/operators.h"
 #include "recon/inputs.h"
@@ -33,7 +34,7 @@ static larmor_status make_window(const larmor_array *x, const double reach[3], i
 {
     const larmor_shape shape = x->shape;
     const int64_t count = larmor_shape_count(shape);
-    double *w = lmr_new(count, sizeof *w);
+    LMR_HEAP double *w = lmr_new(count, sizeof *w);
     if (!w) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i;
@@ -43,36 +44,27 @@ static larmor_status make_window(const larmor_array *x, const double reach[3], i
             rest /= shape.dim[d];
         }
     }
-    const larmor_status st = larmor_array_upload(x->dev, lmr_real_of(x->dtype), shape, LARMOR_F64, w, mask);
-    free(w);
-    return st;
+    return larmor_array_upload(x->dev, lmr_real_of(x->dtype), shape, LARMOR_F64, w, mask);
 }
 
 /* What a window leaves of x's centre of k-space. */
 static larmor_status centre_of(const larmor_array *x, const double reach[3], int taper, larmor_array **out)
 {
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
-    larmor_array *mask = NULL, *k = NULL, *kept = NULL;
-    larmor_op *F = NULL, *M = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *mask = NULL, *k = NULL, *kept = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *M = NULL;
     *out = NULL;
-    LMR_OR(done, make_window(x, reach, taper, &mask));
-    LMR_OR(done, larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
-    LMR_OR(done, larmor_op_mask(mask, x->dtype, &M));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &k));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &kept));
-    LMR_OR(done, larmor_op_forward(F, x, k));
-    LMR_OR(done, larmor_op_forward(M, k, kept));
-    LMR_OR(done, larmor_op_adjoint(F, kept, k));
+    LMR_TRY(make_window(x, reach, taper, &mask));
+    LMR_TRY(larmor_op_fft(x->dev, x->dtype, x->shape, (1u << x->shape.ndim) - 1, &opts, &F));
+    LMR_TRY(larmor_op_mask(mask, x->dtype, &M));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &k));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &kept));
+    LMR_TRY(larmor_op_forward(F, x, k));
+    LMR_TRY(larmor_op_forward(M, k, kept));
+    LMR_TRY(larmor_op_adjoint(F, kept, k));
     *out = k;
     k = NULL;
-done:
-    larmor_array_free(k);
-    larmor_array_free(kept);
-    larmor_array_free(mask);
-    larmor_op_free(M);
-    larmor_op_free(F);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_centre_phase(const larmor_array *x, const double reach[3], larmor_array **phase)
@@ -102,17 +94,12 @@ larmor_status larmor_off_phase(const larmor_array *x, const double reach[3], con
     LMR_NEED(all);
     LMR_TRY(check(x, reach));
     LMR_TRY(lmr_expect("phase", "phase", phase, x->dev, x->dtype, x->shape));
-    larmor_array *centre, *along = NULL;
+    LMR_OWNED(larmor_array) *centre = NULL, *along = NULL;
     LMR_TRY(centre_of(x, reach, 0, &centre));
-    larmor_status st;
-    LMR_OR(done, larmor_nrm2(centre, all));
-    LMR_OR(done, larmor_mul(phase, 1, centre));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &along));
-    LMR_OR(done, larmor_real(centre, along));
-    LMR_OR(done, larmor_axpby(-1, along, 1, centre));
-    st = larmor_nrm2(centre, off);
-done:
-    larmor_array_free(along);
-    larmor_array_free(centre);
-    return st;
+    LMR_TRY(larmor_nrm2(centre, all));
+    LMR_TRY(larmor_mul(phase, 1, centre));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &along));
+    LMR_TRY(larmor_real(centre, along));
+    LMR_TRY(larmor_axpby(-1, along, 1, centre));
+    return larmor_nrm2(centre, off);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/random.h"
 #include "larmor/nlinv.h"
 #include "larmor/nufft.h"
@@ -110,20 +111,14 @@ static larmor_status choose(const forecast *f, uint64_t choice, larmor_array **w
 {
     const lmr_centre *c = &f->centre;
     const int64_t samples = f->k->shape.dim[1], readouts = f->k->shape.dim[2];
-    larmor_array *all = NULL;
-    double *k = NULL, *kept = malloc((size_t)c->samples * sizeof *kept);
-    larmor_status st;
+    LMR_OWNED(larmor_array) *all = NULL;
+    LMR_HEAP double *k = NULL, *kept = malloc((size_t)c->samples * sizeof *kept);
     if (!kept) return LMR_NO_MEMORY();
-    LMR_OR(done, larmor_array_download(f->k, LARMOR_F64, &k));
+    LMR_TRY(larmor_array_download(f->k, LARMOR_F64, &k));
     leave_out(k, c->nd, samples, readouts, choice, kept);
-    LMR_OR(done, larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->samples), LARMOR_F64, kept, &all));
-    LMR_OR(done, larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m, 1), weights));
-    st = c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, (*weights)->data);
-done:
-    larmor_array_free(all);
-    free(k);
-    free(kept);
-    return st;
+    LMR_TRY(larmor_array_upload(c->dev, LARMOR_F64, LARMOR_SHAPE(c->samples), LARMOR_F64, kept, &all));
+    LMR_TRY(larmor_array_create(c->dev, LARMOR_F64, LARMOR_SHAPE(c->m, 1), weights));
+    return c->kernels->pick(c->dev->ctx, 1, c->m, c->index, 1, all->data, (*weights)->data);
 }
 
 /* ---- prediction ---- */
@@ -131,13 +126,10 @@ done:
 static larmor_status scaled_points(const forecast *f, double factor, larmor_array **traj)
 {
     const int64_t nd = f->centre.nd, m = f->centre.m;
-    double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
+    LMR_HEAP double *scaled = malloc((size_t)(nd * m) * sizeof *scaled);
     if (!scaled) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < nd * m; i++) scaled[i] = factor * f->points[i];
-    const larmor_status st =
-        larmor_array_upload(f->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m, 1), LARMOR_F64, scaled, traj);
-    free(scaled);
-    return st;
+    return larmor_array_upload(f->centre.dev, LARMOR_F64, LARMOR_SHAPE(nd, m, 1), LARMOR_F64, scaled, traj);
 }
 
 static larmor_nufft_opts nufft_opts(larmor_shape low, int64_t coils, larmor_dtype dtype)
@@ -153,16 +145,12 @@ static larmor_status subtract(const forecast *f, const larmor_array *traj, const
 {
     const larmor_shape low = x->shape;
     const larmor_nufft_opts opts = nufft_opts(low, f->coils, maps->dtype);
-    larmor_op *F = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_mul(x, 0, maps));
-    LMR_OR(done, larmor_op_nufft(maps->dev, &opts, traj, &F));
-    LMR_OR(done, larmor_array_create(maps->dev, maps->dtype, f->kspace->shape, left));
-    LMR_OR(done, larmor_op_forward(F, maps, *left));
-    st = larmor_axpby(-1, f->kspace, 1, *left);
-done:
-    larmor_op_free(F);
-    return st;
+    LMR_OWNED(larmor_op) *F = NULL;
+    LMR_TRY(larmor_mul(x, 0, maps));
+    LMR_TRY(larmor_op_nufft(maps->dev, &opts, traj, &F));
+    LMR_TRY(larmor_array_create(maps->dev, maps->dtype, f->kspace->shape, left));
+    LMR_TRY(larmor_op_forward(F, maps, *left));
+    return larmor_axpby(-1, f->kspace, 1, *left);
 }
 
 /* Of y, [m, 1, coils], where the weights are 0: sum of squares. */
@@ -181,24 +169,18 @@ static larmor_status energy_left_out(const larmor_array *y, const double *weight
 static larmor_status predict(const forecast *f, const larmor_array *weights, double factor, double *error)
 {
     const larmor_nlinv_opts opts = {.weights = weights, .steps = STEPS, .nufft_tol = nufft_tol};
-    larmor_array *traj = NULL, *x = NULL, *maps = NULL, *left = NULL;
-    double *w = NULL, measured, missed;
-    larmor_status st;
-    LMR_OR(done, lmr_go_on());
-    LMR_OR(done, scaled_points(f, factor, &traj));
-    LMR_OR(done, larmor_nlinv(f->kspace, traj, low_shape(f->image, factor), &opts, &x, &maps, NULL));
-    LMR_OR(done, subtract(f, traj, x, maps, &left));
-    LMR_OR(done, larmor_array_download(weights, LARMOR_F64, &w));
-    LMR_OR(done, energy_left_out(f->kspace, w, &measured));
-    st = energy_left_out(left, w, &missed);
+    LMR_OWNED(larmor_array) *traj = NULL, *x = NULL, *maps = NULL, *left = NULL;
+    LMR_HEAP double *w = NULL;
+    double measured, missed;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(scaled_points(f, factor, &traj));
+    LMR_TRY(larmor_nlinv(f->kspace, traj, low_shape(f->image, factor), &opts, &x, &maps, NULL));
+    LMR_TRY(subtract(f, traj, x, maps, &left));
+    LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
+    LMR_TRY(energy_left_out(f->kspace, w, &measured));
+    LMR_TRY(energy_left_out(left, w, &missed));
     *error = measured > 0 ? sqrt(missed / measured) : 1;
-done:
-    free(w);
-    larmor_array_free(left);
-    larmor_array_free(maps);
-    larmor_array_free(x);
-    larmor_array_free(traj);
-    return st;
+    return LARMOR_OK;
 }
 
 static int ascending(const void *a, const void *b)
@@ -249,14 +231,10 @@ larmor_status larmor_predict_field_of_view(const larmor_array *kspace, const lar
         return LMR_FAIL(LARMOR_ERR_SHAPE,
                         "field of view: traj is %s, expected [2 or 3, samples, readouts] of kspace %s",
                         traj ? lmr_describe(traj).s : "missing", lmr_describe(kspace).s);
-    forecast f = {.coils = 0};
-    larmor_status st;
-    LMR_OR(done, lmr_input_traj("field of view", traj, image, &f.k));
-    LMR_OR(done, gather(&f, kspace, image));
-    st = compare(&f, prediction);
-done:
-    forecast_free(&f);
-    return st;
+    LMR_FREED_BY(forecast_free) forecast f = {.coils = 0};
+    LMR_TRY(lmr_input_traj("field of view", traj, image, &f.k));
+    LMR_TRY(gather(&f, kspace, image));
+    return compare(&f, prediction);
 }
 
 larmor_status larmor_predict_field_of_view_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/cartesian.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
@@ -82,18 +83,15 @@ static larmor_status mover_create(larmor_device *dev, const int64_t *index, int6
                                   double factor, mover *m)
 {
     const int64_t count = n * readouts;
-    int64_t *from = lmr_new(count, sizeof *from);
-    double *w = lmr_new(count, sizeof *w);
-    larmor_status st = from && w ? LARMOR_OK : LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count && !st; i++) {
+    LMR_HEAP int64_t *from = lmr_new(count, sizeof *from);
+    LMR_HEAP double *w = lmr_new(count, sizeof *w);
+    if (!from || !w) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) {
         from[i] = index[i] < 0 ? 0 : index[i];
         w[i] = index[i] < 0 ? 0 : factor;
     }
-    if (!st) st = larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, from, &m->index);
-    if (!st) st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, w, &m->factor);
-    free(from);
-    free(w);
-    return st;
+    LMR_TRY(larmor_array_upload(dev, LARMOR_I64, LARMOR_SHAPE(count), LARMOR_I64, from, &m->index));
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, w, &m->factor);
 }
 
 static larmor_status move(const mover *m, const larmor_array *from, larmor_array *to)
@@ -129,22 +127,18 @@ static larmor_status cutter_create(const larmor_array *kspace, const places *p, 
     const larmor_shape wide = LARMOR_SHAPE(p->from, readouts), narrow = LARMOR_SHAPE(p->to, readouts);
     const larmor_fft_opts centred = {.centred = 1};
     larmor_device *dev = kspace->dev;
-    int64_t *index = lmr_new(whole > kept ? whole : kept, sizeof *index);
-    larmor_status st;
-    if (!index) LMR_OR(done, LMR_NO_MEMORY());
+    LMR_HEAP int64_t *index = lmr_new(whole > kept ? whole : kept, sizeof *index);
+    if (!index) LMR_TRY(LMR_NO_MEMORY());
     for (int64_t i = 0; i < whole; i++) index[i] = -1;
     for (int64_t i = 0; i < p->count * readouts; i++) index[i / p->count * p->from + place[i] + p->from / 2] = i;
-    LMR_OR(done, mover_create(dev, index, p->from, readouts, 1 / (double)p->from, &c->in));
+    LMR_TRY(mover_create(dev, index, p->from, readouts, 1 / (double)p->from, &c->in));
     for (int64_t i = 0; i < kept; i++) index[i] = i / count * p->to + i % count + first + p->to / 2;
-    LMR_OR(done, mover_create(dev, index, count, readouts, 1, &c->out));
-    LMR_OR(done, larmor_op_fft(dev, kspace->dtype, wide, 1, &centred, &c->long_fft));
-    LMR_OR(done, larmor_op_fft(dev, kspace->dtype, narrow, 1, &centred, &c->short_fft));
-    LMR_OR(done, larmor_array_create(dev, kspace->dtype, wide, &c->spectrum));
-    LMR_OR(done, larmor_array_create(dev, kspace->dtype, wide, &c->line));
-    st = larmor_array_create(dev, kspace->dtype, narrow, &c->part);
-done:
-    free(index);
-    return st;
+    LMR_TRY(mover_create(dev, index, count, readouts, 1, &c->out));
+    LMR_TRY(larmor_op_fft(dev, kspace->dtype, wide, 1, &centred, &c->long_fft));
+    LMR_TRY(larmor_op_fft(dev, kspace->dtype, narrow, 1, &centred, &c->short_fft));
+    LMR_TRY(larmor_array_create(dev, kspace->dtype, wide, &c->spectrum));
+    LMR_TRY(larmor_array_create(dev, kspace->dtype, wide, &c->line));
+    return larmor_array_create(dev, kspace->dtype, narrow, &c->part);
 }
 
 /* One coil: [samples, readouts] to [kept, readouts]. */
@@ -162,25 +156,20 @@ static larmor_status cut(const cutter *c, const larmor_array *from, larmor_array
 static larmor_status cut_coils(const larmor_array *kspace, const places *p, const int64_t *place, int64_t first,
                                int64_t count, larmor_array *out)
 {
-    cutter c = {.line = NULL};
-    larmor_array *from = NULL, *to = NULL;
+    LMR_FREED_BY(cutter_free) cutter c = {.line = NULL};
+    LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
     const larmor_shape given = larmor_shape_of(2, kspace->shape.dim), kept = larmor_shape_of(2, out->shape.dim);
-    larmor_status st;
-    LMR_OR(done, cutter_create(kspace, p, place, first, count, &c));
+    LMR_TRY(cutter_create(kspace, p, place, first, count, &c));
     for (int64_t i = 0; i < kspace->shape.dim[2]; i++) {
-        LMR_OR(done, lmr_go_on());
-        LMR_OR(done, larmor_array_part(kspace, i, 1, given, &from));
-        LMR_OR(done, larmor_array_part(out, i, 1, kept, &to));
-        LMR_OR(done, cut(&c, from, to));
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(larmor_array_part(kspace, i, 1, given, &from));
+        LMR_TRY(larmor_array_part(out, i, 1, kept, &to));
+        LMR_TRY(cut(&c, from, to));
         larmor_array_free(from);
         larmor_array_free(to);
         from = to = NULL;
     }
-done:
-    larmor_array_free(from);
-    larmor_array_free(to);
-    cutter_free(&c);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- trajectory ---- */
@@ -189,16 +178,13 @@ static larmor_status cut_traj(const larmor_array *traj, const double *k, int64_t
                               larmor_array **out)
 {
     const int64_t nd = traj->shape.dim[0], samples = traj->shape.dim[1], readouts = traj->shape.dim[2];
-    double *to = lmr_new(nd * count * readouts, sizeof *to);
+    LMR_HEAP double *to = lmr_new(nd * count * readouts, sizeof *to);
     if (!to) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count * readouts; i++) {
         to[i * nd] = (double)(first + i % count);
         for (int64_t d = 1; d < nd; d++) to[i * nd + d] = k[i / count * samples * nd + d];
     }
-    const larmor_status st =
-        larmor_array_upload(traj->dev, traj->dtype, LARMOR_SHAPE(nd, count, readouts), LARMOR_F64, to, out);
-    free(to);
-    return st;
+    return larmor_array_upload(traj->dev, traj->dtype, LARMOR_SHAPE(nd, count, readouts), LARMOR_F64, to, out);
 }
 
 static larmor_status check(const larmor_array *kspace, const larmor_array *traj, double part)

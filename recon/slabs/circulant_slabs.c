@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "larmor/ranks.h"
 #include "nufft/kernels.h"
 #include "recon/bytes.h"
@@ -54,12 +55,10 @@ static larmor_status shrink_planes(const making *m, int64_t coil, larmor_array *
 {
     const larmor_shape slab = LARMOR_SHAPE(m->n[0], m->n[1], m->own);
     const larmor_shape to = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->own);
-    larmor_array *one;
+    LMR_OWNED(larmor_array) *one = NULL;
     *planes = NULL;
     LMR_TRY(larmor_array_part((larmor_array *)(uintptr_t)m->maps, coil, 1, slab, &one));
-    const larmor_status st = lmr_circulant_resize(one, to, planes);
-    larmor_array_free(one);
-    return st;
+    return lmr_circulant_resize(one, to, planes);
 }
 
 /* Rank i's planes to their place in `all` of rank `to`, which has room for those of the volume. */
@@ -68,27 +67,19 @@ static larmor_status pass_planes(const making *m, int i, int to, larmor_array *p
     const int me = m->ranks->number;
     int64_t first;
     const int64_t count = lmr_slab_share(m->n[2], m->ranks->count, i, &first);
-    larmor_array *place = NULL;
+    LMR_OWNED(larmor_array) *place = NULL;
     if (!count || (me != i && me != to)) return LARMOR_OK;
     if (me == to) LMR_TRY(larmor_array_slice(all, first, count, &place));
-    const larmor_status st =
-        i == to ? larmor_copy(planes, place) : lmr_ranks_pass(m->ranks, i, to, place ? place : planes);
-    larmor_array_free(place);
-    return st;
+    return i == to ? larmor_copy(planes, place) : lmr_ranks_pass(m->ranks, i, to, place ? place : planes);
 }
 
 /* `all` [coarse0, coarse1, n2] of one coil to its place among those that this rank keeps. */
 static larmor_status keep_coil(making *m, int64_t coil, larmor_array *all)
 {
-    larmor_array *small = NULL, *place = NULL;
-    larmor_status st;
-    LMR_OR(done, lmr_circulant_resize(all, m->coarse, &small));
-    LMR_OR(done, larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
-    st = larmor_copy(small, place);
-done:
-    larmor_array_free(place);
-    larmor_array_free(small);
-    return st;
+    LMR_OWNED(larmor_array) *small = NULL, *place = NULL;
+    LMR_TRY(lmr_circulant_resize(all, m->coarse, &small));
+    LMR_TRY(larmor_array_part(m->kept, coil / m->ranks->count, 1, m->coarse, &place));
+    return larmor_copy(small, place);
 }
 
 /* Coil by coil to the rank that keeps it. */
@@ -188,12 +179,10 @@ static larmor_status correlate_maps(making *m)
 /* That of the planes `first` and the following of the doubled volume, but for the coarse grid's scale. */
 static larmor_status correlation_of(const making *m, int64_t first, int64_t count, larmor_array **a)
 {
-    larmor_array *planes;
+    LMR_OWNED(larmor_array) *planes = NULL;
     *a = NULL;
     LMR_TRY(larmor_array_slice(m->line, first, count, &planes));
-    const larmor_status st = lmr_circulant_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
-    larmor_array_free(planes);
-    return st;
+    return lmr_circulant_resize(planes, LARMOR_SHAPE(2 * m->n[0], 2 * m->n[1], count), a);
 }
 
 /* ---- lags, folded ---- */
@@ -205,21 +194,15 @@ static larmor_status fold_in(making *m, int64_t from, int64_t count, int half, d
     const lmr_recon_kernels *kernels;
     const int64_t all[3] = {2 * m->n[0], 2 * m->n[1], count}, to[3] = {m->n[0], m->n[1], count};
     double scale = 1 / seen;
-    larmor_array *a = NULL, *folded = NULL, *place = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *a = NULL, *folded = NULL, *place = NULL;
     for (int d = 0; d < 3; d++) scale *= (double)m->n[d] / (double)m->coarse.dim[d];
-    LMR_OR(done, lmr_recon_kernels_of(lags->dev, lags->dtype, &kernels));
-    LMR_OR(done, correlation_of(m, half * m->n[2] + m->first + from, count, &a));
-    LMR_OR(done, larmor_mul(a, 1, lags));
-    LMR_OR(done, larmor_array_create(lags->dev, lags->dtype, LARMOR_SHAPE(to[0], to[1], to[2]), &folded));
-    LMR_OR(done, kernels->fold(lags->dev->ctx, all, to, scale, lags->data, folded->data));
-    LMR_OR(done, larmor_array_slice(m->response, from, count, &place));
-    st = larmor_axpby(1, folded, 1, place);
-done:
-    larmor_array_free(place);
-    larmor_array_free(folded);
-    larmor_array_free(a);
-    return st;
+    LMR_TRY(lmr_recon_kernels_of(lags->dev, lags->dtype, &kernels));
+    LMR_TRY(correlation_of(m, half * m->n[2] + m->first + from, count, &a));
+    LMR_TRY(larmor_mul(a, 1, lags));
+    LMR_TRY(larmor_array_create(lags->dev, lags->dtype, LARMOR_SHAPE(to[0], to[1], to[2]), &folded));
+    LMR_TRY(kernels->fold(lags->dev->ctx, all, to, scale, lags->data, folded->data));
+    LMR_TRY(larmor_array_slice(m->response, from, count, &place));
+    return larmor_axpby(1, folded, 1, place);
 }
 
 /* A slab's lags are found in so many pieces, twice: those below 0, and the others. */

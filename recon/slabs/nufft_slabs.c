@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
 
@@ -86,14 +87,12 @@ static larmor_status planes_of(const volume *v, const larmor_array *x, int64_t b
 /* y[b] <- y[b] + the samples of the view's slab. */
 static larmor_status add_samples(const volume *v, const view *w, int64_t b, const larmor_array *y)
 {
-    larmor_array *one;
+    LMR_OWNED(larmor_array) *one = NULL;
     if (!w->F) return LARMOR_OK;
     LMR_TRY(larmor_op_forward(w->F, w->slab, w->values));
     LMR_TRY(larmor_mul(w->box.phases, 0, w->values));
     LMR_TRY(samples_of(v, y, b, &one));
-    const larmor_status st = larmor_axpby(1, w->values, 1, one);
-    larmor_array_free(one);
-    return st;
+    return larmor_axpby(1, w->values, 1, one);
 }
 
 /* The view's slab <- what this rank's samples y[b] give it. */
@@ -110,11 +109,9 @@ static larmor_status fold_samples(const volume *v, const view *w, int64_t b, con
 
 static larmor_status copy_planes(const volume *v, const view *w, int64_t b, const larmor_array *x, int to_slab)
 {
-    larmor_array *one;
+    LMR_OWNED(larmor_array) *one = NULL;
     LMR_TRY(planes_of(v, x, b, &one));
-    const larmor_status st = to_slab ? larmor_copy(one, w->slab) : larmor_copy(w->slab, one);
-    larmor_array_free(one);
-    return st;
+    return to_slab ? larmor_copy(one, w->slab) : larmor_copy(w->slab, one);
 }
 
 /* The slab of rank i, of all of the batch: one view serves them. */

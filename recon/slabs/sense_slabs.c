@@ -5,6 +5,7 @@
 
 #include "core/array.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "larmor/operators.h"
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
@@ -68,20 +69,15 @@ static larmor_status join(larmor_array *maps, larmor_op *F, larmor_op *T, larmor
 static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larmor_op *F, larmor_op **P)
 {
     const larmor_shape samples = larmor_op_out_shape(F);
-    larmor_array *root = NULL;
-    larmor_op *W = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *root = NULL;
+    LMR_OWNED(larmor_op) *W = NULL;
     *P = weights ? NULL : larmor_op_ref(F);
     if (!weights) return LARMOR_OK;
-    LMR_OR(done, lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
-                            larmor_shape_of(samples.ndim - 1, samples.dim)));
-    LMR_OR(done, lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
-    LMR_OR(done, lmr_op_weigh("weights", root, dtype, 1, &W));
-    st = larmor_op_chain(W, F, P);
-done:
-    larmor_op_free(W);
-    larmor_array_free(root);
-    return st;
+    LMR_TRY(lmr_expect("sense", "weight array", weights, larmor_op_device(F), weights->dtype,
+                       larmor_shape_of(samples.ndim - 1, samples.dim)));
+    LMR_TRY(lmr_weights_copy("sense", "weights", weights, dtype, 1, &root));
+    LMR_TRY(lmr_op_weigh("weights", root, dtype, 1, &W));
+    return larmor_op_chain(W, F, P);
 }
 
 larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,

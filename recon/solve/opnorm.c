@@ -1,6 +1,7 @@
 /* The largest eigenvalue of A^H A by the power method. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "core/random.h"
 #include "core/status.h"
 #include "larmor/recon.h"
@@ -14,26 +15,22 @@ larmor_status larmor_opnorm(larmor_op *A, int iters, double *largest)
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: no operator given");
     if (iters < 0) return LMR_FAIL(LARMOR_ERR_ARG, "opnorm: %d iterations asked for, expected at least 0", iters);
     if (iters == 0) iters = DEFAULT_ITERS;
-    larmor_array *x = NULL, *y = NULL;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     double norm, value = 0;
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
-    LMR_OR(done, lmr_random_fill(x, 1));
-    LMR_OR(done, larmor_nrm2(x, &norm));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    LMR_TRY(lmr_random_fill(x, 1));
+    LMR_TRY(larmor_nrm2(x, &norm));
     for (int i = 0; i < iters && norm > 0; i++) {
-        LMR_OR(done, lmr_go_on());
-        LMR_OR(done, larmor_axpby(1 / norm, x, 0, y));
-        LMR_OR(done, larmor_op_normal(A, y, x));
-        LMR_OR(done, larmor_nrm2(x, &norm));
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(larmor_axpby(1 / norm, x, 0, y));
+        LMR_TRY(larmor_op_normal(A, y, x));
+        LMR_TRY(larmor_nrm2(x, &norm));
         value = norm;
     }
     if (isfinite(value))
         *largest = value;
     else
-        st = LMR_FAIL(LARMOR_ERR_NUMERIC, "opnorm: |A^H A x| is %g, expected a finite number", value);
-done:
-    larmor_array_free(y);
-    larmor_array_free(x);
-    return st;
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "opnorm: |A^H A x| is %g, expected a finite number", value);
+    return LARMOR_OK;
 }

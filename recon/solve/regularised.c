@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
@@ -11,8 +12,7 @@
 
 larmor_status lmr_typical(const larmor_array *x, double *magnitude)
 {
-    larmor_array *unit = NULL, *square = NULL;
-    larmor_status st = LARMOR_OK;
+    LMR_OWNED(larmor_array) *unit = NULL, *square = NULL;
     double norm, fourth;
     *magnitude = 0;
     LMR_TRY(larmor_nrm2(x, &norm));
@@ -20,17 +20,14 @@ larmor_status lmr_typical(const larmor_array *x, double *magnitude)
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "lambda: |A^H b| is %g, expected a finite number; look for NaN or Inf",
                         norm);
     if (norm == 0) return LARMOR_OK;
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &unit));
-    LMR_OR(done, larmor_array_create(x->dev, x->dtype, x->shape, &square));
-    LMR_OR(done, larmor_axpby(1 / norm, x, 0, unit));
-    LMR_OR(done, larmor_copy(unit, square));
-    LMR_OR(done, larmor_mul(unit, 1, square)); /* |x|^2 */
-    LMR_OR(done, larmor_nrm2(square, &fourth));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &unit));
+    LMR_TRY(larmor_array_create(x->dev, x->dtype, x->shape, &square));
+    LMR_TRY(larmor_axpby(1 / norm, x, 0, unit));
+    LMR_TRY(larmor_copy(unit, square));
+    LMR_TRY(larmor_mul(unit, 1, square)); /* |x|^2 */
+    LMR_TRY(larmor_nrm2(square, &fourth));
     *magnitude = norm * fourth;
-done:
-    larmor_array_free(square);
-    larmor_array_free(unit);
-    return st;
+    return LARMOR_OK;
 }
 
 larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *unit)
@@ -38,14 +35,10 @@ larmor_status larmor_lambda_unit(larmor_op *A, const larmor_array *b, double *un
     LMR_NEED(unit);
     *unit = 0;
     if (!A || !b) return LMR_FAIL(LARMOR_ERR_ARG, "lambda: A and b are needed");
-    larmor_array *r = NULL;
-    larmor_status st;
-    LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
-    LMR_OR(done, larmor_op_adjoint(A, b, r));
-    st = lmr_typical(r, unit);
-done:
-    larmor_array_free(r);
-    return st;
+    LMR_OWNED(larmor_array) *r = NULL;
+    LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &r));
+    LMR_TRY(larmor_op_adjoint(A, b, r));
+    return lmr_typical(r, unit);
 }
 
 /* ---- a run ---- */
@@ -92,9 +85,8 @@ larmor_status lmr_regularised_create(const larmor_regulariser *r, larmor_op *A, 
         return LARMOR_OK;
     }
     LMR_TRY(larmor_op_chain(A, p->E, &u->AE));
-    larmor_status st = larmor_array_create(r->dev, r->dtype, larmor_op_in_shape(p->E), &u->z);
-    if (!st) st = larmor_op_adjoint(p->E, x, u->z);
-    return st;
+    LMR_TRY(larmor_array_create(r->dev, r->dtype, larmor_op_in_shape(p->E), &u->z));
+    return larmor_op_adjoint(p->E, x, u->z);
 }
 
 /* ---- preconditioners for what is more than an image ---- */
@@ -205,14 +197,12 @@ static larmor_status weigh(larmor_op *A, const larmor_array *b, const larmor_reg
 static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, double weight,
                            const larmor_solve_opts *o, lmr_regularised *u, larmor_report *report)
 {
-    lmr_admm s = {.make = u->circulant ? lmr_regularised_inverse : NULL, .maker = u};
-    larmor_status st = lmr_run_check("admm", u->AE, b, u->z, o);
-    if (!st) st = lmr_data_create("admm", u->AE, b, o->lambda, &s.f);
-    if (!st) st = lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s);
+    LMR_FREED_BY(lmr_admm_free) lmr_admm s = {.make = u->circulant ? lmr_regularised_inverse : NULL, .maker = u};
+    LMR_TRY(lmr_run_check("admm", u->AE, b, u->z, o));
+    LMR_TRY(lmr_data_create("admm", u->AE, b, o->lambda, &s.f));
+    LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s));
     s.may_be_rough &= !u->E; /* of more than an image the preconditioner knows less */
-    if (!st) st = lmr_admm_run(&s, b, u->z, o, report);
-    lmr_admm_free(&s);
-    return st;
+    return lmr_admm_run(&s, b, u->z, o, report);
 }
 
 larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_regulariser *r, larmor_array *x,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "core/random.h"
 #include "recon/solve/solve.h"
 
@@ -57,26 +58,22 @@ larmor_status lmr_largest(larmor_op *B, larmor_op *M, int iters, double *largest
 {
     if (!M) return larmor_opnorm(B, iters, largest);
     *largest = 0;
-    larmor_array *x, *y;
-    larmor_status st;
+    LMR_OWNED(larmor_array) *x = NULL, *y = NULL;
     LMR_TRY(lmr_arrays_create(B, larmor_op_in_shape(B), 2, (larmor_array * *[]){&x, &y}));
     double norm, below, above;
-    LMR_OR(done, lmr_random_fill(x, 1));
+    LMR_TRY(lmr_random_fill(x, 1));
     for (int i = 0; i < iters; i++) {
-        LMR_OR(done, larmor_nrm2(x, &norm));
+        LMR_TRY(larmor_nrm2(x, &norm));
         if (!(norm > 0)) break;
-        LMR_OR(done, larmor_axpby(1 / norm, x, 0, x));
-        LMR_OR(done, larmor_op_normal(B, x, y));
-        LMR_OR(done, lmr_real_dot(x, y, &below));
-        LMR_OR(done, larmor_op_forward(M, y, x));
-        LMR_OR(done, lmr_real_dot(x, y, &above));
+        LMR_TRY(larmor_axpby(1 / norm, x, 0, x));
+        LMR_TRY(larmor_op_normal(B, x, y));
+        LMR_TRY(lmr_real_dot(x, y, &below));
+        LMR_TRY(larmor_op_forward(M, y, x));
+        LMR_TRY(lmr_real_dot(x, y, &above));
         if (!(below > 0)) break;
         *largest = above / below;
     }
-done:
-    larmor_array_free(y);
-    larmor_array_free(x);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- the data term ---- */
