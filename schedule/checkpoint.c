@@ -18,7 +18,7 @@
 #define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10007 };
+enum { FORMAT = 0x10008 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -55,6 +55,11 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(lmr_archive_number(a, &c->misfit));
     LMR_TRY(lmr_archive_number(a, &c->time_weight));
     LMR_TRY(lmr_archive_number(a, &c->intensity));
+    LMR_TRY(lmr_archive_integer(a, &c->points, 0, LARMOR_CHOICE_POINTS));
+    for (int i = 0; i < c->points; i++) {
+        LMR_TRY(lmr_archive_number(a, &c->weights[i]));
+        LMR_TRY(lmr_archive_number(a, &c->misfits[i]));
+    }
     return lmr_archive_number(a, &c->seconds);
 }
 

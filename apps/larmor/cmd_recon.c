@@ -1,4 +1,5 @@
 /* larmor recon: an ISMRMRD scan in, images out. SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,9 @@ static const app_option options[] = {
     APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
+    OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
+           "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
+           "log"),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
            "most iterations (default: of cg 1000, more without a preconditioner; they end earlier, where others "
            "would change the image by little of its noise)",
@@ -216,21 +220,27 @@ static const app_option options[] = {
 /* ---- what the library says ---- */
 
 /* Without memory it is only in the log. */
-static void keep_warning(recon_run *r, const char *text)
+static void keep_line(char ***lines, int *count, const char *before, const char *text)
 {
-    char **more = realloc(r->warning, (size_t)(r->warnings + 1) * sizeof *more);
+    const app_line own = app_line_in_options(text);
+    const size_t room = strlen(before) + strlen(own.s) + 1;
+    char **more = realloc(*lines, (size_t)(*count + 1) * sizeof *more);
     if (!more) return;
-    r->warning = more;
-    more[r->warnings] = strdup(app_line_in_options(text).s);
-    if (more[r->warnings]) r->warnings++;
+    *lines = more;
+    more[*count] = malloc(room);
+    if (more[*count]) snprintf(more[(*count)++], room, "%s%s", before, own.s);
 }
 
 static int on_event(void *run, const larmor_event *e)
 {
-    if (e->kind == LARMOR_EVENT_WARNING) keep_warning(run, e->text);
+    recon_run *r = run;
+    const int is_warning = e->kind == LARMOR_EVENT_WARNING;
+    if (is_warning) keep_line(&r->warning, &r->warnings, "", e->text);
+    if (r->s->report && (is_warning || e->kind == LARMOR_EVENT_LOG))
+        keep_line(&r->line, &r->lines, is_warning ? "warning: " : "", e->text);
     if (e->kind == LARMOR_EVENT_STEP && e->steps > 0)
         app_keep_result(1); /* the iterate of an image, and not of a trial */
-    return app_listen(&((recon_run *)run)->progress, e);
+    return app_listen(&r->progress, e);
 }
 
 /* Say what begins; APP_DONE, or the exit code of a signal that was caught. */
@@ -483,8 +493,11 @@ static void clear(recon_run *r)
     for (int i = 0; i < APP_MAX_TEXTS; i++) recon_free_files(&r->output[i]);
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
+    larmor_output_free(r->page_output);
     for (int i = 0; i < r->warnings; i++) free(r->warning[i]);
+    for (int i = 0; i < r->lines; i++) free(r->line[i]);
     free(r->warning);
+    free(r->line);
     free(r->warned);
     free(r->image);
     free(r->report);

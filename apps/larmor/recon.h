@@ -16,7 +16,7 @@ typedef struct recon_settings {
     int64_t memory, at_once, iters, threads, calibration, llr_block;
     int64_t slice, contrast, phase, repetition, set, encoding;
     const char *map_sets, *crop, *normalise;
-    const char *b0, *plan, *lambda, *save_maps, *save_density, *checkpoint;
+    const char *b0, *plan, *lambda, *save_maps, *save_density, *report, *checkpoint;
     double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
     int64_t segments, spokes_per_frame, cardiac_phases, gate;
     double frame_time, frame_step, tick;
@@ -45,7 +45,7 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     recon_files output[APP_MAX_TEXTS];
-    larmor_output *maps_output, *density_output;
+    larmor_output *maps_output, *density_output, *page_output;
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *raw;
     larmor_source *source;
@@ -65,7 +65,9 @@ typedef struct recon_run {
     char reason[512];               /* of the first of those */
     char **warning;                 /* [warnings] lines of the log */
     int warnings, of_scan;          /* of_scan: those before the first image, which are of all */
-    int *warned;                    /* [images] 1: the log warns of it */
+    char **line;                    /* [lines] all that the library says, for a page */
+    int lines;
+    int *warned; /* [images] 1: the log warns of it */
     app_progress progress;
 } recon_run;
 

@@ -259,6 +259,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--save-maps %s: a name that ends in .cfl, .npy or .h5 expected.", s->save_maps);
         return APP_USAGE;
     }
+    if (s->report && !ends_in(s->report, ".html")) {
+        app_error("--report %s: a name that ends in .html expected.", s->report);
+        return APP_USAGE;
+    }
     if (s->save_density && !is_array(s->save_density)) {
         app_error("--save-density %s: a name that ends in .cfl or .npy expected.", s->save_density);
         return APP_USAGE;

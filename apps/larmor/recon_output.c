@@ -10,6 +10,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
+#include "recon_page.h"
 
 /* ---- before the work ---- */
 
@@ -21,6 +22,7 @@ int recon_open_outputs(recon_run *r)
         if ((code = recon_open_files(r, i))) goto done;
     if (s->save_maps) APP_OR(done, APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
     if (s->save_density) APP_OR(done, APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
+    if (s->report) APP_OR(done, APP_RUN, app_output_open(s->report, s->force, &r->page_output));
 done:
     return code;
 }
@@ -336,6 +338,8 @@ int recon_write(recon_run *r)
     const int images = write_all(r);
     const int maps = r->maps_output ? save_maps(r) : APP_DONE;
     const int density = r->density_output ? save_density(r) : APP_DONE;
+    const int page = r->page_output ? recon_write_page(r) : APP_DONE;
     if (images) return images;
-    return maps ? maps : density;
+    if (maps) return maps;
+    return density ? density : page;
 }

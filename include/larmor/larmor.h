@@ -18,6 +18,7 @@
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"
+#include "larmor/page.h"
 #include "larmor/phantom.h"
 #include "larmor/pipeline.h"
 #include "larmor/ranks.h"

@@ -375,6 +375,8 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 
 /* ---- the weight of the penalty, from the data ---- */
 
+enum { LARMOR_CHOICE_POINTS = 32 };
+
 typedef struct larmor_choice {
     double weight; /* absolute */
     int tried;     /* weights that were tried */
@@ -387,6 +389,8 @@ typedef struct larmor_choice {
     double time_weight; /* of tv's differences in time, where the pipeline chose it as well; else 0 */
     double intensity; /* of the object, the part that the image has: the projection of A x on the samples held out, of
                          * images that do not know them, without their noise; 0: not measured */
+    int points;       /* that the choice was made from: */
+    double weights[LARMOR_CHOICE_POINTS], misfits[LARMOR_CHOICE_POINTS]; /* weights in order, and what they leave */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */

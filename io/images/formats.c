@@ -16,6 +16,7 @@
     X(nii_gz)                                                                                                        \
     X(png)                                                                                                           \
     X(cfl)                                                                                                           \
+    X(html)                                                                                                          \
     X(npy)
 
 #define DECLARE(name) extern const lmr_format lmr_format_##name;

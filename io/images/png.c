@@ -81,7 +81,7 @@ static void quiet(png_structp png, png_const_charp message)
     (void)message;
 }
 
-static larmor_status encode(const mosaic *m, lmr_bytes *file)
+larmor_status lmr_png_encode(const unsigned char *pixel, int64_t width, int64_t height, int channels, lmr_bytes *file)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, stop, quiet);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -94,10 +94,11 @@ static larmor_status encode(const mosaic *m, lmr_bytes *file)
         return LMR_FAIL(LARMOR_ERR_BACKEND, "libpng: the picture could not be encoded");
     }
     png_set_write_fn(png, file, collect, flush);
-    png_set_IHDR(png, info, (png_uint_32)(m->columns * m->nx), (png_uint_32)(m->rows * m->ny), 8, PNG_COLOR_TYPE_GRAY,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, 8,
+                 channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (int64_t y = 0; y < m->rows * m->ny; y++) png_write_row(png, m->pixel + y * m->columns * m->nx);
+    for (int64_t y = 0; y < height; y++) png_write_row(png, pixel + y * width * channels);
     png_write_end(png, info);
     png_destroy_write_struct(&png, &info);
     return LARMOR_OK;
@@ -117,7 +118,7 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
     if (!st) m.pixel = calloc((size_t)(m.columns * m.nx), (size_t)(m.rows * m.ny));
     if (!st && !m.pixel) st = LMR_NO_MEMORY();
     if (!st) st = paint(out, images, &m);
-    if (!st) st = encode(&m, &file);
+    if (!st) st = lmr_png_encode(m.pixel, m.columns * m.nx, m.rows * m.ny, 1, &file);
     if (!st) st = lmr_bytes_end(&file);
     if (!st) st = lmr_output_reserve(out, 0, (int64_t)file.size);
     if (!st) st = lmr_output_put(out, 0, file.data, file.size);

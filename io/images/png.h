@@ -3,7 +3,12 @@
 #ifndef LMR_PNG_H
 #define LMR_PNG_H
 
+#include "io/bytes.h"
 #include "io/images/formats.h"
+
+/* A picture [channels, width, height] of 1 or 3 channels, as a file in memory. */
+larmor_status lmr_png_encode(const unsigned char *pixel, int64_t width, int64_t height, int channels,
+                             lmr_bytes *file);
 
 /* The magnitudes of all images, one after the other; free() them. */
 larmor_status lmr_magnitudes(const lmr_images *images, float **voxels);

@@ -34,6 +34,11 @@ larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const la
     if (t.curve.count > 0 && t.held_square > 0)
         t.choice.misfit = t.curve.value[lmr_curve_index(&t.curve)] / t.held_square;
     if (t.intensity.count > 0) t.choice.intensity = lmr_curve_value(&t.intensity, log(t.choice.weight));
+    t.choice.points = t.curve.count;
+    for (int i = 0; i < t.curve.count; i++) {
+        t.choice.weights[i] = exp(t.curve.at[i]);
+        t.choice.misfits[i] = t.held_square > 0 ? t.curve.value[i] / t.held_square : t.curve.value[i];
+    }
     t.choice.seconds = lmr_seconds() - begin;
     *choice = t.choice;
     lmr_trial_free(&t);

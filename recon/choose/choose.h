@@ -9,7 +9,7 @@
 
 /* Values of a function of the weight at growing logarithms of it. */
 typedef struct lmr_curve {
-    double at[32], value[32];
+    double at[LARMOR_CHOICE_POINTS], value[LARMOR_CHOICE_POINTS];
     int count;
 } lmr_curve;
 
