@@ -43,9 +43,6 @@ static const app_option options[] = {
     APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
-    OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
-           "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
-           "log"),
     OPTION(APP_INTEGER, iters, 'i', "iters", "N",
            "most iterations (default: of cg 1000, more without a preconditioner; they end earlier, where others "
            "would change the image by little of its noise)",
@@ -127,6 +124,9 @@ static const app_option options[] = {
            "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
            "for all axes (default: 1, or more if the object is larger)",
            .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
+    OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
+           "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
+           "log"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",

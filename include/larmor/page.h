@@ -26,11 +26,12 @@ typedef struct larmor_page {           /* what is NULL or 0 is not shown, but fo
     int64_t most_bytes;       /* of the file; 0: 4.8e6. Pictures get smaller and frames fewer to keep it */
 } larmor_page;
 
-/* Write the page. Images that differ only in their slice are planes of one volume; those that differ in other counters
- * are its frames. Voxels that are not finite are black.
+/* Write the page. Images that differ only in their slice are planes of one volume; those that differ in other
+ * counters are its frames. Voxels that are not finite are black.
  *
  * out     of larmor_output_open, whose path ends in .html; larmor_image_write writes a page of images alone to it.
- * Errors  LARMOR_ERR_ARG without images, or for another suffix; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY; LARMOR_ERR_IO. */
+ * Errors  LARMOR_ERR_ARG without images, or for another suffix; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY;
+ *         LARMOR_ERR_IO. */
 LARMOR_API larmor_status larmor_page_write(larmor_output *out, const larmor_page *page);
 
 #ifdef __cplusplus

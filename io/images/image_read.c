@@ -339,7 +339,7 @@ larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor
     LMR_TRY(open_input(path, 0, &in));
     snprintf(out->format, sizeof out->format, "%s", in.format->name);
     const unsigned can = in.format->can;
-    larmor_status st = LARMOR_OK;
+    larmor_status st = can ? LARMOR_OK : lmr_unknown_suffix(path, 1);
     if (can & LMR_CAN_READ) st = look_into(&in, dev, out);
     if (!st && can & LMR_CAN_READ_META) st = read_meta(&in, &out->meta);
     if (!st && can & LMR_CAN_DESCRIBE) st = read_rest(&in, out);

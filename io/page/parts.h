@@ -1,4 +1,5 @@
-/* What a page of images is put together from: JSON for the script in page.html. SPDX-License-Identifier: Apache-2.0 */
+/* What a page of images is put together from: JSON for the script in page.html. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef LMR_PAGE_PARTS_H
 #define LMR_PAGE_PARTS_H
 
@@ -16,7 +17,7 @@ void lmr_json_string(lmr_bytes *b, const char *text);
 /* A number of so many digits, or null for what is not finite. */
 void lmr_json_number(lmr_bytes *b, double value, int digits);
 
-/* "data:image/png;base64,..." of a picture [channels, width, height] within so many characters; 0 characters are added
+/* "data:image/png;base64,..." of a picture [channels, width, height] within so many characters; nothing is added
  * where they are not enough. */
 larmor_status lmr_json_picture(lmr_bytes *b, const unsigned char *pixel, int64_t width, int64_t height, int channels,
                                int64_t most);

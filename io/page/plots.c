@@ -8,9 +8,9 @@
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 
-enum { MOST_COILS = 64, MAP_SIDE = 64 }; /* of a page; voxels of a map along each axis */
-enum { MOST_POINTS = 6000, RINGS = 24 }; /* of the trajectory; of the radius of k-space */
-enum { MAPS_ROOM = 1 << 20 };            /* characters */
+enum { MOST_COILS = 64, MAP_SIDE = 64 };                         /* of a page; voxels of a map along each axis */
+enum { MOST_POINTS = 20000, MOST_OF_READOUT = 400, RINGS = 24 }; /* of the trajectory; of the radius of k-space */
+enum { MAPS_ROOM = 1 << 20 };                                    /* characters */
 
 /* ---- how images came about ---- */
 
@@ -105,7 +105,8 @@ typedef struct plane { /* the middle of a map, made smaller */
 /* The colour of a phase, as bright as the magnitude: hue from red over green and blue. */
 static void colour_of(double re, double im, double largest, unsigned char rgb[3])
 {
-    const double value = largest > 0 ? fmin(1, hypot(re, im) / largest) : 0, hue = (atan2(im, re) / M_PI + 1) * 3;
+    const double value = largest > 0 ? fmin(1, hypot(re, im) / largest) : 0;
+    const double hue = (atan2(im, re) / M_PI + 1) * 3;
     for (int c = 0; c < 3; c++) {
         const double apart = fabs(fmod(hue - 2 * c + 9, 6) - 3);
         rgb[c] = (unsigned char)lrint(255 * value * fmax(0, fmin(1, 2 - apart)));
@@ -124,7 +125,8 @@ static void paint_map(const plane *p, const float *map, double largest, int64_t 
 
 static larmor_status paint_maps(lmr_bytes *b, const float *values, const plane *p, int64_t coils)
 {
-    const int64_t columns = coils < 8 ? coils : 8, rows = (coils + columns - 1) / columns, width = columns * p->width;
+    const int64_t columns = coils < 8 ? coils : 8;
+    const int64_t rows = (coils + columns - 1) / columns, width = columns * p->width;
     const int64_t voxels = p->nx * p->ny * p->nz;
     double largest = 0;
     for (int64_t i = 0; i < coils * voxels; i++) {
@@ -157,7 +159,8 @@ larmor_status lmr_page_maps(lmr_bytes *b, const larmor_array *maps)
                         lmr_describe(maps).s);
     const int is_volume = s.ndim > 3;
     plane p = {.nx = s.dim[0], .ny = s.dim[1], .nz = is_volume ? s.dim[2] : 1};
-    const int64_t longest = p.nx > p.ny ? p.nx : p.ny, all = larmor_array_count(maps) / (p.nx * p.ny * p.nz);
+    const int64_t longest = p.nx > p.ny ? p.nx : p.ny;
+    const int64_t all = larmor_array_count(maps) / (p.nx * p.ny * p.nz);
     p.step = (longest + MAP_SIDE - 1) / MAP_SIDE;
     p.width = (p.nx + p.step - 1) / p.step;
     p.height = (p.ny + p.step - 1) / p.step;
@@ -195,10 +198,9 @@ static void add_density(lmr_bytes *b, const double *k, int64_t nd, int64_t sampl
 /* Whole readouts, evenly apart, as many as MOST_POINTS allow. */
 static void add_points(lmr_bytes *b, const double *k, int64_t nd, int64_t samples, int64_t readouts, double most)
 {
-    const int64_t each = samples > 400 ? (samples + 399) / 400 : 1, points = (samples + each - 1) / each;
-    const int64_t shown = readouts * points <= MOST_POINTS ? readouts
-                          : MOST_POINTS / points > 1       ? MOST_POINTS / points
-                                                           : 1;
+    const int64_t each = samples > MOST_OF_READOUT ? (samples + MOST_OF_READOUT - 1) / MOST_OF_READOUT : 1;
+    const int64_t points = (samples + each - 1) / each, room = MOST_POINTS / points;
+    const int64_t shown = readouts < room ? readouts : room;
     lmr_bytes_print(b, "[");
     for (int64_t r = 0; r < shown; r++) {
         const double *at = k + nd * samples * (r * readouts / shown);
@@ -225,7 +227,8 @@ larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj)
                         lmr_describe(traj).s);
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &host));
     const double *k = host;
-    const int64_t nd = s.dim[0], all = larmor_array_count(traj) / nd, readouts = s.ndim > 2 ? all / s.dim[1] : 1;
+    const int64_t nd = s.dim[0], all = larmor_array_count(traj) / nd;
+    const int64_t readouts = s.ndim > 2 ? all / s.dim[1] : 1;
     for (int64_t i = 0; i < nd * all; i++)
         if (isfinite(k[i])) most = fmax(most, fabs(k[i]));
     lmr_bytes_print(

@@ -148,7 +148,8 @@ static void mean_of(const volume *v, const float *plane, int is_complex, int64_t
     for (int64_t j = y * shrink; j < v->ny && j < (y + 1) * shrink; j++)
         for (int64_t i = x * shrink; i < v->nx && i < (x + 1) * shrink; i++) {
             const float *value = plane + (is_complex ? 2 : 1) * (j * v->nx + i);
-            const double re = value[0], im = is_complex ? value[1] : 0;
+            const double re = value[0];
+            const double im = is_complex ? value[1] : 0;
             if (!isfinite(re) || !isfinite(im)) continue;
             sum[0] += re;
             sum[1] += im;
