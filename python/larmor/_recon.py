@@ -72,6 +72,19 @@ class Reconstruction:
     density: Any = None  # [readouts, samples] of the last series, with keep_density
     eigenvalues: Any = None  # [(sets,) image...] of the maps, with keep_eigenvalues
     _header: str | None = field(default=None, repr=False)
+    _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
+
+    def write_page(self, path: Any, *, traj: Any = None, title: str | None = None, force: bool = False) -> None:
+        """A page of HTML, for a browser: images, maps, figures, options and log; it needs no other file.
+
+        traj   [readouts, samples, ndim] of an image, to be shown, too.
+        title  default: where the scan is from.
+        """
+        images, lines = list(self.images), [text_.encode() for text_ in self.log]
+        options = {**self.provenance["options"], "method": self.provenance["method"]}
+        _scan.write_page(path, images, self.meta, reports=self._reports, maps=self.maps, traj=traj,
+                         title=title or str(self.provenance.get("source", path)), lines=lines,
+                         warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
     def write(self, path: Any, *, force: bool = False, magnitude: bool = False) -> None:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
@@ -271,7 +284,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                             os.fsencode(checkpoint))
             opts.checkpoint = place
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
-        images, meta, reports = _run_all(run)
+        images, meta, reports, own = _run_all(run)
         all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
         density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
         eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
@@ -287,7 +300,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     alike = len({image.shape for image in images}) == 1
     made = np.stack(images) if alike else images or np.empty((0,))
     return Reconstruction(made, meta, reports, all_maps, listener.log,
-                          listener.warnings, provenance, density, eigenvalues, header)
+                          listener.warnings, provenance, density, eigenvalues, header, own)
 
 
 def _result(function: Any, run: Any, *more: Any) -> Any:
@@ -296,8 +309,8 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    images, meta, reports = [], [], []
+def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
+    images, meta, reports, own = [], [], [], []
     for series in range(lib.larmor_recon_series(run)):
         result = ffi.new("larmor_recon_result *")
         try:
@@ -311,9 +324,10 @@ def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, 
                 images.append(_arrays.to_numpy(lib.larmor_array_ref(result.image[i].data)))
                 meta.append(_structs.to_dict(result.image[i].meta))
                 reports.append(report)
+                own.append(ffi.new("larmor_recon_report *", result.report))
         finally:
             lib.larmor_recon_result_free(result)
-    return images, meta, reports
+    return images, meta, reports, own
 
 
 def _doubts(report: Any) -> list[str]:

@@ -348,6 +348,32 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
         check(lib.larmor_image_write(target, list_, len(images), opts))
 
 
+def write_page(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, reports: Sequence[Any] = (),
+               maps: Any = None, traj: Any = None, title: str = "", lines: Sequence[bytes] = (),
+               warnings: Sequence[bytes] = (), settings: Mapping[str, Any] | None = None, force: bool = False) -> None:
+    """A page of images; reports are larmor_recon_report of each, the rest as larmor_page has it."""
+    keep: list[Any] = []
+    page = ffi.new("larmor_page *", {"images": len(images), "lines": len(lines), "warnings": len(warnings)})
+    page.image = _list_of(images, metas, keep)
+    own = [ffi.new("char[]", one) for one in (title.encode(), *lines, *warnings)]
+    line, warning = ffi.new("char *[]", own[1:1 + len(lines)]), ffi.new("char *[]", own[1 + len(lines):])
+    page.title, page.line, page.warning = own[0], ffi.cast("char **", line), ffi.cast("char **", warning)
+    if settings:
+        page.settings = _notes({k: str(v) for k, v in settings.items()}, keep)
+    if reports:
+        several = ffi.new("larmor_recon_report[]", [one[0] for one in reports])
+        keep.append(several)
+        page.report = several
+    if maps is not None:
+        keep.append(_arrays.wrap(_arrays.as_input(maps), _arrays.device("cpu")))
+        page.maps = keep[-1]
+    if traj is not None:
+        keep.append(_points(traj))
+        page.traj = keep[-1]
+    with output(path, force) as target:
+        check(lib.larmor_page_write(target, page))
+
+
 def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
     """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz or .png.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -182,6 +183,23 @@ def test_names_and_devices_are_listed():
     assert "radial" in larmor.trajectories()
     assert larmor.devices()[0]["available"]
     assert larmor.device("cpu:1").spec == "cpu:1"
+
+
+def test_a_page_has_images_maps_figures_and_options(scan, tmp_path):
+    done = larmor.recon(scan, lam=1e-3, iterations=5)
+    done.write_page(tmp_path / "page.html", traj=scan.traj, title="a < b")
+    html = (tmp_path / "page.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+    assert data["title"] == "a < b"
+    assert data["volumes"][0]["n"] == [SHAPE[1], SHAPE[0], 1]
+    assert data["volumes"][0]["largest"] == pytest.approx(float(abs(done.images).max()), rel=1e-4)
+    assert dict(data["reports"][0]["figures"])["method"] == "cg"
+    assert data["maps"]["coils"] == 4
+    assert data["trajectory"]["readouts"] == 70
+    assert data["log"] == done.log
+    assert dict(data["settings"])["iterations"] == "5"
+    with pytest.raises(FileExistsError):
+        done.write_page(tmp_path / "page.html")
 
 
 def test_density_weights_and_maps_have_the_shapes_of_their_data(scan):
