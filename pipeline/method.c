@@ -87,27 +87,7 @@ void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result)
 enum { TV, CG };
 static const char *const candidates[LARMOR_METHODS_COMPARED] = {"tv", "cg"};
 
-typedef struct comparison {
-    const lmr_job *job;
-    const lmr_method_problem *p;
-    larmor_choice choice[LARMOR_METHODS_COMPARED];
-} comparison;
-
-static larmor_status search_weight(comparison *c, int candidate)
-{
-    const lmr_method_problem *p = c->p;
-    larmor_regulariser *r = NULL;
-    if (candidate != CG) {
-        const larmor_regulariser_opts opts = lmr_regulariser_opts(c->job, 1, p->grid);
-        LMR_TRY(larmor_regulariser_create(c->job->facts->dev, candidates[candidate], &opts, larmor_op_dtype(p->A),
-                                          larmor_op_in_shape(p->A), &r));
-    }
-    const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, &c->choice[candidate]);
-    larmor_regulariser_free(r);
-    return st;
-}
-
-static larmor_status too_few(const lmr_method_problem *p, int *few)
+static larmor_status too_few(const lmr_searched *p, int *few)
 {
     double count;
     LMR_TRY(lmr_count_all(p->b, &count));
@@ -115,33 +95,33 @@ static larmor_status too_few(const lmr_method_problem *p, int *few)
     return LARMOR_OK;
 }
 
-larmor_status lmr_method_choose(lmr_job *job, const lmr_method_problem *p, larmor_recon_report *result)
+larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result)
 {
-    comparison c = {.job = job, .p = p};
+    larmor_choice choice[LARMOR_METHODS_COMPARED];
     int few, count = 1;
     double seconds = 0;
     LMR_TRY(too_few(p, &few));
     if (few) {
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
-        return larmor_choose_weight(p->A, p->b, p->held, p->C, NULL, p->solve, &result->choice);
+        return lmr_weight_search(job, p, NULL, 0, &result->choice);
     }
-    LMR_TRY(search_weight(&c, TV));
-    if (!p->is_determined && c.choice[TV].predicted < MIN_PREDICTED) {
-        LMR_TRY(search_weight(&c, CG));
+    LMR_TRY(lmr_weight_search(job, p, candidates[TV], 0, &choice[TV]));
+    if (!p->is_determined && choice[TV].predicted < MIN_PREDICTED) {
+        LMR_TRY(lmr_weight_search(job, p, NULL, 0, &choice[CG]));
         count = LARMOR_METHODS_COMPARED;
     }
-    const int cg_predicts = count > 1 && c.choice[CG].predicted >= MIN_CG_PREDICTED;
-    const int best = cg_predicts && c.choice[CG].misfit < c.choice[TV].misfit ? CG : TV;
+    const int cg_predicts = count > 1 && choice[CG].predicted >= MIN_CG_PREDICTED;
+    const int best = cg_predicts && choice[CG].misfit < choice[TV].misfit ? CG : TV;
     lmr_method_take(job, candidates[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};
     set_name(result->method.name, candidates[best]);
     for (int i = 0; i < count; i++) {
         larmor_method_trial *t = &result->method.trial[i];
-        *t = (larmor_method_trial){.misfit = c.choice[i].misfit, .weight = c.choice[i].weight};
+        *t = (larmor_method_trial){.misfit = choice[i].misfit, .weight = choice[i].weight};
         set_name(t->name, candidates[i]);
-        seconds += c.choice[i].seconds;
+        seconds += choice[i].seconds;
     }
-    result->choice = c.choice[best];
+    result->choice = choice[best];
     result->choice.seconds = seconds;
     return LARMOR_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef LMR_PIPELINE_METHOD_H
 #define LMR_PIPELINE_METHOD_H
 
-#include "scan/job.h"
+#include "pipeline/weight.h"
 
 /* Of those that auto compares, the one that takes the most memory. */
 #define LMR_METHOD_LARGEST "tv"
@@ -26,19 +26,8 @@ void lmr_method_is_linear(lmr_job *job, larmor_method_from from, larmor_recon_re
 /* The open method is tv: samples of one coil on a grid predict no others, which leaves nothing to compare. */
 void lmr_method_is_of_one_coil(lmr_job *job, larmor_recon_report *result);
 
-/* The problem whose methods are compared. */
-typedef struct lmr_method_problem {
-    larmor_op *A;
-    const larmor_array *b;
-    const larmor_held_out *held;
-    const larmor_circulant *C;
-    const larmor_solve_opts *solve;
-    const larmor_grid *grid; /* of the image */
-    int is_determined;       /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
-} lmr_method_problem;
-
 /* Search the weight of tv, and of cg where the image of tv hardly predicts what is held out; take cg where it
  * predicts more: result->method and result->choice, the search of its weight. The job's method is that one then. */
-larmor_status lmr_method_choose(lmr_job *job, const lmr_method_problem *p, larmor_recon_report *result);
+larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_recon_report *result);
 
 #endif

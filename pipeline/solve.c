@@ -88,6 +88,11 @@ typedef struct problem {
     larmor_array *x;
 } problem;
 
+static lmr_searched searched(const problem *p, int frames, const larmor_solve_opts *solve)
+{
+    return (lmr_searched){p->A, p->b, &p->held, p->C, solve, &p->frames->grid, frames, 0};
+}
+
 static larmor_status need_noise(const lmr_job *job, problem *p)
 {
     return p->noise ? LARMOR_OK : lmr_sample_noise(job, p->frames, p->count, p->b, p->deviation, &p->noise);
@@ -396,13 +401,7 @@ static larmor_status find_time_weight(const lmr_job *job, int frames, problem *p
     const larmor_choice *choice = before ? &before->report.choice : &result->choice;
     if (!lmr_time_weight_is_open(job, frames)) return LARMOR_OK;
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !before) {
-        const lmr_series_problem series = {.A = p->A,
-                                           .b = p->b,
-                                           .held = &p->held,
-                                           .C = p->C,
-                                           .solve = solve,
-                                           .grid = &p->frames->grid,
-                                           .frames = frames};
+        const lmr_searched series = searched(p, frames, solve);
         LMR_TRY(lmr_time_weight_choose(job, &series, &result->choice));
         p->is_searched = 1;
     }
@@ -565,13 +564,8 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
                                    larmor_recon_report *result)
 {
     const larmor_solve_opts solve = solve_opts(job);
-    const lmr_method_problem compared = {.A = p->A,
-                                         .b = p->b,
-                                         .held = &p->held,
-                                         .C = p->C,
-                                         .solve = &solve,
-                                         .grid = &frames->grid,
-                                         .is_determined = determines(job, frames, count, &result->coverage)};
+    lmr_searched compared = searched(p, 1, &solve);
+    compared.is_determined = determines(job, frames, count, &result->coverage);
     if (!lmr_method_is_open(job, result)) return LARMOR_OK;
     LMR_TRY(lmr_enter(job->events, "choosing the method"));
     LMR_TRY(lmr_method_choose(job, &compared, result));

@@ -21,23 +21,15 @@ int lmr_time_weight_is_open(const lmr_job *job, int frames)
            job->settings->opts.time_weight == 0 && frames > 1 && !job->facts->sets && !job->facts->basis;
 }
 
-static larmor_status search_weight(const lmr_job *job, const lmr_series_problem *p, double time,
-                                   larmor_choice *choice)
+static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, double time, larmor_choice *choice)
 {
-    larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
-    larmor_regulariser *r = NULL;
-    opts.time = time;
-    LMR_TRY(larmor_regulariser_create(job->facts->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
-                                      larmor_op_in_shape(p->A), &r));
-    const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
-    larmor_regulariser_free(r);
+    LMR_TRY(lmr_weight_search(job, p, job->regulariser, time, choice));
     choice->time_weight = time;
-    LMR_TRY(st);
     return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
 }
 
 /* Steps by this factor as long as the misfit falls. */
-static larmor_status descend(const lmr_job *job, const lmr_series_problem *p, double factor, larmor_choice *best)
+static larmor_status descend(const lmr_job *job, const lmr_searched *p, double factor, larmor_choice *best)
 {
     larmor_choice next;
     for (double time = best->time_weight * factor; time >= MIN_TIME_WEIGHT && time <= MAX_TIME_WEIGHT;
@@ -55,7 +47,7 @@ static larmor_status descend(const lmr_job *job, const lmr_series_problem *p, do
     return LARMOR_OK;
 }
 
-larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_series_problem *p, larmor_choice *choice)
+larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice)
 {
     const double first = lmr_regulariser_opts(job, p->frames, p->grid).time;
     LMR_TRY(search_weight(job, p, first, choice));

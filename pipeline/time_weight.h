@@ -2,24 +2,13 @@
 #ifndef LMR_PIPELINE_TIME_WEIGHT_H
 #define LMR_PIPELINE_TIME_WEIGHT_H
 
-#include "scan/job.h"
+#include "pipeline/weight.h"
 
 /* 1 if the regulariser of so many frames takes a weight in time, and the caller has not given it. */
 int lmr_time_weight_is_open(const lmr_job *job, int frames);
 
-/* The problem whose series are compared. */
-typedef struct lmr_series_problem {
-    larmor_op *A;
-    const larmor_array *b;
-    const larmor_held_out *held;
-    const larmor_circulant *C;
-    const larmor_solve_opts *solve;
-    const larmor_grid *grid; /* of an image */
-    int frames;
-} lmr_series_problem;
-
 /* Search the weight in space for one weight in time after the other, and take those whose series predicts best
  * what is held out: choice, with time_weight. */
-larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_series_problem *p, larmor_choice *choice);
+larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice);
 
 #endif

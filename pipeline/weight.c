@@ -150,3 +150,17 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
     free(factors);
     return st;
 }
+
+larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const char *name, double time,
+                                larmor_choice *choice)
+{
+    larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
+    larmor_regulariser *r = NULL;
+    if (time > 0) opts.time = time;
+    if (name)
+        LMR_TRY(larmor_regulariser_create(job->facts->dev, name, &opts, larmor_op_dtype(p->A),
+                                          larmor_op_in_shape(p->A), &r));
+    const larmor_status st = larmor_choose_weight(p->A, p->b, p->held, p->C, r, p->solve, choice);
+    larmor_regulariser_free(r);
+    return st;
+}

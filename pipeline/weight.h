@@ -23,6 +23,22 @@ int lmr_weight_holds(const lmr_job *job, const lmr_frame *frames, int count);
 larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,
                               const larmor_array *noise, larmor_recon_report *result);
 
+/* What weights and methods are compared on. */
+typedef struct lmr_searched {
+    larmor_op *A;
+    const larmor_array *b;
+    const larmor_held_out *held;
+    const larmor_circulant *C;
+    const larmor_solve_opts *solve;
+    const larmor_grid *grid; /* of an image */
+    int frames;
+    int is_determined; /* 1: all of a grid was sampled, and noise is compared in place of samples held out */
+} lmr_searched;
+
+/* Search the weight of the regulariser of this name, NULL: of |x|^2; with a weight in time, 0: the regulariser's. */
+larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const char *name, double time,
+                                larmor_choice *choice);
+
 /* The samples that are held out to choose a weight by, and the operator of the others; noise is not set. To be freed
  * in either case. */
 larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, int count, const larmor_circulant *C,

@@ -42,11 +42,6 @@ static larmor_raw_info describe(void *self)
     return ((const frames *)self)->info;
 }
 
-static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
-{
-    return lmr_source_encoding(((const frames *)self)->inner, encoding, out);
-}
-
 static larmor_status find(const frames *f, int group, const frame **out)
 {
     if (group < 0 || group >= f->frames)
@@ -144,21 +139,6 @@ static larmor_status times_of(void *self, int group, const int64_t *readout, int
     const int64_t all = readout ? count : one->count;
     LMR_TRY(numbers_of(f, group, readout, all, &inner));
     return lmr_source_times(f->inner, one->image, inner, all, grid, dev, times);
-}
-
-static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
-{
-    return lmr_source_noise(((const frames *)self)->inner, dev, noise);
-}
-
-static larmor_status keep_coils_of(void *self, larmor_array *all, int axis, larmor_array **kept)
-{
-    return lmr_source_keep_coils(((const frames *)self)->inner, all, axis, kept);
-}
-
-static larmor_status restore_coils_of(void *self, larmor_array *kept, int axis, larmor_array **all)
-{
-    return lmr_source_restore_coils(((const frames *)self)->inner, kept, axis, all);
 }
 
 static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
@@ -612,19 +592,16 @@ static larmor_status check(const larmor_frames_opts *o)
 
 larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts, larmor_source **source)
 {
-    static const larmor_source_impl impl = {.describe = describe,
-                                            .encoding = encoding_of,
-                                            .group = group_of,
-                                            .samples = samples_of,
-                                            .meta = meta_of,
-                                            .noise = noise_of,
-                                            .keep_coils = keep_coils_of,
-                                            .restore_coils = restore_coils_of,
-                                            .destroy = destroy,
-                                            .fingerprint = fingerprint_of,
-                                            .stamps = stamps_of,
-                                            .readouts = readouts_of,
-                                            .times = times_of};
+    larmor_source_impl impl = lmr_source_before_another;
+    impl.describe = describe;
+    impl.group = group_of;
+    impl.samples = samples_of;
+    impl.meta = meta_of;
+    impl.destroy = destroy;
+    impl.fingerprint = fingerprint_of;
+    impl.stamps = stamps_of;
+    impl.readouts = readouts_of;
+    impl.times = times_of;
     if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
     *source = NULL;
     if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");

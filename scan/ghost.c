@@ -35,21 +35,6 @@ typedef struct ghosts {
 
 /* ---- what the source gives ---- */
 
-static larmor_raw_info describe(void *self)
-{
-    return larmor_source_describe(((ghosts *)self)->inner);
-}
-
-static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
-{
-    return lmr_source_encoding(((ghosts *)self)->inner, encoding, out);
-}
-
-static larmor_status group_of(void *self, int group, larmor_group *out)
-{
-    return lmr_source_group(((ghosts *)self)->inner, group, out);
-}
-
 /* Readouts that differ in length are given as they are. readout: of the image, NULL: all; calibration is of all of
  * the image alike. Oversampled lines are asked for in the field of view that was encoded, and for the image in its
  * own. */
@@ -89,42 +74,6 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     const larmor_status st = correct(m, grid, readout, 0, out);
     if (st) larmor_samples_free(out);
     return st;
-}
-
-static larmor_status stamps_of(void *self, int group, larmor_stamp *stamps)
-{
-    return lmr_source_stamps(((ghosts *)self)->inner, group, stamps);
-}
-
-static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
-                              larmor_device *dev, larmor_array **times)
-{
-    return lmr_source_times(((ghosts *)self)->inner, group, readout, count, grid, dev, times);
-}
-
-static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
-{
-    return lmr_source_meta(((ghosts *)self)->inner, group, meta);
-}
-
-static larmor_status noise_of(void *self, larmor_device *dev, larmor_array **noise)
-{
-    return lmr_source_noise(((ghosts *)self)->inner, dev, noise);
-}
-
-static larmor_status keep_coils_of(void *self, larmor_array *all, int axis, larmor_array **kept)
-{
-    return lmr_source_keep_coils(((ghosts *)self)->inner, all, axis, kept);
-}
-
-static larmor_status restore_coils_of(void *self, larmor_array *kept, int axis, larmor_array **all)
-{
-    return lmr_source_restore_coils(((ghosts *)self)->inner, kept, axis, all);
-}
-
-static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
-{
-    return lmr_source_fingerprint(((ghosts *)self)->inner, fingerprint);
 }
 
 static void destroy(void *self)
@@ -283,19 +232,10 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
 
 larmor_status lmr_ghosts_find(larmor_recon *r)
 {
-    static const larmor_source_impl impl = {.describe = describe,
-                                            .encoding = encoding_of,
-                                            .group = group_of,
-                                            .samples = samples_of,
-                                            .meta = meta_of,
-                                            .noise = noise_of,
-                                            .keep_coils = keep_coils_of,
-                                            .restore_coils = restore_coils_of,
-                                            .destroy = destroy,
-                                            .fingerprint = fingerprint_of,
-                                            .stamps = stamps_of,
-                                            .readouts = readouts_of,
-                                            .times = times_of};
+    larmor_source_impl impl = lmr_source_before_another;
+    impl.samples = samples_of;
+    impl.readouts = readouts_of;
+    impl.destroy = destroy;
     larmor_source *corrected = NULL;
     int64_t count = 0;
     if (r->settings.opts.no_ghost || r->settings.opts.delays == LARMOR_DELAYS_GIVEN ||

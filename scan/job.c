@@ -71,11 +71,6 @@ int lmr_chooses(const lmr_job *job)
            !job->facts->no_choice;
 }
 
-int lmr_from_data(const larmor_recon_report *result)
-{
-    return result->lambda_from == LARMOR_LAMBDA_FROM_DATA || result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
-}
-
 larmor_shape lmr_grid_shape(const larmor_grid *grid)
 {
     return larmor_shape_of(grid->ndim, grid->matrix);

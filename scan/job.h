@@ -103,9 +103,6 @@ int64_t lmr_normals(const lmr_job *job);
 /* 1 if lambda is to be found from the data. */
 int lmr_chooses(const lmr_job *job);
 
-/* 1 if the weight was chosen from data, those of this image or of an earlier one. */
-int lmr_from_data(const larmor_recon_report *report);
-
 /* The shape of an image on this grid. */
 larmor_shape lmr_grid_shape(const larmor_grid *grid);
 

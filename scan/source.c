@@ -15,24 +15,27 @@ struct larmor_source {
     larmor_source_impl impl;
     void *self;
     char *name;
-    pthread_mutex_t turn; /* held during a call, unless several are fine: the devices of a group read in turn */
+    pthread_mutex_t *turn; /* held during a call, unless several are fine: the devices of a group read in turn */
     int corrects_ghosts;
     int any_thread; /* 1: it is larmor's own, which may be called from any thread; 2: by several at the same time */
     atomic_int refs;
 };
 
-static pthread_mutex_t *turn_of(const larmor_source *s)
-{
-    return (pthread_mutex_t *)(uintptr_t)&s->turn;
-}
-
 /* status = s->impl.function(s->self, ...), one call at a time unless several are fine */
 #define IN_TURN(s, call, status)                                                                                     \
     do {                                                                                                             \
         const int alone_ = (s)->any_thread < 2;                                                                      \
-        if (alone_) pthread_mutex_lock(turn_of(s));                                                                  \
+        if (alone_) pthread_mutex_lock((s)->turn);                                                                   \
         (status) = (call);                                                                                           \
-        if (alone_) pthread_mutex_unlock(turn_of(s));                                                                \
+        if (alone_) pthread_mutex_unlock((s)->turn);                                                                 \
+    } while (0)
+
+/* Return the status of such a call. */
+#define ASK(s, call)                                                                                                 \
+    do {                                                                                                             \
+        larmor_status asked_;                                                                                        \
+        IN_TURN(s, call, asked_);                                                                                    \
+        return asked_;                                                                                               \
     } while (0)
 
 larmor_status larmor_source_create(const char *name, const larmor_source_impl *impl, void *self,
@@ -44,7 +47,10 @@ larmor_status larmor_source_create(const char *name, const larmor_source_impl *i
         return LMR_FAIL(LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
     larmor_source *s = calloc(1, sizeof *s);
     if (s) s->name = strdup(name);
-    if (!s || !s->name) {
+    if (s) s->turn = malloc(sizeof *s->turn);
+    if (!s || !s->name || !s->turn) {
+        if (s) free(s->turn);
+        if (s) free(s->name);
         free(s);
         return LMR_NO_MEMORY();
     }
@@ -53,7 +59,7 @@ larmor_status larmor_source_create(const char *name, const larmor_source_impl *i
     pthread_mutexattr_t recursive; /* a source may ask itself */
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&s->turn, &recursive);
+    pthread_mutex_init(s->turn, &recursive);
     pthread_mutexattr_destroy(&recursive);
     atomic_init(&s->refs, 1);
     *source = s;
@@ -70,7 +76,8 @@ void larmor_source_free(larmor_source *source)
 {
     if (!source || atomic_fetch_sub(&source->refs, 1) > 1) return;
     if (source->impl.destroy) source->impl.destroy(source->self);
-    pthread_mutex_destroy(&source->turn);
+    pthread_mutex_destroy(source->turn);
+    free(source->turn);
     free(source->name);
     free(source);
 }
@@ -112,23 +119,17 @@ larmor_raw_info larmor_source_describe(const larmor_source *source)
 
 larmor_status lmr_source_encoding(const larmor_source *s, int encoding, larmor_encoding *out)
 {
-    larmor_status st;
-    IN_TURN(s, s->impl.encoding(s->self, encoding, out), st);
-    return st;
+    ASK(s, s->impl.encoding(s->self, encoding, out));
 }
 
 larmor_status lmr_source_group(const larmor_source *s, int group, larmor_group *out)
 {
-    larmor_status st;
-    IN_TURN(s, s->impl.group(s->self, group, out), st);
-    return st;
+    ASK(s, s->impl.group(s->self, group, out));
 }
 
 larmor_status lmr_source_meta(const larmor_source *s, int group, larmor_image_meta *meta)
 {
-    larmor_status st;
-    IN_TURN(s, s->impl.meta(s->self, group, meta), st);
-    return st;
+    ASK(s, s->impl.meta(s->self, group, meta));
 }
 
 static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
@@ -150,11 +151,9 @@ static larmor_status hash_lists(const larmor_source *s, uint64_t *hash)
 
 larmor_status lmr_source_fingerprint(const larmor_source *s, uint64_t *fingerprint)
 {
-    larmor_status st;
     *fingerprint = 0;
     if (!s->impl.fingerprint) return hash_lists(s, fingerprint);
-    IN_TURN(s, s->impl.fingerprint(s->self, fingerprint), st);
-    return st;
+    ASK(s, s->impl.fingerprint(s->self, fingerprint));
 }
 
 larmor_status lmr_source_grid(const larmor_source *s, int encoding, const larmor_grid_opts *opts, larmor_grid *out)
@@ -199,20 +198,16 @@ int lmr_source_has_readouts(const larmor_source *s)
 
 larmor_status lmr_source_stamps(const larmor_source *s, int group, larmor_stamp *stamps)
 {
-    larmor_status st;
     if (!s->impl.stamps || !s->impl.readouts)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: the source cannot give single readouts, so no frames can be cut from it",
                         s->name);
-    IN_TURN(s, s->impl.stamps(s->self, group, stamps), st);
-    return st;
+    ASK(s, s->impl.stamps(s->self, group, stamps));
 }
 
 larmor_status lmr_source_readouts(const larmor_source *s, int group, const int64_t *readout, int64_t count,
                                   const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
 {
-    larmor_status st;
-    IN_TURN(s, s->impl.readouts(s->self, group, readout, count, grid, dev, out), st);
-    return st;
+    ASK(s, s->impl.readouts(s->self, group, readout, count, grid, dev, out));
 }
 
 larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t *readout, int64_t count,
@@ -235,39 +230,101 @@ larmor_status lmr_source_times(const larmor_source *s, int group, const int64_t 
 larmor_status lmr_source_navigators(const larmor_source *s, int group, const larmor_grid *grid, larmor_device *dev,
                                     larmor_navigators *out)
 {
-    larmor_status st = LARMOR_OK;
     *out = (larmor_navigators){0};
-    if (s->impl.navigators) IN_TURN(s, s->impl.navigators(s->self, group, grid, dev, out), st);
-    return st;
+    if (s->impl.navigators) ASK(s, s->impl.navigators(s->self, group, grid, dev, out));
+    return LARMOR_OK;
 }
 
 larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmor_array **noise)
 {
     *noise = NULL;
-    larmor_status st = LARMOR_OK;
-    if (s->impl.noise) IN_TURN(s, s->impl.noise(s->self, dev, noise), st);
-    return st;
+    if (s->impl.noise) ASK(s, s->impl.noise(s->self, dev, noise));
+    return LARMOR_OK;
 }
 
 larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept)
 {
-    larmor_status st = LARMOR_OK;
-    if (s->impl.keep_coils)
-        IN_TURN(s, s->impl.keep_coils(s->self, all, axis, kept), st);
-    else
-        *kept = larmor_array_ref(all);
-    return st;
+    if (s->impl.keep_coils) ASK(s, s->impl.keep_coils(s->self, all, axis, kept));
+    *kept = larmor_array_ref(all);
+    return LARMOR_OK;
 }
 
 larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all)
 {
-    larmor_status st = LARMOR_OK;
-    if (s->impl.restore_coils)
-        IN_TURN(s, s->impl.restore_coils(s->self, kept, axis, all), st);
-    else
-        *all = larmor_array_ref(kept);
-    return st;
+    if (s->impl.restore_coils) ASK(s, s->impl.restore_coils(s->self, kept, axis, all));
+    *all = larmor_array_ref(kept);
+    return LARMOR_OK;
 }
+
+/* ---- what stands before another source ---- */
+
+/* self points to a structure that begins with it */
+static const larmor_source *inner(void *self)
+{
+    return *(larmor_source **)self;
+}
+
+static larmor_raw_info describe_inner(void *self)
+{
+    return larmor_source_describe(inner(self));
+}
+
+static larmor_status encoding_of_inner(void *self, int encoding, larmor_encoding *out)
+{
+    return lmr_source_encoding(inner(self), encoding, out);
+}
+
+static larmor_status group_of_inner(void *self, int group, larmor_group *out)
+{
+    return lmr_source_group(inner(self), group, out);
+}
+
+static larmor_status meta_of_inner(void *self, int group, larmor_image_meta *meta)
+{
+    return lmr_source_meta(inner(self), group, meta);
+}
+
+static larmor_status noise_of_inner(void *self, larmor_device *dev, larmor_array **noise)
+{
+    return lmr_source_noise(inner(self), dev, noise);
+}
+
+static larmor_status keep_coils_of_inner(void *self, larmor_array *all, int axis, larmor_array **kept)
+{
+    return lmr_source_keep_coils(inner(self), all, axis, kept);
+}
+
+static larmor_status restore_coils_of_inner(void *self, larmor_array *kept, int axis, larmor_array **all)
+{
+    return lmr_source_restore_coils(inner(self), kept, axis, all);
+}
+
+static larmor_status fingerprint_of_inner(void *self, uint64_t *fingerprint)
+{
+    return lmr_source_fingerprint(inner(self), fingerprint);
+}
+
+static larmor_status stamps_of_inner(void *self, int group, larmor_stamp *stamps)
+{
+    return lmr_source_stamps(inner(self), group, stamps);
+}
+
+static larmor_status times_of_inner(void *self, int group, const int64_t *readout, int64_t count,
+                                    const larmor_grid *grid, larmor_device *dev, larmor_array **times)
+{
+    return lmr_source_times(inner(self), group, readout, count, grid, dev, times);
+}
+
+const larmor_source_impl lmr_source_before_another = {.describe = describe_inner,
+                                                      .encoding = encoding_of_inner,
+                                                      .group = group_of_inner,
+                                                      .meta = meta_of_inner,
+                                                      .noise = noise_of_inner,
+                                                      .keep_coils = keep_coils_of_inner,
+                                                      .restore_coils = restore_coils_of_inner,
+                                                      .fingerprint = fingerprint_of_inner,
+                                                      .stamps = stamps_of_inner,
+                                                      .times = times_of_inner};
 
 /* ---- a file ---- */
 

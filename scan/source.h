@@ -4,6 +4,10 @@
 
 #include "larmor/pipeline.h"
 
+/* The functions of a source that stands before another one and passes on what it is asked, but for samples, readouts
+ * and what else it puts in their place. Its own data begin with the other source. */
+extern const larmor_source_impl lmr_source_before_another;
+
 const char *lmr_source_name(const larmor_source *s);
 
 /* 1 if its functions may be called from any thread without its maker having asked for several; and that it is so. */

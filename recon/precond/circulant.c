@@ -345,11 +345,6 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
     return larmor_axpby(1 / scale, factors, 0, factors);
 }
 
-larmor_status lmr_circulant_see(const larmor_circulant *c, larmor_array *x)
-{
-    return c->sight ? larmor_mul(c->sight, 0, x) : LARMOR_OK;
-}
-
 /* ---- inverses ---- */
 
 typedef struct inverse {
@@ -476,12 +471,6 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
 fail:
     inverse_destroy(m);
     return st;
-}
-
-larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
-                                    double floor, larmor_op **M)
-{
-    return make_inverse(c, lambda, K, penalty, floor, 0, M);
 }
 
 larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,

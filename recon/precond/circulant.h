@@ -47,10 +47,6 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors);
 /* What an inverse takes: factors, E, two images while it is made, and what an FFT works with. */
 enum { LMR_INVERSE_IMAGES = 5 };
 
-/* larmor_circulant_inverse with another floor, relative to the mean eigenvalue. */
-larmor_status lmr_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
-                                    double floor, larmor_op **M);
-
 /* larmor_circulant_inverse for arrays of this shape: where it has one dimension more than the image, each index of
  * that by itself. */
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,
@@ -58,8 +54,5 @@ larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda,
 
 /* x <- its Fourier transform, sign -1, or the unscaled inverse, sign 1. */
 larmor_status lmr_circulant_fft(larmor_array *x, int sign);
-
-/* x <- E x, in place. */
-larmor_status lmr_circulant_see(const larmor_circulant *c, larmor_array *x);
 
 #endif
