@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases.h"
 #include "commands.h"
 #include "common.h"
 #include "lines.h"

@@ -14,7 +14,6 @@
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
-#include "larmor/operators.h"
 #include "pipeline/problem.h"
 
 #define SETTLED 5e-3    /* of the noise that is left: what a step of the probe adds, at its end */

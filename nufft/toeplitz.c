@@ -10,7 +10,6 @@
 #include "core/op.h"
 #include "core/owned.h"
 #include "nufft/choose/choose.h"
-#include "nufft/device.h"
 #include "nufft/options.h"
 #include "nufft/tune/race.h"
 

@@ -6,7 +6,6 @@
 #include "phantoms/phantom.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 typedef struct noise {
     void *host;

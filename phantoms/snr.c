@@ -3,7 +3,6 @@
 #include "phantoms/phantom.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double background = 0.05; /* of the largest density: what is below is no object */
 

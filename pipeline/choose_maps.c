@@ -9,7 +9,6 @@
 #include "pipeline/hole.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
-#include "scan/cartesian.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
 static const double is_folded = 0.2;

@@ -3,7 +3,6 @@
 #include "pipeline/problem.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/owned.h"
 #include "core/status.h"

@@ -2,7 +2,6 @@
 #include "recon/lapack.h"
 
 #include <lapacke.h>
-#include <stdlib.h>
 
 #include "core/cpu/cpu.h"
 #include "core/owned.h"

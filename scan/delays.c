@@ -9,7 +9,6 @@
 #include "core/status.h"
 #include "pipeline/group.h"
 #include "pipeline/report.h"
-#include "scan/cartesian.h"
 #include "scan/trajectory.h"
 #include "schedule/slab_samples.h"
 

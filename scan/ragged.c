@@ -2,7 +2,6 @@
  * needs each by itself. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/ragged.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

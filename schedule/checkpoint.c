@@ -11,7 +11,6 @@
 
 #include "core/clock.h"
 #include "larmor/larmor.h"
-#include "pipeline/method.h"
 #include "schedule/archive.h"
 
 #define EVERY 60. /* seconds */

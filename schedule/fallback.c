@@ -3,7 +3,6 @@
 #include "schedule/fallback.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/owned.h"
 #include "core/status.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/weight.h"
 #include "schedule/checkpoint.h"
 
 void lmr_clear_task(lmr_task *t)

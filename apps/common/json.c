@@ -2,7 +2,6 @@
 #include "json.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 static int written;
 

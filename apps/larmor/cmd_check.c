@@ -1,5 +1,4 @@
 /* larmor check: what is wrong with a scan, and what recon would do. SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include "choices.h"
 #include "commands.h"

@@ -1,5 +1,4 @@
 /* larmor compare: how far one image is from another, up to a factor. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 
 #include "commands.h"
 #include "common.h"

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 void recon_free_files(recon_files *files)
 {

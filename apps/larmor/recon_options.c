@@ -3,7 +3,6 @@
 #include "recon_options.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -1,7 +1,6 @@
 /* A reconstruction by several processes, which mpirun has started. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_ranks.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

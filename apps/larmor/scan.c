@@ -1,7 +1,6 @@
 /* The options of trajectories, and delays as text. SPDX-License-Identifier: Apache-2.0 */
 #include "scan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 larmor_traj_opts scan_trajectory_opts(const scan_trajectory *options)

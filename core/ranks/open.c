@@ -1,6 +1,5 @@
 /* Ranks from beginning to end: what carries their messages is found, and what belongs to them freed.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

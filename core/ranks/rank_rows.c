@@ -3,7 +3,6 @@
 #include "core/ranks/rank_rows.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"

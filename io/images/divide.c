@@ -1,6 +1,5 @@
 /* Images that one file cannot hold, in several. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"

@@ -1,9 +1,6 @@
 /* A file that was just written, read back. SPDX-License-Identifier: Apache-2.0 */
 #include "io/images/image_check.h"
 
-#include <stdlib.h>
-
-#include "core/array.h"
 #include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/images/pieces.h"

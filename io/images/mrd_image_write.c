@@ -1,8 +1,6 @@
 /* Writing ISMRMRD images: /dataset/image_0 with header, data {N, channels, z, y, x} and attributes, and the scan's
  * XML header. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <png.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/owned.h"
 #include "io/bytes.h"

@@ -1,7 +1,6 @@
 /* Values and shapes of images, as all formats need them: checked before any is written, and converted.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
  * the rest of the header or from the data, with a warning each. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "io/mrd/mrd.h"
 

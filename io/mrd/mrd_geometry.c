@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/mrd/mrd.h"
 

@@ -1,7 +1,6 @@
 /* Navigators of echo-planar scans: lines that are flagged for phase correction, and which readouts they are for.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/owned.h"
 #include "io/mrd/mrd.h"

@@ -1,6 +1,5 @@
 /* Reading ISMRMRD raw data: from a path to checked samples in memory. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

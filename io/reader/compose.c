@@ -2,7 +2,6 @@
  * noted. SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/compose.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

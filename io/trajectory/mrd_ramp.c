@@ -8,7 +8,6 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/mrd/mrd.h"

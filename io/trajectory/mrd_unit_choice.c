@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "io/reader/source.h"
 #include "io/trajectory/mrd_units.h"
 
 /* Tuned on tests/io/test_mrd_units.c and the scans of every trajectory of larmor phantom. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/names.h"
 #include "io/parts.h"
 #include "io/reader/source.h"
 #include "io/trajectory/mrd_units.h"

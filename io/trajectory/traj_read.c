@@ -1,5 +1,4 @@
 /* Trajectories of files, with times and weights, readout by readout. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "core/backend.h"
-#include "nufft/phases.h"
 
 enum { SERIAL_WORK = 1 << 12 }; /* points that are not worth a second thread */
 

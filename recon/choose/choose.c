@@ -4,7 +4,6 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "larmor/operators.h"
 #include "recon/choose/choose.h"
 
 /* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where

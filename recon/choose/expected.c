@@ -5,7 +5,6 @@
 
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
-#include "recon/choose/choose.h"
 #include "recon/prox/regulariser.h"
 
 #define ROUGH 0.03 /* the weight of those steps, relative to the mean eigenvalue of A^H A */

@@ -4,7 +4,6 @@
 
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
-#include "larmor/operators.h"
 #include "recon/bytes.h"
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"

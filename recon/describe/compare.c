@@ -12,7 +12,6 @@
 #include "core/status.h"
 #include "recon/describe/fit.h"
 #include "recon/describe/motion.h"
-#include "recon/inputs.h"
 
 static const double noticeable = 0.025; /* misfit beyond noise: below it nothing else is tried */
 static const double clear_part = 0.6;   /* of the misfit: what explains the samples to less of it is clearly better */

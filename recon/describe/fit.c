@@ -8,10 +8,8 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "larmor/operators.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
-#include "recon/inputs.h"
 
 static const double most_reach[4] = {0, 6, 6, 4};       /* 1/FOV, by dimensions */
 static const double least_reach = 1.5;                  /* 1/FOV: fewer cells than 3 x 3 do not differ */

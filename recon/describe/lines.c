@@ -15,7 +15,6 @@
 #include "recon/describe/fit.h"
 #include "recon/describe/steps.h"
 #include "recon/describe/windows.h"
-#include "recon/inputs.h"
 
 enum { HALF = LMR_LINES_SIDE / 2, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
 enum { KERNEL = LMR_LINES_KERNEL, COILS = LMR_LINES_COILS, COLUMNS = KERNEL * KERNEL * COILS };

@@ -9,7 +9,6 @@
 
 #include "core/owned.h"
 #include "core/status.h"
-#include "recon/inputs.h"
 
 enum { SHIFT = 0, TURN = 3, BEGIN = 6, NUMBERS };
 typedef struct motion {

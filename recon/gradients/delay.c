@@ -5,7 +5,6 @@
 #include "recon/gradients/delay.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/array.h"

@@ -9,7 +9,6 @@
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/device.h"

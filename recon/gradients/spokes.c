@@ -7,7 +7,6 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "recon/gradients/delays.h"
-#include "recon/inputs.h"
 #include "recon/kernels.h"
 
 /* Samples are looked at up to here, in cycles per field of view, and so many samples beyond 1 at least. */

@@ -7,8 +7,6 @@
 #include "core/owned.h"
 #include "larmor/maps.h"
 #include "larmor/nufft.h"
-#include "larmor/operators.h"
-#include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
 

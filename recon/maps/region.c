@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clamp.h"
 #include "core/owned.h"
 #include "larmor/maps.h"
 #include "recon/bytes.h"

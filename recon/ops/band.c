@@ -1,6 +1,4 @@
 /* Images limited to an ellipsoid of k-space. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-#include <stdlib.h>
 
 #include "core/array.h"
 #include "core/owned.h"

@@ -1,5 +1,4 @@
 /* Images whose phase is about known: what is left of them is nearly real. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"

@@ -1,7 +1,6 @@
 /* The diagonal preconditioner in k-space (Ong, Uecker, Lustig 2020). SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/device.h"
 #include "core/owned.h"

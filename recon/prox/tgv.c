@@ -1,10 +1,8 @@
 /* Second-order total generalised variation (Bredies, Kunisch, Pock 2010; of MR images: Knoll et al. 2011): with the
  * vector field v beside the image x, sum_i |(grad x - v)_i| + ratio |(E v)_i|. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/owned.h"
-#include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 
 /* ---- K: [x, v] to [grad x - v, E v] ---- */

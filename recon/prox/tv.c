@@ -1,5 +1,4 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
-#include "recon/prox/prox.h"
 #include "recon/prox/regulariser.h"
 
 /* Where the differences go: every axis, of a series along time with a weight of its own, or not at all. */

@@ -3,7 +3,6 @@
 #include "recon/slabs/lags.h"
 
 #include "core/array.h"
-#include "recon/inputs.h"
 
 void lmr_lags_end(lmr_lag_points *p)
 {

@@ -10,7 +10,6 @@
 #include "nufft/choose/sizes.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
-#include "recon/inputs.h"
 #include "recon/ops/weights.h"
 #include "recon/slabs/slabs.h"
 

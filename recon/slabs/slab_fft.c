@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "recon/inputs.h"
 
 void lmr_slab_fft_free(lmr_slab_fft *f)
 {

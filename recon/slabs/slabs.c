@@ -3,7 +3,6 @@
 
 #include "core/array.h"
 #include "nufft/kernels.h"
-#include "recon/inputs.h"
 
 int64_t lmr_slab_share(int64_t all, int ranks, int i, int64_t *first)
 {

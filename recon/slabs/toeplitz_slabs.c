@@ -4,7 +4,6 @@
  * around another centre, which is a phase at each point, so that a NUFFT of a rank's points needs no grid larger
  * than the slab's. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"

@@ -1,7 +1,6 @@
 /* Trajectories by name. SPDX-License-Identifier: Apache-2.0 */
 #include "recon/traj/traj.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "core/array.h"
