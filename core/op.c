@@ -285,11 +285,9 @@ static larmor_status rows_forward(void *self, const larmor_array *x, larmor_arra
     if (p->count == 1) return row_forward(p->row, x, y);
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(part_of(&p->row[i], y, &first, &part));
-        const larmor_status st = row_forward(&p->row[i], x, part);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(row_forward(&p->row[i], x, part));
     }
     return LARMOR_OK;
 }
@@ -301,11 +299,9 @@ static larmor_status rows_adjoint(void *self, const larmor_array *y, larmor_arra
     LMR_TRY(larmor_zero(x));
     int64_t first = 0;
     for (int i = 0; i < p->count; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(part_of(&p->row[i], y, &first, &part));
-        const larmor_status st = row_adjoint(&p->row[i], part, p->one);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(row_adjoint(&p->row[i], part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
     return LARMOR_OK;
@@ -474,13 +470,10 @@ larmor_status lmr_op_blocks_left(larmor_op *op, const larmor_array *y, larmor_ar
     LMR_TRY(lmr_expect(op->impl.name, "y", y, op->dev, op->dtype, op->out));
     if (p->count == 1) return larmor_op_adjoint(p->row->A, y, between);
     for (int i = 0; i < p->count; i++) {
-        larmor_array *in, *out = NULL;
-        larmor_status st = part_between(p, i, between, &first, &in);
-        if (!st) st = part_of(&p->row[i], y, &first_out, &out);
-        if (!st) st = larmor_op_adjoint(p->row[i].A, out, in);
-        larmor_array_free(out);
-        larmor_array_free(in);
-        LMR_TRY(st);
+        LMR_OWNED(larmor_array) *in = NULL, *out = NULL;
+        LMR_TRY(part_between(p, i, between, &first, &in));
+        LMR_TRY(part_of(&p->row[i], y, &first_out, &out));
+        LMR_TRY(larmor_op_adjoint(p->row[i].A, out, in));
     }
     return LARMOR_OK;
 }
@@ -494,11 +487,9 @@ static larmor_status right(larmor_op *op, const larmor_array *between, larmor_ar
     if (p->count == 1) return larmor_op_adjoint(p->row->B, between, x);
     LMR_TRY(larmor_zero(x));
     for (int i = 0; i < p->count; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(part_between(p, i, between, &first, &part));
-        const larmor_status st = larmor_op_adjoint(p->row[i].B, part, p->one);
-        larmor_array_free(part);
-        LMR_TRY(st);
+        LMR_TRY(larmor_op_adjoint(p->row[i].B, part, p->one));
         LMR_TRY(larmor_axpby(1, p->one, 1, x));
     }
     return LARMOR_OK;
@@ -551,11 +542,9 @@ static larmor_status columns_forward(void *self, const larmor_array *x, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
-        const larmor_status st = larmor_op_forward(p->op[i], part, i ? p->more : y);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(larmor_op_forward(p->op[i], part, i ? p->more : y));
         if (i) LMR_TRY(larmor_axpby(1, p->more, 1, y));
     }
     return LARMOR_OK;
@@ -565,11 +554,9 @@ static larmor_status columns_adjoint(void *self, const larmor_array *y, larmor_a
 {
     const columns *p = self;
     for (int i = 0; i < p->count; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(larmor_array_part(x, i, 1, p->op[i]->in, &part));
-        const larmor_status st = larmor_op_adjoint(p->op[i], y, part);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(larmor_op_adjoint(p->op[i], y, part));
     }
     return LARMOR_OK;
 }

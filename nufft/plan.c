@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/parallel.h"
 
 /* ---- sizes ---- */
@@ -173,12 +174,10 @@ static larmor_status upload_factors(lmr_nufft_plan *plan)
     for (int d = 0; d < g->ndim; d++) {
         const int same = same_factors(g, d);
         if (same == d) {
-            double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
+            LMR_HEAP double *factor = malloc((size_t)(g->modes[d] + 1) * sizeof *factor);
             if (!factor) return LMR_NO_MEMORY();
-            larmor_status st = invert_window(plan, d, factor);
-            if (!st) st = lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]);
-            free(factor);
-            if (st) return st;
+            LMR_TRY(invert_window(plan, d, factor));
+            LMR_TRY(lmr_nufft_upload(plan->on, g->modes[d], factor, &plan->factor[d]));
         }
         g->factor[d] = plan->factor[same];
     }

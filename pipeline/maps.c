@@ -362,13 +362,11 @@ static larmor_status whiten_maps(lmr_job *job)
 static larmor_status take_given(lmr_job *job, larmor_shape shape)
 {
     larmor_shape whole = larmor_shape_append(shape, job->facts->info.coils);
-    larmor_array *view;
+    LMR_OWNED(larmor_array) *view = NULL;
     if (job->facts->sets) whole = larmor_shape_append(whole, job->facts->sets);
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, whole, &job->found.maps.array));
     LMR_TRY(larmor_array_reshape(job->facts->given, whole, &view));
-    const larmor_status st = larmor_copy(view, job->found.maps.array);
-    larmor_array_free(view);
-    LMR_TRY(st);
+    LMR_TRY(larmor_copy(view, job->found.maps.array));
     if (job->facts->whitening) LMR_TRY(whiten_maps(job));
     return lmr_compress_maps(job, &job->found.maps.array);
 }

@@ -30,11 +30,10 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
 /* A becomes that of images that have about the phase. */
 static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 {
-    larmor_op *P, *all = NULL;
+    LMR_OWNED(larmor_op) *P = NULL;
+    larmor_op *all = NULL;
     LMR_TRY(larmor_op_phase(frame->phase, frame->off_phase, &P));
-    const larmor_status st = larmor_op_chain(*A, P, &all);
-    larmor_op_free(P);
-    LMR_TRY(st);
+    LMR_TRY(larmor_op_chain(*A, P, &all));
     larmor_op_free(*A);
     *A = all;
     return LARMOR_OK;
@@ -218,11 +217,9 @@ larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int 
 static larmor_status alternate(larmor_array *samples, int coils)
 {
     for (int c = 0; c < coils; c++) {
-        larmor_array *one;
+        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(larmor_array_slice(samples, c, 1, &one));
-        const larmor_status st = larmor_fill(one, c % 2 ? -1 : 1);
-        larmor_array_free(one);
-        LMR_TRY(st);
+        LMR_TRY(larmor_fill(one, c % 2 ? -1 : 1));
     }
     return LARMOR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "core/array.h"
 #include "core/op.h"
+#include "core/owned.h"
 
 typedef enum task { NOTHING, FORWARD, ADJOINT, NORMAL, END } task;
 
@@ -103,12 +104,10 @@ static larmor_status pass_parts(rows *p, const larmor_array *y, int to_rows)
         row *r = &p->row[i];
         const larmor_shape shape = larmor_op_out_shape(r->op);
         const int64_t own = shape.dim[shape.ndim - 1];
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(need(&r->y, r, shape));
         LMR_TRY(larmor_array_slice(y, first, own, &part));
-        const larmor_status st = to_rows ? lmr_pass(part, r->y) : lmr_pass(r->y, part);
-        larmor_array_free(part);
-        LMR_TRY(st);
+        LMR_TRY(to_rows ? lmr_pass(part, r->y) : lmr_pass(r->y, part));
         first += own;
     }
     return LARMOR_OK;

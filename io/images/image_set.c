@@ -16,13 +16,11 @@ static larmor_status drop_imaginary(lmr_image_list *list)
 {
     const int64_t count = larmor_array_count(list->all);
     larmor_array *real = NULL;
-    float *values = lmr_new(count, sizeof *values);
-    larmor_status st = values ? lmr_values(list->all, LMR_AS_REAL, values) : LMR_NO_MEMORY();
-    if (!st)
-        st =
-            larmor_array_upload(list->all->dev, LARMOR_F32, larmor_array_shape(list->all), LARMOR_F32, values, &real);
-    free(values);
-    if (st) return st;
+    LMR_HEAP float *values = lmr_new(count, sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_values(list->all, LMR_AS_REAL, values));
+    LMR_TRY(
+        larmor_array_upload(list->all->dev, LARMOR_F32, larmor_array_shape(list->all), LARMOR_F32, values, &real));
     larmor_array_free(list->all);
     list->all = real;
     return LARMOR_OK;

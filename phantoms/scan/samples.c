@@ -106,13 +106,10 @@ static larmor_status add_noise(const larmor_simulation *s, const larmor_array *e
     if (s->info.noise > 0) LMR_TRY(larmor_phantom_noise(kspace, s->info.noise, seed));
     for (int c = 0; c < s->info.coils; c++) {
         if (!s->noiseless[c]) continue;
-        larmor_array *from = NULL, *to = NULL;
-        larmor_status st = larmor_array_slice(exact, c, 1, &from);
-        if (!st) st = larmor_array_slice(kspace, c, 1, &to);
-        if (!st) st = larmor_axpby(density, from, 0, to);
-        larmor_array_free(to);
-        larmor_array_free(from);
-        if (st) return st;
+        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
+        LMR_TRY(larmor_array_slice(exact, c, 1, &from));
+        LMR_TRY(larmor_array_slice(kspace, c, 1, &to));
+        LMR_TRY(larmor_axpby(density, from, 0, to));
     }
     return LARMOR_OK;
 }

@@ -238,11 +238,9 @@ static larmor_status hold_out_all(const points *p, const larmor_circulant *c, ui
         LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
         return weigh_held(p, c, factors);
     }
-    double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
-    larmor_status st =
-        unused ? parts_before(p, c->slabs->transpose.ranks, seed, unused, factors, &whole, &part) : LMR_NO_MEMORY();
-    free(unused);
-    LMR_TRY(st);
+    LMR_HEAP double *unused = malloc(sizeof *unused * (size_t)(p->samples * p->readouts) + 1);
+    if (!unused) return LMR_NO_MEMORY();
+    LMR_TRY(parts_before(p, c->slabs->transpose.ranks, seed, unused, factors, &whole, &part));
     LMR_TRY(hold_out(p, whole, seed, &part, kept, factors));
     return weigh_held_of_slabs(p, c, factors);
 }

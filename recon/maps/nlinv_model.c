@@ -243,12 +243,10 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 {
     LMR_TRY(larmor_copy(unknowns, n->at));
     for (int64_t m = 0; m < n->sets; m++) {
-        larmor_array *x;
+        LMR_OWNED(larmor_array) *x = NULL;
         LMR_TRY(synthesise(n, coefficients_in(n, n->at, m), maps_of_set(n, m)));
         LMR_TRY(image_in(n, n->at, m, &x));
-        const larmor_status st = add_product(n, m, x, n->sum);
-        larmor_array_free(x);
-        LMR_TRY(st);
+        LMR_TRY(add_product(n, m, x, n->sum));
     }
     return LARMOR_OK;
 }
@@ -257,16 +255,13 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns)
 static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        larmor_array *dx = NULL, *x = NULL;
-        larmor_status st = image_in(n, d, m, &dx);
-        if (!st) st = image_in(n, n->at, m, &x);
-        if (!st) st = add_product(n, m, dx, n->sum);
-        if (!st) st = synthesise(n, coefficients_in(n, d, m), n->one->data);
-        if (!st) st = larmor_mul(x, 0, n->one);
-        if (!st) st = larmor_axpby(1, n->one, 1, n->sum);
-        larmor_array_free(x);
-        larmor_array_free(dx);
-        LMR_TRY(st);
+        LMR_OWNED(larmor_array) *dx = NULL, *x = NULL;
+        LMR_TRY(image_in(n, d, m, &dx));
+        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_TRY(add_product(n, m, dx, n->sum));
+        LMR_TRY(synthesise(n, coefficients_in(n, d, m), n->one->data));
+        LMR_TRY(larmor_mul(x, 0, n->one));
+        LMR_TRY(larmor_axpby(1, n->one, 1, n->sum));
     }
     return LARMOR_OK;
 }
@@ -274,16 +269,13 @@ static larmor_status derivative(lmr_nlinv *n, const larmor_array *d)
 larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_array *z)
 {
     for (int64_t m = 0; m < n->sets; m++) {
-        larmor_array *x = NULL, *zx = NULL;
-        larmor_status st = image_in(n, n->at, m, &x);
-        if (!st) st = image_in(n, z, m, &zx);
-        if (!st) st = lmr_vec_of(y)->combine(n->dev->ctx, n->voxels, n->coils, maps_of_set(n, m), y->data, zx->data);
-        if (!st) st = larmor_copy(y, n->one);
-        if (!st) st = larmor_mul(x, 1, n->one);
-        if (!st) st = analyse(n, n->one->data, coefficients_in(n, z, m));
-        larmor_array_free(zx);
-        larmor_array_free(x);
-        LMR_TRY(st);
+        LMR_OWNED(larmor_array) *x = NULL, *zx = NULL;
+        LMR_TRY(image_in(n, n->at, m, &x));
+        LMR_TRY(image_in(n, z, m, &zx));
+        LMR_TRY(lmr_vec_of(y)->combine(n->dev->ctx, n->voxels, n->coils, maps_of_set(n, m), y->data, zx->data));
+        LMR_TRY(larmor_copy(y, n->one));
+        LMR_TRY(larmor_mul(x, 1, n->one));
+        LMR_TRY(analyse(n, n->one->data, coefficients_in(n, z, m)));
     }
     return LARMOR_OK;
 }

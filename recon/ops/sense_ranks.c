@@ -59,11 +59,9 @@ static larmor_status spread(larmor_ranks *ranks, larmor_array *all_maps, const i
     for (int i = 1; i < ranks->count; i++) {
         int64_t first;
         const int64_t own = coils_of(ranks, all_maps->shape.dim[all_maps->shape.ndim - 1], i, &first);
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(larmor_array_slice(all_maps, first, own, &part));
-        const larmor_status st = lmr_ranks_pass(ranks, 0, i, part);
-        larmor_array_free(part);
-        LMR_TRY(st);
+        LMR_TRY(lmr_ranks_pass(ranks, 0, i, part));
     }
     return LARMOR_OK;
 }

@@ -219,13 +219,10 @@ static larmor_status each_sheet(stack *s, const void *from, void *to)
         LMR_TRY(lmr_go_on());
         const sheet *h = &s->sheet[i];
         const larmor_shape in = larmor_op_in_shape(h->F), out = larmor_op_out_shape(h->F);
-        larmor_array *images = NULL, *values = NULL;
-        larmor_status st = larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images);
-        if (!st) st = larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values);
-        if (!st) st = to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from);
-        larmor_array_free(values);
-        larmor_array_free(images);
-        if (st) return st;
+        LMR_OWNED(larmor_array) *images = NULL, *values = NULL;
+        LMR_TRY(larmor_array_part(s->images, 0, larmor_shape_count(in), in, &images));
+        LMR_TRY(larmor_array_part(s->values, 0, larmor_shape_count(out), out, &values));
+        LMR_TRY(to ? sheet_forward(s, h, images, values, to) : sheet_adjoint(s, h, images, values, from));
     }
     return LARMOR_OK;
 }

@@ -70,13 +70,11 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     const subspace_sense *s = self;
     const larmor_shape image = larmor_op_in_shape(s->A);
     for (int64_t k = 0; k < s->rank; k++) {
-        larmor_array *one;
+        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(take_factor(s, k));
         LMR_TRY(weigh(s, 1, y, s->more));
         LMR_TRY(larmor_array_part(x, k, 1, image, &one));
-        const larmor_status st = larmor_op_adjoint(s->A, s->more, one);
-        larmor_array_free(one);
-        LMR_TRY(st);
+        LMR_TRY(larmor_op_adjoint(s->A, s->more, one));
     }
     return LARMOR_OK;
 }

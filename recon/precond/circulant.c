@@ -38,13 +38,11 @@ larmor_status lmr_circulant_fft(larmor_array *x, int sign)
 
 larmor_status lmr_circulant_mean(larmor_circulant *c)
 {
-    larmor_array *ones;
+    LMR_OWNED(larmor_array) *ones = NULL;
     double sum[2];
     LMR_TRY(larmor_array_create(c->eigenvalues->dev, c->eigenvalues->dtype, c->eigenvalues->shape, &ones));
-    larmor_status st = larmor_fill(ones, 1);
-    if (!st) st = larmor_dot(ones, c->eigenvalues, sum);
-    larmor_array_free(ones);
-    LMR_TRY(st);
+    LMR_TRY(larmor_fill(ones, 1));
+    LMR_TRY(larmor_dot(ones, c->eigenvalues, sum));
     c->mean = fmax(0, sum[0]) / c->count;
     return LARMOR_OK;
 }

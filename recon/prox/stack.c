@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/prox/prox.h"
 
 typedef struct stack {
@@ -28,13 +29,10 @@ static larmor_status stack_apply(void *self, double t, const larmor_array *x, la
     const stack *s = self;
     int64_t first = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        larmor_array *from = NULL, *to = NULL;
-        larmor_status st = range(s->part[i], x, first, &from);
-        if (!st) st = range(s->part[i], z, first, &to);
-        if (!st) st = larmor_prox_apply(s->part[i], t, from, to);
-        larmor_array_free(from);
-        larmor_array_free(to);
-        if (st) return st;
+        LMR_OWNED(larmor_array) *from = NULL, *to = NULL;
+        LMR_TRY(range(s->part[i], x, first, &from));
+        LMR_TRY(range(s->part[i], z, first, &to));
+        LMR_TRY(larmor_prox_apply(s->part[i], t, from, to));
     }
     return LARMOR_OK;
 }
@@ -45,12 +43,10 @@ static larmor_status stack_value(void *self, const larmor_array *x, double *g)
     int64_t first = 0;
     *g = 0;
     for (int i = 0; i < s->count; first += last_of(s->part[i++])) {
-        larmor_array *from;
+        LMR_OWNED(larmor_array) *from = NULL;
         double one;
         LMR_TRY(range(s->part[i], x, first, &from));
-        const larmor_status st = larmor_prox_value(s->part[i], from, &one);
-        larmor_array_free(from);
-        if (st) return st;
+        LMR_TRY(larmor_prox_value(s->part[i], from, &one));
         *g += one;
     }
     return LARMOR_OK;

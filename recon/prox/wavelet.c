@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "recon/prox/regulariser.h"
 
 /* A tight frame of shifted transforms, K^H K = 1; of a series each image by itself. */
@@ -22,12 +23,10 @@ static larmor_status frame_forward(void *self, const larmor_array *x, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
-        larmor_status st = set_shift(s, i);
-        if (!st) st = larmor_op_forward(s->W, x, part);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(set_shift(s, i));
+        LMR_TRY(larmor_op_forward(s->W, x, part));
     }
     return larmor_axpby(1 / sqrt(SHIFTS), y, 0, y);
 }
@@ -36,13 +35,11 @@ static larmor_status frame_adjoint(void *self, const larmor_array *y, larmor_arr
 {
     shifted *s = self;
     for (int i = 0; i < SHIFTS; i++) {
-        larmor_array *part;
+        LMR_OWNED(larmor_array) *part = NULL;
         LMR_TRY(larmor_array_part(y, i, 1, larmor_array_shape(x), &part));
-        larmor_status st = set_shift(s, i);
-        if (!st) st = larmor_op_adjoint(s->W, part, s->back);
-        if (!st) st = larmor_axpby(1 / sqrt(SHIFTS), s->back, i > 0, x);
-        larmor_array_free(part);
-        if (st) return st;
+        LMR_TRY(set_shift(s, i));
+        LMR_TRY(larmor_op_adjoint(s->W, part, s->back));
+        LMR_TRY(larmor_axpby(1 / sqrt(SHIFTS), s->back, i > 0, x));
     }
     return LARMOR_OK;
 }

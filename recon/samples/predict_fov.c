@@ -200,11 +200,9 @@ static larmor_status compare(const forecast *f, larmor_prediction *prediction)
 {
     double error[FACTORS][CHOICES], gain[CHOICES];
     for (int c = 0; c < CHOICES; c++) {
-        larmor_array *weights = NULL;
-        larmor_status st = choose(f, (uint64_t)c + 1, &weights);
-        for (int i = 0; i < FACTORS && !st; i++) st = predict(f, weights, factors[i], &error[i][c]);
-        larmor_array_free(weights);
-        LMR_TRY(st);
+        LMR_OWNED(larmor_array) *weights = NULL;
+        LMR_TRY(choose(f, (uint64_t)c + 1, &weights));
+        for (int i = 0; i < FACTORS; i++) LMR_TRY(predict(f, weights, factors[i], &error[i][c]));
     }
     prediction->gain = INFINITY;
     for (int i = 1; i < FACTORS; i++) {

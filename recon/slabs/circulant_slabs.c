@@ -134,12 +134,10 @@ done:
 static larmor_status correlate_kept(const making *m, lmr_autocorrelation *a)
 {
     for (int64_t c = 0; c < m->kept_coils; c++) {
-        larmor_array *one;
+        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(lmr_go_on());
         LMR_TRY(larmor_array_part(m->kept, c, 1, m->coarse, &one));
-        const larmor_status st = lmr_autocorrelation_add(a, one);
-        larmor_array_free(one);
-        LMR_TRY(st);
+        LMR_TRY(lmr_autocorrelation_add(a, one));
     }
     return LARMOR_OK;
 }

@@ -40,11 +40,9 @@ static larmor_status expect(const larmor_ranks *ranks, const larmor_array *maps,
 static larmor_status make_coils(larmor_array *maps, int64_t coils, larmor_op **S)
 {
     for (int64_t c = 0; c < coils; c++) {
-        larmor_array *one;
+        LMR_OWNED(larmor_array) *one = NULL;
         LMR_TRY(larmor_array_slice(maps, c, 1, &one));
-        const larmor_status st = larmor_op_coils(one, &S[c]);
-        larmor_array_free(one);
-        LMR_TRY(st);
+        LMR_TRY(larmor_op_coils(one, &S[c]));
     }
     return LARMOR_OK;
 }
