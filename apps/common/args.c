@@ -228,6 +228,25 @@ static int refuse_value(const app_option *o, const char *text)
     return APP_USAGE;
 }
 
+void app_defaults(const app_command *command, void *settings)
+{
+    for (const app_option *o = command->options; o->name; o++) {
+        if (o->preset) read_value(o, o->preset, settings);
+        if (o->absent) *(double *)((char *)settings + o->at) = NAN;
+    }
+}
+
+int app_is_word(const app_option *o, const char *text)
+{
+    const char *word = o->no_file;
+    while (text && word) {
+        const size_t length = strcspn(word, "|");
+        if (strlen(text) == length && !strncmp(word, text, length)) return 1;
+        word = word[length] ? word + length + 1 : NULL;
+    }
+    return 0;
+}
+
 /* 1 if an option that may be repeated was given as often as it may be. */
 static int is_full(const app_option *o, const void *settings)
 {
@@ -239,6 +258,19 @@ static int refuse_repetition(const app_option *o, const char *text)
 {
     app_error("--%s \"%s\": is given more than %d times; use several calls.", o->name, text, APP_MAX_TEXTS);
     return APP_USAGE;
+}
+
+int app_set(const app_option *o, const char *text, void *settings)
+{
+    if (o->type == APP_FLAG) {
+        const int on = !strcmp(text, "true") || !strcmp(text, "1");
+        *(int *)((char *)settings + o->at) = on;
+        if (on || !strcmp(text, "false") || !strcmp(text, "0")) return -1;
+        app_error("--%s \"%s\": true or false expected.", o->name, text);
+        return APP_USAGE;
+    }
+    if (is_full(o, settings)) return refuse_repetition(o, text);
+    return read_value(o, text, settings) ? -1 : refuse_value(o, text);
 }
 
 static size_t count_options(const app_option *options)
@@ -334,10 +366,7 @@ static int is_second(const app_option *o, const char *before, const char *value)
 static int parse(const app_command *command, int argc, char **argv, void *settings, app_files *files,
                  const char **given)
 {
-    for (const app_option *o = command->options; o->name; o++) {
-        if (o->preset) read_value(o, o->preset, settings);
-        if (o->absent) *(double *)((char *)settings + o->at) = NAN;
-    }
+    app_defaults(command, settings);
     int only_files = 0;
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i], *value;

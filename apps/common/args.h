@@ -116,11 +116,18 @@ extern const app_program app_self;
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
 
+/* What is not given on a command line. app_defaults fills settings, zeroed by the caller, with the defaults of a command;
+ * app_set stores the text, which must live as long as the settings, as an option's value, "true" or "false" of a flag.
+ * Returns -1, or the exit code of a refusal. */
+void app_defaults(const app_command *command, void *settings);
+int app_set(const app_option *option, const char *text, void *settings);
+
 /* How many numbers a list has at least and at most. */
 void app_list_length(const app_option *option, int *least, int *most);
 
-/* 1 if the option's value is a file, or several. */
+/* 1 if the option's value is a file, or several; if the text is a value of it that names none. */
 int app_names_file(const app_option *option);
+int app_is_word(const app_option *option, const char *text);
 
 /* Numbers with commas between, at most `most`; 0 if the text is anything else. whole: integers. */
 int app_read_numbers(const char *text, int most, int whole, app_list *list);

@@ -36,25 +36,13 @@ static int add(file_list *list, const char *path)
     return 1;
 }
 
-/* 1 if the value is one of the words that name no file. */
-static int is_word(const app_option *o, const char *value)
-{
-    const char *word = o->no_file;
-    while (value && word) {
-        const size_t length = strcspn(word, "|");
-        if (strlen(value) == length && !strncmp(word, value, length)) return 1;
-        word = word[length] ? word + length + 1 : NULL;
-    }
-    return 0;
-}
-
 static int add_option(const app_option *o, const void *settings, file_list *read)
 {
     const void *at = (const char *)settings + o->at;
     int fits = 1;
     if (o->type == APP_READ_FILE || o->type == APP_WRITTEN_FILE) {
         const char *path = *(const char *const *)at;
-        if (!is_word(o, path)) fits = add(o->type == APP_READ_FILE ? read : &written, path);
+        if (!app_is_word(o, path)) fits = add(o->type == APP_READ_FILE ? read : &written, path);
     }
     if (o->type == APP_WRITTEN_FILES) {
         const app_texts *texts = at;

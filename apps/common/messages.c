@@ -14,6 +14,8 @@ static int quiet, line_written;
 static int silent;
 static app_wording wording;
 static char last_error[1024];
+static _Thread_local char *caught; /* where errors of this thread go instead */
+static _Thread_local size_t caught_room;
 
 void app_set_program(const char *name)
 {
@@ -60,10 +62,22 @@ static void print_line(const char *before, const char *format, va_list arguments
     pthread_mutex_unlock(&app_stderr);
 }
 
+void app_catch_errors(char *text, size_t size)
+{
+    caught = text;
+    caught_room = size;
+    if (text) *text = '\0';
+}
+
 void app_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    if (caught) {
+        put_in_words(caught, caught_room, format, arguments);
+        va_end(arguments);
+        return;
+    }
     put_in_words(last_error, sizeof last_error, format, arguments);
     va_end(arguments);
     if (silent) return;

@@ -17,6 +17,10 @@ void app_set_wording(app_wording words);
 /* The program's name, ": ...", and a newline on stderr. */
 void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* From now on errors of this thread become this text, and are not printed; NULL: they are again. For a server, whose
+ * clients are told. */
+void app_catch_errors(char *text, size_t size);
+
 /* "warning: ..." and a newline on stderr, whatever --quiet says: what makes an image doubtful. */
 void app_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

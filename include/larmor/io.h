@@ -39,6 +39,8 @@ typedef struct larmor_raw_opts { /* zero means default */
      * acquisition or those that are left after discards; a longer readout is that of consecutive acquisitions. Where
      * it has fewer readouts, each image takes all of them. */
     const larmor_trajectory *trajectory;
+    int as_stored; /* 1: all acquisitions as the file has them, for larmor_raw_acquisition alone: samples are not
+                    * looked at, none is left out or joined, and there are no groups */
 } larmor_raw_opts;
 
 /* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
@@ -517,8 +519,10 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     int step1, step2, average, slice, contrast, phase, repetition, set, segment;
     uint32_t time_stamp, physiology_stamp[3]; /* in ticks */
     double position_mm[3], read_dir[3], phase_dir[3], slice_dir[3];
-    const float *data; /* re, im interleaved, [samples, coils] */
-    const float *traj; /* [traj_dims, samples] */
+    const float *data;        /* re, im interleaved, [samples, coils] */
+    const float *traj;        /* [traj_dims, samples] */
+    uint32_t measurement_uid; /* this and the next are not written to files */
+    double table_mm[3];       /* patient_table_position */
 } larmor_acquisition;
 
 /* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by
@@ -526,6 +530,17 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
  *
  * Errors  LARMOR_ERR_ARG for a readout that is not there. */
 LARMOR_API larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_acquisition *out);
+
+/* A scan whose header and acquisitions are in memory, as larmor_raw_open makes it of a file that has the same. The
+ * header is parsed by larmor-reader, too; the numbers are copied.
+ *
+ * xml           [bytes] the XML header, without a 0 at its end.
+ * acquisitions  [count] in the order of acquisition; whole numbers as ISMRMRD stores them, from 0 to 65535.
+ * opts          may be NULL; group does not count.
+ * Errors        those of larmor_raw_open; LARMOR_ERR_ARG for values out of range and for missing data. */
+LARMOR_API larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes,
+                                                    const larmor_acquisition *acquisitions, int64_t count,
+                                                    const larmor_raw_opts *opts, larmor_raw **raw);
 
 typedef struct larmor_raw_writer larmor_raw_writer;
 

@@ -26,6 +26,7 @@
 #include "larmor/simulate.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"
+#include "larmor/stream.h"
 #include "larmor/subspace.h"
 #include "larmor/trajectory.h"
 

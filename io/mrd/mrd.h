@@ -7,6 +7,7 @@
 
 #include "core/array.h"
 #include "core/status.h"
+#include "io/process/reader_process.h"
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_header.h"
 #include "larmor/io.h"
@@ -73,6 +74,16 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
 
 /* warn.c: add a line to info.warnings; what does not fit is left out. */
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* mrd_read.c: the steps from a header and heads to what is asked of a scan, for files and for acquisitions in memory.
+ * lmr_mrd_new checks the options; lmr_mrd_take_header copies what the reader says of the header, lmr_mrd_check_grids
+ * looks at its grids; lmr_mrd_make_pools allocates the numbers of the readouts that are used; lmr_mrd_understand does
+ * what comes after these are there. */
+larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out);
+larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw);
+larmor_status lmr_mrd_check_grids(larmor_raw *raw);
+larmor_status lmr_mrd_make_pools(larmor_raw *raw);
+larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw);
 
 /* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of
  * those with one of the uses; the end of the run of equal keys that begins at `first`. */

@@ -75,7 +75,7 @@ static int is_possible_scan(const lmr_reader_scan *s)
            isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
 }
 
-static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
 {
     int64_t bytes;
     const char *memory = lmr_reader_memory(reader, &bytes);
@@ -97,6 +97,29 @@ static larmor_status take_header(lmr_reader *reader, const lmr_reader_scan *scan
     h->readout_start_ms = scan->readout_start_ms;
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+{
+    LMR_TRY(copy_header(reader, scan, raw));
+    raw->info.acquisitions = scan->acquisitions;
+    raw->claimed = scan->claimed;
+    raw->info.encodings = raw->header.encodings;
+    raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    raw->info.echoes = raw->header.echoes;
+    memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
+    raw->info.has_readout_start = raw->header.has_readout_start;
+    raw->info.readout_start_ms = raw->header.readout_start_ms;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_check_grids(larmor_raw *raw)
+{
+    larmor_grid grid;
+    lmr_mrd_metres_to_mm(raw);
+    for (int e = 0; e < raw->header.encodings; e++)
+        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
     return LARMOR_OK;
 }
 
@@ -127,26 +150,14 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     const lmr_reader_answer *answer;
     const int64_t most = LMR_MRD_MAX_ENCODINGS * (int64_t)sizeof(lmr_mrd_encoding) + LMR_MRD_MAX_HEADER;
     LMR_TRY(lmr_reader_ask_for(reader, LMR_ASK_SCAN, group, most, &answer));
-    LMR_TRY(take_header(reader, &answer->scan, raw));
-    raw->info.acquisitions = answer->scan.acquisitions;
-    raw->claimed = answer->scan.claimed;
+    LMR_TRY(lmr_mrd_take_header(reader, &answer->scan, raw));
     if (answer->scan.is_array) LMR_TRY(centre_array(reader, &answer->scan, raw));
     if (!group && !answer->scan.is_array && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
         lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
                      lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
     if (answer->scan.is_unclosed)
         lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
-    raw->info.encodings = raw->header.encodings;
-    raw->info.noise_bandwidth = raw->header.noise_bandwidth;
-    raw->info.echoes = raw->header.echoes;
-    memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
-    raw->info.has_readout_start = raw->header.has_readout_start;
-    raw->info.readout_start_ms = raw->header.readout_start_ms;
-    lmr_mrd_metres_to_mm(raw);
-    larmor_grid grid;
-    for (int e = 0; e < raw->header.encodings; e++) /* before anything large is read */
-        if (is_complete(&raw->header.encoding[e].space)) LMR_TRY(lmr_mrd_grid(raw, e, NULL, &grid));
-    return LARMOR_OK;
+    return lmr_mrd_check_grids(raw); /* before anything large is read */
 }
 
 /* The numbers of a head's acquisition, data and trajectory. */
@@ -194,8 +205,7 @@ static larmor_status read_heads(lmr_reader *reader, const lmr_source *source, la
     return leave_out_unwritten(raw) ? LARMOR_OK : lmr_reader_lies(reader);
 }
 
-/* Room for the numbers of all readouts that are used. */
-static larmor_status make_pools(larmor_raw *raw)
+larmor_status lmr_mrd_make_pools(larmor_raw *raw)
 {
     int64_t data = 0, traj = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
@@ -344,8 +354,8 @@ static larmor_status fill_pools(const larmor_raw *raw, const lmr_source *source,
 }
 
 /* Everything that takes parsing; the reader's process is not needed after that. */
-static larmor_status read_structure(lmr_reader *reader, const lmr_source *source, const char *group, larmor_raw *raw,
-                                    lmr_reader_place **place)
+static larmor_status read_structure(lmr_reader *reader, const lmr_source *source, const char *group, int as_stored,
+                                    larmor_raw *raw, lmr_reader_place **place)
 {
     LMR_TRY(read_header(reader, group, raw));
     const int64_t n = raw->info.acquisitions;
@@ -354,8 +364,9 @@ static larmor_status read_structure(lmr_reader *reader, const lmr_source *source
     raw->readout = calloc((size_t)n, sizeof *raw->readout);
     if (!raw->head || !raw->readout) return LMR_NO_MEMORY();
     LMR_TRY(read_heads(reader, source, raw));
-    LMR_TRY(lmr_mrd_route(raw));
-    LMR_TRY(make_pools(raw));
+    for (int64_t i = 0; as_stored && i < n; i++) raw->readout[i].use = raw->head[i].unwritten ? 0 : LMR_IMAGING;
+    if (!as_stored) LMR_TRY(lmr_mrd_route(raw));
+    LMR_TRY(lmr_mrd_make_pools(raw));
     return find_places(reader, raw, place);
 }
 
@@ -367,13 +378,15 @@ static larmor_status check_group(const char *group)
                     LMR_MRD_LONGEST_GROUP);
 }
 
-static larmor_status read_samples(const lmr_source *source, const char *group, larmor_raw *raw)
+static larmor_status read_samples(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
 {
+    const char *group = opts->group;
     lmr_reader *reader;
     lmr_reader_place *place = NULL;
     LMR_TRY(check_group(group));
     LMR_TRY(lmr_reader_start(source, NULL, NULL, NULL, &reader));
-    larmor_status st = read_structure(reader, source, group ? group + strspn(group, "/") : NULL, raw, &place);
+    larmor_status st =
+        read_structure(reader, source, group ? group + strspn(group, "/") : NULL, opts->as_stored, raw, &place);
     lmr_reader_end(reader);
     if (!st) st = fill_pools(raw, source, place);
     free(place);
@@ -389,11 +402,10 @@ static larmor_status check_shift_axes(const larmor_raw *raw)
     return lmr_check_axes_given("opts.shift_mm", raw->shift_mm[2], 0, ndim);
 }
 
-static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
+larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw)
 {
     const larmor_trajectory *given = opts->trajectory;
     const char *units = given && *given->units ? given->units : opts->traj_units;
-    LMR_TRY(read_samples(source, opts->group, raw));
     LMR_TRY(lmr_mrd_give_trajectory(raw, given));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, units));
@@ -406,6 +418,12 @@ static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *
     return lmr_mrd_check_geometry(raw);
 }
 
+static larmor_status read_file(const lmr_source *source, const larmor_raw_opts *opts, larmor_raw *raw)
+{
+    LMR_TRY(read_samples(source, opts, raw));
+    return opts->as_stored ? LARMOR_OK : lmr_mrd_understand(opts, raw);
+}
+
 static larmor_status check_shift(const double shift_mm[3])
 {
     for (int d = 0; d < 3; d++)
@@ -414,18 +432,26 @@ static larmor_status check_shift(const double shift_mm[3])
     return LARMOR_OK;
 }
 
-larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)
+larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out)
 {
-    static const larmor_raw_opts defaults;
-    if (!opts) opts = &defaults;
-    LMR_NEED(out);
-    *out = NULL;
     LMR_TRY(check_shift(opts->shift_mm));
     larmor_raw *raw = calloc(1, sizeof *raw);
     if (!raw) return LMR_NO_MEMORY();
     raw->conjugate = opts->conjugate;
     memcpy(raw->shift_mm, opts->shift_mm, sizeof raw->shift_mm);
     raw->memory = opts->memory > 0 ? opts->memory : LMR_MRD_MEMORY;
+    *out = raw;
+    return LARMOR_OK;
+}
+
+larmor_status larmor_raw_open(const char *path, const larmor_raw_opts *opts, larmor_raw **out)
+{
+    static const larmor_raw_opts defaults;
+    larmor_raw *raw;
+    if (!opts) opts = &defaults;
+    LMR_NEED(out);
+    *out = NULL;
+    LMR_TRY(lmr_mrd_new(opts, &raw));
     lmr_source source;
     larmor_status st = lmr_source_open(path, "an MRD file", &source);
     if (!st) {
@@ -517,6 +543,8 @@ larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_ac
                                 .repetition = h->counter[LMR_REPETITION],
                                 .set = h->counter[LMR_SET],
                                 .segment = h->counter[LMR_SEGMENT],
+                                .time_stamp = h->time_stamp,
+                                .measurement_uid = h->measurement_uid,
                                 .data = used ? raw->data + raw->readout[i].data : NULL,
                                 .traj = used && h->traj_dims ? raw->traj + raw->readout[i].traj : NULL};
     for (int d = 0; d < 3; d++) {
@@ -524,6 +552,8 @@ larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_ac
         out->read_dir[d] = (double)h->read_dir[d];
         out->phase_dir[d] = (double)h->phase_dir[d];
         out->slice_dir[d] = (double)h->slice_dir[d];
+        out->table_mm[d] = (double)h->table[d];
+        out->physiology_stamp[d] = h->physiology_stamp[d];
     }
     return LARMOR_OK;
 }

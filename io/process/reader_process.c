@@ -600,7 +600,7 @@ larmor_status lmr_reader_ask_with(lmr_reader *r, lmr_reader_request request, int
     LMR_TRY(take_last_answer(r, most, r->composes && request.ask != LMR_ASK_BYTES));
     const int status = r->answer.status;
     if (status < LARMOR_OK || status >= LARMOR_STOPPED) return lmr_reader_lies(r);
-    if (status && r->composes)
+    if (status && r->composes && request.ask != LMR_ASK_XML)
         return named(r, LMR_FAIL((larmor_status)status, "%s; nothing written.", r->answer.text));
     if (status == LARMOR_ERR_MEMORY) return named(r, too_little_memory(r));
     if (status) return larmor_fail((larmor_status)status, "%s", r->answer.text);

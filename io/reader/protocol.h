@@ -16,7 +16,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 8, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 9, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -52,7 +52,8 @@ typedef enum lmr_reader_ask {
     LMR_ASK_SAMPLES, /* bytes to it: an lmr_reader_readout with its numbers for each acquisition, which are
                       * appended */
     LMR_ASK_HEADER,  /* bytes to it: the XML text of a scan with its end, which completes it. Answer: composed */
-    LMR_ASK_BYTES    /* bytes from `at` on; answer: these */
+    LMR_ASK_BYTES,   /* bytes from `at` on; answer: these */
+    LMR_ASK_XML /* bytes to it: the XML text of a scan that has no file. Answer: scan; bytes: as of LMR_ASK_SCAN */
 } lmr_reader_ask;
 
 typedef struct lmr_reader_request {

@@ -129,13 +129,9 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
     LMR_TRY(room(s, (int64_t)encodings + bytes, &memory));
     memcpy(memory, header.encoding, encodings);
     memcpy((char *)memory + encodings, xml, (size_t)bytes);
-    *out = (lmr_reader_scan){.acquisitions = lmr_mrd_file_count(s->scan),
-                             .is_unclosed = lmr_mrd_file_is_unclosed(s->scan),
-                             .claimed = lmr_mrd_file_claims(s->scan),
+    *out = (lmr_reader_scan){.acquisitions = 1,
+                             .claimed = 1,
                              .xml_bytes = bytes,
-                             .is_array = lmr_mrd_file_is_array(s->scan),
-                             .lines = lmr_mrd_file_lines(s->scan),
-                             .samples = lmr_mrd_file_samples(s->scan),
                              .encodings = header.encodings,
                              .receiver_channels = header.receiver_channels,
                              .noise_bandwidth = header.noise_bandwidth,
@@ -143,7 +139,6 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .has_readout_start = header.has_readout_start,
                              .readout_start_ms = header.readout_start_ms};
     memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
-    snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
     return LARMOR_OK;
 }
 
@@ -156,7 +151,15 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
     LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
     if (!xml) return LMR_NO_MEMORY();
     LMR_TRY(lmr_mrd_file_header(s->scan, xml));
-    return share_header(s, xml, bytes, out);
+    LMR_TRY(share_header(s, xml, bytes, out));
+    out->acquisitions = lmr_mrd_file_count(s->scan);
+    out->is_unclosed = lmr_mrd_file_is_unclosed(s->scan);
+    out->claimed = lmr_mrd_file_claims(s->scan);
+    out->is_array = lmr_mrd_file_is_array(s->scan);
+    out->lines = lmr_mrd_file_lines(s->scan);
+    out->samples = lmr_mrd_file_samples(s->scan);
+    snprintf(out->group, sizeof out->group, "%s", lmr_mrd_file_group(s->scan));
+    return LARMOR_OK;
 }
 
 static larmor_status share_heads(session *s)
@@ -233,6 +236,17 @@ static larmor_status compose(session *s, const lmr_reader_request *request, lmr_
     return LARMOR_OK;
 }
 
+/* The header of a scan without a file. */
+static larmor_status share_text(session *s, const lmr_reader_request *request, lmr_reader_scan *out)
+{
+    LMR_TRY(take_work(s, request));
+    LMR_HEAP char *xml = (char *)s->memory; /* gives way to the encodings */
+    const int64_t bytes = (int64_t)s->bytes;
+    s->memory = NULL;
+    s->bytes = 0;
+    return share_header(s, xml, bytes, out);
+}
+
 static larmor_status share_bytes(session *s, const lmr_reader_request *request)
 {
     void *memory;
@@ -250,6 +264,8 @@ static larmor_status answer_to_writer(session *s, const lmr_reader_request *requ
         return compose(s, request, &out->composed);
     case LMR_ASK_BYTES:
         return share_bytes(s, request);
+    case LMR_ASK_XML:
+        return share_text(s, request, &out->scan);
     default:
         return LMR_FAIL(LARMOR_ERR_ARG, "reader: request %u is not known", request->ask);
     }

@@ -1,0 +1,126 @@
+/* What a reconstruction takes beside the scan: maps, impulse responses, bases. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_inputs.h"
+
+#include <string.h>
+
+#include "map_options.h"
+
+/* On the processor: what a GPU that fails holds is lost. */
+static larmor_status read_to_host(const char *path, larmor_array **array)
+{
+    larmor_device *host;
+    *array = NULL;
+    const larmor_status st = larmor_device_open("cpu:1", &host);
+    if (st) return st;
+    const larmor_status read = app_read_array(path, host, array);
+    larmor_device_free(host);
+    return read;
+}
+
+static larmor_status read_maps(const recon_run *r, larmor_recon_opts *opts)
+{
+    if (!recon_maps_from_file(r->s->maps)) return LARMOR_OK;
+    const larmor_status st = read_to_host(r->s->maps, &opts->maps);
+    return st ? st : map_place(r->s->maps, &r->s->maps_fov, &opts->maps_place);
+}
+
+/* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
+ * its 7th. */
+static larmor_status read_matrix(const char *path, larmor_array **matrix)
+{
+    larmor_array *all;
+    int64_t dim[2] = {1, 1};
+    int used = 0;
+    larmor_status st = read_to_host(path, &all);
+    if (st) return st;
+    const larmor_shape shape = larmor_array_shape(all);
+    for (int d = 0; d < shape.ndim && used < 3; d++)
+        if (shape.dim[d] > 1) {
+            if (used < 2) dim[used] = shape.dim[d];
+            used++;
+        }
+    st = used > 2 || used < 1 ? larmor_fail(LARMOR_ERR_SHAPE, "%s: frames and one more dimension expected", path)
+                              : larmor_array_reshape(all, larmor_shape_of(2, dim), matrix);
+    larmor_array_free(all);
+    return st;
+}
+
+static int read_girf(const recon_run *r, larmor_recon_opts *opts)
+{
+    const char *path = r->s->girf;
+    if (!path) return APP_DONE;
+    larmor_status st = read_to_host(path, &opts->girf);
+    if (st) return app_fail(APP_INPUT, st);
+    st = larmor_girf_check(opts->girf);
+    return st ? app_fail_in(APP_INPUT, st, path) : APP_DONE;
+}
+
+static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
+{
+    const recon_settings *s = r->s;
+    larmor_array *curves;
+    double kept;
+    if (s->basis) return read_matrix(s->basis, &opts->basis);
+    if (!s->dictionary) return LARMOR_OK;
+    larmor_status st = read_matrix(s->dictionary, &curves);
+    if (st) return st;
+    st = larmor_basis_of_curves(curves, s->rank, 0, &opts->basis, &kept);
+    larmor_array_free(curves);
+    if (st) return st;
+    opts->coefficients = 0;
+    app_log("basis: %lld coefficients hold %.6g of the energy of %s",
+            (long long)larmor_array_shape(opts->basis).dim[1], kept, s->dictionary);
+    return LARMOR_OK;
+}
+
+/* From all echoes, whichever of them are wanted. */
+static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
+{
+    larmor_field_maps found;
+    larmor_counters all = *opts->only;
+    larmor_recon_opts own = *opts;
+    all.contrast = -1;
+    own.only = &all;
+    own.b0_error = 0;
+    own.segments = 0;
+    const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &own, NULL, &found);
+    if (!st) opts->b0 = larmor_array_ref(found.all);
+    larmor_field_maps_free(&found);
+    return st;
+}
+
+static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
+{
+    const char *path = r->s->b0;
+    larmor_image_info info;
+    if (!path) return LARMOR_OK;
+    if (!strcmp(path, "auto")) return find_b0(r, opts);
+    larmor_status st = app_read_array(path, r->dev, &opts->b0);
+    if (!st) st = larmor_image_describe(path, r->dev, &info);
+    if (st) return st;
+    r->b0_place = info.meta;
+    if (info.has_geometry && info.images == 1) opts->b0_place = &r->b0_place;
+    return LARMOR_OK;
+}
+
+int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
+{
+    int code = APP_DONE;
+    APP_OR(done, APP_INPUT, read_maps(r, opts));
+    code = read_girf(r, opts);
+    if (code) goto done;
+    APP_OR(done, APP_INPUT, read_basis(r, opts));
+    const larmor_status st = read_b0(r, opts);
+    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+done:
+    return code;
+}
+
+void recon_free_inputs(larmor_recon_opts *opts)
+{
+    larmor_array_free(opts->maps);
+    larmor_array_free(opts->basis);
+    larmor_array_free(opts->b0);
+    larmor_array_free(opts->girf);
+    opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
+}
