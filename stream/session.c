@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"
 #include "stream/readouts.h"
 
 #define SESSION_MEMORY (INT64_C(4) << 30)
+#define BETWEEN_STEPS_S 1.
 enum { MOST_DOUBTS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15 };
 
 /* A configuration by which the readouts are thrown away, and one that asks what a scan depends on, which is nothing. */
@@ -27,6 +29,7 @@ typedef struct session {
     larmor_recon_image *waiting; /* [waits] for the scale of the whole measurement */
     int waits;
     int makes_images, is_configured, said_unused;
+    double said;        /* when a step was */
     larmor_status sent; /* the first failure to send from a listener, and its message */
     char sent_why[LINE];
 } session;
@@ -66,13 +69,26 @@ static larmor_status warn_lines(session *s, const char *lines)
     return LARMOR_OK;
 }
 
-/* What is said also shows whether somebody listens: one who has gone ends the reconstruction. */
+/* A step of a solver, now and then. */
+static larmor_status say_step(session *s, const larmor_event *e)
+{
+    char line[LINE];
+    const double now = lmr_seconds();
+    if (now < s->said + BETWEEN_STEPS_S) return LARMOR_OK;
+    s->said = now;
+    snprintf(line, sizeof line, "series %d of %d: step %d", e->series, e->count, e->step);
+    return lmr_stream_say(s->stream, "DBG ", line);
+}
+
+/* What is said also shows whether somebody listens: only what cannot be delivered tells over TCP that a client has
+ * gone, which ends the reconstruction. */
 static int on_event(void *user, const larmor_event *e)
 {
     session *s = user;
     char line[LINE];
     larmor_status st = LARMOR_OK;
     if (s->sent) return 1;
+    if (e->kind == LARMOR_EVENT_STEP) st = say_step(s, e);
     if (e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING) st = say(s, e->kind, e->text);
     if (e->kind == LARMOR_EVENT_STAGE && *e->stage) {
         if (e->series)

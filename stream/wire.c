@@ -10,8 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/clock.h"
 
 enum { BETWEEN_ASKING = 50 }; /* ms: whether the caller wants to stop */
 
@@ -39,24 +40,17 @@ void lmr_wire_end(lmr_wire *wire)
     wire->buffer = NULL;
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 larmor_status lmr_wire_wait(int fd, short events, double idle_s, const char *name)
 {
     struct pollfd one = {.fd = fd, .events = events};
-    const double end = seconds() + idle_s;
+    const double end = lmr_seconds() + idle_s;
     for (;;) {
         LMR_TRY(lmr_go_on());
         const int ready = poll(&one, 1, BETWEEN_ASKING);
         if (ready > 0) return LARMOR_OK;
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return LMR_FAIL(lmr_system_status(errno), "%s: cannot be waited for (%s).", name, lmr_system_text(errno));
-        if (idle_s > 0 && seconds() > end)
+        if (idle_s > 0 && lmr_seconds() > end)
             return LMR_FAIL(LARMOR_ERR_IO, "%s: nothing has come or gone for %g s.", name, idle_s);
     }
 }

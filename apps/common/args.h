@@ -116,9 +116,9 @@ extern const app_program app_self;
  * stderr). --quiet and --help belong to every command. */
 int app_parse(const app_command *command, int argc, char **argv, void *settings, app_files *files);
 
-/* What is not given on a command line. app_defaults fills settings, zeroed by the caller, with the defaults of a command;
- * app_set stores the text, which must live as long as the settings, as an option's value, "true" or "false" of a flag.
- * Returns -1, or the exit code of a refusal. */
+/* What is not given on a command line. app_defaults fills settings, zeroed by the caller, with the defaults of a
+ * command; app_set stores the text, which must live as long as the settings, as an option's value, "true" or "false"
+ * of a flag. Returns -1, or the exit code of a refusal. */
 void app_defaults(const app_command *command, void *settings);
 int app_set(const app_option *option, const char *text, void *settings);
 

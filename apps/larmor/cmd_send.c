@@ -84,16 +84,16 @@ static int make_parameters(const settings *s, text *t)
 static void say(void *user, const char *line)
 {
     static const char levels[][4] = {"DBG", "INF", "WRN", "ERR"};
-    const char *text = line;
+    const char *said = line;
     (void)user;
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (!strncmp(line, levels[i], 3)) text = line + strcspn(line, " ") + (strchr(line, ' ') != NULL);
+        if (!strncmp(line, levels[i], 3)) said = line + strcspn(line, " ") + (strchr(line, ' ') != NULL);
     if (!strncmp(line, "ERR", 3))
-        app_error("server: %s", text);
+        app_error("server: %s", said);
     else if (!strncmp(line, "WRN", 3) || !strncmp(line, "WARN", 4))
-        app_warn("%s", text);
+        app_warn("%s", said);
     else if (strncmp(line, "DBG", 3) != 0)
-        app_log("%s", text);
+        app_log("%s", said);
 }
 
 /* As files have them, whatever the order in which they came. */

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "given.h"
 #include "parameters.h"
 #include "recon_inputs.h"
 #include "recon_options.h"
@@ -80,13 +81,14 @@ static larmor_status configure(void *user, larmor_session_job *job)
     client *c = user;
     const recon_settings *s = &c->parameters.settings;
     char why[1024];
+    job->raw = s->raw;
     app_catch_errors(why, sizeof why);
-    const int code = recon_check_options(&cmd_recon, s);
+    int code = recon_check_options(&cmd_recon, s);
+    if (!code) code = given_read(&s->given, &job->raw, &c->trajectory);
     app_catch_errors(NULL, 0);
     if (code) return larmor_fail(LARMOR_ERR_ARG, "parameters: %s", why);
     recon_read_options(s, &job->recon, &c->only);
     job->recon.memory = c->s->memory;
-    job->raw = s->raw;
     for (int d = 0; d < s->shift.count; d++) job->raw.shift_mm[d] = s->shift.value[d];
     job->frames = recon_frames(s);
     return LARMOR_OK;
@@ -123,7 +125,7 @@ static larmor_status set_all(client *c)
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < c->s->set.count && !st; i++) {
         const char *value = parameters_divide(c->s->set.text[i], name, sizeof name);
-        st = value ? parameters_set(&c->parameters, name, value, 1) : LARMOR_ERR_ARG;
+        if (value) st = parameters_set(&c->parameters, name, value, 1);
     }
     return st;
 }
@@ -156,6 +158,7 @@ static void close_client(larmor_session_opts *session)
     client *c = session->user;
     if (!c) return;
     if (c->inputs) recon_free_inputs(c->inputs);
+    larmor_trajectory_free(&c->trajectory);
     larmor_device_free(c->dev);
     parameters_free(&c->parameters);
     free(c);
@@ -238,6 +241,10 @@ static int run(const void *given, const app_files *files)
     if (s->unix_socket && !strchr(s->unix_socket, '/')) {
         app_error("--unix %s: a path with a '/' expected, such as ./%s.", s->unix_socket, s->unix_socket);
         return APP_USAGE;
+    }
+    for (int i = 0; i < s->set.count; i++) {
+        char name[128];
+        if (!parameters_divide(s->set.text[i], name, sizeof name)) return APP_USAGE;
     }
     int code = try_options(s, &session);
     if (!code) code = s->pipe ? serve_pipe(s, &session) : serve_address(s);

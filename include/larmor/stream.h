@@ -1,9 +1,9 @@
-/* MRD (ISMRMRD) version 1 as a stream: readouts in, images out, while the scan runs, as FIRE, OpenRecon and Gadgetron's
- * clients speak it over TCP, and over Unix sockets and pipes as well.
+/* MRD (ISMRMRD) version 1 as a stream: readouts in, images out, while the scan runs, as FIRE, OpenRecon and
+ * Gadgetron's clients speak it over TCP, and over Unix sockets and pipes as well.
  *
- * A stream carries messages. A session is the server's side of one connection: it takes a scan and sends its images. A
- * server listens and has a session for each connection, in a thread of its own. larmor_stream_request is the client's
- * side. Nothing is encrypted and nobody is asked who he is: docs/serve.md says what to put in front.
+ * A stream carries messages. A session is the server's side of one connection: it takes a scan and sends its images.
+ * A server listens and has a session for each connection, in a thread of its own. larmor_stream_request is the
+ * client's side. Nothing is encrypted and nobody is asked who he is: docs/serve.md says what to put in front.
  *
  * Source  doc/mrd_messages.md and doc/mrd_streaming_protocol.md of the ISMRMRD project.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -102,10 +102,12 @@ LARMOR_API larmor_status larmor_stream_send(larmor_stream *stream, const larmor_
 
 /* ---- sessions ---- */
 
-typedef enum larmor_session_images {                            /* what is reconstructed together */
-                                     LARMOR_IMAGES_MEASUREMENT, /* all readouts, as larmor recon does with their file, when CLOSE has come */
-                                     LARMOR_IMAGES_REPETITION, /* those of a repetition, at LAST_IN_REPETITION */
-                                     LARMOR_IMAGES_SLICE       /* those of a slice, at LAST_IN_SLICE */
+/* What is reconstructed together: all readouts when CLOSE has come, as larmor recon does with their file; those of a
+ * repetition at LAST_IN_REPETITION; those of a slice at LAST_IN_SLICE. */
+typedef enum larmor_session_images {
+    LARMOR_IMAGES_MEASUREMENT,
+    LARMOR_IMAGES_REPETITION,
+    LARMOR_IMAGES_SLICE
 } larmor_session_images;
 
 typedef enum larmor_session_pixels {
@@ -127,14 +129,14 @@ typedef struct larmor_session_job { /* what is done with a scan; zero means defa
 
 /* A session. All functions are called in the thread of larmor_session_run, and may be NULL.
  *
- * A client's parameters are the JSON text after the header, {"parameters": {"name": value}}, or a configuration that is
- * JSON. "images" (measurement, repetition or slice), "pixels" (int16, float or complex) and "bits" are the session's
- * own; "config", "customconfig" and "version" are left alone; all others are given to set. */
+ * A client's parameters are the JSON text after the header, {"parameters": {"name": value}}, or a configuration that
+ * is JSON. "images" (measurement, repetition or slice), "pixels" (int16, float or complex) and "bits" are the
+ * session's own; "config", "customconfig" and "version" are left alone; all others are given to set. */
 typedef struct larmor_session_opts {
     larmor_session_job job; /* before any parameter */
     int64_t memory;         /* bytes of the readouts that it keeps; default 4 GiB */
-    /* A parameter. LARMOR_ERR_UNSUPPORTED: there is none of this name, which is a warning; any other error ends the
-     * session. */
+    /* A parameter. LARMOR_ERR_UNSUPPORTED: there is none of this name, which is a warning; any other error ends
+     * the session. */
     larmor_status (*set)(void *user, const char *name, const char *value);
     /* All parameters are set: what they mean. */
     larmor_status (*configure)(void *user, larmor_session_job *job);
