@@ -8,11 +8,11 @@
 
 typedef long long ll;
 
-#define LACKING .95 /* of the readouts of the other images: fewer are not all */
-#define MANY_DISCARDED .25
-#define ENOUGH_NOISE 5 /* samples of noise for each coil */
-#define DIRECTION 1e-2 /* that a direction's length, or the product of two, may be off */
-#define APART_MM 1e-2
+#define MIN_READOUTS_PART .95 /* of the readouts of the other images: fewer are not all */
+#define MAX_DISCARDED_PART .25
+#define MIN_NOISE_PER_COIL 5     /* samples of noise for each coil */
+#define DIRECTION_TOLERANCE 1e-2 /* that a direction's length, or the product of two, may be off */
+#define MAX_DISTANCE_MM 1e-2
 
 /* ---- noise, coils, counts ---- */
 
@@ -21,11 +21,11 @@ static void check_noise(const larmor_raw_info *info, lmr_findings *f)
     if (!info->noise && info->coils > 1)
         lmr_note(f, LARMOR_NOTE, "noise-scan",
                  "no noise scan: the %d coils are not whitened. Flag noise readouts as such (bit 19).", info->coils);
-    if (info->noise && info->noise_samples < (int64_t)ENOUGH_NOISE * info->coils)
+    if (info->noise && info->noise_samples < (int64_t)MIN_NOISE_PER_COIL * info->coils)
         lmr_note(
             f, LARMOR_WARNING, "noise-scan",
             "the noise scan has %lld samples for %d coils, at least %lld expected: opts.no_whitening may be better.",
-            (ll)info->noise_samples, info->coils, (ll)ENOUGH_NOISE * info->coils);
+            (ll)info->noise_samples, info->coils, (ll)MIN_NOISE_PER_COIL * info->coils);
     if (info->noise && (info->dwell_us == 0 || info->noise_dwell_us == 0))
         lmr_note(f, LARMOR_WARNING, "noise-scan",
                  "the time per sample is missing in %s: the noise is taken to have the bandwidth of the data.",
@@ -53,7 +53,7 @@ static larmor_status check_groups(const larmor_raw *raw, const larmor_raw_info *
     }
     for (int i = 0; i < info->groups; i++) {
         LMR_TRY(larmor_raw_group(raw, i, &g));
-        lacking += (double)g.readouts < LACKING * (double)most;
+        lacking += (double)g.readouts < MIN_READOUTS_PART * (double)most;
     }
     if (lacking)
         lmr_note(f, LARMOR_WARNING, "incomplete",
@@ -90,7 +90,7 @@ static void look_at_directions(const larmor_acquisition *a, int64_t i, tally *t)
         size += product(d[r], d[r]);
     }
     if (size == 0) return;
-    if (!(off <= DIRECTION)) {
+    if (!(off <= DIRECTION_TOLERANCE)) {
         if (!t->crooked++) t->first_crooked = i;
         return;
     }
@@ -105,7 +105,7 @@ static void look_at_place(const larmor_acquisition *a, int64_t i, tally *t)
     for (int d = 0; d < 3; d++) away = fmax(away, fabs(a->position_mm[d] - first[d]));
     if (isnan(first[0]))
         for (int d = 0; d < 3; d++) first[d] = a->position_mm[d];
-    else if (!(away <= APART_MM) && !t->moved++)
+    else if (!(away <= MAX_DISTANCE_MM) && !t->moved++)
         t->first_moved = i;
 }
 
@@ -129,7 +129,7 @@ static larmor_status take(const larmor_raw *raw, const larmor_raw_info *info, ta
 static void judge(const tally *t, lmr_findings *f)
 {
     if (t->discarded)
-        lmr_note(f, (double)t->discarded > MANY_DISCARDED * (double)t->samples ? LARMOR_WARNING : LARMOR_NOTE,
+        lmr_note(f, (double)t->discarded > MAX_DISCARDED_PART * (double)t->samples ? LARMOR_WARNING : LARMOR_NOTE,
                  "discards", "%.3g %% of the samples are marked as discarded, up to %lld of a readout.",
                  100 * (double)t->discarded / (double)t->samples, (ll)t->most_discarded);
     if (t->crooked)

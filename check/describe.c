@@ -177,7 +177,7 @@ static larmor_status compare_first(larmor_recon *r)
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);
     const int given = has_given(job, index), flat = job->facts->grid[index].ndim == 2 && job->facts->coils > 1;
     if (!st && (given || flat)) st = compare_region(r, index, &samples, given);
-    lmr_group_leave(job, index, &samples, made, &cartesian);
+    lmr_samples_release(job, index, &samples, made, &cartesian);
     return st;
 }
 

@@ -9,8 +9,8 @@
 
 /* Of 76 right scans on grids both edges of an axis have 0.26 at most, noise at SNR 10; of two that fold 0.64 and
  * more, and a correlation of 0.85 and more. */
-#define MIN_EDGE 0.5  /* of the root mean square of a plane: both edges */
-#define MIN_ALIKE 0.7 /* of 1: the correlation of the edges */
+#define MIN_EDGE 0.5        /* of the root mean square of a plane: both edges */
+#define MIN_CORRELATION 0.7 /* of 1: the correlation of the edges */
 enum { FEWEST_PLANES = 16 };
 
 /* 1 if planes of `inner` numbers in a row, of which there are `outer`, are such edges along an axis of n. */
@@ -26,7 +26,7 @@ static int goes_on(const float complex *x, int64_t inner, int64_t n, int64_t out
             product += a * conj(b);
         }
     return n >= FEWEST_PLANES && fmin(first, last) > MIN_EDGE * MIN_EDGE * mean &&
-           cabs(product) > MIN_ALIKE * sqrt(first * last);
+           cabs(product) > MIN_CORRELATION * sqrt(first * last);
 }
 
 larmor_status lmr_fold_find(const larmor_array *x, int ndim, int *axes)

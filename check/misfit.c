@@ -16,10 +16,11 @@
 #include "core/status.h"
 #include "pipeline/problem.h"
 
-#define SETTLED 5e-3    /* of the noise that is left: what a step of the probe adds, at its end */
-#define MEAN_POWER 1e-3 /* of a mean eigenvalue: the weight of the probe where there is no noise */
-#define FREE 0.02 /* of the noise: with less left over, samples and image are as many, and chi squared says nothing */
-#define HARDLY 1e-3 /* of the largest eigenvalue: next to no weight */
+#define PROBE_CHANGE_OVER_NOISE 5e-3 /* of the noise that is left: what a step of the probe adds, at its end */
+#define PROBE_WEIGHT 1e-3            /* of a mean eigenvalue: the weight of the probe where there is no noise */
+#define MIN_NOISE_LEFT                                                                                               \
+    0.02 /* of the noise: with less left over, samples and image are as many, and chi squared says nothing */
+#define REGULAR_WEIGHT 1e-3 /* of the largest eigenvalue: next to no weight */
 enum { PROBE_STEPS = 8, POWER_STEPS = 4, MODEL_STEPS = 20 };
 
 /* ---- the noise that an image takes up ---- */
@@ -62,7 +63,7 @@ static larmor_status find_weight(const lmr_solved *s, const larmor_array *e, pro
     LMR_TRY(larmor_nrm2(w->r, &of_rhs));
     LMR_TRY(larmor_op_normal(s->A, w->r, w->q));
     LMR_TRY(real_dot(w->r, w->q, &product));
-    w->weight = of_rhs > 0 ? MEAN_POWER * product / (of_rhs * of_rhs) : 0;
+    w->weight = of_rhs > 0 ? PROBE_WEIGHT * product / (of_rhs * of_rhs) : 0;
     return LARMOR_OK;
 }
 
@@ -98,7 +99,7 @@ static larmor_status sum_steps(const lmr_solved *s, probe *w, double all, double
         before = added;
         added = rho / curvature * rho;
         *sum += added;
-        if (added < SETTLED * (all - *sum)) break;
+        if (added < PROBE_CHANGE_OVER_NOISE * (all - *sum)) break;
         LMR_TRY(larmor_axpby(-rho / curvature, w->q, 1, w->r));
         if (w->M) LMR_TRY(larmor_op_forward(w->M, w->r, w->z));
         LMR_TRY(real_dot(w->r, w->z, &next));
@@ -155,7 +156,7 @@ static void compare(double left, double data, double noise, double taken, double
     out->relative = data > 0 ? left / data : 0;
     out->beyond_noise = data > 0 ? sqrt(fmax(0, left * left - expected)) / data : 0;
     out->beyond_model = out->beyond_noise;
-    if (expected > 0 && 1 - taken > FREE) out->chi2 = left * left / expected;
+    if (expected > 0 && 1 - taken > MIN_NOISE_LEFT) out->chi2 = left * left / expected;
 }
 
 static void take_rings(const lmr_residuals *sums, larmor_misfit *out)
@@ -187,13 +188,13 @@ static larmor_status find_model(const lmr_job *job, const lmr_solved *s, double 
     larmor_op *A = s->A;
     LMR_OWNED(larmor_op) *M = NULL;
     LMR_OWNED(larmor_array) *y = NULL;
-    larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = HARDLY};
+    larmor_solve_opts o = {.max_iter = MODEL_STEPS, .tol = REGULAR_WEIGHT};
     larmor_misfit found = {.measured = 0};
     double data, left, weights, samples;
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &y));
     LMR_TRY(larmor_copy(s->x, y));
     LMR_TRY(larmor_opnorm(A, POWER_STEPS, &o.lambda));
-    o.lambda *= HARDLY;
+    o.lambda *= REGULAR_WEIGHT;
     if (s->C)
         LMR_TRY(
             lmr_problem_inverse(s->C, o.lambda, lmr_grid_shape(&s->frames->grid).ndim, larmor_op_in_shape(A), &M));

@@ -15,15 +15,16 @@ typedef long long ll;
 #define MIN_SPIKE_RADIUS 0.25 /* of what the trajectory reaches */
 #define MIN_SPIKE_RATIO 8     /* to the 90th percentile at the radius, and to the samples beside it in the readout */
 #define MIN_BESIDE_RATIO 4    /* to the samples at its place in the readouts before and after */
-#define EQUAL 1e-6            /* relative: values that are the same */
-#define OTHER_VALUE 1e-4      /* of the largest: values that are not */
-#define OTHER_PLACE 1e-3      /* cycles per field of view */
-#define MIN_ECHO_DISTANCE 3   /* cycles per field of view */
-#define THROUGH_CENTRE 0.6    /* cycles per field of view: readouts that pass it at most so far away */
+#define REL_ROUNDING 1e-6     /* relative: values that are the same */
+#define MIN_OTHER_VALUE 1e-4  /* of the largest: values that are not */
+#define MIN_OTHER_DISTANCE 1e-3 /* cycles per field of view */
+#define MIN_ECHO_DISTANCE 3     /* cycles per field of view */
+#define MAX_CENTRE_DISTANCE 0.6 /* cycles per field of view: readouts that pass it at most so far away */
 #define MIN_CARRIER 10 /* to the power of any other frequency; 340 right scans: 6.9, three with a carrier: 25 to 83 */
-#define NEAR_CENTRE 0.25 /* of what the trajectory reaches */
-#define MAX_FLAT 2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
-#define MIN_LOUD 5 /* of the usual magnitude of coils in the outermost part */
+#define CENTRE_RADIUS 0.25 /* of what the trajectory reaches */
+#define MAX_FLAT_RATIO                                                                                               \
+    2 /* magnitude in the centre over that in the outermost part: of noise, 1; of coils, 10 and more */
+#define MIN_LOUD_RATIO 5 /* of the usual magnitude of coils in the outermost part */
 enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW = 3, MIN_ZEROS = 6 };
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
 enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
@@ -173,7 +174,9 @@ static void count_noisy(const view *v, larmor_sample_faults *out)
     qsort(sorted, (size_t)coils, sizeof *sorted, by_value);
     usual = sorted[(coils - 1) / 2];
     for (int64_t c = 0; c < coils; c++) {
-        if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT * v->outer[c] || !(v->outer[c] > MIN_LOUD * usual)) continue;
+        if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT_RATIO * v->outer[c] ||
+            !(v->outer[c] > MIN_LOUD_RATIO * usual))
+            continue;
         out->noisy++;
         if (v->outer[c] <= most) continue;
         most = v->outer[c];
@@ -193,11 +196,11 @@ static void count_clipped(const view *v, int64_t coil, larmor_sample_faults *out
     float most = 0;
     for (int64_t i = 0; i < 2 * v->points; i++) most = fmaxf(most, fabsf(v->x[i]));
     for (int64_t i = 0; i < 2 * v->points && most > 0; i++) {
-        if (fabsf(v->x[i]) < most * (1 - (float)EQUAL)) continue;
+        if (fabsf(v->x[i]) < most * (1 - (float)REL_ROUNDING)) continue;
         int known = 0;
-        for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < OTHER_PLACE;
+        for (int j = 0; j < places && !known; j++) known = distance(v, i / 2, place[j]) < MIN_OTHER_DISTANCE;
         if (first < 0) first = i;
-        varies |= fabsf(fabsf(v->x[i ^ 1]) - fabsf(v->x[first ^ 1])) > (float)OTHER_VALUE * most;
+        varies |= fabsf(fabsf(v->x[i ^ 1]) - fabsf(v->x[first ^ 1])) > (float)MIN_OTHER_VALUE * most;
         if (known) continue;
         if (places < MOST_PLACES) place[places++] = i / 2;
         count++;
@@ -225,7 +228,7 @@ static larmor_status find_echo(const view *v, larmor_sample_faults *out)
             if (v->energy[i] > v->energy[at]) at = i;
             least = fmin(least, from_centre(v, i));
         }
-        if (least < THROUGH_CENTRE) peak[count++] = (float)from_centre(v, at);
+        if (least < MAX_CENTRE_DISTANCE) peak[count++] = (float)from_centre(v, at);
     }
     qsort(peak, (size_t)count, sizeof *peak, ascending);
     if (count >= MIN_ECHOES && peak[(count - 1) / 2] > MIN_ECHO_DISTANCE)
@@ -254,7 +257,7 @@ static void count_copied(const view *v, larmor_sample_faults *out)
             energy += v->energy[i];
             away = fmax(away, distance(v, i, i - v->n));
         }
-        if (!(energy > 0) || away < OTHER_PLACE) continue;
+        if (!(energy > 0) || away < MIN_OTHER_DISTANCE) continue;
         if (!out->copied) out->copied_readout = r;
         out->copied++;
     }
@@ -268,7 +271,7 @@ static void count_zeros(const view *v, larmor_sample_faults *out)
         while (low < high && v->energy[low] == 0) low++;
         while (low < high && v->energy[high] == 0) high--;
         for (int64_t i = low; i < high; i++) {
-            if (v->energy[i] != 0 || v->radius[i] > (float)NEAR_CENTRE) continue;
+            if (v->energy[i] != 0 || v->radius[i] > (float)CENTRE_RADIUS) continue;
             if (first < 0) first = r;
             count++;
         }

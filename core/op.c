@@ -167,7 +167,7 @@ larmor_status larmor_op_normal(larmor_op *A, const larmor_array *x, larmor_array
 
 /* ---- composition ---- */
 
-static larmor_status expect_kin(const char *who, const larmor_op *A, const larmor_op *B)
+static larmor_status expect_compatible(const char *who, const larmor_op *A, const larmor_op *B)
 {
     if (!A || !B) return LMR_FAIL(LARMOR_ERR_ARG, "%s: an operator is NULL", who);
     if (A->dev == B->dev && A->dtype == B->dtype) return LARMOR_OK;
@@ -387,8 +387,8 @@ larmor_status lmr_op_blocks(const char *name, larmor_op *const *A, larmor_op *co
 {
     *op = NULL;
     for (int i = 0; i < count; i++) {
-        LMR_TRY(expect_kin(name, A[0], A[i]));
-        LMR_TRY(expect_kin(name, A[0], B[i]));
+        LMR_TRY(expect_compatible(name, A[0], A[i]));
+        LMR_TRY(expect_compatible(name, A[0], B[i]));
         LMR_TRY(expect_shapes(name, "output of the right factor", A[0], B[i]->out, A[i]->in));
         LMR_TRY(expect_shapes(name, "input of a row", A[0], B[i]->in, B[0]->in));
     }
@@ -422,7 +422,7 @@ static larmor_status replace(larmor_op *op, larmor_op *const *B)
 {
     rows *p = blocks_of(op);
     for (int i = 0; i < p->count; i++) {
-        LMR_TRY(expect_kin(op->impl.name, op, B[i]));
+        LMR_TRY(expect_compatible(op->impl.name, op, B[i]));
         LMR_TRY(expect_shapes(op->impl.name, "output of the right factor", op, B[i]->out, p->row[i].A->in));
         LMR_TRY(expect_shapes(op->impl.name, "input of a row", op, B[i]->in, op->in));
     }
@@ -515,7 +515,7 @@ larmor_status larmor_op_stack(larmor_op *const *ops, int count, larmor_op **stac
     if (count < 1 || !ops || !ops[0])
         return LMR_FAIL(LARMOR_ERR_ARG, "stack: got %d operators, expected at least 1", count);
     for (int i = 0; i < count; i++) {
-        LMR_TRY(expect_kin("stack", ops[0], ops[i]));
+        LMR_TRY(expect_compatible("stack", ops[0], ops[i]));
         LMR_TRY(expect_shapes("stack", "input of a row", ops[0], ops[i]->in, ops[0]->in));
     }
     return make_rows("stack", ops, NULL, count, NULL, stack);
@@ -566,7 +566,7 @@ larmor_status lmr_op_columns(larmor_op *const *ops, int count, larmor_array *mor
     static const larmor_op_impl impl = {"columns", columns_forward, columns_adjoint, NULL, free_columns};
     *op = NULL;
     for (int i = 0; i < count; i++) {
-        LMR_TRY(expect_kin("columns", ops[0], ops[i]));
+        LMR_TRY(expect_compatible("columns", ops[0], ops[i]));
         LMR_TRY(expect_shapes("columns", "input of a column", ops[0], ops[i]->in, ops[0]->in));
         LMR_TRY(expect_shapes("columns", "output of a column", ops[0], ops[i]->out, ops[0]->out));
     }
@@ -640,17 +640,17 @@ static larmor_status own_adjoint(void *self, const larmor_array *y, larmor_array
     return larmor_op_adjoint(((with_normal *)self)->A, y, x);
 }
 
-static larmor_status others_normal(void *self, const larmor_array *x, larmor_array *z)
+static larmor_status replaced_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     return larmor_op_forward(((with_normal *)self)->N, x, z);
 }
 
 larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
 {
-    static const larmor_op_impl impl = {"with_normal", own_forward, own_adjoint, others_normal, free_with_normal};
+    static const larmor_op_impl impl = {"with_normal", own_forward, own_adjoint, replaced_normal, free_with_normal};
     LMR_NEED(A2);
     *A2 = NULL;
-    LMR_TRY(expect_kin("with_normal", A, N));
+    LMR_TRY(expect_compatible("with_normal", A, N));
     LMR_TRY(expect_shapes("with_normal", "input of the normal", A, N->in, A->in));
     LMR_TRY(expect_shapes("with_normal", "output of the normal", A, N->out, A->in));
     with_normal *p = malloc(sizeof *p);

@@ -11,7 +11,7 @@
 #include "pipeline/method.h"
 
 /* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
-static const double is_folded = 0.2;
+static const double min_folded_part = 0.2;
 
 /* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */
 static const int64_t least_side = 10, least_side_of_lines = 8;
@@ -61,7 +61,7 @@ static larmor_status expect_room(const larmor_recon *r, const larmor_group *grou
                     (long long)(limit / 1000000), r->settings.opts.memory ? "allowed" : "free");
 }
 
-static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sight *sight)
+static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
     const int index = r->list.group[0];
@@ -74,33 +74,33 @@ static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_maps_sigh
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
-    const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, sight);
-    lmr_group_leave(job, index, &samples, made, &cartesian);
+    const larmor_status st = lmr_maps_look(job, index, &group, &job->facts->grid[index], &samples, at_region, survey);
+    lmr_samples_release(job, index, &samples, made, &cartesian);
     return st;
 }
 
 /* What is wrong with the data is said where their image is made. */
-static larmor_status look(larmor_recon *r, int at_region, lmr_maps_sight *sight)
+static larmor_status look(larmor_recon *r, int at_region, lmr_calibration_survey *survey)
 {
-    const larmor_status st = look_at_first(r, at_region, sight);
+    const larmor_status st = look_at_first(r, at_region, survey);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "coil maps: not looked at before: %s", larmor_last_error());
-    *sight = (lmr_maps_sight){.side = 0};
+    *survey = (lmr_calibration_survey){.side = 0};
     return LARMOR_OK;
 }
 
-static int folds(const lmr_maps_sight *sight)
+static int folds(const lmr_calibration_survey *survey)
 {
-    return sight->cartesian && sight->folded > is_folded;
+    return survey->cartesian && survey->folded > min_folded_part;
 }
 
 /* As many as the first image asks for. Grids of samples that are on none are enlarged instead, so that nothing
  * folds. */
-static larmor_status take_folded(larmor_recon *r, const lmr_maps_sight *sight)
+static larmor_status take_folded(larmor_recon *r, const lmr_calibration_survey *survey)
 {
-    if (!folds(sight)) return LARMOR_OK;
+    if (!folds(survey)) return LARMOR_OK;
     lmr_log(&r->events, "coil maps: the object folds in %.0f %% of its extent; two sets of maps are found",
-            100 * sight->folded);
+            100 * survey->folded);
     return lmr_take_sets(r, "the object, which folds within the field of view,", 2);
 }
 
@@ -120,17 +120,17 @@ static larmor_status has_spokes(const larmor_recon *r, int *spokes)
     return LARMOR_OK;
 }
 
-/* 1 if images of the centre of k-space alias, so that maps from it would: spokes alias all over the image and little
- * at each place, which maps hardly see. */
-static int centre_aliases(const larmor_recon *r, const lmr_maps_sight *sight)
+/* 1 if images of the centre of k-space alias, so that maps from it would: radial aliasing is
+ * spread out and has little effect on the maps. */
+static int centre_aliases(const larmor_recon *r, const lmr_calibration_survey *survey)
 {
     const int ndim = r->facts.grid[r->list.group[0]].ndim;
-    if (sight->straight || (sight->cartesian && sight->side >= least_side_of_lines)) return 0;
-    return lmr_maps_alias(ndim, sight->aliasing);
+    if (survey->straight || (survey->cartesian && survey->side >= least_side_of_lines)) return 0;
+    return lmr_maps_alias(ndim, survey->aliasing);
 }
 
-/* Maps from all of the data, if there is memory for that. sight: NULL where a hole in the centre asks for them. */
-static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight)
+/* Maps from all of the data, if there is memory for that. survey: NULL where a hole in the centre asks for them. */
+static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_survey *survey)
 {
     lmr_job *job = &r->job;
     const int index = r->list.group[0];
@@ -141,12 +141,12 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight
         return LARMOR_OK;
     }
     r->facts.maps_method = lmr_maps_method_of("nlinv");
-    if (sight)
+    if (survey)
         lmr_log(&r->events,
                 "coil maps: by nonlinear inversion, as the centre of k-space is undersampled: beside the peak of its "
                 "point "
                 "spread function is %.2g times the peak's energy",
-                sight->aliasing);
+                survey->aliasing);
     else
         lmr_log(
             &r->events,
@@ -160,7 +160,7 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_maps_sight *sight
 static larmor_status choose_by_data(larmor_recon *r)
 {
     lmr_job *job = &r->job;
-    lmr_maps_sight sight;
+    lmr_calibration_survey survey;
     int spokes;
     r->facts.maps_method = lmr_maps_method_of("walsh");
     if (!r->list.groups) return LARMOR_OK;
@@ -168,30 +168,30 @@ static larmor_status choose_by_data(larmor_recon *r)
     LMR_TRY(has_spokes(r, &spokes));
     if (spokes) return LARMOR_OK;
     const int solid = job->facts->grid[r->list.group[0]].ndim > 2;
-    LMR_TRY(look(r, !solid, &sight));
-    if (centre_aliases(r, &sight)) return take_inversion(r, &sight);
-    if (solid || sight.side < (sight.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
-    const int two = folds(&sight) && can_take_two(r);
-    const int wanted = sight.cartesian ? two || sight.gaps : !sight.straight && sight.folded <= is_folded;
+    LMR_TRY(look(r, !solid, &survey));
+    if (centre_aliases(r, &survey)) return take_inversion(r, &survey);
+    if (solid || survey.side < (survey.cartesian ? least_side_of_lines : least_side)) return LARMOR_OK;
+    const int two = folds(&survey) && can_take_two(r);
+    const int wanted = survey.cartesian ? two || survey.gaps : !survey.straight && survey.folded <= min_folded_part;
     if (!wanted) return LARMOR_OK;
     r->facts.maps_method = lmr_maps_method_of("espirit");
-    if (two) return take_folded(r, &sight);
+    if (two) return take_folded(r, &survey);
     lmr_log(&r->events, "coil maps: by ESPIRiT, as %s",
-            sight.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
+            survey.cartesian ? "lines are missing" : "readouts are neither spokes nor lines");
     return LARMOR_OK;
 }
 
 static larmor_status choose_sets(larmor_recon *r)
 {
     const larmor_recon_opts *o = &r->settings.opts;
-    lmr_maps_sight sight;
+    lmr_calibration_survey survey;
     if (o->map_sets > r->facts.maps_method->sets)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.map_sets %d: maps by %s come in one set; espirit and nlinv find two.",
                         o->map_sets, r->facts.maps_method->name);
     if (o->map_sets) return lmr_take_sets(r, "opts.map_sets", o->map_sets);
     if (r->facts.maps_method->sets < 2 || !can_take_two(r) || !r->list.groups) return LARMOR_OK;
-    LMR_TRY(look(r, 1, &sight));
-    return take_folded(r, &sight);
+    LMR_TRY(look(r, 1, &survey));
+    return take_folded(r, &survey);
 }
 
 larmor_status lmr_choose_maps(larmor_recon *r)

@@ -6,7 +6,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
-#include "pipeline/share.h"
+#include "pipeline/cache.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
 {
@@ -49,11 +49,11 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
                                      .block = job->facts->block,
                                      .toeplitz = -1,
                                      .effort = job->settings->opts.effort};
-    const int suits = lmr_ready_suits(job, frame);
-    if (suits) LMR_TRY(lmr_ready_take(job, frame, job->found.maps.array, &A));
+    const int suits = lmr_operator_cache_suits(job, frame);
+    if (suits) LMR_TRY(lmr_operator_cache_take(job, frame, job->found.maps.array, &A));
     if (!A) {
         LMR_TRY(larmor_op_sense(job->found.maps.array, &sense, &A));
-        if (suits) lmr_ready_keep(job, frame, A);
+        if (suits) lmr_operator_cache_keep(job, frame, A);
     }
     LMR_TRY(larmor_op_adjoint(A, samples->kspace, x));
     LMR_TRY(divide_by_energy(job, x));

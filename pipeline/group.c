@@ -9,15 +9,15 @@
 #include "check/sample_faults.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "pipeline/cache.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
 #include "pipeline/off_resonance.h"
-#include "pipeline/share.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
-#include "scan/reread.h"
+#include "scan/sample_cache.h"
 #include "scan/trajectory.h"
 
 /* ---- from the grid to reconSpace ---- */
@@ -37,7 +37,7 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->weights);
     larmor_array_free(frame->phase);
     larmor_segments_free(frame->segments);
-    lmr_common_free(frame->common);
+    lmr_cached_free(frame->cached);
 }
 
 /* The trajectory from the counters; the first time it is said which. */
@@ -61,7 +61,7 @@ static larmor_status read_samples(lmr_job *job, int index, int calibration, larm
     larmor_status st;
     int taken;
     *samples = (larmor_samples){0};
-    LMR_TRY(lmr_reread_take(job, index, calibration, samples, made, cartesian, &taken));
+    LMR_TRY(lmr_sample_cache_take(job, index, calibration, samples, made, cartesian, &taken));
     if (taken) return LARMOR_OK;
     LMR_OR(fail, lmr_source_group(job->facts->source, index, &group));
     LMR_OR(fail, lmr_source_encoding(job->facts->source, group.encoding, &encoding));
@@ -96,9 +96,9 @@ larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples
     return read_samples(job, index, averages(job), samples, made, cartesian);
 }
 
-void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
+void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian)
 {
-    lmr_reread_keep(job, index, averages(job), samples, made, cartesian);
+    lmr_sample_cache_keep(job, index, averages(job), samples, made, cartesian);
 }
 
 /* Places of a grid have no density to be found: each counts once. */
@@ -114,13 +114,13 @@ static larmor_status weights_of(lmr_job *job, int index, lmr_frame *frame)
 {
     const int decided = job->settings->opts.density != LARMOR_DENSITY_AUTO || frame->cartesian.on_grid ||
                         job->found.decided.density != LARMOR_DENSITY_AUTO;
-    const double before[2] = {lmr_share_density(job, frame), 0};
+    const double before[2] = {lmr_density_key(job, frame), 0};
     if (decided)
-        LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_WEIGHTS, before, job->facts->dev, &frame->weights));
+        LMR_TRY(lmr_cached_take(frame->cached, LMR_CACHED_WEIGHTS, before, job->facts->dev, &frame->weights));
     if (frame->weights) return LARMOR_OK;
     LMR_TRY(find_weights(job, index, frame));
-    const double by[2] = {lmr_share_density(job, frame), 0};
-    if (frame->weights) lmr_common_put(frame->common, LMR_COMMON_WEIGHTS, by, frame->weights);
+    const double by[2] = {lmr_density_key(job, frame), 0};
+    if (frame->weights) lmr_cached_put(frame->cached, LMR_CACHED_WEIGHTS, by, frame->weights);
     return LARMOR_OK;
 }
 
@@ -137,13 +137,13 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     LMR_TRY(lmr_source_encoding(job->facts->source, frame->group.encoding, &frame->encoding));
     frame->grid = job->facts->grid[index];
     LMR_TRY(lmr_group_samples(job, index, samples, &made, &frame->cartesian));
-    LMR_OR(fail, lmr_share_find(job, frame, &frame->common));
+    LMR_OR(fail, lmr_trajectory_cache_find(job, frame, &frame->cached));
     result->outside += samples->outside;
     lmr_sample_faults_join(&frame->cartesian.faults, &result->faults);
     result->made_traj |= made;
     result->ffts = frame->cartesian.on_grid;
     if (!job->settings->opts.no_maps)
-        LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->common));
+        LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->cached));
     result->maps = job->found.maps.report;
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
@@ -223,7 +223,7 @@ static larmor_status keep_weights(lmr_job *job, int index, const lmr_frame *fram
     larmor_array_free(job->found.density.weights);
     job->found.density.weights = NULL;
     job->found.density.from = index;
-    if (!frame->weights || !frame->common) {
+    if (!frame->weights || !frame->cached) {
         job->found.density.weights = larmor_array_ref(frame->weights);
         return LARMOR_OK;
     }

@@ -26,8 +26,9 @@ larmor_status lmr_group_samples(lmr_job *job, int index, larmor_samples *samples
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made,
                                 lmr_cartesian *cartesian);
 
-/* Instead of larmor_samples_free of these, which are as they were: the next to ask for them may get them again. */
-void lmr_group_leave(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
+/* In place of larmor_samples_free: returns unmodified samples to the cache, from which the next call of
+ * lmr_group_samples may get them. */
+void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
 
 /* What an image in voxels of this grid is to be multiplied by, and what tells whether it is one. */
 double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid);

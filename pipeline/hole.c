@@ -13,7 +13,7 @@
 
 /* Cycles per field of view of the grid, radius of the largest hole that is filled. Tuned on the grid of
  * docs/validation-records.md#a-hole-in-the-centre. */
-#define MAX_FILLED 2.05
+#define MAX_FILLED_RADIUS 2.05
 
 int lmr_hole_in_maps(const larmor_recon *r)
 {
@@ -47,7 +47,8 @@ static const char *obstacle(const larmor_recon *r)
     if (strcmp(lmr_method_name(&r->job), "tv") != 0) return "only opts.method tv and auto fill it";
     if (from_centre && lmr_hole_in_maps(r))
         return "coil maps are found from the centre, which nonlinear inversion does not need";
-    if (radius_on_grid(r) > MAX_FILLED) return "objects determine holes up to 2 cycles per field of view of the grid";
+    if (radius_on_grid(r) > MAX_FILLED_RADIUS)
+        return "objects determine holes up to 2 cycles per field of view of the grid";
     return NULL;
 }
 

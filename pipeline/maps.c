@@ -10,7 +10,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/nlinv.h"
-#include "pipeline/share.h"
+#include "pipeline/cache.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
@@ -28,10 +28,10 @@ static larmor_coils_opts walsh_opts(const lmr_maps_task *t)
 static larmor_status centre_density(const lmr_maps_task *t, const larmor_coils_opts *opts, larmor_array **density)
 {
     const double by[2] = {(double)opts->calibration, 0};
-    LMR_TRY(lmr_common_take(t->common, LMR_COMMON_CENTRE, by, t->job->facts->dev, density));
-    if (*density || !t->common) return LARMOR_OK;
+    LMR_TRY(lmr_cached_take(t->cached, LMR_CACHED_CENTRE, by, t->job->facts->dev, density));
+    if (*density || !t->cached) return LARMOR_OK;
     LMR_TRY(larmor_coils_density(t->samples->traj, t->image, opts, density));
-    lmr_common_put(t->common, LMR_COMMON_CENTRE, by, *density);
+    lmr_cached_put(t->cached, LMR_CACHED_CENTRE, by, *density);
     return LARMOR_OK;
 }
 
@@ -147,7 +147,7 @@ static larmor_nlinv_opts nlinv_opts(const lmr_job *job, int ndim)
 /* Maps that explain less than this part of the data's energy are doubted, and those of a centre of k-space that is
  * sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse than with true
  * maps. */
-static const double least_explained = 0.2, least_sampled = 0.36;
+static const double min_explained = 0.2, min_sampled = 0.36;
 
 static larmor_status judge_inversion(const lmr_maps_task *t, double residual, larmor_coils_report *report)
 {
@@ -156,9 +156,9 @@ static larmor_status judge_inversion(const lmr_maps_task *t, double residual, la
     report->sampled = 1 / (1 + aliasing);
     report->dominance = fmax(0, 1 - residual * residual);
     report->doubt = LARMOR_MAPS_TRUSTED;
-    if (report->sampled < least_sampled)
+    if (report->sampled < min_sampled)
         report->doubt = LARMOR_MAPS_UNDERSAMPLED;
-    else if (report->dominance < least_explained)
+    else if (report->dominance < min_explained)
         report->doubt = LARMOR_MAPS_AMBIGUOUS;
     return LARMOR_OK;
 }
@@ -286,27 +286,27 @@ static larmor_status find_gaps(const larmor_array *traj, const double encoded[3]
 }
 
 /* Above these nonlinear inversion was better than maps from the centre of k-space. */
-static const double aliases = 0.03, aliases_3d = 0.3;
+static const double min_aliasing = 0.03, min_aliasing_3d = 0.3;
 
 int lmr_maps_alias(int ndim, double aliasing)
 {
-    return aliasing > (ndim > 2 ? aliases_3d : aliases);
+    return aliasing > (ndim > 2 ? min_aliasing_3d : min_aliasing);
 }
 
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, int at_region, lmr_maps_sight *sight)
+                            const larmor_samples *samples, int at_region, lmr_calibration_survey *survey)
 {
     larmor_region_report found;
     larmor_array *region = NULL, *ramp = NULL;
     larmor_samples own;
     lmr_maps_task task;
-    *sight = (lmr_maps_sight){.side = 0};
+    *survey = (lmr_calibration_survey){.side = 0};
     larmor_status st = begin_task(job, index, group, grid, samples, &task, &own);
     if (!st) {
-        sight->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
+        survey->straight = !larmor_density_ramp(task.samples->traj, task.image, &ramp);
         larmor_array_free(ramp);
-        st = find_gaps(samples->traj, task.encoded, &sight->gaps);
-        if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &sight->aliasing);
+        st = find_gaps(samples->traj, task.encoded, &survey->gaps);
+        if (!st) st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &survey->aliasing);
         const larmor_region_opts region_of = region_opts(job, task.encoded);
         if (!st && at_region)
             st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &region_of, &region,
@@ -314,9 +314,9 @@ larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, 
         if (st == LARMOR_ERR_NUMERIC) st = LARMOR_OK;
     }
     if (!st && region) {
-        sight->side = least_side(region);
-        sight->cartesian = found.cartesian;
-        st = find_folded(&task, region, &found, &sight->folded);
+        survey->side = least_side(region);
+        survey->cartesian = found.cartesian;
+        st = find_folded(&task, region, &found, &survey->folded);
     }
     larmor_array_free(region);
     larmor_samples_free(&own);
@@ -336,7 +336,7 @@ larmor_status lmr_maps_region(lmr_job *job, int index, const larmor_group *group
         st = larmor_calibration_region(task.samples->kspace, task.samples->traj, task.image, &opts, region, found);
     if (!st && !found->cartesian)
         st = larmor_calibration_aliasing(task.samples->traj, task.image, task.encoded, &aliasing);
-    if (st || !(aliasing <= aliases_3d)) {
+    if (st || !(aliasing <= min_aliasing_3d)) {
         larmor_array_free(*region);
         *region = NULL;
     }
@@ -372,13 +372,13 @@ static larmor_status take_given(lmr_job *job, larmor_shape shape)
 }
 
 static larmor_status find_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                               const larmor_samples *samples, lmr_common *common)
+                               const larmor_samples *samples, lmr_cached *cached)
 {
     lmr_maps_task task;
     LMR_FREED_BY(larmor_samples_free) larmor_samples own = {0};
     LMR_TRY(lmr_enter(job->events, "coil maps"));
     LMR_TRY(begin_task(job, index, group, grid, samples, &task, &own));
-    if (task.samples == samples) task.common = common;
+    if (task.samples == samples) task.cached = cached;
     LMR_TRY(job->facts->maps_method->make(&task, &job->found.maps.array, &job->found.maps.report));
     if (job->settings->opts.normalise)
         LMR_TRY(larmor_maps_normalise(job->found.maps.array, job->facts->sets ? job->facts->sets : 1,
@@ -388,9 +388,9 @@ static larmor_status find_maps(lmr_job *job, int index, const larmor_group *grou
 
 /* From the data, or all one for a single coil. */
 static larmor_status make_own(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                              const larmor_samples *samples, lmr_common *common)
+                              const larmor_samples *samples, lmr_cached *cached)
 {
-    if (job->facts->coils > 1) return find_maps(job, index, group, grid, samples, common);
+    if (job->facts->coils > 1) return find_maps(job, index, group, grid, samples, cached);
     LMR_TRY(larmor_array_create(job->facts->dev, LARMOR_C64, larmor_shape_append(lmr_grid_shape(grid), 1),
                                 &job->found.maps.array));
     return larmor_fill(job->found.maps.array, 1);
@@ -441,7 +441,7 @@ static void put_inside(const float complex *given, larmor_shape small, larmor_sh
 
 /* The given maps, on the field of view; on a larger grid they go on with maps from the data. */
 static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor_group *group,
-                                           const larmor_grid *grid, const larmor_samples *samples, lmr_common *common)
+                                           const larmor_grid *grid, const larmor_samples *samples, lmr_cached *cached)
 {
     const larmor_shape large = lmr_grid_shape(grid);
     larmor_array *own = NULL;
@@ -449,7 +449,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
     larmor_status st;
     if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
     if (larmor_shape_equal(large, job->facts->given_image)) return take_given(job, large);
-    LMR_OR(done, make_own(job, index, group, grid, samples, common));
+    LMR_OR(done, make_own(job, index, group, grid, samples, cached));
     job->found.maps.report = (larmor_coils_report){0};
     own = job->found.maps.array;
     job->found.maps.array = NULL;
@@ -470,7 +470,7 @@ done:
 
 /* The maps of this slice: given ones, or from the data. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, lmr_common *common)
+                            const larmor_samples *samples, lmr_cached *cached)
 {
     if (job->found.maps.array && job->found.maps.encoding == group->encoding && job->found.maps.slice == group->slice)
         return LARMOR_OK;
@@ -479,9 +479,9 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
     job->found.maps.array = job->found.maps.eigenvalues = NULL;
     job->found.maps.report = (larmor_coils_report){0};
     if (job->facts->given)
-        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, common));
+        LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, cached));
     else
-        LMR_TRY(make_own(job, index, group, grid, samples, common));
+        LMR_TRY(make_own(job, index, group, grid, samples, cached));
     job->found.maps.elsewhere = 0;
     job->found.maps.encoding = group->encoding;
     job->found.maps.slice = group->slice;

@@ -11,7 +11,7 @@ typedef struct lmr_maps_task {
     const larmor_samples *samples; /* readouts for calibration or, where there are none, the image's; whitened */
     larmor_shape image;
     double encoded[3];         /* the field of view that was encoded, as part of the image's */
-    struct lmr_common *common; /* of the image's readouts, where these are the samples; or NULL */
+    struct lmr_cached *cached; /* of the image's readouts, where these are the samples; or NULL */
 } lmr_maps_task;
 
 /* A way to find maps from data. */
@@ -33,19 +33,19 @@ const lmr_maps_method *lmr_maps_method_of(const char *name);
  *
  * index    of the group.
  * samples  the group's, whitened.
- * common   with other images (pipeline/share.h), or NULL. */
+ * cached   with other images (pipeline/cache.h), or NULL. */
 larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, struct lmr_common *common);
+                            const larmor_samples *samples, struct lmr_cached *cached);
 
 /* What the data say of the maps to find from them. */
-typedef struct lmr_maps_sight {
+typedef struct lmr_calibration_survey {
     int64_t side;    /* of the calibration region along its shortest axis; 0: there is none */
     int cartesian;   /* 1: its samples lie on a grid */
     int straight;    /* 1: readouts are spokes, or lines through the centre */
     int gaps;        /* 1: of a grid, the image's own lines lack some between them */
     double aliasing; /* larmor_calibration_aliasing */
     double folded;   /* the part of the object where two sets of maps have a signal, as low resolution shows it */
-} lmr_maps_sight;
+} lmr_calibration_survey;
 
 /* 1 where the centre of k-space is undersampled so much that maps from it would alias. aliasing: that of
  * larmor_calibration_aliasing. */
@@ -55,7 +55,7 @@ int lmr_maps_alias(int ndim, double aliasing);
  *
  * at_region  0: side, cartesian and folded are not looked for, and stay 0. */
 larmor_status lmr_maps_look(lmr_job *job, int index, const larmor_group *group, const larmor_grid *grid,
-                            const larmor_samples *samples, int at_region, lmr_maps_sight *sight);
+                            const larmor_samples *samples, int at_region, lmr_calibration_survey *survey);
 
 /* The calibration region that maps of this group are made from; *region stays NULL where there is none, or where
  * images of the centre alias so much that nothing can be said of maps. */

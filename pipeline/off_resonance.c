@@ -12,9 +12,9 @@
 #include "core/status.h"
 #include "schedule/archive.h"
 
-enum { REMEMBERED = 2 }; /* segments: those of the plan and those of the last group */
-#define UNCOVERED 0.05   /* part of the grid's voxels beyond the map that is worth a warning */
-#define UNREAL 1e-3      /* imaginary parts of a map, relative to the largest value */
+enum { REMEMBERED = 2 };        /* segments: those of the plan and those of the last group */
+#define MAX_UNCOVERED_PART 0.05 /* part of the grid's voxels beyond the map that is worth a warning */
+#define MAX_IMAGINARY_PART 1e-3 /* imaginary parts of a map, relative to the largest value */
 
 struct lmr_field {
     double *hz;
@@ -70,7 +70,7 @@ static larmor_status take_values(const larmor_array *b0, const char *name, int64
                           (long long)i);
     }
     free(values);
-    if (!st && imaginary > UNREAL * most)
+    if (!st && imaginary > MAX_IMAGINARY_PART * most)
         st =
             LMR_FAIL(LARMOR_ERR_NUMERIC,
                      "opts.b0 %s: the values have imaginary parts, up to %g; a map in Hz, of real numbers, expected.",
@@ -226,7 +226,7 @@ static larmor_status map_on_grid(const lmr_job *job, int index, double **hz)
         outside += beyond && in_image;
     }
     const double part = (double)outside / (double)larmor_shape_count(larmor_shape_of(grid->ndim, grid->crop));
-    if (part > UNCOVERED && !f->has_warned) {
+    if (part > MAX_UNCOVERED_PART && !f->has_warned) {
         f->has_warned = 1;
         lmr_warn(job->events,
                  "opts.b0 %s: %.0f %% of the image are beyond the map, where it is continued as at its edge", f->name,

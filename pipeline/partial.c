@@ -10,8 +10,8 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
+#include "pipeline/cache.h"
 #include "pipeline/problem.h"
-#include "pipeline/share.h"
 
 #define ROUGH                                                                                                        \
     0.25 /* of the signal in the centre, what no image of the phase explains, beyond noise: above it nothing is
@@ -19,13 +19,14 @@
 /* Constants were tuned on the 675 scenes of scripts/partial_fourier.py with the seeds 1 to 3. */
 #define MAX_MISFIT_OVER_NOISE 2. /* of the phase, in the samples, above which projections are better than homodyne */
 #define MIN_LINES_ON_SHORTER_SIDE 1.5 /* with less there is no phase to go by */
-#define FEWEST 3.5                    /* lines on both sides of the centre that the window has at least */
-#define ON_LINE 1e-4                  /* of 1/FOV, from a line of the grid, as for samples on the grid */
-#define WEIGHT 1e-3    /* of the largest eigenvalue, for images that are looked at in low resolution alone */
-#define SMOOTHEST 0.25 /* of the matrix: with more of k-space a phase follows edges */
-#define ALONG 2        /* the other axes' part of k-space, in units of the partial one's */
-#define FURTHER 1.7    /* than the phases differ, as each step finds a part of that */
-#define SETTLED 5e-3   /* radians from one step to the next, on average over the image */
+#define MIN_WINDOW_LINES 3.5          /* lines on both sides of the centre that the window has at least */
+#define GRID_TOLERANCE 1e-4           /* of 1/FOV, from a line of the grid, as for samples on the grid */
+#define LOW_RESOLUTION_WEIGHT                                                                                        \
+    1e-3                     /* of the largest eigenvalue, for images that are looked at in low resolution alone */
+#define MAX_PHASE_WIDTH 0.25 /* of the matrix: with more of k-space a phase follows edges */
+#define WIDTH_ALONG_OTHER_AXES 2 /* the other axes' part of k-space, in units of the partial one's */
+#define STEP_OVER_RELAXATION 1.7 /* than the phases differ, as each step finds a part of that */
+#define MAX_PHASE_CHANGE 5e-3    /* radians from one step to the next, on average over the image */
 enum { STEPS = 12, FEW_STEPS = 5, POWER_STEPS = 4, REFINEMENTS = 16 };
 
 int lmr_is_partial(const larmor_coverage *c)
@@ -44,9 +45,9 @@ static double find_reach(const lmr_frame *frame, const larmor_coverage *c, doubl
         finest = fmin(finest, reach[d] / frame->grid.fov_mm[d]);
     }
     for (int d = 0; d < frame->grid.ndim; d++) {
-        const double most = SMOOTHEST * (double)frame->grid.matrix[d];
-        if (!c->partial[d]) reach[d] = ALONG * finest * frame->grid.fov_mm[d];
-        reach[d] = fmax(FEWEST, fmin(reach[d], most));
+        const double most = MAX_PHASE_WIDTH * (double)frame->grid.matrix[d];
+        if (!c->partial[d]) reach[d] = WIDTH_ALONG_OTHER_AXES * finest * frame->grid.fov_mm[d];
+        reach[d] = fmax(MIN_WINDOW_LINES, fmin(reach[d], most));
         if (reach[d] >= (double)(frame->grid.matrix[d] / 2)) reach[d] = 0;
     }
     return shortest;
@@ -94,8 +95,8 @@ static larmor_status make_finer(lmr_job *finer, lmr_frame *frames, int count)
     finer->found.maps.array = maps;
     take_voxels(image, frames, count);
     for (int i = 0; i < count; i++) { /* which is for the voxels as they were */
-        lmr_common_free(frames[i].common);
-        frames[i].common = NULL;
+        lmr_cached_free(frames[i].cached);
+        frames[i].cached = NULL;
     }
     return LARMOR_OK;
 }
@@ -172,7 +173,7 @@ static larmor_status move_phase(const larmor_array *seen, const larmor_array *ex
     LMR_OR(done, larmor_array_download(phase, LARMOR_C128, &p));
     for (int64_t i = 0; i < larmor_array_count(phase); i++) {
         const double angle = carg(to[i] * conj(from[i])), power = creal(x[i] * conj(x[i]));
-        p[i] *= CMPLX(cos(FURTHER * angle), sin(FURTHER * angle));
+        p[i] *= CMPLX(cos(STEP_OVER_RELAXATION * angle), sin(STEP_OVER_RELAXATION * angle));
         sum += power * angle * angle;
         energy += power;
     }
@@ -217,7 +218,7 @@ static larmor_status refine(larmor_op *A, const larmor_array *b, double weight, 
     LMR_TRY(larmor_copy(x, z));
     for (int i = 0;; i++) {
         LMR_TRY(image_of_phase(A, b, weight, i ? FEW_STEPS : STEPS, phase, real, image));
-        if (i == REFINEMENTS || moved < SETTLED) break;
+        if (i == REFINEMENTS || moved < MAX_PHASE_CHANGE) break;
         larmor_array_free(expected);
         expected = NULL;
         LMR_TRY(phase_of_samples(A, image, weight, reach, z, y, &expected));
@@ -298,12 +299,12 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, larmor_opnorm(A, POWER_STEPS, &largest));
     LMR_OR(done, create_image(A, &x));
     LMR_OR(done, create_image(A, &of_noise));
-    LMR_OR(done, quick_image(A, b, WEIGHT * largest, STEPS, x));
+    LMR_OR(done, quick_image(A, b, LOW_RESOLUTION_WEIGHT * largest, STEPS, x));
     LMR_OR(done, larmor_centre_phase(x, reach, phase));
-    LMR_OR(done, refine(A, b, WEIGHT * largest, x, reach, *phase, &model));
+    LMR_OR(done, refine(A, b, LOW_RESOLUTION_WEIGHT * largest, x, reach, *phase, &model));
     LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, &sample));
-    LMR_OR(done, quick_image(A, sample, WEIGHT * largest, STEPS, of_noise));
-    LMR_OR(done, weigh_phase(A, b, WEIGHT * largest, *phase, x, model, sample, of_noise, f));
+    LMR_OR(done, quick_image(A, sample, LOW_RESOLUTION_WEIGHT * largest, STEPS, of_noise));
+    LMR_OR(done, weigh_phase(A, b, LOW_RESOLUTION_WEIGHT * largest, *phase, x, model, sample, of_noise, f));
     st = compare(x, model, of_noise, reach, *phase, &f->off);
 done:
     if (st) {
@@ -346,7 +347,7 @@ static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const
     if (!*lines) return LARMOR_OK;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0, nd = larmor_array_shape(traj).dim[0]; i < larmor_array_count(traj); i++)
-        if (c->partial[i % nd] && fabs(k[i] - nearbyint(k[i])) > ON_LINE) *lines = 0;
+        if (c->partial[i % nd] && fabs(k[i] - nearbyint(k[i])) > GRID_TOLERANCE) *lines = 0;
     free(k);
     return LARMOR_OK;
 }

@@ -8,7 +8,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
-#include "pipeline/share.h"
+#include "pipeline/cache.h"
 #include "pipeline/subspace.h"
 #include "schedule/slab_sums.h"
 
@@ -41,7 +41,7 @@ static larmor_status with_phase(const lmr_frame *frame, larmor_op **A)
 
 int lmr_problem_is_plain(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return count == 1 && !job->facts->slabs && lmr_ready_suits(job, frames);
+    return count == 1 && !job->facts->slabs && lmr_operator_cache_suits(job, frames);
 }
 
 larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_op **A,
@@ -58,7 +58,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         goto done;
     }
     const int plain = lmr_problem_is_plain(job, frames, count);
-    if (plain) LMR_OR(done, lmr_ready_take(job, frames, maps, &ops[0]));
+    if (plain) LMR_OR(done, lmr_operator_cache_take(job, frames, maps, &ops[0]));
     if (ops[0]) {
         *toeplitz = larmor_sense_uses_toeplitz(ops[0]);
         *A = larmor_op_ref(ops[0]);
@@ -74,7 +74,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
         st = larmor_op_frames_apart(ops, count, A);
     else
         *A = larmor_op_ref(ops[0]);
-    if (plain && !st) lmr_ready_keep(job, frames, *A);
+    if (plain && !st) lmr_operator_cache_keep(job, frames, *A);
 done:
     for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
     free(ops);
@@ -139,7 +139,7 @@ static larmor_status join(const lmr_job *job, const lmr_frame *frames, int count
     return larmor_fill(*weights, share);
 }
 
-/* Samples of a real image tell of the opposite ones as much: half of each. */
+/* For a real image s(-k) = conj s(k): each sample counts half. */
 static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_array **weights)
 {
     const larmor_shape shape = larmor_array_shape(*traj);
@@ -170,13 +170,13 @@ static larmor_status mirror(const lmr_job *job, larmor_array **traj, larmor_arra
 static larmor_status shared_circulant(const lmr_job *job, const lmr_frame *frame, larmor_array *maps,
                                       larmor_circulant **C)
 {
-    const double by[2] = {lmr_share_density(job, frame), lmr_job_precision(job)};
+    const double by[2] = {lmr_density_key(job, frame), lmr_job_precision(job)};
     LMR_OWNED(larmor_array) *spread = NULL;
-    LMR_TRY(lmr_common_take(frame->common, LMR_COMMON_SPREAD, by, job->facts->dev, &spread));
+    LMR_TRY(lmr_cached_take(frame->cached, LMR_CACHED_SPREAD, by, job->facts->dev, &spread));
     if (!spread) {
         LMR_TRY(larmor_circulant_spread(frame->samples.traj, frame->weights, lmr_grid_shape(&frame->grid),
                                         lmr_job_precision(job), &spread));
-        lmr_common_put(frame->common, LMR_COMMON_SPREAD, by, spread);
+        lmr_cached_put(frame->cached, LMR_CACHED_SPREAD, by, spread);
     }
     return larmor_circulant_of_spread(maps, spread, C);
 }
@@ -189,7 +189,7 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
     *C = NULL;
     if (job->facts->sets || (job->facts->precondition < 0 && origin != LARMOR_LAMBDA_FROM_DATA)) return LARMOR_OK;
     LMR_TRY(larmor_array_convert(job->found.maps.array, lmr_job_precision(job), &maps));
-    if (count == 1 && frames->common && !job->facts->basis) {
+    if (count == 1 && frames->cached && !job->facts->basis) {
         LMR_TRY(shared_circulant(job, frames, maps, C));
         return LARMOR_OK;
     }

@@ -13,8 +13,9 @@
 
 typedef long long ll;
 
-#define MUCH 10 /* times the noise in an image: what it is said to change by; beyond, there is next to no noise */
-#define ORTHONORMAL 1e-2 /* what products of functions of a basis may be off, relative to their lengths */
+#define MAX_CHANGE_OVER_NOISE                                                                                        \
+    10 /* times the noise in an image: what it is said to change by; beyond, there is next to no noise */
+#define MAX_NONORTHOGONALITY 1e-2 /* what products of functions of a basis may be off, relative to their lengths */
 
 /* What is printed behind the word for so many things. */
 static const char *plural(int64_t count)
@@ -210,7 +211,7 @@ void lmr_report_method(larmor_recon *r)
         const larmor_shape basis = larmor_array_shape(job->facts->basis);
         lmr_log(&r->events, "basis: %lld coefficient%s of %lld frames%s", (ll)basis.dim[1], plural(basis.dim[1]),
                 (ll)basis.dim[0], job->settings->opts.basis_frames ? ", which become frames again" : "");
-        if (job->facts->basis_skew > ORTHONORMAL)
+        if (job->facts->basis_skew > MAX_NONORTHOGONALITY)
             lmr_warn(
                 &r->events,
                 "basis: its functions are not orthonormal, off by %.2g; a penalty weighs the coefficients unevenly",
@@ -344,9 +345,9 @@ void lmr_report_slabs(larmor_recon *r)
 
 /* ---- a series ---- */
 
-#define FREE 0.02 /* of the samples, as check/misfit.c has it */
+#define MIN_NOISE_LEFT 0.02 /* of the samples, as check/misfit.c has it */
 
-#define RAISED 1.5 /* times the weight that was chosen: more is no rounding */
+#define RAISED_FACTOR 1.5 /* times the weight that was chosen: more is no rounding */
 
 /* What the weight was chosen from. */
 static void report_noise(larmor_recon *r, const char *name, const larmor_recon_report *now,
@@ -369,8 +370,8 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: lambda %.2e, chosen from the samples, in %d step%s, %.2f s", name, now->lambda,
                 now->choice.tried, plural(now->choice.tried), now->choice.seconds);
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && lmr_chooses(&r->job))
-        lmr_log(e, "%s: lambda %.2e, expected from the noise: one coil on the grid does not tell it", name,
-                now->lambda);
+        lmr_log(e, "%s: lambda %.2e, expected from the noise: samples of one coil on a grid do not determine it",
+                name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_FROM_NOISE && !now->interrupted)
         lmr_log(e, "%s: lambda %.2e, expected from the noise; no memory to choose it from the data", name,
                 now->lambda);
@@ -381,7 +382,7 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
         lmr_log(e, "%s: lambda %.2e, expected from the noise", name, now->lambda);
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
         lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
-    if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA && now->weight > RAISED * now->choice.weight)
+    if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA && now->weight > RAISED_FACTOR * now->choice.weight)
         lmr_log(
             e,
             "%s: lambda is %.0f times the one chosen, at which the image had not settled after the usual iterations",
@@ -425,7 +426,7 @@ static void report_stop(lmr_events *e, const char *name, const larmor_recon_repo
     const larmor_report *s = &now->solver;
     const double left = now->image_noise > 0 ? s->left / now->image_noise : 0;
     if (!(s->left > 0) || now->interrupted) return;
-    if (left > 0 && left < MUCH)
+    if (left > 0 && left < MAX_CHANGE_OVER_NOISE)
         lmr_log(e, "%s: stopped after %d iteration%s: further ones would change the image by some %.2g of its noise",
                 name, s->iters, plural(s->iters), left);
     else if (s->end == LARMOR_END_TOLERANCE && !strcmp(now->method.name, "cg"))
@@ -490,7 +491,7 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     }
     if (m->chi2 > 0)
         snprintf(chi2, sizeof chi2, "; chi squared %.3g per degree of freedom", m->chi2);
-    else if (m->freedom < FREE * m->samples)
+    else if (m->freedom < MIN_NOISE_LEFT * m->samples)
         snprintf(chi2, sizeof chi2, "; with as many voxels as samples that says nothing");
     lmr_log(e, "%s: misfit: %.3g of the samples, %.3g beyond noise%s", name, m->relative, m->beyond_noise, chi2);
 }

@@ -12,39 +12,40 @@
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
+#include "pipeline/cache.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
-#include "pipeline/share.h"
 #include "pipeline/time_weight.h"
 #include "pipeline/weight.h"
 #include "scan/cartesian.h"
 #include "schedule/checkpoint.h"
 #include "schedule/slab_sums.h"
 
-#define HARDLY 1e-3 /* times the unit of lambda: a weight that changes nothing but keeps the problem regular */
-#define EMPTY 10.0  /* times the unit of lambda: a weight that leaves next to nothing of the image */
+#define TIKHONOV_FLOOR 1e-3      /* unit of lambda: a weight that only keeps the problem regular */
+#define WEIGHT_ERASES_IMAGE 10.0 /* unit of lambda: a weight that leaves next to nothing of the image */
 /* Of the square of the samples held out: an image that takes less of it predicts nothing. Of 228 scenes
  * (scripts/scenes.py, seed 33) the least was .027. */
 #define MIN_TAKEN 1e-3
 /* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then
  * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/solvers.md. */
-#define ENOUGH 0.05
+#define ERROR_OVER_NOISE 0.05
 /* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
-#define LEAST 1e-4
-/* What further steps may change an image with a penalty by, relative to the noise in it, as a weight of FLOOR
- * times the mean eigenvalue of A^H A leaves it, and to the image. Tuned on 79 images by tv (scripts/scenes.py,
- * seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the usual tolerance at most. */
-#define ENOUGH_OF_PENALTY 0.15
-#define LEAST_OF_PENALTY 3e-3
-#define FLOOR 0.3
+#define MIN_REL_CHANGE 1e-4
+/* What further steps may change an image with a penalty by, relative to the noise in it, as a weight of
+ * NOISE_WEIGHT_OVER_MEAN times the mean eigenvalue of A^H A leaves it, and to the image. Tuned on 79 images by tv
+ * (scripts/scenes.py, seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the usual
+ * tolerance at most. */
+#define PENALTY_ERROR_OVER_NOISE 0.15
+#define PENALTY_MIN_REL_CHANGE 3e-3
+#define NOISE_WEIGHT_OVER_MEAN 0.3
 /* Of the norm of an image: less around its mean is none of an object. On the scans of tests/pipeline/test_misfit.c
  * and a series of spokes of a phantom images that a penalty has erased have 1e-5, others more than 0.1. */
-#define CONSTANT 1e-3
+#define MAX_CONSTANT_VARIATION 1e-3
 /* Likewise of tgv, which leaves slopes as well: 0.06 on the same scan, and 0.56 of an image. */
-#define NEARLY_CONSTANT 0.1
-/* With less, the samples of one coil are taken not to tell one another: of a grid 1e-6, of 1000 spokes in 3D .67. */
+#define MAX_CONSTANT_VARIATION_TGV 0.1
+/* With less, the samples of one coil do not predict one another: of a grid 1e-6, of 1000 spokes in 3D .67. */
 #define MIN_PREDICTED_PART 0.02
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
@@ -52,9 +53,9 @@
  * iterations there are. Of 160 images by tv and wavelet (scripts/scenes.py, seeds 61 and 62, --quick) 12 ended so:
  * all had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2
  * times, and of lines on a grid, where the split settles later than the image, 3 of 3. */
-#define UNSETTLED 1e-2
-#define RAISE 4.           /* of the weight at a time */
-#define MOST_ENLARGED 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
+#define MAX_SETTLED_CHANGE 1e-2
+#define RAISE_FACTOR 4.      /* of the weight at a time */
+#define MAX_ENLARGEMENT 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
@@ -101,15 +102,15 @@ static larmor_status need_noise(const lmr_job *job, problem *p)
 /* The coil images of the noise, which depend on no maps: those of an earlier image, or new ones. */
 static larmor_status noise_images(const lmr_job *job, problem *p, larmor_array **images)
 {
-    lmr_common *common = p->frames->common;
-    const double by[2] = {lmr_share_density(job, p->frames), p->deviation};
-    LMR_TRY(lmr_common_take(common, LMR_COMMON_NOISE, by, job->facts->dev, images));
+    lmr_cached *cached = p->frames->cached;
+    const double by[2] = {lmr_density_key(job, p->frames), p->deviation};
+    LMR_TRY(lmr_cached_take(cached, LMR_CACHED_NOISE, by, job->facts->dev, images));
     if (*images) return LARMOR_OK;
     const larmor_shape shape = larmor_shape_append(lmr_grid_shape(&p->frames->grid), job->facts->coils);
     LMR_TRY(need_noise(job, p));
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), shape, images));
     LMR_TRY(larmor_sense_coil_images(p->A, p->noise, *images));
-    lmr_common_put(common, LMR_COMMON_NOISE, by, *images);
+    lmr_cached_put(cached, LMR_CACHED_NOISE, by, *images);
     return LARMOR_OK;
 }
 
@@ -216,7 +217,7 @@ static larmor_status penalised_noise(const lmr_job *job, problem *p, double *noi
     LMR_TRY(mean_eigenvalue(p, &mean));
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_in_shape(p->A), &x));
     LMR_TRY(fold_noise(job, p, x));
-    return larmor_circulant_noise(p->C, FLOOR * mean, x, noise);
+    return larmor_circulant_noise(p->C, NOISE_WEIGHT_OVER_MEAN * mean, x, noise);
 }
 
 /* At a given weight: to a twentieth of the noise in the image, where nothing else is asked for. */
@@ -233,9 +234,9 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
             LMR_TRY(image_noise(job, p, M, o->lambda, &noise, &by_m));
         else
             LMR_TRY(image_noise_of_mean(p, o->lambda, o->noise, &noise));
-        o->change = ENOUGH * noise;
-        o->relative = LEAST;
-        o->error = ENOUGH * by_m;
+        o->change = ERROR_OVER_NOISE * noise;
+        o->relative = MIN_REL_CHANGE;
+        o->error = ERROR_OVER_NOISE * by_m;
         o->judge = M;
         o->tol = -1;
     }
@@ -246,13 +247,13 @@ static larmor_status solve_cg(const lmr_job *job, problem *p, larmor_solve_opts 
     return LARMOR_OK;
 }
 
-/* 1 if the weight is that expected from the noise, or in units of it. */
 /* Of the weight that the noise lets expect, where samples of one coil on a grid predict no others. On 26 such
  * scenes (scripts/scenes.py, seeds 201 to 215: lines and Poisson discs of R = 2, SNR 5 to none) tv has 1.07 times
  * the least error of three methods and six weights there (1.31 at most), 1.11 at the whole, 1.23 at the weight by
  * samples held out. */
-#define PART_OF_ONE_COIL 0.7
+#define ONE_COIL_WEIGHT_FACTOR 0.7
 
+/* 1 if the weight is that expected from the noise, or in units of it. */
 static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 {
     return job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE || result->lambda_from == LARMOR_LAMBDA_FROM_NOISE;
@@ -261,7 +262,7 @@ static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 /* 1 if no image predicts the samples better than zeros do. */
 static int is_unpredicted(const problem *p, const larmor_choice *choice, double unit)
 {
-    return choice->weight > EMPTY * unit || (p->held.A && choice->misfit > 1 - MIN_TAKEN);
+    return choice->weight > WEIGHT_ERASES_IMAGE * unit || (p->held.A && choice->misfit > 1 - MIN_TAKEN);
 }
 
 /* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
@@ -273,18 +274,18 @@ static larmor_status search_weight(const lmr_job *job, problem *p, const larmor_
         result->weight = result->choice.weight;
         if (job->facts->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART) {
             result->lambda_from = LARMOR_LAMBDA_NONE;
-            result->weight = HARDLY * unit;
+            result->weight = TIKHONOV_FLOOR * unit;
         } else if (is_unpredicted(p, &result->choice, unit)) {
             result->lambda_from = LARMOR_LAMBDA_UNPREDICTED;
             LMR_TRY(need_noise(job, p));
             LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
         }
     } else if (result->lambda_from == LARMOR_LAMBDA_NONE) {
-        result->weight = HARDLY * unit;
+        result->weight = TIKHONOV_FLOOR * unit;
     } else if (result->lambda_from == LARMOR_LAMBDA_OF_ONE_COIL) {
         LMR_TRY(need_noise(job, p));
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
-        result->weight *= PART_OF_ONE_COIL;
+        result->weight *= ONE_COIL_WEIGHT_FACTOR;
     } else if (by_noise(job, result)) {
         LMR_TRY(need_noise(job, p));
         LMR_TRY(larmor_weight_of_noise(p->A, p->b, p->noise, r, &result->weight));
@@ -326,7 +327,7 @@ static larmor_status look_for_constant(const lmr_job *job, const problem *p, int
     const int64_t images = ndim > grid ? larmor_array_shape(p->x).dim[ndim - 1] : 1;
     larmor_array *ones = NULL, *one = NULL;
     larmor_status st = LARMOR_OK;
-    const double most = strcmp(job->regulariser, "tgv") ? CONSTANT : NEARLY_CONSTANT;
+    const double most = strcmp(job->regulariser, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
     *constant = 1;
     for (int64_t i = 0; i < images && *constant && !st; i++) {
         double size = 0, sum[2] = {0}, voxels = 0;
@@ -370,8 +371,8 @@ static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon
     const int tells = !strcmp(job->regulariser, "tv") || !strcmp(job->regulariser, "wavelet");
     return tells && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
            job->settings->opts.tol == 0 && result->lambda_from == LARMOR_LAMBDA_FROM_DATA &&
-           result->solver.end == LARMOR_END_ITERATIONS && result->solver.residual > UNSETTLED &&
-           result->weight < pow(RAISE, MOST_RAISED - 0.5) * result->choice.weight;
+           result->solver.end == LARMOR_END_ITERATIONS && result->solver.residual > MAX_SETTLED_CHANGE &&
+           result->weight < pow(RAISE_FACTOR, MOST_RAISED - 0.5) * result->choice.weight;
 }
 
 /* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that
@@ -381,7 +382,7 @@ static larmor_status raise_weight(const lmr_job *job, problem *p, larmor_regular
 {
     while (is_unsettled(job, p, result)) {
         const int before = result->solver.iters;
-        result->weight *= RAISE;
+        result->weight *= RAISE_FACTOR;
         lmr_keep_report(job, result);
         LMR_TRY(larmor_regulariser_set_weight(r, result->weight));
         LMR_TRY(larmor_zero(p->x)); /* the image is that of the same weight from the caller */
@@ -412,7 +413,7 @@ static larmor_status find_time_weight(const lmr_job *job, int frames, problem *p
 static void warn_of_hole(const lmr_job *job, const larmor_recon_report *result)
 {
     if (!job->facts->fills_hole || result->solver.end != LARMOR_END_ITERATIONS) return;
-    if (result->solver.residual > UNSETTLED)
+    if (result->solver.residual > MAX_SETTLED_CHANGE)
         lmr_warn(
             job->events,
             "the hole in the centre of k-space may not be filled: the last iteration changed the image by %.2g of "
@@ -437,8 +438,8 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
     solve.circulant = job->facts->precondition < 0 ? NULL : p->C;
     if (frames == 1 && job->settings->opts.tol == 0 && !job->facts->slabs && !p->frames->cartesian.on_grid) {
         LMR_OR(done, penalised_noise(job, p, &noise));
-        solve.change = ENOUGH_OF_PENALTY * noise;
-        solve.relative = LEAST_OF_PENALTY;
+        solve.change = PENALTY_ERROR_OVER_NOISE * noise;
+        solve.relative = PENALTY_MIN_REL_CHANGE;
     }
     st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
     if (!st && frames == 1) st = raise_weight(job, p, r, &solve, result);
@@ -454,8 +455,8 @@ done:
     return st;
 }
 
-/* An iterate that a failing solver gave back is an image, if there is anything in it. */
-static larmor_status forgive(larmor_status st, const larmor_array *x, larmor_recon_report *result)
+/* The last iterate of a failed solver is the image, unless it is zero or not finite. */
+static larmor_status accept_last_iterate(larmor_status st, const larmor_array *x, larmor_recon_report *result)
 {
     double size;
     if (st != LARMOR_ERR_NUMERIC || result->solver.iters == 0) return st;
@@ -507,9 +508,8 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
     result->terms = result->toeplitz ? info.terms : 0;
 }
 
-/* 1 if no sample tells another: those of one coil on the grid are orthogonal, and what was not sampled is zero
- *   whatever the
- * weight, which scales the image. */
+/* 1 if held-out samples cannot be predicted: single-coil samples on a grid are orthogonal, and what was not sampled
+ * is zero whatever the weight, which scales the image. */
 static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
 {
     int nothing = job->facts->coils == 1 && !job->settings->opts.weighted && !job->facts->field && !job->facts->basis;
@@ -517,9 +517,8 @@ static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int cou
     return nothing;
 }
 
-/* 1 if the samples determine every image: all of a grid, equally often. Without those that are held out another
- *   problem
- * would be solved, as no sample has neighbours that tell it. */
+/* 1 if the samples determine every image: all of a grid, equally often. Without the held-out samples another problem
+ * would be solved, because held-out samples could not be predicted from their neighbours. */
 static int determines(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *coverage)
 {
     int all = !job->facts->basis && !lmr_is_partial(coverage);
@@ -640,7 +639,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         result->interrupted = 1;
         st = LARMOR_OK;
     }
-    st = forgive(st, *x, result);
+    st = accept_last_iterate(st, *x, result);
     lmr_held_out_free(&p.held); /* before more memory is taken */
     if (!st) st = measure_misfit(job, &p, *x, result);
 done:
@@ -752,7 +751,7 @@ static larmor_status look_for_fold(const lmr_job *job, const lmr_frame *frames, 
     if (count > 1 || !frames->cartesian.on_grid || job->facts->slabs || job->facts->basis) return LARMOR_OK;
     result->folded = 0;
     for (int d = 0; d < grid->ndim; d++)
-        if (grid->fov_mm[d] < MOST_ENLARGED * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
+        if (grid->fov_mm[d] < MAX_ENLARGEMENT * frames->encoding.fov_mm[d]) result->folded |= 1 << d;
     return lmr_fold_find(x, grid->ndim, &result->folded);
 }
 
@@ -773,7 +772,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (direct) LMR_TRY(solve_directly(job, frames, noise, x, result));
     if (*x) return LARMOR_OK;
     for (int i = 0; i < count; i++) LMR_TRY(larmor_sense_weigh(frames[i].weights, frames[i].samples.kspace));
-    job->found.likeness = lmr_likeness_of(job, frames, count);
+    job->found.weight_conditions = lmr_weight_conditions_of(job, frames, count);
     const int by_first_set = job->facts->sets && lmr_weight_origin(job, frames, count) == LARMOR_LAMBDA_FROM_DATA;
     if (by_first_set && before)
         job->found.decided.chosen = before->chosen;

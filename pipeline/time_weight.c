@@ -6,7 +6,7 @@
 #include "core/status.h"
 
 /* From one weight in time to the next. */
-#define STEP 4.
+#define STEP_FACTOR 4.
 /* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far
  * from the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */
 #define MIN_TIME_WEIGHT 1
@@ -51,6 +51,6 @@ larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, 
 {
     const double first = lmr_regulariser_opts(job, p->frames, p->grid).time;
     LMR_TRY(search_weight(job, p, first, choice));
-    LMR_TRY(descend(job, p, STEP, choice));
-    return choice->time_weight > first ? LARMOR_OK : descend(job, p, 1 / STEP, choice);
+    LMR_TRY(descend(job, p, STEP_FACTOR, choice));
+    return choice->time_weight > first ? LARMOR_OK : descend(job, p, 1 / STEP_FACTOR, choice);
 }

@@ -11,7 +11,7 @@
 #include "core/status.h"
 #include "pipeline/problem.h"
 
-#define ALIKE 1.5 /* times the data of another image: a weight that was chosen from it still holds */
+#define MAX_DATA_RATIO 1.5 /* times the data of another image: a weight that was chosen from it still holds */
 
 /* ---- the weight of an earlier image ---- */
 
@@ -25,25 +25,25 @@ static double data_of(const lmr_job *job, const lmr_frame *frames, int count)
     return data;
 }
 
-lmr_likeness lmr_likeness_of(const lmr_job *job, const lmr_frame *frames, int count)
+lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return (lmr_likeness){
+    return (lmr_weight_conditions){
         .known = 1, .data = data_of(job, frames, count), .scale = job->scale, .encoding = frames[0].group.encoding};
 }
 
-larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_likeness *now)
+larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_weight_conditions *now)
 {
     if (job->settings->opts.lambda_mode != LARMOR_LAMBDA_AUTO) return LARMOR_LAMBDA_FROM_CALLER;
     if (!lmr_chooses(job)) return LARMOR_LAMBDA_FROM_NOISE;
     const double ratio = known->weight > 0 ? now->data / known->data : 0;
-    const int alike =
-        known->scale == now->scale && (ratio == 1 || (known->unit > 0 && ratio < ALIKE && ratio > 1 / ALIKE));
+    const int alike = known->scale == now->scale &&
+                      (ratio == 1 || (known->unit > 0 && ratio < MAX_DATA_RATIO && ratio > 1 / MAX_DATA_RATIO));
     return alike && known->encoding == now->encoding ? LARMOR_LAMBDA_FROM_SCAN : LARMOR_LAMBDA_FROM_DATA;
 }
 
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    const lmr_likeness now = lmr_likeness_of(job, frames, count);
+    const lmr_weight_conditions now = lmr_weight_conditions_of(job, frames, count);
     return lmr_weight_origin_of(job, &job->found.decided.chosen, &now);
 }
 
@@ -121,7 +121,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
     int toeplitz;
     for (int i = 0; i < count; i++) {
         larmor_array *kept;
-        frames[i].common = NULL; /* their weights are others */
+        frames[i].cached = NULL; /* their weights are others */
         LMR_TRY(larmor_hold_out(frames[i].samples.traj, frames[i].weights, C, LMR_NOISE_SEED + (uint64_t)i, &kept,
                                 &factors[i]));
         frames[i].weights = kept;

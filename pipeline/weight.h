@@ -9,8 +9,9 @@
 larmor_lambda_from lmr_weight_origin(const lmr_job *job, const lmr_frame *frames, int count);
 
 /* The same of frames that are not at hand, beside a weight that is known. */
-lmr_likeness lmr_likeness_of(const lmr_job *job, const lmr_frame *frames, int count);
-larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_likeness *now);
+lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count);
+larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known,
+                                        const lmr_weight_conditions *now);
 
 /* Keep the weight of these frames for those of the scan that follow. */
 larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, larmor_op *A,

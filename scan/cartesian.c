@@ -14,8 +14,8 @@
 #include "pipeline/partial.h"
 #include "scan/trajectory.h"
 
-#define NEAR 1e-4  /* a coordinate this far off is on the grid */
-#define WHOLE 1e-2 /* voxels: sizes in headers are rounded */
+#define GRID_TOLERANCE 1e-4        /* a coordinate this far off is on the grid */
+#define SIZE_TOLERANCE_VOXELS 1e-2 /* voxels: sizes in headers are rounded */
 
 /* ---- oversampled readouts ---- */
 
@@ -47,7 +47,7 @@ static double period(const larmor_encoding *e, const larmor_grid *grid, int d)
 {
     const double image = grid->fov_mm[d] * (double)grid->crop[d] / (double)grid->matrix[d];
     const double kept = (double)e->matrix[d] * image / e->fov_mm[d];
-    const int whole = kept >= 1 && fabs(kept - nearbyint(kept)) < WHOLE;
+    const int whole = kept >= 1 && fabs(kept - nearbyint(kept)) < SIZE_TOLERANCE_VOXELS;
     return d == 0 && image < e->fov_mm[0] && whole ? image : e->fov_mm[d];
 }
 
@@ -84,7 +84,7 @@ static larmor_status read_encoded(const lmr_job *job, int index, const larmor_en
 
 /* Of the farther end of a line: where the nearer one ends at least, for a shift to change next to nothing at the
  * ends. */
-static const double symmetric = 0.8;
+static const double min_symmetry = 0.8;
 
 enum { SHORTEST_LINE = 8 };
 
@@ -95,11 +95,11 @@ static int are_lines(const double *k, int64_t nd, int64_t n, int64_t readouts)
     for (int64_t r = 0; r < readouts && lines; r++) {
         const double *first = k + nd * n * r, step = first[nd] - first[0], last = first[nd * (n - 1)];
         for (int64_t i = 1; i < n; i++) {
-            lines &= fabs(first[nd * i] - first[0] - step * (double)i) < NEAR;
-            for (int64_t d = 1; d < nd; d++) lines &= fabs(first[nd * i + d] - first[d]) < NEAR;
+            lines &= fabs(first[nd * i] - first[0] - step * (double)i) < GRID_TOLERANCE;
+            for (int64_t d = 1; d < nd; d++) lines &= fabs(first[nd * i + d] - first[d]) < GRID_TOLERANCE;
         }
         const double ends[] = {fabs(first[0]), fabs(last)};
-        lines &= first[0] * last < 0 && fmin(ends[0], ends[1]) > symmetric * fmax(ends[0], ends[1]) - 1;
+        lines &= first[0] * last < 0 && fmin(ends[0], ends[1]) > min_symmetry * fmax(ends[0], ends[1]) - 1;
     }
     return lines;
 }
@@ -412,7 +412,7 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
     larmor_status st;
     if (!cropped) LMR_OR(done, shift_delayed(job, g.encoding, samples, c));
     if (!c->shifted) LMR_OR(done, lmr_correct_trajectory(job, index, g.encoding, grid, samples));
-    LMR_OR(done, larmor_traj_is_cartesian(samples->traj, NEAR, &on_grid));
+    LMR_OR(done, larmor_traj_is_cartesian(samples->traj, GRID_TOLERANCE, &on_grid));
     if (!on_grid || samples->density || job->facts->field) return LARMOR_OK;
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     st = take_grid(grid, k, samples, c);

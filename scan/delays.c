@@ -13,7 +13,7 @@
 #include "schedule/slab_samples.h"
 
 /* Delays are known to less than this, in samples; so much rounding cannot tell two runs of a scan apart. */
-static const double grain = 1e-3;
+static const double delay_resolution = 1e-3;
 
 /* ---- from the data ---- */
 
@@ -77,7 +77,7 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     if (r->facts.slabs || lines)
         larmor_samples_free(&samples);
     else
-        lmr_group_leave(&job, group, &samples, made, &cartesian);
+        lmr_samples_release(&job, group, &samples, made, &cartesian);
     r->job = job;
     r->job.facts = &r->facts;
     return st;
@@ -114,9 +114,9 @@ static larmor_status find_in_data(larmor_recon *r, int encoding, larmor_delays *
 
 /* Samples; gradients are late by up to 10 us, and compensated for by a bit too much at most. Simulated scans: -1
  * to 7.6. */
-#define MOST_EARLY 3
-#define MOST_LATE 15
-#define MOST_COUPLED 3
+#define MAX_EARLY_SAMPLES 3
+#define MAX_LATE_SAMPLES 15
+#define MAX_COUPLING_SAMPLES 3
 
 /* Corrected, or not: so much is no delay of gradients. */
 static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found)
@@ -127,7 +127,7 @@ static void warn_of_unlikely(larmor_recon *r, const larmor_delays *found)
         late = fmax(late, found->delay[e]);
         coupled = fmax(coupled, fabs(found->delay[3 + e]));
     }
-    if (early <= MOST_EARLY && late <= MOST_LATE && coupled <= MOST_COUPLED) return;
+    if (early <= MAX_EARLY_SAMPLES && late <= MAX_LATE_SAMPLES && coupled <= MAX_COUPLING_SAMPLES) return;
     lmr_warn(
         &r->events,
         "no gradients are %s by %.3g samples: readouts begin at other samples than the trajectory says, or it is not "
@@ -143,7 +143,7 @@ static larmor_status find_for(larmor_recon *r, int encoding)
     lmr_report_delays(r, encoding, &found, st);
     if (st || !found.significant) return LARMOR_OK;
     *to = found;
-    for (int e = 0; e < 6; e++) to->delay[e] = grain * round(found.delay[e] / grain);
+    for (int e = 0; e < 6; e++) to->delay[e] = delay_resolution * round(found.delay[e] / delay_resolution);
     const int group = group_with_most(r, encoding, 0);
     if (group >= 0 && !counts_lines(&r->job, group)) warn_of_unlikely(r, to);
     return LARMOR_OK;

@@ -31,5 +31,5 @@ void lmr_found_free(lmr_found *found)
     larmor_array_free(found->maps.array);
     larmor_array_free(found->maps.eigenvalues);
     larmor_array_free(found->density.weights);
-    *found = (lmr_found){.likeness = {.known = 0}};
+    *found = (lmr_found){.weight_conditions = {.known = 0}};
 }

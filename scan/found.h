@@ -18,13 +18,13 @@ typedef struct lmr_weight {
     larmor_method_choice method; /* for all images of the scan; without a name: not chosen yet */
 } lmr_weight;
 
-/* What says whether a weight of other images holds for these. */
-typedef struct lmr_likeness {
+/* Compared before a weight of other images is reused. */
+typedef struct lmr_weight_conditions {
     int known;   /* 1: it was asked for */
     double data; /* samples of all coils */
     double scale;
     int encoding;
-} lmr_likeness;
+} lmr_weight_conditions;
 
 /* The angles of spokes where the file stores no trajectory, decided once for all images of a scan. */
 typedef struct lmr_spoke_angles {
@@ -34,12 +34,12 @@ typedef struct lmr_spoke_angles {
     char said[192]; /* what was taken, and why */
 } lmr_spoke_angles;
 
-/* What images decide for all that follow. */
-typedef struct lmr_decisions {
+/* What one image decides for all that follow. */
+typedef struct lmr_series_state {
     lmr_weight chosen; /* by the last image that chose; weight 0: there is none */
     lmr_spoke_angles spokes;
     larmor_density density; /* by LARMOR_DENSITY_AUTO; AUTO: not decided yet */
-} lmr_decisions;
+} lmr_series_state;
 
 /* The maps of a slice, for its other groups. */
 typedef struct lmr_found_maps {
@@ -56,8 +56,8 @@ typedef struct lmr_found_density {
 } lmr_found_density;
 
 typedef struct lmr_found {
-    lmr_decisions decided;
-    lmr_likeness likeness; /* of the last image, if its weight depended on it */
+    lmr_series_state decided;
+    lmr_weight_conditions weight_conditions; /* of the last image, if its weight depended on it */
     lmr_found_maps maps;
     lmr_found_density density;
 } lmr_found;

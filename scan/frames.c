@@ -10,9 +10,9 @@
 #include "core/status.h"
 #include "scan/source.h"
 
-#define TICK_MS 2.5               /* of the stamps of Siemens */
-#define DAY_MS (24 * 3600 * 1000) /* after which clocks begin anew */
-#define LONGEST 1.5               /* cycles, relative to the median: beyond, a trigger was missed */
+#define TICK_MS 2.5                      /* of the stamps of Siemens */
+#define CLOCK_WRAP_MS (24 * 3600 * 1000) /* the clock wraps at midnight */
+#define MAX_CYCLE_OVER_MEDIAN 1.5        /* cycles, relative to the median: beyond, a trigger was missed */
 
 enum { MOST_FRAMES = 65536 }; /* a counter has 16 bits */
 
@@ -166,7 +166,8 @@ static void destroy(void *self)
 
 typedef struct timed { /* a readout of the image */
     int64_t readout;
-    double ms, since; /* of the clock, from the first readout on; since the trigger */
+    double acquired_ms;   /* since the first readout */
+    double since_trigger; /* ms */
     int cycle;
     int64_t spoke; /* its number within its partition, as if each partition had as many as the fullest */
 } timed;
@@ -183,7 +184,7 @@ typedef struct image {
 static int by_time(const void *a, const void *b)
 {
     const timed *x = a, *y = b;
-    if (x->ms != y->ms) return x->ms < y->ms ? -1 : 1;
+    if (x->acquired_ms != y->acquired_ms) return x->acquired_ms < y->acquired_ms ? -1 : 1;
     return (x->readout > y->readout) - (x->readout < y->readout);
 }
 
@@ -206,9 +207,10 @@ static void read_clock(const frames *f, image *m)
     const double tick = f->opts.tick_ms;
     for (int64_t i = 0; i < m->group.readouts; i++) {
         double ms = tick * ((double)m->stamp[i].time - (double)m->stamp[0].time);
-        if (ms < -DAY_MS / 2) ms += DAY_MS;
-        if (ms > DAY_MS / 2) ms -= DAY_MS;
-        m->at[i] = (timed){.readout = i, .ms = ms, .since = tick * m->stamp[i].physiology[f->opts.gate]};
+        if (ms < -CLOCK_WRAP_MS / 2) ms += CLOCK_WRAP_MS;
+        if (ms > CLOCK_WRAP_MS / 2) ms -= CLOCK_WRAP_MS;
+        m->at[i] =
+            (timed){.readout = i, .acquired_ms = ms, .since_trigger = tick * m->stamp[i].physiology[f->opts.gate]};
         m->clock |= m->stamp[i].time != m->stamp[0].time;
     }
 }
@@ -298,7 +300,7 @@ static larmor_status add_range(frames *f, image *m, int64_t from, int64_t to)
 
 /* ---- windows ---- */
 
-#define SAME_KZ 1e-2 /* cycles per field of view: readouts so close are of one partition */
+#define MAX_KZ_DIFFERENCE 1e-2 /* cycles per field of view: readouts so close are of one partition */
 
 typedef struct planar { /* a readout by its plane */
     int64_t readout;
@@ -329,7 +331,7 @@ static int by_readout(const void *a, const void *b)
 static int64_t end_of_partition(const planar *list, int64_t first, int64_t count)
 {
     int64_t end = first + 1;
-    while (end < count && list[end].kz - list[end - 1].kz <= SAME_KZ) end++;
+    while (end < count && list[end].kz - list[end - 1].kz <= MAX_KZ_DIFFERENCE) end++;
     return end;
 }
 
@@ -413,7 +415,7 @@ static larmor_status typical_step(const image *m, double *ms)
     double *steps = calloc((size_t)count + 1, sizeof *steps);
     if (!steps) return LMR_NO_MEMORY();
     double sum = 0;
-    for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].ms - m->at[i].ms;
+    for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].acquired_ms - m->at[i].acquired_ms;
     *ms = median_of(steps, count);
     for (int64_t i = 0; i < count && steps[i] <= 2 * *ms; i++) sum += steps[i]; /* ticks are coarse */
     int64_t usual = 0;
@@ -435,7 +437,7 @@ static larmor_status cut_by_time(frames *f, image *m)
                         lmr_source_name(f->inner));
     qsort(m->at, (size_t)all, sizeof *m->at, by_time);
     LMR_TRY(typical_step(m, &spacing));
-    const double start = m->at[0].ms, whole = m->at[all - 1].ms - start + spacing;
+    const double start = m->at[0].acquired_ms, whole = m->at[all - 1].acquired_ms - start + spacing;
     if (length > whole * (1 + 1e-9))
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.ms %g: the images of %s take %.4g ms.", length,
                         lmr_source_name(f->inner), whole);
@@ -443,9 +445,9 @@ static larmor_status cut_by_time(frames *f, image *m)
     int64_t from = 0, used = 0;
     for (double i = 0; i < count; i++) {
         const double begin = start + i * step, end = begin + length;
-        while (from < all && m->at[from].ms < begin - 1e-9) from++;
+        while (from < all && m->at[from].acquired_ms < begin - 1e-9) from++;
         int64_t to = from;
-        while (to < all && m->at[to].ms < end - 1e-9) to++;
+        while (to < all && m->at[to].acquired_ms < end - 1e-9) to++;
         if (i + 1 == count && f->opts.join_rest) to = all;
         f->empty += to == from;
         if (to > from) LMR_TRY(add_range(f, m, from, to));
@@ -471,23 +473,23 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
     for (int64_t i = 1; i < all; i++) {
         timed *now = &m->at[i];
         const timed *before = &m->at[i - 1];
-        const double passed = m->clock ? now->ms - before->ms : spacing;
-        const int next =
-            now->since < before->since || (m->clock && now->since + 2 * spacing < before->since + passed);
-        if (next) (*length)[cycles++] = before->since + passed - now->since;
+        const double passed = m->clock ? now->acquired_ms - before->acquired_ms : spacing;
+        const int next = now->since_trigger < before->since_trigger ||
+                         (m->clock && now->since_trigger + 2 * spacing < before->since_trigger + passed);
+        if (next) (*length)[cycles++] = before->since_trigger + passed - now->since_trigger;
         now->cycle = cycles;
     }
     if (!cycles)
         LMR_TRY(LMR_FAIL(LARMOR_ERR_ARG,
-                         "opts.phases: physiology stamp %d of the readouts of %s never begins anew; choose another "
+                         "opts.phases: physiology stamp %d of the readouts of %s never restarts; choose another "
                          "one by opts.gate, or use opts.ms.",
                          f->opts.gate, lmr_source_name(f->inner)));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
     *median = median_of(known, cycles);
     for (int i = 0; i < cycles; i++)
-        if ((*length)[i] > LONGEST * *median) (*length)[i] = *median;
-    (*length)[cycles] = fmax(*median, m->at[all - 1].since * (1 + 1e-9));
-    if ((*length)[cycles] > LONGEST * *median) (*length)[cycles] = *median;
+        if ((*length)[i] > MAX_CYCLE_OVER_MEDIAN * *median) (*length)[i] = *median;
+    (*length)[cycles] = fmax(*median, m->at[all - 1].since_trigger * (1 + 1e-9));
+    if ((*length)[cycles] > MAX_CYCLE_OVER_MEDIAN * *median) (*length)[cycles] = *median;
     return LARMOR_OK;
 }
 
@@ -501,7 +503,7 @@ static larmor_status cut_by_phase(frames *f, image *m)
     for (int phase = 0; phase < f->opts.phases; phase++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++) {
-            const double part = m->at[i].since / length[m->at[i].cycle];
+            const double part = m->at[i].since_trigger / length[m->at[i].cycle];
             if (part < 1 && (int)(part * f->opts.phases) == phase) LMR_TRY(add_readout(f, m->at[i].readout));
         }
         if (f->readouts == first)
@@ -511,15 +513,15 @@ static larmor_status cut_by_phase(frames *f, image *m)
                              f->opts.phases, phase, lmr_source_name(f->inner), median));
         LMR_TRY(add_frame(f, m, first));
     }
-    for (int64_t i = 0; i < all; i++) f->left += m->at[i].since >= length[m->at[i].cycle];
+    for (int64_t i = 0; i < all; i++) f->left += m->at[i].since_trigger >= length[m->at[i].cycle];
     return LARMOR_OK;
 }
 
 /* ---- all images ---- */
 
-/* The frames of image `index` are counted on from those of an earlier one that differs from it in the counter of
- * frames alone. */
-static larmor_status count_on(const frames *f, image *m)
+/* The numbers of this image's frames continue those of an earlier image that differs from it in the counter of frames
+ * alone. */
+static larmor_status continue_numbering(const frames *f, image *m)
 {
     for (int64_t i = f->frames - 1; i >= 0; i--) {
         larmor_group before;
@@ -539,7 +541,7 @@ static larmor_status cut(frames *f, int index)
 {
     LMR_FREED_BY(close_image) image m = {0};
     LMR_TRY(open_image(f, index, &m));
-    LMR_TRY(count_on(f, &m));
+    LMR_TRY(continue_numbering(f, &m));
     if (m.group.total > f->info.averaged) f->info.averaged = m.group.total;
     if (f->opts.spokes)
         LMR_TRY(cut_by_spokes(f, &m));
@@ -577,7 +579,7 @@ static larmor_status check(const larmor_frames_opts *o)
     const int ways = (o->spokes != 0) + (o->ms != 0) + (o->phases != 0);
     if (ways != 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %d of spokes, ms and phases, expected one of them", ways);
-    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= DAY_MS))
+    if (o->spokes < 0 || o->phases < 0 || o->phases > MOST_FRAMES || !(o->ms >= 0 && o->ms <= CLOCK_WRAP_MS))
         return LMR_FAIL(LARMOR_ERR_ARG, "frames: got %lld spokes, %g ms, %d phases; expected numbers above 0",
                         (long long)o->spokes, o->ms, o->phases);
     if (!(o->step >= 0 && o->step <= 1e9) || (o->spokes && o->step != floor(o->step)) || (o->phases && o->step > 0))

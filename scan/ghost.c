@@ -16,7 +16,7 @@ enum {
 };
 
 /* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
-#define UNDERSAMPLED 1.5
+#define MAX_LINE_DISTANCE 1.5
 #define DEGREES (180 / M_PI)
 
 typedef struct image { /* of the other source */
@@ -154,7 +154,7 @@ static larmor_status find_one(const larmor_recon *r, int group, image *m, found 
         if (!st)
             st = larmor_ghost_estimate(x.kspace, x.traj, lmr_grid_shape(grid), f->navigators ? m->of : NULL, &f->rest,
                                        &f->report);
-        if (f->navigators && f->report.spacing > UNDERSAMPLED) f->rest = (larmor_ghost){0, 0};
+        if (f->navigators && f->report.spacing > MAX_LINE_DISTANCE) f->rest = (larmor_ghost){0, 0};
         for (int64_t i = 0; i < m->readouts && !st; i++) {
             m->of[i].phase += f->rest.phase;
             m->of[i].shift += f->rest.shift;

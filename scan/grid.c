@@ -169,7 +169,7 @@ static larmor_status expect_room(const larmor_recon *r, int64_t bytes, const lar
 
 /* Of the signal inside: outside of which a larger field of view is tried, as larmor_field_of_view_extent has it by
  * default. */
-#define NOTICEABLE_OUTSIDE 0.03
+#define MIN_SIGNAL_OUTSIDE 0.03
 
 static int is_wide(const larmor_extent *e)
 {
@@ -183,7 +183,7 @@ static larmor_status seen_extent(larmor_recon *r, int group, const larmor_sample
     LMR_TRY(larmor_extent_memory(r->facts.dev, &p, NULL, &bytes));
     LMR_TRY(expect_room(r, bytes, samples));
     LMR_TRY(larmor_field_of_view_extent(samples->kspace, samples->traj, p.image, NULL, extent));
-    if (extent->outside >= NOTICEABLE_OUTSIDE)
+    if (extent->outside >= MIN_SIGNAL_OUTSIDE)
         lmr_log(
             &r->events,
             "field of view: %s signal of %.2g outside: the misfit in the centre of k-space would be %.2g instead of "
@@ -254,17 +254,19 @@ static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *
 }
 
 /* Of the edge of k-space: of readouts that end earlier another unit would take them there. */
-#define MAX_SHORT 0.93
+#define MAX_SHORT_EXTENT 0.93
 /* A larger field of view times the part of k-space, which are 1 where a wrong unit makes both. */
-#define MIN_PRODUCT 0.85
-#define MAX_PRODUCT 1.2
+#define MIN_FOV_EXTENT_PRODUCT 0.85
+#define MAX_FOV_EXTENT_PRODUCT 1.2
 
 /* An object beyond the field of view and k-space that is not sampled to its edge have one cause where the
  * trajectory is in another unit. */
 static void warn_of_unit(larmor_recon *r, double factor, double reach)
 {
     const double product = factor * reach;
-    if (!r->facts.info.traj_stored || reach > MAX_SHORT || product < MIN_PRODUCT || product > MAX_PRODUCT) return;
+    if (!r->facts.info.traj_stored || reach > MAX_SHORT_EXTENT || product < MIN_FOV_EXTENT_PRODUCT ||
+        product > MAX_FOV_EXTENT_PRODUCT)
+        return;
     lmr_warn(
         &r->events,
         "signal reaches to %.3g times the field of view, and k-space ends at %.2g of its edge: both are so where the "
@@ -284,7 +286,7 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid) st = predicted_extent(r, group, &samples, extent);
     if (!st && !cartesian.on_grid && is_wide(extent)) st = reach_of(&samples, &r->facts.grid[group], reach);
-    lmr_group_leave(&r->job, group, &samples, made, &cartesian);
+    lmr_samples_release(&r->job, group, &samples, made, &cartesian);
     return st;
 }
 

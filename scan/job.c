@@ -90,7 +90,7 @@ int64_t lmr_normals(const lmr_job *job)
 }
 
 /* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */
-#define TIME_WEIGHT 4
+#define DEFAULT_TIME_WEIGHT 4
 
 /* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
 #define MAX_SIDES_RATIO 8
@@ -114,7 +114,7 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     const int apart = job->facts->sets || job->facts->basis;
     larmor_regulariser_opts opts = {.series = frames > 1 || apart,
                                     .time = apart ? -1 : job->settings->opts.time_weight};
-    if (opts.time == 0) opts.time = TIME_WEIGHT;
+    if (opts.time == 0) opts.time = DEFAULT_TIME_WEIGHT;
     if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE)
         opts.lambda = job->settings->opts.lambda > 0 ? job->settings->opts.lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->settings->opts.llr_block;

@@ -6,12 +6,12 @@
 #include "scan/found.h"
 #include "scan/scan_facts.h"
 
-/* What images of a scan have in common and need not be made again (pipeline/share.h, scan/reread.h); one thread's. */
+/* What images of a scan have in common and need not be made again; one thread's. */
 typedef struct lmr_caches {
-    struct lmr_share *share;   /* of trajectories, NULL: nothing is kept */
-    struct lmr_ready *ready;   /* the operator of the last image, or NULL */
-    struct lmr_reread *reread; /* samples that are read again, or NULL */
-    int keep_samples;          /* 1: memory is not limited, so that samples may stay that are looked at */
+    struct lmr_trajectory_cache *trajectories; /* of trajectories, NULL: nothing is kept */
+    struct lmr_operator_cache *last_operator;  /* the operator of the last image, or NULL */
+    struct lmr_sample_cache *samples;          /* samples that are read again, or NULL */
+    int keep_samples; /* 1: memory is not limited, so that samples may stay that are looked at */
 } lmr_caches;
 
 /* What an image is solved by. */
@@ -56,7 +56,7 @@ typedef struct lmr_frame {
     double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
     larmor_segments *segments; /* of off-resonance, or NULL */
-    struct lmr_common *common; /* with others of its trajectory and weights; NULL: nothing, as with a phase */
+    struct lmr_cached *cached; /* with others of its trajectory and weights; NULL: nothing, as with a phase */
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

@@ -299,7 +299,7 @@ static larmor_status readouts_of(void *self, int group, const int64_t *readout, 
     return st;
 }
 
-#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+#define MAX_PLANE_DISTANCE 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
 
 /* The kz of larmor_stamp, from a trajectory in three dimensions. */
 static larmor_status find_planes(const larmor_array *traj, larmor_stamp *stamps)
@@ -312,7 +312,7 @@ static larmor_status find_planes(const larmor_array *traj, larmor_stamp *stamps)
         const double *kz = k + 3 * samples * i + 2;
         stamps[i].kz = kz[0];
         for (int64_t j = 0; j < samples; j++)
-            if (!(fabs(kz[3 * j] - kz[0]) <= FLAT)) stamps[i].kz = NAN;
+            if (!(fabs(kz[3 * j] - kz[0]) <= MAX_PLANE_DISTANCE)) stamps[i].kz = NAN;
     }
     free(k);
     return LARMOR_OK;

@@ -16,7 +16,7 @@
 
 enum { TINY = 10 };
 
-#define CLEARLY .7 /* of the residual with the usual angle: less is taken instead */
+#define MAX_RESIDUAL_RATIO .7 /* of the residual with the usual angle: less is taken instead */
 
 /* ---- the angle of a spoke ---- */
 
@@ -123,7 +123,7 @@ static larmor_status decide_by_data(larmor_device *dev, const plane *p, int firs
         best = one;
     }
     char said[sizeof s->said];
-    if (least < CLEARLY * own) {
+    if (least < MAX_RESIDUAL_RATIO * own) {
         snprintf(said, sizeof said, "%.60s by the consistency of the data, residual %.2g; %.60s leave %.2g",
                  best.said, least, s->said, own);
         *s = best;

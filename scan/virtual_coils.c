@@ -149,13 +149,13 @@ static larmor_status know(larmor_recon *r, knowledge *k)
 
 /* Matrices for each place are taken where with fewer coils, or with a given number, they leave out this part of
  * what one matrix may: noise turns them a little. */
-static const double much_less = 0.25;
+static const double max_left_out_ratio = 0.25;
 
 static int is_better(const larmor_recon *r, const larmor_compression_report *each,
                      const larmor_compression_report *one)
 {
     if (r->settings.opts.compress_method == LARMOR_COMPRESS_GEOMETRIC) return 1;
-    if (r->settings.opts.compress >= 1) return 1 - each->energy < much_less * (1 - one->energy);
+    if (r->settings.opts.compress >= 1) return 1 - each->energy < max_left_out_ratio * (1 - one->energy);
     return each->coils < one->coils;
 }
 
@@ -169,7 +169,7 @@ static larmor_status choose(const larmor_recon *r, const knowledge *k, larmor_ar
     LMR_TRY(larmor_compression(k->R, &k->opts, C, report));
     if (!k->grid) return LARMOR_OK;
     const double energy = opts.energy > 0 ? opts.energy : LARMOR_COMPRESSION_ENERGY;
-    if (r->settings.opts.compress_method == LARMOR_COMPRESS_AUTO) opts.energy = 1 - much_less * (1 - energy);
+    if (r->settings.opts.compress_method == LARMOR_COMPRESS_AUTO) opts.energy = 1 - max_left_out_ratio * (1 - energy);
     LMR_TRY(larmor_geometric_compression(k->along, r->facts.grid[0].matrix[0], &opts, &along, &each));
     if (is_better(r, &each, report)) {
         larmor_array *other = *C;

@@ -4,11 +4,11 @@
 
 #include "core/device.h"
 #include "core/status.h"
+#include "pipeline/cache.h"
 #include "pipeline/group.h"
 #include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
-#include "pipeline/share.h"
-#include "scan/reread.h"
+#include "scan/sample_cache.h"
 #include "schedule/checkpoint.h"
 #include "schedule/devices.h"
 #include "schedule/fallback.h"
@@ -24,8 +24,8 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_plan_free(&r->plan);
     lmr_field_free(r->facts.field);
     if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
-    lmr_share_close(&r->caches);
-    lmr_reread_clear(&r->caches);
+    lmr_caches_close(&r->caches);
+    lmr_sample_cache_clear(&r->caches);
     lmr_found_free(&r->job.found);
     lmr_scan_facts_free(&r->facts);
     lmr_settings_free(&r->settings);
@@ -74,7 +74,7 @@ larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_dev
     }
     LMR_TRY(lmr_prepare(r));
     LMR_TRY(lmr_devices_open(r));
-    if (r->devices) lmr_reread_clear(&r->caches);
+    if (r->devices) lmr_sample_cache_clear(&r->caches);
     LMR_TRY(lmr_keep_open(r, &maps_from, &weights_from));
     r->maps_before = maps_from;
     return r->facts.slabs ? LARMOR_OK : lmr_group_restore(&r->job, maps_from, weights_from);

@@ -13,8 +13,8 @@
 #include "larmor/larmor.h"
 #include "schedule/archive.h"
 
-#define EVERY 60. /* seconds */
-#define SHARE 9.  /* times as long as saving took until it is done again: a tenth of the time */
+#define SAVE_INTERVAL_S 60.            /* seconds */
+#define SAVE_INTERVAL_OVER_DURATION 9. /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
 enum { FORMAT = 0x10008 };
@@ -321,7 +321,7 @@ static void try_to_save(lmr_kept *k, const larmor_solver_state *state)
 
 static int is_time(const lmr_kept *k)
 {
-    return k->every < 0 || lmr_seconds() - k->saved >= fmax(k->every, SHARE * k->took);
+    return k->every < 0 || lmr_seconds() - k->saved >= fmax(k->every, SAVE_INTERVAL_OVER_DURATION * k->took);
 }
 
 /* ---- loading ---- */
@@ -364,7 +364,7 @@ larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
     r->job.checkpoint = k;
     *k = (lmr_kept){.place = larmor_checkpoint_ref(o->checkpoint), .recon = r, .running = -1, .last = -1};
     k->maps_from = k->resume.series = -1;
-    k->every = o->checkpoint_every != 0 ? o->checkpoint_every : EVERY;
+    k->every = o->checkpoint_every != 0 ? o->checkpoint_every : SAVE_INTERVAL_S;
     k->series = calloc((size_t)r->list.series, sizeof *k->series);
     if (!k->series) return LMR_NO_MEMORY();
     LMR_TRY(lmr_fingerprints_of(r, &k->ours));

@@ -79,13 +79,13 @@ static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
 static int holds(const lmr_devices *d, const lmr_task *t)
 {
     const lmr_job *job = &d->recon->job;
-    const lmr_decisions *known = &d->known, *before = &t->before, *after = &t->found.decided;
+    const lmr_series_state *known = &d->known, *before = &t->before, *after = &t->found.decided;
     if (job->facts->automatic && known->chosen.method.name[0] &&
         strcmp(known->chosen.method.name, before->chosen.method.name) != 0)
         return 0;
-    if (t->found.likeness.known) {
-        const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->found.likeness);
-        if (origin != lmr_weight_origin_of(job, &before->chosen, &t->found.likeness)) return 0;
+    if (t->found.weight_conditions.known) {
+        const larmor_lambda_from origin = lmr_weight_origin_of(job, &known->chosen, &t->found.weight_conditions);
+        if (origin != lmr_weight_origin_of(job, &before->chosen, &t->found.weight_conditions)) return 0;
         if (origin == LARMOR_LAMBDA_FROM_SCAN && !same_weight(&known->chosen, &before->chosen)) return 0;
     }
     if (known->spokes.decided && after->spokes.decided && !same_spokes(&known->spokes, &after->spokes)) return 0;
@@ -95,7 +95,7 @@ static int holds(const lmr_devices *d, const lmr_task *t)
 
 static void take_decisions(lmr_devices *d, const lmr_task *t)
 {
-    lmr_decisions *known = &d->known;
+    lmr_series_state *known = &d->known;
     if (!same_weight(&t->before.chosen, &t->found.decided.chosen)) known->chosen = t->found.decided.chosen;
     if (!known->spokes.decided) known->spokes = t->found.decided.spokes;
     if (known->density == LARMOR_DENSITY_AUTO) known->density = t->found.decided.density;
@@ -106,7 +106,7 @@ static void take_decisions(lmr_devices *d, const lmr_task *t)
  * that of a series which others may have preceded. */
 static void take_found(lmr_job *job, lmr_task *t)
 {
-    const lmr_decisions decided = job->found.decided;
+    const lmr_series_state decided = job->found.decided;
     lmr_found_free(&job->found);
     job->found = t->found;
     job->found.decided = decided;

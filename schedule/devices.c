@@ -11,8 +11,8 @@
 
 #include "core/device.h"
 #include "core/status.h"
+#include "pipeline/cache.h"
 #include "pipeline/off_resonance.h"
-#include "pipeline/share.h"
 #include "schedule/task.h"
 
 /* Parts of one processor share one memory, and so what images have in common; a device has its own. */
@@ -20,12 +20,12 @@ static larmor_status open_caches(const larmor_recon *r, const larmor_device *dev
 {
     const int beside = !larmor_device_members(r->facts.dev) && lmr_device_is_processor(dev);
     if (!r->plan.share) return LARMOR_OK;
-    if (beside && r->caches.share) {
-        caches->share = lmr_share_ref(r->caches.share);
-        caches->ready = calloc(1, sizeof *caches->ready);
-        return caches->ready ? LARMOR_OK : LMR_NO_MEMORY();
+    if (beside && r->caches.trajectories) {
+        caches->trajectories = lmr_trajectory_cache_ref(r->caches.trajectories);
+        caches->last_operator = calloc(1, sizeof *caches->last_operator);
+        return caches->last_operator ? LARMOR_OK : LMR_NO_MEMORY();
     }
-    return lmr_share_open(r->plan.share, caches);
+    return lmr_caches_open(r->plan.share, caches);
 }
 
 static larmor_status open_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
@@ -46,7 +46,7 @@ static larmor_status open_job(const larmor_recon *r, larmor_device *dev, lmr_wor
 static void close_job(lmr_worker *w)
 {
     lmr_field_free(w->facts.field);
-    lmr_share_close(&w->caches);
+    lmr_caches_close(&w->caches);
     lmr_found_free(&w->job.found);
     lmr_scan_facts_free(&w->facts);
 }
@@ -60,13 +60,13 @@ void lmr_devices_plan(larmor_recon *r)
 }
 
 /* Of the time that one thread takes for a series, the part that more threads do not shorten. */
-static const double alone = 0.3;
+static const double serial_part = 0.3;
 
 /* How long so many series take in the end, of which `at_once` are computed at the same time; 1: one by one thread. */
 static double time_of(int series, int at_once, int threads)
 {
     const int rounds = (series - 1) / at_once + 1;
-    return rounds * (alone + (1 - alone) / (threads / at_once));
+    return rounds * (serial_part + (1 - serial_part) / (threads / at_once));
 }
 
 /* The host works for this many images while one GPU computes: more gained nothing. */
@@ -216,7 +216,7 @@ int lmr_devices_are_one(const larmor_recon *r)
 void lmr_devices_beside(larmor_recon *r)
 {
     if (r->devices) return;
-    lmr_ready_clear(r->caches.ready);
+    lmr_operator_cache_clear(r->caches.last_operator);
     if (!divide(r, &r->facts.dev, 1)) {
         r->devices->beside = 1;
         return;

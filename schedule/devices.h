@@ -1,4 +1,5 @@
-/* Several devices at work on the series of one reconstruction. SPDX-License-Identifier: Apache-2.0 */
+/* A pool of workers, one for each device, for the series of one reconstruction.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_SCHEDULE_DEVICES_H
 #define LMR_SCHEDULE_DEVICES_H
 

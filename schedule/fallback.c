@@ -1,5 +1,5 @@
-/* From a GPU that fails to the processor, where "auto" chose the GPU and no image was given away yet: an image of
- * another series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
+/* Falls back from a failed GPU to the processor, if "auto" chose the GPU and the caller has no image yet: an image
+ * of another series may lie in the memory that failed. SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/fallback.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "core/status.h"
 #include "pipeline/report.h"
 
-/* What begins anew keeps: the caller's options with their texts, its arrays and its source. */
-static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
+/* Keeps the caller's options with their texts, its arrays and its source. */
+static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
 {
     lmr_settings settings = r->settings;
     larmor_source *source = larmor_source_ref(r->facts.source);
@@ -38,7 +38,7 @@ static larmor_status begin_anew(larmor_recon *r, larmor_device *processor, const
     return st;
 }
 
-larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
+larmor_status lmr_fall_back_to_cpu(larmor_recon *r, larmor_status failed)
 {
     char left[32], why[1024];
     LMR_OWNED(larmor_device) *processor = NULL;
@@ -46,5 +46,5 @@ larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed)
     snprintf(left, sizeof left, "%s", larmor_device_spec(r->facts.dev));
     snprintf(why, sizeof why, "%s", larmor_last_error());
     LMR_TRY(larmor_device_open("cpu", &processor));
-    return begin_anew(r, processor, left, why);
+    return restart_on_cpu(r, processor, left, why);
 }

@@ -4,9 +4,10 @@
 
 #include "schedule/state.h"
 
-/* `failed` is how a call of the reconstruction ended. Where the processor may do instead all begins anew on it, up
- * to the first series, and a warning says so; else `failed` and its message are returned. */
-larmor_status lmr_leave_gpu(larmor_recon *r, larmor_status failed);
+/* `failed` is the status with which a call of the reconstruction ended. If the processor may take over, the
+ * reconstruction restarts there, up to the first series, with a warning; else `failed` and its message are
+ * returned. */
+larmor_status lmr_fall_back_to_cpu(larmor_recon *r, larmor_status failed);
 
 /* begin.c: everything before the first series, by options that were read; and its end, without the handle's. */
 larmor_status lmr_recon_begin(larmor_recon *r, larmor_source *source, larmor_device *dev);

@@ -9,13 +9,13 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
+#include "pipeline/cache.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/partial.h"
-#include "pipeline/share.h"
 #include "scan/cartesian.h"
-#include "scan/reread.h"
+#include "scan/sample_cache.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
 
@@ -356,11 +356,11 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
                        .block = job->facts->coils,
                        .toeplitz = job->facts->toeplitz,
                        .precondition = job->facts->precondition,
-                       .share = list->series > 1 && !job->facts->slabs ? LMR_SHARE_MOST : 0,
+                       .share = list->series > 1 && !job->facts->slabs ? LMR_MAX_CACHED_TRAJECTORIES : 0,
                        .compare = job->facts->automatic ? 0 : -1,
                        .choose = lmr_chooses(job) ? 0 : -1};
     if (!memory) LMR_TRY(available_of(job->facts->dev, &plan->limit));
-    if (!memory && plan->limit) plan->limit += lmr_reread_bytes(job); /* in the plan, or freed before */
+    if (!memory && plan->limit) plan->limit += lmr_sample_cache_bytes(job); /* in the plan, or freed before */
     lmr_scan_facts facts = *job->facts;
     lmr_job of_one = *job;
     of_one.facts = &facts; /* what takes whole series is planned for a member, what shares coils for the group */

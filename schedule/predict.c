@@ -18,39 +18,39 @@
 /* Seconds of one thread, measured on an Intel Xeon (Sapphire Rapids) with 20 scans of 1 to 16 images in 2D and 3D
  * (docs/performance.md): of a normal map for each coil and each cell of its padded grid; of reading, sorting,
  * weighting and gridding for each coil and sample; of an image. */
-static const double map_cell = 4.5e-9, set_up_sample = 2e-7, image_alone = 0.02;
+static const double normal_map_s_per_cell = 4.5e-9, setup_s_per_sample = 2e-7, setup_s_per_image = 0.02;
 
 /* Normal maps of an image, and of the choice of lambda that the first one makes, alone. 3D has more steps: its
  * spectrum is wider. */
-static const double steps_2d = 15, steps_3d = 45, choice = 4;
+static const double steps_2d = 15, steps_3d = 45, choice_steps = 4;
 
 /* Of a penalty: its own steps for a normal map's of cg. */
-static const double penalty = 15;
+static const double penalty_steps = 15;
 
 /* Of one image's time, the part that more threads do not shorten. */
-static const double one_thread = 0.06;
+static const double serial_part = 0.06;
 
 /* So many coils are left where they are compressed by default, about. */
-static const double most_coils = 12;
+static const double max_virtual_coils = 12;
 
 /* What a GPU takes to begin and to end, in s: an H200's driver, context and libraries. */
-static const double gpu_start = 0.35;
+static const double gpu_start_s = 0.35;
 
 /* Images beside each other share the threads. */
 static double gain(double images, double threads)
 {
     const double each = fmin(images, threads);
-    return each / (one_thread + (1 - one_thread) * each / threads);
+    return each / (serial_part + (1 - serial_part) * each / threads);
 }
 
 double lmr_predict_seconds(const lmr_workload *w, int threads)
 {
-    const double coils = w->compresses ? fmin(w->coils, most_coils) : w->coils;
-    const double map = coils * w->cells * (w->on_grid ? 1 : pow(2, w->ndim)) * map_cell;
+    const double coils = w->compresses ? fmin(w->coils, max_virtual_coils) : w->coils;
+    const double map = coils * w->cells * (w->on_grid ? 1 : pow(2, w->ndim)) * normal_map_s_per_cell;
     const double steps = w->ndim > 2 ? steps_3d : steps_2d;
-    const double maps[] = {[LMR_WORK_GRID] = 0, [LMR_WORK_CG] = steps, [LMR_WORK_PENALTY] = penalty * steps};
-    const double image = image_alone + w->coils * w->samples * set_up_sample + maps[w->kind] * map;
-    const double chosen = w->chooses ? choice * steps * map : 0;
+    const double maps[] = {[LMR_WORK_GRID] = 0, [LMR_WORK_CG] = steps, [LMR_WORK_PENALTY] = penalty_steps * steps};
+    const double image = setup_s_per_image + w->coils * w->samples * setup_s_per_sample + maps[w->kind] * map;
+    const double chosen = w->chooses ? choice_steps * steps * map : 0;
     const double rest = w->images - 1;
     const int t = threads < 1 ? 1 : threads;
     double seconds = (image + chosen) / gain(1, t);
@@ -111,9 +111,9 @@ static double start_of_gpu(void)
 {
     const char *text = getenv("LARMOR_GPU_START");
     char *end;
-    if (!text || !*text) return gpu_start;
+    if (!text || !*text) return gpu_start_s;
     const double seconds = strtod(text, &end);
-    return !*end && seconds >= 0 ? seconds : gpu_start;
+    return !*end && seconds >= 0 ? seconds : gpu_start_s;
 }
 
 larmor_status larmor_recon_open_device(const char *spec, larmor_source *source, const larmor_recon_opts *opts,

@@ -7,12 +7,12 @@
 #include "check/describe.h"
 #include "core/array.h"
 #include "core/owned.h"
+#include "pipeline/cache.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/hole.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/place_maps.h"
 #include "pipeline/report.h"
-#include "pipeline/share.h"
 #include "pipeline/subspace.h"
 #include "scan/compress.h"
 #include "scan/delays.h"
@@ -213,7 +213,7 @@ static larmor_status plan_memory(larmor_recon *r)
     r->facts.block = plan->block;
     r->facts.toeplitz = plan->toeplitz;
     r->facts.precondition = plan->precondition;
-    return plan->share && !larmor_device_members(job->facts->dev) ? lmr_share_open(plan->share, &r->caches)
+    return plan->share && !larmor_device_members(job->facts->dev) ? lmr_caches_open(plan->share, &r->caches)
                                                                   : LARMOR_OK;
 }
 

@@ -13,7 +13,7 @@
 
 typedef struct order {
     int series, maps_from;
-    lmr_decisions before;
+    lmr_series_state before;
 } order;
 
 /* The values of the images and the lines of the log follow it. */

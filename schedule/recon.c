@@ -59,7 +59,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
         if (st && r->slabs_from)
             st = lmr_slab_threads_open(r, source, dev, opts);
         else if (st)
-            st = lmr_leave_gpu(r, st);
+            st = lmr_fall_back_to_cpu(r, st);
     }
     if (st)
         larmor_recon_free(r);
@@ -213,7 +213,7 @@ larmor_status larmor_recon_run(larmor_recon *recon, int series, larmor_recon_res
     if (st && st != LARMOR_ERR_NUMERIC) {
         const larmor_status failed = st;
         larmor_recon_result_free(result);
-        st = lmr_leave_gpu(recon, failed);
+        st = lmr_fall_back_to_cpu(recon, failed);
         if (!st) st = begin_and_solve(recon, series, result, &kept);
     }
     if (!st && kept) {

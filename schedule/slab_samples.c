@@ -76,8 +76,8 @@ larmor_status lmr_slab_some(lmr_job *job, int index, int64_t bytes, larmor_sampl
 
 /* ---- the centre of k-space, which gives the maps ---- */
 
-enum { MAPS_SIDE = 32 }; /* as larmor_coils_opts has it by default */
-#define BEYOND 1.01      /* of its radius, so that none is missed by rounding */
+enum { MAPS_SIDE = 32 };   /* as larmor_coils_opts has it by default */
+#define RADIUS_MARGIN 1.01 /* of its radius, so that none is missed by rounding */
 
 static void centre_side(const lmr_job *job, const larmor_grid *grid, int64_t n[3])
 {
@@ -107,7 +107,7 @@ static void free_centre(middle *c)
 static int is_inside(const double *k, const int64_t n[3])
 {
     double square = 0;
-    for (int d = 0; d < 3; d++) square += pow(2 * k[d] / (BEYOND * (double)n[d]), 2);
+    for (int d = 0; d < 3; d++) square += pow(2 * k[d] / (RADIUS_MARGIN * (double)n[d]), 2);
     return square < 1;
 }
 
@@ -178,7 +178,7 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
     return LARMOR_OK;
 }
 
-/* Room for as many as there are, and they. */
+/* Allocates room for all points and fills it. */
 static larmor_status read_centre(lmr_job *job, int index, middle *c)
 {
     c->coils = job->facts->coils;

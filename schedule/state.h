@@ -21,7 +21,7 @@ struct larmor_recon {
     lmr_scan_facts facts;
     lmr_caches caches;
     lmr_job job;         /* of these */
-    larmor_array *maps;  /* the caller's, where all may have to begin anew before the first series is done; or NULL */
+    larmor_array *maps;  /* kept so that the reconstruction can restart on the CPU; NULL after the first series */
     larmor_array *b0;    /* likewise */
     larmor_array *basis; /* likewise */
     lmr_events events;
@@ -30,11 +30,10 @@ struct larmor_recon {
     int searched;               /* 1: the data were searched for objects beyond the field of view */
     int maps_enlarge, enlarged; /* 1: the grid is larger as the given maps are; as the data ask */
     larmor_device *home;        /* where the images of a group's devices go: the processor's memory; else NULL */
-    lmr_devices *devices;       /* at work on the series; NULL: the job does all */
+    lmr_devices *devices;       /* worker pool; NULL: series run in the caller's thread */
     int at_once,
         threads_each; /* of one device: series at the same time, once one was run; threads of each, 0: on a GPU */
-    lmr_slab_step
-        slabs_from; /* of a group: the step that has found so, at which slabs are taken once all has begun anew */
+    lmr_slab_step slabs_from;  /* of a group: preparation step that decided on slabs; used after the restart */
     larmor_device *group;      /* whose devices have a slab of the volume each, by: */
     lmr_slab_threads *threads; /* or NULL */
     int maps_before;           /* the group whose maps a checkpoint went on with, -1: none; of a volume in slabs */

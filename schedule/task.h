@@ -26,7 +26,7 @@ typedef struct lmr_task {
     int series, maps_from; /* the group whose data give its maps; -1: its own */
     lmr_task_state state;
     struct lmr_worker *by;
-    lmr_decisions before;
+    lmr_series_state before;
     larmor_status status; /* and all that follows once it is DONE */
     char message[1024];
     double seconds;
@@ -68,7 +68,7 @@ struct lmr_devices {
     int first, end;  /* first: the next to be handed out */
     int maps_next;   /* the group whose maps are the job's before series `end` */
     int handed_out;  /* series since the queue began */
-    lmr_decisions known;
+    lmr_series_state known;
 };
 
 /* The place of a queued series. */

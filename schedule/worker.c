@@ -87,7 +87,7 @@ void lmr_run_task(lmr_worker *w, lmr_task *t)
 {
     const double began = lmr_seconds();
     w->job.found.decided = t->before;
-    w->job.found.likeness = (lmr_likeness){.known = 0};
+    w->job.found.weight_conditions = (lmr_weight_conditions){.known = 0};
     w->events.energy = 1;
     lmr_begin_series(&w->events, t->series + 1, w->all->recon->list.series);
     t->status = solve(w, t);

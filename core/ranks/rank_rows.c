@@ -68,7 +68,7 @@ static larmor_status pass_parts(const lmr_row *row, const larmor_array *y, int t
 }
 
 /* The input of all; const as operators have it, and this rank only reads it. */
-static larmor_status tell(const lmr_row *row, const larmor_array *x)
+static larmor_status broadcast_input(const lmr_row *row, const larmor_array *x)
 {
     return lmr_ranks_broadcast(row->ranks, (larmor_array *)(uintptr_t)x);
 }
@@ -79,7 +79,7 @@ static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
     LMR_OWNED(larmor_array) *own = NULL;
     LMR_TRY(larmor_array_slice(y, 0, row->last[0], &own));
     LMR_TRY(order(row, LMR_ROW_FORWARD));
-    LMR_TRY(tell(row, x));
+    LMR_TRY(broadcast_input(row, x));
     const larmor_status mine = larmor_op_forward(row->op, x, own);
     LMR_TRY(lmr_ranks_agree(row->ranks, mine, NULL, NULL));
     return pass_parts(row, y, 0);
@@ -101,7 +101,7 @@ static larmor_status normal(void *self, const larmor_array *x, larmor_array *z)
 {
     const lmr_row *row = self;
     LMR_TRY(order(row, LMR_ROW_NORMAL));
-    LMR_TRY(tell(row, x));
+    LMR_TRY(broadcast_input(row, x));
     const larmor_status mine = larmor_op_normal(row->op, x, z);
     LMR_TRY(lmr_ranks_agree(row->ranks, mine, NULL, NULL));
     return lmr_ranks_sum(row->ranks, 0, z);
@@ -124,15 +124,15 @@ static larmor_status make_arrays(lmr_row *row)
     return larmor_array_create(dev, dtype, larmor_op_out_shape(row->op), &row->y);
 }
 
-/* An error that rank 0 returns is no reason not to go on; one of messages is. */
-static larmor_status say(larmor_ranks *ranks, larmor_status own, int *all_well)
+/* The ranks serve on after an error that rank 0 returns, and end after one of messages. */
+static larmor_status agree_on_status(larmor_ranks *ranks, larmor_status own, int *all_well)
 {
     const larmor_status st = lmr_ranks_agree(ranks, own, NULL, NULL);
     *all_well = !st;
     return st == LARMOR_STOPPED ? LARMOR_OK : st;
 }
 
-static larmor_status obey(lmr_row *row, lmr_row_task task)
+static larmor_status serve(lmr_row *row, lmr_row_task task)
 {
     larmor_ranks *r = row->ranks;
     int all_well;
@@ -147,12 +147,12 @@ static larmor_status obey(lmr_row *row, lmr_row_task task)
         own = larmor_op_adjoint(row->op, row->y, row->z);
     else
         own = larmor_op_normal(row->op, row->x, row->z);
-    LMR_TRY(say(r, own, &all_well));
+    LMR_TRY(agree_on_status(r, own, &all_well));
     if (!all_well) return LARMOR_OK;
     return task == LMR_ROW_FORWARD ? lmr_ranks_pass(r, r->number, 0, row->y) : lmr_ranks_sum(r, 0, row->z);
 }
 
-larmor_status lmr_rows_obey(larmor_ranks *ranks, const lmr_row_order *o)
+larmor_status lmr_rows_serve(larmor_ranks *ranks, const lmr_row_order *o)
 {
     lmr_row **at = &ranks->rows;
     while (*at && (*at)->id != o->id) at = &(*at)->next;
@@ -164,7 +164,7 @@ larmor_status lmr_rows_obey(larmor_ranks *ranks, const lmr_row_order *o)
         return LARMOR_OK;
     }
     if (!row || !known) return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
-    return obey(row, o->task);
+    return serve(row, o->task);
 }
 
 void lmr_rows_clear(larmor_ranks *ranks)

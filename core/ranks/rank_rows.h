@@ -37,6 +37,6 @@ larmor_status lmr_rows_join(larmor_ranks *ranks, int id, larmor_status own, larm
 
 /* Other ranks: do what is asked of an operator that is there; not of MAKE. Errors: of the messages alone; what
  * fails in the row is rank 0's to say. */
-larmor_status lmr_rows_obey(larmor_ranks *ranks, const lmr_row_order *order);
+larmor_status lmr_rows_serve(larmor_ranks *ranks, const lmr_row_order *order);
 
 #endif

@@ -1,6 +1,6 @@
 /* Ranks that are threads of one process: messages through its memory. Short ones are copied and wait in the
  * receiver's box; long ones are offered where they lie, and the receiver copies them from there, from one GPU's
- * memory to the other's without the processor's. Who waits for a rank that has ended is told so.
+ * memory to the other's without the processor's. Waiting for a rank that has ended is an error.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>

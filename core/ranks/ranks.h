@@ -17,7 +17,7 @@ struct larmor_ranks {
     char *stage;           /* [2 LMR_STAGE] of host memory; of threads NULL */
     larmor_array *parts;   /* as many bytes on the device, once something was summed straight; or NULL */
     larmor_device *peers_of; /* of processes: the device that joined `peers`, or tried to; or NULL */
-    void *peers;             /* of its backend: a way to the devices of the others; NULL: there is none */
+    void *peers;             /* of its backend: the communicator (NCCL's); NULL: there is none */
     larmor_status agreed;    /* that of all, when they last agreed */
     struct {                 /* of an exchange, [count] each */
         const void **send;
@@ -33,7 +33,7 @@ enum { LMR_STAGE = 1 << 23 };
 enum { LMR_TAG_AGREE = 1, LMR_TAG_ORDER, LMR_TAG_ANSWER, LMR_TAG_STOP };
 
 /* Ranks that are threads of this process, each with ranks[i] and freed by itself; until then the others wait for
- * it. Who waits for a rank that was freed gets LARMOR_ERR_BACKEND.
+ * it. Waiting for a freed rank fails with LARMOR_ERR_BACKEND.
  * Errors  LARMOR_ERR_MEMORY: all of ranks are NULL. */
 larmor_status lmr_ranks_of_threads(int count, larmor_ranks **ranks);
 

@@ -7,13 +7,15 @@
 #include "core/ranks/ranks.h"
 #include "recon/prox/regulariser.h"
 
-#define ROUGH 0.03 /* the weight of those steps, relative to the mean eigenvalue of A^H A */
-#define LEAST 0.1  /* the image's power relative to that of the noise in it, at least */
-#define OF_CG 5.   /* times the weight that a Gaussian prior with a flat spectrum has: images are weaker at the rim */
-#define OF_PENALTY 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
+#define ROUGH_WEIGHT 0.03        /* the weight of those steps, relative to the mean eigenvalue of A^H A */
+#define MIN_POWER_OVER_NOISE 0.1 /* the image's power relative to that of the noise in it, at least */
+#define CG_WEIGHT_OVER_FLAT_PRIOR                                                                                    \
+    5. /* times the weight that a Gaussian prior with a flat spectrum has: images are weaker at the rim */
+#define PENALTY_WEIGHT_FACTOR 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
 
-#define HARDLY 1e-6 /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
-#define NOTHING_LEFT 0.3 /* of the noise: with less the image takes up whatever is measured */
+#define REGULAR_WEIGHT                                                                                               \
+    1e-6 /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
+#define MIN_NOISE_LEFT 0.3 /* of the noise: with less the image takes up whatever is measured */
 
 enum { STEPS = 10 };
 
@@ -45,8 +47,8 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
     const double floor =
-        ROUGH * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
-    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK;          /* no noise, or no coil sees anything */
+        ROUGH_WEIGHT * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
+    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK;                 /* no noise, or no coil sees anything */
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */
@@ -54,11 +56,11 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
     const double power = factor * factor * power_of(whole, samples);
     own *= factor;
     if (r) {
-        *weight = own > 0 ? r->kind->strength * OF_PENALTY * power / sqrt(power_of(own, voxels)) : 0;
+        *weight = own > 0 ? r->kind->strength * PENALTY_WEIGHT_FACTOR * power / sqrt(power_of(own, voxels)) : 0;
         return LARMOR_OK;
     }
-    const double signal = fmax(image * image - own * own, LEAST * own * own) / voxels;
-    *weight = signal > 0 ? OF_CG * power / signal : 0;
+    const double signal = fmax(image * image - own * own, MIN_POWER_OVER_NOISE * own * own) / voxels;
+    *weight = signal > 0 ? CG_WEIGHT_OVER_FLAT_PRIOR * power / signal : 0;
     return LARMOR_OK;
 }
 
@@ -129,10 +131,10 @@ static larmor_status left(larmor_op *A, const larmor_array *b, const larmor_arra
     LMR_TRY(larmor_op_adjoint(A, noise, x));
     LMR_TRY(larmor_nrm2(x, &folded));
     LMR_TRY(median_of(x, &typical));
-    const double weight = HARDLY * power_of(folded, voxels) / power_of(whole, samples);
+    const double weight = REGULAR_WEIGHT * power_of(folded, voxels) / power_of(whole, samples);
     if (!(weight > 0) || !isfinite(weight)) return LARMOR_OK;
     LMR_TRY(left_of(A, noise, factors, weight, x, Ax, &of_noise));
-    if (of_noise < NOTHING_LEFT * typical) return LARMOR_OK;
+    if (of_noise < MIN_NOISE_LEFT * typical) return LARMOR_OK;
     LMR_TRY(left_of(A, b, factors, weight, x, Ax, &of_b));
     *factor = fmin(1, of_b / of_noise);
     return LARMOR_OK;

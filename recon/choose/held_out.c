@@ -10,10 +10,10 @@
 #include "recon/inputs.h"
 #include "recon/slabs/slabs.h"
 
-#define THIN 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
+#define MIN_DENSITY 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
 
 /* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones tell each other. */
-#define CELL 0.6
+#define CELL_SIDE 0.6
 
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without
  * it. */
@@ -94,7 +94,7 @@ static void hold_parts(const points *p, uint64_t seed, int64_t *part, double *ke
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         const int first = i % p->samples == 0;
         way = first ? 0 : way + step_to(p, i);
-        if (first || way > CELL - near) {
+        if (first || way > CELL_SIDE - near) {
             now++;
             way = 0;
         }
@@ -115,7 +115,7 @@ static larmor_status hold_out(const points *p, int whole, uint64_t seed, int64_t
 
 static double factor_of(const larmor_circulant *c, double density)
 {
-    return 1 / fmax(c->mean > 0 ? THIN * c->mean : 1, density);
+    return 1 / fmax(c->mean > 0 ? MIN_DENSITY * c->mean : 1, density);
 }
 
 static void weigh_readout(void *self, int64_t readout)

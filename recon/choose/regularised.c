@@ -5,18 +5,18 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
 
-#define STEP 2.    /* from one weight to the next where they are compared */
-#define STRIDE 4.  /* and before that */
-#define ABOVE 4.   /* times the weight that is expected from the noise, where comparing begins */
-#define START 1e-3 /* relative: the first weight; large, because it fills in what no sample sees */
-#define LEAST 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
+#define STEP_FACTOR 2.                /* from one weight to the next where they are compared */
+#define FIRST_STEP_FACTOR 4.          /* and before that */
+#define SEARCH_START_OVER_EXPECTED 4. /* times the weight that is expected from the noise, where comparing begins */
+#define START_WEIGHT 1e-3             /* relative: the first weight; large, because it fills in what no sample sees */
+#define MIN_WEIGHT 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
 /* Times the noise in the samples held out: with more, gaps decide. The three were tuned on 119 scenes
  * (scripts/scenes.py, seed 33): the error of tv over the best became 1.023 from 1.025, and above 1.04 in 18 from
  * 24. */
-#define GAPS_MISFIT 1.5
-#define OF_GAPS 0.85    /* times the weight of the least misfit, where gaps decide */
-#define MIN_MISFIT 1e-4 /* of the square of the samples held out: with less they do not tell */
+#define GAPS_MISFIT_OVER_NOISE 1.5
+#define GAPS_WEIGHT_OVER_LOWEST 0.85 /* times the weight of the least misfit, where gaps decide */
+#define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not tell */
 
 enum { ON_THE_WAY = 4, FIRST = 8, NEXT = 5, MOST_TRIED = 20, RISEN = 2 };
 
@@ -52,24 +52,26 @@ static larmor_status try_weight(search *w, double weight, int iters)
 static double best_weight(const lmr_trial *t)
 {
     const double misfit = t->curve.value[lmr_curve_index(&t->curve)];
-    const int gaps = !t->disturbed && t->held_noise > 0 && misfit > GAPS_MISFIT * t->held_noise &&
+    const int gaps = !t->disturbed && t->held_noise > 0 && misfit > GAPS_MISFIT_OVER_NOISE * t->held_noise &&
                      misfit > MIN_MISFIT * t->held_square;
-    return gaps ? OF_GAPS * exp(lmr_curve_lowest(&t->curve)) : lmr_trial_largest(t);
+    return gaps ? GAPS_WEIGHT_OVER_LOWEST * exp(lmr_curve_lowest(&t->curve)) : lmr_trial_largest(t);
 }
 
 /* Down until it has risen, or as far as it is of use; up from the first weight where that is the best. */
 static larmor_status choose(search *w, double unit, double least, double expected)
 {
     lmr_trial *t = w->trial;
-    const double first = expected > 0 ? fmax(ABOVE * expected, least) : fmax(START * unit, least);
+    const double first =
+        expected > 0 ? fmax(SEARCH_START_OVER_EXPECTED * expected, least) : fmax(START_WEIGHT * unit, least);
     double weight;
-    for (weight = START * unit; weight > STRIDE * first; weight /= STRIDE) LMR_TRY(iterate(w, weight, ON_THE_WAY));
+    for (weight = START_WEIGHT * unit; weight > FIRST_STEP_FACTOR * first; weight /= FIRST_STEP_FACTOR)
+        LMR_TRY(iterate(w, weight, ON_THE_WAY));
     LMR_TRY(try_weight(w, first, FIRST));
-    for (weight = first / STEP; lmr_curve_index(&t->curve) < RISEN && weight >= least; weight /= STEP) {
+    for (weight = first / STEP_FACTOR; lmr_curve_index(&t->curve) < RISEN && weight >= least; weight /= STEP_FACTOR) {
         if (t->choice.tried == MOST_TRIED) break;
         LMR_TRY(try_weight(w, weight, NEXT));
     }
-    for (weight = first * STEP; lmr_curve_index(&t->curve) == t->curve.count - 1; weight *= STEP) {
+    for (weight = first * STEP_FACTOR; lmr_curve_index(&t->curve) == t->curve.count - 1; weight *= STEP_FACTOR) {
         if (t->choice.tried >= MOST_TRIED) break;
         LMR_TRY(try_weight(w, weight, NEXT));
     }
@@ -87,13 +89,14 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     same.monitor = NULL;
     same.resume = NULL;
     same.circulant = t->c;
-    if (t->expected > 0) LMR_TRY(lmr_trial_solve(t, fmax(t->expected, lmr_trial_gaps(t, 1) / ABOVE)));
+    if (t->expected > 0)
+        LMR_TRY(lmr_trial_solve(t, fmax(t->expected, lmr_trial_gaps(t, 1) / SEARCH_START_OVER_EXPECTED)));
     LMR_TRY(lmr_regularised_create(r, A, t->x, &w->u));
     LMR_TRY(lmr_data_create("admm", w->u.AE, t->b, 0, &w->s.f));
     LMR_TRY(lmr_regularised_settings(r, A, &same, &w->u));
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
-    LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START * unit, &same, &w->s));
+    LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
     return lmr_admm_start(&w->s, w->u.z);
 }
 
@@ -105,7 +108,7 @@ larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, 
     LMR_TRY(larmor_lambda_unit(t->A, t->b, &unit));
     larmor_status st = begin(&w, r, o, unit);
     if (!st) st = lmr_typical(t->x, &size);
-    const double least = st || !(size > 0) ? 1e-6 * unit : LEAST * size * t->c->mean / t->c->square;
+    const double least = st || !(size > 0) ? 1e-6 * unit : MIN_WEIGHT * size * t->c->mean / t->c->square;
     if (!st) st = choose(&w, unit, least, t->deviation * r->kind->strength);
     lmr_admm_free(&w.s);
     lmr_regularised_free(&w.u);

@@ -8,31 +8,32 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define FLOOR 0.03 /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
-#define LEAST 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
-/* Of the weight expected from the noise, the least: samples in far gaps do not tell of noise. */
-#define OF_EXPECTED 0.65
-#define ABOVE 4.         /* times the weight that is expected from the noise: unfinished solutions are judged, too */
-#define ABOVE_FLOOR 9.   /* times the rough image's weight, at most, where gaps decide: few steps are enough there */
-#define NEARLY 1e-6      /* relative: equal but for rounding */
-#define UNKNOWN 1e-2     /* where none is expected, the first weight, relative to the mean eigenvalue */
-#define STEP 3.          /* from one weight to the next, and of the first above these two */
-#define FARTHEST 9.      /* and while the misfit falls */
-#define APART 4.         /* neighbours of the best are no farther from it */
-#define ABOVE_LOWEST 1.8 /* times the weight of the least misfit: measured, docs/choosing-records.md */
+#define MIN_DENSITY 0.03 /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
+#define MIN_WEIGHT 1e-4  /* the smallest weight, relative to the mean eigenvalue of A^H A */
+/* Lower bound of the search, relative to the weight predicted from the noise. */
+#define MIN_WEIGHT_OVER_EXPECTED 0.65
+#define SEARCH_START_OVER_EXPECTED 4. /* of the first weight but one step, over that predicted from the noise */
+#define SEARCH_START_OVER_FLOOR 9.    /* the same, over the weight of the rough image, where gaps decide */
+#define REL_ROUNDING 1e-6             /* relative difference of weights that are equal */
+#define START_WEIGHT 1e-2       /* first weight without a prediction, relative to the mean eigenvalue of A^H A */
+#define STEP_FACTOR 3.          /* from one weight to the next */
+#define MAX_STEP_FACTOR 9.      /* the same while the misfit falls */
+#define MAX_NEIGHBOUR_FACTOR 4. /* between the best weight and its neighbours */
+#define CHOSEN_OVER_LOWEST 1.8 /* the weight that is taken over that of the least misfit (docs/choosing-records.md) */
 /* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which
  * image is better, and the larger weight has the smoother one where there are none, such as the corners of
  * k-space. */
-#define NEGLIGIBLE 1e-5
+#define MIN_MISFIT_DIFFERENCE 1e-5
 /* Of the square of the samples held out: while a step lowers their misfit by more, a smaller weight is tried than
  * the one that the noise is taken to ask for. Of 16 scans (14 and 26 spokes in 3D, 5 in 2D; noise .1 to 1 of the
  * mean sample) 8 came nearer to the truth, up to 1.5 times, and two farther, 1.4 and 1.01 times. */
 #define STEEP_MISFIT_FALL 0.02
-#define FLAT 5.   /* times the weight of a Gaussian prior with a flat spectrum: images are weaker at the rim */
-#define ADDED 0.5 /* of a sample of the noise to b, where no samples are held out */
-#define BETWEEN (ADDED + 1 / ADDED) /* so many samples of the noise from that to what it is compared with */
-#define TRIAL_ENOUGH 0.02           /* error of the solutions that are compared, relative to the noise in an image */
-#define TRIAL_RELATIVE 2e-4         /* and relative to the image, at least */
+#define WEIGHT_OVER_FLAT_PRIOR 5. /* over a Gaussian prior's with a flat spectrum: images are weaker at the rim */
+#define NOISE_ADDED_FRACTION 0.5  /* of a noise sample that is added to b where no samples are held out */
+/* Noise samples from that to the data that it is compared with. */
+#define NOISE_BETWEEN (NOISE_ADDED_FRACTION + 1 / NOISE_ADDED_FRACTION)
+#define TRIAL_ERROR_OVER_NOISE 0.02 /* of the solutions that are compared, relative to the noise in an image */
+#define TRIAL_ERROR_OVER_IMAGE 2e-4 /* the same relative to the image: the larger one ends a trial */
 
 /* Of the signal in the samples that images are compared with: where their noise hides more of it, intensity is not
  * measured. */
@@ -61,7 +62,7 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
                            .tol = -1,
                            .lambda = weight,
                            .precondition = M,
-                           .error = fmax(TRIAL_ENOUGH * t->noise, TRIAL_RELATIVE * t->size),
+                           .error = fmax(TRIAL_ERROR_OVER_NOISE * t->noise, TRIAL_ERROR_OVER_IMAGE * t->size),
                            .monitor = lmr_trial_watch,
                            .user = t};
     LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report));
@@ -77,7 +78,7 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 }
 
 /* Of the residual only what images are compared with. */
-static larmor_status count_held(const lmr_trial *t)
+static larmor_status weight_held_out_residual(const lmr_trial *t)
 {
     const larmor_array *f = t->held->factors;
     if (!f) return LARMOR_OK;
@@ -85,7 +86,7 @@ static larmor_status count_held(const lmr_trial *t)
 }
 
 /* Numbers that steps depend on are those of rank 0, where each rank has a part of the volume. */
-static larmor_status lead(const lmr_trial *t, double *value)
+static larmor_status broadcast_from_rank0(const lmr_trial *t, double *value)
 {
     return lmr_ranks_lead(t->x->dev->whole, value);
 }
@@ -96,8 +97,8 @@ static larmor_status find_misfit(lmr_trial *t, double *misfit)
     double norm;
     LMR_TRY(larmor_op_forward(t->A, t->x, t->residual));
     LMR_TRY(larmor_axpby(-1, t->b, 1, t->residual));
-    if (t->disturbed) LMR_TRY(larmor_axpby(BETWEEN, t->held->noise, 1, t->residual));
-    LMR_TRY(count_held(t));
+    if (t->disturbed) LMR_TRY(larmor_axpby(NOISE_BETWEEN, t->held->noise, 1, t->residual));
+    LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     *misfit = norm * norm;
     return LARMOR_OK;
@@ -110,11 +111,11 @@ static larmor_status find_intensity(lmr_trial *t, double weight)
     double product, of_noise;
     const double signal = t->compared_square - t->compared_noise;
     if (!(t->compared_noise > 0 && t->compared_error <= MAX_INTENSITY_ERROR * signal)) return LARMOR_OK;
-    LMR_TRY(count_held(t)); /* twice, as in both factors of a product */
+    LMR_TRY(weight_held_out_residual(t)); /* twice, as in both factors of a product */
     LMR_TRY(lmr_real_dot(t->b, t->residual, &product));
     if (t->disturbed) {
         LMR_TRY(lmr_real_dot(t->held->noise, t->residual, &of_noise));
-        product -= BETWEEN * of_noise;
+        product -= NOISE_BETWEEN * of_noise;
     }
     lmr_curve_add(&t->intensity, log(weight), (t->compared_square + product) / signal);
     return LARMOR_OK;
@@ -134,7 +135,7 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 
 double lmr_trial_largest(const lmr_trial *t)
 {
-    return exp(lmr_curve_within(&t->curve, t->disturbed ? 0 : NEGLIGIBLE * t->held_square));
+    return exp(lmr_curve_within(&t->curve, t->disturbed ? 0 : MIN_MISFIT_DIFFERENCE * t->held_square));
 }
 
 /* ---- what the noise says ---- */
@@ -149,7 +150,7 @@ static larmor_status find_deviation(lmr_trial *t, double power)
     LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &factors));
     LMR_TRY(larmor_array_create(d->dev, d->dtype, d->shape, &ones));
     LMR_TRY(larmor_fill(ones, 1));
-    LMR_TRY(lmr_circulant_affine(c, 1, FLOOR * (c->mean > 0 ? c->mean : 1), factors));
+    LMR_TRY(lmr_circulant_affine(c, 1, MIN_DENSITY * (c->mean > 0 ? c->mean : 1), factors));
     LMR_TRY(lmr_circulant_invert(c->mean > 0 ? c->mean : 1, factors));
     LMR_TRY(larmor_dot(ones, factors, sum));
     t->deviation = sum[0] > 0 ? sqrt(power * c->count / (c->square * sum[0])) : 0;
@@ -178,12 +179,12 @@ static larmor_status find_compared(lmr_trial *t, double power)
     t->compared_noise = t->held_noise;
     if (t->disturbed) {
         LMR_TRY(lmr_count_all(t->residual, &count));
-        LMR_TRY(larmor_axpby(1, t->b, -BETWEEN, t->residual));
+        LMR_TRY(larmor_axpby(1, t->b, -NOISE_BETWEEN, t->residual));
         LMR_TRY(larmor_nrm2(t->residual, &norm));
         t->compared_square = norm * norm;
-        t->compared_noise = (1 + 1 / (ADDED * ADDED)) * t->held_noise;
+        t->compared_noise = (1 + 1 / (NOISE_ADDED_FRACTION * NOISE_ADDED_FRACTION)) * t->held_noise;
     } else {
-        LMR_TRY(count_held(t));
+        LMR_TRY(weight_held_out_residual(t));
         LMR_TRY(larmor_nrm2(t->residual, &norm));
         count = norm > 0 ? pow(t->held_noise / norm, 2) / power : 0; /* of equal factors, how many there are */
     }
@@ -192,11 +193,11 @@ static larmor_status find_compared(lmr_trial *t, double power)
 }
 
 /* The noise's power over the image's is the best weight where the image's spectrum is flat. */
-static larmor_status expect(lmr_trial *t)
+static larmor_status predict_from_noise(lmr_trial *t)
 {
     const larmor_array *e = t->held->noise;
     const int series = t->c->image.ndim < t->x->shape.ndim;
-    const double floor = FLOOR * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
+    const double floor = MIN_DENSITY * (t->c->mean > 0 ? t->c->mean : 1) / t->c->square;
     const double images = series ? (double)t->x->shape.dim[t->x->shape.ndim - 1] : 1;
     double size = 0, count = 1, misfit;
     LMR_OWNED(larmor_op) *M = NULL;
@@ -210,7 +211,7 @@ static larmor_status expect(lmr_trial *t)
     LMR_TRY(find_misfit(t, &misfit));
     if (!(size > 0)) return LARMOR_OK;
     LMR_TRY(larmor_axpby(1, e, 0, t->residual));
-    LMR_TRY(count_held(t));
+    LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &size));
     t->held_noise = size * size;
     LMR_TRY(find_compared(t, power));
@@ -218,21 +219,21 @@ static larmor_status expect(lmr_trial *t)
     LMR_TRY(larmor_op_forward(M, t->factors, t->image));
     LMR_TRY(larmor_nrm2(t->image, &t->noise));
     const double image =
-        fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->seen * images);
-    t->expected = image > 0 ? FLAT * power / image : 0;
+        fmax(t->size * t->size - t->noise * t->noise, 0.1 * t->noise * t->noise) / (t->c->support_voxels * images);
+    t->expected = image > 0 ? WEIGHT_OVER_FLAT_PRIOR * power / image : 0;
     t->floor = floor;
     t->excess = t->held_noise > 0 && !t->disturbed ? misfit / t->held_noise : 1;
-    LMR_TRY(lead(t, &t->expected));
-    return lead(t, &t->excess);
+    LMR_TRY(broadcast_from_rank0(t, &t->expected));
+    return broadcast_from_rank0(t, &t->excess);
 }
 
 /* Another measurement: b with half of the noise added has as little to do with b - 2 noise as two scans have. */
-static larmor_status disturb(lmr_trial *t, const larmor_array *b)
+static larmor_status perturb_with_noise(lmr_trial *t, const larmor_array *b)
 {
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->disturbed));
     LMR_TRY(larmor_axpby(1, b, 0, t->disturbed));
     t->b = t->disturbed;
-    return larmor_axpby(ADDED, t->held->noise, 1, t->disturbed);
+    return larmor_axpby(NOISE_ADDED_FRACTION, t->held->noise, 1, t->disturbed);
 }
 
 enum { IMAGES = 4 };
@@ -247,16 +248,16 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
     t->held = held;
     t->kept = held->A ? held->A : A;
     t->c = c;
-    t->least = LEAST * (c->mean > 0 ? c->mean : 1) / c->square;
+    t->least = MIN_WEIGHT * (c->mean > 0 ? c->mean : 1) / c->square;
     if (held->factors && !lmr_is_real(held->factors->dtype))
         LMR_TRY(lmr_expect("choose", "factors of the samples held out", held->factors, b->dev, b->dtype, b->shape));
     LMR_TRY(lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
     LMR_TRY(larmor_array_create(b->dev, b->dtype, b->shape, &t->residual));
-    if (!held->A) LMR_TRY(disturb(t, b));
+    if (!held->A) LMR_TRY(perturb_with_noise(t, b));
     LMR_TRY(larmor_nrm2(t->b, &norm));
     t->square = norm * norm;
     LMR_TRY(larmor_axpby(1, t->b, 0, t->residual));
-    LMR_TRY(count_held(t));
+    LMR_TRY(weight_held_out_residual(t));
     LMR_TRY(larmor_nrm2(t->residual, &norm));
     t->held_square = norm * norm;
     LMR_TRY(larmor_op_adjoint(t->kept, t->b, t->rhs));
@@ -266,7 +267,7 @@ larmor_status lmr_trial_create(larmor_op *A, const larmor_array *b, const larmor
                         "choose: |b|^2 is %g and |A^H b| is %g, expected finite numbers; look for NaN or Inf in the "
                         "data and the maps",
                         t->square, norm);
-    return expect(t);
+    return predict_from_noise(t);
 }
 
 void lmr_trial_free(lmr_trial *t)
@@ -284,9 +285,11 @@ void lmr_trial_free(lmr_trial *t)
 /* What is not a solution is better than that, where the weight is too small for the noise: it is not judged. */
 static larmor_status try_weight(lmr_trial *t, double weight)
 {
-    LMR_TRY(lead(t, &weight));
+    LMR_TRY(broadcast_from_rank0(t, &weight));
     LMR_TRY(lmr_trial_solve(t, weight));
-    return t->there || weight >= ABOVE * (1 - NEARLY) * t->expected ? lmr_trial_judge(t, weight) : LARMOR_OK;
+    return t->there || weight >= SEARCH_START_OVER_EXPECTED * (1 - REL_ROUNDING) * t->expected
+               ? lmr_trial_judge(t, weight)
+               : LARMOR_OK;
 }
 
 /* True as well where nothing has been judged. */
@@ -299,7 +302,7 @@ static int best_is_largest(const lmr_trial *t)
 static double between(const lmr_curve *c)
 {
     const int i = lmr_curve_index(c);
-    const double apart = log(APART);
+    const double apart = log(MAX_NEIGHBOUR_FACTOR);
     if (i + 1 < c->count && c->at[i + 1] - c->at[i] > apart) return exp(0.5 * (c->at[i] + c->at[i + 1]));
     if (i > 0 && c->at[i] - c->at[i - 1] > apart) return exp(0.5 * (c->at[i] + c->at[i - 1]));
     return 0;
@@ -311,7 +314,7 @@ static double least_weight(const lmr_trial *t)
     const double misfit = t->curve.count > 0 ? t->curve.value[lmr_curve_index(&t->curve)] : INFINITY;
     const double excess = misfit < t->held_noise ? misfit / t->held_noise : 1;
     if (t->disturbed) return t->least;
-    return fmax(OF_EXPECTED * excess * t->expected, t->least);
+    return fmax(MIN_WEIGHT_OVER_EXPECTED * excess * t->expected, t->least);
 }
 
 /* True if the last step down lowered the misfit so much that it is the signal which asks for a smaller weight. */
@@ -325,11 +328,11 @@ static int falls_steeply(const lmr_trial *t)
 static larmor_status ascend(lmr_trial *t, double first)
 {
     double weight = first;
-    double step = STEP;
+    double step = STEP_FACTOR;
     for (int i = 0; best_is_largest(t) && i < MOST_TRIED; i++) {
         weight *= step;
         LMR_TRY(try_weight(t, weight));
-        step = fmin(step * STEP, FARTHEST);
+        step = fmin(step * STEP_FACTOR, MAX_STEP_FACTOR);
     }
     return LARMOR_OK;
 }
@@ -339,9 +342,9 @@ static larmor_status descend(lmr_trial *t, double first)
 {
     for (double weight = first; lmr_curve_index(&t->curve) == 0 && t->choice.tried < MOST_TRIED;) {
         double least = falls_steeply(t) ? t->least : least_weight(t);
-        LMR_TRY(lead(t, &least));
-        if (weight <= least * (1 + NEARLY)) break;
-        weight = fmax(weight / STEP, least);
+        LMR_TRY(broadcast_from_rank0(t, &least));
+        if (weight <= least * (1 + REL_ROUNDING)) break;
+        weight = fmax(weight / STEP_FACTOR, least);
         LMR_TRY(try_weight(t, weight));
         if (!t->there) break;
     }
@@ -352,7 +355,7 @@ static larmor_status fill_gaps(lmr_trial *t)
 {
     while (t->choice.tried < MOST_TRIED) {
         double weight = between(&t->curve);
-        LMR_TRY(lead(t, &weight));
+        LMR_TRY(broadcast_from_rank0(t, &weight));
         if (!(weight > 0)) break;
         LMR_TRY(try_weight(t, weight));
     }
@@ -362,8 +365,9 @@ static larmor_status fill_gaps(lmr_trial *t)
 /* Large weights first: their solutions take few steps, and a smaller one begins at that of a larger one. */
 larmor_status lmr_choose_tikhonov(lmr_trial *t)
 {
-    const double known = STEP * fmax(ABOVE * t->expected, lmr_trial_gaps(t, ABOVE_FLOOR));
-    const double first = fmax(t->expected > 0 ? known : UNKNOWN / LEAST * t->least, t->least);
+    const double known =
+        STEP_FACTOR * fmax(SEARCH_START_OVER_EXPECTED * t->expected, lmr_trial_gaps(t, SEARCH_START_OVER_FLOOR));
+    const double first = fmax(t->expected > 0 ? known : START_WEIGHT / MIN_WEIGHT * t->least, t->least);
     LMR_TRY(try_weight(t, first));
     LMR_TRY(descend(t, first));
     LMR_TRY(ascend(t, first));
@@ -375,8 +379,8 @@ larmor_status lmr_choose_tikhonov(lmr_trial *t)
     if (t->disturbed)
         t->choice.weight = lmr_trial_largest(t) / LMR_DISTURBED;
     else
-        t->choice.weight = fmax(ABOVE_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
-    return lead(t, &t->choice.weight);
+        t->choice.weight = fmax(CHOSEN_OVER_LOWEST * exp(lmr_curve_lowest(&t->curve)), lmr_trial_largest(t));
+    return broadcast_from_rank0(t, &t->choice.weight);
 }
 
 larmor_status larmor_choose_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int64_t *bytes)

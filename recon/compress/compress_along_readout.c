@@ -14,7 +14,7 @@
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 
-#define NEAR 1e-3 /* of the distance between samples */
+#define POSITION_TOLERANCE 1e-3 /* of the distance between samples */
 enum { AT_A_TIME = 1 << 17 };
 
 /* Numbers of one coil that go elsewhere. */
@@ -196,7 +196,7 @@ static larmor_status find_places(const double *k, int64_t nd, int64_t samples, i
     for (int64_t i = 0; i < samples * readouts; i++) {
         const double x = k[nd * i], whole = nearbyint(x);
         const int64_t readout = i / samples;
-        if (!(fabs(x) < 0x1p40) || !(fabs(x - whole) <= NEAR)) {
+        if (!(fabs(x) < 0x1p40) || !(fabs(x - whole) <= POSITION_TOLERANCE)) {
             return LMR_FAIL(LARMOR_ERR_ARG, "compression: readout %lld has a sample at %g, expected whole numbers",
                             (long long)readout, x);
             break;

@@ -162,7 +162,7 @@ enum { WIDTHS = sizeof widths / sizeof *widths };
 static const double whole_part = 1e-3;
 
 /* Of the part that may be left out, that of the first compression. */
-static const double first_part = 0.25;
+static const double first_part_left_out = 0.25;
 
 typedef struct work {
     int64_t coils, places;       /* after the first compression */
@@ -537,7 +537,7 @@ larmor_status larmor_geometric_compression(const larmor_array *R, int64_t n, con
     larmor_compression_opts more = o;
     LMR_FREED_BY(work_free) work w = {0};
     int width = 0;
-    more.energy = 1 - first_part * (1 - energy);
+    more.energy = 1 - first_part_left_out * (1 - energy);
     more.coils = 0;
     LMR_TRY(larmor_array_download(R, LARMOR_C128, &values));
     LMR_TRY(whole_of(R, values, &whole));

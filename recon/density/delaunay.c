@@ -11,11 +11,11 @@
 
 enum { MOST_POINTS = 1 << 28 }; /* Qhull counts facets, two for each point, by int */
 
-#define ON_A_LINE 1e-9 /* of the extent: what is nearer to a line is on it */
+#define LINE_TOLERANCE 1e-9 /* of the extent: what is nearer to a line is on it */
 
 /* Of the extent: so much Qhull sees each point moved. On circles and lattices, of which trajectories are made, it
  * would merge facets that are as good as each other, which takes three times as long. */
-#define MOVED 1e-8
+#define POINT_SHIFT 1e-8
 enum { SEED = 1 };
 
 void lmr_neighbours_free(lmr_neighbours *neighbours)
@@ -41,7 +41,7 @@ static int spans_a_plane(int64_t count, const double *points, double *far)
     const double u[2] = {points[2 * farthest] - points[0], points[2 * farthest + 1] - points[1]};
     for (int64_t i = 1; i < count; i++) {
         const double v[2] = {points[2 * i] - points[0], points[2 * i + 1] - points[1]};
-        if (fabs(u[0] * v[1] - u[1] * v[0]) > ON_A_LINE * extent * extent) return 1;
+        if (fabs(u[0] * v[1] - u[1] * v[0]) > LINE_TOLERANCE * extent * extent) return 1;
     }
     return 0;
 }
@@ -133,7 +133,7 @@ larmor_status lmr_delaunay(int64_t count, const double *points, lmr_neighbours *
     if (!spans_a_plane(count, points, &extent))
         return LMR_FAIL(LARMOR_ERR_ARG, "triangulation: all %lld points are on one line", (long long)count);
     for (int i = 0; i < 2; i++) {
-        LMR_TRY(triangulate(count, points, MOVED * extent, options[i], &fault, out));
+        LMR_TRY(triangulate(count, points, POINT_SHIFT * extent, options[i], &fault, out));
         if (!fault) return LARMOR_OK;
     }
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "triangulation: Qhull failed with code %d on %lld points", fault,

@@ -18,8 +18,9 @@
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
 
-#define OBJECT .8   /* of the field of view: the disc that objects fill */
-#define CLEARLY .75 /* of the ramp's error: objects differ, and above it the ramp was better for some of them */
+#define OBJECT_DIAMETER .8 /* of the field of view: the disc that objects fill */
+#define MAX_ERROR_OVER_RAMP                                                                                          \
+    .75 /* of the ramp's error: objects differ, and above it the ramp was better for some of them */
 
 static double spectrum(int nd, const double *k)
 {
@@ -101,7 +102,7 @@ static larmor_status judge_create(const larmor_array *traj, larmor_shape image, 
     for (int d = 0; d < image.ndim; d++) doubled.dim[d] *= 2;
     j->samples = larmor_array_count(traj) / image.ndim;
     LMR_TRY(lmr_gridder_create(traj, image, &j->grid));
-    LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT));
+    LMR_TRY(fill(j->grid.window, root_of_pairs, OBJECT_DIAMETER));
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &j->k));
     j->sample = lmr_new(j->samples, sizeof *j->sample);
     if (!j->sample) LMR_TRY(LMR_NO_MEMORY());
@@ -165,7 +166,7 @@ larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, 
     if (image.ndim != 2) return LARMOR_OK; /* in 3D Pipe-Menon takes many times as long as gridding itself */
     LMR_OR(done, larmor_density_pipe(traj, image, 0, &pipe));
     LMR_OR(done, compare(traj, image, *w, pipe, &ratio));
-    if (ratio < CLEARLY) {
+    if (ratio < MAX_ERROR_OVER_RAMP) {
         larmor_array *const ramp = *w;
         *w = pipe;
         pipe = ramp;

@@ -15,7 +15,7 @@
 #include "larmor/recon.h"
 #include "recon/density/density.h"
 
-#define BACK 0.5 /* 1/FOV that a radius may fall on the way outwards, and rise on the way inwards */
+#define MAX_RADIUS_FALL 0.5 /* 1/FOV that a radius may fall on the way outwards, and rise on the way inwards */
 
 typedef struct arm { /* a part of a readout on which the radius rises or falls: rings from edge[0] outwards */
     int64_t first, count;
@@ -85,7 +85,7 @@ static larmor_status split(arms *a, int64_t readout)
     for (int part = 0; part < 2; part++) {
         const int64_t first = part ? count[0] : 0;
         if (!count[part]) continue;
-        if (straighten(r + first, count[part], part) > BACK) return not_a_spiral(readout, "turns back");
+        if (straighten(r + first, count[part], part) > MAX_RADIUS_FALL) return not_a_spiral(readout, "turns back");
         a->list[a->count++] = (arm){readout * a->n + first, count[part],
                                     edge_of(r + first, count[part], part ? count[part] - 1 : -1, part)};
     }

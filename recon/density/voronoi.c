@@ -19,8 +19,8 @@
 #include "recon/density/delaunay.h"
 #include "recon/density/density.h"
 
-#define SAME 1e-3    /* 1/FOV: samples that are so near to each other are one */
-#define OUTWARDS 0.6 /* cosine between a reflection's direction and outwards, at least */
+#define MAX_SAME_DISTANCE 1e-3 /* 1/FOV: samples that are so near to each other are one */
+#define MIN_OUTWARD_COSINE 0.6 /* cosine between a reflection's direction and outwards, at least */
 
 typedef struct point {
     double x, y;
@@ -28,7 +28,7 @@ typedef struct point {
 
 /* ---- different points ---- */
 
-typedef struct placed { /* a sample's place on a lattice of SAME */
+typedef struct placed { /* a sample's place on a lattice of MAX_SAME_DISTANCE */
     int64_t x, y, sample;
 } placed;
 
@@ -65,7 +65,8 @@ static larmor_status find_different(int64_t samples, const point *k, cells *c, i
         free(order);
         return LMR_NO_MEMORY();
     }
-    for (int64_t i = 0; i < samples; i++) order[i] = (placed){llround(k[i].x / SAME), llround(k[i].y / SAME), i};
+    for (int64_t i = 0; i < samples; i++)
+        order[i] = (placed){llround(k[i].x / MAX_SAME_DISTANCE), llround(k[i].y / MAX_SAME_DISTANCE), i};
     qsort(order, (size_t)samples, sizeof *order, by_place);
     for (int64_t i = 0; i < samples; i++) {
         const int known = i && order[i].x == order[i - 1].x && order[i].y == order[i - 1].y;
@@ -301,7 +302,7 @@ static void close_cell(const cells *c, const hull *h, const lmr_neighbours *near
     const point p = c->at[i], out = outwards(c, h, i);
     for (int64_t n = near->first[i]; n < near->first[i + 1] && cell->count; n++) {
         const point q = c->at[near->list[n]], away = {p.x - q.x, p.y - q.y}, mirrored = {p.x + away.x, p.y + away.y};
-        if (away.x * out.x + away.y * out.y < OUTWARDS * hypot(away.x, away.y)) continue;
+        if (away.x * out.x + away.y * out.y < MIN_OUTWARD_COSINE * hypot(away.x, away.y)) continue;
         if (is_outside(c, h, mirrored) && nearest(c, near, i, mirrored) == i) cut(cell, away);
     }
 }
@@ -375,8 +376,8 @@ static int by_height(const void *a, const void *b)
  * way to each, at the ends as far outwards as inwards, and 1/FOV for a single plane. */
 static double length_of(const height *order, int64_t samples, int64_t first, int64_t after)
 {
-    const double below = first ? (double)(order[first].z - order[first - 1].z) * SAME : 0;
-    const double above = after < samples ? (double)(order[after].z - order[first].z) * SAME : 0;
+    const double below = first ? (double)(order[first].z - order[first - 1].z) * MAX_SAME_DISTANCE : 0;
+    const double above = after < samples ? (double)(order[after].z - order[first].z) * MAX_SAME_DISTANCE : 0;
     if (below > 0 && above > 0) return (below + above) / 2;
     return below + above > 0 ? below + above : 1;
 }
@@ -404,7 +405,7 @@ static larmor_status weigh_partitions(int64_t samples, const double *k, double *
     LMR_HEAP height *order = lmr_new(samples, sizeof *order);
     if (!order) return LMR_NO_MEMORY();
     int64_t planes = 0;
-    for (int64_t i = 0; i < samples; i++) order[i] = (height){llround(k[3 * i + 2] / SAME), i};
+    for (int64_t i = 0; i < samples; i++) order[i] = (height){llround(k[3 * i + 2] / MAX_SAME_DISTANCE), i};
     qsort(order, (size_t)samples, sizeof *order, by_height);
     for (int64_t i = 0; i < samples; i++) planes += !i || order[i].z != order[i - 1].z;
     if (samples < 8 * planes)

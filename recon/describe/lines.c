@@ -133,9 +133,9 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const place 
 
 enum { LEAST_FAR = 8, LEAST_SAMPLES = 20 };
 
-#define FAR 0.6       /* of the way out: lines from there on */
-#define NEAR 0.1      /* likewise: lines up to there, and samples of the echo on both sides of k = 0 */
-#define ECHO_PART 0.5 /* of a line's energy, at least */
+#define OUTER_RADIUS 0.6    /* of the way out: lines from there on */
+#define CENTRE_RADIUS 0.1   /* likewise: lines up to there, and samples of the echo on both sides of k = 0 */
+#define MIN_ECHO_ENERGY 0.5 /* of a line's energy, at least */
 
 /* The energy of the echo, and of the whole line, of all coils, without the noise that the ends of the line have. */
 static void energies_of(const float *x, larmor_shape shape, const place *p, double *echo, double *all)
@@ -152,7 +152,7 @@ static void energies_of(const float *x, larmor_shape shape, const place *p, doub
         }
         sum += energy;
         if (i < end || i >= n - end) noise += energy / (double)(2 * end);
-        if (fabs((double)i - p->centre) > NEAR * (double)n / 2) continue;
+        if (fabs((double)i - p->centre) > CENTRE_RADIUS * (double)n / 2) continue;
         near += energy;
         count++;
     }
@@ -179,16 +179,16 @@ static double far_echo(const float *x, larmor_shape shape, const place *p, int64
     for (int64_t r = 0; r < count; r++) reach = fmax(reach, fabs(p[r].at));
     for (int64_t r = 0; r < count; r++) {
         const double at = fabs(p[r].at);
-        if (p[r].length < LEAST_SAMPLES || (at < FAR * reach && at > NEAR * reach)) continue;
+        if (p[r].length < LEAST_SAMPLES || (at < OUTER_RADIUS * reach && at > CENTRE_RADIUS * reach)) continue;
         energies_of(x, shape, &p[r], &echo, &all);
-        if (at <= NEAR * reach) {
+        if (at <= CENTRE_RADIUS * reach) {
             near[inner++] = echo;
         } else {
             part[outer] = all > 0 ? echo / all : 0;
             far[outer++] = echo;
         }
     }
-    if (outer < LEAST_FAR || inner < 1 || median_of(part, outer) < ECHO_PART) return 0;
+    if (outer < LEAST_FAR || inner < 1 || median_of(part, outer) < MIN_ECHO_ENERGY) return 0;
     const double most = median_of(near, inner);
     return most > 0 ? median_of(far, outer) / most : 0;
 }

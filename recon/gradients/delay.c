@@ -45,8 +45,9 @@ static double cubic_at(const double *x, int64_t stride, int64_t n, double place,
  * beside the centre, the gradient is on a plateau that may have begun before. */
 enum { STARTS_AT_CENTRE = 1, ENDS_AT_CENTRE = 2, FEWEST_SAMPLES = 5 };
 
-static const double even = 0.1;       /* of a step: what two steps differ by at most on a plateau */
-static const double at_centre = 1e-3; /* of a step: how far from the centre the first sample of such a readout is */
+static const double max_step_difference = 0.1; /* of a step: what two steps differ by at most on a plateau */
+static const double max_start_radius =
+    1e-3; /* of a step: how far from the centre the first sample of such a readout is */
 
 static double distance(const double *k, const double *l, int nd)
 {
@@ -62,8 +63,9 @@ static int is_at_rest(const double *k, int64_t stride, int nd, double far)
     const double begin = distance(k, NULL, nd), step = distance(second, third, nd);
     double change[3];
     for (int d = 0; d < nd; d++) change[d] = third[d] - second[d] - (next[d] - k[d]);
-    const int on_ramp = begin <= distance(next, k, nd) && distance(change, NULL, nd) > even * step;
-    return (on_ramp || (nd == 2 && begin <= at_centre * step)) && begin < distance(next, NULL, nd) && begin < far;
+    const int on_ramp = begin <= distance(next, k, nd) && distance(change, NULL, nd) > max_step_difference * step;
+    return (on_ramp || (nd == 2 && begin <= max_start_radius * step)) && begin < distance(next, NULL, nd) &&
+           begin < far;
 }
 
 static int rests_at_centre(const double *k, int nd, int64_t n)

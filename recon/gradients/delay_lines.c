@@ -16,12 +16,12 @@
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
 enum { ROWS = KERNEL * KERNEL * COILS, PATTERNS = 1 << KERNEL, BLOCKS = 4, PHASES = 8, GRID = 25 };
 
-static const double parallel = 0.9995;      /* least cosine between two readouts */
-static const double straight = 0.02;        /* 1/FOV: a sample is this far from its line at most */
-static const double reach = 24;             /* 1/FOV: samples of a line that are interpolated from */
-static const double ridge = 1e-3;           /* of a sample's energy, of the interpolation */
-static const double floor_of_energy = 1e-5; /* of the mean eigenvalue, added to all */
-static const double max_delay = 3;          /* samples, or 1/FOV where samples are farther apart */
+static const double min_cosine = 0.9995;      /* least cosine between two readouts */
+static const double max_line_distance = 0.02; /* 1/FOV: a sample is this far from its line at most */
+static const double interpolation_reach = 24; /* 1/FOV: samples of a line that are interpolated from */
+static const double ridge = 1e-3;             /* of a sample's energy, of the interpolation */
+static const double floor_of_energy = 1e-5;   /* of the mean eigenvalue, added to all */
+static const double max_delay = 3;            /* samples, or 1/FOV where samples are farther apart */
 /* Tuned on Shepp-Logan lines of 1 to 8 coils, SNR 5 to none, and three real scans in the order of EPI and a
  * simulated one. */
 static const double min_gain = 0.02;    /* of the mean logarithm of an eigenvalue */
@@ -73,12 +73,12 @@ static int direction(const lines *l, int64_t readout)
     const double *first = place(l, readout, 0), *last = place(l, readout, l->samples - 1);
     for (int d = 0; d < l->nd; d++) chord[d] = last[d] - first[d];
     const double size = sqrt(dot(l->nd, chord, chord)), cosine = dot(l->nd, chord, l->along) / size;
-    if (!(size > 0) || fabs(cosine) < parallel) return 0;
+    if (!(size > 0) || fabs(cosine) < min_cosine) return 0;
     for (int64_t i = 0; i < l->samples; i++) {
         double off = 0;
         const double *here = place(l, readout, i), a = dot(l->nd, here, l->along) - dot(l->nd, first, l->along);
         for (int d = 0; d < l->nd; d++) off += pow(here[d] - first[d] - a * l->along[d], 2);
-        if (!(sqrt(off) < straight)) return 0;
+        if (!(sqrt(off) < max_line_distance)) return 0;
     }
     return cosine > 0 ? 1 : -1;
 }
@@ -131,7 +131,7 @@ static void take_central(lines *l, line *all, int64_t count)
     int64_t kept = 0, centre = 0;
     qsort(all, (size_t)count, sizeof *all, by_place);
     for (int64_t i = 0; i < count; i++)
-        if (!kept || all[i].at > all[kept - 1].at + straight) all[kept++] = all[i];
+        if (!kept || all[i].at > all[kept - 1].at + max_line_distance) all[kept++] = all[i];
     for (int64_t i = 0; i < kept; i++)
         if (fabs(all[i].at) < fabs(all[centre].at)) centre = i;
     if (kept < LEAST_LINES) return;
@@ -139,10 +139,12 @@ static void take_central(lines *l, line *all, int64_t count)
     const double spacing = all[beside + 1].at - all[beside].at;
     int64_t low = centre, high = centre;
     while (high + 1 < kept && high - low + 1 < LINES && high - centre < LINES / 2 - 1 &&
-           fabs(all[high + 1].at - all[high].at - spacing) < straight)
+           fabs(all[high + 1].at - all[high].at - spacing) < max_line_distance)
         high++;
-    while (low > 0 && high - low + 1 < LINES && fabs(all[low].at - all[low - 1].at - spacing) < straight) low--;
-    while (high + 1 < kept && high - low + 1 < LINES && fabs(all[high + 1].at - all[high].at - spacing) < straight)
+    while (low > 0 && high - low + 1 < LINES && fabs(all[low].at - all[low - 1].at - spacing) < max_line_distance)
+        low--;
+    while (high + 1 < kept && high - low + 1 < LINES &&
+           fabs(all[high + 1].at - all[high].at - spacing) < max_line_distance)
         high++;
     l->count = (int)(high - low + 1);
     memcpy(l->line, all + low, sizeof *all * (size_t)l->count);
@@ -199,7 +201,7 @@ static void find_kinds(lines *l)
             const double a = dot(l->nd, place(l, l->line[j].readout, i), l->along);
             if (i && fabs(a) < HALF) l->step = fmax(l->step, fabs(a - before));
             before = a;
-            if (fabs(a) > reach) continue;
+            if (fabs(a) > interpolation_reach) continue;
             if (!l->used[kind]) l->first[kind] = i;
             l->used[kind] = i - l->first[kind] + 1;
         }
@@ -454,7 +456,7 @@ static void search(lines *l, larmor_delays *found)
         }
     const double spread = deviation(l, best, cycles, 0.05);
     for (int d = 0; d < l->nd; d++) {
-        const int moves = fabs(l->along[d]) > straight;
+        const int moves = fabs(l->along[d]) > max_line_distance;
         found->delay[d] = moves ? best : 0;
         if (moves) found->deviation[d] = spread;
     }

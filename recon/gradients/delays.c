@@ -19,67 +19,71 @@
 enum { SIZE = LMR_DELAYS, STRETCH, NOISE = STRETCH + 2, NUMBERS };
 
 /* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
-static const double typical_size = 0.3, spread_of_size = 0.3;
+static const double typical_size = 0.3;
+static const double spread_of_size = 0.3;
 
-static const double least_noise = 1e-9;
+/* Lower bound of the noise's variance, relative to the signal's. */
+static const double min_noise_variance = 1e-9;
 
-/* Of spirals the search begins with more, as their valleys are narrow without noise, and goes down to that by
- * these. */
+/* The search of spirals starts with a larger bound, because without noise the minimum is narrow, and lowers it in
+ * these steps. */
 static const double noise_floor[] = {1e-2, 1e-4, 1e-6, 1e-9};
 enum { FLOORS = sizeof noise_floor / sizeof *noise_floor };
 
-/* Of delays without doubt: how much likelier they make each number, as a logarithm; a delay in units of its
- * deviation; the shift of a readout in cycles per field of view; what may remain unexplained; and how near samples
- * of other readouts remain, as part of what it was. */
-static const double least_gain = 0.02, least_sure = 5, least_shift = 0.0125, most_unexplained = 0.5, least_near = 0.5;
+/* Delays are significant if all of these hold (docs/delays-records.md has the scans). */
+static const double min_gain_per_number = 0.02; /* of the log likelihood, for each sample of each coil */
+static const double min_delay_over_std = 5;     /* a delay over its standard deviation */
+static const double min_shift = 0.0125;         /* 1/FOV: of a readout */
+static const double max_unexplained = 0.5;      /* of the samples' power, with the delays */
+static const double min_distance_kept = 0.5;    /* distance to samples of other readouts, with over without delays */
 
-/* The gain of spirals' delays, likewise: .05 at most where there are none, .15 and more where there are, at SNR 5
- * to none. */
-static const double least_gain_curved = 0.1;
+/* The gain per number of spirals' delays: at most .05 in scans without delays, at least .15 in scans with delays, at
+ * SNR 5 and more. */
+static const double min_gain_per_number_curved = 0.1;
 
-/* Without noise everything is explained by something, and delays count that make each number so much likelier. */
-static const double overwhelming_gain = 0.5;
+/* Gain per number that is required without noise, where any delay explains some of the samples. */
+static const double min_gain_without_noise = 0.5;
 
-/* And what is unexplained with them beside what is without. */
-static const double least_fall = 0.9;
+/* Unexplained power with delays, relative to that without, at most. */
+static const double max_unexplained_ratio = 0.9;
 
-/* Shifts beyond this, in cycles per field of view, are none of a gradient's: they separate what contradicts
- * itself. */
-static const double farthest = 3.5;
+/* Largest shift in 1/FOV: gradients make smaller ones, and larger ones move samples that contradict each other
+ * apart. */
+static const double max_shift = 3.5;
 
-/* Delays that the data do not show stay near 0: their spread before the data are seen, in samples. */
-static const double spread_of_delay = 4, spread_of_coupling = 2;
+/* Standard deviations of delays and couplings before the samples are taken into account, in samples. */
+static const double spread_of_delay = 4;
+static const double spread_of_coupling = 2;
 
-/* What samples leave unexplained where other starts are worth trying, how many of these, and how far apart they
- * are in cycles per field of view. */
-static const double doubtful = 0.1, apart = 0.9;
+/* Unexplained part of the power below which delays are clear; above it the search tries other starts. */
+static const double max_unexplained_clear = 0.1;
+static const double start_distance = 0.9; /* 1/FOV */
 enum { STARTS = 4 };
 
-/* Of spirals, the distance between starts in cycles per field of view, and how many there are for delays that are
- * alike and for what they differ by; and the least step from sample to sample that counts, likewise. */
-static const double curved_grid = 0.25, least_step = 0.01;
-/* How far couplings are moved for other starts, in samples. */
-static const double other_coupling = 0.15;
+/* Spirals: the grid of starts, for the mean of the delays and for their difference. */
+static const double curved_start_distance = 0.25; /* 1/FOV */
+static const double min_sample_distance = 0.01;   /* 1/FOV: smaller steps along a readout have no direction */
+static const double coupling_start = 0.15;        /* samples: distance of other starts for couplings */
 
-enum { ALIKE_STARTS = 13, APART_STARTS = 7 };
+enum { MEAN_STARTS = 13, DIFFERENCE_STARTS = 7 };
 
-/* The part of the first block's spokes by which delays in space are searched; the cost grows with its cube. */
-static const double part_of_block = 0.6;
+/* Part of the first block's spokes with which delays in 3D are searched; the cost grows with its cube. */
+static const double part_of_block_3d = 0.6;
 
-/* Ends of the search that are nearer than this, in cycles per field of view, mean the same delays. Spokes from the
- * centre have an end that counts if it is so much likelier for each number than others are. */
-static const double alike = 0.1, least_lead = 0.1;
+/* Results of two starts that differ by less are the same delays. */
+static const double same_result_distance = 0.1; /* 1/FOV */
+/* Gain per number by which the best result of center-out spokes must exceed every other one. */
+static const double min_lead_per_number = 0.1;
 
-/* Spokes from the centre that are early leave a hole there, and what is in one wider than this radius, in cycles
- * per field of view, has more than one explanation. */
-static const double widest_hole = 0.35;
+/* If center-out spokes start early, no sample lies within this radius of k = 0; the delay is then ambiguous. */
+static const double max_hole_radius = 0.35; /* 1/FOV */
 enum { FEWEST_FROM_CENTRE = 16, FEWEST_CURVED = 4 };
 
-/* The part of the echoes, likewise. */
-static const double least_echoes = 0.6;
+/* Minimum fraction of echoes that must agree with the estimate. */
+static const double min_echo_fraction = 0.6;
 
-/* The part of the intersections that must agree with what is found. */
-static const double least_agreeing = 0.5;
+/* Minimum fraction of intersections that must agree with the estimate. */
+static const double min_intersection_fraction = 0.5;
 
 typedef struct fit {
     const lmr_spokes *s;
@@ -173,7 +177,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     fit *f = self;
     LMR_TRY(lmr_go_on());
     for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < farthest))
+    if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < max_shift))
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
     for (int d = 1; d < f->s->nd; d++)
         if (!(fabs(f->all[STRETCH + d - 1]) < 3)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: shape out of range");
@@ -202,7 +206,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
 static int moves_along(const lmr_spokes *s, int axis)
 {
     for (int64_t p = 0; p < s->count && s->curved; p++)
-        if (fabs(s->spoke[p].step[axis]) > least_step) return 1;
+        if (fabs(s->spoke[p].step[axis]) > min_sample_distance) return 1;
     return !s->curved;
 }
 
@@ -309,7 +313,8 @@ static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[ST
     for (int d = 0; d < s->nd; d++) places *= 5;
     for (int i = 0; i < places; i++) {
         memcpy(trial, begin, sizeof trial);
-        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5) trial[d] += (rest % 5 - 2) * apart / sqrt(square);
+        for (int d = 0, rest = i; d < s->nd; d++, rest /= 5)
+            trial[d] += (rest % 5 - 2) * start_distance / sqrt(square);
         LMR_TRY(try_start(f, trial, kept));
     }
     return LARMOR_OK;
@@ -331,14 +336,14 @@ static double fastest_step(const lmr_spokes *s)
 }
 
 /* Into `kept`: places of the grid that are likelier than those around them. */
-static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kept[STARTS])
+static void keep_valleys(const start grid[MEAN_STARTS][DIFFERENCE_STARTS], start kept[STARTS])
 {
-    for (int i = 0; i < ALIKE_STARTS; i++)
-        for (int j = 0; j < APART_STARTS; j++) {
+    for (int i = 0; i < MEAN_STARTS; i++)
+        for (int j = 0; j < DIFFERENCE_STARTS; j++) {
             int is_least = 1;
             for (int a = -1; a <= 1; a++)
                 for (int b = -1; b <= 1; b++) {
-                    const int inside = i + a >= 0 && i + a < ALIKE_STARTS && j + b >= 0 && j + b < APART_STARTS;
+                    const int inside = i + a >= 0 && i + a < MEAN_STARTS && j + b >= 0 && j + b < DIFFERENCE_STARTS;
                     if (inside && grid[i + a][j + b].value < grid[i][j].value) is_least = 0;
                 }
             if (is_least) keep_start(&grid[i][j], kept);
@@ -349,19 +354,19 @@ static void keep_valleys(const start grid[ALIKE_STARTS][APART_STARTS], start kep
  * place on either side as well. */
 static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
 {
-    const double distance = curved_grid / fmax(fastest_step(f->s), least_step);
+    const double distance = curved_start_distance / fmax(fastest_step(f->s), min_sample_distance);
     const int sides = f->s->nd > 2 && moves_along(f->s, 2);
-    start grid[ALIKE_STARTS][APART_STARTS];
-    for (int i = 0; i < ALIKE_STARTS; i++)
-        for (int j = 0; j < APART_STARTS; j++) {
+    start grid[MEAN_STARTS][DIFFERENCE_STARTS];
+    for (int i = 0; i < MEAN_STARTS; i++)
+        for (int j = 0; j < DIFFERENCE_STARTS; j++) {
             start one[STARTS];
             clear_starts(one);
             for (int z = -sides; z <= sides; z++) {
                 double trial[NUMBERS];
                 memcpy(trial, begin, sizeof trial);
-                trial[0] += distance * (i - ALIKE_STARTS / 2 + (j - APART_STARTS / 2) / 2.);
-                trial[1] += distance * (i - ALIKE_STARTS / 2 - (j - APART_STARTS / 2) / 2.);
-                trial[2] += sides * distance * (i - ALIKE_STARTS / 2 + APART_STARTS / 2 * z / 2.);
+                trial[0] += distance * (i - MEAN_STARTS / 2 + (j - DIFFERENCE_STARTS / 2) / 2.);
+                trial[1] += distance * (i - MEAN_STARTS / 2 - (j - DIFFERENCE_STARTS / 2) / 2.);
+                trial[2] += sides * distance * (i - MEAN_STARTS / 2 + DIFFERENCE_STARTS / 2 * z / 2.);
                 LMR_TRY(try_start(f, trial, one));
             }
             grid[i][j] = one[0];
@@ -374,7 +379,7 @@ static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[
  * delays is kept. */
 static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
 {
-    const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < alike;
+    const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < same_result_distance;
     const double lead = fabs(value - best->value);
     if (value < best->value) {
         if (!same) best->lead = isfinite(best->value) ? lead : INFINITY;
@@ -391,7 +396,7 @@ static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending
 {
     for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
         double value;
-        if (!to_all && isfinite(best->value) && unexplained(f, best->all) < doubtful) break;
+        if (!to_all && isfinite(best->value) && unexplained(f, best->all) < max_unexplained_clear) break;
         LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
         keep_end(f, kept[i].all, value, best);
     }
@@ -429,7 +434,8 @@ static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], endi
         if (!isfinite(kept[i].value)) continue;
         LMR_TRY(descend(f, kept[i].all, 1e-2, 20, &kept[i].value));
         for (int j = 0; j < i; j++)
-            if (isfinite(kept[j].value) && lmr_farthest_shift(f->s, kept[i].all, kept[j].all) < alike) is_new = 0;
+            if (isfinite(kept[j].value) && lmr_farthest_shift(f->s, kept[i].all, kept[j].all) < same_result_distance)
+                is_new = 0;
         if (!is_new) kept[i].value = INFINITY;
     }
     set_free(f, DELAYS | COUPLINGS | OTHERS);
@@ -439,12 +445,12 @@ static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], endi
         LMR_TRY(descend_floors(f, kept[i].all, 1, &value));
         keep_end(f, kept[i].all, value, best);
     }
-    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > min_shift;
     for (int e = 3; e < LMR_DELAYS && moved; e++)
         for (int side = -1; side <= 1 && is_free(f, e); side += 2) {
             double trial[NUMBERS];
             memcpy(trial, best->all, sizeof trial);
-            trial[e] += side * other_coupling;
+            trial[e] += side * coupling_start;
             LMR_TRY(descend(f, trial, 1e-3, 60, &value));
             keep_end(f, trial, value, best);
         }
@@ -466,12 +472,12 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     LMR_TRY(try_start(f, begin, kept));
     LMR_TRY(try_start(f, trial, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    const int agree = isfinite(best->value) && unexplained(f, best->all) < doubtful;
-    if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > least_shift)) return LARMOR_OK;
+    const int agree = isfinite(best->value) && unexplained(f, best->all) < max_unexplained_clear;
+    if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > min_shift)) return LARMOR_OK;
     clear_starts(kept);
     LMR_TRY(try_grid(f, begin, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > least_shift;
+    const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > min_shift;
     if (from_centre && moved) { /* once more, by the size and the noise that were found */
         memcpy(trial + SIZE, best->all + SIZE, (NUMBERS - SIZE) * sizeof *trial);
         memcpy(trial, begin, sizeof *trial * SIZE);
@@ -607,15 +613,16 @@ static int is_sure(const larmor_delays *found)
     double surest = 0;
     for (int e = 0; e < LMR_DELAYS; e++)
         if (found->deviation[e] > 0) surest = fmax(surest, fabs(found->delay[e]) / found->deviation[e]);
-    return surest > least_sure && found->shift > least_shift && found->after < most_unexplained;
+    return surest > min_delay_over_std && found->shift > min_shift && found->after < max_unexplained;
 }
 
-/* Whether there are delays without doubt: they explain clearly more of the samples. Where samples hardly predict
- * each other even so, something else is wrong with them. */
+/* Whether delays are significant: with them clearly more of the samples is explained. If samples hardly predict
+ * each other even then, the scan has another fault. */
 static int is_significant(const fit *f, const larmor_delays *found, double gain)
 {
     const double numbers = (double)f->s->total * f->s->coils;
-    return gain > least_gain * numbers && is_sure(found) && found->after < least_fall * found->before;
+    return gain > min_gain_per_number * numbers && is_sure(found) &&
+           found->after < max_unexplained_ratio * found->before;
 }
 
 /* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones
@@ -623,9 +630,9 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
 static int is_significant_curved(const fit *f, const larmor_delays *found, double gain, double lead)
 {
     const double numbers = (double)f->s->total * f->s->coils;
-    const int less = found->after < least_fall * found->before || gain > overwhelming_gain * numbers;
-    return f->s->count >= FEWEST_CURVED && gain > least_gain_curved * numbers && is_sure(found) && less &&
-           lead > least_lead && hole(f->s, found->delay) < widest_hole;
+    const int less = found->after < max_unexplained_ratio * found->before || gain > min_gain_without_noise * numbers;
+    return f->s->count >= FEWEST_CURVED && gain > min_gain_per_number_curved * numbers && is_sure(found) && less &&
+           lead > min_lead_per_number && hole(f->s, found->delay) < max_hole_radius;
 }
 
 static larmor_status find(fit *f, larmor_delays *found)
@@ -637,15 +644,15 @@ static larmor_status find(fit *f, larmor_delays *found)
     none[NOISE] = log(1e-2);
     memcpy(begin, none, sizeof begin);
     f->blocks = 1;
-    f->floor = f->s->curved ? noise_floor[0] : least_noise;
+    f->floor = f->s->curved ? noise_floor[0] : min_noise_variance;
     set_free(f, OTHERS);
     LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    if (unexplained(f, none) < most_unexplained) memcpy(begin, none, sizeof begin);
+    if (unexplained(f, none) < max_unexplained) memcpy(begin, none, sizeof begin);
     memcpy(begin, f->s->start, sizeof f->s->start);
     const lmr_spokes *all_spokes = f->s;
     int64_t few_begin[2] = {0, all_spokes->begin[1]};
     lmr_spokes few = *all_spokes;
-    if (few.nd > 2 || few.curved) few_begin[1] = (int64_t)ceil(part_of_block * (double)few_begin[1]);
+    if (few.nd > 2 || few.curved) few_begin[1] = (int64_t)ceil(part_of_block_3d * (double)few_begin[1]);
     few.begin = few_begin;
     f->s = &few;
     const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
@@ -654,7 +661,7 @@ static larmor_status find(fit *f, larmor_delays *found)
     LMR_TRY(searched);
     memcpy(all, first.all, sizeof all);
     set_free(f, DELAYS | COUPLINGS | OTHERS);
-    const int clear = lmr_farthest_shift(f->s, all, NULL) > least_shift / 2;
+    const int clear = lmr_farthest_shift(f->s, all, NULL) > min_shift / 2;
     if (clear) {
         f->blocks = f->s->blocks;
         LMR_TRY(descend(f, all, 1e-4, 60, &value));
@@ -672,16 +679,18 @@ static larmor_status find(fit *f, larmor_delays *found)
     found->after = unexplained(f, all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
     const int through = 2 * f->s->through > f->s->count;
-    const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > least_lead * numbers;
-    const int certain = found->after < doubtful && (through || (alone && hole(f->s, all) < widest_hole));
+    const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > min_lead_per_number * numbers;
+    const int certain =
+        found->after < max_unexplained_clear && (through || (alone && hole(f->s, all) < max_hole_radius));
     if (f->s->curved) {
         found->significant = clear && is_significant_curved(f, found, before - value, first.lead / numbers);
         return LARMOR_OK;
     }
     LMR_TRY(lmr_intersections_agree(f->s, all, &agreeing));
-    found->significant = clear && lmr_echoes_agree(f->s, all) > least_echoes &&
-                         (certain || agreeing > least_agreeing) && is_significant(f, found, before - value) &&
-                         nearness(f, all) > least_near * nearness(f, begin);
+    found->significant = clear && lmr_echoes_agree(f->s, all) > min_echo_fraction &&
+                         (certain || agreeing > min_intersection_fraction) &&
+                         is_significant(f, found, before - value) &&
+                         nearness(f, all) > min_distance_kept * nearness(f, begin);
     return LARMOR_OK;
 }
 

@@ -16,14 +16,18 @@
 
 enum { MOST_ECHOES = 64, PASSES = 12, NUMBERS = LMR_ECHO_NUMBERS };
 
-/* Echoes are looked for up to here, and what they need on both sides of them, in cycles per field of view. */
-static const double farthest = 12, least_side = 1;
+/* Radius (1/FOV) within which echoes are searched. */
+static const double max_radius = 12;
+/* Minimum extent of a readout on each side of its echo (1/FOV). */
+static const double min_side = 1;
 
-/* What is known of delays and of the centre before the data are seen: the latter is near 0. */
-static const double ridge = 1e-4, ridge_of_centre = 1e-2;
+/* Ridges of the least squares, relative to the largest element of the diagonal: the centre is nearer to 0 than
+ * delays. */
+static const double ridge_of_delays = 1e-4;
+static const double ridge_of_centre = 1e-2;
 
-/* Echoes may be this far from where delays put them, in cycles per field of view. */
-static const double farthest_off = 0.8;
+/* Maximum distance (1/FOV) between a measured and a predicted echo. */
+static const double max_residual = 0.8;
 
 static double dot(int n, const double *a, const double *b)
 {
@@ -39,8 +43,9 @@ static void find_range(const lmr_spokes *s, const lmr_spoke *p, int64_t *first, 
 {
     const double *k = s->k + s->nd * s->samples * p->readout;
     int64_t begin = p->first, end = p->first + 1;
-    while (begin > 0 && dot(s->nd, k + s->nd * (begin - 1), k + s->nd * (begin - 1)) < farthest * farthest) begin--;
-    while (end < s->samples && dot(s->nd, k + s->nd * end, k + s->nd * end) < farthest * farthest) end++;
+    while (begin > 0 && dot(s->nd, k + s->nd * (begin - 1), k + s->nd * (begin - 1)) < max_radius * max_radius)
+        begin--;
+    while (end < s->samples && dot(s->nd, k + s->nd * end, k + s->nd * end) < max_radius * max_radius) end++;
     *first = begin;
     *count = end - begin;
 }
@@ -68,7 +73,7 @@ static int make_echo(const lmr_spokes *s, const lmr_spoke *p, int64_t first, int
     static const double none[LMR_DELAYS] = {0};
     const int nd = s->nd;
     const double size = sqrt(dot(nd, p->step, p->step));
-    if (!(fmin(middle, (double)(count - 1) - middle) * size > least_side)) return 0;
+    if (!(fmin(middle, (double)(count - 1) - middle) * size > min_side)) return 0;
     const double *k = s->k + nd * s->samples * p->readout;
     const int64_t below = first + (int64_t)middle;
     const double part = middle - floor(middle);
@@ -147,7 +152,7 @@ static double residual(const lmr_echo *echo, const double *x)
     return echo->along - dot(NUMBERS, echo->row, x);
 }
 
-/* Least squares that forgive outliers; the first `given` numbers stay. */
+/* Robust least squares, in which outliers have little influence; the first `given` numbers stay. */
 static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
 {
     for (int pass = 0; pass < PASSES; pass++) {
@@ -163,7 +168,7 @@ static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
         }
         for (int e = 0; e < NUMBERS; e++) most = fmax(most, matrix[e][e]);
         for (int e = 0; e < NUMBERS; e++) {
-            const double held = (e < LMR_DELAYS ? ridge : ridge_of_centre) * fmax(most, 1);
+            const double held = (e < LMR_DELAYS ? ridge_of_delays : ridge_of_centre) * fmax(most, 1);
             matrix[e][e] += e < given ? 1 : held;
             right[e] -= e < given ? 0 : held * x[e];
         }
@@ -175,7 +180,7 @@ static void fit(const lmr_spokes *s, int given, double x[NUMBERS])
 static double part_within(const lmr_spokes *s, const double *x)
 {
     int64_t near = 0;
-    for (int64_t i = 0; i < s->echoes; i++) near += fabs(residual(&s->echo[i], x)) < farthest_off;
+    for (int64_t i = 0; i < s->echoes; i++) near += fabs(residual(&s->echo[i], x)) < max_residual;
     return s->echoes ? (double)near / (double)s->echoes : 1;
 }
 

@@ -23,13 +23,12 @@ enum {
 };
 
 /* Tuned on EPI of larmor phantom, with noise and ramps, and on two measured scans. */
-static const double farthest_shift =
-    6;                               /* cycles per field of view: lines of both directions that are 3 samples late */
+static const double max_shift = 6;   /* cycles per field of view: lines of both directions that are 3 samples late */
 static const double min_gain = 1e-3; /* of the sum of magnitudes */
-static const double straight = .05;  /* cycles per field of view across a line */
-static const double both_directions = .2; /* least part of the lines in either direction */
-static const double even = 1e-3;          /* of a step, between evenly spaced samples */
-static const double negligible = 1e-4;    /* rad and cycles per field of view */
+static const double max_line_width = .05;       /* cycles per field of view across a line */
+static const double min_part_of_direction = .2; /* least part of the lines in either direction */
+static const double max_step_difference = 1e-3; /* of a step, between evenly spaced samples */
+static const double min_correction = 1e-4;      /* rad and cycles per field of view */
 
 static larmor_status check_scan(const larmor_array *kspace, const larmor_array *traj)
 {
@@ -71,15 +70,16 @@ static int direction_of(const lines *l, int64_t line)
     const int sign = span_of(l, line, l->axis) > 0 ? 1 : -1;
     for (int64_t i = 0; i < l->n; i++)
         for (int d = 0; d < l->nd; d++) {
-            if (d != l->axis && fabs(k[l->nd * i + d] - k[d]) > straight) return 0;
-            if (d == l->axis && i && sign * (k[l->nd * i + d] - k[l->nd * (i - 1) + d]) < -even) return 0;
+            if (d != l->axis && fabs(k[l->nd * i + d] - k[d]) > max_line_width) return 0;
+            if (d == l->axis && i && sign * (k[l->nd * i + d] - k[l->nd * (i - 1) + d]) < -max_step_difference)
+                return 0;
         }
     return sign;
 }
 
 static int goes_both_ways(const lines *l)
 {
-    const double least = both_directions * (double)l->count;
+    const double least = min_part_of_direction * (double)l->count;
     return (double)l->forward >= least && (double)l->backward >= least;
 }
 
@@ -243,10 +243,10 @@ static void try_ghost(const images *m, larmor_ghost g, larmor_ghost *best, doubl
 
 static double search(const images *m, larmor_ghost *best)
 {
-    double phase = M_PI / PHASES, shift = 2 * farthest_shift / (SHIFTS - 1), least = INFINITY;
+    double phase = M_PI / PHASES, shift = 2 * max_shift / (SHIFTS - 1), least = INFINITY;
     for (int s = 0; s < SHIFTS; s++)
         for (int p = 0; p < PHASES; p++)
-            try_ghost(m, (larmor_ghost){-M_PI / 2 + p * phase, -farthest_shift + s * shift}, best, &least);
+            try_ghost(m, (larmor_ghost){-M_PI / 2 + p * phase, -max_shift + s * shift}, best, &least);
     for (int i = 0; i < HALVINGS;) {
         const larmor_ghost from = *best;
         for (int j = -1; j <= 1; j++)
@@ -286,7 +286,7 @@ static larmor_status find_spacing(const lines *l, double *spacing)
     for (int64_t i = 0; i < l->count; i++) {
         int known = 0;
         if (!is_central(l, i, INFINITY, &across)) continue;
-        for (int64_t j = 0; j < places && !known; j++) known = fabs(at[j] - across) < straight;
+        for (int64_t j = 0; j < places && !known; j++) known = fabs(at[j] - across) < max_line_width;
         if (!known) at[places++] = across;
         low = fmin(low, across);
         high = fmax(high, across);
@@ -336,7 +336,7 @@ static larmor_ghost fit_phase(const double complex *d, int64_t nx)
     double complex at_best = 1;
     for (int i = 0; i <= HALVINGS; i++) {
         const double from = best;
-        const int tries = i ? 1 : (int)(farthest_shift / step);
+        const int tries = i ? 1 : (int)(max_shift / step);
         for (int j = -tries; j <= tries; j++) {
             double complex sum = 0;
             for (int64_t v = 0; v < nx; v++)
@@ -410,9 +410,9 @@ static double step_of(const lines *l, int64_t line)
     const double *k = l->k + l->nd * l->n * line + l->axis;
     const double step = span_of(l, line, l->axis) / (double)(l->n - 1);
     for (int64_t i = 1; i < l->n; i++)
-        if (fabs(k[l->nd * i] - k[l->nd * (i - 1)] - step) > even * fabs(step)) return 0;
+        if (fabs(k[l->nd * i] - k[l->nd * (i - 1)] - step) > max_step_difference * fabs(step)) return 0;
     const double last = k[l->nd * (l->n - 1)];
-    return fabs(step) <= 1 + even && fabs(k[0] + last) <= 2.5 * fabs(step) ? step : 0;
+    return fabs(step) <= 1 + max_step_difference && fabs(k[0] + last) <= 2.5 * fabs(step) ? step : 0;
 }
 
 /* y'[i] = sum_m y[m] d[m - i]: the samples at places that are moved by `move` steps, of an object within the
@@ -454,7 +454,7 @@ static larmor_status correct(lines *l, const larmor_ghost *ghost, larmor_shape s
         const double phase = l->sign[i] * ghost[i].phase / 2, shift = l->sign[i] * ghost[i].shift / 2;
         double *k = l->k + l->nd * l->n * i + l->axis;
         const double step = step_of(l, i);
-        const int moves = fabs(shift) > negligible;
+        const int moves = fabs(shift) > min_correction;
         LMR_TRY(lmr_go_on());
         if (!l->sign[i]) continue;
         if (moves && step != 0 && made != shift / step) {

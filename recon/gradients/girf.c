@@ -18,7 +18,7 @@
 #include "larmor/operators.h"
 
 /* The correction fades out from here to half the sampling rate, in units of that. */
-static const double fades_from = 0.6;
+static const double fade_start = 0.6;
 
 /* Of the taps before a sample: the rest of a readout goes straight on behind its end. */
 enum { LEAST_TAPS = 64 };
@@ -89,8 +89,8 @@ static double complex between(const response *r, int out, int in, double delay, 
 
 static double fading(double part)
 {
-    if (part <= fades_from) return 1;
-    const double c = cos(M_PI / 2 * (part - fades_from) / (1 - fades_from));
+    if (part <= fade_start) return 1;
+    const double c = cos(M_PI / 2 * (part - fade_start) / (1 - fade_start));
     return part < 1 ? c * c : 0;
 }
 

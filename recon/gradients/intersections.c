@@ -14,14 +14,14 @@
 
 enum { MOST_PAIRS = 240, MOST_TRIES = 4000, PASSES = 12, LEAST_PAIRS = 3 };
 
-/* Spokes that cross at a flatter angle tell less along themselves. */
-static const double flattest = 0.85;
+/* Maximum cosine of the angle between two spokes: flatter ones do not determine the place along themselves. */
+static const double max_cosine = 0.85;
 
-/* As nominal spokes pass each other in another partition, in cycles per field of view. */
-static const double farthest_miss = 0.3;
+/* Maximum distance (1/FOV) of two nominal spokes that count as intersecting, as those of neighbouring partitions. */
+static const double max_spoke_distance = 0.3;
 
-/* An intersection may be this far from where delays put it, likewise. */
-static const double farthest_off = 0.4;
+/* Maximum distance (1/FOV) between a measured and a predicted intersection. */
+static const double max_residual = 0.4;
 
 typedef struct meeting {
     double row[2][LMR_DELAYS], along[2]; /* equations: row . S = along */
@@ -112,11 +112,11 @@ static int meet(const lmr_spokes *s, const lmr_spoke *p, const lmr_spoke *q, mee
     const int nd = s->nd;
     const double cosine = dot(nd, p->step, q->step) / sqrt(dot(nd, p->step, p->step) * dot(nd, q->step, q->step));
     double a, b, here[3], there[3], apart[3], u[3], v[3];
-    if (fabs(cosine) > flattest) return 0;
+    if (fabs(cosine) > max_cosine) return 0;
     memcpy(here, first_place(s, p), sizeof *here * (size_t)nd);
     memcpy(there, first_place(s, q), sizeof *there * (size_t)nd);
     for (int d = 0; d < nd; d++) apart[d] = here[d] - there[d];
-    if (miss(nd, apart, p->step, q->step) > farthest_miss || !agree(s, p, q, &a, &b)) return 0;
+    if (miss(nd, apart, p->step, q->step) > max_spoke_distance || !agree(s, p, q, &a, &b)) return 0;
     for (int d = 0; d < nd; d++)
         apart[d] += (double)s->stride * (a * p->step[d] - b * q->step[d]); /* S (d_1 - d_2) */
     physical(s, apart, apart);
@@ -154,7 +154,7 @@ static void solve(system_of_equations *y, double *x)
     }
 }
 
-/* Least squares that forgive pairs that are far off: weights 1 / (1 + residual^2 / step^2). */
+/* Robust least squares: weights 1 / (1 + residual^2 / step^2) reduce the influence of outliers. */
 static void fit(const meeting *m, int count, double step, double delay[LMR_DELAYS])
 {
     memset(delay, 0, sizeof *delay * LMR_DELAYS);
@@ -211,7 +211,7 @@ larmor_status lmr_intersections_agree(const lmr_spokes *s, const double delay[LM
         double off = 0;
         for (int side = 0; side < 2; side++)
             off = fmax(off, fabs(m[i].along[side] - dot(LMR_DELAYS, m[i].row[side], delay)) * unit);
-        *part += off < farthest_off ? 1. / pairs : 0;
+        *part += off < max_residual ? 1. / pairs : 0;
     }
     free(m);
     return LARMOR_OK;

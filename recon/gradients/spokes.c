@@ -9,26 +9,31 @@
 #include "recon/gradients/delays.h"
 #include "recon/kernels.h"
 
-/* Samples are looked at up to here, in cycles per field of view, and so many samples beyond 1 at least. */
-static const double farthest_2d = 3, farthest_3d = 2.5, most_samples = 4;
+/* Radius (1/FOV) of the region around k = 0 whose samples are used. */
+static const double max_radius_2d = 3;
+static const double max_radius_3d = 2.5;
+/* Samples beyond a radius of 1/FOV that are used at least. */
+static const double min_samples_beyond = 4;
 
-/* What a readout needs on both sides of the centre, likewise, for delayed readouts to cross there. */
-static const double least_side = 1.5;
+/* Minimum extent on each side of k = 0 (1/FOV) so that delayed readouts still intersect. */
+static const double min_side = 1.5;
 
-/* The spacing that samples need: an object of the field of view has independent ones at 1. */
-static const double spacing = 0.4;
+/* Distance (1/FOV) between samples that are used: an object that fills the field of view has independent samples at
+ * 1. */
+static const double sample_distance = 0.4;
 
-/* Echoes that are farther from the centre than this, likewise, are looked at where they are. */
-static const double far_echo = 1;
+/* Echoes farther than this from k = 0 (1/FOV) have the region around themselves. */
+static const double max_echo_radius = 1;
 
-/* Where spirals begin or end, likewise, at most. */
-static const double near_centre = 0.5;
+/* Maximum distance (1/FOV) from k = 0 at which spirals begin or end. */
+static const double max_spiral_end = 0.5;
 
-/* How far from the centre readouts begin that are at rest there, over their step; as in recon/gradients/delay.c. */
+/* Distance from k = 0 at which readouts begin that are at rest there, over their step; as in
+ * recon/gradients/delay.c. */
 static const double at_rest_over_step = 1e-3;
 
-/* The first step of a readout whose gradient rises, over its mean step near the centre, at most. */
-static const double rising_step = 0.7;
+/* Maximum first step of a readout whose gradient rises, over its mean step near k = 0. */
+static const double max_rising_step = 0.7;
 
 enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
 
@@ -103,8 +108,9 @@ static int is_usable(const lmr_spokes *s, int64_t readout, double radius, lmr_sp
     if (!s->curved) return is_straight(s, k, spoke->count, spoke->step);
     for (int d = 0; d < s->nd; d++)
         spoke->step[d] = (k[s->nd * (spoke->count - 1) + d] - k[d]) / (double)(spoke->count - 1);
-    const int begins = spoke->first == 0 && distance(s, readout, 0) < near_centre;
-    const int ends = spoke->first + spoke->count == s->samples && distance(s, readout, s->samples - 1) < near_centre;
+    const int begins = spoke->first == 0 && distance(s, readout, 0) < max_spiral_end;
+    const int ends =
+        spoke->first + spoke->count == s->samples && distance(s, readout, s->samples - 1) < max_spiral_end;
     return (begins || ends) && length(s->nd, spoke->step) > 0;
 }
 
@@ -130,7 +136,7 @@ static int goes_through(const lmr_spokes *s, const lmr_spoke *spoke)
         nearest = i;
     }
     const double step = length(s->nd, spoke->step);
-    return fmin((double)nearest, (double)(last - nearest)) * step > least_side;
+    return fmin((double)nearest, (double)(last - nearest)) * step > min_side;
 }
 
 /* Readouts in an order in which each few of them are spread over all: multiples of the golden ratio. */
@@ -164,7 +170,7 @@ static larmor_status choose_spokes(lmr_spokes *s, double radius, int64_t samples
         tried[readout] = 1;
         s->tried++;
         if (!is_usable(s, readout, radius, spoke)) continue;
-        if (!s->stride) s->stride = (int64_t)fmax(1, floor(spacing / length(s->nd, spoke->step)));
+        if (!s->stride) s->stride = (int64_t)fmax(1, floor(sample_distance / length(s->nd, spoke->step)));
         spoke->count = (spoke->count + s->stride - 1) / s->stride;
         spoke->at = s->total;
         s->total += spoke->count;
@@ -200,7 +206,7 @@ static int all_begin_at_rest(const lmr_spokes *s)
     int64_t at_rest = 0;
     for (int64_t i = 0; i < s->count; i++) {
         const double step = length(s->nd, s->spoke[i].step), first = distance(s, s->spoke[i].readout, 1);
-        const int rises = s->nd == 2 || first < rising_step * step;
+        const int rises = s->nd == 2 || first < max_rising_step * step;
         at_rest += rises && distance(s, s->spoke[i].readout, 0) < at_rest_over_step * step;
     }
     return s->count >= LEAST_SPOKES && at_rest == s->count;
@@ -272,7 +278,7 @@ static larmor_status begin_at_echoes(lmr_spokes *s, const larmor_array *kspace, 
 {
     double delay[LMR_DELAYS];
     LMR_TRY(lmr_echoes(s, kspace, s->spoke, s->count));
-    if (!lmr_echoes_delays(s, delay) || !(lmr_farthest_shift(s, delay, NULL) > far_echo)) return LARMOR_OK;
+    if (!lmr_echoes_delays(s, delay) || !(lmr_farthest_shift(s, delay, NULL) > max_echo_radius)) return LARMOR_OK;
     memcpy(s->start, delay, sizeof s->start);
     forget_spokes(s);
     LMR_TRY(choose_spokes(s, radius, samples));
@@ -288,7 +294,8 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
     *s = (lmr_spokes){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .fov = fov};
     larmor_status st;
     LMR_OR(done, larmor_array_download(traj, LARMOR_F64, &s->k));
-    const double radius = fmax(shape.dim[0] > 2 ? farthest_3d : farthest_2d, 1 + most_samples * typical_step(s));
+    const double radius =
+        fmax(shape.dim[0] > 2 ? max_radius_3d : max_radius_2d, 1 + min_samples_beyond * typical_step(s));
     LMR_OR(done, choose_spokes(s, radius, samples));
     if (2 * s->count < s->tried) { /* few are straight */
         forget_spokes(s);

@@ -14,7 +14,7 @@
 enum { SIDE_2D = 32, SIDE_3D = 20 };
 
 /* The peak of Hann's window ends so many voxels of 1/side from its centre. */
-static const double peak = 3;
+static const double peak_radius = 3;
 
 static void sides_of(larmor_shape image, int64_t n[3])
 {
@@ -77,7 +77,7 @@ static larmor_status judge(const larmor_array *spread, int nd, const int64_t n[3
             rest /= 2 * n[d];
         }
         const double energy = pairs * pow(cabs(p[i]), 2);
-        if (square < peak * peak)
+        if (square < peak_radius * peak_radius)
             inside += energy;
         else
             beside += energy;

@@ -145,12 +145,12 @@ larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
 
 /* Below these, maps were off by more than the image's noise or undersampling explains, over simulated scans of all
  * trajectories. */
-static const double least_sampled = 0.53, least_dominance = 0.65;
+static const double min_sampled = 0.53, min_dominance = 0.65;
 
 static larmor_maps_doubt doubt_of(const larmor_coils_report *r)
 {
-    if (r->sampled < least_sampled) return LARMOR_MAPS_UNDERSAMPLED;
-    return r->dominance < least_dominance ? LARMOR_MAPS_AMBIGUOUS : LARMOR_MAPS_TRUSTED;
+    if (r->sampled < min_sampled) return LARMOR_MAPS_UNDERSAMPLED;
+    return r->dominance < min_dominance ? LARMOR_MAPS_AMBIGUOUS : LARMOR_MAPS_TRUSTED;
 }
 
 larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_array *traj, const larmor_array *weights,

@@ -25,10 +25,10 @@ enum { LEAST_GRID = 64 };
 static const double default_threshold = 1e-3, default_crop = 0.8;
 
 /* Coils^3 times voxels, as long as which eigenvectors are found at every voxel of the image. */
-static const double most_work = 1.5e8;
+static const double max_work = 1.5e8;
 
 /* Matrices of one block of voxels take so many bytes at most. */
-static const double most_block = 1 << 25;
+static const double max_block_bytes = 1 << 25;
 
 /* ---- sizes ---- */
 
@@ -64,7 +64,7 @@ static void choose_kernel(const larmor_espirit_opts *o, sizes *s)
 static void choose_grid(sizes *s)
 {
     const double work = pow((double)s->coils, 3) * (double)s->voxels;
-    const double finer = s->sets > 1 || work <= most_work ? 1 : pow(most_work / work, 1. / s->image.ndim);
+    const double finer = s->sets > 1 || work <= max_work ? 1 : pow(max_work / work, 1. / s->image.ndim);
     for (int d = 0; d < s->image.ndim; d++) {
         s->grid[d] = s->n[d];
         if (finer < 1) s->grid[d] = lmr_clamp((int64_t)ceil(finer * (double)s->n[d]), LEAST_GRID, s->n[d]);
@@ -72,7 +72,7 @@ static void choose_grid(sizes *s)
     }
     s->pixels = product(s->grid);
     const double row = 16 * (double)(s->coils * s->coils * s->grid[0]);
-    s->block = lmr_clamp((int64_t)(most_block / row), 1, s->grid[1]);
+    s->block = lmr_clamp((int64_t)(max_block_bytes / row), 1, s->grid[1]);
 }
 
 static sizes sizes_of(const int64_t side[3], int64_t coils, larmor_shape image, const larmor_espirit_opts *o)

@@ -14,7 +14,7 @@
 
 /* Root mean square of the coil images, added over the coils, that the data are scaled to: the images begin at 1, and
  * maps are then of that size. */
-static const double target = 0.4;
+static const double norm_of_data = 0.4;
 
 typedef struct newton {
     lmr_nlinv model;
@@ -128,7 +128,7 @@ done:
 static larmor_status scale_data(newton *s)
 {
     const double energy = s->square * s->model.scale / (double)s->model.voxels;
-    s->factor = target / sqrt(energy);
+    s->factor = norm_of_data / sqrt(energy);
     s->square *= s->model.scale * s->factor * s->factor;
     return larmor_axpby(s->model.scale * s->factor, s->data, 0, s->data);
 }
@@ -243,7 +243,7 @@ static larmor_status go(newton *s, double alpha)
     }
 }
 
-static larmor_status tell(const newton *s)
+static larmor_status report_progress(const newton *s)
 {
     if (!s->o.monitor) return LARMOR_OK;
     const larmor_progress progress = {.iter = s->report.steps,
@@ -256,7 +256,7 @@ static larmor_status tell(const newton *s)
 }
 
 /* The first steps, whose penalty holds maps at 0, explain nothing and say nothing of convergence. */
-static const double begun = 0.9;
+static const double first_explained = 0.9;
 
 /* Steps in a row that gain little: a single one may be short for overshooting. */
 enum { SLOW_STEPS = 2 };
@@ -275,8 +275,8 @@ static larmor_status iterate(newton *s)
         s->report.steps++;
         s->report.alpha = alpha;
         alpha /= s->o.reduction;
-        slow = before < begun && s->report.residual > (1 - s->o.least_gain) * before ? slow + 1 : 0;
-        LMR_TRY(tell(s));
+        slow = before < first_explained && s->report.residual > (1 - s->o.least_gain) * before ? slow + 1 : 0;
+        LMR_TRY(report_progress(s));
     }
     return LARMOR_OK;
 }

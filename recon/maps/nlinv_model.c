@@ -11,7 +11,7 @@
 #include "recon/maps/nlinv.h"
 
 /* Coefficients whose weight is below this part of the largest are left out. */
-static const double negligible = 1e-7;
+static const double min_coefficient_weight = 1e-7;
 
 /* Numbers on the doubled grid that are transformed at a time. */
 enum { TOGETHER = 1 << 22 };
@@ -42,7 +42,7 @@ static int64_t box_of(const larmor_nlinv_opts *o, int64_t n, int64_t longest)
 {
     int64_t side = 0;
     if (n == 1) return 1;
-    while (side + 1 < n && weight_at(o, pow(cycles(n, longest, side + 1), 2)) > negligible) side++;
+    while (side + 1 < n && weight_at(o, pow(cycles(n, longest, side + 1), 2)) > min_coefficient_weight) side++;
     return 2 * side + 1;
 }
 

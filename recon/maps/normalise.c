@@ -8,7 +8,7 @@
 #include "recon/inputs.h"
 
 /* The body coil's map is held at this part of its largest value: images divide by it. */
-static const double least_body = 0.1;
+static const double min_body_part = 0.1;
 
 /* maps of one set [voxels, coils]; d, [voxels], <- sum_c |s_c| / sqrt(coils). */
 static larmor_status sum_magnitudes(larmor_array *set, larmor_array *d)
@@ -95,6 +95,6 @@ larmor_status larmor_maps_normalise(larmor_array *maps, int sets, larmor_normali
     LMR_TRY(larmor_array_slice(flat, 0, coils, &first));
     LMR_TRY(larmor_array_create(maps->dev, maps->dtype, LARMOR_SHAPE(voxels), &d));
     LMR_TRY(mode == LARMOR_NORMALISE_SUM ? sum_magnitudes(first, d) : combine_body(first, d));
-    LMR_TRY(invert(&d, mode == LARMOR_NORMALISE_BODY ? least_body : 0));
+    LMR_TRY(invert(&d, mode == LARMOR_NORMALISE_BODY ? min_body_part : 0));
     return larmor_mul(d, 0, flat);
 }

@@ -15,13 +15,13 @@
 enum { DEFAULT_SIDE = 24, STEPS = 10 };
 
 /* Samples so near to a grid point are on it, in units of its spacing. */
-static const double near_grid = 0.02;
+static const double grid_tolerance = 0.02;
 
 /* Samples that are so far from a cell of 1/FOV fill it, in units of that. */
-static const double reach = 0.3;
+static const double cell_reach = 0.3;
 
 /* The boundary's plane of a box of solved samples may lack so many of its cells. */
-static const double may_lack = 0.03;
+static const double max_missing_part = 0.03;
 
 /* Of the weights' density times samples: holds what gaps let through. */
 static const double damping = 1e-3;
@@ -57,7 +57,7 @@ static int on_grid(const search *s)
     for (int64_t j = 0; j < c->m; j++)
         for (int d = 0; d < c->nd; d++) {
             const double at = s->k[j * c->nd + d] / s->spacing[d];
-            if (fabs(at - round(at)) > near_grid) return 0;
+            if (fabs(at - round(at)) > grid_tolerance) return 0;
         }
     return c->m > 0;
 }
@@ -78,7 +78,7 @@ static int64_t cell_of(const box *all, int nd, const int64_t at[3])
 static void hit(search *s, const double *k)
 {
     const int nd = s->centre.nd;
-    const double far = s->cartesian ? 0 : reach;
+    const double far = s->cartesian ? 0 : cell_reach;
     for (int corner = 0; corner < 1 << nd; corner++) {
         int64_t at[3];
         for (int d = 0; d < nd; d++) {
@@ -156,7 +156,7 @@ static double lacking(const search *s, const box *b, int axis, int64_t at)
 /* From the centre outwards, plane by plane, the shortest axis first, as long as planes are full. */
 static box grow(const search *s)
 {
-    const double limit = s->cartesian ? 0 : may_lack;
+    const double limit = s->cartesian ? 0 : max_missing_part;
     box b = {.low = {0, 0, 0}, .side = {1, 1, 1}};
     int closed[3][2] = {{0}};
     for (;;) {

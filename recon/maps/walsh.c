@@ -13,7 +13,7 @@
 
 /* The tail's weight falls by this factor with every doubling of the distance: it decides only where there is no
  * signal. */
-#define TAIL 0.03
+#define TAIL_FALL_PER_DOUBLING 0.03
 
 /* All that smoothing needs. The products of `count` pairs are in x; filters write to spare and swap. */
 typedef struct smoother {
@@ -74,8 +74,8 @@ static larmor_status smooth_products(smoother *s, const larmor_array *images, in
     LMR_TRY(halve(s));
     LMR_TRY(blur(s, s->taps, 1));
     LMR_TRY(vec->axpby(s->dev->ctx, s->pixels * s->count, 1, s->x, 0, s->sum));
-    double weight = TAIL;
-    for (int64_t step = 1; step < longest; step *= 2, weight *= TAIL) {
+    double weight = TAIL_FALL_PER_DOUBLING;
+    for (int64_t step = 1; step < longest; step *= 2, weight *= TAIL_FALL_PER_DOUBLING) {
         LMR_TRY(blur(s, s->binomial, step));
         LMR_TRY(vec->axpby(s->dev->ctx, s->pixels * s->count, weight, s->x, 1, s->sum));
     }

@@ -14,7 +14,7 @@
 #include "recon/inputs.h"
 
 #define DEFAULT_TOL 1e-5
-#define OF_TOL (1. / 3) /* a coordinate off by e is a phase off by at most pi e */
+#define GRID_TOLERANCE_OVER_TOL (1. / 3) /* a coordinate off by e is a phase off by at most pi e */
 
 /* ---- the grid ---- */
 
@@ -60,7 +60,7 @@ larmor_status larmor_traj_is_cartesian(const larmor_array *traj, double tol, int
 
 static double tolerance(const larmor_nufft_opts *opts)
 {
-    return OF_TOL * (opts->tol > 0 ? opts->tol : DEFAULT_TOL);
+    return GRID_TOLERANCE_OVER_TOL * (opts->tol > 0 ? opts->tol : DEFAULT_TOL);
 }
 
 larmor_status lmr_is_cartesian(const larmor_nufft_opts *opts, const larmor_array *traj, int *is_grid)

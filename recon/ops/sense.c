@@ -30,7 +30,7 @@ static larmor_status root_of(const larmor_array *weights, larmor_device *dev, la
 
 /* What the forward and adjoint of a stack of planes take of those of the NUFFT in 3D: on processors from 0.3 to 0.7,
  * whether the partitions share their angles or not. GPUs take them as well, where it was not measured. */
-#define OF_VOLUME 0.5
+#define PLANES_COST_OVER_VOLUME 0.5
 
 /* 1 if the readouts are in partitions along z. A few of them are looked at before all are. */
 static larmor_status find_stack(const larmor_array *traj, const larmor_problem *p, int *is_stack)
@@ -278,7 +278,7 @@ static larmor_status sense_bytes(const larmor_device *dev, const larmor_problem 
         LMR_TRY(blocks_bytes(dev, p, opts, by, TOEPLITZ_YES, &total));
         return lmr_bytes_store(total, bytes);
     }
-    const int wanted = wants_toeplitz(p, opts, by == BY_PLANES ? OF_VOLUME : 1);
+    const int wanted = wants_toeplitz(p, opts, by == BY_PLANES ? PLANES_COST_OVER_VOLUME : 1);
     const int sure = opts && opts->toeplitz > 0;
     LMR_TRY(blocks_bytes(dev, p, opts, by, TOEPLITZ_NO, &total));
     if (wanted) LMR_TRY(blocks_bytes(dev, p, opts, by, wanted, &toeplitz));
@@ -301,7 +301,7 @@ static larmor_status choose_toeplitz(larmor_device *dev, const larmor_problem *p
     int64_t available, total, needed;
     *use = TOEPLITZ_YES;
     if (by == BY_FFTS) return LARMOR_OK;
-    *use = wants_toeplitz(p, opts, by == BY_PLANES ? OF_VOLUME : 1);
+    *use = wants_toeplitz(p, opts, by == BY_PLANES ? PLANES_COST_OVER_VOLUME : 1);
     if (!*use || opts->toeplitz) return LARMOR_OK;
     LMR_TRY(larmor_device_memory(dev, &available, &total));
     LMR_TRY(sense_bytes(dev, p, opts, by, &needed));

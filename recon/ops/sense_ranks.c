@@ -155,7 +155,7 @@ static larmor_status serve_one(larmor_device *dev, larmor_ranks *ranks, int *end
     if (*end) return LARMOR_OK;
     if (!fits || (r.head.task == LMR_ROW_MAKE) != (bytes == sizeof r))
         return LMR_FAIL(LARMOR_ERR_FORMAT, "an order of rank 0 is not what was expected");
-    return r.head.task == LMR_ROW_MAKE ? make_row(dev, ranks, &r) : lmr_rows_obey(ranks, &r.head);
+    return r.head.task == LMR_ROW_MAKE ? make_row(dev, ranks, &r) : lmr_rows_serve(ranks, &r.head);
 }
 
 larmor_status larmor_sense_share(larmor_device *dev, larmor_ranks *ranks)

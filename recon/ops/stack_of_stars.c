@@ -54,14 +54,14 @@ static int compare(const void *a_, const void *b_)
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-static const double whole = 1e-5; /* of a cycle: the rounding of an integer by files and units */
+static const double integer_tolerance = 1e-5; /* of a cycle: the rounding of an integer by files and units */
 
 /* Returns 0 and finds kz modulo nz if the readout is at one integer kz; else 1 and the first sample that is not. */
 static int find_partition(readout *r, int64_t nz, int64_t *sample)
 {
     const double kz = rint(r->samples ? r->k[2] : 0);
     for (int64_t i = 0; i < r->samples; i++)
-        if (!(fabs(r->k[3 * i + 2] - kz) <= whole)) {
+        if (!(fabs(r->k[3 * i + 2] - kz) <= integer_tolerance)) {
             *sample = i;
             return 1;
         }

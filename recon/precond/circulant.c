@@ -10,16 +10,16 @@
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
  * hardly see before the rest has converged. Relative to the largest it would grow with the density of the samples in
  * the centre of k-space, and leave nothing to precondition in three dimensions. */
-#define FLOOR 0.1
+#define FLOOR_OVER_MEAN 0.1
 
 /* The same where M tells how strong noise is. On the grid of docs/solvers.md it gives .5 to 1.5 of the noise of
- * images whose lambda is chosen; FLOOR gives .3 to 1.1. */
-#define FLOOR_OF_NOISE 0.01
+ * images whose lambda is chosen; FLOOR_OVER_MEAN gives .3 to 1.1. */
+#define NOISE_FLOOR_OVER_MEAN 0.01
 
 /* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
-#define UNSEEN 1e-4
+#define MIN_COIL_ENERGY 1e-4
 /* Of the largest energy: what is added before its root is divided by, so that dark voxels are not blown up. */
-#define DARK 0.02
+#define COIL_ENERGY_ADDED 0.02
 
 enum { COARSE = 64 }; /* voxels of the maps in each dimension that the autocorrelation is found from, at most */
 
@@ -47,7 +47,7 @@ larmor_status lmr_circulant_mean(larmor_circulant *c)
     return LARMOR_OK;
 }
 
-/* The mean of each diagonal of E A^H A E over the voxels that are seen, wrapped around: psf(r) conj(a(r)) summed
+/* The mean of each diagonal of E A^H A E over the voxels of the support, wrapped around: psf(r) conj(a(r)) summed
  * over r modulo N, whose FFT it takes. Index i of the doubled grid is r = i - N, so i modulo N. Overwrites psf. */
 static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, larmor_shape image,
                                       larmor_circulant *c)
@@ -62,7 +62,7 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
     LMR_TRY(lmr_recon_kernels_of(psf->dev, psf->dtype, &kernels));
     LMR_TRY(larmor_mul(a, 1, psf));
     LMR_TRY(larmor_array_create(psf->dev, psf->dtype, image, &c->eigenvalues));
-    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->seen, psf->data, c->eigenvalues->data));
+    LMR_TRY(kernels->fold(psf->dev->ctx, from, to, 1 / c->support_voxels, psf->data, c->eigenvalues->data));
     LMR_TRY(lmr_circulant_fft(c->eigenvalues, -1));
     LMR_TRY(kernels->largest(psf->dev->ctx, larmor_array_count(c->eigenvalues), c->eigenvalues->data, &c->largest));
     LMR_TRY(lmr_circulant_mean(c));
@@ -71,9 +71,9 @@ static larmor_status find_eigenvalues(larmor_array *psf, const larmor_array *a, 
                     c->largest);
 }
 
-/* ---- what the coils see ---- */
+/* ---- the support of the coil maps ---- */
 
-larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *seen)
+larmor_status lmr_object_support(larmor_array *energy, double most, double *support_voxels)
 {
     const lmr_recon_kernels *kernels;
     const int64_t voxels = larmor_array_count(energy);
@@ -83,13 +83,13 @@ larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *see
     LMR_TRY(lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
     LMR_TRY(larmor_array_create(energy->dev, energy->dtype, energy->shape, &mask));
     LMR_TRY(larmor_axpby(1, energy, 0, mask));
-    LMR_TRY(kernels->power(ctx, voxels, -2, UNSEEN * most, mask->data));
+    LMR_TRY(kernels->power(ctx, voxels, -2, MIN_COIL_ENERGY * most, mask->data));
     LMR_TRY(larmor_mul(energy, 0, mask));
     LMR_TRY(larmor_nrm2(mask, &norm));
-    LMR_TRY(larmor_axpby(DARK * most, mask, 1, energy));
+    LMR_TRY(larmor_axpby(COIL_ENERGY_ADDED * most, mask, 1, energy));
     LMR_TRY(larmor_mul(mask, 0, energy));
     LMR_TRY(kernels->power(ctx, voxels, -1, 0, energy->data));
-    *seen = norm * norm;
+    *support_voxels = norm * norm;
     return LARMOR_OK;
 }
 
@@ -105,28 +105,29 @@ larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image,
 }
 
 /* E of maps [image..., coils], and how many voxels it is not 0 for. */
-static larmor_status sight_of(larmor_array *maps, larmor_shape image, larmor_array **sight, double *seen)
+static larmor_status support_of(larmor_array *maps, larmor_shape image, larmor_array **support,
+                                double *support_voxels)
 {
     double most;
-    *sight = NULL;
-    larmor_status st = lmr_circulant_energy(maps, image, sight, &most);
-    if (!st) st = lmr_circulant_sight(*sight, most, seen);
+    *support = NULL;
+    larmor_status st = lmr_circulant_energy(maps, image, support, &most);
+    if (!st) st = lmr_object_support(*support, most, support_voxels);
     if (!st) return LARMOR_OK;
-    larmor_array_free(*sight);
-    *sight = NULL;
+    larmor_array_free(*support);
+    *support = NULL;
     return st;
 }
 
-static larmor_status find_sight(larmor_array *maps, larmor_shape image, larmor_circulant *c)
+static larmor_status find_support(larmor_array *maps, larmor_shape image, larmor_circulant *c)
 {
     double norm;
-    c->seen = (double)larmor_shape_count(image);
+    c->support_voxels = (double)larmor_shape_count(image);
     c->square = 1;
     if (!maps) return LARMOR_OK;
-    LMR_TRY(sight_of(maps, image, &c->sight, &c->seen));
-    LMR_TRY(larmor_nrm2(c->sight, &norm));
-    if (c->seen > 0) c->square = norm * norm / c->seen;
-    if (c->seen < 1) c->seen = 1; /* maps of zeros: all eigenvalues are 0 */
+    LMR_TRY(support_of(maps, image, &c->support, &c->support_voxels));
+    LMR_TRY(larmor_nrm2(c->support, &norm));
+    if (c->support_voxels > 0) c->square = norm * norm / c->support_voxels;
+    if (c->support_voxels < 1) c->support_voxels = 1; /* maps of zeros: all eigenvalues are 0 */
     return LARMOR_OK;
 }
 
@@ -204,10 +205,10 @@ static larmor_status copy_of(const larmor_array *x, larmor_array **copy)
 static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps, larmor_dtype dtype,
                                           larmor_shape image, larmor_array **sum)
 {
-    LMR_OWNED(larmor_array) *constant = NULL, *coarse = NULL, *own = NULL, *sight = NULL, *small = NULL,
+    LMR_OWNED(larmor_array) *constant = NULL, *coarse = NULL, *own = NULL, *support = NULL, *small = NULL,
                             *on_doubled = NULL;
     const larmor_shape grid = lmr_circulant_coarse(image);
-    double scale = 1, seen;
+    double scale = 1, support_voxels;
     *sum = NULL;
     for (int d = 0; d < image.ndim; d++) scale *= (double)image.dim[d] / (double)grid.dim[d];
     if (!maps) {
@@ -216,9 +217,9 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
     }
     LMR_TRY(lmr_circulant_resize(maps ? maps : constant, grid, &coarse));
     if (maps) {
-        LMR_TRY(sight_of(coarse, grid, &sight, &seen));
+        LMR_TRY(support_of(coarse, grid, &support, &support_voxels));
         if (coarse == maps) LMR_TRY(copy_of(maps, &own));
-        LMR_TRY(larmor_mul(sight, 0, own ? own : coarse));
+        LMR_TRY(larmor_mul(support, 0, own ? own : coarse));
     }
     LMR_TRY(correlate_coils(own ? own : coarse, grid, &small));
     LMR_TRY(lmr_circulant_resize(small, lmr_doubled(image), &on_doubled));
@@ -237,7 +238,7 @@ static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape im
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
     c->image = image;
     c->count = (double)larmor_shape_count(image);
-    LMR_OR(done, find_sight(maps, image, c));
+    LMR_OR(done, find_support(maps, image, c));
     LMR_OR(done, coil_autocorrelation(psf->dev, maps, psf->dtype, image, &sum));
     LMR_OR(done, find_eigenvalues(psf, sum, image, c));
     *out = c;
@@ -313,7 +314,7 @@ larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_pro
     const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
     const double correlation =
         coils + 2 * lmr_bytes_of(p->dtype, coarse) + fmax(lmr_autocorrelation_bytes(dev, p->dtype, coarse), sum);
-    const double held = 8.0 * p->image.ndim * (double)p->samples + grid + image; /* points, point spread, sight */
+    const double held = 8.0 * p->image.ndim * (double)p->samples + grid + image; /* points, point spread, support */
     return lmr_bytes_store(fmax(spread, held + fmax(correlation, grid + 2 * image)), bytes);
 }
 
@@ -321,7 +322,7 @@ void larmor_circulant_free(larmor_circulant *c)
 {
     if (!c) return;
     larmor_array_free(c->eigenvalues);
-    larmor_array_free(c->sight);
+    larmor_array_free(c->support);
     lmr_slab_fft_free(c->slabs);
     free(c);
 }
@@ -347,7 +348,7 @@ larmor_status lmr_circulant_invert(double scale, larmor_array *factors)
 
 typedef struct inverse {
     larmor_array *factors; /* 1 / (eigenvalues + ...), with the FFT's 1 / voxels */
-    larmor_array *sight;   /* E, or NULL */
+    larmor_array *support; /* E, or NULL */
     void *plan;
     lmr_slab_fft *slabs; /* in its place, where each rank has a slab; or NULL */
 } inverse;
@@ -377,9 +378,9 @@ static larmor_status inverse_apply(void *self, const larmor_array *x, larmor_arr
 {
     const inverse *m = self;
     LMR_TRY(larmor_copy(x, y));
-    if (m->sight) LMR_TRY(larmor_mul(m->sight, 0, y));
+    if (m->support) LMR_TRY(larmor_mul(m->support, 0, y));
     LMR_TRY(m->slabs ? filter_slab(m, y) : filter_whole(m, y));
-    return m->sight ? larmor_mul(m->sight, 0, y) : LARMOR_OK;
+    return m->support ? larmor_mul(m->support, 0, y) : LARMOR_OK;
 }
 
 static void inverse_destroy(void *self)
@@ -388,18 +389,18 @@ static void inverse_destroy(void *self)
     if (m->plan) lmr_fft_of(m->factors)->destroy(m->factors->dev->ctx, m->plan);
     lmr_slab_fft_free(m->slabs);
     larmor_array_free(m->factors);
-    larmor_array_free(m->sight);
+    larmor_array_free(m->support);
     free(m);
 }
 
 /* E for a problem that is defined where no coil sees anything, too: there it is taken for a voxel like the others. */
-static larmor_status sight_everywhere(const larmor_circulant *c, larmor_array **sight)
+static larmor_status support_everywhere(const larmor_circulant *c, larmor_array **support)
 {
     const lmr_recon_kernels *kernels;
-    const larmor_array *from = c->sight;
+    const larmor_array *from = c->support;
     const int64_t voxels = larmor_array_count(from);
     LMR_OWNED(larmor_array) *mask = NULL, *out = NULL;
-    *sight = NULL;
+    *support = NULL;
     LMR_TRY(lmr_recon_kernels_of(from->dev, from->dtype, &kernels));
     LMR_TRY(copy_of(from, &mask));
     LMR_TRY(kernels->power(from->dev->ctx, voxels, -2, 0, mask->data));
@@ -408,7 +409,7 @@ static larmor_status sight_everywhere(const larmor_circulant *c, larmor_array **
     LMR_TRY(larmor_fill(out, sqrt(c->square)));
     LMR_TRY(larmor_axpby(-sqrt(c->square), mask, 1, out));
     LMR_TRY(larmor_axpby(1, from, 1, out));
-    *sight = out;
+    *support = out;
     out = NULL;
     return LARMOR_OK;
 }
@@ -452,8 +453,8 @@ static larmor_status make_inverse(const larmor_circulant *c, double lambda, larm
     larmor_status st;
     int64_t dim[3] = {1, 1, 1};
     for (int i = 0; i < d->shape.ndim; i++) dim[i] = d->shape.dim[i];
-    if (c->sight && everywhere) LMR_OR(fail, sight_everywhere(c, &m->sight));
-    if (c->sight && !everywhere) m->sight = larmor_array_ref(c->sight);
+    if (c->support && everywhere) LMR_OR(fail, support_everywhere(c, &m->support));
+    if (c->support && !everywhere) m->support = larmor_array_ref(c->support);
     LMR_OR(fail, larmor_array_create(d->dev, d->dtype, d->shape, &m->factors));
     LMR_OR(fail, lmr_circulant_affine(c, 1, floor * whole + c->square * (lambda + (K ? 0 : penalty)), m->factors));
     if (K && penalty > 0) LMR_OR(fail, add_penalty(K, c->square * penalty, m->factors));
@@ -474,7 +475,7 @@ fail:
 larmor_status larmor_circulant_inverse(const larmor_circulant *c, double lambda, larmor_op *K, double penalty,
                                        larmor_op **M)
 {
-    return make_inverse(c, lambda, K, penalty, FLOOR, 0, M);
+    return make_inverse(c, lambda, K, penalty, FLOOR_OVER_MEAN, 0, M);
 }
 
 larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double lambda, double penalty,
@@ -483,7 +484,7 @@ larmor_status larmor_circulant_inverse_frames(const larmor_circulant *c, double 
     if (M) *M = NULL;
     if (frames < 1) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: %lld frames, expected at least 1", (long long)frames);
     if (c && c->slabs) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "circulant: no frames in slabs");
-    return make_inverse(c, lambda, NULL, penalty, FLOOR, frames, M);
+    return make_inverse(c, lambda, NULL, penalty, FLOOR_OVER_MEAN, frames, M);
 }
 
 larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, const larmor_array *folded,
@@ -496,7 +497,7 @@ larmor_status larmor_circulant_noise(const larmor_circulant *c, double lambda, c
     if (!c || !folded) return LMR_FAIL(LARMOR_ERR_ARG, "circulant noise: a circulant and A^H e are needed");
     const larmor_shape shape = folded->shape;
     const int64_t frames = shape.ndim > c->image.ndim ? shape.dim[shape.ndim - 1] : 0;
-    LMR_TRY(make_inverse(c, lambda, NULL, 0, FLOOR_OF_NOISE, frames, &M));
+    LMR_TRY(make_inverse(c, lambda, NULL, 0, NOISE_FLOOR_OVER_MEAN, frames, &M));
     LMR_TRY(larmor_array_create(folded->dev, folded->dtype, shape, &image));
     LMR_TRY(larmor_op_forward(M, folded, image));
     return larmor_nrm2(image, norm);

@@ -8,9 +8,9 @@
 /* A^H A ~ E^-1 C E^-1 where coils see anything, C circulant and E one over the root of the coils' energy. */
 struct larmor_circulant {
     larmor_array *eigenvalues; /* of C, in the FFT's order; complex, with imaginary parts of rounding */
-    larmor_array *sight;       /* E, 0 where no coil sees anything; NULL: 1 everywhere */
+    larmor_array *support;     /* E, 0 where no coil sees anything; NULL: 1 everywhere */
     double largest, mean;      /* of the eigenvalues */
-    double seen;               /* voxels that coils see */
+    double support_voxels;     /* voxels in the support */
     double square;             /* the mean of E^2 over them */
     double count;              /* eigenvalues, of all slabs */
     larmor_shape image;        /* what it maps: the volume or this rank's slab */
@@ -25,7 +25,7 @@ larmor_status lmr_circulant_energy(const larmor_array *maps, larmor_shape image,
 
 /* The energy becomes E, given the largest, and how many voxels that is not 0 for; of all ranks where it is a part of
  * theirs. */
-larmor_status lmr_circulant_sight(larmor_array *energy, double most, double *seen);
+larmor_status lmr_object_support(larmor_array *energy, double most, double *support_voxels);
 
 /* y <- x [..., last], interpolated over the same field of view to `to` in the dimensions of that. */
 larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_array **y);

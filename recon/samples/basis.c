@@ -8,7 +8,7 @@
 #include "core/owned.h"
 #include "larmor/subspace.h"
 
-#define ENERGY 0.9999
+#define MIN_ENERGY_PART 0.9999
 
 enum { MOST = 1 << 14 }; /* frames or curves, whichever are fewer: a matrix of so many is diagonalised */
 
@@ -122,7 +122,7 @@ larmor_status larmor_basis_of_curves(larmor_array *curves, int64_t rank, double 
     LMR_TRY(check_curves(host, frames * count, &largest));
     for (int64_t i = 0; i < frames * count; i++) host[i] /= largest; /* so that squares are no trouble */
     LMR_TRY(diagonalise(host, frames, count, by_frames, vectors, values));
-    if (!rank) rank = enough(values, size, energy > 0 ? energy : ENERGY);
+    if (!rank) rank = enough(values, size, energy > 0 ? energy : MIN_ENERGY_PART);
     out = calloc((size_t)(frames * rank), sizeof *out);
     if (!out) LMR_TRY(LMR_NO_MEMORY());
     take_vectors(host, frames, count, by_frames, vectors, size, rank, out);

@@ -8,8 +8,8 @@
 
 enum { SIDE = 16, ITERS = 20, FEWEST = 10 };
 
-#define REACH 6.  /* 1/FOV: the centre, at most */
-#define EXCESS 6. /* readouts for each 1/FOV of its radius: about twice as many as determine an image */
+#define MAX_RADIUS 6.          /* 1/FOV: the centre, at most */
+#define READOUTS_PER_RADIUS 6. /* readouts for each 1/FOV of its radius: about twice as many as determine an image */
 
 /* The samples of one coil within the radius, as a readout, with weights |k| that even out their density. */
 typedef struct centre {
@@ -116,6 +116,6 @@ larmor_status larmor_traj_consistency(const larmor_array *kspace, const larmor_a
         return LMR_FAIL(LARMOR_ERR_ARG, "trajectory consistency: %lld readouts do not tell, at least %d expected",
                         (long long)data.dim[1], FEWEST);
     LMR_FREED_BY(centre_free) centre c = {NULL, NULL, NULL};
-    LMR_TRY(take_centre(kspace, traj, fmin(REACH, (double)data.dim[1] / EXCESS), &c));
+    LMR_TRY(take_centre(kspace, traj, fmin(MAX_RADIUS, (double)data.dim[1] / READOUTS_PER_RADIUS), &c));
     return residual_of(&c, residual);
 }

@@ -9,19 +9,20 @@
 #include "recon/inputs.h"
 
 /* Of the shorter side to the longer one; 7/8 of the lines have 3/4. */
-static const double shorter = 0.85;
+static const double max_side_ratio = 0.85;
 
 /* What is sampled along an axis is seen in a cone around it: a spiral's arms cross it at their distance from each
  * other, while their projections leave no gap. */
-static const double cone = 0.25, cone_centre = 1;
+static const double cone_slope = 0.25, cone_radius_at_centre = 1;
 
 /* Lines that skip some of their neighbours, and arms, end up to a gap apart. */
-static const double least_beyond_gap = 1;
+static const double min_beyond_gap = 1;
 
 static int in_cone(const double *point, int nd, int d)
 {
     int in = 1;
-    for (int e = 0; e < nd; e++) in &= e == d || fabs(point[e]) <= cone_centre + cone * fabs(point[d]);
+    for (int e = 0; e < nd; e++)
+        in &= e == d || fabs(point[e]) <= cone_radius_at_centre + cone_slope * fabs(point[d]);
     return in;
 }
 
@@ -53,9 +54,9 @@ static larmor_status judge(const double *point, int nd, int64_t m, int d, larmor
     const double low = coverage->low[d], high = coverage->high[d];
     const double near = fmin(-low, high), far = fmax(-low, high);
     double gap = 0;
-    if (near >= shorter * far) return LARMOR_OK;
+    if (near >= max_side_ratio * far) return LARMOR_OK;
     LMR_TRY(widest_gap(point, nd, m, d, low, high, &gap));
-    coverage->partial[d] = far - near > gap + least_beyond_gap;
+    coverage->partial[d] = far - near > gap + min_beyond_gap;
     return LARMOR_OK;
 }
 

@@ -11,8 +11,8 @@
 
 /* The outer samples of k-space, where there is the least signal: those beyond this part of the largest |k|, or
  * further in by this step at a time where readouts have too few of them. */
-#define OUTER 0.9
-#define STEP 0.1
+#define OUTER_RADIUS 0.9
+#define OUTER_RADIUS_STEP 0.1
 
 /* Differences of samples beside each other: of the third order, 1 -3 3 -1; of the eighth where readouts are
  * oversampled, at steps of so many cycles per field of view. An object within the field of view is then within a
@@ -159,7 +159,7 @@ static larmor_status outer_runs(larmor_ranks *ranks, points *p, int64_t *own, do
     for (int64_t r = 0; r < p->readouts; r++) most = fmax(most, p->most[r]);
     LMR_TRY(lmr_ranks_most(ranks, &most));
     *all = 0;
-    for (double part = OUTER; part > -STEP / 2 && *all < LEAST; part -= STEP) {
+    for (double part = OUTER_RADIUS; part > -OUTER_RADIUS_STEP / 2 && *all < LEAST; part -= OUTER_RADIUS_STEP) {
         p->limit = part * part * most;
         if (!st) st = lmr_parallel(p->threads, p->readouts, count_runs, p);
         *own = 0;

@@ -14,7 +14,7 @@
 #include "recon/maps/centre.h"
 
 /* Voxels of the field of view along each axis, at most. */
-static const double side = 20;
+static const double max_side = 20;
 
 /* Times the field of view. */
 enum { FACTORS = 3 };
@@ -24,14 +24,14 @@ static const double factors[FACTORS] = {1, 1.25, 1.5};
 /* Choices of what is left out; an odd number, which has a median. */
 enum { CHOICES = 3 };
 
-static const double left_out = 0.1, /* of the samples */
-    part = 1.5;                     /* of a readout that is left out at once, in 1/FOV */
+static const double held_out_part = 0.1, /* of the samples */
+    held_out_length = 1.5;               /* of a readout that is left out at once, in 1/FOV */
 
 /* Of Newton's method: more take long, and follow noise. */
 enum { STEPS = 18 };
 
 /* Of the error: larger fields of view that predict no better than this are not taken. */
-static const double clearly = 0.8;
+static const double max_error_ratio = 0.8;
 
 static const double nufft_tol = 1e-4;
 
@@ -57,7 +57,7 @@ static void forecast_free(forecast *f)
 
 static larmor_shape low_shape(larmor_shape image, double factor)
 {
-    for (int d = 0; d < image.ndim; d++) image.dim[d] = (int64_t)ceil(fmin(side, (double)image.dim[d]) * factor);
+    for (int d = 0; d < image.ndim; d++) image.dim[d] = (int64_t)ceil(fmin(max_side, (double)image.dim[d]) * factor);
     return image;
 }
 
@@ -67,7 +67,7 @@ static larmor_status gather(forecast *f, const larmor_array *kspace, larmor_shap
     double radius[3] = {0.5, 0.5, 0.5};
     f->coils = kspace->shape.dim[2];
     f->image = image;
-    for (int d = 0; d < image.ndim; d++) radius[d] = fmin(side, (double)image.dim[d]) / 2;
+    for (int d = 0; d < image.ndim; d++) radius[d] = fmin(max_side, (double)image.dim[d]) / 2;
     LMR_TRY(lmr_centre_select(f->k, kspace->dtype, radius, c));
     if (!c->m)
         return LMR_FAIL(LARMOR_ERR_NUMERIC, "field of view: no samples within %g/FOV of the centre of k-space",
@@ -97,11 +97,11 @@ static void leave_out(const double *k, int64_t nd, int64_t samples, int64_t read
         parts++;
         for (int64_t i = r * samples; i < (r + 1) * samples; i++) {
             if (i > r * samples) length += way(k + i * nd, nd);
-            if (length > part) {
+            if (length > held_out_length) {
                 parts++;
                 length = 0;
             }
-            kept[i] = lmr_random_uniform(choice, parts) >= left_out;
+            kept[i] = lmr_random_uniform(choice, parts) >= held_out_part;
         }
     }
 }
@@ -210,7 +210,7 @@ static larmor_status compare(const forecast *f, larmor_prediction *prediction)
         const double own = median(gain);
         if (own >= prediction->gain) continue;
         prediction->gain = own;
-        if (own < clearly) prediction->factor = factors[i];
+        if (own < max_error_ratio) prediction->factor = factors[i];
     }
     prediction->error = median(error[0]);
     return LARMOR_OK;

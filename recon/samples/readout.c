@@ -7,7 +7,7 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-#define NEAR 1e-3 /* of a sample's distance from the next */
+#define POSITION_TOLERANCE 1e-3 /* of a sample's distance from the next */
 enum { MOST_TRIES = 256 };
 
 /* Where the samples of every readout are: number first .. first + count - 1 in steps of `step` from the centre. */
@@ -40,10 +40,10 @@ static larmor_status find_places(const double *k, const larmor_shape *traj, int6
         if (lowest != p->first) return refuse(r, "begins or ends elsewhere than the others");
         for (int64_t i = 0; i < samples; i++) {
             place[r * samples + i] = first + turn * i;
-            if (!(fabs(x[i * nd] / p->step - (double)place[r * samples + i]) <= NEAR))
+            if (!(fabs(x[i * nd] / p->step - (double)place[r * samples + i]) <= POSITION_TOLERANCE))
                 return refuse(r, "is not evenly sampled through the centre");
             for (int64_t d = 1; d < nd; d++)
-                if (!(fabs(x[i * nd + d] - x[d]) <= NEAR)) return refuse(r, "does not run along x");
+                if (!(fabs(x[i * nd + d] - x[d]) <= POSITION_TOLERANCE)) return refuse(r, "does not run along x");
         }
     }
     return LARMOR_OK;
@@ -57,7 +57,7 @@ static larmor_status find_sizes(double part, places *p)
     if (low == high - 1) least = p->count;
     for (int64_t n = least < 1 ? 1 : least; n < least + MOST_TRIES; n++) {
         const double m = (double)n * part * p->step;
-        if (n - n / 2 < high || fabs(m - nearbyint(m)) > NEAR * fmax(1, m / 64) || m < 1) continue;
+        if (n - n / 2 < high || fabs(m - nearbyint(m)) > POSITION_TOLERANCE * fmax(1, m / 64) || m < 1) continue;
         p->from = n;
         p->to = (int64_t)nearbyint(m);
         return LARMOR_OK;
@@ -221,8 +221,8 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     LMR_OR(done, find_places(k, &traj->shape, place, &p));
     LMR_OR(done, find_sizes(part, &p));
     const double of = (double)p.to / (double)p.from;
-    const int64_t first = (int64_t)ceil((double)p.first * of - NEAR);
-    const int64_t count = (int64_t)floor((double)(p.first + p.count - 1) * of + NEAR) - first + 1;
+    const int64_t first = (int64_t)ceil((double)p.first * of - POSITION_TOLERANCE);
+    const int64_t count = (int64_t)floor((double)(p.first + p.count - 1) * of + POSITION_TOLERANCE) - first + 1;
     if (count < 1) LMR_OR(done, refuse(0, "has no sample on the part of its field of view"));
     LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype,
                                      LARMOR_SHAPE(count, kspace->shape.dim[1], kspace->shape.dim[2]), cropped));

@@ -34,17 +34,17 @@ static void free_making(making *m)
     larmor_array_free(m->response);
 }
 
-/* ---- what the coils see ---- */
+/* ---- the support of the coil maps ---- */
 
-static larmor_status find_sight(const making *m, larmor_circulant *c)
+static larmor_status find_support(const making *m, larmor_circulant *c)
 {
     double most = 0, norm;
-    LMR_TRY(lmr_circulant_energy(m->maps, c->image, &c->sight, &most));
+    LMR_TRY(lmr_circulant_energy(m->maps, c->image, &c->support, &most));
     LMR_TRY(lmr_ranks_most(m->ranks, &most));
-    LMR_TRY(lmr_circulant_sight(c->sight, most, &c->seen));
-    LMR_TRY(larmor_nrm2(c->sight, &norm));
-    c->square = c->seen > 0 ? norm * norm / c->seen : 1;
-    if (c->seen < 1) c->seen = 1; /* maps of zeros: all eigenvalues are 0 */
+    LMR_TRY(lmr_object_support(c->support, most, &c->support_voxels));
+    LMR_TRY(larmor_nrm2(c->support, &norm));
+    c->square = c->support_voxels > 0 ? norm * norm / c->support_voxels : 1;
+    if (c->support_voxels < 1) c->support_voxels = 1; /* maps of zeros: all eigenvalues are 0 */
     return LARMOR_OK;
 }
 
@@ -115,7 +115,7 @@ static larmor_status see_kept(making *m)
 {
     const lmr_recon_kernels *kernels;
     larmor_array *energy = NULL;
-    double most = 0, seen;
+    double most = 0, support_voxels;
     larmor_status st;
     if (m->kept_coils)
         st = lmr_circulant_energy(m->kept, m->coarse, &energy, &most);
@@ -124,7 +124,7 @@ static larmor_status see_kept(making *m)
     LMR_OR(done, sum_of_all(m->ranks, st, energy));
     LMR_OR(done, lmr_recon_kernels_of(energy->dev, energy->dtype, &kernels));
     LMR_OR(done, kernels->largest(energy->dev->ctx, larmor_array_count(energy), energy->data, &most));
-    LMR_OR(done, lmr_circulant_sight(energy, most, &seen));
+    LMR_OR(done, lmr_object_support(energy, most, &support_voxels));
     if (m->kept_coils) st = larmor_mul(energy, 0, m->kept);
 done:
     larmor_array_free(energy);
@@ -187,11 +187,12 @@ static larmor_status correlation_of(const making *m, int64_t first, int64_t coun
 
 /* The response of `count` planes from `from` of this rank's slab grows by lags [2 n0, 2 n1, count] times the
  * autocorrelation, folded. half: 0 for lags below 0, 1 for the others. */
-static larmor_status fold_in(making *m, int64_t from, int64_t count, int half, double seen, larmor_array *lags)
+static larmor_status fold_in(making *m, int64_t from, int64_t count, int half, double support_voxels,
+                             larmor_array *lags)
 {
     const lmr_recon_kernels *kernels;
     const int64_t all[3] = {2 * m->n[0], 2 * m->n[1], count}, to[3] = {m->n[0], m->n[1], count};
-    double scale = 1 / seen;
+    double scale = 1 / support_voxels;
     LMR_OWNED(larmor_array) *a = NULL, *folded = NULL, *place = NULL;
     for (int d = 0; d < 3; d++) scale *= (double)m->n[d] / (double)m->coarse.dim[d];
     LMR_TRY(lmr_recon_kernels_of(lags->dev, lags->dtype, &kernels));
@@ -216,7 +217,7 @@ static larmor_nufft_opts spread_of(const int64_t n[3], larmor_dtype dtype)
 }
 
 /* A piece of rank i's slab. */
-static larmor_status add_piece(making *m, int i, int half, int piece, double seen, larmor_status own)
+static larmor_status add_piece(making *m, int i, int half, int piece, double support_voxels, larmor_status own)
 {
     const larmor_nufft_opts psf = spread_of(m->n, m->maps->dtype);
     int64_t first, from;
@@ -227,19 +228,19 @@ static larmor_status add_piece(making *m, int i, int half, int piece, double see
     if (!own) own = lmr_go_on();
     if (!own && i == m->ranks->number) own = larmor_array_create(m->maps->dev, m->maps->dtype, shape, &lags);
     own = lmr_lags_sum(m->ranks, &m->points, &psf, m->n, half * m->n[2] + first + from, count, i, own, lags);
-    if (!own && lags) own = fold_in(m, from, count, half, seen, lags);
+    if (!own && lags) own = fold_in(m, from, count, half, support_voxels, lags);
     larmor_array_free(lags);
     return own;
 }
 
-static larmor_status respond(making *m, double seen)
+static larmor_status respond(making *m, double support_voxels)
 {
     larmor_status own = LARMOR_OK;
     for (int i = 0; i < m->ranks->count; i++) {
         const int64_t planes = lmr_slab_share(m->n[2], m->ranks->count, i, NULL);
         for (int half = 0; half < 2; half++)
             for (int piece = 0; planes && piece < pieces_of(planes); piece++) {
-                own = add_piece(m, i, half, piece, seen, own);
+                own = add_piece(m, i, half, piece, support_voxels, own);
                 if (m->ranks->agreed) return own;
             }
     }
@@ -275,11 +276,11 @@ static larmor_status make(making *m, const larmor_array *traj, larmor_circulant 
 {
     c->image = LARMOR_SHAPE(m->n[0], m->n[1], m->own);
     c->count = (double)m->n[0] * (double)m->n[1] * (double)m->n[2];
-    LMR_TRY(find_sight(m, c));
+    LMR_TRY(find_support(m, c));
     LMR_TRY(correlate_maps(m));
     LMR_TRY(lmr_lags_begin(m->maps->dev, traj, NULL, m->maps->dtype, &m->points));
     LMR_TRY(larmor_array_create(m->maps->dev, m->maps->dtype, c->image, &m->response));
-    LMR_TRY(respond(m, c->seen));
+    LMR_TRY(respond(m, c->support_voxels));
     lmr_lags_end(&m->points); /* before the next that take much */
     larmor_array_free(m->line);
     m->line = NULL;

@@ -24,10 +24,10 @@ enum {
 /* The same, after one step at least, where steps to come may change x by more than this part of it: a real scan of
  * 25 spokes and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
 #define ROUGH_INNER_FALL 0.7
-#define ROUGH 0.01
+#define ROUGH_CHANGE 0.01
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
  * that do not shrink is not known. */
-#define SLOWEST 0.97
+#define MAX_STEP_RATIO 0.97
 /* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. */
 #define MAX_SPLIT 0.01
 
@@ -258,7 +258,7 @@ static double rest_of(const double *length, int count)
         square += (middle - i) * (middle - i);
     }
     slope /= square;
-    const double ratio = fmin(exp(slope), SLOWEST);
+    const double ratio = fmin(exp(slope), MAX_STEP_RATIO);
     return exp(mean + slope * middle) * ratio / (1 - ratio);
 }
 
@@ -277,7 +277,7 @@ static void look_ahead(lmr_run *run, lmr_admm *s, double size, double change, do
     const double allowed = fmax(run->o.change, run->o.relative * size);
     for (int i = MANY - 1; i > 0; i--) s->length[i] = s->length[i - 1];
     s->length[0] = size > 0 ? change * size : 0;
-    be_rough(s, s->easy >= FEW && allowed > ROUGH * size);
+    be_rough(s, s->easy >= FEW && allowed > ROUGH_CHANGE * size);
     if (!(allowed > 0) || run->iters + 1 < EARLIEST || !(size > 0)) return;
     const double left = fmax(rest_of(s->length, FEW), rest_of(s->length, MANY));
     s->near = left <= allowed && primal <= MAX_SPLIT ? s->near + 1 : 0;

@@ -15,15 +15,15 @@ enum {
 
 /* Divergence, relative to the residual at x = 0, or to the start's where that is larger: far above the normal rise
  * and fall of residuals. */
-#define DIVERGED 1e3
+#define DIVERGENCE_FACTOR 1e3
 /* Of |p| |A^H A p|: what rounding makes of a product that should be positive. */
 #define ROUNDING 1e-3
 /* The last iterate is the best unless its residual is this much above the smallest. */
-#define WORSE 2
+#define MAX_RESIDUAL_RATIO 2
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
  * that do not shrink is not known. */
-#define SLOWEST 0.999
-#define QUICKEST 0.1 /* the same where the iterations to come are counted */
+#define MAX_STEP_RATIO 0.999
+#define MIN_STEP_RATIO 0.1 /* the same where the iterations to come are counted */
 
 /* The objective costs nothing more: a step takes alpha r^H M r from it. */
 
@@ -113,7 +113,7 @@ static double rest_of(const trend *all, double *ratio)
 {
     const double slope = (all->t * all->log - all->one * all->tlog) / (all->one * all->tt - all->t * all->t);
     const double last = (all->log + slope * all->t) / all->one;
-    *ratio = fmin(exp(slope), SLOWEST);
+    *ratio = fmin(exp(slope), MAX_STEP_RATIO);
     return exp(last) * *ratio / (1 - *ratio);
 }
 
@@ -162,7 +162,7 @@ static int expected_iters(const larmor_solve_opts *o, const state *s)
     if (!(s->left > allowed)) return s->iters;
     const trend few = of_last(s->length, FEW);
     rest_of(s->iters < MANY ? &few : &s->all, &ratio);
-    const double more = ceil(log(s->left / allowed) / -log(fmax(ratio, QUICKEST)));
+    const double more = ceil(log(s->left / allowed) / -log(fmax(ratio, MIN_STEP_RATIO)));
     return more < o->max_iter - s->iters ? s->iters + (int)more : o->max_iter;
 }
 
@@ -287,7 +287,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         }
         LMR_TRY(step(A, o, x, s, &done));
         if (done) break;
-        if (!(s->residual <= DIVERGED * fmax(s->rhs, s->best_residual)))
+        if (!(s->residual <= DIVERGENCE_FACTOR * fmax(s->rhs, s->best_residual)))
             return LMR_FAIL(LARMOR_ERR_NUMERIC,
                             "cg: diverges: residual %.3e after %d iterations, smallest %.3e; raise lambda",
                             s->residual / s->rhs, s->iters, s->best_residual / s->rhs);
@@ -360,7 +360,7 @@ static larmor_status solve(larmor_op *A, const larmor_array *b, const larmor_arr
     if (!st && s.M) st = larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &s.z);
     if (!st) st = take_data(A, b, rhs, square, &s);
     if (!st) st = iterate(A, x, o, &s);
-    const int worse = !st && !is_near(o, &s) && s.residual > WORSE * s.best_residual;
+    const int worse = !st && !is_near(o, &s) && s.residual > MAX_RESIDUAL_RATIO * s.best_residual;
     if ((st == LARMOR_ERR_NUMERIC && s.iters > 0) || worse) {
         const larmor_status restored = restore(&s, x);
         if (restored) st = restored;

@@ -7,7 +7,7 @@
 #include "larmor/cartesian.h"
 
 enum { MOST = 30, INNER = 6 };
-#define CHANGE 1e-3
+#define MAX_REL_CHANGE 1e-3
 
 /* z <- the image nearest to x that has the phase: P P^H x */
 static larmor_status to_phase(larmor_op *P, const larmor_array *x, larmor_array *along, larmor_array *z)
@@ -38,7 +38,7 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
         return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){.tol = 0};
     const int most = o.max_iter > 0 ? o.max_iter : MOST;
-    const double tol = o.tol == 0 ? CHANGE : o.tol;
+    const double tol = o.tol == 0 ? MAX_REL_CHANGE : o.tol;
     const double began = lmr_seconds();
     larmor_report own = {.residual = 1, .end = LARMOR_END_ITERATIONS};
     larmor_op *P = NULL;

@@ -67,7 +67,7 @@ static larmor_status follow_scene(int scene)
         if (bytes == sizeof o) memcpy(&o, data, sizeof o);
         free(data);
         if (bytes != sizeof o) return LARMOR_ERR_FORMAT; /* rank 0 has ended */
-        LMR_TRY(lmr_rows_obey(ranks, &o));
+        LMR_TRY(lmr_rows_serve(ranks, &o));
         if (o.task == LMR_ROW_FREE) return LARMOR_OK;
     }
     return st;

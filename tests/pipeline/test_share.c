@@ -1,6 +1,6 @@
-/* pipeline/share.c: images with one trajectory share what depends on it alone, and are the images that each would
+/* pipeline/cache.c: images with one trajectory share what depends on it alone, and are the images that each would
  * be by itself. SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/share.h"
+#include "pipeline/cache.h"
 #include "schedule/state.h"
 #include "schedule/task.h"
 #include "tests/pipeline/scan.h"
@@ -83,8 +83,8 @@ typedef struct outcome {
 
 static void count_use(const lmr_job *job, outcome *o)
 {
-    o->hits += lmr_share_hits(job->caches->share);
-    if (job->caches->ready) o->used += job->caches->ready->used;
+    o->hits += lmr_trajectory_cache_hits(job->caches->trajectories);
+    if (job->caches->last_operator) o->used += job->caches->last_operator->used;
 }
 
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
@@ -110,8 +110,8 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
     count_use(&recon->job, o);
     for (int w = 0; recon->devices && w < recon->devices->workers; w++) {
         const lmr_job *job = &recon->devices->worker[w].job;
-        if (job->caches->share == recon->caches.share)
-            o->hits -= lmr_share_hits(job->caches->share); /* are counted */
+        if (job->caches->trajectories == recon->caches.trajectories)
+            o->hits -= lmr_trajectory_cache_hits(job->caches->trajectories); /* are counted */
         count_use(job, o);
     }
     larmor_recon_free(recon);
@@ -370,10 +370,10 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     scan s = alike(IMAGES);
     larmor_recon *recon = recon_of(&s, &SHARE_OPTS(.method = "cg", .at_once = 1));
     const int64_t with = recon->plan.planned;
-    assert_int_equal(recon->plan.share, LMR_SHARE_MOST);
+    assert_int_equal(recon->plan.share, LMR_MAX_CACHED_TRAJECTORIES);
     larmor_recon_free(recon);
     int64_t before = with;
-    static const int shares[] = {LMR_SHARE_MOST, 1, 0};
+    static const int shares[] = {LMR_MAX_CACHED_TRAJECTORIES, 1, 0};
     int seen[3] = {0};
     for (int64_t limit = with; limit > with / 4; limit -= with / 64) {
         larmor_recon_plan plan;
@@ -383,7 +383,7 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
         before = recon->plan.planned;
         for (int i = 0; i < 3; i++) seen[i] += recon->plan.share == shares[i];
         if (recon->plan.share) assert_int_equal(plan.block, COILS);
-        assert_int_equal(!recon->caches.share, !recon->plan.share);
+        assert_int_equal(!recon->caches.trajectories, !recon->plan.share);
         larmor_recon_free(recon);
     }
     for (int i = 0; i < 3; i++) assert_true(seen[i] > 0);
@@ -397,12 +397,12 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
 
 /* ---- the share itself ---- */
 
-static lmr_common *find(const lmr_job *job, const lmr_frame *frame)
+static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
 {
-    lmr_common *c;
-    assert_ok(lmr_share_find(job, frame, &c));
+    lmr_cached *c;
+    assert_ok(lmr_trajectory_cache_find(job, frame, &c));
     assert_non_null(c);
-    lmr_common_free(c); /* the share has it, or its address is that of no other, as none is made meanwhile */
+    lmr_cached_free(c); /* the share has it, or its address is that of no other, as none is made meanwhile */
     return c;
 }
 
@@ -413,12 +413,12 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     larmor_array *line, *more;
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
-    lmr_caches caches = {.share = NULL};
+    lmr_caches caches = {.trajectories = NULL};
     lmr_job job = {.settings = &settings, .facts = &facts, .caches = &caches};
     lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj},
                        .grid = {.ndim = 2, .matrix = {N, N, 1}, .fov_mm = {1, 1, 1}, .crop = {N, N, 1}}};
-    assert_ok(lmr_share_open(LMR_SHARE_MOST, &caches));
-    lmr_common *const first = find(&job, &frame);
+    assert_ok(lmr_caches_open(LMR_MAX_CACHED_TRAJECTORIES, &caches));
+    lmr_cached *const first = find(&job, &frame);
     assert_ptr_equal(find(&job, &frame), first);
     lmr_frame other = frame;
     other.group.slice = 3;
@@ -445,7 +445,7 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     assert_ptr_equal(find(&job, &frame), first); /* was asked for in between, so that it stayed */
     larmor_array_free(more);
     larmor_array_free(line);
-    lmr_share_close(&caches);
+    lmr_caches_close(&caches);
     free_scan(&s);
 }
 
@@ -455,30 +455,30 @@ static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
     scan s = alike(1);
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
-    lmr_caches caches = {.share = NULL};
+    lmr_caches caches = {.trajectories = NULL};
     lmr_job job = {.settings = &settings, .facts = &facts, .caches = &caches};
     const lmr_frame frame = {.samples = {.kspace = s.image[0].kspace, .traj = s.image[0].traj}};
     const double by[2] = {1, 2}, other[2] = {1, 3}, never[2] = {NAN, 2};
-    lmr_common *c;
+    lmr_cached *c;
     larmor_array *x;
-    assert_ok(lmr_share_open(1, &caches));
-    assert_ok(lmr_share_find(&job, &frame, &c));
-    lmr_common_put(c, LMR_COMMON_NOISE, by, s.truth);
-    assert_ok(lmr_common_take(c, LMR_COMMON_NOISE, by, dev, &x));
+    assert_ok(lmr_caches_open(1, &caches));
+    assert_ok(lmr_trajectory_cache_find(&job, &frame, &c));
+    lmr_cached_put(c, LMR_CACHED_NOISE, by, s.truth);
+    assert_ok(lmr_cached_take(c, LMR_CACHED_NOISE, by, dev, &x));
     assert_ptr_equal(x, s.truth);
     larmor_array_free(x);
-    assert_ok(lmr_common_take(c, LMR_COMMON_SPREAD, by, dev, &x));
+    assert_ok(lmr_cached_take(c, LMR_CACHED_SPREAD, by, dev, &x));
     assert_null(x);
-    assert_ok(lmr_common_take(c, LMR_COMMON_NOISE, other, dev, &x));
+    assert_ok(lmr_cached_take(c, LMR_CACHED_NOISE, other, dev, &x));
     assert_null(x);
-    lmr_common_put(c, LMR_COMMON_NOISE, never, s.truth);
-    assert_ok(lmr_common_take(c, LMR_COMMON_NOISE, never, dev, &x));
+    lmr_cached_put(c, LMR_CACHED_NOISE, never, s.truth);
+    assert_ok(lmr_cached_take(c, LMR_CACHED_NOISE, never, dev, &x));
     assert_null(x);
-    assert_int_equal(lmr_share_hits(job.caches->share), 1);
-    lmr_share_close(&caches); /* before what was had from it */
-    lmr_common_free(c);
-    job.caches->share = NULL;
-    assert_ok(lmr_share_find(&job, &frame, &c));
+    assert_int_equal(lmr_trajectory_cache_hits(job.caches->trajectories), 1);
+    lmr_caches_close(&caches); /* before what was had from it */
+    lmr_cached_free(c);
+    job.caches->trajectories = NULL;
+    assert_ok(lmr_trajectory_cache_find(&job, &frame, &c));
     assert_null(c);
     free_scan(&s);
 }

@@ -1,23 +1,23 @@
 /* Samples that are looked at before the first image and are wanted again. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_SCAN_REREAD_H
-#define LMR_SCAN_REREAD_H
+#ifndef LMR_SCAN_SAMPLE_CACHE_H
+#define LMR_SCAN_SAMPLE_CACHE_H
 
 #include "scan/job.h"
 
 /* *taken <- 1, and samples, made and c as lmr_group_samples had them, if those of this group are there and nothing
  * that they depend on has changed since. Those that are there and no longer hold are freed. calibration: as of a
  * source. */
-larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
-                              lmr_cartesian *c, int *taken);
+larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                                    lmr_cartesian *c, int *taken);
 
 /* Instead of larmor_samples_free: they stay, in place of others, where memory is not limited and has room for many of
  * them; else they are freed. Nothing in them was changed. */
-void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
-                     const lmr_cartesian *c);
+void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
+                           const lmr_cartesian *c);
 
 /* What they take of the device's memory. */
-int64_t lmr_reread_bytes(const lmr_job *job);
+int64_t lmr_sample_cache_bytes(const lmr_job *job);
 
-void lmr_reread_clear(lmr_caches *caches);
+void lmr_sample_cache_clear(lmr_caches *caches);
 
 #endif

@@ -1,6 +1,6 @@
 /* One group's samples, kept from one look at them to the next: reading a scan of one large image takes as long as
  * many iterations. SPDX-License-Identifier: Apache-2.0 */
-#include "scan/reread.h"
+#include "scan/sample_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct origin {
     const larmor_array *whitening, *compression;
 } origin;
 
-struct lmr_reread {
+struct lmr_sample_cache {
     origin from;
     double scale; /* that they were multiplied by */
     larmor_samples samples;
@@ -55,17 +55,17 @@ static int same(const origin *a, const origin *b)
            a->whitening == b->whitening && a->compression == b->compression;
 }
 
-void lmr_reread_clear(lmr_caches *caches)
+void lmr_sample_cache_clear(lmr_caches *caches)
 {
-    if (caches->reread) larmor_samples_free(&caches->reread->samples);
-    free(caches->reread);
-    caches->reread = NULL;
+    if (caches->samples) larmor_samples_free(&caches->samples->samples);
+    free(caches->samples);
+    caches->samples = NULL;
 }
 
-larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
-                              lmr_cartesian *c, int *taken)
+larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
+                                    lmr_cartesian *c, int *taken)
 {
-    struct lmr_reread *k = job->caches->reread;
+    struct lmr_sample_cache *k = job->caches->samples;
     origin now;
     *taken = 0;
     if (!k) return LARMOR_OK;
@@ -78,7 +78,7 @@ larmor_status lmr_reread_take(lmr_job *job, int index, int calibration, larmor_s
         k->samples = (larmor_samples){0};
         *taken = 1;
     }
-    lmr_reread_clear(job->caches);
+    lmr_sample_cache_clear(job->caches);
     return LARMOR_OK;
 }
 
@@ -87,9 +87,9 @@ static int64_t bytes_of(const larmor_samples *samples)
     return (int64_t)larmor_array_bytes(samples->kspace) + (int64_t)larmor_array_bytes(samples->traj);
 }
 
-int64_t lmr_reread_bytes(const lmr_job *job)
+int64_t lmr_sample_cache_bytes(const lmr_job *job)
 {
-    return job->caches->reread ? bytes_of(&job->caches->reread->samples) : 0;
+    return job->caches->samples ? bytes_of(&job->caches->samples->samples) : 0;
 }
 
 static int has_room(const lmr_job *job, const larmor_samples *samples)
@@ -100,18 +100,18 @@ static int has_room(const lmr_job *job, const larmor_samples *samples)
     return !larmor_device_memory(job->facts->dev, &available, &total) && ROOM * bytes <= (double)available;
 }
 
-void lmr_reread_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
-                     const lmr_cartesian *c)
+void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
+                           const lmr_cartesian *c)
 {
-    lmr_reread_clear(job->caches);
-    struct lmr_reread *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
+    lmr_sample_cache_clear(job->caches);
+    struct lmr_sample_cache *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
     if (k && !origin_of(job, index, calibration, &k->from)) {
         k->scale = job->scale;
         k->samples = *samples;
         k->made = made;
         k->cartesian = *c;
         *samples = (larmor_samples){0};
-        job->caches->reread = k;
+        job->caches->samples = k;
         return;
     }
     free(k);
