@@ -21,6 +21,7 @@
 #include "larmor/page.h"
 #include "larmor/phantom.h"
 #include "larmor/pipeline.h"
+#include "larmor/pulseq.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
 #include "larmor/simulate.h"

@@ -10,6 +10,7 @@
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_records.h"
 #include "larmor/io.h"
+#include "larmor/pulseq.h"
 
 /* The reader's descriptors. The second file is one that belongs to the first: the .hdr of a .cfl. */
 enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DESCRIPTORS };
@@ -45,6 +46,8 @@ typedef enum lmr_reader_ask {
     LMR_ASK_META,     /* answer: meta */
     LMR_ASK_LIST,     /* answer: list; bytes: the larmor_image_meta of each image */
     LMR_ASK_DESCRIBE, /* answer: info */
+    LMR_ASK_SEQUENCE, /* text: soft delays. Answer: sequence; bytes: a larmor_pulseq_readout for each readout, then as
+                       * double k [3, samples], times [samples], phases of shapes and of frequencies [samples] */
     LMR_ASK_ROOM,     /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
 
     /* to a reader that composes */
@@ -95,6 +98,13 @@ typedef struct lmr_reader_list { /* of a file whose images have each a geometry 
     int64_t dim[3];              /* of an array */
 } lmr_reader_list;
 
+typedef struct lmr_reader_sequence { /* of a Pulseq file */
+    int32_t version[3];
+    int64_t blocks, readouts, samples, excitations, refocusings;
+    double duration_s, fov_m[3];
+    char name[64], unknown[64]; /* unknown: an extension; "": none */
+} lmr_reader_sequence;
+
 typedef enum lmr_reader_where {
     LMR_NOT_IN_FILE, /* not as they are: they follow the answer */
     LMR_IN_ONE,      /* at byte `at` and those after it */
@@ -138,6 +148,7 @@ typedef struct lmr_reader_answer {
         larmor_image_meta meta;
         larmor_image_info info;
         lmr_reader_composed composed;
+        lmr_reader_sequence sequence;
     };
 } lmr_reader_answer;
 

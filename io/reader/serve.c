@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/owned.h"
+#include "io/pulseq/seq_answer.h"
 #include "io/reader/compose.h"
 #include "io/reader/h5.h"
 #include "io/reader/mrd_file.h"
@@ -297,6 +298,8 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
         return p && p->read_meta ? p->read_meta(&s->input, &out->meta) : cannot(s);
     case LMR_ASK_LIST:
         return p && p->read_list ? p->read_list(&s->input, &out->list) : cannot(s);
+    case LMR_ASK_SEQUENCE:
+        return lmr_pulseq_answer(&s->input, request->text, &out->sequence);
     case LMR_ASK_DESCRIBE:
         return p && p->describe ? p->describe(&s->input, &out->info) : cannot(s);
     default:

@@ -1,0 +1,45 @@
+/* What the reader answers about a Pulseq file. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/pulseq/seq.h"
+#include "io/pulseq/seq_answer.h"
+
+static larmor_status parse(const lmr_input *input, seq *s)
+{
+    static const unsigned char magic[8] = {1, 'p', 'u', 'l', 's', 'e', 'q', 2};
+    const int64_t size = input->source.size;
+    char *data = calloc((size_t)size + 1, 1);
+    if (!data) return LMR_NO_MEMORY();
+    larmor_status st = lmr_source_read(&input->source, 0, data, (size_t)size);
+
+    const int is_binary = size >= 8 && !memcmp(data, magic, sizeof magic);
+    if (!st) st = is_binary ? seq_read_binary(s, (unsigned char *)data, size) : seq_read_text(s, data, size);
+    free(data);
+    return st ? st : seq_sort(s);
+}
+
+larmor_status lmr_pulseq_answer(const lmr_input *input, const char *delays, lmr_reader_sequence *out)
+{
+    seq s = {.path = input->source.path,
+             .size = input->source.size,
+             .gradient_raster = 1e-5,
+             .rf_raster = 1e-6,
+             .block_raster = 1e-5};
+    seq_result result = {.readout = NULL};
+    void *memory;
+    larmor_status st = parse(input, &s);
+    if (!st) st = seq_evaluate(&s, delays, &result);
+    seq_free(&s);
+    const size_t heads = (size_t)result.about.readouts * sizeof *result.readout;
+    const size_t numbers = 6 * (size_t)result.about.samples * sizeof *result.numbers;
+    if (!st) *out = result.about;
+    if (!st && heads) st = input->room(input->user, (int64_t)(heads + numbers), &memory);
+    if (!st && heads) {
+        memcpy(memory, result.readout, heads);
+        memcpy((char *)memory + heads, result.numbers, numbers);
+    }
+    free(result.readout);
+    free(result.numbers);
+    return st;
+}
