@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
 #include "common.h"
+#include "given.h"
 #include "json.h"
 #include "scan.h"
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *from;
+    scan_given given;
+    const char *output, *from, *times;
     int64_t repetition;
     int delays, json, force;
 } settings;
@@ -20,11 +22,16 @@ static const app_option options[] = {
            "of a series whose angles continue, as in larmor phantom --repetitions; from 0", .preset = "0", .low = 0,
            .high = 65535),
     OPTION(APP_READ_FILE, from, 0, "from", "SCAN.h5", "the trajectory of a scan's first image instead"),
+    SEQ_OPTIONS(settings),
+    OPTION(
+        APP_WRITTEN_FILE, times, 0, "times", "FILE",
+        "with --seq: also write the times of the samples in s since the last excitation [samples, readouts]: .cfl or "
+        ".npy"),
     OPTION(APP_FLAG, delays, 0, "delays", "",
            "with --from: find the delays of the gradients from the samples, print them as recon --delays takes them, "
            "and "
            "correct the trajectory"),
-    OPTION(APP_FLAG, json, 0, "json", "", "with --delays: print a JSON object"),
+    OPTION(APP_FLAG, json, 0, "json", "", "with --delays or --seq: print a JSON object"),
     OPTION(APP_FLAG, force, 0, "force", "", "replace files that exist"),
     {0},
 };
@@ -92,23 +99,119 @@ static larmor_status trajectory_of_scan(const settings *s, larmor_device *dev, l
     return st;
 }
 
+/* ---- of a sequence ---- */
+
+static void print_labels(json *j, const larmor_pulseq *sequence, int64_t readouts)
+{
+    const char *name;
+    json_open(j, "labels", '{');
+    for (int l = 0; (name = larmor_pulseq_label(l)); l++) {
+        larmor_pulseq_readout r;
+        int32_t low = 0, high = 0;
+        for (int64_t i = 0; i < readouts; i++) {
+            if (larmor_pulseq_readout_at(sequence, i, &r)) break;
+            low = r.label[l] < low ? r.label[l] : low;
+            high = r.label[l] > high ? r.label[l] : high;
+        }
+        if (low == high && !low) continue;
+        json_open(j, name, '[');
+        json_integer(j, NULL, low);
+        json_integer(j, NULL, high);
+        json_close(j, ']');
+    }
+    json_close(j, '}');
+}
+
+static void print_sequence(const settings *s, const larmor_pulseq *sequence)
+{
+    const larmor_pulseq_info info = larmor_pulseq_describe(sequence);
+    char version[40];
+    json j = {stdout, 0, 0};
+    snprintf(version, sizeof version, "%d.%d.%d", info.version[0], info.version[1], info.version[2]);
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", s->given.seq);
+    json_text(&j, "pulseq", version);
+    json_text(&j, "name", info.name);
+    json_integer(&j, "blocks", info.blocks);
+    json_integer(&j, "readouts", info.readouts);
+    json_integer(&j, "samples", info.samples);
+    json_integer(&j, "excitations", info.excitations);
+    json_integer(&j, "refocusings", info.refocusings);
+    json_number(&j, "duration_s", info.duration_s);
+    json_numbers(&j, "fov_mm", info.fov_mm, 3);
+    json_numbers(&j, "kmax", info.kmax, 3);
+    json_numbers(&j, "shift_mm", info.shift_mm, 3);
+    print_labels(&j, sequence, info.readouts);
+    json_text(&j, "warnings", info.warnings);
+    json_close(&j, '}');
+}
+
+/* Readouts of one length, or one readout of all samples. In 1/FOV where the sequence states it, else in 1/m. */
+static larmor_status arrays_of(const larmor_trajectory *t, larmor_device *dev, larmor_array **traj,
+                               larmor_array **times)
+{
+    const int64_t all = t->first[t->readouts], one = t->first[1];
+    int regular = 1, stated = 1;
+    for (int64_t r = 0; r < t->readouts; r++) regular &= t->first[r + 1] - t->first[r] == one;
+    for (int d = 0; d < t->dims; d++) stated &= t->fov_mm[d] > 0;
+    const int64_t samples = regular ? one : all, readouts = regular ? t->readouts : 1;
+    for (int64_t i = 0; stated && i < all * t->dims; i++) t->k[i] *= 1e-3 * t->fov_mm[i % t->dims];
+    larmor_status st =
+        larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(t->dims, samples, readouts), LARMOR_F64, t->k, traj);
+    if (!st) st = larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(samples, readouts), LARMOR_F64, t->time_s, times);
+    if (!st)
+        app_log("%s: %lld readout%s of %s, in %s", t->name, (long long)t->readouts, app_s(t->readouts),
+                regular ? "one length" : "different lengths, which are written as one",
+                stated ? "1/FOV of the sequence" : "1/m: the sequence states no field of view");
+    return st;
+}
+
+static larmor_status trajectory_of_sequence(const settings *s, larmor_device *dev, larmor_array **traj,
+                                            larmor_array **times)
+{
+    larmor_pulseq *sequence;
+    larmor_trajectory t;
+    larmor_status st = given_sequence(&s->given, &sequence);
+    if (st) return st;
+    if (s->json) print_sequence(s, sequence);
+    st = larmor_pulseq_trajectory(sequence, &t);
+    if (!st) st = arrays_of(&t, dev, traj, times);
+    larmor_trajectory_free(&t);
+    larmor_pulseq_free(sequence);
+    return st;
+}
+
 /* ---- the command ---- */
+
+static int check_sequence(const settings *s)
+{
+    if (s->from && s->given.seq) {
+        app_error("--from and --seq exclude each other; give one of them.");
+        return APP_USAGE;
+    }
+    if (s->given.seq || (!s->given.soft_delays && !s->times)) return APP_DONE;
+    app_error("--%s: has no effect without --seq.", s->times ? "times" : "soft-delays");
+    return APP_USAGE;
+}
 
 static int check(const settings *s)
 {
     static const char *const made[] = {"traj",       "matrix", "readouts",     "samples",           "undersampling",
                                        "density",    "tiny",   "acceleration", "calibration-lines", "partial-fourier",
                                        "repetition", NULL};
-    for (int i = 0; s->from && made[i]; i++)
+    const int taken = s->from || s->given.seq;
+    for (int i = 0; taken && made[i]; i++)
         if (app_differs(&cmd_traj, s, made[i])) {
-            app_error("--%s: has no effect with --from; the trajectory is the scan's.", made[i]);
+            app_error("--%s: has no effect with --%s; the trajectory is the %s.", made[i], s->from ? "from" : "seq",
+                      s->from ? "scan's" : "sequence's");
             return APP_USAGE;
         }
-    if ((s->delays && !s->from) || (s->json && !s->delays)) {
+    if (check_sequence(s)) return APP_USAGE;
+    if ((s->delays && !s->from) || (s->json && !s->delays && !s->given.seq)) {
         app_error("--%s: has no effect without --%s.", s->delays ? "delays" : "json", s->delays ? "from" : "delays");
         return APP_USAGE;
     }
-    if (larmor_format_of(s->output ? s->output : "").saves || (s->delays && !s->output)) return APP_DONE;
+    if (larmor_format_of(s->output ? s->output : "").saves || ((s->delays || s->json) && !s->output)) return APP_DONE;
     app_error("traj: --output FILE is needed, ending in .cfl or .npy; 'larmor traj --help' says more.");
     return APP_USAGE;
 }
@@ -119,36 +222,44 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     larmor_traj_opts opts = scan_trajectory_opts(&s->trajectory);
     larmor_device *dev = NULL;
-    larmor_array *traj = NULL;
-    larmor_output *out = NULL;
+    larmor_array *traj = NULL, *times = NULL;
+    larmor_output *out = NULL, *times_out = NULL;
     int code = check(s);
     if (code) return code;
     opts.repetition = s->repetition;
     if (s->output) APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
+    if (s->times) APP_OR(done, APP_RUN, app_output_open(s->times, s->force, &times_out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     if (s->from)
         APP_OR(done, APP_INPUT, trajectory_of_scan(s, dev, &traj));
+    else if (s->given.seq)
+        APP_OR(done, APP_INPUT, trajectory_of_sequence(s, dev, &traj, &times));
     else
         APP_OR(done, APP_INPUT, larmor_traj_create(dev, s->trajectory.name, &opts, &traj));
+    if (times_out) APP_OR(done, APP_RUN, larmor_array_save(times_out, times));
     if (!out) goto done;
     APP_OR(done, APP_RUN, larmor_traj_save(out, traj));
     const larmor_shape shape = larmor_array_shape(traj);
-    app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s, in 1/FOV", s->output,
-            s->from ? s->from : s->trajectory.name, (long long)shape.dim[1], app_s(shape.dim[1]),
-            (long long)shape.dim[2], app_s(shape.dim[2]));
+    const char *of = s->from ? s->from : s->trajectory.name;
+    app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s%s", s->output, s->given.seq ? s->given.seq : of,
+            (long long)shape.dim[1], app_s(shape.dim[1]), (long long)shape.dim[2], app_s(shape.dim[2]),
+            s->given.seq ? "" : ", in 1/FOV");
 done:
     larmor_array_free(traj);
+    larmor_array_free(times);
     larmor_device_free(dev);
     larmor_output_free(out);
+    larmor_output_free(times_out);
     return code;
 }
 
 const app_command cmd_traj = {
     .name = "traj",
     .usage = "-o FILE [options]",
-    .summary = "write a trajectory, or find the delays of a scan's gradients",
+    .summary = "write a trajectory, also of a Pulseq sequence, or find the delays of a scan's gradients",
     .details = "The array is [3, samples, readouts] in cycles per field of view (1/FOV), as in BART; z is 0 in 2D.\n"
-               "larmor traj --from scan.h5 --delays prints delays alone.",
+               "larmor traj --from scan.h5 --delays prints delays alone. Of --seq it is in 1/FOV of the sequence's "
+               "definition.",
     .options = options,
     .settings = sizeof(settings),
     .run = run,

@@ -1,18 +1,71 @@
 /* A trajectory that is given in the place of a scan's. SPDX-License-Identifier: Apache-2.0 */
 #include "given.h"
 
+#include <string.h>
+
 #include "common.h"
+
+/* An option that says more about another one, which is not there; NULL: none. */
+static const char *lonely(const scan_given *given, const char **of)
+{
+    *of = "traj";
+    if (!given->traj && given->times) return "traj-times";
+    if (!given->traj && given->weights) return "traj-weights";
+    *of = "seq";
+    if (!given->seq && given->soft_delays) return "soft-delays";
+    return !given->seq && given->adc_phases && strcmp(given->adc_phases, "shape") != 0 ? "adc-phases" : NULL;
+}
+
+larmor_status given_sequence(const scan_given *given, larmor_pulseq **sequence)
+{
+    larmor_pulseq_opts opts = {.soft_delays = given->soft_delays};
+    const char *phases = given->adc_phases ? given->adc_phases : "shape";
+    if (!strcmp(phases, "none")) opts.adc_phases = LARMOR_PHASES_NONE;
+    if (!strcmp(phases, "all")) opts.adc_phases = LARMOR_PHASES_ALL;
+    const larmor_status st = larmor_pulseq_read(given->seq, &opts, sequence);
+    if (st) return st;
+    const larmor_pulseq_info info = larmor_pulseq_describe(*sequence);
+    app_log("%s: Pulseq %d.%d.%d, %lld ADC event%s of %lld samples, %lld excitations, %lld refocusing pulses, %.6g s",
+            given->seq, info.version[0], info.version[1], info.version[2], (long long)info.readouts,
+            app_s(info.readouts), (long long)info.samples, (long long)info.excitations, (long long)info.refocusings,
+            info.duration_s);
+    if (info.shift_mm[0] != 0 || info.shift_mm[1] != 0 || info.shift_mm[2] != 0)
+        app_log("%s: frequencies of ADC events move the field of view by %.4g, %.4g, %.4g mm along x, y, z",
+                given->seq, info.shift_mm[0], info.shift_mm[1], info.shift_mm[2]);
+    for (const char *line = info.warnings; *line; line += strcspn(line, "\n") + 1)
+        app_log("warning: %s: %.*s", given->seq, (int)strcspn(line, "\n"), line);
+    return LARMOR_OK;
+}
+
+static larmor_status read_sequence(const scan_given *given, larmor_trajectory *to)
+{
+    larmor_pulseq *sequence;
+    larmor_status st = given_sequence(given, &sequence);
+    if (st) return st;
+    st = larmor_pulseq_trajectory(sequence, to);
+    larmor_pulseq_free(sequence);
+    return st;
+}
 
 int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory *to)
 {
     *to = (larmor_trajectory){0};
-    if (!given->traj && (given->times || given->weights)) {
-        app_error("--traj-%s: has no effect without --traj.", given->times ? "times" : "weights");
+    const char *of, *option = lonely(given, &of);
+    if (option) {
+        app_error("--%s: has no effect without --%s.", option, of);
         return APP_USAGE;
     }
-    if (!given->traj) return APP_DONE;
+    if (given->traj && given->seq) {
+        app_error("--traj and --seq exclude each other; give one of them.");
+        return APP_USAGE;
+    }
+    if (given->seq && opts->traj_units && strcmp(opts->traj_units, "auto") != 0) {
+        app_error("--traj-units: has no effect with --seq, whose trajectory is in 1/m.");
+        return APP_USAGE;
+    }
+    if (!given->traj && !given->seq) return APP_DONE;
     const larmor_trajectory_opts how = {given->times, given->weights, opts->traj_units};
-    const larmor_status st = larmor_trajectory_read(given->traj, &how, to);
+    const larmor_status st = given->seq ? read_sequence(given, to) : larmor_trajectory_read(given->traj, &how, to);
     opts->trajectory = to;
     return st ? app_fail(APP_INPUT, st) : APP_DONE;
 }

@@ -41,9 +41,9 @@ typedef struct larmor_pulseq_readout { /* an ADC event of a block */
  * NOROT, NOPOS, NOSCL, ONCE. Past the last NULL. */
 LARMOR_API const char *larmor_pulseq_label(int i);
 
-typedef struct larmor_pulseq_opts { /* zero means default */
-    const char *delays; /* values of soft delays in s by their names, "TE=0.01,TR=0.5"; default: the file's */
-    larmor_pulseq_phases phases; /* that larmor_pulseq_trajectory gives */
+typedef struct larmor_pulseq_opts {  /* zero means default */
+    const char *soft_delays;         /* their values in s by their names, "TE=0.01,TR=0.5"; default: the file's */
+    larmor_pulseq_phases adc_phases; /* that larmor_pulseq_trajectory gives */
 } larmor_pulseq_opts;
 
 /* Read a Pulseq file, text or binary, of version 1.2 to 1.5, and compute k of each sample of its ADC events: the

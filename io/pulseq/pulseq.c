@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/process/reader_process.h"
+#include "io/pulseq/labels.h"
 #include "larmor/pulseq.h"
 
 struct larmor_pulseq {
@@ -157,7 +158,7 @@ static larmor_status read_source(const lmr_source *source, const char *delays, l
     lmr_reader *reader;
     lmr_reader_request request = {.ask = LMR_ASK_SEQUENCE};
     if (delays && strlen(delays) >= sizeof request.text)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.delays: %zu characters, at most %zu expected.", strlen(delays),
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.soft_delays: %zu characters, at most %zu expected.", strlen(delays),
                         sizeof request.text - 1);
     LMR_TRY(lmr_reader_start(source, NULL, ".seq", NULL, &reader));
     larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_SEQUENCE, delays, INT64_MAX, &answer);
@@ -177,11 +178,11 @@ larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opt
     LMR_NEED(path);
     larmor_pulseq *q = calloc(1, sizeof *q);
     if (!q) return LMR_NO_MEMORY();
-    q->phases = opts ? opts->phases : LARMOR_PHASES_SHAPE;
+    q->phases = opts ? opts->adc_phases : LARMOR_PHASES_SHAPE;
     name_after(path, q);
     larmor_status st = lmr_source_open(path, "a Pulseq file", &source);
     if (!st) {
-        st = read_source(&source, opts ? opts->delays : NULL, q);
+        st = read_source(&source, opts ? opts->soft_delays : NULL, q);
         lmr_source_close(&source);
     }
     if (!st) {
@@ -192,6 +193,11 @@ larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opt
     }
     larmor_pulseq_free(q);
     return st;
+}
+
+const char *larmor_pulseq_label(int i)
+{
+    return lmr_pulseq_label(i);
 }
 
 void larmor_pulseq_free(larmor_pulseq *q)

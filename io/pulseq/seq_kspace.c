@@ -112,7 +112,7 @@ static larmor_status stretch(evaluating *e, double ref, block *b)
     if (row[SOFT_FACTOR] == 0) return wrong(e, "a soft delay with the factor 0");
     b->duration = e->delay[hint] / row[SOFT_FACTOR] + row[SOFT_OFFSET];
     if (b->duration >= 0) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_ARG, "%s: block %lld: with opts.delays %s=%.6g it would take %.6g s.", e->s->path,
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: block %lld: with opts.soft_delays %s=%.6g it would take %.6g s.", e->s->path,
                     (long long)e->block, e->s->hint[hint], e->delay[hint], b->duration);
 }
 
@@ -381,13 +381,13 @@ static larmor_status read_delays(evaluating *e, const char *text)
         char *end = NULL;
         const double value = text[length] == '=' ? strtod(text + length + 1, &end) : NAN;
         if (!end || end == text + length + 1 || (*end && *end != ',') || !(value >= 0 && value < LONGEST_S))
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.delays: names and times in s expected, as TE=0.01,TR=0.5.");
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.soft_delays: names and times in s expected, as TE=0.01,TR=0.5.");
         int hint = 0;
         while (hint < e->s->hints &&
                (strlen(e->s->hint[hint]) != length || strncmp(e->s->hint[hint], text, length) != 0))
             hint++;
         if (hint == e->s->hints)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: opts.delays: it has no soft delay %s.", e->s->path,
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: opts.soft_delays: it has no soft delay %s.", e->s->path,
                             lmr_printable(text, (int64_t)length, SEQ_HINT).s);
         e->delay[hint] = value;
         e->has_delay[hint] = 1;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io/pulseq/labels.h"
 #include "io/pulseq/seq.h"
 
 #define MOST_ID 2147483647.
@@ -135,7 +136,7 @@ larmor_status seq_add_number(seq *s, double value)
 int seq_label(const char *name)
 {
     const char *known;
-    for (int i = 0; (known = larmor_pulseq_label(i)); i++)
+    for (int i = 0; (known = lmr_pulseq_label(i)); i++)
         if (!strcmp(known, name)) return i;
     return -1;
 }
