@@ -6,6 +6,7 @@
  * contrast    the same, but the calibration is a block of its own with another contrast
  * spokes      a radial scan that counts each spoke as a slice
  * planes      three slices, of which each lies in another plane
+ * sequence    a radial scan without a trajectory, of which a Pulseq file SCAN.seq says where its samples are
  * gaps        four parallel slices at 0, 7, 14 and 22 mm
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -77,6 +78,37 @@ static void simulate(const char *truth)
     larmor_phantom_free(phantom);
 }
 
+/* Spokes by trapezoids, with a pulse before each. The samples of a spoke begin 32 steps before k = 0. */
+static void write_sequence(const char *scan)
+{
+    enum { DWELL_NS = 10000, RAMP_US = 100, FLAT_US = 640, BEFORE_US = 275 };
+    char path[512];
+    snprintf(path, sizeof path, "%.*s.seq", (int)strlen(scan) - 3, scan);
+    FILE *f = fopen(path, "w");
+    if (!f) exit(1);
+    const double strength = 1e3 / N / (1e-9 * DWELL_NS); /* Hz/m; 1/FOV in a sample, the field of view has N mm */
+    fprintf(f, "[VERSION]\nmajor 1\nminor 5\nrevision 1\n\n[DEFINITIONS]\nFOV %g %g 0.005\n", 1e-3 * N, 1e-3 * N);
+    fprintf(f, "GradientRasterTime 1e-05\nRadiofrequencyRasterTime 1e-06\nBlockDurationRaster 1e-05\n\n[BLOCKS]\n");
+    for (int r = 0; r < SPOKES; r++) {
+        fprintf(f, "%d 20 1 0 0 0 0 0\n", 3 * r + 1);
+        fprintf(f, "%d 48 0 %d %d 0 0 0\n", 3 * r + 2, 4 * r + 1, 4 * r + 2);
+        fprintf(f, "%d 84 0 %d %d 0 1 0\n", 3 * r + 3, 4 * r + 3, 4 * r + 4);
+    }
+    fprintf(f, "\n[RF]\n1 2500 1 2 0 50 20 0 0 0 0 e\n\n[TRAP]\n");
+    for (int r = 0; r < SPOKES; r++) {
+        const double angle = 3.14159265358979323846 * r / SPOKES;
+        const double along[2] = {strength * cos(angle), strength * sin(angle)};
+        for (int d = 0; d < 2; d++)
+            fprintf(f, "%d %.9g %d %d %d 0\n", 4 * r + 1 + d, -along[d], RAMP_US, BEFORE_US, RAMP_US);
+        for (int d = 0; d < 2; d++)
+            fprintf(f, "%d %.9g %d %d %d 0\n", 4 * r + 3 + d, along[d], RAMP_US, FLAT_US, RAMP_US);
+    }
+    fprintf(f, "\n[ADC]\n1 %d %d %d 0 0 0 0 0\n\n[SHAPES]\n\nshape_id 1\nnum_samples 100\n1\n0\n0\n97\n", N, DWELL_NS,
+            RAMP_US);
+    fprintf(f, "\nshape_id 2\nnum_samples 100\n0\n0\n98\n");
+    if (fclose(f)) exit(1);
+}
+
 /* Readout r of the simulation, its values times scale. */
 static void append(int r, larmor_acquisition a, double scale)
 {
@@ -139,6 +171,8 @@ static int append_all(const char *way)
         for (int s = 0; s < 3; s++) append_slice(s, 0);
     } else if (!strcmp(way, "gaps")) {
         for (int s = 0; s < 4; s++) append_slice(s, gaps[s]);
+    } else if (!strcmp(way, "sequence")) {
+        for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.step1 = r}, 1);
     } else if (!strcmp(way, "spokes"))
         for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.slice = r, .traj_dims = 2}, 1);
     else
@@ -152,7 +186,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n");
         return 1;
     }
-    const int radial = !strcmp(argv[1], "spokes");
+    const int bare = !strcmp(argv[1], "sequence");
+    const int radial = bare || !strcmp(argv[1], "spokes");
     larmor_scan scan = {.encoding = {.matrix = {N, N, 1},
                                      .recon_matrix = {N, N, 1},
                                      .fov_mm = {N, N, 5},
@@ -164,6 +199,8 @@ int main(int argc, char **argv)
                         .repetitions = 2};
     larmor_output *out;
     snprintf(scan.encoding.trajectory, sizeof scan.encoding.trajectory, "%s", radial ? "radial" : "cartesian");
+    if (bare) snprintf(scan.encoding.trajectory, sizeof scan.encoding.trajectory, "other");
+    if (bare) write_sequence(argv[2]);
     check(larmor_device_open("cpu:1", &dev));
     if (radial)
         place_spokes();
