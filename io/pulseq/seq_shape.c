@@ -7,7 +7,7 @@
 #include "io/pulseq/seq.h"
 
 /* Points of shapes and gradients that a file of some size may make: small files claim much by repeats. */
-#define LEAST_POINTS (INT64_C(1) << 22)
+#define LEAST_POINTS (INT64_C(1) << 20)
 #define POINTS_PER_BYTE 64
 
 static larmor_status take_points(seq *s, int64_t count)

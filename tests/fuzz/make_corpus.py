@@ -22,6 +22,163 @@ LINES = ["recon scan.h5 -o image.nii --method tv --lambda 0.01 --iters 20", "inf
          "devices --json", "version"]
 
 
+SEQUENCE = """[VERSION]
+major 1
+minor 5
+revision 1
+
+[DEFINITIONS]
+BlockDurationRaster 1e-05
+FOV 0.2 0.2 0.005
+Name fuzz
+
+[BLOCKS]
+1 20 1 0 0 0 0 0
+2 40 0 1 2 3 1 1
+3 40 2 4 5 0 2 4
+
+[RF]
+1 2500 1 2 0 50 20 0 0 0 0 e
+2 5000 1 2 0 50 20 0 0 0 0 r
+
+[TRAP]
+1 1000 100 200 100 0
+
+[GRADIENTS]
+2 1000 0 0 3 0 10
+3 2000 0 0 3 -1 0
+4 2000 0 0 4 5 0
+5 500 10 20 3 0 0
+
+[ADC]
+1 20 10000 20 0 0 100 0.5 0
+2 4 10000 0 0 0 0 0 4
+
+[SHAPES]
+
+shape_id 1
+num_samples 100
+1
+0
+0
+97
+
+shape_id 2
+num_samples 100
+0
+0
+98
+
+shape_id 3
+num_samples 5
+0.1
+0.2
+0.3
+0.2
+0.1
+
+shape_id 4
+num_samples 4
+0
+1
+1
+0
+
+shape_id 5
+num_samples 4
+0
+1
+2
+4
+
+[EXTENSIONS]
+1 1 1 2
+2 2 1 3
+3 3 1 0
+4 4 1 0
+
+extension LABELSET 1
+1 3 LIN
+
+extension LABELINC 2
+1 1 SLC
+
+extension ROTATIONS 3
+1 0.5 0.5 0.5 0.5
+
+extension DELAYS 4
+1 0 100 2 TE
+
+[SIGNATURE]
+Type md5
+Hash 00
+"""
+
+OLD_SEQUENCE = """[VERSION]
+major 1
+minor 3
+revision 1
+[BLOCKS]
+1 1 1 0 0 0 0 0
+2 0 0 1 2 0 1 1
+3 0 0 2 0 0 1 0
+[RF]
+1 2500 1 2 20 0 0
+[TRAP]
+1 1000 100 200 100 0
+[GRADIENTS]
+2 1000 3 10
+[ADC]
+1 20 10000 20 0 0
+[DELAYS]
+1 1000
+[SHAPES]
+shape_id 1
+num_samples 100
+1
+0
+0
+97
+
+shape_id 2
+num_samples 100
+0
+0
+98
+
+shape_id 3
+num_samples 9
+0.1
+0.1
+7
+[EXTENSIONS]
+1 1 1 0
+extension LABELSET 1
+1 3 NAV
+"""
+
+
+def binary_sequence():
+    """Two blocks, a pulse, a trapezoid, a shaped gradient, an ADC event and labels."""
+    def section(code, count):
+        return struct.pack("<Qq", 0xFFFFFFFF00000000 | code, count)
+
+    shapes = struct.pack("<iqq4f", 1, 100, 4, 1, 0, 0, 97) + struct.pack("<iqq3f", 2, 100, 3, 0, 0, 98)
+    return b"".join([
+        b"\x01pulseq\x02", struct.pack("<3q", 1, 5, 2),
+        section(1, 1), struct.pack("<i3sic3d", 3, b"FOV", 3, b"f", .2, .2, .005),
+        section(2, 2), struct.pack("<q6i", 40, 1, 1, 2, 0, 0, 1), struct.pack("<q6i", 200, 0, 0, 0, 0, 1, 0),
+        section(3, 1), struct.pack("<id3iqq4dc", 1, 2500, 1, 2, 0, 50000000, 20000000, 0, 0, 0, 0, b"e"),
+        section(4, 1), struct.pack("<i3d2iq", 2, 1000, 0, 0, 1, 0, 0),
+        section(5, 1), struct.pack("<id4q", 1, 1000, 100000000, 200000000, 100000000, 0),
+        section(6, 1), struct.pack("<i3q4di", 1, 20, 10000000, 20000000, 0, 0, 0, 0, 0),
+        section(8, 2), shapes,
+        section(9, 2), struct.pack("<8i", 1, 1, 1, 2, 2, 2, 1, 0),
+        struct.pack("<Qiq3i", 0xFFFFFFFF0000000B, 1, 1, 1, 3, 8),
+        struct.pack("<Qiqi4d", 0xFFFFFFFF0000000F, 2, 1, 1, .5, .5, .5, .5),
+        struct.pack("<Qi3sihq", 0xFFFFFFFF00FFFFFF, 3, b"md5", 2, 7, 99)])
+
+
 def put(folder, target, name, data):
     os.makedirs(os.path.join(folder, target), exist_ok=True)
     running.write(os.path.join(folder, target, name), data)
@@ -35,6 +192,9 @@ def main():
     for i, line in enumerate(LINES):
         put(folder, "arguments", "%d" % i, b"\0".join(line.encode().split()))
     put(folder, "header", "blank", b" ")
+    put(folder, "pulseq", "text", SEQUENCE.encode())
+    put(folder, "pulseq", "old", OLD_SEQUENCE.encode())
+    put(folder, "pulseq", "binary", binary_sequence())
     formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5"]
     for seed in found:
         data = seed.files[seed.name]

@@ -207,6 +207,29 @@ static void array(void)
     if (is("negative sizes")) answer.array.dim[0] = answer.array.dim[1] = -4;
 }
 
+/* Two readouts of two and three samples. */
+static void sequence(void)
+{
+    larmor_pulseq_readout readout[2] = {{.block = 1, .samples = 2, .dwell_s = 1e-5},
+                                        {.block = 2, .first = 2, .samples = 3, .dwell_s = 1e-5}};
+    double number = 1;
+    ask_for_room((int64_t)sizeof readout + 30 * (int64_t)sizeof number);
+    answer.sequence = (lmr_reader_sequence){.version = {1, 5, 2}, .blocks = 2, .readouts = 2, .samples = 5};
+    if (is("seq: readouts at 2^60")) answer.sequence.readouts = INT64_C(1) << 60;
+    if (is("seq: -1 readouts")) answer.sequence.readouts = -1;
+    if (is("seq: more samples")) answer.sequence.samples = 6;
+    if (is("seq: samples at 2^61")) answer.sequence.samples = INT64_C(1) << 61;
+    if (is("seq: name without end")) memset(answer.sequence.name, 'x', sizeof answer.sequence.name);
+    if (is("seq: field of view NaN")) answer.sequence.fov_m[1] = NAN;
+    if (is("seq: readouts overlap")) readout[1].first = 1;
+    if (is("seq: readout past the end")) readout[1].samples = INT64_MAX;
+    if (is("seq: fewer samples than it says")) readout[1].samples = 2;
+    if (is("seq: no dwell time")) readout[0].dwell_s = 0;
+    if (is("seq: k NaN")) number = NAN;
+    memcpy(memory, readout, sizeof readout);
+    for (int i = 0; i < 30; i++) memcpy(memory + sizeof readout + (size_t)i * sizeof number, &number, sizeof number);
+}
+
 static void reply(char **environment)
 {
     switch (request.ask) {
@@ -236,6 +259,9 @@ static void reply(char **environment)
         break;
     case LMR_ASK_ARRAY:
         array();
+        break;
+    case LMR_ASK_SEQUENCE:
+        sequence();
         break;
     case LMR_ASK_IMAGES:
         composed();

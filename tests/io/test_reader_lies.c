@@ -1,5 +1,6 @@
 /* What the process that parses files says is not believed where it cannot be true.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/pulseq.h"
 #include "tests/io/reader_support.h"
 
 static const char lie[] = "its reader gave an answer that cannot be true: the file is damaged. Copy it again.";
@@ -65,6 +66,33 @@ static void a_text_without_end_is_cut_and_made_printable(void **state)
     const char *text = larmor_last_error();
     assert_true(strlen(text) < 1024);
     for (; *text; text++) assert_true(*text >= ' ');
+}
+
+static void lies_about_a_sequence_are_refused(void **state)
+{
+    (void)state;
+    static const char *const lies[] = {"seq: readouts at 2^60",
+                                       "seq: -1 readouts",
+                                       "seq: more samples",
+                                       "seq: samples at 2^61",
+                                       "seq: name without end",
+                                       "seq: field of view NaN",
+                                       "seq: readouts overlap",
+                                       "seq: readout past the end",
+                                       "seq: fewer samples than it says",
+                                       "seq: no dwell time",
+                                       "seq: k NaN"};
+    larmor_pulseq *q;
+    assert_ok(larmor_pulseq_read(file_for("honest", "a.seq"), NULL, &q));
+    assert_int_equal(larmor_pulseq_describe(q).samples, 5);
+    larmor_pulseq_free(q);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        const larmor_status st = larmor_pulseq_read(file_for(lies[i], "a.seq"), NULL, &q);
+        if (st != LARMOR_ERR_FORMAT) print_error("%s\n", lies[i]);
+        assert_int_equal(st, LARMOR_ERR_FORMAT);
+        assert_non_null(strstr(larmor_last_error(), lie));
+        assert_null(q);
+    }
 }
 
 static void image_refused(const char *way)
@@ -171,8 +199,11 @@ static void a_composer_that_dies_or_lies_leaves_what_was_there(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_FAKE(a_reader_that_tells_the_truth_is_believed),          WITH_FAKE(lies_about_a_scan_are_refused),
-    WITH_FAKE(a_text_without_end_is_cut_and_made_printable),       WITH_FAKE(lies_about_images_are_refused),
+    WITH_FAKE(a_reader_that_tells_the_truth_is_believed),
+    WITH_FAKE(lies_about_a_scan_are_refused),
+    WITH_FAKE(lies_about_a_sequence_are_refused),
+    WITH_FAKE(a_text_without_end_is_cut_and_made_printable),
+    WITH_FAKE(lies_about_images_are_refused),
     WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there),
 };
 
