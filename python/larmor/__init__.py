@@ -63,6 +63,7 @@ from larmor._recon import (
     recon,
 )
 from larmor._scan import (
+    Pulseq,
     Samples,
     Scan,
     Simulation,
@@ -92,7 +93,7 @@ from larmor._scan import (
 )
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
-           "Finding", "FormatError", "NumericError", "OutOfMemoryError", "Reconstruction", "Samples", "Scan",
+           "Finding", "FormatError", "NumericError", "OutOfMemoryError", "Pulseq", "Reconstruction", "Samples", "Scan",
            "ScanArrays", "ShapeError", "Simulation", "Stopped", "Trajectory", "UnsupportedError", "__version__",
            "aliasing", "band_limit", "basis", "centre_phase", "coil_maps", "colouring", "compare", "compare_coils",
            "compare_descriptions", "compare_lines", "compare_maps", "compression", "consistency", "coverage",
@@ -100,5 +101,5 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Exis
            "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack", "linop", "nlinv",
            "noise_level", "normalise", "nufft", "off_phase", "phantom", "phantom_coils", "phantom_field_map",
            "phantom_kspace", "phantom_noise_level", "phantoms", "plan", "predict_field_of_view", "prox", "read",
-           "read_images", "read_meta", "read_traj", "recon", "resize", "solve", "stack_images", "traj",
-           "trajectories", "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]
+           "read_images", "read_meta", "read_traj", "recon", "resize", "solve", "stack_images", "traj", "trajectories",
+           "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]

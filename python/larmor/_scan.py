@@ -138,6 +138,48 @@ class Trajectory:
         return text(self.pointer.units) or None
 
 
+class Pulseq:
+    """A Pulseq file, text or binary, and k of its samples. soft_delays: {"TE": 0.01} in s; adc_phases: which are turned
+    back, "shape", "none" or "all"."""
+
+    def __init__(self, path: Any, *, soft_delays: Mapping[str, float] | None = None,
+                 adc_phases: str | None = None) -> None:
+        opts = ffi.new("larmor_pulseq_opts *")
+        keep: list[Any] = []
+        delays = ",".join(f"{name}={value!r}" for name, value in soft_delays.items()) if soft_delays else None
+        _structs.fill(opts, {"soft_delays": delays, "adc_phases": adc_phases}, None, keep)
+        self.pointer = created(lib.larmor_pulseq_read, "larmor_pulseq", lib.larmor_pulseq_free, _path(path), opts)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Version, counts, duration, field of view, largest k and warnings; vectors are along x, y and z."""
+        described = lib.larmor_pulseq_describe(self.pointer)
+        found = {**_structs.to_dict(described), "warnings": message(described.warnings)}
+        return {**found, "fov_mm": tuple(described.fov_mm)}
+
+    @property
+    def readouts(self) -> list[dict[str, Any]]:
+        """Each ADC event: block, first sample and samples, times in s, phase and frequency, labels by name."""
+        names: list[str] = []
+        while name := text(lib.larmor_pulseq_label(len(names))):
+            names.append(name)
+        readout = ffi.new("larmor_pulseq_readout *")
+        found = []
+        for i in range(lib.larmor_pulseq_describe(self.pointer).readouts):
+            check(lib.larmor_pulseq_readout_at(self.pointer, i, readout))
+            one = _structs.to_dict(readout)
+            one["labels"] = dict(zip(names, one.pop("label"), strict=True))
+            found.append(one)
+        return found
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """Of all readouts, in cycles per metre."""
+        out = ffi.new("larmor_trajectory *")
+        check(lib.larmor_pulseq_trajectory(self.pointer, out))
+        return Trajectory._of(out)
+
+
 def _trajectory(given: Any, units: str | None) -> Trajectory:
     if isinstance(given, Trajectory):
         return given

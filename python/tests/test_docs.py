@@ -22,7 +22,8 @@ import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
 
-@pytest.mark.parametrize("name", ["gallery", "from_bart", "from_sigpy", "from_finufft", "from_mrinufft", "scans_given"])
+@pytest.mark.parametrize("name", ["gallery", "from_bart", "from_sigpy", "from_finufft", "from_mrinufft", "scans_given",
+                                  "pulseq"])
 def test_larmors_blocks_of_a_page_run(name, tmp_path):
     program = os.environ.get("LARMOR_PROGRAM")
     page = DOCS / f"{name}.md"

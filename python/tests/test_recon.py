@@ -313,6 +313,55 @@ def test_a_line_of_the_library_is_in_pythons_words(line, ours):
     assert in_pythons_words(line) == ours
 
 
+SEQUENCE = """[VERSION]
+major 1
+minor 5
+revision 0
+[DEFINITIONS]
+BlockDurationRaster 1e-05
+FOV 0.2 0.25 0.005
+[BLOCKS]
+1 40 0 1 2 0 1 1
+2 40 0 1 0 0 2 0
+3 10 0 0 0 0 0 2
+[TRAP]
+1 1000 100 200 100 0
+2 2000 100 200 100 0
+[ADC]
+1 4 10000 200 0 0 0 0.25 0
+2 2 10000 200 0 0 0 0 0
+[EXTENSIONS]
+1 1 1 0
+2 2 1 0
+extension LABELSET 1
+1 3 LIN
+extension DELAYS 2
+1 0 0 1 TE
+"""
+
+
+def test_a_sequence_has_readouts_labels_and_a_trajectory(tmp_path):
+    path = tmp_path / "a.seq"
+    path.write_text(SEQUENCE)
+    sequence = larmor.Pulseq(path)
+    assert sequence.info["version"] == (1, 5, 0)
+    assert np.allclose(sequence.info["fov_mm"], (200, 250, 5))
+    assert [r["samples"] for r in sequence.readouts] == [4, 2]
+    assert [r["labels"]["LIN"] for r in sequence.readouts] == [3, 3]
+    k = sequence.trajectory.k
+    assert [r.shape for r in k] == [(4, 2), (2, 2)]
+    expected = 1000 * (150e-6 + 10e-6 * (np.arange(4) + 0.5))
+    assert np.allclose(k[0], np.stack([2 * expected, expected], axis=1))  # ky, kx
+    assert sequence.trajectory.units == "1/m"
+    longer = larmor.Pulseq(path, soft_delays={"TE": 0.5}, adc_phases="all")
+    assert longer.info["duration_s"] == pytest.approx(0.5008)
+    with pytest.raises(larmor.ArgumentError, match="no soft delay TR"):
+        larmor.Pulseq(path, soft_delays={"TR": 1})
+    path.write_text("nothing")
+    with pytest.raises(larmor.FormatError, match="no Pulseq sequence"):
+        larmor.Pulseq(path)
+
+
 def test_a_scan_takes_a_given_trajectory(tmp_path):
     traj = larmor.traj("golden", SHAPE, readouts=60, samples=96)
     right, wrong, array, times = (tmp_path / name for name in ("right.h5", "wrong.h5", "k.npy", "t.npy"))
