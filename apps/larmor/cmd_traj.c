@@ -154,7 +154,8 @@ static larmor_status arrays_of(const larmor_trajectory *t, larmor_device *dev, l
     int regular = 1, stated = 1;
     for (int64_t r = 0; r < t->readouts; r++) regular &= t->first[r + 1] - t->first[r] == one;
     for (int d = 0; d < t->dims; d++) stated &= t->fov_mm[d] > 0;
-    const int64_t samples = regular ? one : all, readouts = regular ? t->readouts : 1;
+    const int64_t samples = regular ? one : all;
+    const int64_t readouts = regular ? t->readouts : 1;
     for (int64_t i = 0; stated && i < all * t->dims; i++) t->k[i] *= 1e-3 * t->fov_mm[i % t->dims];
     larmor_status st =
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(t->dims, samples, readouts), LARMOR_F64, t->k, traj);

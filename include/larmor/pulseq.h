@@ -37,8 +37,8 @@ typedef struct larmor_pulseq_readout { /* an ADC event of a block */
     int32_t label[LARMOR_PULSEQ_LABELS]; /* counters and flags, as larmor_pulseq_label counts them */
 } larmor_pulseq_readout;
 
-/* The name of label i: SLC, SEG, REP, AVG, SET, ECO, PHS, LIN, PAR, ACQ, TRID, NAV, REV, SMS, REF, IMA, OFF, NOISE, PMC,
- * NOROT, NOPOS, NOSCL, ONCE. Past the last NULL. */
+/* The name of label i: SLC, SEG, REP, AVG, SET, ECO, PHS, LIN, PAR, ACQ, TRID, NAV, REV, SMS, REF, IMA, OFF, NOISE,
+ * PMC, NOROT, NOPOS, NOSCL, ONCE. Past the last NULL. */
 LARMOR_API const char *larmor_pulseq_label(int i);
 
 typedef struct larmor_pulseq_opts {  /* zero means default */
@@ -47,25 +47,26 @@ typedef struct larmor_pulseq_opts {  /* zero means default */
 } larmor_pulseq_opts;
 
 /* Read a Pulseq file, text or binary, of version 1.2 to 1.5, and compute k of each sample of its ADC events: the
- * integral of the gradients since the centre of the last excitation, negated at the centre of each refocusing pulse.
- * The use of pulses is stated from version 1.5 on; before, those of up to 90 degrees excite and others refocus. It is
- * parsed in a process of its own, as all files are.
+ * integral of the gradients since the centre of the last excitation, negated at the centre of each refocusing
+ * pulse. The use of pulses is stated from version 1.5 on; before, those of up to 90 degrees excite and others
+ * refocus. It is parsed in a process of its own, as all files are.
  *
  * opts    may be NULL.
- * Errors  LARMOR_ERR_IO; LARMOR_ERR_FORMAT: damaged, or not a sequence; LARMOR_ERR_UNSUPPORTED: another version, or an
- *         extension that it requires is not known; LARMOR_ERR_ARG: a soft delay that is not in the file;
+ * Errors  LARMOR_ERR_IO; LARMOR_ERR_FORMAT: damaged, or not a sequence; LARMOR_ERR_UNSUPPORTED: another version, or
+ *         an extension that it requires is not known; LARMOR_ERR_ARG: a soft delay that is not in the file;
  *         LARMOR_ERR_MEMORY; those of the reader, as for larmor_raw_open. */
 LARMOR_API larmor_status larmor_pulseq_read(const char *path, const larmor_pulseq_opts *opts, larmor_pulseq **out);
 LARMOR_API void larmor_pulseq_free(larmor_pulseq *sequence); /* NULL is fine */
 
+/* What is in the file; of NULL nothing. */
 LARMOR_API larmor_pulseq_info larmor_pulseq_describe(const larmor_pulseq *sequence);
 
 /* Errors  LARMOR_ERR_ARG for a readout that is not there. */
 LARMOR_API larmor_status larmor_pulseq_readout_at(const larmor_pulseq *sequence, int64_t readout,
                                                   larmor_pulseq_readout *out);
 
-/* All readouts in cycles per metre, [3, samples]; two components where kz is the same everywhere to a thousandth of the
- * others. Times are since the last excitation.
+/* All readouts in cycles per metre, [3, samples]; two components where kz is the same everywhere to a thousandth of
+ * the others. Times are since the last excitation.
  *
  * Errors  LARMOR_ERR_FORMAT for a sequence without samples; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_pulseq_trajectory(const larmor_pulseq *sequence, larmor_trajectory *out);

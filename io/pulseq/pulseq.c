@@ -1,5 +1,5 @@
-/* Pulseq sequences as the library has them: what the reader said of a file, checked. SPDX-License-Identifier: Apache-2.0
- */
+/* Pulseq sequences as the library has them: what the reader said of a file, checked.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

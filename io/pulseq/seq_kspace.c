@@ -1,5 +1,6 @@
-/* k-space of a Pulseq sequence at each sample of its ADC events, block by block: the gradients' exact integrals, from 0
- * at the centre of each excitation, negated at that of each refocusing pulse. SPDX-License-Identifier: Apache-2.0 */
+/* k-space of a Pulseq sequence at each sample of its ADC events, block by block: the gradients' exact integrals,
+ * from 0 at the centre of each excitation, negated at that of each refocusing pulse. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

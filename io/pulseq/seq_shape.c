@@ -1,5 +1,5 @@
-/* Shapes of a Pulseq sequence, unpacked; gradients as lines between points; what a pulse does. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Shapes of a Pulseq sequence, unpacked; gradients as lines between points; what a pulse does.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

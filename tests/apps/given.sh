@@ -65,6 +65,6 @@ expect 2 recon played.h5 --seq played.seq --soft-delays TE=1 -o none.npy
 said_like "played.seq: --soft-delays: it has no soft delay TE."
 expect 2 traj --times times.npy -o x.npy
 said "larmor: --times: has no effect without --seq."
-sed 's/^1 64 10000 /1 65 10000 /' played.seq >other.seq
+sed 's/^1 64 10000 /1 90 10000 /' played.seq >other.seq
 expect 3 recon played.h5 --seq other.seq -o none.npy
 said_like "other.seq: block 3: an ADC event that ends after the block"

@@ -1,5 +1,5 @@
-/* io/pulseq: k-space of Pulseq files against integrals by hand, in all versions and in both formats; files that are none.
- * SPDX-License-Identifier: Apache-2.0 */
+/* io/pulseq: k-space of Pulseq files against integrals by hand, in all versions and in both formats; files that are
+ * none. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "larmor/pulseq.h"
@@ -81,8 +81,8 @@ static void refused(larmor_status status, const char *line)
 
 /* ---- one sequence in all versions ---- */
 
-/* A pulse at 0 to 200 us, whose centre is at 70; in block 2 a trapezoid along y to 400 us; in block 3 one along x of 1000
- * Hz/m with ADC samples of 10 us from 50 us on. */
+/* A pulse at 0 to 200 us, whose centre is at 70; in block 2 a trapezoid along y to 400 us; in block 3 one along x
+ * of 1000 Hz/m with ADC samples of 10 us from 50 us on. */
 static void write_simple(int minor, int revision)
 {
     static const char *const blocks[] = {[2] = "1 1 1 0 0 0 0\n2 0 0 0 2 0 0\n3 0 0 1 0 0 1\n",
