@@ -1,9 +1,24 @@
 /* A trajectory that is given in the place of a scan's. SPDX-License-Identifier: Apache-2.0 */
 #include "given.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
+
+int given_are_delays(const char *text)
+{
+    enum { LONGEST_S = 1000000, MOST_BYTES = 255 };
+    if (strlen(text) > MOST_BYTES) return 0;
+    for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
+        const size_t name = strcspn(p, "=,");
+        char *end = NULL;
+        const double value = name && p[name] == '=' ? strtod(p + name + 1, &end) : -1;
+        if (!end || end == p + name + 1 || (*end && *end != ',') || !(value >= 0 && value < LONGEST_S)) return 0;
+        p = end;
+    }
+    return 1;
+}
 
 /* An option that says more about another one, which is not there; NULL: none. */
 static const char *lonely(const scan_given *given, const char **of)

@@ -14,7 +14,8 @@ typedef struct scan_given { /* a member `given` of a command's settings */
     APP_OPTION(settings, APP_READ_FILE, given.seq, 0, "seq", "FILE.seq",                                             \
                "the trajectory, times and phases of a Pulseq sequence, text or binary, of version 1.2 to 1.5"),      \
         APP_OPTION(settings, APP_TEXT, given.soft_delays, 0, "soft-delays", "NAME=S,...",                            \
-                   "the values in s of the soft delays of --seq with which it was played (default: the file's)")
+                   "the values in s of the soft delays of --seq with which it was played (default: the file's)",     \
+                   .reads = given_are_delays, .expected = "NAME=SECONDS, or several with commas between,")
 #define GIVEN_OPTIONS(settings)                                                                                      \
     SEQ_OPTIONS(settings),                                                                                           \
         APP_OPTION(settings, APP_TEXT, given.adc_phases, 0, "adc-phases", "P",                                       \
@@ -30,6 +31,8 @@ typedef struct scan_given { /* a member `given` of a command's settings */
                    "when each sample of --traj was taken, in s, for off-resonance: .npy or .cfl"),                   \
         APP_OPTION(settings, APP_READ_FILE, given.weights, 0, "traj-weights", "FILE",                                \
                    "density weights of the samples of --traj, which --dcf file of recon takes: .npy or .cfl")
+
+int given_are_delays(const char *text); /* 1: names and times in s, as TE=0.01,TR=0.5 */
 
 /* The sequence of --seq; the log says what it is. */
 larmor_status given_sequence(const scan_given *given, larmor_pulseq **sequence);
