@@ -296,10 +296,19 @@ static larmor_status open_source(const session *s, larmor_raw *raw, larmor_sourc
     return st;
 }
 
+/* The bits of whole numbers that have a sign, by what a header says. */
+static int bits_of_host(int stored)
+{
+    if (!stored) return BITS;
+    if (stored < LEAST_BITS) return LEAST_BITS;
+    return stored > MOST_BITS ? MOST_BITS : stored;
+}
+
 static larmor_status reconstruct_raw(session *s, larmor_raw *raw)
 {
     larmor_source *source;
     const larmor_raw_info info = larmor_raw_describe(raw);
+    if (!s->job.bits) s->pixels.most = (1 << bits_of_host(info.bits_stored)) - 1;
     LMR_TRY(warn_lines(s, info.warnings));
     LMR_TRY(open_source(s, raw, &source));
     larmor_status st = s->opts->prepare ? s->opts->prepare(s->opts->user, raw, source, &s->job) : LARMOR_OK;

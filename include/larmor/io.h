@@ -125,6 +125,7 @@ typedef struct larmor_raw_info {
     double magnitude;        /* the largest real or imaginary part of the samples that make images; 0 if unknown */
     double hole; /* radius of a centre of k-space without samples, in 1/FOV of the image, of stored trajectories; 0:
                * none */
+    int bits_stored;     /* of a pixel for the scanner's host, the user parameter BitsStored; 0: not given */
     char warnings[4096]; /* lines for the user, each ending in '\n'; "" if none */
 } larmor_raw_info;
 

@@ -123,7 +123,7 @@ typedef struct larmor_session_job { /* what is done with a scan; zero means defa
     larmor_recon_opts recon;      /* but listener and user, which are the session's */
     larmor_session_images images; /* what has come before: noise and calibration count for all of them */
     larmor_session_pixels pixels;
-    int bits;                /* of INT16, 8 to 15; default 12 */
+    int bits;                /* of INT16, 8 to 15; default: the header's BitsStored, or 12 */
     const char *description; /* SeriesDescription; default "larmor" */
 } larmor_session_job;
 

@@ -64,7 +64,8 @@ static int is_possible(const lmr_mrd_encoding *e)
 
 static int is_possible_scan(const lmr_reader_scan *s)
 {
-    if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms))
+    if (!in(s->echoes, 0, LARMOR_MAX_ECHOES) || !in(s->has_readout_start, 0, 1) || !isfinite(s->readout_start_ms) ||
+        !in(s->bits_stored, 0, LMR_MRD_MAX_BITS))
         return 0;
     for (int e = 0; e < s->echoes; e++)
         if (!isfinite(s->echo_ms[e])) return 0;
@@ -95,6 +96,7 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
     h->has_readout_start = scan->has_readout_start;
     h->readout_start_ms = scan->readout_start_ms;
+    h->bits_stored = scan->bits_stored;
     for (int e = 0; e < h->encodings; e++)
         if (!is_possible(&h->encoding[e])) return lmr_reader_lies(reader);
     return LARMOR_OK;
@@ -111,6 +113,7 @@ larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *sca
     memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
     raw->info.has_readout_start = raw->header.has_readout_start;
     raw->info.readout_start_ms = raw->header.readout_start_ms;
+    raw->info.bits_stored = raw->header.bits_stored;
     return LARMOR_OK;
 }
 

@@ -256,6 +256,8 @@ static void take_parameter(parser *p)
         p->out->has_readout_start = 1;
         p->out->readout_start_ms = p->value;
     }
+    if (!strcmp(name, "bitsstored") && p->value >= 1 && p->value <= LMR_MRD_MAX_BITS && p->value == floor(p->value))
+        p->out->bits_stored = (int)p->value;
     if (!p->level[p->depth - 1].index) take_ramp(name, p->value, &p->out->encoding[p->out->encodings - 1].space.ramp);
     for (size_t i = 0; i < sizeof angles / sizeof *angles; i++)
         if (!strcmp(name, angles[i]) && p->value > 1 && p->value < 360) angle = p->value;

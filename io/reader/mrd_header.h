@@ -9,6 +9,7 @@
 #define LMR_MRD_MAX_MATRIX 65535
 #define LMR_MRD_MEMORY (INT64_C(64) << 30) /* bytes that a scan or an image may need, unless the caller says */
 #define LMR_MRD_MAX_ENCODINGS 64
+#define LMR_MRD_MAX_BITS 16
 #define LMR_MRD_MAX_RAMP_US 1e6 /* of a part of a readout's gradient */
 
 /* The counters of an acquisition, in the order of ISMRMRD. */
@@ -44,6 +45,7 @@ typedef struct lmr_mrd_header {
     double echo_ms[LARMOR_MAX_ECHOES];
     int has_readout_start;
     double readout_start_ms;
+    int bits_stored; /* of a pixel, as the host wants it; 0 if not given */
 } lmr_mrd_header;
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is

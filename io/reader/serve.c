@@ -138,7 +138,8 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .noise_bandwidth = header.noise_bandwidth,
                              .echoes = header.echoes,
                              .has_readout_start = header.has_readout_start,
-                             .readout_start_ms = header.readout_start_ms};
+                             .readout_start_ms = header.readout_start_ms,
+                             .bits_stored = header.bits_stored};
     memcpy(out->echo_ms, header.echo_ms, sizeof out->echo_ms);
     return LARMOR_OK;
 }

@@ -129,17 +129,36 @@ static void assert_has(const char *attributes, const char *value)
     if (!strstr(attributes, value)) fail_msg("%s\n  expected in\n%s", value, attributes);
 }
 
-static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **state)
+/* The header, with a parameter that scanners add. */
+static void send_header_with_bits(larmor_stream *to, const char *bits)
 {
-    (void)state;
+    static char xml[65536];
+    const char *plain = larmor_raw_xml(scan), *end_ = strstr(plain, "</ismrmrdHeader>");
+    assert_non_null(end_);
+    snprintf(xml, sizeof xml,
+             "%.*s<userParameters><userParameterLong><name>BitsStored</name><value>%s</value></userParameterLong>"
+             "</userParameters>%s",
+             (int)(end_ - plain), plain, bits, end_);
+    send_text(to, LARMOR_MESSAGE_HEADER, xml);
+}
+
+/* config: a text of parameters; bits: of the header, or NULL. */
+static void assert_whole_numbers(const char *config, const char *bits, int most)
+{
     line l;
     double ratio = 0;
     int count = 0, largest = 0;
     larmor_session_opts opts = quick();
     images want = expected(&opts.job.recon);
     begin(&l, opts);
-    send_text(l.client, LARMOR_MESSAGE_CONFIG_TEXT, "{\"pixels\":\"int16\",\"bits\":10}");
-    send_text(l.client, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
+    char window[2][80];
+    snprintf(window[0], sizeof window[0], "<name>WindowCenter</name><value>%d</value>", (most + 1) / 2);
+    snprintf(window[1], sizeof window[1], "<name>WindowWidth</name><value>%d</value>", most + 1);
+    send_text(l.client, LARMOR_MESSAGE_CONFIG_TEXT, config);
+    if (bits)
+        send_header_with_bits(l.client, bits);
+    else
+        send_text(l.client, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
     for (int64_t i = 0; i < larmor_raw_describe(scan).acquisitions; i++) {
         const larmor_acquisition a = acquisition(i);
         send_acquisition(l.client, &a);
@@ -153,8 +172,8 @@ static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **
         assert_int_equal(m.image.index, count + 1);
         assert_has(m.image.attributes, "<name>DataRole</name><value>Image</value>");
         assert_has(m.image.attributes, "<name>Keep_image_geometry</name><value>1</value>");
-        assert_has(m.image.attributes, "<name>WindowCenter</name><value>512</value>");
-        assert_has(m.image.attributes, "<name>WindowWidth</name><value>1024</value>");
+        assert_has(m.image.attributes, window[0]);
+        assert_has(m.image.attributes, window[1]);
         assert_has(m.image.attributes, "<name>ImageRowDir</name><value>1.000000000000000000</value>");
         const char *scale = strstr(m.image.attributes, "<name>LarmorScale</name><value>");
         assert_non_null(scale);
@@ -168,11 +187,87 @@ static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **
         }
         free(v);
     }
-    assert_int_equal(largest, 1023);
+    assert_int_equal(largest, most);
     wait_for(l.client, LARMOR_MESSAGE_CLOSE, NULL, NULL);
     end(&l);
     assert_ok(l.status);
     free_images(&want);
+}
+
+static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **state)
+{
+    (void)state;
+    assert_whole_numbers("{\"pixels\":\"int16\"}", NULL, 4095);
+    assert_whole_numbers("{\"pixels\":\"int16\",\"bits\":10}", "14", 1023);
+    assert_whole_numbers("{\"pixels\":\"int16\"}", "14", 16383);
+    assert_whole_numbers("{\"pixels\":\"int16\"}", "16", 32767);
+}
+
+/* What comes later may be brighter than the first slice: it is cut off, and that is said. */
+static void what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_warning(void **state)
+{
+    (void)state;
+    line l;
+    int largest[2] = {0, 0}, warned = 0, count = 0;
+    larmor_session_opts opts = quick();
+    opts.job.pixels = LARMOR_PIXELS_INT16;
+    opts.job.images = LARMOR_IMAGES_SLICE;
+    begin(&l, opts);
+    send_text(l.client, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
+    for (int64_t i = 1; i < 25; i++) {
+        float bright[2 * 64 * 2];
+        larmor_acquisition a = acquisition(i);
+        assert_true(2 * a.samples * a.coils <= (int)(sizeof bright / sizeof *bright));
+        for (int k = 0; k < 2 * a.samples * a.coils; k++) bright[k] = a.data[k] * (i > 12 ? 8 : 1);
+        a.data = bright;
+        if (i == 12 || i == 24) a.flags |= LAST_IN_SLICE;
+        send_acquisition(l.client, &a);
+    }
+    for (; count < 2; count++) {
+        const larmor_message m = wait_for(l.client, LARMOR_MESSAGE_IMAGE, NULL, NULL);
+        const int16_t *pixel = m.image.data;
+        for (int i = 0; i < 256; i++)
+            if (pixel[i] > largest[count]) largest[count] = pixel[i];
+    }
+    send_text(l.client, LARMOR_MESSAGE_CLOSE, NULL);
+    wait_for(l.client, LARMOR_MESSAGE_CLOSE, "WRN ", &warned);
+    end(&l);
+    assert_ok(l.status);
+    assert_true(largest[0] == 2048 || largest[0] == 2047);
+    assert_int_equal(largest[1], 4095);
+    assert_int_equal(warned, 1);
+}
+
+/* Which of the file's acquisitions are read as they are stored. */
+static void all_acquisitions_of_a_file_are_there_as_it_has_them(void **state)
+{
+    (void)state;
+    larmor_raw *used, *stored, *again;
+    larmor_acquisition a[3] = {acquisition(0), acquisition(1), acquisition(2)};
+    static float zeros[2 * 64 * 2];
+    a[1].flags |= LARMOR_ACQ_DUMMY;
+    a[2].data = zeros; /* which is left out otherwise */
+    const char *xml = larmor_raw_xml(scan);
+    const int64_t bytes = (int64_t)strlen(xml);
+    assert_ok(larmor_raw_of_acquisitions(xml, bytes, a, 3, &(larmor_raw_opts){.as_stored = 1}, &stored));
+    assert_int_equal(larmor_raw_describe(stored).acquisitions, 3);
+    assert_int_equal(larmor_raw_describe(stored).groups, 0);
+    for (int i = 0; i < 3; i++) {
+        larmor_acquisition got;
+        assert_ok(larmor_raw_acquisition(stored, i, &got));
+        assert_memory_equal(got.data, a[i].data, (size_t)a[i].samples * (size_t)a[i].coils * 2 * sizeof *got.data);
+        got.data = a[i].data;
+        got.traj = a[i].traj;
+        assert_memory_equal(&got, &a[i], sizeof got);
+    }
+    larmor_raw_free(stored);
+    assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 3, NULL, &used), LARMOR_ERR_FORMAT, "");
+    a[1].samples = 65536;
+    assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 3, NULL, &again), LARMOR_ERR_ARG, "acquisition 1: a");
+    a[1] = acquisition(1);
+    a[1].traj = NULL;
+    assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 3, NULL, &again), LARMOR_ERR_ARG, "no trajectory given");
+    assert_refused(larmor_raw_of_acquisitions(xml, bytes, a, 0, NULL, &again), LARMOR_ERR_FORMAT, "0 acquisitions");
 }
 
 /* ---- parameters ---- */
@@ -347,6 +442,8 @@ static const struct CMUnitTest tests[] = {
     WITH_SCAN(a_repetition_comes_when_its_last_readout_was_sent),
     WITH_SCAN(what_no_flag_completes_comes_at_the_end),
     WITH_SCAN(images_in_whole_numbers_have_one_scale_and_what_a_host_needs),
+    WITH_SCAN(what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_warning),
+    WITH_SCAN(all_acquisitions_of_a_file_are_there_as_it_has_them),
     WITH_SCAN(parameters_are_set_and_unknown_ones_are_a_warning),
     WITH_SCAN(an_error_is_told_and_then_the_session_is_closed),
     WITH_SCAN(a_scan_of_noise_alone_gives_no_image_and_no_error),
