@@ -216,11 +216,11 @@ larmor_status lmr_make_trajectory(larmor_device *dev, const larmor_group *group,
     }
     const int stack = grid->ndim == 3 && p.partitions > 1 && p.partitions <= enc->matrix[2];
     if (!radial || !group->regular || (grid->ndim != 2 && !stack))
-        return LMR_FAIL(
-            LARMOR_ERR_FORMAT,
-            "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Store it in the "
-            "acquisitions.",
-            grid->ndim, enc->trajectory, radial && !group->regular ? " of readouts of different lengths" : "");
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "the file stores no trajectory, and counters alone do not define a %dD %s one%s. Give it by "
+                        "opts.trajectory, or store it in the acquisitions.",
+                        grid->ndim, enc->trajectory,
+                        radial && !group->regular ? " of readouts of different lengths" : "");
     if (!spokes->decided) LMR_TRY(decide(dev, &p, spokes));
     return make(dev, &p, spokes, traj);
 }

@@ -46,6 +46,7 @@ said "larmor: absent.npy: no such file."
 "$MAKE_SCAN" sequence played.h5 played_truth.h5
 expect 0 phantom -o coils.h5 --matrix 64 --coils 8 --maps coils.npy -q
 expect 3 recon played.h5 -o none.npy -q
+grep -q "Give it by --traj, or store it in the acquisitions." err || fail "$last: it does not name --traj"
 expect 0 recon played.h5 --seq played.seq $quick --maps coils.npy -o played_image.h5
 grep -q "^played.seq: Pulseq 1.5.1, 100 ADC events of 6400 samples, 100 excitations" err || fail "the log does not say it"
 grep -q "^trajectory: played.seq, 100 readouts of 64 samples, for each acquisition" err || fail "the log does not say it"
