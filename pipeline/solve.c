@@ -78,6 +78,7 @@ static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, dou
 
 /* What the iterative methods share. */
 typedef struct problem {
+    const lmr_job *job;
     const lmr_frame *frames;
     int count;
     larmor_op *A;
@@ -145,20 +146,21 @@ static larmor_status image_noise(const lmr_job *job, problem *p, larmor_op *M, d
 /* The job's listener is told, and its checkpoint is written when it is time. */
 static int watch(void *user, const larmor_progress *progress)
 {
-    const lmr_job *job = user;
+    const lmr_job *job = *(const lmr_job **)user;
     const int stop = lmr_slabs_stop(job, lmr_monitor(job->events, progress));
     lmr_keep_step(job, progress->state, stop);
     return stop;
 }
 
-static larmor_solve_opts solve_opts(const lmr_job *job)
+static larmor_solve_opts solve_opts(problem *p)
 {
+    const lmr_job *job = p->job;
     return (larmor_solve_opts){.max_iter = job->settings->opts.iters,
                                .tol = job->settings->opts.tol,
                                .inner = job->facts->fills_hole ? INNER_OF_HOLE : 0,
                                .monitor = watch,
                                .resume = lmr_keep_resume,
-                               .user = (void *)(uintptr_t)job};
+                               .user = &p->job};
 }
 
 /* The norm of the noise in the samples; 0 where it is not known. */
@@ -312,7 +314,7 @@ static larmor_status find_weight(const lmr_job *job, problem *p, const larmor_re
 
 static larmor_status conjugate_gradients(const lmr_job *job, problem *p, larmor_recon_report *result)
 {
-    larmor_solve_opts solve = solve_opts(job);
+    larmor_solve_opts solve = solve_opts(p);
     if (result->largest == 0) LMR_TRY(larmor_opnorm(p->A, POWER_STEPS, &result->largest));
     LMR_TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
@@ -424,7 +426,7 @@ static void warn_of_hole(const lmr_job *job, const larmor_recon_report *result)
 static larmor_status regularised(const lmr_job *job, int frames, problem *p, larmor_recon_report *result)
 {
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, frames, &p->frames->grid);
-    larmor_solve_opts solve = solve_opts(job);
+    larmor_solve_opts solve = solve_opts(p);
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0, noise = 0, size;
@@ -562,7 +564,7 @@ static larmor_status prepare_choice(lmr_job *job, const lmr_frame *frames, int c
 static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int count, problem *p,
                                    larmor_recon_report *result)
 {
-    const larmor_solve_opts solve = solve_opts(job);
+    const larmor_solve_opts solve = solve_opts(p);
     lmr_searched compared = searched(p, 1, &solve);
     compared.is_determined = determines(job, frames, count, &result->coverage);
     if (!lmr_method_is_open(job, result)) return LARMOR_OK;
@@ -601,7 +603,7 @@ static void choose_of_one_coil(lmr_job *job, larmor_recon_report *result)
 static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, double noise, larmor_array **x,
                              larmor_recon_report *result)
 {
-    problem p = {.frames = frames, .count = count};
+    problem p = {.job = job, .frames = frames, .count = count};
     larmor_status st;
     result->lambda_from = lmr_weight_origin(job, frames, count);
     if (job->facts->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)

@@ -488,7 +488,7 @@ void lmr_keep_step(const lmr_job *job, const larmor_solver_state *state, int sto
 
 larmor_status lmr_keep_resume(void *user, const larmor_solver_state *state, int *resumed)
 {
-    const lmr_job *job = user;
+    const lmr_job *job = *(const lmr_job **)user;
     const lmr_kept *k = job->checkpoint;
     const lmr_unfinished *u = lmr_keep_unfinished(job);
     if (!u) return LARMOR_OK;

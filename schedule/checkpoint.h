@@ -53,7 +53,7 @@ void lmr_keep_report(const lmr_job *job, const larmor_recon_report *report);
 /* After a step of the solver; state: its own, or NULL. stop: it will be the last. */
 void lmr_keep_step(const lmr_job *job, const larmor_solver_state *state, int stop);
 
-/* A larmor_resume, whose user is the job. */
-larmor_status lmr_keep_resume(void *job, const larmor_solver_state *state, int *resumed);
+/* A larmor_resume, whose user points to a pointer to the job. */
+larmor_status lmr_keep_resume(void *user, const larmor_solver_state *state, int *resumed);
 
 #endif
