@@ -179,6 +179,23 @@ def binary_sequence():
         struct.pack("<Qi3sihq", 0xFFFFFFFF00FFFFFF, 3, b"md5", 2, 7, 99)])
 
 
+def stream():
+    """A message of each kind."""
+    def text(kind, content):
+        return struct.pack("<HI", kind, len(content) + 1) + content + b"\0"
+
+    parameters = b'{"version": "1.1.0", "parameters": {"config": "x", "a": [1, -2.5e3, true], "b": {"c": null}, "d": "\\u00e9"}}'
+    readout = struct.pack("<HQ", 1, 1 << 7) + bytes(24) + struct.pack("<3H", 4, 2, 2) + bytes(128)
+    readout += struct.pack("<5H", 0, 0, 2, 0, 2) + bytes(340 - 178)
+    image = struct.pack("<2HQI3H", 1, 5, 0, 7, 3, 2, 1) + bytes(12) + struct.pack("<H", 1) + bytes(198 - 36)
+    waveform = bytes(28) + struct.pack("<2H", 3, 2) + bytes(8)
+    return b"".join([struct.pack("<H1024s", 1, b"larmor"), text(2, b"<config/>"), text(3, b"<ismrmrdHeader/>"), text(5, parameters),
+                     struct.pack("<H", 1008), readout, bytes(4 * 2 * 4), bytes(4 * 2 * 2 * 4),
+                     struct.pack("<H", 1022), image, struct.pack("<Q", 4), b"<a/>", bytes(3 * 2 * 4),
+                     struct.pack("<H", 1026), waveform, bytes(3 * 2 * 4),
+                     struct.pack("<4H2Q", 1030, 2, 0, 2, 2, 3), bytes(12), struct.pack("<H", 4)])
+
+
 def put(folder, target, name, data):
     os.makedirs(os.path.join(folder, target), exist_ok=True)
     running.write(os.path.join(folder, target, name), data)
@@ -192,6 +209,7 @@ def main():
     for i, line in enumerate(LINES):
         put(folder, "arguments", "%d" % i, b"\0".join(line.encode().split()))
     put(folder, "header", "blank", b" ")
+    put(folder, "stream", "messages", stream())
     put(folder, "pulseq", "text", SEQUENCE.encode())
     put(folder, "pulseq", "old", OLD_SEQUENCE.encode())
     put(folder, "pulseq", "binary", binary_sequence())
