@@ -2,7 +2,7 @@
 #   liblarmor0.2, liblarmor-finufft0.2   libraries; larmor-reader is with the first
 #   larmor                               the program
 #   liblarmor-dev                        headers, CMake and pkg-config files, larmor-bench
-#   larmor-mpi, larmor-cuda              plugins, where they were built
+#   larmor-mpi, larmor-dicom, larmor-cuda   plugins, where they were built
 # What they depend on is found in the binaries by dpkg-shlibdeps.
 set(LARMOR_MAINTAINER "The larmor authors <larmor@example.org>" CACHE STRING "Maintainer of the Debian packages")
 
@@ -49,6 +49,10 @@ debian_package(development liblarmor-dev libdevel "MR reconstruction from non-Ca
 if(LARMOR_HAVE_MPI)
   debian_package(mpi larmor-mpi science "MR reconstruction from non-Cartesian k-space, MPI"
     "The plugin by which processes that mpirun starts share the images of a scan." DEPENDS library)
+endif()
+if(LARMOR_HAVE_DICOM)
+  debian_package(dicom larmor-dicom science "MR reconstruction from non-Cartesian k-space, DICOM"
+    "The plugin by which images are written as DICOM files." DEPENDS library)
 endif()
 if(LARMOR_HAVE_CUDA)
   debian_package(cuda larmor-cuda contrib/science "MR reconstruction from non-Cartesian k-space, NVIDIA GPUs"

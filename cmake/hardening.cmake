@@ -24,6 +24,6 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT CMAKE_C_FLAGS MATCHES "-fsaniti
 endif()
 
 foreach(flag ${hardening})
-  add_compile_options("$<$<COMPILE_LANGUAGE:C>:${flag}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${flag}>")
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${flag}>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${flag}>")
 endforeach()
 add_link_options(-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--enable-new-dtags)

@@ -46,6 +46,9 @@ endif()
 if(LARMOR_HAVE_MPI)
   install(TARGETS larmor_mpi LIBRARY DESTINATION ${lib}/larmor COMPONENT mpi) # MPI is that of the machine
 endif()
+if(LARMOR_HAVE_DICOM)
+  install(TARGETS larmor_dicom LIBRARY DESTINATION ${lib}/larmor COMPONENT dicom) # as is DCMTK
+endif()
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS larmor_cli RUNTIME_DEPENDENCY_SET needed)

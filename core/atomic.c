@@ -1,5 +1,5 @@
 /* An output file that appears under its name only when it is complete: a locked temporary file beside the target,
- * synced, renamed, and the folder synced. SPDX-License-Identifier: Apache-2.0 */
+ * synced, renamed, and the folder synced. A folder of files likewise. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "core/atomic.h"
 
@@ -18,6 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/atomic_folder.h"
 #include "core/clock.h"
 
 #define RANDOM_CHARACTERS 6
@@ -63,6 +64,15 @@ static void strike_off(const larmor_output *out)
         if (atomic_load(&open_outputs[i]) == out) atomic_store(&open_outputs[i], NULL);
 }
 
+/* Safe in a handler of signals. */
+static void remove_temporary(const larmor_output *out, const lmr_part *part)
+{
+    if (out->inside)
+        lmr_folder_remove(out->folder, part->temp, out->inside);
+    else
+        unlinkat(out->folder, part->temp, 0);
+}
+
 int larmor_outputs_abandon(void)
 {
     int none = 0;
@@ -70,7 +80,7 @@ int larmor_outputs_abandon(void)
     for (int i = 0; i < MOST_OPEN; i++) {
         const larmor_output *out = atomic_load(&open_outputs[i]);
         for (int p = 0; out && !out->over && p < out->parts; p++)
-            if (out->part[p].temp[0]) unlinkat(out->folder, out->part[p].temp, 0);
+            if (out->part[p].temp[0]) remove_temporary(out, &out->part[p]);
     }
     return 1;
 }
@@ -126,13 +136,13 @@ static larmor_status cannot(const larmor_output *out, const char *what, int erro
 }
 
 /* The folder's descriptor and the names of all parts, from out->path. */
-static larmor_status locate(larmor_output *out, const char *suffix, const char *second)
+static larmor_status locate(larmor_output *out, const char *path, const char *suffix, const char *second)
 {
-    const char *slash = strrchr(out->path, '/');
-    const char *name = slash ? slash + 1 : out->path;
-    const int length = slash ? (int)(slash - out->path) : 0;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const int length = slash ? (int)(slash - path) : 0;
     char *folder = NULL;
-    if (asprintf(&folder, "%.*s", slash && length ? length : 1, slash ? out->path : ".") < 0) return LMR_NO_MEMORY();
+    if (asprintf(&folder, "%.*s", slash && length ? length : 1, slash ? path : ".") < 0) return LMR_NO_MEMORY();
     out->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     larmor_status st = LARMOR_OK;
     if (out->folder < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -156,6 +166,16 @@ static larmor_status locate(larmor_output *out, const char *suffix, const char *
     return LARMOR_OK;
 }
 
+/* A folder is there: only one with files of its kind alone may be replaced, so that nothing else is lost. */
+static larmor_status check_folder(const larmor_output *out)
+{
+    char other[NAME_MAX + 1];
+    if (!out->force) return LMR_FAIL(LARMOR_ERR_EXISTS, "%s: exists already; opts.force overwrites it", out->path);
+    if (!lmr_folder_holds_other(out->folder, out->part[0].name, out->inside, other)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_IO, "%s: holds %s, which is no %s file; choose another name.", out->path, other,
+                    out->inside);
+}
+
 /* What is there under the final names already. */
 static larmor_status check_targets(const larmor_output *out)
 {
@@ -166,6 +186,13 @@ static larmor_status check_targets(const larmor_output *out)
             if (errno == ENOENT) continue;
             return cannot(out, "look at the target", errno);
         }
+        if (out->inside && S_ISDIR(s.st_mode)) {
+            LMR_TRY(check_folder(out));
+            continue;
+        }
+        if (out->inside)
+            return LMR_FAIL(LARMOR_ERR_IO, "%s: a folder is to be written, and this is none; choose another name.",
+                            out->path);
         if (S_ISDIR(s.st_mode))
             return LMR_FAIL(LARMOR_ERR_IO, "%s: %s%sis a folder; choose another name.", out->path, which,
                             p ? " " : "");
@@ -217,14 +244,17 @@ static larmor_status sweep(larmor_output *out, const lmr_part *part)
     for (const struct dirent *entry; !st && (entry = readdir(list));) {
         const long pid = writer_of(entry->d_name, part->name);
         if (!pid) continue;
-        const int other = openat(out->folder, entry->d_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        const int how = out->inside ? O_RDONLY | O_DIRECTORY : O_RDWR | O_NONBLOCK;
+        const int other = openat(out->folder, entry->d_name, how | O_NOFOLLOW | O_CLOEXEC);
         if (other < 0) continue;
-        const int ours = lock(other);
+        const int ours = out->inside ? lmr_folder_lock(other) : lock(other);
         out->taken = ours == 0;
         if (out->taken)
             st =
                 LMR_FAIL(LARMOR_ERR_IO, "%s: output is being written by pid %ld; wait for it or choose another name.",
                          out->path, pid);
+        else if (ours == 1 && out->inside)
+            lmr_folder_remove(out->folder, entry->d_name, out->inside);
         else if (ours == 1)
             unlinkat(out->folder, entry->d_name, 0);
         close(other);
@@ -245,20 +275,27 @@ static larmor_status create_temporary(larmor_output *out, lmr_part *part)
         if (length >= (int)sizeof temp) break;
         if (!change_begin()) return abandoned(out);
         memcpy(part->temp, temp, (size_t)length + 1);
-        part->fd = openat(out->folder, part->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (out->inside)
+            out->made = lmr_folder_make(out->folder, part->temp);
+        else
+            part->fd = openat(out->folder, part->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         change_end();
-        if (part->fd >= 0 || errno != EEXIST) break;
+        if (part->fd >= 0 || out->made >= 0 || errno != EEXIST) break;
     }
-    if (part->fd < 0) {
+    const int fd = out->inside ? out->made : part->fd;
+    if (fd < 0) {
         part->temp[0] = 0;
         return cannot(out, "create a file in its folder", errno);
     }
     /* The kernel has applied the umask, which a library cannot read without changing it. So the mode is kept for
      * later, and only the owner can read the file while it is incomplete. */
     struct stat s;
-    if (fstat(part->fd, &s) || fchmod(part->fd, 0600)) return cannot(out, "set the mode", errno);
+    if (fstat(fd, &s) || fchmod(fd, out->inside ? 0700 : 0600)) return cannot(out, "set the mode", errno);
     part->mode = s.st_mode & 07777;
-    lock(part->fd);
+    if (out->inside)
+        lmr_folder_lock(fd);
+    else
+        lock(fd);
     return LARMOR_OK;
 }
 
@@ -284,22 +321,12 @@ static larmor_status occupy(larmor_output *out)
     return st;
 }
 
-larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
-                              larmor_output **result)
+/* place: the path of the file or folder without a slash at its end. */
+static larmor_status open_output(larmor_output *out, const char *place, const char *suffix, const char *second,
+                                 double patience, larmor_output **result)
 {
-    *result = NULL;
-    larmor_output *out = calloc(1, sizeof *out);
-    if (!out) return LMR_NO_MEMORY();
-    out->folder = -1;
-    out->force = force;
-    for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
     larmor_status st;
-    out->path = strdup(path);
-    if (!out->path) {
-        st = LMR_NO_MEMORY();
-        goto fail;
-    }
-    LMR_OR(fail, locate(out, suffix, second));
+    LMR_OR(fail, locate(out, place, suffix, second));
     LMR_OR(fail, check_targets(out));
     enlist(out);
     const double until = lmr_seconds() + patience;
@@ -310,6 +337,64 @@ larmor_status lmr_output_open(const char *path, const char *suffix, const char *
 fail:
     larmor_output_free(out);
     return st;
+}
+
+static larmor_output *new_output(const char *path, int force)
+{
+    larmor_output *out = calloc(1, sizeof *out);
+    if (!out) return NULL;
+    out->folder = out->made = -1;
+    out->force = force;
+    for (int p = 0; p < LMR_MAX_PARTS; p++) out->part[p].fd = -1;
+    out->path = strdup(path);
+    if (out->path) return out;
+    free(out);
+    return NULL;
+}
+
+larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
+                              larmor_output **result)
+{
+    *result = NULL;
+    larmor_output *out = new_output(path, force);
+    return out ? open_output(out, path, suffix, second, patience, result) : LMR_NO_MEMORY();
+}
+
+larmor_status lmr_output_open_folder(const char *path, const char *inside, int force, larmor_output **result)
+{
+    *result = NULL;
+    char *place = strdup(path);
+    larmor_output *out = place ? new_output(path, force) : NULL;
+    larmor_status st = out ? LARMOR_OK : LMR_NO_MEMORY();
+    if (out) {
+        out->inside = inside;
+        for (size_t length = strlen(place); length > 1 && place[length - 1] == '/'; length--) place[length - 1] = 0;
+        st = open_output(out, place, "", NULL, 0, result);
+    }
+    free(place);
+    return st;
+}
+
+/* The file of a folder is complete. */
+static larmor_status end_file(larmor_output *out)
+{
+    lmr_part *p = &out->part[0];
+    if (p->fd < 0) return LARMOR_OK;
+    const int failed = fsync(p->fd), error = errno;
+    close(p->fd);
+    p->fd = -1;
+    return failed ? cannot(out, "sync", error) : LARMOR_OK;
+}
+
+larmor_status lmr_output_next(larmor_output *out, const char *name)
+{
+    LMR_TRY(end_file(out));
+    if (!change_begin()) return abandoned(out);
+    const int fd = openat(out->made, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int error = errno;
+    change_end();
+    out->part[0].fd = fd;
+    return fd < 0 ? cannot(out, "create a file in it", error) : LARMOR_OK;
 }
 
 const char *larmor_output_path(const larmor_output *out)
@@ -336,7 +421,7 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
                         amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
     /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
      * where blocks are shared or compressed. */
-    if (bytes > 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+    if (bytes > 0 && p->fd >= 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return cannot(out, "reserve space", errno);
     return LARMOR_OK;
 }
@@ -373,7 +458,9 @@ static int place(const larmor_output *out, lmr_part *p, int keep)
         failed = renameat(folder, p->temp, folder, p->name);
     } else {
         failed = rename_with(folder, p->temp, p->name, RENAME_NOREPLACE);
-        if (failed && (errno == EINVAL || errno == ENOSYS)) { /* a file system without it */
+        if (failed && out->inside && (errno == EINVAL || errno == ENOSYS))
+            failed = renameat(folder, p->temp, folder, p->name); /* which replaces no folder but an empty one */
+        else if (failed && (errno == EINVAL || errno == ENOSYS)) { /* a file system without it */
             failed = linkat(folder, p->temp, folder, p->name, 0);
             if (!failed) unlinkat(folder, p->temp, 0);
         }
@@ -395,7 +482,7 @@ static void take_back(const larmor_output *out, lmr_part *p)
 static larmor_status place_all(larmor_output *out)
 {
     for (int p = 0; p < out->parts; p++) {
-        if (!place(out, &out->part[p], p < out->parts - 1)) continue;
+        if (!place(out, &out->part[p], out->inside || p < out->parts - 1)) continue;
         const int error = errno;
         while (p-- > 0) take_back(out, &out->part[p]);
         if (error == EEXIST)
@@ -404,7 +491,7 @@ static larmor_status place_all(larmor_output *out)
         return cannot(out, "rename", error);
     }
     for (int p = 0; p < out->parts; p++)
-        if (out->part[p].placed == 2) unlinkat(out->folder, out->part[p].temp, 0);
+        if (out->part[p].placed == 2) remove_temporary(out, &out->part[p]);
     out->over = 1;
     return LARMOR_OK;
 }
@@ -413,14 +500,25 @@ static larmor_status place_all(larmor_output *out)
 static mode_t final_mode(const larmor_output *out, const lmr_part *part)
 {
     struct stat s;
-    if (!out->force || fstatat(out->folder, part->name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+    if (!out->force || fstatat(out->folder, part->name, &s, AT_SYMLINK_NOFOLLOW) ||
+        !(out->inside ? S_ISDIR(s.st_mode) : S_ISREG(s.st_mode)))
         return part->mode;
     return s.st_mode & 0777;
 }
 
+static larmor_status complete_folder(larmor_output *out)
+{
+    struct stat s;
+    LMR_TRY(end_file(out));
+    if (out->force && !fstatat(out->folder, out->part[0].name, &s, AT_SYMLINK_NOFOLLOW)) LMR_TRY(check_targets(out));
+    if (fchmod(out->made, final_mode(out, &out->part[0]))) return cannot(out, "set the mode", errno);
+    return fsync(out->made) && errno != EINVAL ? cannot(out, "sync", errno) : LARMOR_OK;
+}
+
 larmor_status lmr_output_commit(larmor_output *out)
 {
-    for (int p = 0; p < out->parts; p++) {
+    if (out->inside) LMR_TRY(complete_folder(out));
+    for (int p = 0; !out->inside && p < out->parts; p++) {
         if (fchmod(out->part[p].fd, final_mode(out, &out->part[p]))) return cannot(out, "set the mode", errno);
         if (ftruncate(out->part[p].fd, out->part[p].written)) return cannot(out, "cut to its length", errno);
         if (fsync(out->part[p].fd)) return cannot(out, "sync", errno);
@@ -439,7 +537,7 @@ void lmr_output_give_up(larmor_output *out)
 {
     if (!out->over)
         for (int p = 0; p < out->parts; p++)
-            if (out->part[p].temp[0]) unlinkat(out->folder, out->part[p].temp, 0);
+            if (out->part[p].temp[0]) remove_temporary(out, &out->part[p]);
     out->over = 1;
 }
 
@@ -452,6 +550,7 @@ void larmor_output_free(larmor_output *out)
     change_end();
     for (int p = 0; p < LMR_MAX_PARTS; p++)
         if (out->part[p].fd >= 0) close(out->part[p].fd);
+    if (out->made >= 0) close(out->made);
     if (out->folder >= 0) close(out->folder);
     free(out->path);
     free(out);

@@ -1,4 +1,5 @@
-/* An output file that appears under its name only when it is complete. SPDX-License-Identifier: Apache-2.0 */
+/* An output file, or a folder of files, that appears under its name only when it is complete.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_ATOMIC_H
 #define LMR_ATOMIC_H
 
@@ -15,7 +16,7 @@ struct lmr_format; /* known to the layer that writes */
 
 typedef struct lmr_part { /* one file of an output: a .cfl has two */
     char name[NAME_MAX + 1], temp[NAME_MAX + 1];
-    int fd;
+    int fd;                 /* of a folder, that of its file which is being written */
     mode_t mode;            /* of the finished file */
     int64_t needs, written; /* bytes, as far as they are known; that were put */
     int placed;             /* 1: the file has its name; 2: and temp is the file that it replaced */
@@ -30,6 +31,8 @@ struct larmor_output {
     int over;  /* 1: committed or discarded */
     int parts;
     lmr_part part[LMR_MAX_PARTS];
+    const char *inside; /* of a folder: the suffix of the files in it, which alone are ever removed; else NULL */
+    int made;           /* its descriptor */
 };
 
 /* Begin to write `path`, or, with `second`, that and a file whose name has `second` in the place of the suffix. Until
@@ -39,6 +42,15 @@ struct larmor_output {
  * Errors  LARMOR_ERR_IO, which says what is in the way. */
 larmor_status lmr_output_open(const char *path, const char *suffix, const char *second, int force, double patience,
                               larmor_output **out);
+
+/* The same for a folder of files, with one part; `path` may end in a slash. Its files are made one after another.
+ *
+ * inside  their suffix, which stays valid. A folder that is there is replaced, with force, if it holds nothing else.
+ * Errors  LARMOR_ERR_IO. */
+larmor_status lmr_output_open_folder(const char *path, const char *inside, int force, larmor_output **out);
+
+/* Begin the next file of a folder: what is put from now on goes there. Errors: LARMOR_ERR_IO. */
+larmor_status lmr_output_next(larmor_output *out, const char *name);
 
 /* OK if nothing has been written or discarded yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);

@@ -59,7 +59,8 @@ static int names_of(const char *path, char *name[FILES])
     const char *inside = lmr_inside(path);
     const lmr_format *format = lmr_format_of(path);
     const char *second = format ? format->second : NULL;
-    const size_t length = inside ? (size_t)(inside - path) : strlen(path);
+    const size_t slash = format && format->inside; /* at the end of a folder's name, which is no part of it */
+    const size_t length = inside ? (size_t)(inside - path) : strlen(path) - slash;
     name[0] = strndup(path, length);
     name[1] = NULL;
     if (!name[0] || !second) return name[0] != NULL;

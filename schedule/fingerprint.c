@@ -70,3 +70,14 @@ larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
     return hash_options(r, &f->options);
 }
+
+larmor_status larmor_recon_fingerprint(const larmor_recon *recon, uint64_t *fingerprint)
+{
+    lmr_fingerprints f = {0};
+    LMR_NEED(fingerprint);
+    *fingerprint = 0;
+    LMR_NEED(recon);
+    LMR_TRY(lmr_fingerprints_of(recon, &f));
+    *fingerprint = lmr_hash(f.scan, &f.options, sizeof f.options);
+    return LARMOR_OK;
+}

@@ -215,9 +215,10 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-int app_is_picture(const char *path)
+int app_has_window(const char *path)
 {
-    return larmor_format_of(path).is_picture;
+    const larmor_format_info format = larmor_format_of(path);
+    return format.is_picture || format.is_folder;
 }
 
 int app_check_window(const app_list *window)
@@ -231,7 +232,7 @@ app_window_text app_describe_window(const char *path, const larmor_image *images
 {
     app_window_text text = {""};
     double shown[2] = {window->value[0], window->value[1]};
-    if (!app_is_picture(path) || (!window->count && larmor_image_window(images, count, shown))) return text;
+    if (!app_has_window(path) || (!window->count && larmor_image_window(images, count, shown))) return text;
     snprintf(text.s, sizeof text.s, ", black %.3g, white %.3g", shown[0], shown[1]);
     return text;
 }

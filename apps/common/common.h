@@ -128,10 +128,17 @@ int app_is_device(const char *text);
  * exit code, having said what is wrong. */
 #define APP_WINDOW_OPTION(settings)                                                                                  \
     APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
-               ".png: the magnitudes that are black and white (default: from 0 to what shows the object, which the " \
-               "log says)",                                                                                          \
+               ".png, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, " \
+               "which the log says)",                                                                                          \
                .low = -1e15, .high = 1e15)
 int app_check_window(const app_list *window);
+
+/* The options of commands that write DICOM, whose settings have `int dicom_phase, anonymous;`. */
+#define APP_DICOM_OPTIONS(settings)                                                                                  \
+    APP_OPTION(settings, APP_FLAG, dicom_phase, 0, "dicom-phase", "",                                                \
+               ".dcm/: also write the phase, as a series of its own"),                                               \
+        APP_OPTION(settings, APP_FLAG, anonymous, 0, "anonymous", "",                                                \
+                   ".dcm/: leave out what the header says of the patient, the study and the place")
 
 /* ", black 0, white 0.23" for the log if the path is a picture's, else "". */
 typedef struct app_window_text {
@@ -140,7 +147,7 @@ typedef struct app_window_text {
 app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
 
 /* 1 if the path is that of a picture. */
-int app_is_picture(const char *path);
+int app_has_window(const char *path);
 
 /* Descriptors 0 to 2 that are closed at the start, so that no file that is opened later gets one of them and with it
  * what is meant for the terminal. Writing to them fails. Returns 0 if that cannot be. */

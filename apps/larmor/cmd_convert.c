@@ -8,7 +8,7 @@
 typedef struct settings {
     const char *output, *traj, *kspace;
     app_list matrix, fov, window;
-    int magnitude, force;
+    int magnitude, dicom_phase, anonymous, force;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -23,6 +23,7 @@ static const app_option options[] = {
            .low = 1e-3, .high = 1e6, .member = "fov_mm"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
+    APP_DICOM_OPTIONS(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
     {0},
 };
@@ -32,7 +33,11 @@ static larmor_status write_any(const settings *s, larmor_output *out, const larm
                                app_window_text *shown)
 {
     const char *path = larmor_output_path(out);
-    const larmor_write_opts opts = {.magnitude = s->magnitude, .window = {s->window.value[0], s->window.value[1]}};
+    const larmor_write_opts opts = {.magnitude = s->magnitude,
+                                    .header = set->header,
+                                    .window = {s->window.value[0], s->window.value[1]},
+                                    .phase = s->dicom_phase,
+                                    .anonymous = s->anonymous};
     if (!s->magnitude && !set->has_counters && larmor_format_of(path).saves) return larmor_array_save(out, set->all);
     const larmor_status st = larmor_image_write(out, set->image, set->count, &opts);
     *shown = app_describe_window(path, set->image, set->count, &s->window);
@@ -108,8 +113,13 @@ static int run(const void *given, const app_files *files)
     const char *second = files->count > 1 ? files->name[1] : NULL;
     const char *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
-    if (s->window.count && to && !app_is_picture(to)) {
-        app_error("--window: has no effect with %s; it is an option of a .png.", to);
+    if (s->window.count && to && !app_has_window(to)) {
+        app_error("--window: has no effect with %s; it is an option of a .png or a .dcm/.", to);
+        return APP_USAGE;
+    }
+    if ((s->dicom_phase || s->anonymous) && to && !larmor_format_of(to).is_folder) {
+        app_error("--%s: has no effect with %s; it is an option of a .dcm/.",
+                  s->anonymous ? "anonymous" : "dicom-phase", to);
         return APP_USAGE;
     }
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);
@@ -124,7 +134,7 @@ const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, or from BART's k-space and trajectory to a scan",
-    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same and .png. Images go "
+    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png and .dcm/, a folder. Images go "
                "one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "
                "neither, and\n"

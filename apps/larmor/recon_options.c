@@ -91,8 +91,15 @@ static int looks_at_centre(const recon_settings *s)
 static int has_picture(const recon_settings *s)
 {
     int pictures = 0;
-    for (int i = 0; i < s->outputs.count; i++) pictures += app_is_picture(s->outputs.text[i]);
+    for (int i = 0; i < s->outputs.count; i++) pictures += app_has_window(s->outputs.text[i]);
     return pictures > 0;
+}
+
+static int has_folder(const recon_settings *s)
+{
+    int folders = 0;
+    for (int i = 0; i < s->outputs.count; i++) folders += larmor_format_of(s->outputs.text[i]).is_folder;
+    return folders > 0;
 }
 
 static int makes_density(const recon_settings *s)
@@ -158,7 +165,9 @@ static const rule rules[] = {
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
-    {"window", has_picture, "output", "a .png", 0},
+    {"window", has_picture, "output", "a .png or a .dcm/", 0},
+    {"dicom-phase", has_folder, "output", "a .dcm/", 0},
+    {"anonymous", has_folder, "output", "a .dcm/", 0},
 };
 
 /* An option that says more about another one. */

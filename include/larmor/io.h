@@ -276,6 +276,7 @@ typedef struct larmor_format_info {
     int reads;                 /* 1: larmor_image_read knows it; every format can be written */
     int saves;                 /* 1: larmor_array_save writes any array to it, not images alone */
     int is_picture;            /* 1: grey values, which larmor_write_opts.window chooses */
+    int is_folder;             /* 1: a folder with a file for each slice, of which the window is said */
 } larmor_format_info;
 
 /* Format i of those that outputs may have, and the format of a path by its suffix. */
@@ -348,10 +349,14 @@ typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
 
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
-    const char *header;            /* XML header to copy into an ISMRMRD image file */
+    const char *header;            /* XML header to copy into an ISMRMRD image file, and to fill a .dcm/ from */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
     const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
-    double window[2]; /* .png: what is black and what is white, in the image's unit; both 0: larmor_image_window */
+    double window[2]; /* .png and .dcm/: what is black and what is white, in the image's unit; both 0: larmor_image_window */
+    int phase;        /* .dcm/: 1: also the phase of complex images, as a series of its own */
+    int anonymous;    /* .dcm/: 1: nothing of the header that points to a person */
+    uint64_t identity; /* .dcm/: UIDs follow from it, the header and the images' places, so that they are the same when
+                        * it is; 0: from the values of the images in its place */
 } larmor_write_opts;
 
 /* The default window for pictures: from 0 to the 99.5th percentile of the object's magnitudes, but at most to three
@@ -382,6 +387,7 @@ LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *n
 /* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place.
  *
  * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
+ * .dcm/          a folder with a file for each slice, 16 bits with a slope; signed as .nii. It needs DCMTK's plugin.
  * .png           magnitude; slices and images are tiled, each with the numbers that distinguish it.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
@@ -438,6 +444,7 @@ typedef struct larmor_image_set { /* free with larmor_images_free */
                        * unknown */
     int has_counters;  /* 1: it says which images they are: all but .npy, and a .cfl with other axes than those
                        * below */
+    char *header;      /* the XML header of the scan that an .h5 has with its images; NULL: none */
     larmor_array *all; /* as larmor_image_read gives it, but real where the file is */
 } larmor_image_set;
 

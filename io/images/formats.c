@@ -9,7 +9,8 @@
 
 #include "core/owned.h"
 
-/* A new format is a line here and a file in this folder that defines lmr_format_<name>. */
+/* A new format is a line here and a file in this folder, or for DICOM in io/dicom, that defines
+ * lmr_format_<name>. */
 #define FORMATS(X)                                                                                                   \
     X(h5)                                                                                                            \
     X(nii)                                                                                                           \
@@ -17,7 +18,8 @@
     X(png)                                                                                                           \
     X(cfl)                                                                                                           \
     X(html)                                                                                                          \
-    X(npy)
+    X(npy)                                                                                                           \
+    X(dcm)
 
 #define DECLARE(name) extern const lmr_format lmr_format_##name;
 #define ROW(name) &lmr_format_##name,
@@ -28,7 +30,8 @@ enum { COUNT = sizeof table / sizeof *table };
 static larmor_format_info info_of(const lmr_format *f)
 {
     if (!f) return (larmor_format_info){.suffix = NULL};
-    return (larmor_format_info){f->suffix, f->name, f->can & LMR_CAN_READ, f->save != NULL, f->is_picture};
+    return (larmor_format_info){f->suffix, f->name, f->can & LMR_CAN_READ, f->save != NULL, f->is_picture,
+                                f->inside != NULL};
 }
 
 larmor_format_info larmor_format_entry(int i)
@@ -80,7 +83,9 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **ou
     if (!path || !*path) return LMR_FAIL(LARMOR_ERR_ARG, "output: no path given");
     const lmr_format *format = lmr_format_of(path);
     if (!format) return lmr_unknown_suffix(path, 0);
-    LMR_TRY(lmr_output_open(path, format->suffix, format->second, force, 0, out));
+    if (format->ready) LMR_TRY(format->ready(path));
+    LMR_TRY(format->inside ? lmr_output_open_folder(path, format->inside, force, out)
+                           : lmr_output_open(path, format->suffix, format->second, force, 0, out));
     (*out)->format = format;
     return LARMOR_OK;
 }

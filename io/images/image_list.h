@@ -13,6 +13,7 @@ typedef struct lmr_image_list {
     int axes;
     int64_t dim[LMR_READER_AXES]; /* of the file, those of 1 included: x, y, z, then what images there are */
     larmor_image_meta *meta;
+    char *header;  /* of the scan; NULL: none */
     int64_t metas; /* 1, or as many as the last of dim */
 } lmr_image_list;
 

@@ -13,6 +13,8 @@
 #include "io/reader/checksum.h"
 #include "io/reverse_axes.h"
 
+#define MOST_HEADER (INT64_C(16) << 20) /* as the reader has it */
+
 /* ---- a file and its reader ---- */
 
 typedef struct input {
@@ -229,12 +231,25 @@ static larmor_status read_list(input *in, larmor_device *dev, lmr_image_list *li
     return read_meta(in, list->meta);
 }
 
+/* The XML header that lies beside the images. */
+static larmor_status read_header(input *in, lmr_image_list *list)
+{
+    const lmr_reader_answer *answer;
+    int64_t bytes;
+    LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_IMAGES_XML, NULL, MOST_HEADER, &answer));
+    const void *memory = lmr_reader_memory(in->reader, &bytes);
+    if (!memory || bytes < 1) return LARMOR_OK;
+    list->header = strndup(memory, (size_t)bytes);
+    return list->header ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
 larmor_status lmr_image_list_read(const char *path, larmor_device *dev, lmr_image_list *list)
 {
     *list = (lmr_image_list){.all = NULL};
     input in;
     LMR_TRY(open_input(path, LMR_CAN_READ | LMR_CAN_READ_META, &in));
-    const larmor_status st = read_list(&in, dev, list);
+    larmor_status st = read_list(&in, dev, list);
+    if (!st) st = read_header(&in, list);
     list->format = in.format;
     close_input(&in);
     if (st) lmr_image_list_free(list);
@@ -245,6 +260,7 @@ void lmr_image_list_free(lmr_image_list *list)
 {
     larmor_array_free(list->all);
     free(list->meta);
+    free(list->header);
     *list = (lmr_image_list){.all = NULL};
 }
 

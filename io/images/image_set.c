@@ -82,6 +82,8 @@ larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_im
     larmor_status st = list.is_real ? drop_imaginary(&list) : LARMOR_OK;
     if (!st) st = take_apart(&list, set);
     if (!st) set->all = larmor_array_ref(list.all);
+    if (!st) set->header = list.header;
+    if (!st) list.header = NULL;
     lmr_image_list_free(&list);
     if (st) larmor_images_free(set);
     return st == LARMOR_ERR_FORMAT ? lmr_fail_in(st, path) : st;
@@ -93,6 +95,7 @@ void larmor_images_free(larmor_image_set *set)
     for (int i = 0; i < set->count; i++) larmor_array_free((larmor_array *)(uintptr_t)set->image[i].data);
     larmor_array_free(set->all);
     free(set->image);
+    free(set->header);
     *set = (larmor_image_set){.image = NULL};
 }
 

@@ -64,6 +64,12 @@ static void set_affine(const frame *f, const int64_t dim[3], double step, double
     }
 }
 
+void lmr_image_affine(const larmor_image_meta *meta, const int64_t dim[3], double affine[3][4])
+{
+    const frame f = frame_of(meta, dim);
+    set_affine(&f, dim, f.voxel[2], affine);
+}
+
 typedef struct item {
     int counter[COUNTERS], place, slice, index;
     double along; /* position along the slice direction; neighbours that are not apart have one place */

@@ -230,6 +230,10 @@ static larmor_status read_series(const lmr_source *source, const char *name,
     lmr_dataset d = {0};
     larmor_status st = lmr_h5_open(source, "An MRD image is", &file);
     if (!st) st = choose(source, file, path);
+    if (!st && !strncmp(name, "/..", 3)) { /* HDF5 knows no .. */
+        *strrchr(path, '/') = '\0';
+        name += 3;
+    }
     if (!st) {
         strcat(path, name);
         st = lmr_dataset_open(source, file, path, "images", &d);
@@ -362,24 +366,36 @@ static larmor_status read_kind(lmr_dataset *d, void *result)
     return LARMOR_OK;
 }
 
+/* The first element, where it is a string; NULL if there is none. */
+static larmor_status read_text(lmr_dataset *d, const char *what, char **text, int64_t *bytes)
+{
+    const unsigned char *element;
+    if (!d->id || H5Tget_class(d->type) != H5T_STRING || !d->count) return LARMOR_OK;
+    LMR_TRY(lmr_dataset_prepare(d, what));
+    LMR_TRY(lmr_dataset_block(d, 0, &element));
+    const int is_variable = H5Tis_variable_str(d->type) > 0;
+    const lmr_heap_ref ref = is_variable ? lmr_heap_ref_decode(element) : (lmr_heap_ref){.length = 0};
+    const size_t length = is_variable ? ref.length : d->bytes;
+    if (!length || length > LMR_MRD_MAX_HEADER) return LARMOR_OK;
+    *bytes = (int64_t)length;
+    *text = calloc(length + 1, 1);
+    if (!*text) return LMR_NO_MEMORY();
+    const char *wrong = NULL;
+    if (is_variable)
+        LMR_TRY(lmr_heap_fetch(d->source, ref, 1, *text, &wrong));
+    else
+        memcpy(*text, element, length);
+    return wrong ? lmr_h5_damaged(what, d->path) : LARMOR_OK;
+}
+
 /* The text of the first image's attributes, where they are strings; none is no error. */
 static larmor_status read_notes(lmr_dataset *d, void *result)
 {
     larmor_image_info *info = result;
-    const unsigned char *element;
-    if (!d->id || H5Tget_class(d->type) != H5T_STRING || !d->count) return LARMOR_OK;
-    LMR_TRY(lmr_dataset_prepare(d, "attributes"));
-    LMR_TRY(lmr_dataset_block(d, 0, &element));
-    if (H5Tis_variable_str(d->type) <= 0)
-        return lmr_mrd_notes((const char *)element, d->bytes, info->notes, sizeof info->notes);
-    const lmr_heap_ref ref = lmr_heap_ref_decode(element);
-    if (!ref.length || ref.length > LMR_MRD_MAX_HEADER) return LARMOR_OK;
-    LMR_HEAP char *text = calloc((size_t)ref.length + 1, 1);
-    if (!text) return LMR_NO_MEMORY();
-    const char *wrong = NULL;
-    LMR_TRY(lmr_heap_fetch(d->source, ref, 1, text, &wrong));
-    if (wrong) LMR_TRY(lmr_h5_damaged("attributes", d->path));
-    return lmr_mrd_notes(text, ref.length, info->notes, sizeof info->notes);
+    LMR_HEAP char *text = NULL;
+    int64_t bytes;
+    LMR_TRY(read_text(d, "attributes", &text, &bytes));
+    return text ? lmr_mrd_notes(text, (size_t)bytes, info->notes, sizeof info->notes) : LARMOR_OK;
 }
 
 static larmor_status describe(const lmr_input *input, larmor_image_info *info)
@@ -389,10 +405,30 @@ static larmor_status describe(const lmr_input *input, larmor_image_info *info)
     return read_series(&input->source, "/attributes", read_notes, info);
 }
 
+static larmor_status read_header(lmr_dataset *d, void *result)
+{
+    const lmr_input *input = result;
+    LMR_HEAP char *text = NULL;
+    int64_t bytes;
+    void *room;
+    LMR_TRY(read_text(d, "header", &text, &bytes));
+    if (!text) return LARMOR_OK;
+    LMR_TRY(input->room(input->user, bytes, &room));
+    memcpy(room, text, (size_t)bytes);
+    return LARMOR_OK;
+}
+
+/* It lies beside the series, in their group. */
+static larmor_status read_xml(const lmr_input *input)
+{
+    return read_series(&input->source, "/../xml", read_header, (void *)(uintptr_t)input);
+}
+
 const lmr_parser lmr_parser_h5 = {
     .suffix = ".h5",
     .read = read_images,
     .read_meta = read_meta,
     .read_list = read_list,
+    .read_xml = read_xml,
     .describe = describe,
 };

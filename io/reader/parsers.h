@@ -21,6 +21,8 @@ typedef struct lmr_parser {
     larmor_status (*read_meta)(const lmr_input *input, larmor_image_meta *meta);
     /* The larmor_image_meta of each image goes to one piece of input->room. */
     larmor_status (*read_list)(const lmr_input *input, lmr_reader_list *list);
+    /* The XML header of the scan goes to one piece of input->room; none is no error. */
+    larmor_status (*read_xml)(const lmr_input *input);
     larmor_status (*describe)(const lmr_input *input, larmor_image_info *info);
 } lmr_parser; /* a NULL: that is not in the format */
 

@@ -9,6 +9,7 @@
 
 #include "io/reader/mrd_head.h"
 #include "io/reader/mrd_records.h"
+#include "io/reader/mrd_study.h"
 #include "larmor/io.h"
 #include "larmor/pulseq.h"
 
@@ -48,7 +49,8 @@ typedef enum lmr_reader_ask {
     LMR_ASK_DESCRIBE, /* answer: info */
     LMR_ASK_SEQUENCE, /* text: soft delays. Answer: sequence; bytes: a larmor_pulseq_readout for each readout, then as
                        * double k [3, samples], times [samples], phases of shapes and of frequencies [samples] */
-    LMR_ASK_ROOM,     /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
+    LMR_ASK_IMAGES_XML, /* bytes: the XML header that images have with them, or nothing */
+    LMR_ASK_ROOM, /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
 
     /* to a reader that composes */
     LMR_ASK_IMAGES,  /* bytes to it: lmr_reader_images and what follows it. Answer: composed; bytes: pieces */
@@ -56,6 +58,7 @@ typedef enum lmr_reader_ask {
                       * appended */
     LMR_ASK_HEADER,  /* bytes to it: the XML text of a scan with its end, which completes it. Answer: composed */
     LMR_ASK_BYTES,   /* bytes from `at` on; answer: these */
+    LMR_ASK_STUDY,   /* bytes to it: the XML text of a scan. Answer: study */
     LMR_ASK_XML /* bytes to it: the XML text of a scan that has no file. Answer: scan; bytes: as of LMR_ASK_SCAN */
 } lmr_reader_ask;
 
@@ -149,6 +152,7 @@ typedef struct lmr_reader_answer {
         larmor_image_info info;
         lmr_reader_composed composed;
         lmr_reader_sequence sequence;
+        lmr_study study;
     };
 } lmr_reader_answer;
 

@@ -257,6 +257,14 @@ static larmor_status share_bytes(session *s, const lmr_reader_request *request)
     return lmr_composed_bytes(s->composer, request->at, request->bytes, memory);
 }
 
+static larmor_status share_study(session *s, const lmr_reader_request *request, lmr_study *study)
+{
+    LMR_TRY(take_work(s, request));
+    const larmor_status st = lmr_mrd_study((const char *)s->memory, s->bytes, study);
+    drop_memory(s);
+    return st;
+}
+
 static larmor_status answer_to_writer(session *s, const lmr_reader_request *request, lmr_reader_answer *out)
 {
     switch (request->ask) {
@@ -268,6 +276,8 @@ static larmor_status answer_to_writer(session *s, const lmr_reader_request *requ
         return share_bytes(s, request);
     case LMR_ASK_XML:
         return share_text(s, request, &out->scan);
+    case LMR_ASK_STUDY:
+        return share_study(s, request, &out->study);
     default:
         return LMR_FAIL(LARMOR_ERR_ARG, "reader: request %u is not known", request->ask);
     }
@@ -301,6 +311,8 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
         return p && p->read_list ? p->read_list(&s->input, &out->list) : cannot(s);
     case LMR_ASK_SEQUENCE:
         return lmr_pulseq_answer(&s->input, request->text, &out->sequence);
+    case LMR_ASK_IMAGES_XML:
+        return p && p->read_xml ? p->read_xml(&s->input) : LARMOR_OK;
     case LMR_ASK_DESCRIBE:
         return p && p->describe ? p->describe(&s->input, &out->info) : cannot(s);
     default:

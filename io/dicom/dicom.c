@@ -1,0 +1,304 @@
+/* DICOM: a folder with a file of MR Image Storage for each slice, 16 bits with a rescale slope; magnitudes (or real
+ * values) make one series, phases another. SPDX-License-Identifier: Apache-2.0 */
+#include "io/dicom/dicom.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/owned.h"
+#include "io/images/volume.h"
+
+#define PI 3.14159265358979323846
+#define LARGEST 32767.0  /* that is stored: what readers take for signed stays right */
+#define EVEN 0.01        /* of a gap */
+
+enum { MOST_SIDE = 65535, MOST_FILES = 999999, MOST_WINDOW = 1 << 26 /* voxels that the window is found from */ };
+
+/* ---- values ---- */
+
+typedef struct plan { /* of a write */
+    const lmr_images *images;
+    larmor_output *out;
+    lmr_volumes order;
+    float *values; /* of one image: [voxels], or of phases [2, voxels] */
+    uint16_t *pixels;
+    double low, high; /* of all values */
+} plan;
+
+static lmr_as kind_of(const lmr_images *images)
+{
+    return images->is_complex || images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+}
+
+static larmor_status take_values(plan *p, int i)
+{
+    const lmr_images *images = p->images;
+    LMR_TRY(lmr_values(images->image[i].data, kind_of(images), p->values));
+    return lmr_finite(p->out, LARMOR_F32, p->values, images->voxels);
+}
+
+/* In place of re and im the angle, from -pi to pi. */
+static larmor_status take_phases(plan *p, int i)
+{
+    LMR_TRY(lmr_values(p->images->image[i].data, LMR_AS_COMPLEX, p->values));
+    LMR_TRY(lmr_finite(p->out, LARMOR_F32, p->values, 2 * p->images->voxels));
+    for (int64_t v = 0; v < p->images->voxels; v++) p->values[v] = atan2f(p->values[2 * v + 1], p->values[2 * v]);
+    return LARMOR_OK;
+}
+
+/* The range of all values, and their part in the identity where the caller gives none. */
+static larmor_status look_at_values(plan *p, lmr_identity *identity)
+{
+    const lmr_images *images = p->images;
+    for (int k = 0; k < images->count; k++) {
+        LMR_TRY(lmr_go_on());
+        LMR_TRY(take_values(p, p->order.order[k]));
+        for (int64_t v = 0; v < images->voxels; v++) {
+            p->low = fmin(p->low, (double)p->values[v]);
+            p->high = fmax(p->high, (double)p->values[v]);
+        }
+        if (!images->opts->identity)
+            lmr_identity_mix(identity, p->values, (size_t)images->voxels * sizeof *p->values);
+    }
+    return LARMOR_OK;
+}
+
+/* The window of some of the images, evenly taken, if all are too many. */
+static larmor_status find_window(const plan *p, double window[2])
+{
+    const lmr_images *images = p->images;
+    const int64_t most = MOST_WINDOW / images->voxels > 1 ? MOST_WINDOW / images->voxels : 1;
+    const int count = images->count < most ? images->count : (int)most;
+    if (images->opts->window[0] != 0 || images->opts->window[1] != 0) {
+        memcpy(window, images->opts->window, 2 * sizeof *window);
+        return LARMOR_OK;
+    }
+    window[0] = p->low;
+    window[1] = p->high;
+    if (p->low < 0) return LARMOR_OK;
+    LMR_HEAP larmor_image *some = lmr_new(count, sizeof *some);
+    if (!some) return LMR_NO_MEMORY();
+    for (int k = 0; k < count; k++) some[k] = images->image[(int64_t)k * images->count / count];
+    return larmor_image_window(some, count, window);
+}
+
+/* ---- the series ---- */
+
+static double along_slice(const lmr_images *images, int i)
+{
+    double affine[3][4], length = 0, along = 0;
+    lmr_image_affine(&images->image[i].meta, images->dim, affine);
+    for (int k = 0; k < 3; k++) {
+        length += affine[k][2] * affine[k][2];
+        along += affine[k][2] * images->image[i].meta.position_mm[k];
+    }
+    return along / sqrt(length);
+}
+
+/* From slice to slice of the first volume, if all are as far apart; else 0. */
+static double gap_of(const plan *p)
+{
+    double gap = 0;
+    for (int s = 1; s < p->order.slices; s++) {
+        const double here = along_slice(p->images, p->order.order[s]) - along_slice(p->images, p->order.order[s - 1]);
+        if (s == 1) gap = here;
+        if (!(fabs(here - gap) <= EVEN * gap)) return 0;
+    }
+    return gap;
+}
+
+/* "PROTOCOL, larmor tv, phase" */
+static lmr_dicom_value describe_series(const lmr_dicom_series *series, const larmor_write_opts *opts)
+{
+    const lmr_study *y = &series->study;
+    const char *scan = *y->text[LMR_SERIES_DESCRIPTION] ? y->text[LMR_SERIES_DESCRIPTION] : y->text[LMR_PROTOCOL_NAME];
+    const char *by = "larmor";
+    lmr_dicom_value v;
+    for (int i = 0; i < opts->notes.count; i++)
+        if (opts->notes.keys[i] && opts->notes.values[i] && !strcmp(opts->notes.keys[i], "SeriesDescription"))
+            by = opts->notes.values[i];
+    snprintf(v.s, sizeof v.s, "%.170s%s%.40s%s", lmr_dicom_text(scan, 40).s, *scan ? ", " : "", by,
+             series->is_phase ? ", phase" : "");
+    return v;
+}
+
+/* What the images follow from, and which ones they are. */
+static lmr_identity identify(const plan *p, const char *header)
+{
+    const larmor_write_opts *opts = p->images->opts;
+    const int64_t whole[] = {p->images->dim[0], p->images->dim[1], p->images->dim[2], p->images->count,
+                             opts->anonymous,   opts->magnitude};
+    lmr_identity identity = lmr_identity_new();
+    lmr_identity_mix(&identity, header, strlen(header));
+    lmr_identity_mix(&identity, LARMOR_VERSION, strlen(LARMOR_VERSION));
+    lmr_identity_mix(&identity, &opts->identity, sizeof opts->identity);
+    lmr_identity_mix(&identity, opts->window, sizeof opts->window);
+    lmr_identity_mix(&identity, whole, sizeof whole);
+    for (int k = 0; k < p->images->count; k++) {
+        const larmor_image_meta *m = &p->images->image[p->order.order[k]].meta;
+        const int64_t counters[] = {m->encoding, m->slice, m->contrast, m->phase, m->repetition, m->set, m->average};
+        double affine[3][4];
+        lmr_image_affine(m, p->images->dim, affine);
+        lmr_identity_mix(&identity, counters, sizeof counters);
+        lmr_identity_mix(&identity, affine, sizeof affine);
+    }
+    return identity;
+}
+
+/* A UID of the header, as it is or, without names, as a hash; one of `name` where it has none. */
+static lmr_dicom_value uid_of(const char *stated, int anonymous, lmr_identity otherwise, const char *name)
+{
+    lmr_identity of_stated = lmr_identity_new();
+    if (!lmr_is_uid(stated)) return lmr_dicom_uid(otherwise, name, 0);
+    if (!anonymous) return lmr_dicom_text(stated, 64);
+    lmr_identity_mix(&of_stated, stated, strlen(stated));
+    return lmr_dicom_uid(of_stated, name, 0);
+}
+
+static larmor_status begin_series(plan *p, const lmr_dicom *plugin, lmr_dicom_series *series)
+{
+    const larmor_write_opts *opts = p->images->opts;
+    const char *header = opts->header ? opts->header : "";
+    *series = (lmr_dicom_series){.plugin = plugin, .anonymous = opts->anonymous, .gap_mm = gap_of(p)};
+    memcpy(series->dim, p->images->dim, sizeof series->dim);
+    for (int i = 0; i < p->images->count; i++)
+        series->repetitions = (int)fmax(series->repetitions, p->images->image[i].meta.repetition + 1);
+    LMR_TRY(lmr_study_read(p->out->path, opts->header, &series->study));
+    lmr_identity scan = lmr_identity_new();
+    series->identity = identify(p, header);
+    LMR_TRY(look_at_values(p, &series->identity));
+    LMR_TRY(find_window(p, series->window));
+    lmr_identity_mix(&scan, header, strlen(header));
+    if (!*header) scan = series->identity;
+    const lmr_study *y = &series->study;
+    series->study_uid = uid_of(y->text[LMR_STUDY_UID], opts->anonymous, scan, "study");
+    series->frame_uid = uid_of(y->text[LMR_FRAME_OF_REFERENCE_UID], opts->anonymous, scan, "frame of reference");
+    if (opts->anonymous) lmr_study_anonymise(&series->study);
+    return LARMOR_OK;
+}
+
+/* ---- files ---- */
+
+/* A slope that is stored in 16 characters, and by which the largest value is stored. */
+static double slope_of(double most)
+{
+    const double slope = most > 0 ? most / LARGEST : 1;
+    const double stored = strtod(lmr_dicom_numbers(&slope, 1).s, NULL);
+    return stored > 0 ? stored : slope;
+}
+
+static larmor_status put(void *user, const void *data, size_t bytes)
+{
+    return lmr_output_put(user, 0, data, bytes);
+}
+
+static larmor_status write_file(plan *p, const lmr_dicom_series *series, const larmor_image_meta *meta, int64_t z,
+                                int64_t number)
+{
+    const int64_t plane = series->dim[0] * series->dim[1];
+    const float *values = p->values + z * plane;
+    char name[32];
+    void *file;
+    for (int64_t v = 0; v < plane; v++) {
+        const double stored = fmax(-LARGEST, fmin(LARGEST, rint((double)values[v] / series->slope)));
+        p->pixels[v] = (uint16_t)(int16_t)stored;
+    }
+    snprintf(name, sizeof name, "%s_%06" PRId64 ".dcm", series->is_phase ? "PH" : "IM", number);
+    LMR_TRY(lmr_output_next(p->out, name));
+    LMR_TRY(series->plugin->begin(&file));
+    larmor_status st = lmr_dicom_describe(series, file, meta, z, number);
+    if (!st) st = series->plugin->set_pixels(file, p->pixels, plane);
+    if (!st) st = series->plugin->write(file, put, p->out);
+    series->plugin->end(file);
+    return st;
+}
+
+static larmor_status write_series(plan *p, lmr_dicom_series *series)
+{
+    const lmr_images *images = p->images;
+    int64_t number = 0;
+    series->description = describe_series(series, images->opts);
+    series->series_uid = lmr_dicom_uid(series->identity, "series", 0);
+    for (int k = 0; k < images->count; k++) {
+        const int i = p->order.order[k];
+        LMR_TRY(series->is_phase ? take_phases(p, i) : take_values(p, i));
+        for (int64_t z = 0; z < images->dim[2]; z++) {
+            LMR_TRY(lmr_go_on());
+            LMR_TRY(write_file(p, series, &images->image[i].meta, z, ++number));
+        }
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status write_both(plan *p, const lmr_dicom *plugin)
+{
+    LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
+    if (!series) return LMR_NO_MEMORY();
+    LMR_TRY(begin_series(p, plugin, series));
+    series->is_signed = p->low < 0;
+    series->slope = slope_of(fmax(-p->low, p->high));
+    LMR_TRY(write_series(p, series));
+    if (!p->images->opts->phase || !p->images->is_complex) return LARMOR_OK;
+    series->is_phase = series->is_signed = 1;
+    series->slope = slope_of(PI);
+    series->window[0] = -PI;
+    series->window[1] = PI;
+    lmr_identity_mix(&series->identity, "phase", strlen("phase"));
+    return write_series(p, series);
+}
+
+static larmor_status check(const char *path, const lmr_images *images)
+{
+    const int series = images->opts && images->opts->phase && images->is_complex ? 2 : 1;
+    for (int d = 0; d < 2; d++)
+        if (images->dim[d] > MOST_SIDE)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: DICOM holds at most %d rows and columns, got %" PRId64 "; use .h5",
+                            path, MOST_SIDE, images->dim[d]);
+    if (images->dim[2] > MOST_FILES / images->count / series)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: at most %d slices are written to a folder; use .h5", path, MOST_FILES);
+    return LARMOR_OK;
+}
+
+static larmor_status write_images(larmor_output *out, const lmr_images *images)
+{
+    const lmr_dicom *plugin;
+    const int with_phase = images->opts->phase && images->is_complex;
+    plan p = {.images = images, .out = out};
+    LMR_TRY(lmr_dicom_find(out->path, &plugin));
+    LMR_TRY(check(out->path, images));
+    LMR_HEAP float *values = lmr_new(images->voxels, (with_phase ? 2 : 1) * sizeof *values);
+    LMR_HEAP uint16_t *pixels = lmr_new(images->dim[0] * images->dim[1], sizeof *pixels);
+    if (!values || !pixels) return LMR_NO_MEMORY();
+    p.values = values;
+    p.pixels = pixels;
+    LMR_TRY(lmr_order(images, &p.order));
+    const larmor_status st = write_both(&p, plugin);
+    free(p.order.order);
+    return st;
+}
+
+static larmor_status ready(const char *path)
+{
+    const lmr_dicom *plugin;
+    return lmr_dicom_find(path, &plugin);
+}
+
+static int element(larmor_dtype dtype, int magnitude)
+{
+    (void)dtype;
+    (void)magnitude;
+    return sizeof(uint16_t);
+}
+
+const lmr_format lmr_format_dcm = {
+    .suffix = ".dcm/",
+    .name = "DICOM",
+    .inside = ".dcm",
+    .ready = ready,
+    .element = element,
+    .write = write_images,
+    .check = check,
+};
