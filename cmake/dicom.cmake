@@ -25,14 +25,12 @@ endif()
 # It exports one symbol and imports none of larmor's.
 function(lmr_dicom_plugin)
   set(symbols ${PROJECT_SOURCE_DIR}/io/dicom/plugin.map)
-  set(warnings ${LARMOR_WARNINGS})
-  list(REMOVE_ITEM warnings -Wstrict-prototypes -Wmissing-prototypes)
   add_library(larmor_dicom MODULE ${PROJECT_SOURCE_DIR}/io/dicom/plugin.cc)
   set_target_properties(larmor_dicom PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${LARMOR_PLUGIN_OUTPUT_DIR}
     LINK_DEPENDS ${symbols} CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_VISIBILITY_PRESET hidden)
   target_include_directories(larmor_dicom SYSTEM PRIVATE ${DCMTK_INCLUDE})
   target_include_directories(larmor_dicom PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
-  target_compile_options(larmor_dicom PRIVATE ${warnings} $<$<CONFIG:Release>:-O2>)
+  target_compile_options(larmor_dicom PRIVATE ${LARMOR_WARNINGS} $<$<CONFIG:Release>:-O2>)
   target_link_options(larmor_dicom PRIVATE -Wl,--version-script=${symbols})
   if(NOT (CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize")) # whose runtime is in programs alone
     target_link_options(larmor_dicom PRIVATE -Wl,--no-undefined)

@@ -379,11 +379,9 @@ larmor_status lmr_output_open_folder(const char *path, const char *inside, int f
 static larmor_status end_file(larmor_output *out)
 {
     lmr_part *p = &out->part[0];
-    if (p->fd < 0) return LARMOR_OK;
-    const int failed = fsync(p->fd), error = errno;
-    close(p->fd);
+    const int failed = p->fd >= 0 && close(p->fd), error = errno;
     p->fd = -1;
-    return failed ? cannot(out, "sync", error) : LARMOR_OK;
+    return failed ? cannot(out, "write", error) : LARMOR_OK;
 }
 
 larmor_status lmr_output_next(larmor_output *out, const char *name)
@@ -421,7 +419,8 @@ larmor_status lmr_output_reserve(larmor_output *out, int part, int64_t bytes)
                         amount_of(bytes).s, amount_of((int64_t)limit.rlim_cur).s);
     /* Not posix_fallocate, which writes zeros where the file system cannot reserve: that is slow and reserves nothing
      * where blocks are shared or compressed. */
-    if (bytes > 0 && p->fd >= 0 && fallocate(p->fd, 0, 0, bytes) && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+    if (bytes > 0 && p->fd >= 0 && fallocate(p->fd, 0, 0, bytes) &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         return cannot(out, "reserve space", errno);
     return LARMOR_OK;
 }
@@ -459,7 +458,7 @@ static int place(const larmor_output *out, lmr_part *p, int keep)
     } else {
         failed = rename_with(folder, p->temp, p->name, RENAME_NOREPLACE);
         if (failed && out->inside && (errno == EINVAL || errno == ENOSYS))
-            failed = renameat(folder, p->temp, folder, p->name); /* which replaces no folder but an empty one */
+            failed = renameat(folder, p->temp, folder, p->name);   /* which replaces no folder but an empty one */
         else if (failed && (errno == EINVAL || errno == ENOSYS)) { /* a file system without it */
             failed = linkat(folder, p->temp, folder, p->name, 0);
             if (!failed) unlinkat(folder, p->temp, 0);
@@ -512,7 +511,7 @@ static larmor_status complete_folder(larmor_output *out)
     LMR_TRY(end_file(out));
     if (out->force && !fstatat(out->folder, out->part[0].name, &s, AT_SYMLINK_NOFOLLOW)) LMR_TRY(check_targets(out));
     if (fchmod(out->made, final_mode(out, &out->part[0]))) return cannot(out, "set the mode", errno);
-    return fsync(out->made) && errno != EINVAL ? cannot(out, "sync", errno) : LARMOR_OK;
+    return lmr_folder_sync(out->made) ? cannot(out, "sync", errno) : LARMOR_OK;
 }
 
 larmor_status lmr_output_commit(larmor_output *out)

@@ -86,6 +86,25 @@ int lmr_folder_holds_other(int folder, const char *name, const char *suffix, cha
     return found != 0;
 }
 
+static int sync_file(int fd, const char *name, void *user)
+{
+    int *error = user;
+    const int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0 || fsync(file)) *error = errno;
+    if (file >= 0) close(file);
+    return *error != 0;
+}
+
+/* All at the end, because the first one then writes most of what the others need. */
+int lmr_folder_sync(int fd)
+{
+    int error = 0;
+    if (lseek(fd, 0, SEEK_SET) || visit(fd, sync_file, &error) < 0) error = errno;
+    if (!error && fsync(fd) && errno != EINVAL) error = errno;
+    errno = error;
+    return error ? -1 : 0;
+}
+
 static int remove_own(int fd, const char *name, void *user)
 {
     search *s = user;

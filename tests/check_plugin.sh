@@ -1,22 +1,28 @@
 #!/bin/sh
-# The plugin exports one symbol and takes none of larmor's; without it nothing of CUDA is needed.
-# Usage: tests/check_plugin.sh PROGRAM LIBRARY [PLUGIN]. SPDX-License-Identifier: Apache-2.0
+# A plugin exports one symbol and takes none of larmor's; without them nothing of CUDA, MPI and DCMTK is needed.
+# Usage: tests/check_plugin.sh PROGRAM LIBRARY [PLUGIN...]. SPDX-License-Identifier: Apache-2.0
 set -eu
 status=0
 
 for file in "$1" "$2"; do
-    found=$(ldd "$file" | grep -iE 'lib(cu|nv)' | grep -v 'libcurl' || true)
-    [ -z "$found" ] || { echo "$file needs CUDA: $found"; status=1; }
+    found=$(ldd "$file" | grep -iE 'lib(cu|nv|mpi|dcm|ofstd|stdc\+\+)' | grep -v 'libcurl' || true)
+    [ -z "$found" ] || { echo "$file needs what is a plugin's: $found"; status=1; }
 done
 found=$(nm -D --defined-only "$2" | awk '$2 != "A" {print $3}' | grep -vE '^larmor_' || true)
 [ -z "$found" ] || { echo "$2 exports more than larmor_*: $found"; status=1; }
 
-if [ $# -gt 2 ]; then
-    found=$(nm -D --defined-only "$3" | awk '{print $3}')
-    [ "$found" = lmr_backend_entry ] || { echo "$3 exports $found, expected lmr_backend_entry alone"; status=1; }
-    found=$(nm -D --undefined-only "$3" | awk '{print $2}' | grep -E '^(larmor|lmr)_' || true)
-    [ -z "$found" ] || { echo "$3 imports $found"; status=1; }
-fi
+shift 2
+for plugin; do
+    case ${plugin##*/} in
+    larmor_mpi.so) entry=lmr_transport_entry ;;
+    larmor_dicom.so) entry=lmr_dicom_entry ;;
+    *) entry=lmr_backend_entry ;;
+    esac
+    found=$(nm -D --defined-only "$plugin" | awk '{print $3}')
+    [ "$found" = $entry ] || { echo "$plugin exports $found, expected $entry alone"; status=1; }
+    found=$(nm -D --undefined-only "$plugin" | awk '{print $2}' | grep -E '^(larmor|lmr)_' || true)
+    [ -z "$found" ] || { echo "$plugin imports $found"; status=1; }
+done
 
 [ $status -ne 0 ] || echo "plugin: as it should be"
 exit $status

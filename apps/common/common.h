@@ -128,8 +128,8 @@ int app_is_device(const char *text);
  * exit code, having said what is wrong. */
 #define APP_WINDOW_OPTION(settings)                                                                                  \
     APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
-               ".png, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, " \
-               "which the log says)",                                                                                          \
+               ".png, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, "    \
+               "which the log says)",                                                                                \
                .low = -1e15, .high = 1e15)
 int app_check_window(const app_list *window);
 

@@ -134,7 +134,8 @@ const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, or from BART's k-space and trajectory to a scan",
-    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png and .dcm/, a folder. Images go "
+    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png and .dcm/, a "
+               "folder. Images go "
                "one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "
                "neither, and\n"

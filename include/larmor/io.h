@@ -352,10 +352,12 @@ typedef struct larmor_write_opts { /* zero means default */
     const char *header;            /* XML header to copy into an ISMRMRD image file, and to fill a .dcm/ from */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
     const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
-    double window[2]; /* .png and .dcm/: what is black and what is white, in the image's unit; both 0: larmor_image_window */
-    int phase;        /* .dcm/: 1: also the phase of complex images, as a series of its own */
-    int anonymous;    /* .dcm/: 1: nothing of the header that points to a person */
-    uint64_t identity; /* .dcm/: UIDs follow from it, the header and the images' places, so that they are the same when
+    double window
+        [2];   /* .png and .dcm/: what is black and what is white, in the image's unit; both 0: larmor_image_window */
+    int phase; /* .dcm/: 1: also the phase of complex images, as a series of its own */
+    int anonymous; /* .dcm/: 1: nothing of the header that points to a person */
+    uint64_t
+        identity; /* .dcm/: UIDs follow from it, the header and the images' places, so that they are the same when
                         * it is; 0: from the values of the images in its place */
 } larmor_write_opts;
 

@@ -12,8 +12,8 @@
 #include "io/images/volume.h"
 
 #define PI 3.14159265358979323846
-#define LARGEST 32767.0  /* that is stored: what readers take for signed stays right */
-#define EVEN 0.01        /* of a gap */
+#define LARGEST 32767.0 /* that is stored: what readers take for signed stays right */
+#define EVEN 0.01       /* of a gap */
 
 enum { MOST_SIDE = 65535, MOST_FILES = 999999, MOST_WINDOW = 1 << 26 /* voxels that the window is found from */ };
 
@@ -114,7 +114,8 @@ static double gap_of(const plan *p)
 static lmr_dicom_value describe_series(const lmr_dicom_series *series, const larmor_write_opts *opts)
 {
     const lmr_study *y = &series->study;
-    const char *scan = *y->text[LMR_SERIES_DESCRIPTION] ? y->text[LMR_SERIES_DESCRIPTION] : y->text[LMR_PROTOCOL_NAME];
+    const char *scan =
+        *y->text[LMR_SERIES_DESCRIPTION] ? y->text[LMR_SERIES_DESCRIPTION] : y->text[LMR_PROTOCOL_NAME];
     const char *by = "larmor";
     lmr_dicom_value v;
     for (int i = 0; i < opts->notes.count; i++)
@@ -129,8 +130,8 @@ static lmr_dicom_value describe_series(const lmr_dicom_series *series, const lar
 static lmr_identity identify(const plan *p, const char *header)
 {
     const larmor_write_opts *opts = p->images->opts;
-    const int64_t whole[] = {p->images->dim[0], p->images->dim[1], p->images->dim[2], p->images->count,
-                             opts->anonymous,   opts->magnitude};
+    const int64_t whole[] = {p->images->dim[0], p->images->dim[1], p->images->dim[2],
+                             p->images->count,  opts->anonymous,   opts->magnitude};
     lmr_identity identity = lmr_identity_new();
     lmr_identity_mix(&identity, header, strlen(header));
     lmr_identity_mix(&identity, LARMOR_VERSION, strlen(LARMOR_VERSION));

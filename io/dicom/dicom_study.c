@@ -39,8 +39,9 @@ larmor_status lmr_study_read(const char *path, const char *xml, lmr_study *study
 
 void lmr_study_anonymise(lmr_study *study)
 {
-    static const lmr_study_text kept[] = {LMR_BODY_PART,     LMR_PATIENT_POSITION, LMR_SEQUENCE_NAME, LMR_SYSTEM_VENDOR,
-                                          LMR_SYSTEM_MODEL, LMR_SEQUENCE_TYPE,    LMR_TRAJECTORY};
+    static const lmr_study_text kept[] = {LMR_BODY_PART,     LMR_PATIENT_POSITION, LMR_SEQUENCE_NAME,
+                                          LMR_SYSTEM_VENDOR, LMR_SYSTEM_MODEL,     LMR_SEQUENCE_TYPE,
+                                          LMR_TRAJECTORY};
     lmr_study clean = *study;
     memset(clean.text, 0, sizeof clean.text);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)

@@ -184,7 +184,8 @@ static void set_sequence(setter *s, const lmr_dicom_series *series, const larmor
 static void set_place(setter *s, const lmr_dicom_series *series, const larmor_image_meta *meta, int64_t z)
 {
     double affine[3][4], side[3], direction[6], position[3], location = 0;
-    const double slice = (double)z + (meta->place_unknown ? meta->slice : 0); /* slices that are not known to lie apart */
+    const double slice =
+        (double)z + (meta->place_unknown ? meta->slice : 0); /* slices that are not known to lie apart */
     lmr_image_affine(meta, series->dim, affine);
     for (int d = 0; d < 3; d++) side[d] = sqrt(pow(affine[0][d], 2) + pow(affine[1][d], 2) + pow(affine[2][d], 2));
     for (int k = 0; k < 3; k++) {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dcmtk/config/osconfig.h>
 
-#include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmdata/dcostrmb.h>
+#include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/oflog/oflog.h>
 
 #include <exception>
@@ -76,8 +76,8 @@ larmor_status set_pixels(void *file, const uint16_t *pixels, int64_t count)
 {
     return guarded([&] {
         DcmDataset *set = static_cast<DcmFileFormat *>(file)->getDataset();
-        return check(
-            set->putAndInsertUint16Array(DCM_PixelData, pixels, static_cast<unsigned long>(count)), "set the pixels");
+        return check(set->putAndInsertUint16Array(DCM_PixelData, pixels, static_cast<unsigned long>(count)),
+                     "set the pixels");
     });
 }
 
@@ -111,7 +111,8 @@ void end(void *file)
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const lmr_dicom *lmr_dicom_entry(uint32_t abi, const lmr_host *given)
+extern "C" __attribute__((visibility("default"))) const lmr_dicom *lmr_dicom_entry(uint32_t abi,
+                                                                                   const lmr_host *given)
 {
     static const lmr_dicom table = {LMR_DICOM_ABI, begin, set, set_pixels, write, end};
     if (abi != LMR_DICOM_ABI) return &table;

@@ -30,8 +30,8 @@ enum { COUNT = sizeof table / sizeof *table };
 static larmor_format_info info_of(const lmr_format *f)
 {
     if (!f) return (larmor_format_info){.suffix = NULL};
-    return (larmor_format_info){f->suffix, f->name, f->can & LMR_CAN_READ, f->save != NULL, f->is_picture,
-                                f->inside != NULL};
+    return (larmor_format_info){f->suffix,       f->name,       f->can & LMR_CAN_READ,
+                                f->save != NULL, f->is_picture, f->inside != NULL};
 }
 
 larmor_format_info larmor_format_entry(int i)

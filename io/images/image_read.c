@@ -57,7 +57,9 @@ static void close_input(input *in)
 /* can: what the format must be able to do, of LMR_CAN_READ and so on. */
 static larmor_status open_input(const char *path, unsigned can, input *in)
 {
+    const lmr_format *named = lmr_format_of(path);
     *in = (input){.source.fd = -1, .second.fd = -1};
+    if (named && named->inside) return lmr_unknown_suffix(path, 1);
     LMR_TRY(open_source(path, &in->source));
     in->format = lmr_format_of(in->source.path);
     larmor_status st = LARMOR_OK;

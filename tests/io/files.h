@@ -40,6 +40,15 @@ static inline int files_in_folder(void)
     return count;
 }
 
+/* A folder of files. */
+static inline void empty_folder(const char *path)
+{
+    DIR *d = opendir(path);
+    for (const struct dirent *e; d && (e = readdir(d));) unlinkat(dirfd(d), e->d_name, 0);
+    if (d) closedir(d);
+    rmdir(path);
+}
+
 static inline int remove_folder(void **state)
 {
     (void)state;
@@ -47,7 +56,8 @@ static inline int remove_folder(void **state)
     DIR *d = opendir(folder);
     if (!d) return -1;
     for (const struct dirent *e; (e = readdir(d));)
-        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) remove(in_folder(e->d_name));
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && remove(in_folder(e->d_name)))
+            empty_folder(in_folder(e->d_name));
     closedir(d);
     return rmdir(folder);
 }

@@ -303,6 +303,15 @@ static const char *path_of(larmor_format_info info)
     return in_folder(name);
 }
 
+/* DICOM needs a plugin that is not built everywhere. */
+static int has_no_plugin(larmor_format_info info)
+{
+    larmor_output *out;
+    const larmor_status st = info.is_folder ? larmor_output_open(path_of(info), 0, &out) : LARMOR_OK;
+    if (info.is_folder && !st) larmor_output_free(out);
+    return st == LARMOR_ERR_UNSUPPORTED;
+}
+
 static void every_format_writes_images_and_reads_what_it_wrote(void **state)
 {
     (void)state;
@@ -312,6 +321,7 @@ static void every_format_writes_images_and_reads_what_it_wrote(void **state)
     int count = 0, files = 0;
     for (; (info = larmor_format_entry(count)).suffix; count++) {
         larmor_output *out;
+        if (has_no_plugin(info)) continue;
         assert_true(info.suffix[0] == '.' && strlen(info.name) > 2);
         assert_string_equal(larmor_format_of(path_of(info)).suffix, info.suffix);
         assert_ok(larmor_output_open(path_of(info), 0, &out));
@@ -346,6 +356,7 @@ static void every_format_saves_arrays_bit_for_bit_or_refuses_them(void **state)
     larmor_format_info info;
     for (int i = 0; (info = larmor_format_entry(i)).suffix; i++) {
         larmor_output *out;
+        if (has_no_plugin(info)) continue;
         assert_ok(larmor_output_open(path_of(info), 0, &out));
         if (info.saves) {
             assert_ok(larmor_array_save(out, x));
