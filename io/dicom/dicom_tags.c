@@ -85,7 +85,7 @@ static void set_patient(setter *s, const lmr_dicom_series *series)
     set_positive(s, 0x00101030, TYPE_3, y->number[LMR_PATIENT_WEIGHT_KG]);
     if (!series->anonymous) return;
     set(s, 0x00120062, "YES");
-    set(s, 0x00120063, "larmor --anonymous");
+    set(s, 0x00120063, "larmor: what the header says of a person");
 }
 
 static void set_study(setter *s, const lmr_dicom_series *series)

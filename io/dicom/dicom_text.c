@@ -78,7 +78,8 @@ lmr_dicom_value lmr_dicom_numbers(const double *numbers, int count)
 {
     lmr_dicom_value v = {""};
     size_t used = 0;
-    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t before = uselocale(c); /* 0 only asks */
     for (int i = 0; i < count && used < sizeof v.s; i++) {
         char text[32];
         int digits = 10; /* a sign, a point and an exponent of four characters beside them */
@@ -86,7 +87,7 @@ lmr_dicom_value lmr_dicom_numbers(const double *numbers, int count)
         while (strlen(text) > 16 && --digits);
         used += (size_t)snprintf(v.s + used, sizeof v.s - used, "%s%s", i ? "\\" : "", text);
     }
-    if (c) uselocale(before);
+    uselocale(before);
     if (c) freelocale(c);
     return v;
 }

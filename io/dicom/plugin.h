@@ -1,4 +1,5 @@
-/* What encodes DICOM files: the plugin larmor_dicom.so, which alone knows DCMTK. SPDX-License-Identifier: Apache-2.0 */
+/* What encodes DICOM files: the plugin larmor_dicom.so, which alone knows DCMTK.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_DICOM_PLUGIN_H
 #define LMR_DICOM_PLUGIN_H
 

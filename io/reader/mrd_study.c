@@ -76,7 +76,8 @@ typedef struct parser {
 
 static void keep_name(char *to, const char *name)
 {
-    const char *colon = strchr(name, ':'), *local = colon ? colon + 1 : name;
+    const char *colon = strchr(name, ':');
+    const char *local = colon ? colon + 1 : name;
     const size_t length = strnlen(local, LONGEST_NAME);
     *to = '\0';
     if (length < LONGEST_NAME) memcpy(to, local, length + 1);

@@ -86,10 +86,12 @@ class Reconstruction:
                          title=title or str(self.provenance.get("source", path)), lines=lines,
                          warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
-    def write(self, path: Any, *, force: bool = False, magnitude: bool = False) -> None:
+    def write(self, path: Any, *, force: bool = False, magnitude: bool = False, phase: bool = False,
+              anonymous: bool = False) -> None:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
 
         What one file cannot hold, as planes that are not parallel in a .nii, goes to PATH_1.nii, PATH_2.nii and so on.
+        phase, anonymous  of "FOLDER.dcm/": phases as a series of their own; nothing that points to a person.
         """
         notes = {"LarmorVersion": version, "DataRole": "Image",
                  "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
@@ -104,7 +106,8 @@ class Reconstruction:
         images = list(self.images)
         for name, chosen in _scan.divide(path, images, self.meta):
             _scan.write_images(name, [images[i] for i in chosen], [self.meta[i] for i in chosen], force=force,
-                               magnitude=magnitude, header=self._header, notes=notes, each=[each[i] for i in chosen])
+                               magnitude=magnitude, header=self._header, notes=notes, each=[each[i] for i in chosen],
+                               phase=phase, anonymous=anonymous)
 
 
 def _misfit_notes(misfit: Mapping[str, Any]) -> dict[str, str]:

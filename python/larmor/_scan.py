@@ -370,11 +370,12 @@ def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]])
 
 def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
-                 each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None) -> None:
+                 each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None,
+                 phase: bool = False, anonymous: bool = False) -> None:
     """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
     keep: list[Any] = []
     list_ = _list_of(images, metas, keep)
-    opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude})
+    opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude, "phase": phase, "anonymous": anonymous})
     if header:
         keep.append(ffi.new("char[]", header.encode()))
         opts.header = keep[-1]
