@@ -47,6 +47,13 @@ for unit in $names; do
 done
 choices recon --output
 for suffix in $names; do
+    case $suffix in
+    */) # a folder, whose files are other programs' to read, by a plugin that is not everywhere
+        "$LARMOR" recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q 2>err ||
+            grep -q 'needs the plugin' err || fail "image$suffix: $(cat err)"
+        continue
+        ;;
+    esac
     expect 0 recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q
     [ -s "image$suffix" ] || fail "no image$suffix"
     expect 0 info "image$suffix"
