@@ -190,9 +190,11 @@ static void every_answer_may_stop_a_reconstruction(void **state)
         larmor_stop_when(ask, &a);
         assert_ok(reconstruct(&s, &methods[m], &interrupted));
         assert_false(interrupted);
-        const int all = a.count, step = all / 16 + 1;
+        enum { PARTS = 16 };
+        const int all = a.count;
         assert_true(all > 20);
-        for (int n = 1; n <= all; n += step) {
+        for (int part = 0; part <= PARTS; part++) {
+            const int n = 1 + part * (all - 1) / PARTS; /* the last answer among them */
             a = (asked){0, n};
             const larmor_status st = reconstruct(&s, &methods[m], &interrupted);
             if (st) assert_int_equal(st, LARMOR_STOPPED);

@@ -448,7 +448,7 @@ static void frames_that_cannot_be_are_refused(void **state)
         {{.phases = 4, .gate = 3}, "expected 0, 1 or 2"},
         {{.ms = 4, .tick_ms = -1}, "expected a time above 0"},
         {{.ms = 4}, "have no time stamps"},
-        {{.phases = 4}, "never begins anew"},
+        {{.phases = 4}, "never restarts"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_refused(try_frames(&one, &refused[i].opts, &frames), LARMOR_ERR_ARG, refused[i].text);
