@@ -306,7 +306,7 @@ static void pause_a_moment(void)
 
 /* The folder is locked, so that of two runs that start at the same time only one finds the file free. Where the
  * lock is not available the run continues without it, because the rename still decides. */
-static larmor_status occupy(larmor_output *out)
+static larmor_status occupy(larmor_output *out, int first)
 {
     int locked = 0;
     for (int attempt = 0; attempt < 100 && !locked; attempt++) {
@@ -315,8 +315,8 @@ static larmor_status occupy(larmor_output *out)
         if (!locked) pause_a_moment();
     }
     larmor_status st = LARMOR_OK;
-    for (int p = 0; p < out->parts && !st; p++) st = sweep(out, &out->part[p]);
-    for (int p = 0; p < out->parts && !st; p++) st = create_temporary(out, &out->part[p]);
+    for (int p = first; p < out->parts && !st; p++) st = sweep(out, &out->part[p]);
+    for (int p = first; p < out->parts && !st; p++) st = create_temporary(out, &out->part[p]);
     if (locked) flock(out->folder, LOCK_UN);
     return st;
 }
@@ -330,12 +330,30 @@ static larmor_status open_output(larmor_output *out, const char *place, const ch
     LMR_OR(fail, check_targets(out));
     enlist(out);
     const double until = lmr_seconds() + patience;
-    while ((st = occupy(out)) && out->taken && lmr_seconds() < until) pause_a_moment();
+    while ((st = occupy(out, 0)) && out->taken && lmr_seconds() < until) pause_a_moment();
     if (st) goto fail;
     *result = out;
     return LARMOR_OK;
 fail:
     larmor_output_free(out);
+    return st;
+}
+
+larmor_status lmr_output_add(larmor_output *out, const char *suffix, const char *second)
+{
+    lmr_part *p = &out->part[1];
+    const size_t stem = strlen(out->part[0].name) - strlen(suffix);
+    LMR_TRY(lmr_output_ready(out));
+    if (out->parts > 1 || out->inside)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: has no place for another file", out->path);
+    snprintf(p->name, sizeof p->name, "%.*s%s", (int)stem, out->part[0].name, second);
+    out->parts = 2;
+    larmor_status st = check_targets(out);
+    if (!st) st = occupy(out, 1);
+    if (!st) return LARMOR_OK;
+    if (p->temp[0]) remove_temporary(out, p);
+    p->temp[0] = '\0';
+    out->parts = 1;
     return st;
 }
 

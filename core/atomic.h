@@ -52,6 +52,10 @@ larmor_status lmr_output_open_folder(const char *path, const char *inside, int f
 /* Begin the next file of a folder: what is put from now on goes there. Errors: LARMOR_ERR_IO. */
 larmor_status lmr_output_next(larmor_output *out, const char *name);
 
+/* Beside a file that is open one more, whose name has `second` in the place of the suffix: its part 1. Errors:
+ * LARMOR_ERR_IO, LARMOR_ERR_EXISTS; the output is as it was. */
+larmor_status lmr_output_add(larmor_output *out, const char *suffix, const char *second);
+
 /* OK if nothing has been written or discarded yet, else LARMOR_ERR_ARG. */
 larmor_status lmr_output_ready(const larmor_output *out);
 

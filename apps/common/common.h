@@ -165,6 +165,12 @@ int app_check_files(const app_command *command, const void *settings, const app_
  * them. */
 larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
+/* The option --bids, of commands whose settings have `int bids;`, and what it does with an output that is open. */
+#define APP_BIDS_OPTION(settings)                                                                                    \
+    APP_OPTION(settings, APP_FLAG, bids, 0, "bids", "",                                                              \
+               ".nii, .nii.gz: also write a .json of the same name with times, angles and scanner, as BIDS has it")
+larmor_status app_describe(int bids, larmor_output *out);
+
 /* The same for files in the place of one of the table, whose names follow from it. out [count]: NULL where an
  * error was. */
 larmor_status app_outputs_open(const char *const *paths, int count, int force, larmor_output **out);

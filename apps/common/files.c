@@ -107,6 +107,12 @@ larmor_status app_output_open(const char *path, int force, larmor_output **out)
                        path);
 }
 
+larmor_status app_describe(int bids, larmor_output *out)
+{
+    const int has = out && larmor_format_of(larmor_output_path(out)).has_sidecar;
+    return bids && has ? larmor_output_add_sidecar(out) : LARMOR_OK;
+}
+
 static larmor_status check_others(const char *const *paths, int count)
 {
     const size_t all = (size_t)(written.count + count);

@@ -8,7 +8,7 @@
 typedef struct settings {
     const char *output, *traj, *kspace;
     app_list matrix, fov, window;
-    int magnitude, dicom_phase, anonymous, force;
+    int magnitude, dicom_phase, anonymous, bids, force;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -24,6 +24,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
     APP_DICOM_OPTIONS(settings),
+    APP_BIDS_OPTION(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
     {0},
 };
@@ -52,6 +53,7 @@ static int convert_image(const settings *s, const char *from, const char *to)
     app_window_text shown = {""};
     int code = APP_DONE;
     APP_OR(done, APP_RUN, app_output_open(to, s->force, &out));
+    APP_OR(done, APP_RUN, app_describe(s->bids, out));
     APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
     APP_OR(done, APP_INPUT, app_read_images(from, dev, &set));
     APP_OR(done, APP_RUN, write_any(s, out, &set, &shown));
@@ -120,6 +122,10 @@ static int run(const void *given, const app_files *files)
     if ((s->dicom_phase || s->anonymous) && to && !larmor_format_of(to).is_folder) {
         app_error("--%s: has no effect with %s; it is an option of a .dcm/.",
                   s->anonymous ? "anonymous" : "dicom-phase", to);
+        return APP_USAGE;
+    }
+    if (s->bids && to && !larmor_format_of(to).has_sidecar) {
+        app_error("--bids: has no effect with %s; it is an option of a .nii or a .nii.gz.", to);
         return APP_USAGE;
     }
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);

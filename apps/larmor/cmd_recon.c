@@ -131,6 +131,7 @@ static const app_option options[] = {
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
     APP_DICOM_OPTIONS(recon_settings),
+    APP_BIDS_OPTION(recon_settings),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
            "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024,
            .heading = "Coil maps"),

@@ -22,7 +22,7 @@ typedef struct recon_settings {
     double frame_time, frame_step, tick;
     const char *frame_rest, *basis, *dictionary, *basis_images;
     int64_t rank;
-    int weighted, joint, repeatable, magnitude, dicom_phase, anonymous, force, json;
+    int weighted, joint, repeatable, magnitude, dicom_phase, anonymous, bids, force, json;
     larmor_raw_opts raw;
     scan_given given;
 } recon_settings;

@@ -23,6 +23,7 @@ int recon_open_files(recon_run *r, int i)
     int code = APP_DONE;
     APP_OR(done, APP_RUN, make_room(&r->output[i], 1));
     APP_OR(done, APP_RUN, app_output_open(r->s->outputs.text[i], r->s->force, r->output[i].out));
+    APP_OR(done, APP_RUN, app_describe(r->s->bids, r->output[i].out[0]));
 done:
     return code;
 }
@@ -79,6 +80,7 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
         st = larmor_divided_name(path, f, name + (size_t)f * ROOM, ROOM);
     }
     if (!st) st = app_outputs_open(names, count, r->s->force, files->out);
+    for (int f = 0; f < count && !st; f++) st = app_describe(r->s->bids, files->out[f]);
     if (!st) app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
     free(names);
     free(name);

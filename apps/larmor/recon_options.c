@@ -102,6 +102,13 @@ static int has_folder(const recon_settings *s)
     return folders > 0;
 }
 
+static int has_sidecar(const recon_settings *s)
+{
+    int files = 0;
+    for (int i = 0; i < s->outputs.count; i++) files += larmor_format_of(s->outputs.text[i]).has_sidecar;
+    return files > 0;
+}
+
 static int makes_density(const recon_settings *s)
 {
     return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
@@ -168,6 +175,7 @@ static const rule rules[] = {
     {"window", has_picture, "output", "a .png or a .dcm/", 0},
     {"dicom-phase", has_folder, "output", "a .dcm/", 0},
     {"anonymous", has_folder, "output", "a .dcm/", 0},
+    {"bids", has_sidecar, "output", "a .nii or a .nii.gz", 0},
 };
 
 /* An option that says more about another one. */

@@ -277,6 +277,7 @@ typedef struct larmor_format_info {
     int saves;                 /* 1: larmor_array_save writes any array to it, not images alone */
     int is_picture;            /* 1: grey values, which larmor_write_opts.window chooses */
     int is_folder;             /* 1: a folder with a file for each slice, of which the window is said */
+    int has_sidecar;           /* 1: larmor_output_add_sidecar adds a file */
 } larmor_format_info;
 
 /* Format i of those that outputs may have, and the format of a path by its suffix. */
@@ -298,6 +299,13 @@ LARMOR_API larmor_status larmor_reader_sandbox(const char **name);
 LARMOR_API larmor_status larmor_output_open(const char *path, int force, larmor_output **out);
 LARMOR_API const char *larmor_output_path(const larmor_output *out);
 LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished write: the target stays as it was */
+
+/* Beside an output of .nii or .nii.gz that is open, a .json of the same name with what BIDS says of its volumes, from
+ * larmor_write_opts.header: echo, repetition and inversion times, flip angle, field strength, scanner. Both appear
+ * together.
+ *
+ * Errors  LARMOR_ERR_ARG for other formats; LARMOR_ERR_EXISTS; LARMOR_ERR_IO; the output is as it was. */
+LARMOR_API larmor_status larmor_output_add_sidecar(larmor_output *out);
 
 /* Reserve the space that an array of this shape will take, so that a full disk is found before the work. What is not
  * used is given back. Nothing is reserved where the size is not known before, as of compressed files.

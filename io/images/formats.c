@@ -30,8 +30,8 @@ enum { COUNT = sizeof table / sizeof *table };
 static larmor_format_info info_of(const lmr_format *f)
 {
     if (!f) return (larmor_format_info){.suffix = NULL};
-    return (larmor_format_info){f->suffix,       f->name,       f->can & LMR_CAN_READ,
-                                f->save != NULL, f->is_picture, f->inside != NULL};
+    return (larmor_format_info){f->suffix,     f->name,           f->can & LMR_CAN_READ, f->save != NULL,
+                                f->is_picture, f->inside != NULL, f->sidecar != NULL};
 }
 
 larmor_format_info larmor_format_entry(int i)
@@ -88,6 +88,14 @@ larmor_status larmor_output_open(const char *path, int force, larmor_output **ou
                            : lmr_output_open(path, format->suffix, format->second, force, 0, out));
     (*out)->format = format;
     return LARMOR_OK;
+}
+
+larmor_status larmor_output_add_sidecar(larmor_output *out)
+{
+    LMR_TRY(lmr_output_ready(out));
+    if (!out->format->sidecar)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a sidecar belongs to a .nii or .nii.gz", out->path);
+    return lmr_output_add(out, out->format->suffix, out->format->sidecar);
 }
 
 larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape, int magnitude)

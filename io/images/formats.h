@@ -22,8 +22,9 @@ enum { LMR_CAN_READ = 1, LMR_CAN_READ_META = 2, LMR_CAN_DESCRIBE = 4, LMR_CAN_LI
 
 typedef struct lmr_format {
     const char *suffix, *name;
-    const char *second;                       /* the suffix of a file that belongs to it, or NULL */
-    const char *inside;                       /* of a folder of files: their suffix; else NULL */
+    const char *second;  /* the suffix of a file that belongs to it, or NULL */
+    const char *sidecar; /* the suffix of a file that larmor_output_add_sidecar adds; NULL: none */
+    const char *inside;  /* of a folder of files: their suffix; else NULL */
     larmor_status (*ready)(const char *path); /* what is needed to write it is there; NULL: nothing is */
     int is_picture;                           /* 1: grey values, which larmor_write_opts.window chooses */
     int (*element)(larmor_dtype dtype,

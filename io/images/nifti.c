@@ -147,6 +147,7 @@ static larmor_status write_either(larmor_output *out, const lmr_images *images, 
     if (st) return st;
     if (!st && !gzipped) st = lmr_output_reserve(out, 0, bytes + DATA_OFFSET);
     if (!st) st = gzipped ? emit_gzipped(out, images, &v) : emit(out, images, &v, NULL, NULL);
+    if (!st && out->parts > 1) st = lmr_sidecar(out, images, &v);
     free(v.order);
     return st;
 }
@@ -171,6 +172,7 @@ static int element(larmor_dtype dtype, int magnitude)
 const lmr_format lmr_format_nii = {
     .suffix = ".nii",
     .name = "NIfTI-1",
+    .sidecar = ".json",
     .element = element,
     .write = write_plain,
     .check = check,
@@ -181,6 +183,7 @@ const lmr_format lmr_format_nii = {
 const lmr_format lmr_format_nii_gz = {
     .suffix = ".nii.gz",
     .name = "NIfTI-1",
+    .sidecar = ".json",
     .write = write_packed,
     .check = check,
     .divide = lmr_divide,

@@ -33,6 +33,9 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v);
  * Errors  LARMOR_ERR_MEMORY. */
 larmor_status lmr_divide(const char *path, const lmr_images *images, int *class);
 
+/* Part 1 of an output of NIfTI: what BIDS says of its volumes. Errors: those of a reader and of outputs. */
+larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lmr_volumes *v);
+
 /* From voxels to mm (LPS) for an image of this size: voxel (x, y, z) lies at affine (x, y, z, 1). Directions that are
  * not known are x, y and what is normal to both. */
 void lmr_image_affine(const larmor_image_meta *meta, const int64_t dim[3], double affine[3][4]);

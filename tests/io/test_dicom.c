@@ -492,6 +492,12 @@ static void a_second_writer_is_refused_and_what_a_dead_one_left_is_removed(void 
     assert_int_equal(files_in_folder(), 0);
     assert_int_equal(mkdir(in_folder(".x.dcm.part.99.abcdef"), 0700), 0);
     put_file(in_folder(".x.dcm.part.99.abcdef/IM_000001.dcm"), "half", 4);
+    put_file(in_folder(".x.dcm.part.99.abcdef/notes.txt"), "kept", 4);
+    assert_ok(larmor_output_open(in_folder("x.dcm/"), 0, &out));
+    larmor_output_free(out);
+    assert_int_equal(files_in_folder(), 1);
+    assert_false(is_there(in_folder(".x.dcm.part.99.abcdef/IM_000001.dcm")));
+    assert_int_equal(unlink(in_folder(".x.dcm.part.99.abcdef/notes.txt")), 0); /* whoever put it there */
     assert_ok(larmor_output_open(in_folder("x.dcm/"), 0, &out));
     assert_int_equal(files_in_folder(), 1); /* its own */
     assert_ok(lmr_output_next(out, "IM_000001.dcm"));

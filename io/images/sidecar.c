@@ -1,0 +1,85 @@
+/* The sidecar of a NIfTI file: what BIDS says of an image (Brain Imaging Data Structure, "Magnetic Resonance
+ * Imaging", common metadata), in s, degrees and T. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "core/owned.h"
+#include "io/bytes.h"
+#include "io/dicom/dicom.h"
+#include "io/images/volume.h"
+#include "io/page/parts.h"
+
+#define MS_PER_S 1e3
+#define HZ_PER_MHZ 1e6
+
+enum { DIGITS = 10 };
+
+static void add_text(lmr_bytes *b, const char *name, const char *text)
+{
+    const lmr_dicom_value clean = lmr_dicom_text(text, 64);
+    if (!*clean.s) return;
+    lmr_bytes_print(b, ",\n  \"%s\": ", name);
+    lmr_json_string(b, clean.s);
+}
+
+static void add_number(lmr_bytes *b, const char *name, double value)
+{
+    if (!(value > 0)) return;
+    lmr_bytes_print(b, ",\n  \"%s\": ", name);
+    lmr_json_number(b, value, DIGITS);
+}
+
+static double echo_of(const lmr_images *images, const lmr_volumes *v, const lmr_study *y, int volume)
+{
+    const int contrast = images->image[v->order[volume * v->slices]].meta.contrast;
+    if (contrast >= 0 && contrast < y->echoes) return y->echo_ms[contrast] / MS_PER_S;
+    return y->echoes == 1 ? y->echo_ms[0] / MS_PER_S : 0;
+}
+
+/* A number, or where volumes have several one for each. */
+static void add_echoes(lmr_bytes *b, const lmr_images *images, const lmr_volumes *v, const lmr_study *y)
+{
+    int differ = 0, known = 1;
+    for (int i = 0; i < v->volumes; i++) {
+        differ |= echo_of(images, v, y, i) != echo_of(images, v, y, 0);
+        known &= echo_of(images, v, y, i) > 0;
+    }
+    if (!known) return;
+    if (!differ) {
+        add_number(b, "EchoTime", echo_of(images, v, y, 0));
+        return;
+    }
+    lmr_bytes_print(b, ",\n  \"EchoTime\": [");
+    for (int i = 0; i < v->volumes; i++) {
+        if (i) lmr_bytes_print(b, ", ");
+        lmr_json_number(b, echo_of(images, v, y, i), DIGITS);
+    }
+    lmr_bytes_print(b, "]");
+}
+
+larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lmr_volumes *v)
+{
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes b = {0};
+    LMR_HEAP lmr_study *y = lmr_new(1, sizeof *y);
+    if (!y) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_study_read(out->path, images->opts->header, y));
+    const double tr = y->number[LMR_TR_MS] / MS_PER_S;
+    lmr_bytes_print(&b, "{\n  \"Modality\": \"MR\"");
+    add_text(&b, "Manufacturer", y->text[LMR_SYSTEM_VENDOR]);
+    add_text(&b, "ManufacturersModelName", y->text[LMR_SYSTEM_MODEL]);
+    add_number(&b, "MagneticFieldStrength", y->number[LMR_FIELD_TESLA]);
+    add_number(&b, "ImagingFrequency", y->number[LMR_H1_HZ] / HZ_PER_MHZ);
+    add_text(&b, "PulseSequenceType", y->text[LMR_SEQUENCE_TYPE]);
+    add_text(&b, "MRAcquisitionType", images->dim[2] > 1 ? "3D" : "2D");
+    add_number(&b, "RepetitionTimeExcitation", tr);
+    add_number(&b, "RepetitionTime", v->step_s > 0 ? v->step_s : tr); /* of volumes, where they have times */
+    add_echoes(&b, images, v, y);
+    add_number(&b, "InversionTime", y->number[LMR_TI_MS] / MS_PER_S);
+    add_number(&b, "FlipAngle", y->number[LMR_FLIP_DEG]);
+    add_text(&b, "Units", "arbitrary");
+    add_text(&b, "ConversionSoftware", "larmor");
+    add_text(&b, "ConversionSoftwareVersion", LARMOR_VERSION);
+    lmr_bytes_print(&b, "\n}\n");
+    LMR_TRY(lmr_bytes_end(&b));
+    return lmr_output_put(out, 1, b.data, b.size);
+}
