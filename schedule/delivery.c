@@ -75,11 +75,9 @@ static int same_spokes(const lmr_spoke_angles *a, const lmr_spoke_angles *b)
     return a->decided == b->decided && a->angle == b->angle && a->turn == b->turn;
 }
 
-/* 1 if the series came out as it would have with what is known now. */
-static int holds(const lmr_devices *d, const lmr_task *t)
+int lmr_guess_holds(const lmr_job *job, const lmr_series_state *known, const lmr_task *t)
 {
-    const lmr_job *job = &d->recon->job;
-    const lmr_series_state *known = &d->known, *before = &t->before, *after = &t->found.decided;
+    const lmr_series_state *before = &t->before, *after = &t->found.decided;
     if (job->facts->automatic && known->chosen.method.name[0] &&
         strcmp(known->chosen.method.name, before->chosen.method.name) != 0)
         return 0;
@@ -170,7 +168,7 @@ static lmr_task *wait_for(lmr_devices *d, int series)
 {
     lmr_task *t = lmr_task_of(d, series);
     for (;;) {
-        if (t->state == LMR_TASK_DONE && (holds(d, t) || d->stop)) return t;
+        if (t->state == LMR_TASK_DONE && (d->stop || lmr_guess_holds(&d->recon->job, &d->known, t))) return t;
         if (t->state == LMR_TASK_WAITS && d->stop) return NULL;
         if (t->state == LMR_TASK_DONE) {
             lmr_clear_task(t);

@@ -82,6 +82,9 @@ void lmr_add_line(lmr_task *t, int warning, const char *text);
 /* As it was before it was computed. */
 void lmr_clear_task(lmr_task *t);
 
+/* 1 if a series that is done came out as it would have with what is known now. */
+int lmr_guess_holds(const lmr_job *job, const lmr_series_state *known, const lmr_task *t);
+
 /* The series goes through the groups of its list: maps stay those of a slice's first group until another slice
  * comes. */
 void lmr_follow_maps(const lmr_devices *d, int series, int *from);

@@ -1,8 +1,6 @@
 /* Reading the command line by a table of options. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "apps/common/args.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "apps/common/messages.h"
 #include "tests/support/test.h"
@@ -40,17 +38,15 @@ static int parse(const char *argument, settings *values)
     return app_parse(&command, 1, arguments, values, &files);
 }
 
-static void the_last_of_many_options_is_read(void **state)
+TEST(the_last_of_many_options_is_read)
 {
-    (void)state;
     settings values;
     assert_int_equal(parse("--option-199", &values), -1);
     for (int i = 0; i < OPTIONS; i++) assert_int_equal(values.flag[i], i == OPTIONS - 1);
 }
 
-static void the_last_of_many_options_can_be_needed(void **state)
+TEST(the_last_of_many_options_can_be_needed)
 {
-    (void)state;
     settings values;
     table[OPTIONS - 1].needed = 1;
     table[OPTIONS - 1].metavar = "N";
@@ -60,9 +56,8 @@ static void the_last_of_many_options_can_be_needed(void **state)
     table[OPTIONS - 1].needed = 0;
 }
 
-static void a_slip_in_the_last_of_many_options_is_seen(void **state)
+TEST(a_slip_in_the_last_of_many_options_is_seen)
 {
-    (void)state;
     settings values;
     table[OPTIONS - 1].name = "zebra";
     assert_int_equal(parse("--zebar", &values), 2);
@@ -73,10 +68,5 @@ static void a_slip_in_the_last_of_many_options_is_seen(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_of_many_options_is_read),
-        cmocka_unit_test(the_last_of_many_options_can_be_needed),
-        cmocka_unit_test(a_slip_in_the_last_of_many_options_is_seen),
-    };
-    return cmocka_run_group_tests(tests, make_table, NULL);
+    return run_claims(make_table, NULL);
 }

@@ -1,8 +1,6 @@
 /* Lines of the library with the program's options. SPDX-License-Identifier: Apache-2.0 */
 #include "apps/common/in_options.h"
 
-#include <string.h>
-
 #include "tests/support/test.h"
 
 static const app_option of_recon[] = {
@@ -26,9 +24,8 @@ static void expect(const char *line, const char *ours)
     assert_string_equal(app_line_in_options(line).s, ours);
 }
 
-static void members_become_the_options_that_set_them(void **state)
+TEST(members_become_the_options_that_set_them)
 {
-    (void)state;
     app_set_options(&app_self, &recon);
     expect("Use opts.traj_units.", "Use --traj-units.");
     expect("opts.traj_units", "--traj-units");
@@ -37,17 +34,15 @@ static void members_become_the_options_that_set_them(void **state)
     expect("two\nopts.ms\n", "two\n--frame-time\n");
 }
 
-static void members_that_are_a_value_of_an_option_name_that_value(void **state)
+TEST(members_that_are_a_value_of_an_option_name_that_value)
 {
-    (void)state;
     app_set_options(&app_self, &recon);
     expect("corrected (opts.no_ghost: not)", "corrected (--ghost off: not)");
     expect("opts.no_maps: opts.maps", "--maps none: --maps");
 }
 
-static void options_of_the_command_that_runs_come_first(void **state)
+TEST(options_of_the_command_that_runs_come_first)
 {
-    (void)state;
     app_set_options(&app_self, &recon);
     expect("opts.density file; opts.delay", "--density file; --delays");
     app_set_options(&app_self, &dcf);
@@ -58,9 +53,8 @@ static void options_of_the_command_that_runs_come_first(void **state)
     expect("opts.b0", "opts.b0");
 }
 
-static void what_is_no_member_stays(void **state)
+TEST(what_is_no_member_stays)
 {
-    (void)state;
     app_set_options(&app_self, &recon);
     static const char *const lines[] = {"opts.fovea",
                                         "opts.maps.h5: exists already",
@@ -72,9 +66,8 @@ static void what_is_no_member_stays(void **state)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) expect(lines[i], lines[i]);
 }
 
-static void a_line_is_cut_where_there_is_no_more_room(void **state)
+TEST(a_line_is_cut_where_there_is_no_more_room)
 {
-    (void)state;
     char to[12];
     app_set_options(&app_self, &recon);
     for (size_t size = 1; size <= sizeof to; size++) {
@@ -83,16 +76,4 @@ static void a_line_is_cut_where_there_is_no_more_room(void **state)
         assert_int_equal(strlen(to), size - 1);
         assert_memory_equal(to, "a --frame-time b", size - 1);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_become_the_options_that_set_them),
-        cmocka_unit_test(members_that_are_a_value_of_an_option_name_that_value),
-        cmocka_unit_test(options_of_the_command_that_runs_come_first),
-        cmocka_unit_test(what_is_no_member_stays),
-        cmocka_unit_test(a_line_is_cut_where_there_is_no_more_room),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,7 +1,6 @@
 /* The JSON writer, by exact text. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "apps/common/json.h"
-
-#include <math.h>
 
 #include "tests/support/test.h"
 
@@ -19,9 +18,8 @@ static void assert_text(json *j, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void objects_and_arrays_nest_with_commas_between(void **state)
+TEST(objects_and_arrays_nest_with_commas_between)
 {
-    (void)state;
     json j = begin();
     json_open(&j, NULL, '{');
     json_integer(&j, "n", -3);
@@ -37,9 +35,8 @@ static void objects_and_arrays_nest_with_commas_between(void **state)
                     "  \"sizes\": [1, 9223372036854775807]\n}\n");
 }
 
-static void texts_are_escaped_and_always_utf8(void **state)
+TEST(texts_are_escaped_and_always_utf8)
 {
-    (void)state;
     json j = begin();
     json_open(&j, NULL, '[');
     json_text(&j, NULL, "a\"b\\c\n\x01");
@@ -50,9 +47,8 @@ static void texts_are_escaped_and_always_utf8(void **state)
                     "  \"\\ufffd \\ufffd( \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd \\ufffd\\ufffd\"\n]\n");
 }
 
-static void numbers_that_json_cannot_hold_are_null(void **state)
+TEST(numbers_that_json_cannot_hold_are_null)
 {
-    (void)state;
     json j = begin();
     json_open(&j, NULL, '[');
     json_number(&j, NULL, 0.25);
@@ -64,10 +60,5 @@ static void numbers_that_json_cannot_hold_are_null(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_and_arrays_nest_with_commas_between),
-        cmocka_unit_test(texts_are_escaped_and_always_utf8),
-        cmocka_unit_test(numbers_that_json_cannot_hold_are_null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_claims(NULL, NULL);
 }

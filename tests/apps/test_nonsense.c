@@ -1,11 +1,8 @@
 /* Values that no option can have, of every option of every command, by the tables themselves.
  * SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include <fcntl.h>
-#include <math.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,11 +55,10 @@ static void expect_refusal(const app_command *c, const app_option *o, const char
     char text[256];
     snprintf(text, sizeof text, "%s", value ? value : "");
     char *arguments[] = {option, text, NULL};
-    void *settings = calloc(1, c->settings + 1);
+    OWNED(void) *settings = calloc(1, c->settings + 1);
     assert_non_null(settings);
     app_files files = {0};
     const int code = app_parse(c, value ? 2 : 1, arguments, settings, &files);
-    free(settings);
     const char *said = app_last_error();
     if (code == APP_USAGE && !strncmp(said, begin, strlen(begin)) && strstr(said, "expected") && !strchr(said, '\n'))
         return;
@@ -92,9 +88,8 @@ static const char *repeat(const app_option *o, int count, char *text, size_t siz
     return text;
 }
 
-static void every_number_has_bounds_and_every_text_a_form(void **state)
+TEST(every_number_has_bounds_and_every_text_a_form)
 {
-    (void)state;
     FOR_EACH_OPTION(c, o)
     {
         if (is_numeric(o) && !(o->low < o->high && isfinite(o->low) && o->high < 9e18))
@@ -110,9 +105,8 @@ static void every_number_has_bounds_and_every_text_a_form(void **state)
     }
 }
 
-static void every_option_refuses_what_it_cannot_be(void **state)
+TEST(every_option_refuses_what_it_cannot_be)
 {
-    (void)state;
     char text[256];
     int options = 0;
     FOR_EACH_OPTION(c, o)
@@ -152,19 +146,17 @@ static void expect_taken(const app_command *c, const app_option *o, const char *
     snprintf(text, sizeof text, "%s", value);
     char a[] = "a", b[] = "b";
     char *arguments[] = {option, text, a, b, NULL};
-    void *settings = calloc(1, c->settings + 1);
+    OWNED(void) *settings = calloc(1, c->settings + 1);
     assert_non_null(settings);
     app_files files = {0};
     const int code = app_parse(c, 2 + c->max_files, arguments, settings, &files);
-    free(settings);
     /* or another option is needed, too */
     if (code < 0 || strncmp(app_last_error(), option, strlen(option)) != 0) return;
     fail_msg("%s --%s \"%s\": code %d, said: %s", c->name, o->name, value, code, app_last_error());
 }
 
-static void every_number_takes_its_bounds_and_what_is_between(void **state)
+TEST(every_number_takes_its_bounds_and_what_is_between)
 {
-    (void)state;
     char text[256];
     FOR_EACH_OPTION(c, o)
     {
@@ -216,9 +208,8 @@ static int run_program(const char *const *arguments)
 }
 
 /* The input is not there: had it been looked for, the exit code were 3. */
-static void the_program_refuses_before_it_opens_a_file(void **state)
+TEST(the_program_refuses_before_it_opens_a_file)
 {
-    (void)state;
     const char *program = getenv("LARMOR");
     char folder[] = "/tmp/nonsense.XXXXXX", option[64], line[1024], begin[80];
     if (!program) skip();
@@ -243,12 +234,6 @@ static void the_program_refuses_before_it_opens_a_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_has_bounds_and_every_text_a_form),
-        cmocka_unit_test(every_option_refuses_what_it_cannot_be),
-        cmocka_unit_test(every_number_takes_its_bounds_and_what_is_between),
-        cmocka_unit_test(the_program_refuses_before_it_opens_a_file),
-    };
     app_set_silent();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_claims(NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* Lines of progress: what they say, and that they fit. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/claims.h"
 
 #include "apps/common/progress.h"
 
@@ -23,9 +16,8 @@ static const app_progress_state iterating = {.what = "image 2 of 5",
                                              .first_step = 11,
                                              .last_step = 12.2};
 
-static void a_line_says_what_how_far_and_how_long(void **state)
+TEST(a_line_says_what_how_far_and_how_long)
 {
-    (void)state;
     char line[APP_LINE];
     app_progress_line(&iterating, 12.2, 200, 0, line);
     assert_string_equal(line,
@@ -39,9 +31,8 @@ static void a_line_says_what_how_far_and_how_long(void **state)
     assert_string_equal(line, "image 2 of 5: coil maps, 3.2 s");
 }
 
-static void a_line_fits_whatever_the_width(void **state)
+TEST(a_line_fits_whatever_the_width)
 {
-    (void)state;
     app_progress_state longest = iterating, preparing = {.what = "image 2 of 5", .stage = "coil maps", .began = 10};
     snprintf(longest.what, sizeof longest.what, "series 123 of 1000, 1000 images, of a scan with a name");
     longest.residual = 1e-100;
@@ -57,9 +48,8 @@ static void a_line_fits_whatever_the_width(void **state)
         }
 }
 
-static void what_matters_least_goes_first(void **state)
+TEST(what_matters_least_goes_first)
 {
-    (void)state;
     char line[APP_LINE];
     app_progress_line(&iterating, 12.2, 79, 0, line);
     assert_string_equal(line, "image 2 of 5 [#####........] 13/30, residual 1.2e-03, objective 4.5, 1.7 s left");
@@ -75,9 +65,8 @@ static void what_matters_least_goes_first(void **state)
     assert_string_equal(line, "image 2 of 5 13/30");
 }
 
-static void colours_do_not_count_as_columns(void **state)
+TEST(colours_do_not_count_as_columns)
 {
-    (void)state;
     char plain[APP_LINE], coloured[APP_LINE];
     for (int columns = 30; columns < 120; columns++) {
         app_progress_line(&iterating, 12.2, columns, 0, plain);
@@ -86,9 +75,8 @@ static void colours_do_not_count_as_columns(void **state)
     }
 }
 
-static void a_character_of_several_bytes_is_not_cut(void **state)
+TEST(a_character_of_several_bytes_is_not_cut)
 {
-    (void)state;
     const app_progress_state s = {.what = "a\xc3\xa4\xc3\xb6", .began = 0};
     char line[APP_LINE];
     app_progress_line(&s, 1, 9, 0, line); /* 2 columns before ", 1.0 s" */
@@ -97,10 +85,5 @@ static void a_character_of_several_bytes_is_not_cut(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_says_what_how_far_and_how_long),   cmocka_unit_test(a_line_fits_whatever_the_width),
-        cmocka_unit_test(what_matters_least_goes_first),           cmocka_unit_test(colours_do_not_count_as_columns),
-        cmocka_unit_test(a_character_of_several_bytes_is_not_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+    return run_claims(NULL, NULL) ? 1 : 0;
 }

@@ -4,12 +4,12 @@
 #define LARMOR_TESTS_BACKEND_BUFFERS_H
 
 #include <complex.h>
-#include <math.h>
 
 #include "core/device.h"
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
+ENDS_BY(free, cx)
 
 static const double epsilon[LMR_PRECISIONS] = {6e-8, 1.2e-16};
 
@@ -36,7 +36,7 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     void *ptr;
     const size_t bytes = (size_t)n * element(precision);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
-    float *in_single = malloc((size_t)n * 8 + 1);
+    OWNED(float) *in_single = malloc((size_t)n * 8 + 1);
     assert_non_null(in_single);
     for (int64_t i = 0; i < n; i++) {
         in_single[2 * i] = (float)creal(values[i]);
@@ -44,7 +44,6 @@ static inline void *upload(int precision, const cx *values, int64_t n)
     }
     assert_ok(
         dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)values : in_single, bytes));
-    free(in_single);
     return ptr;
 }
 
@@ -57,11 +56,10 @@ static inline cx *download(int precision, const void *ptr, int64_t n)
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, values, ptr, bytes));
         return values;
     }
-    float *in_single = malloc(bytes + 1);
+    OWNED(float) *in_single = malloc(bytes + 1);
     assert_non_null(in_single);
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, in_single, ptr, bytes));
     for (int64_t i = 0; i < n; i++) values[i] = (double)in_single[2 * i] + I * (double)in_single[2 * i + 1];
-    free(in_single);
     return values;
 }
 
@@ -73,14 +71,13 @@ static inline void release(void *ptr)
 /* The device's values are the expected ones, to `roundings` roundings of the largest. */
 static inline void assert_close(int precision, const void *ptr, const cx *expected, int64_t n, double roundings)
 {
-    cx *got = download(precision, ptr, n);
+    OWNED(cx) *got = download(precision, ptr, n);
     double scale = 0, error = 0;
     for (int64_t i = 0; i < n; i++) scale = fmax(scale, cabs(expected[i]));
     for (int64_t i = 0; i < n; i++) {
         const double e = cabs(got[i] - expected[i]);
         error = isnan(e) ? INFINITY : fmax(error, e);
     }
-    free(got);
     assert_at_most(error, roundings * epsilon[precision] * scale);
 }
 

@@ -23,9 +23,8 @@ static void naive_dft(int ndim, const int64_t dim[3], int64_t batch, int sign, c
         }
 }
 
-static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
+TEST(fft_is_the_dft_for_any_size_batch_and_sign)
 {
-    (void)state;
     static const struct {
         int ndim;
         int64_t dim[3], batch;
@@ -41,7 +40,7 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch;
             int64_t n = batch;
             for (int d = 0; d < ndim; d++) n *= dim[d];
-            cx *x = random_values(n, 16), *y = random_values(n, 17);
+            OWNED(cx) *x = random_values(n, 16), *y = random_values(n, 17);
             void *dx = upload(p, x, n), *plan;
             naive_dft(ndim, dim, batch, sign, x, y);
             assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
@@ -52,23 +51,20 @@ static void fft_is_the_dft_for_any_size_batch_and_sign(void **state)
             assert_close(p, dx, x, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
             release(dx);
-            free(x);
-            free(y);
         }
     dev->be->fft[0]->destroy(dev->ctx, NULL);
 }
 
 /* Of three numbers that are not zero the transform is known at any length. */
-static void fft_of_a_long_line_is_the_dft(void **state)
+TEST(fft_of_a_long_line_is_the_dft)
 {
-    (void)state;
     static const int64_t lengths[] = {65536, 65537, 65539 * 2, 75000, 80000, 98304, 110592, 131072, 262144 + 4096};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int i = 0; i < 2 * (int)(sizeof lengths / sizeof *lengths); i++) {
             const int64_t n = lengths[i / 2], at[3] = {0, n / 3 + 1, n - 1};
             const int sign = i % 2 ? 1 : -1;
             const cx value[3] = {1, 0.5 - 2 * I, -1.5 * I};
-            cx *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
+            OWNED(cx) *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
             for (int j = 0; j < 3; j++) {
                 x[at[j]] = value[j];
                 for (int64_t k = 0; k < n; k++)
@@ -80,8 +76,6 @@ static void fft_of_a_long_line_is_the_dft(void **state)
             assert_close(p, dx, y, n, 30);
             dev->be->fft[p]->destroy(dev->ctx, plan);
             release(dx);
-            free(x);
-            free(y);
         }
 }
 
@@ -96,9 +90,8 @@ static void *transform_with(int threads, int p, int ndim, const int64_t dim[3], 
     return data;
 }
 
-static void fft_is_the_same_to_the_bit_with_any_number_of_threads(void **state)
+TEST(fft_is_the_same_to_the_bit_with_any_number_of_threads)
 {
-    (void)state;
     static const struct {
         int ndim;
         int64_t dim[3], batch;
@@ -111,7 +104,7 @@ static void fft_is_the_same_to_the_bit_with_any_number_of_threads(void **state)
             const size_t size = p == LMR_F64 ? 16 : 8;
             int64_t n = cases[i].batch;
             for (int d = 0; d < cases[i].ndim; d++) n *= cases[i].dim[d];
-            cx *x = random_values(n, 19);
+            OWNED(cx) *x = random_values(n, 19);
             void *one = transform_with(1, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
             for (int threads = 2; threads <= 3; threads++) {
                 void *more = transform_with(threads, p, cases[i].ndim, cases[i].dim, cases[i].batch, x, n);
@@ -119,7 +112,6 @@ static void fft_is_the_same_to_the_bit_with_any_number_of_threads(void **state)
                 release(more);
             }
             release(one);
-            free(x);
         }
 }
 
@@ -139,18 +131,16 @@ static int in_band(int ndim, const int64_t dim[3], const int64_t keep[3], int64_
 static void assert_close_in_band(int precision, int ndim, const int64_t dim[3], const int64_t keep[3], void *y,
                                  cx *expected, int64_t n, int64_t each)
 {
-    cx *got = download(precision, y, n);
+    OWNED(cx) *got = download(precision, y, n);
     for (int64_t i = 0; i < n; i++)
         if (!in_band(ndim, dim, keep, i % each)) got[i] = expected[i] = 0;
     void *rest = upload(precision, got, n);
     assert_close(precision, rest, expected, n, 30);
     release(rest);
-    free(got);
 }
 
-static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result(void **state)
+TEST(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result)
 {
-    (void)state;
     static const struct {
         int ndim;
         int64_t dim[3], keep[3], batch;
@@ -172,13 +162,13 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
             int64_t each = 1;
             for (int d = 0; d < ndim; d++) each *= dim[d];
             const int64_t n = each * batch;
-            cx *x = random_values(n, 18);
+            OWNED(cx) *x = random_values(n, 18);
             for (int64_t i = 0; i < n; i++)
                 if (!inward && !in_band(ndim, dim, keep, i % each)) x[i] = 0;
             void *dx = upload(p, x, n), *plan;
             assert_ok(dev->be->fft[p]->plan(dev->ctx, ndim, dim, batch, &plan));
             assert_ok(dev->be->fft[p]->exec(dev->ctx, plan, sign, dx));
-            cx *expected = download(p, dx, n);
+            OWNED(cx) *expected = download(p, dx, n);
             for (int64_t i = 0; i < n; i++)
                 if (unread && !in_band(ndim, dim, keep, i % each)) x[i] = NAN;
             void *banded = upload(p, x, n);
@@ -190,16 +180,13 @@ static void a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_res
             dev->be->fft[p]->destroy(dev->ctx, plan);
             release(dx);
             release(banded);
-            free(x);
-            free(expected);
         }
 }
 
 /* The transform of one frequency of amplitude 1 is one cell, and back; lengths around the limits of every way that a
  * processor has. */
-static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **state)
+TEST(fft_of_long_lines_puts_a_frequency_into_its_cell_and_back)
 {
-    (void)state;
     static const struct {
         int ndim;
         int64_t dim[3], batch;
@@ -211,7 +198,7 @@ static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **sta
             const int64_t *dim = cases[s / 2].dim, batch = cases[s / 2].batch, n = dim[0];
             const int64_t rows = cases[s / 2].ndim > 1 ? dim[1] : 1;
             const int64_t total = n * rows * batch;
-            cx *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y);
+            OWNED(cx) *x = malloc((size_t)total * sizeof *x), *y = calloc((size_t)total, sizeof *y);
             assert_true(x && y);
             for (int64_t i = 0; i < total;
                  i++) { /* the same number in all rows of array b, along axis 0 frequency f */
@@ -228,14 +215,11 @@ static void fft_of_long_lines_puts_a_frequency_into_its_cell_and_back(void **sta
             assert_close(p, dx, x, total, 60);
             dev->be->fft[p]->destroy(dev->ctx, plan);
             release(dx);
-            free(x);
-            free(y);
         }
 }
 
-static void fft_does_not_depend_on_the_number_of_threads(void **state)
+TEST(fft_does_not_depend_on_the_number_of_threads)
 {
-    (void)state;
     static const struct {
         int ndim;
         int64_t dim[3], batch;
@@ -247,7 +231,7 @@ static void fft_does_not_depend_on_the_number_of_threads(void **state)
         for (int s = 0; s < (int)(sizeof cases / sizeof *cases); s++) {
             int64_t n = cases[s].batch;
             for (int d = 0; d < cases[s].ndim; d++) n *= cases[s].dim[d];
-            cx *x = random_values(n, 21), *first = NULL;
+            OWNED(cx) *x = random_values(n, 21), *first = NULL;
             for (int threads = 1; threads <= 5; threads++) {
                 void *ctx, *dx = upload(p, x, n), *plan;
                 assert_ok(dev->be->open(0, threads, &ctx));
@@ -263,14 +247,11 @@ static void fft_does_not_depend_on_the_number_of_threads(void **state)
                 if (first != y) free(y);
                 release(dx);
             }
-            free(first);
-            free(x);
         }
 }
 
-static void fft_refuses_impossible_dimensions(void **state)
+TEST(fft_refuses_impossible_dimensions)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         void *plan = &plan;
         assert_int_equal(dev->be->fft[p]->plan(dev->ctx, 4, (int64_t[]){2, 2, 2}, 1, &plan), LARMOR_ERR_ARG);
@@ -324,7 +305,8 @@ static void naive_conv(const lmr_conv_shape *c, const cx *s, cx *x, cx *y)
 {
     const int64_t cells = product(c->ndim, c->dim), kept = product(c->ndim, c->keep);
     const int64_t n = c->mixed;
-    cx *grid = calloc((size_t)(cells * n), sizeof *grid), *spectrum = calloc((size_t)(cells * n), sizeof *spectrum);
+    OWNED(cx) *grid = calloc((size_t)(cells * n), sizeof *grid),
+              *spectrum = calloc((size_t)(cells * n), sizeof *spectrum);
     assert_true(grid && spectrum);
     for (int64_t b = 0; b < c->batch; b++) {
         memset(grid, 0, (size_t)(cells * n) * sizeof *grid);
@@ -338,13 +320,10 @@ static void naive_conv(const lmr_conv_shape *c, const cx *s, cx *x, cx *y)
         naive_dft(c->ndim, c->dim, n, 1, grid, spectrum);
         for (int64_t k = 0; k < n; k++) corner(c, y + (k * c->batch + b) * kept, spectrum + k * cells, 1);
     }
-    free(grid);
-    free(spectrum);
 }
 
-static void convolution_is_that_of_the_padded_arrays(void **state)
+TEST(convolution_is_that_of_the_padded_arrays)
 {
-    (void)state;
     static const lmr_conv_shape cases[] = {
         {1, {1, 0, 0}, {1, 0, 0}, 1, 1, 0, 1},     {1, {17, 0, 0}, {9, 0, 0}, 5, 1, 0, 3},
         {1, {30, 0, 0}, {30, 0, 0}, 2, 1, 1, 1},   {2, {8, 6, 0}, {4, 3, 0}, 1, 1, 0, 3},
@@ -366,7 +345,8 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
             const lmr_conv *conv = dev->be->conv[p];
             const int planes = lmr_conv_planes(c), which = c->spectra / 2; /* of one, or the middle one of three */
             const int64_t cells = product(c->ndim, c->dim), many = product(c->ndim, c->keep) * c->batch * c->mixed;
-            cx *s = random_values(cells * planes, 18), *x = random_values(many, 19), *y = random_values(many, 20);
+            OWNED(cx) *s = random_values(cells * planes, 18), *x = random_values(many, 19),
+                      *y = random_values(many, 20);
             void *dx = upload(p, x, many), *dy = upload(p, y, many), *plan;
             naive_conv(c, s, x, y);
             const double bytes = conv->bytes(dev->ctx, c);
@@ -391,17 +371,13 @@ static void convolution_is_that_of_the_padded_arrays(void **state)
             conv->destroy(dev->ctx, plan);
             release(dx);
             release(dy);
-            free(s);
-            free(x);
-            free(y);
         }
     dev->be->conv[0]->destroy(dev->ctx, NULL);
 }
 
 /* To the bit, for all arrays of the plan and for fewer, more than there are threads and fewer, large and small. */
-static void convolution_between_coils_is_that_of_each_coil(void **state)
+TEST(convolution_between_coils_is_that_of_each_coil)
 {
-    (void)state;
     static const struct {
         lmr_conv_shape shape;
         int64_t count;
@@ -419,7 +395,8 @@ static void convolution_between_coils_is_that_of_each_coil(void **state)
             const lmr_conv_shape *c = &cases[i].shape;
             if (!conv->coils) continue;
             const int64_t cells = product(c->ndim, c->dim), one = product(c->ndim, c->keep), count = cases[i].count;
-            cx *s = random_values(cells, 31), *x = random_values(one, 32), *m = random_values(one * c->batch, 33);
+            OWNED(cx) *s = random_values(cells, 31), *x = random_values(one, 32),
+                      *m = random_values(one * c->batch, 33);
             void *ds = upload(p, s, cells), *dx = upload(p, x, one), *dm = upload(p, m, one * c->batch), *plan;
             for (int64_t j = count * one; j < one * c->batch; j++) m[j] = 0;
             void *room = upload(p, m, one * c->batch), *dy = upload(p, x, one), *expected = upload(p, x, one);
@@ -429,7 +406,7 @@ static void convolution_between_coils_is_that_of_each_coil(void **state)
             assert_ok(conv->exec(dev->ctx, plan, 0, room, room));
             assert_ok(vec->combine(dev->ctx, one, count, dm, room, expected));
             assert_ok(conv->coils(dev->ctx, plan, count, dm, dx, room, dy));
-            cx *got = download(p, dy, one), *wanted = download(p, expected, one);
+            OWNED(cx) *got = download(p, dy, one), *wanted = download(p, expected, one);
             assert_memory_equal(got, wanted, sizeof *got * (size_t)one);
             conv->destroy(dev->ctx, plan);
             release(expected);
@@ -438,17 +415,11 @@ static void convolution_between_coils_is_that_of_each_coil(void **state)
             release(dm);
             release(dx);
             release(ds);
-            free(wanted);
-            free(got);
-            free(m);
-            free(x);
-            free(s);
         }
 }
 
-static void convolution_refuses_impossible_dimensions(void **state)
+TEST(convolution_refuses_impossible_dimensions)
 {
-    (void)state;
     static const struct {
         lmr_conv_shape shape;
         larmor_status status;
@@ -468,21 +439,4 @@ static void convolution_refuses_impossible_dimensions(void **state)
             assert_null(plan);
             assert_true(dev->be->conv[p]->bytes(dev->ctx, &refused[i].shape) >= 0x1p60);
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fft_is_the_dft_for_any_size_batch_and_sign),
-        cmocka_unit_test(fft_of_a_long_line_is_the_dft),
-        cmocka_unit_test(fft_is_the_same_to_the_bit_with_any_number_of_threads),
-        cmocka_unit_test(a_band_of_the_fft_is_the_fft_of_zeros_around_it_or_a_part_of_its_result),
-        cmocka_unit_test(fft_of_long_lines_puts_a_frequency_into_its_cell_and_back),
-        cmocka_unit_test(fft_does_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(fft_refuses_impossible_dimensions),
-        cmocka_unit_test(convolution_is_that_of_the_padded_arrays),
-        cmocka_unit_test(convolution_between_coils_is_that_of_each_coil),
-        cmocka_unit_test(convolution_refuses_impossible_dimensions),
-    };
-    RUN_TESTS(tests);
 }

@@ -7,9 +7,8 @@ static cx entry(char op, const cx *a, int64_t lda, int64_t row, int64_t column)
     return op == 'T' ? a[column + row * lda] : conj(a[column + row * lda]);
 }
 
-static void gemm_multiplies_with_every_operation_and_leading_dimension(void **state)
+TEST(gemm_multiplies_with_every_operation_and_leading_dimension)
 {
-    (void)state;
     const char ops[] = "NTC";
     const int64_t shapes[][3] = {{1, 1, 1},    {3, 2, 5},     {7, 4, 1},    {17, 13, 19},   {2, 3, 0},
                                  {700, 9, 12}, {257, 64, 64}, {12, 9, 700}, {64, 64, 1500}, {300, 65, 3}};
@@ -23,7 +22,7 @@ static void gemm_multiplies_with_every_operation_and_leading_dimension(void **st
             const int64_t na = lda * (opa == 'N' ? k : m);
             const int64_t nb = ldb * (opb == 'N' ? n : k);
             const int64_t nc = ldc * n;
-            cx *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
+            OWNED(cx) *a = random_values(na, 18), *b = random_values(nb, 19), *c = random_values(nc, 20);
             void *da = upload(p, a, na), *db = upload(p, b, nb), *dc = upload(p, c, nc);
             for (int64_t i = 0; i < m; i++)
                 for (int64_t j = 0; j < n; j++) {
@@ -36,9 +35,6 @@ static void gemm_multiplies_with_every_operation_and_leading_dimension(void **st
             release(da);
             release(db);
             release(dc);
-            free(a);
-            free(b);
-            free(c);
         }
     assert_int_equal(dev->be->la[0]->gemm(dev->ctx, 'X', 'N', 1, 1, 1, NULL, 1, NULL, 1, NULL, 1), LARMOR_ERR_ARG);
 }
@@ -67,7 +63,7 @@ static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
     cx *a = random_values(n * n * batch, 21);
     for (int64_t m = 0; m < batch; m++) {
         cx *matrix = a + m * n * n;
-        cx *v = random_values(n * (rank + 1), (unsigned)(23 + m));
+        OWNED(cx) *v = random_values(n * (rank + 1), (unsigned)(23 + m));
         for (int64_t i = 0; i < n; i++) {
             for (int64_t j = 0; rank && j <= i; j++) {
                 cx sum = 0;
@@ -77,30 +73,27 @@ static cx *hermitian_matrices(int64_t n, int64_t batch, int64_t rank)
             matrix[i + i * n] = creal(matrix[i + i * n]);
             for (int64_t j = 0; j < i; j++) matrix[i + j * n] = conj(matrix[j + i * n]);
         }
-        free(v);
     }
     return a;
 }
 
-static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
+TEST(heev_gives_orthonormal_vectors_with_ascending_values)
 {
-    (void)state;
     enum { SETS = 9 };
     const int64_t orders[SETS] = {1, 2, 5, 16, 16, 8, 40, 64, 130};
     const int64_t batches[SETS] = {1, 3, 700, 2, 300, 300, 30, 20, 2}, ranks[SETS] = {0, 0, 0, 0, 1, 3, 0, 5, 0};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SETS; s++) {
             const int64_t n = orders[s], batch = batches[s], total = n * n * batch;
-            cx *a = hermitian_matrices(n, batch, ranks[s]);
+            OWNED(cx) *a = hermitian_matrices(n, batch, ranks[s]);
             void *dw = upload(p, a, n * batch);
-            cx *upper = random_values(total, 22);
+            OWNED(cx) *upper = random_values(total, 22);
             for (int64_t i = 0; i < total; i++)
                 if (i % n <= i / n % n) upper[i] = a[i];
             void *da = upload(p, upper, total);
-            free(upper);
             assert_ok(dev->be->la[p]->heev(dev->ctx, n, batch, 1, da, dw));
-            cx *v = download(p, da, total), *raw = download(p, dw, n * batch);
-            double *w = malloc((size_t)(n * batch) * sizeof *w);
+            OWNED(cx) *v = download(p, da, total), *raw = download(p, dw, n * batch);
+            OWNED(double) *w = malloc((size_t)(n * batch) * sizeof *w);
             assert_non_null(w);
             for (int64_t i = 0; i < n * batch; i++) /* w is real: two values in each complex number */
                 w[i] = i & 1 ? cimag(raw[i / 2]) : creal(raw[i / 2]);
@@ -110,17 +103,12 @@ static void heev_gives_orthonormal_vectors_with_ascending_values(void **state)
             }
             release(da);
             release(dw);
-            free(a);
-            free(v);
-            free(raw);
-            free(w);
         }
     assert_ok(dev->be->la[0]->heev(dev->ctx, 3, 0, 1, NULL, NULL));
 }
 
-static void heev_gives_the_same_values_without_vectors(void **state)
+TEST(heev_gives_the_same_values_without_vectors)
 {
-    (void)state;
     enum { SETS = 5 };
     const int64_t orders[SETS] = {1, 8, 33, 64, 130}, batches[SETS] = {2, 600, 40, 30, 2},
                   ranks[SETS] = {0, 3, 0, 5, 0};
@@ -148,14 +136,4 @@ static void heev_gives_the_same_values_without_vectors(void **state)
             free(w[1]);
             free(a);
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm_multiplies_with_every_operation_and_leading_dimension),
-        cmocka_unit_test(heev_gives_orthonormal_vectors_with_ascending_values),
-        cmocka_unit_test(heev_gives_the_same_values_without_vectors),
-    };
-    RUN_TESTS(tests);
 }

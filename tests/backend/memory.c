@@ -1,9 +1,8 @@
 /* A backend's memory, and what its table says of itself. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/backend/buffers.h"
 
-static void memory_is_zeroed_and_aligned(void **state)
+TEST(memory_is_zeroed_and_aligned)
 {
-    (void)state;
     const size_t bytes[] = {0, 1, 63, 4097};
     unsigned char host[4097];
     for (int i = 0; i < 8; i++) { /* the second time after blocks of that size were dirtied and released */
@@ -21,9 +20,8 @@ static void memory_is_zeroed_and_aligned(void **state)
     release(NULL);
 }
 
-static void zero_clears_the_asked_bytes_and_no_more(void **state)
+TEST(zero_clears_the_asked_bytes_and_no_more)
 {
-    (void)state;
     unsigned char host[100];
     void *ptr;
     assert_ok(dev->be->alloc(dev->ctx, sizeof host, &ptr));
@@ -36,9 +34,8 @@ static void zero_clears_the_asked_bytes_and_no_more(void **state)
     release(ptr);
 }
 
-static void copies_go_to_the_device_and_within_it_and_back(void **state)
+TEST(copies_go_to_the_device_and_within_it_and_back)
 {
-    (void)state;
     unsigned char there[333], back[333] = {0};
     void *a, *b;
     for (size_t i = 0; i < sizeof there; i++) there[i] = (unsigned char)(7 * i + 3);
@@ -54,9 +51,8 @@ static void copies_go_to_the_device_and_within_it_and_back(void **state)
 }
 
 /* On another handle of this device, and on every GPU where there are several. */
-static void a_pass_comes_after_what_both_queues_have_and_before_what_they_get(void **state)
+TEST(a_pass_comes_after_what_both_queues_have_and_before_what_they_get)
 {
-    (void)state;
     enum { N = 1 << 18, ROUNDS = 20 };
     const char *const specs[] = {larmor_device_spec(dev), "cuda:all"};
     const int is_gpu = !strncmp(specs[0], "cuda", 4);
@@ -91,9 +87,8 @@ static void a_pass_comes_after_what_both_queues_have_and_before_what_they_get(vo
 }
 
 /* Rows of 24 of 40 bytes become rows of 24 of 56; what lies between them stays. */
-static void rows_are_copied_and_what_is_between_them_stays(void **state)
+TEST(rows_are_copied_and_what_is_between_them_stays)
 {
-    (void)state;
     enum { WIDTH = 24, FROM = 40, TO = 56, MOST = 70000 };
     for (int64_t rows = 0; rows <= MOST; rows = 10 * rows + 7) {
         unsigned char *from = malloc((size_t)(FROM * (rows + 1))), *to = malloc((size_t)(TO * (rows + 1)));
@@ -119,36 +114,20 @@ static void rows_are_copied_and_what_is_between_them_stays(void **state)
     }
 }
 
-static void impossible_memory_is_refused_without_a_crash(void **state)
+TEST(impossible_memory_is_refused_without_a_crash)
 {
-    (void)state;
     void *ptr = &ptr;
     assert_int_equal(dev->be->alloc(dev->ctx, SIZE_MAX - 8, &ptr), LARMOR_ERR_MEMORY);
     assert_null(ptr);
     assert_int_equal(dev->be->alloc(dev->ctx, (size_t)1 << 60, &ptr), LARMOR_ERR_MEMORY);
 }
 
-static void the_table_says_what_it_is(void **state)
+TEST(the_table_says_what_it_is)
 {
-    (void)state;
     int64_t available, total;
     assert_int_equal(dev->be->abi, LMR_BACKEND_ABI);
     assert_true(dev->be->device_count() > 0);
     assert_ok(dev->be->memory(dev->ctx, &available, &total));
     assert_true(available >= 0 && available <= total);
     if (dev->be->table) assert_null(dev->be->table("no such layer", 1, LMR_F32));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_aligned),
-        cmocka_unit_test(zero_clears_the_asked_bytes_and_no_more),
-        cmocka_unit_test(copies_go_to_the_device_and_within_it_and_back),
-        cmocka_unit_test(a_pass_comes_after_what_both_queues_have_and_before_what_they_get),
-        cmocka_unit_test(rows_are_copied_and_what_is_between_them_stays),
-        cmocka_unit_test(impossible_memory_is_refused_without_a_crash),
-        cmocka_unit_test(the_table_says_what_it_is),
-    };
-    RUN_TESTS(tests);
 }

@@ -58,13 +58,12 @@ static void by_whole_grids(const lmr_modes_shape *s, int to_modes, int sign, dou
 static void *upload_real(int precision, const double *x, int64_t n)
 {
     void *ptr;
-    float *single = malloc((size_t)n * sizeof *single);
+    OWNED(float) *single = malloc((size_t)n * sizeof *single);
     const size_t bytes = (size_t)n * element(precision) / 2;
     assert_non_null(single);
     for (int64_t i = 0; i < n; i++) single[i] = (float)x[i];
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, precision == LMR_F64 ? (const void *)x : single, bytes));
-    free(single);
     return ptr;
 }
 
@@ -82,7 +81,7 @@ static void check(int p, const lmr_modes_shape *s, int64_t planned, int to_modes
     const int64_t cells = product(s->ndim, s->cells) * s->batch, modes = product(s->ndim, s->modes) * s->batch;
     const int64_t from = to_modes ? cells : modes;
     const int64_t to = to_modes ? modes : cells;
-    cx *x = random_values(from, 31), *y = not_a_number(to);
+    OWNED(cx) *x = random_values(from, 31), *y = not_a_number(to);
     void *dx = upload(p, x, from), *dy = upload(p, y, to), *plan;
     double *factor[3];
     void *on_device[3] = {NULL, NULL, NULL};
@@ -110,13 +109,10 @@ static void check(int p, const lmr_modes_shape *s, int64_t planned, int to_modes
     }
     release(dx);
     release(dy);
-    free(x);
-    free(y);
 }
 
-static void modes_are_the_low_frequencies_of_the_whole_grid_times_their_factors(void **state)
+TEST(modes_are_the_low_frequencies_of_the_whole_grid_times_their_factors)
 {
-    (void)state;
     static const struct {
         lmr_modes_shape shape;
         int64_t planned;
@@ -137,9 +133,8 @@ static void modes_are_the_low_frequencies_of_the_whole_grid_times_their_factors(
     }
 }
 
-static void grids_that_are_not_for_passes_say_so(void **state)
+TEST(grids_that_are_not_for_passes_say_so)
 {
-    (void)state;
     static const lmr_modes_shape cases[] = {{1, {64, 0, 0}, {32, 0, 0}, 1, 0},
                                             {2, {64, 22, 0}, {32, 11, 0}, 1, 0},
                                             {2, {64, 1 << 20, 0}, {32, 1 << 19, 0}, 1, 0},
@@ -154,13 +149,4 @@ static void grids_that_are_not_for_passes_say_so(void **state)
             assert_null(plan);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modes_are_the_low_frequencies_of_the_whole_grid_times_their_factors),
-        cmocka_unit_test(grids_that_are_not_for_passes_say_so),
-    };
-    RUN_TESTS(tests);
 }

@@ -2,9 +2,8 @@
  * Apache-2.0 */
 #include "tests/backend/buffers.h"
 
-static void times_between_marks_in_the_queue_are_positive_and_add_up(void **state)
+TEST(times_between_marks_in_the_queue_are_positive_and_add_up)
 {
-    (void)state;
     const lmr_mark *m = dev->be->mark;
     const int64_t n = 1 << 17;
     const lmr_vec *vec = dev->be->vec[LMR_F64];
@@ -32,14 +31,13 @@ static void times_between_marks_in_the_queue_are_positive_and_add_up(void **stat
 }
 
 /* On a device that can record. */
-static void a_graph_records_without_running_and_runs_at_each_launch(void **state)
+TEST(a_graph_records_without_running_and_runs_at_each_launch)
 {
-    (void)state;
     const lmr_graph *g = dev->be->graph;
     const lmr_vec *vec = dev->be->vec[LMR_F32];
     if (!g) skip();
     enum { N = 1000 };
-    cx *x = random_values(N, 31), *y = random_values(N, 32);
+    OWNED(cx) *x = random_values(N, 31), *y = random_values(N, 32);
     void *dx = upload(LMR_F32, x, N), *dy = upload(LMR_F32, y, N), *graph, *refused;
     assert_ok(vec->axpby(dev->ctx, N, 0, dx, 1, dy)); /* so that its code is loaded */
     assert_ok(g->begin(dev->ctx));
@@ -65,15 +63,4 @@ static void a_graph_records_without_running_and_runs_at_each_launch(void **state
     g->destroy(dev->ctx, NULL);
     release(dx);
     release(dy);
-    free(x);
-    free(y);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_between_marks_in_the_queue_are_positive_and_add_up),
-        cmocka_unit_test(a_graph_records_without_running_and_runs_at_each_launch),
-    };
-    RUN_TESTS(tests);
 }

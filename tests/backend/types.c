@@ -16,45 +16,42 @@ static int64_t parts_of(larmor_dtype type)
 static double *download(larmor_dtype type, const void *ptr, int64_t n)
 {
     double *values = malloc((size_t)(n + 1) * sizeof *values);
-    float *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
+    OWNED(float) *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
     assert_true(values && in_single);
     const int is_double = lmr_precision(type) == LMR_F64;
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_HOST, is_double ? (void *)values : in_single, ptr,
                             (size_t)n * (is_double ? 8 : 4)));
     for (int64_t i = 0; i < n && !is_double; i++) values[i] = (double)in_single[i];
-    free(in_single);
     return values;
 }
 
 static void *upload(larmor_dtype type, const double *values, int64_t n)
 {
     void *ptr;
-    float *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
+    OWNED(float) *in_single = malloc((size_t)(n + 1) * sizeof *in_single);
     assert_non_null(in_single);
     for (int64_t i = 0; i < n; i++) in_single[i] = (float)values[i];
     const int is_double = lmr_precision(type) == LMR_F64;
     const size_t bytes = (size_t)n * (is_double ? 8 : 4);
     assert_ok(dev->be->alloc(dev->ctx, bytes, &ptr));
     assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, ptr, is_double ? (const void *)values : in_single, bytes));
-    free(in_single);
     return ptr;
 }
 
-static void conversion_rounds_to_nearest_and_adds_imaginary_zeros(void **state)
+TEST(conversion_rounds_to_nearest_and_adds_imaginary_zeros)
 {
-    (void)state;
     for (int c = 0; c < SIZES * TYPES * TYPES; c++) {
         const larmor_dtype from = (larmor_dtype)(c % TYPES), to = (larmor_dtype)(c / TYPES % TYPES);
         if (lmr_is_complex(from) && !lmr_is_complex(to)) continue;
         const int64_t n = sizes[c / TYPES / TYPES], in = parts_of(from), out = parts_of(to);
         uint64_t seed = 5;
-        double *x = malloc((size_t)(2 * n + 1) * sizeof *x);
+        OWNED(double) *x = malloc((size_t)(2 * n + 1) * sizeof *x);
         assert_non_null(x);
         for (int64_t i = 0; i < in * n; i++) x[i] = test_random(&seed);
         void *dx = upload(from, x, in * n), *dy;
         assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(to), &dy));
         assert_ok(dev->be->convert(dev->ctx, n, from, dx, to, dy));
-        double *y = download(to, dy, out * n);
+        OWNED(double) *y = download(to, dy, out * n);
         const int exact = lmr_precision(from) == LMR_F64 && lmr_precision(to) == LMR_F64;
         for (int64_t i = 0; i < out * n; i++) {
             const double value = i % out < in ? x[in * (i / out) + i % out] : 0;
@@ -62,35 +59,30 @@ static void conversion_rounds_to_nearest_and_adds_imaginary_zeros(void **state)
         }
         dev->be->release(dev->ctx, dx);
         dev->be->release(dev->ctx, dy);
-        free(x);
-        free(y);
     }
 }
 
-static void fill_sets_every_number_and_none_behind_them(void **state)
+TEST(fill_sets_every_number_and_none_behind_them)
 {
-    (void)state;
     for (int c = 0; c < SIZES * TYPES; c++) {
         const larmor_dtype type = (larmor_dtype)(c % TYPES);
         const int64_t n = sizes[c / TYPES], parts = parts_of(type);
         void *x;
         assert_ok(dev->be->alloc(dev->ctx, (size_t)(n + 1) * larmor_dtype_size(type), &x));
         assert_ok(dev->be->fill(dev->ctx, n, type, -1.25, x));
-        double *values = download(type, x, parts * (n + 1));
+        OWNED(double) *values = download(type, x, parts * (n + 1));
         for (int64_t i = 0; i < parts * (n + 1); i++)
             assert_true(values[i] == (i % parts || i / parts == n ? 0 : -1.25));
         dev->be->release(dev->ctx, x);
-        free(values);
     }
 }
 
-static void whole_numbers_become_those_of_every_other_type(void **state)
+TEST(whole_numbers_become_those_of_every_other_type)
 {
-    (void)state;
     for (int c = 0; c < SIZES * TYPES; c++) {
         const larmor_dtype to = (larmor_dtype)(c % TYPES);
         const int64_t n = sizes[c / TYPES], parts = parts_of(to);
-        int64_t *whole = malloc((size_t)(n + 1) * sizeof *whole);
+        OWNED(int64_t) *whole = malloc((size_t)(n + 1) * sizeof *whole);
         void *x, *y;
         assert_non_null(whole);
         for (int64_t i = 0; i < n; i++) whole[i] = (i % 2 ? -1 : 1) * ((INT64_C(1) << 53) - i);
@@ -98,7 +90,7 @@ static void whole_numbers_become_those_of_every_other_type(void **state)
         assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(to), &y));
         assert_ok(dev->be->copy(dev->ctx, LMR_TO_DEVICE, x, whole, (size_t)n * sizeof *whole));
         assert_ok(dev->be->convert(dev->ctx, n, LARMOR_I64, x, to, y));
-        double *values = download(to, y, parts * n);
+        OWNED(double) *values = download(to, y, parts * n);
         for (int64_t i = 0; i < parts * n; i++) {
             const double exact = i % parts ? 0 : (double)whole[i / parts];
             assert_true(values[i] == (lmr_precision(to) == LMR_F64 ? exact : (double)(float)exact));
@@ -108,14 +100,11 @@ static void whole_numbers_become_those_of_every_other_type(void **state)
         for (int64_t i = 0; i < n; i++) assert_int_equal(whole[i], -12);
         dev->be->release(dev->ctx, x);
         dev->be->release(dev->ctx, y);
-        free(values);
-        free(whole);
     }
 }
 
-static void random_numbers_are_those_of_the_generator_on_every_device(void **state)
+TEST(random_numbers_are_those_of_the_generator_on_every_device)
 {
-    (void)state;
     const larmor_dtype types[] = {LARMOR_C64, LARMOR_C128};
     for (int c = 0; c < SIZES * LMR_PRECISIONS; c++) {
         const int64_t n = sizes[c / LMR_PRECISIONS];
@@ -123,23 +112,11 @@ static void random_numbers_are_those_of_the_generator_on_every_device(void **sta
         void *x;
         assert_ok(dev->be->alloc(dev->ctx, (size_t)n * larmor_dtype_size(type), &x));
         assert_ok(dev->be->vec[c % LMR_PRECISIONS]->random(dev->ctx, n, 42, x));
-        double *values = download(type, x, 2 * n);
+        OWNED(double) *values = download(type, x, 2 * n);
         for (int64_t i = 0; i < 2 * n; i++) {
             const double value = 2 * lmr_random_uniform(42, (uint64_t)i) - 1;
             assert_true(values[i] == (type == LARMOR_C128 ? value : (double)(float)value));
         }
         dev->be->release(dev->ctx, x);
-        free(values);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conversion_rounds_to_nearest_and_adds_imaginary_zeros),
-        cmocka_unit_test(fill_sets_every_number_and_none_behind_them),
-        cmocka_unit_test(whole_numbers_become_those_of_every_other_type),
-        cmocka_unit_test(random_numbers_are_those_of_the_generator_on_every_device),
-    };
-    RUN_TESTS(tests);
 }

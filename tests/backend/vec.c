@@ -4,44 +4,38 @@
 static const int64_t sizes[] = {0, 1, 2, 3, 17, 1000, 40001}; /* the last one is past the serial limit */
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static void axpby_is_a_x_plus_b_y(void **state)
+TEST(axpby_is_a_x_plus_b_y)
 {
-    (void)state;
     const double factors[][2] = {{1, 0}, {-0.5, 1}, {0.25, -2}, {0, 3}};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 4; s++) {
             const int64_t n = sizes[s / 4];
             const double a = factors[s % 4][0], b = factors[s % 4][1];
-            cx *x = random_values(n, 1), *y = random_values(n, 2);
+            OWNED(cx) *x = random_values(n, 1), *y = random_values(n, 2);
             void *dx = upload(p, x, n), *dy = upload(p, y, n);
             for (int64_t i = 0; i < n; i++) y[i] = a * x[i] + b * y[i];
             assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, a, dx, b, dy));
             assert_close(p, dy, y, n, 4);
             release(dx);
             release(dy);
-            free(x);
-            free(y);
         }
 }
 
-static void axpby_may_work_in_place(void **state)
+TEST(axpby_may_work_in_place)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         const int64_t n = 40001;
-        cx *x = random_values(n, 3);
+        OWNED(cx) *x = random_values(n, 3);
         void *dx = upload(p, x, n);
         for (int64_t i = 0; i < n; i++) x[i] *= 0.5 - 2;
         assert_ok(dev->be->vec[p]->axpby(dev->ctx, n, 0.5, dx, -2, dx));
         assert_close(p, dx, x, n, 4);
         release(dx);
-        free(x);
     }
 }
 
-static void axpby_with_b_zero_ignores_nan_in_y(void **state)
+TEST(axpby_with_b_zero_ignores_nan_in_y)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         cx x[3] = {1, I, -2}, y[3] = {NAN, INFINITY, NAN * I};
         void *dx = upload(p, x, 3), *dy = upload(p, y, 3);
@@ -52,9 +46,8 @@ static void axpby_with_b_zero_ignores_nan_in_y(void **state)
     }
 }
 
-static void sum_adds_up_to_four_arrays_also_into_one_of_them(void **state)
+TEST(sum_adds_up_to_four_arrays_also_into_one_of_them)
 {
-    (void)state;
     const double factor[LARMOR_MAX_SUM] = {0.5, -2, 3, -0.25};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES; s++)
@@ -81,9 +74,8 @@ static void sum_adds_up_to_four_arrays_also_into_one_of_them(void **state)
                 }
 }
 
-static void mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place(void **state)
+TEST(mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place)
 {
-    (void)state;
     const int64_t rows[] = {0, 1, 3, 70};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 16; s++) {
@@ -104,16 +96,15 @@ static void mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place(void **s
         }
 }
 
-static void expand_multiplies_each_channel_and_combine_is_its_adjoint(void **state)
+TEST(expand_multiplies_each_channel_and_combine_is_its_adjoint)
 {
-    (void)state;
     const int64_t channels[] = {0, 1, 5};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 3; s++) {
             const int64_t n = sizes[s / 3], nc = channels[s % 3];
-            cx *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
+            OWNED(cx) *d = random_values(n * nc, 6), *x = random_values(n, 7), *y = random_values(n * nc, 8);
             void *dd = upload(p, d, n * nc), *dx = upload(p, x, n), *dy = upload(p, y, n * nc);
-            cx *sum = calloc((size_t)n + 1, sizeof *sum);
+            OWNED(cx) *sum = calloc((size_t)n + 1, sizeof *sum);
             assert_non_null(sum);
             for (int64_t i = 0; i < n * nc; i++) sum[i % n] += conj(d[i]) * y[i];
             assert_ok(dev->be->vec[p]->expand(dev->ctx, n, nc, dd, dx, dy));
@@ -130,20 +121,15 @@ static void expand_multiplies_each_channel_and_combine_is_its_adjoint(void **sta
             release(dd);
             release(dx);
             release(dy);
-            free(d);
-            free(x);
-            free(y);
-            free(sum);
         }
 }
 
-static void distance_is_the_squares_of_both_and_of_what_is_between_them(void **state)
+TEST(distance_is_the_squares_of_both_and_of_what_is_between_them)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES; s++) {
             const int64_t n = sizes[s];
-            cx *x = random_values(n, 11), *y = random_values(n, 12);
+            OWNED(cx) *x = random_values(n, 11), *y = random_values(n, 12);
             void *dx = upload(p, x, n), *dy = upload(p, y, n);
             long double sum[3] = {0};
             for (int64_t i = 0; i < n; i++) {
@@ -156,18 +142,15 @@ static void distance_is_the_squares_of_both_and_of_what_is_between_them(void **s
             for (int i = 0; i < 3; i++) assert_at_most(fabs(out[i] - (double)sum[i]), 4e-15 * (double)sum[i]);
             release(dx);
             release(dy);
-            free(x);
-            free(y);
         }
 }
 
-static void dot_conjugates_its_first_vector_and_sums_in_double(void **state)
+TEST(dot_conjugates_its_first_vector_and_sums_in_double)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES; s++) {
             const int64_t n = sizes[s];
-            cx *x = random_values(n, 9), *y = random_values(n, 10);
+            OWNED(cx) *x = random_values(n, 9), *y = random_values(n, 10);
             void *dx = upload(p, x, n), *dy = upload(p, y, n);
             long double re = 0, im = 0, size = 0;
             for (int64_t i = 0; i < n; i++) {
@@ -181,18 +164,15 @@ static void dot_conjugates_its_first_vector_and_sums_in_double(void **state)
             assert_at_most(hypot(out[0] - (double)re, out[1] - (double)im), 1e-15 * (double)size);
             release(dx);
             release(dy);
-            free(x);
-            free(y);
         }
 }
 
-static void dot_does_not_depend_on_the_number_of_threads(void **state)
+TEST(dot_does_not_depend_on_the_number_of_threads)
 {
-    (void)state;
     if (!dev->be->threads(dev->ctx)) skip();
     for (int p = 0; p < LMR_PRECISIONS; p++) {
         const int64_t n = 1000003;
-        cx *x = random_values(n, 11), *y = random_values(n, 12);
+        OWNED(cx) *x = random_values(n, 11), *y = random_values(n, 12);
         void *dx = upload(p, x, n), *dy = upload(p, y, n);
         double first[2], out[2];
         for (int threads = 1; threads <= 7; threads += 2) {
@@ -204,19 +184,16 @@ static void dot_does_not_depend_on_the_number_of_threads(void **state)
         }
         release(dx);
         release(dy);
-        free(x);
-        free(y);
     }
 }
 
-static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
+TEST(shrink_shortens_by_t_and_kills_what_is_shorter)
 {
-    (void)state;
     const double t = 0.625;
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 2; s++) {
             const int64_t n = sizes[s / 2];
-            cx *x = random_values(n, 13);
+            OWNED(cx) *x = random_values(n, 13);
             if (n > 1) {
                 x[0] = 0;
                 x[1] = 3 * t - 4 * t * I;
@@ -232,18 +209,16 @@ static void shrink_shortens_by_t_and_kills_what_is_shorter(void **state)
             assert_close(p, dy, x, n, 4);
             if (!(s & 1)) release(dy);
             release(dx);
-            free(x);
         }
 }
 
-static void magnitude_and_real_part_have_no_imaginary_part_also_in_place(void **state)
+TEST(magnitude_and_real_part_have_no_imaginary_part_also_in_place)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 4; s++) {
             const int64_t n = sizes[s / 4];
             const int in_place = s & 1, real_part = s & 2;
-            cx *x = random_values(n, 14);
+            OWNED(cx) *x = random_values(n, 14);
             if (n == 1) x[0] = (3 - 4 * I) * (p == LMR_F64 ? 0x1p1000 : 0x1p100); /* whose square is not finite */
             void *dx = upload(p, x, n);
             void *dy = in_place ? dx : upload(p, x, n);
@@ -253,20 +228,18 @@ static void magnitude_and_real_part_have_no_imaginary_part_also_in_place(void **
             assert_close(p, dy, x, n, real_part ? 0 : 2);
             if (!in_place) release(dy);
             release(dx);
-            free(x);
         }
 }
 
-static void axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y(void **state)
+TEST(axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y)
 {
-    (void)state;
     const double factors[][2][2] = {{{0.5, -1}, {0, 2}}, {{0, 1}, {0, 0}}, {{2, 0}, {-1, 0}}};
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int s = 0; s < SIZES * 3; s++) {
             const int64_t n = sizes[s / 3];
             const double *a = factors[s % 3][0], *b = factors[s % 3][1];
             const int ignores = b[0] == 0 && b[1] == 0;
-            cx *x = random_values(n, 1), *y = random_values(n, 2);
+            OWNED(cx) *x = random_values(n, 1), *y = random_values(n, 2);
             if (n && ignores) y[0] = NAN;
             void *dx = upload(p, x, n), *dy = upload(p, y, n);
             for (int64_t i = 0; i < n; i++)
@@ -275,26 +248,5 @@ static void axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_
             assert_close(p, dy, y, n, 8);
             release(dx);
             release(dy);
-            free(x);
-            free(y);
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(axpby_is_a_x_plus_b_y),
-        cmocka_unit_test(axpby_may_work_in_place),
-        cmocka_unit_test(axpby_with_b_zero_ignores_nan_in_y),
-        cmocka_unit_test(mul_multiplies_each_row_by_d_or_its_conjugate_also_in_place),
-        cmocka_unit_test(sum_adds_up_to_four_arrays_also_into_one_of_them),
-        cmocka_unit_test(expand_multiplies_each_channel_and_combine_is_its_adjoint),
-        cmocka_unit_test(distance_is_the_squares_of_both_and_of_what_is_between_them),
-        cmocka_unit_test(dot_conjugates_its_first_vector_and_sums_in_double),
-        cmocka_unit_test(dot_does_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(shrink_shortens_by_t_and_kills_what_is_shorter),
-        cmocka_unit_test(magnitude_and_real_part_have_no_imaginary_part_also_in_place),
-        cmocka_unit_test(axpby_complex_multiplies_by_complex_factors_and_with_b_zero_ignores_y),
-    };
-    RUN_TESTS(tests);
 }

@@ -3,11 +3,11 @@
 
 #include <complex.h>
 #include <limits.h>
-#include <math.h>
 
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
+ENDS_BY(free, cx)
 
 static larmor_array *make(larmor_dtype dtype, larmor_shape shape, const void *values)
 {
@@ -27,9 +27,8 @@ static void assert_values(const larmor_array *x, const void *expected, size_t by
 
 /* ---- shapes ---- */
 
-static void a_shape_counts_its_elements(void **state)
+TEST(a_shape_counts_its_elements)
 {
-    (void)state;
     assert_int_equal(larmor_shape_count(LARMOR_SHAPE(3, 4, 5)), 60);
     assert_int_equal(larmor_shape_count((larmor_shape){0}), 1);
     assert_int_equal(larmor_shape_count(LARMOR_SHAPE(3, 0, 5)), 0);
@@ -40,9 +39,8 @@ static void a_shape_counts_its_elements(void **state)
     assert_int_equal(larmor_shape_count((larmor_shape){.ndim = 9}), -1);
 }
 
-static void shapes_are_made_appended_and_compared(void **state)
+TEST(shapes_are_made_appended_and_compared)
 {
-    (void)state;
     const int64_t dims[] = {2, 3, 4};
     assert_true(larmor_shape_equal(larmor_shape_of(3, dims), LARMOR_SHAPE(2, 3, 4)));
     assert_true(larmor_shape_equal(larmor_shape_append(larmor_shape_of(2, dims), 9), LARMOR_SHAPE(2, 3, 9)));
@@ -56,9 +54,8 @@ static void shapes_are_made_appended_and_compared(void **state)
     assert_int_equal(larmor_shape_append((larmor_shape){INT_MAX, {0}}, 1).ndim, INT_MAX);
 }
 
-static void types_have_names_and_sizes(void **state)
+TEST(types_have_names_and_sizes)
 {
-    (void)state;
     const char *const names[] = {"f32", "f64", "c64", "c128", "i64"};
     const size_t sizes[] = {4, 8, 8, 16, 8};
     for (int t = LARMOR_F32; t <= LARMOR_I64; t++) {
@@ -69,11 +66,11 @@ static void types_have_names_and_sizes(void **state)
 
 /* ---- life ---- */
 
-static void new_arrays_are_zero_and_may_be_empty(void **state)
+TEST(new_arrays_are_zero_and_may_be_empty)
 {
-    (void)state;
     const double zeros[8] = {0};
-    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(4), NULL), *none = make(LARMOR_C64, LARMOR_SHAPE(3, 0), NULL);
+    OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(4), NULL),
+                        *none = make(LARMOR_C64, LARMOR_SHAPE(3, 0), NULL);
     assert_values(x, zeros, sizeof zeros);
     assert_int_equal(larmor_array_bytes(none), 0);
     assert_ok(larmor_array_write(none, NULL, 0));
@@ -82,14 +79,11 @@ static void new_arrays_are_zero_and_may_be_empty(void **state)
     double norm = 1;
     assert_ok(larmor_nrm2(none, &norm));
     assert_true(norm == 0);
-    larmor_array_free(none);
-    larmor_array_free(x);
     larmor_array_free(NULL);
 }
 
-static void impossible_arrays_are_refused(void **state)
+TEST(impossible_arrays_are_refused)
 {
-    (void)state;
     larmor_array *x = (larmor_array *)&x;
     assert_refused(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4, -1), &x), LARMOR_ERR_SHAPE, "[4, -1]");
     assert_null(x);
@@ -101,24 +95,21 @@ static void impossible_arrays_are_refused(void **state)
     assert_int_equal(larmor_array_create(dev, (larmor_dtype)7, LARMOR_SHAPE(4), &x), LARMOR_ERR_ARG);
 }
 
-static void copies_from_and_to_the_host_must_fit(void **state)
+TEST(copies_from_and_to_the_host_must_fit)
 {
-    (void)state;
     const float v[3] = {1, 2, 3};
-    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(3), v);
+    OWNED(larmor_array) *x = make(LARMOR_F32, LARMOR_SHAPE(3), v);
     float back[4];
     assert_values(x, v, sizeof v);
     assert_refused(larmor_array_read(x, back, 16), LARMOR_ERR_SHAPE, "got 16 bytes, expected 12 for f32 [3] on");
     assert_refused(larmor_array_write(x, v, 8), LARMOR_ERR_SHAPE, "got 8 bytes, expected 12");
     assert_refused(larmor_array_write(x, NULL, 12), LARMOR_ERR_ARG, "NULL");
-    larmor_array_free(x);
 }
 
 /* ---- views ---- */
 
-static void a_slice_shares_storage_and_keeps_it_alive(void **state)
+TEST(a_slice_shares_storage_and_keeps_it_alive)
 {
-    (void)state;
     const float v[6] = {0, 1, 2, 3, 4, 5};
     larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), v), *view, *inner;
     assert_ok(larmor_array_slice(x, 1, 2, &view));
@@ -133,11 +124,10 @@ static void a_slice_shares_storage_and_keeps_it_alive(void **state)
     larmor_array_free(inner);
 }
 
-static void a_slice_that_leaves_the_array_is_refused(void **state)
+TEST(a_slice_that_leaves_the_array_is_refused)
 {
-    (void)state;
-    larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), NULL), *scalar = make(LARMOR_F32, (larmor_shape){0}, NULL),
-                 *view;
+    OWNED(larmor_array) *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), NULL),
+                        *scalar = make(LARMOR_F32, (larmor_shape){0}, NULL), *view;
     const int64_t wrong[][2] = {{-1, 1}, {0, 4}, {3, 1}, {2, 2}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1}};
     for (int i = 0; i < 7; i++)
         assert_refused(larmor_array_slice(x, wrong[i][0], wrong[i][1], &view), LARMOR_ERR_SHAPE, "f32 [2, 3]");
@@ -145,14 +135,10 @@ static void a_slice_that_leaves_the_array_is_refused(void **state)
     assert_int_equal(larmor_array_slice(scalar, 0, 1, &view), LARMOR_ERR_SHAPE);
     assert_ok(larmor_array_slice(x, 3, 0, &view));
     assert_int_equal(larmor_array_count(view), 0);
-    larmor_array_free(view);
-    larmor_array_free(scalar);
-    larmor_array_free(x);
 }
 
-static void a_reshape_keeps_the_order_and_the_count(void **state)
+TEST(a_reshape_keeps_the_order_and_the_count)
 {
-    (void)state;
     const float v[6] = {0, 1, 2, 3, 4, 5};
     larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 3), v), *y;
     assert_refused(larmor_array_reshape(x, LARMOR_SHAPE(4), &y), LARMOR_ERR_SHAPE, "f32 [2, 3]");
@@ -163,9 +149,8 @@ static void a_reshape_keeps_the_order_and_the_count(void **state)
     larmor_array_free(y);
 }
 
-static void the_same_device_or_type_gives_the_array_itself(void **state)
+TEST(the_same_device_or_type_gives_the_array_itself)
 {
-    (void)state;
     larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *same, *moved;
     larmor_device *other;
     assert_ok(larmor_array_to(x, dev, &same));
@@ -185,9 +170,8 @@ static void the_same_device_or_type_gives_the_array_itself(void **state)
     larmor_array_free(moved);
 }
 
-static void conversion_keeps_values_and_makes_real_parts(void **state)
+TEST(conversion_keeps_values_and_makes_real_parts)
 {
-    (void)state;
     const float v[2] = {1.5F, -2.25F};
     larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2), v), *in_double, *complex_x, *back;
     assert_ok(larmor_array_convert(x, LARMOR_F64, &in_double));
@@ -204,9 +188,8 @@ static void conversion_keeps_values_and_makes_real_parts(void **state)
     larmor_array_free(x);
 }
 
-static void a_part_is_a_slice_in_another_shape(void **state)
+TEST(a_part_is_a_slice_in_another_shape)
 {
-    (void)state;
     const float v[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     larmor_array *x = make(LARMOR_F32, LARMOR_SHAPE(2, 4), v), *part;
     assert_ok(larmor_array_part(x, 1, 2, LARMOR_SHAPE(4, 1), &part));
@@ -219,9 +202,8 @@ static void a_part_is_a_slice_in_another_shape(void **state)
     larmor_array_free(part);
 }
 
-static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(void **state)
+TEST(upload_and_download_convert_between_the_hosts_type_and_the_arrays)
 {
-    (void)state;
     const double v[3] = {1.5, -2, 0.25};
     larmor_array *x;
     double *back;
@@ -248,9 +230,8 @@ static void upload_and_download_convert_between_the_hosts_type_and_the_arrays(vo
     assert_null(x);
 }
 
-static void whole_numbers_are_stored_exactly_and_never_made_of_others(void **state)
+TEST(whole_numbers_are_stored_exactly_and_never_made_of_others)
 {
-    (void)state;
     const int64_t v[3] = {(INT64_C(1) << 53) + 1, -7, INT64_MIN};
     larmor_array *x = make(LARMOR_I64, LARMOR_SHAPE(3), v), *y = make(LARMOR_I64, LARMOR_SHAPE(3), NULL), *in_double,
                  *none;
@@ -288,9 +269,8 @@ static int on_a_processor(void)
     return !strncmp(larmor_device_spec(dev), "cpu", 3);
 }
 
-static void wrapped_memory_is_used_where_it_lies_and_released_once_after_the_last_view(void **state)
+TEST(wrapped_memory_is_used_where_it_lies_and_released_once_after_the_last_view)
 {
-    (void)state;
     if (!on_a_processor()) skip();
     float v[6] = {0, 1, 2, 3, 4, 5};
     returned r = {0};
@@ -311,9 +291,8 @@ static void wrapped_memory_is_used_where_it_lies_and_released_once_after_the_las
 }
 
 /* An array's own memory stands for CuPy's. */
-static void a_devices_own_memory_can_be_wrapped(void **state)
+TEST(a_devices_own_memory_can_be_wrapped)
 {
-    (void)state;
     const cx v[2] = {1, I};
     larmor_array *own = make(LARMOR_C128, LARMOR_SHAPE(2), v), *x;
     returned r = {0};
@@ -325,9 +304,8 @@ static void a_devices_own_memory_can_be_wrapped(void **state)
     larmor_array_free(own);
 }
 
-static void memory_that_cannot_be_wrapped_is_refused_and_not_released(void **state)
+TEST(memory_that_cannot_be_wrapped_is_refused_and_not_released)
 {
-    (void)state;
     double v[2] = {0};
     returned r = {0};
     larmor_array *x;
@@ -349,12 +327,11 @@ static void memory_that_cannot_be_wrapped_is_refused_and_not_released(void **sta
 
 /* ---- algebra ---- */
 
-static void the_algebra_computes_what_it_says(void **state)
+TEST(the_algebra_computes_what_it_says)
 {
-    (void)state;
     const cx xv[2] = {1 + 2 * I, -3}, yv[2] = {I, 2 - I}, dv[2] = {2, I};
-    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
-                 *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv);
+    OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
+                        *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv);
     double dot[2], norm;
     assert_ok(larmor_dot(x, y, dot)); /* (1-2i) i + (-3)(2-i) = -4 + 4i */
     assert_true(dot[0] == -4 && dot[1] == 4);
@@ -366,30 +343,23 @@ static void the_algebra_computes_what_it_says(void **state)
     assert_values(y, (cx[]){4 + 6 * I, 1 + 8 * I}, 32);
     assert_ok(larmor_copy(x, y));
     assert_values(y, xv, 32);
-    larmor_array_free(d);
-    larmor_array_free(y);
-    larmor_array_free(x);
 }
 
-static void complex_factors_multiply_both_arrays(void **state)
+TEST(complex_factors_multiply_both_arrays)
 {
-    (void)state;
     const cx xv[2] = {1 + 2 * I, -3 + I}, yv[2] = {I, 2 - I};
-    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv);
+    OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv);
     assert_ok(larmor_axpby_complex((double[]){0, 1}, x, (double[]){2, -1}, y)); /* i x + (2 - i) y */
     assert_values(y, (cx[]){-1 + 3 * I, 2 - 7 * I}, 32);
     assert_ok(larmor_axpby_complex((double[]){0, 1}, x, (double[]){0, 0}, x));
     assert_values(x, (cx[]){-2 + I, -1 - 3 * I}, 32);
-    larmor_array_free(y);
-    larmor_array_free(x);
 }
 
-static void sums_and_distances_take_one_pass(void **state)
+TEST(sums_and_distances_take_one_pass)
 {
-    (void)state;
     const cx xv[2] = {1 + 2 * I, -3 + I}, yv[2] = {I, 2 - I};
-    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
-                 *other = make(LARMOR_C64, LARMOR_SHAPE(2), NULL);
+    OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(2), xv), *y = make(LARMOR_C128, LARMOR_SHAPE(2), yv),
+                        *other = make(LARMOR_C64, LARMOR_SHAPE(2), NULL);
     const larmor_array *const terms[] = {x, y, x}, *const mixed[] = {x, other};
     double norms[3];
     assert_ok(larmor_distance(x, y, norms)); /* x - y is 1 + i, -5 + 2i */
@@ -404,18 +374,15 @@ static void sums_and_distances_take_one_pass(void **state)
     assert_refused(larmor_sum(2, norms, mixed, x), LARMOR_ERR_SHAPE, "larmor_sum: y is c128 [2]");
     assert_refused(larmor_distance(x, other, norms), LARMOR_ERR_SHAPE, "larmor_distance: y is c64 [2]");
     assert_refused(larmor_distance(x, y, NULL), LARMOR_ERR_ARG, "out is NULL");
-    larmor_array_free(other);
-    larmor_array_free(y);
-    larmor_array_free(x);
 }
 
 /* The proximal map of t |x|_1 among numbers >= 0 is max(0, Re x - t), written as a user of the library would. */
-static void a_proximal_map_of_ones_own_runs_on_the_device(void **state)
+TEST(a_proximal_map_of_ones_own_runs_on_the_device)
 {
-    (void)state;
     const double t = 1;
     const cx v[4] = {3 + 5 * I, 0.5, -2 + I, 1.5 - I};
-    larmor_array *x = make(LARMOR_C128, LARMOR_SHAPE(4), v), *positive = make(LARMOR_C128, LARMOR_SHAPE(4), NULL);
+    OWNED(larmor_array) *x = make(LARMOR_C128, LARMOR_SHAPE(4), v),
+                        *positive = make(LARMOR_C128, LARMOR_SHAPE(4), NULL);
     assert_ok(larmor_real(x, x));
     assert_values(x, (cx[]){3, 0.5, -2, 1.5}, 64);
     assert_ok(larmor_abs(x, positive));
@@ -425,66 +392,51 @@ static void a_proximal_map_of_ones_own_runs_on_the_device(void **state)
     assert_values(x, (cx[]){2, 0, 0, 0.5}, 64);
     assert_refused(larmor_shrink(-1, x, x), LARMOR_ERR_ARG, "t is -1");
     assert_refused(larmor_shrink(NAN, x, x), LARMOR_ERR_ARG, "expected at least 0");
-    larmor_array_free(positive);
-    larmor_array_free(x);
 }
 
-static void mul_repeats_d_along_the_trailing_dimensions(void **state)
+TEST(mul_repeats_d_along_the_trailing_dimensions)
 {
-    (void)state;
     const cx dv[2] = {2, I}, yv[4] = {1, 1, 3, 1 + I};
-    larmor_array *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv), *y = make(LARMOR_C128, LARMOR_SHAPE(2, 2), yv),
-                 *wrong = make(LARMOR_C128, LARMOR_SHAPE(1, 2), NULL),
-                 *none = make(LARMOR_C128, LARMOR_SHAPE(0, 4), NULL),
-                 *empty = make(LARMOR_C128, LARMOR_SHAPE(0), NULL);
+    OWNED(larmor_array) *d = make(LARMOR_C128, LARMOR_SHAPE(2), dv), *y = make(LARMOR_C128, LARMOR_SHAPE(2, 2), yv),
+                        *wrong = make(LARMOR_C128, LARMOR_SHAPE(1, 2), NULL),
+                        *none = make(LARMOR_C128, LARMOR_SHAPE(0, 4), NULL),
+                        *empty = make(LARMOR_C128, LARMOR_SHAPE(0), NULL);
     assert_ok(larmor_mul(d, 0, y));
     assert_values(y, (cx[]){2, I, 6, I - 1}, 64);
     assert_int_equal(larmor_mul(wrong, 0, y), LARMOR_ERR_SHAPE);
     assert_int_equal(larmor_mul(y, 0, d), LARMOR_ERR_SHAPE);
     assert_ok(larmor_mul(empty, 0, none));
-    larmor_array_free(empty);
-    larmor_array_free(none);
-    larmor_array_free(wrong);
-    larmor_array_free(y);
-    larmor_array_free(d);
 }
 
-static void mismatched_shapes_are_named_in_the_message(void **state)
+TEST(mismatched_shapes_are_named_in_the_message)
 {
-    (void)state;
-    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(4, 4), NULL), *y = make(LARMOR_C64, LARMOR_SHAPE(4, 5), NULL);
+    OWNED(larmor_array) *x = make(LARMOR_C64, LARMOR_SHAPE(4, 4), NULL),
+                        *y = make(LARMOR_C64, LARMOR_SHAPE(4, 5), NULL);
     double dot[2];
     assert_refused(larmor_axpby(1, x, 0, y), LARMOR_ERR_SHAPE, "c64 [4, 5] on");
     assert_refused(larmor_copy(x, y), LARMOR_ERR_SHAPE, "expected c64 [4, 4] on");
     assert_refused(larmor_dot(x, y, dot), LARMOR_ERR_SHAPE, "larmor_dot: y is c64 [4, 5]");
     assert_refused(larmor_axpby(1, x, 0, NULL), LARMOR_ERR_SHAPE, "y is NULL");
-    larmor_array_free(y);
-    larmor_array_free(x);
 }
 
-static void real_arrays_other_types_and_other_devices_do_not_mix(void **state)
+TEST(real_arrays_other_types_and_other_devices_do_not_mix)
 {
-    (void)state;
     larmor_device *other;
     assert_ok(larmor_device_open("cpu:2", &other));
-    larmor_array *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL), *in_double = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
-                 *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;
+    OWNED(larmor_array) *x = make(LARMOR_C64, LARMOR_SHAPE(2), NULL),
+                        *in_double = make(LARMOR_C128, LARMOR_SHAPE(2), NULL),
+                        *real = make(LARMOR_F32, LARMOR_SHAPE(2), NULL), *far;
     assert_ok(larmor_array_create(other, LARMOR_C64, LARMOR_SHAPE(2), &far));
     double norm;
     assert_refused(larmor_axpby(1, x, 1, in_double), LARMOR_ERR_SHAPE, "c128 [2]");
     assert_refused(larmor_axpby(1, x, 1, far), LARMOR_ERR_SHAPE, "on cpu:2");
     assert_refused(larmor_axpby(1, real, 1, real), LARMOR_ERR_SHAPE, "expected a complex array");
     assert_refused(larmor_nrm2(real, &norm), LARMOR_ERR_SHAPE, "f32 [2]");
-    larmor_array_free(far);
-    larmor_array_free(real);
-    larmor_array_free(in_double);
-    larmor_array_free(x);
     larmor_device_free(other);
 }
 
-static void values_that_are_not_finite_are_counted_and_the_first_is_named(void **state)
+TEST(values_that_are_not_finite_are_counted_and_the_first_is_named)
 {
-    (void)state;
     static const larmor_dtype types[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128};
     const larmor_shape shape = LARMOR_SHAPE(3, 2, 4);
     double values[2 * 24];
@@ -507,42 +459,8 @@ static void values_that_are_not_finite_are_counted_and_the_first_is_named(void *
         assert_string_equal(larmor_last_error(), "y: 2 values are not finite, the first at [2, 1, 1].");
         larmor_array_free(x);
     }
-    larmor_array *whole = make(LARMOR_I64, shape, NULL), *none = make(LARMOR_C64, LARMOR_SHAPE(0, 3), NULL);
+    OWNED(larmor_array) *whole = make(LARMOR_I64, shape, NULL), *none = make(LARMOR_C64, LARMOR_SHAPE(0, 3), NULL);
     assert_ok(larmor_array_expect_finite(whole, "whole"));
     assert_ok(larmor_array_expect_finite(none, "none"));
     assert_refused(larmor_array_expect_finite(NULL, "x"), LARMOR_ERR_ARG, "x");
-    larmor_array_free(whole);
-    larmor_array_free(none);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shape_counts_its_elements),
-        cmocka_unit_test(shapes_are_made_appended_and_compared),
-        cmocka_unit_test(types_have_names_and_sizes),
-        cmocka_unit_test(new_arrays_are_zero_and_may_be_empty),
-        cmocka_unit_test(impossible_arrays_are_refused),
-        cmocka_unit_test(copies_from_and_to_the_host_must_fit),
-        cmocka_unit_test(a_slice_shares_storage_and_keeps_it_alive),
-        cmocka_unit_test(a_slice_that_leaves_the_array_is_refused),
-        cmocka_unit_test(a_reshape_keeps_the_order_and_the_count),
-        cmocka_unit_test(the_same_device_or_type_gives_the_array_itself),
-        cmocka_unit_test(conversion_keeps_values_and_makes_real_parts),
-        cmocka_unit_test(a_part_is_a_slice_in_another_shape),
-        cmocka_unit_test(upload_and_download_convert_between_the_hosts_type_and_the_arrays),
-        cmocka_unit_test(whole_numbers_are_stored_exactly_and_never_made_of_others),
-        cmocka_unit_test(wrapped_memory_is_used_where_it_lies_and_released_once_after_the_last_view),
-        cmocka_unit_test(a_devices_own_memory_can_be_wrapped),
-        cmocka_unit_test(memory_that_cannot_be_wrapped_is_refused_and_not_released),
-        cmocka_unit_test(the_algebra_computes_what_it_says),
-        cmocka_unit_test(complex_factors_multiply_both_arrays),
-        cmocka_unit_test(sums_and_distances_take_one_pass),
-        cmocka_unit_test(a_proximal_map_of_ones_own_runs_on_the_device),
-        cmocka_unit_test(mul_repeats_d_along_the_trailing_dimensions),
-        cmocka_unit_test(mismatched_shapes_are_named_in_the_message),
-        cmocka_unit_test(values_that_are_not_finite_are_counted_and_the_first_is_named),
-        cmocka_unit_test(real_arrays_other_types_and_other_devices_do_not_mix),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,14 +1,10 @@
 /* Devices by name. SPDX-License-Identifier: Apache-2.0 */
 #include "core/device.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/support/test.h"
 
-static void a_processor_opens_with_the_asked_threads(void **state)
+TEST(a_processor_opens_with_the_asked_threads)
 {
-    (void)state;
     larmor_device *d;
     assert_ok(larmor_device_open("cpu:3", &d));
     assert_string_equal(larmor_device_spec(d), "cpu:3");
@@ -17,9 +13,8 @@ static void a_processor_opens_with_the_asked_threads(void **state)
     larmor_device_free(d);
 }
 
-static void auto_and_null_resolve_to_a_name_that_opens_again(void **state)
+TEST(auto_and_null_resolve_to_a_name_that_opens_again)
 {
-    (void)state;
     const char *const specs[] = {"auto", NULL, "cpu"};
     for (int i = 0; i < 3; i++) {
         larmor_device *d, *again;
@@ -32,9 +27,8 @@ static void auto_and_null_resolve_to_a_name_that_opens_again(void **state)
     }
 }
 
-static void a_device_says_what_it_is(void **state)
+TEST(a_device_says_what_it_is)
 {
-    (void)state;
     larmor_device *d;
     assert_ok(larmor_device_open("cpu:3", &d));
     assert_int_equal(strncmp(larmor_device_reason(d), "cpu:3 (", 7), 0);
@@ -45,9 +39,8 @@ static void a_device_says_what_it_is(void **state)
     larmor_device_free(d);
 }
 
-static void names_that_are_none_are_refused_with_the_choices(void **state)
+TEST(names_that_are_none_are_refused_with_the_choices)
 {
-    (void)state;
     const char *const wrong[] = {
         "",    "cp",    "cpux",  "cpu:",    "cpu:0",  "cpu:-1",   "cpu:4x", "cpu: 4", "cpu:99999999999999",
         "gpu", "cuda0", "cuda:", "cuda:-1", "cuda:x", "cuda:4096"};
@@ -59,18 +52,16 @@ static void names_that_are_none_are_refused_with_the_choices(void **state)
     assert_refused(larmor_device_open("cpu", NULL), LARMOR_ERR_ARG, "out is NULL");
 }
 
-static void a_backend_that_is_not_there_is_unsupported_and_says_why(void **state)
+TEST(a_backend_that_is_not_there_is_unsupported_and_says_why)
 {
-    (void)state;
     larmor_device *d = (larmor_device *)&d;
     assert_refused(larmor_device_open("cuda:1023", &d), LARMOR_ERR_UNSUPPORTED,
                    "device cuda:1023: cuda unavailable: ");
     assert_null(d);
 }
 
-static void the_list_names_every_backend_with_a_reason_where_it_cannot_be_had(void **state)
+TEST(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had)
 {
-    (void)state;
     larmor_device_info infos[8];
     int count = 0, alone = 0;
     assert_ok(larmor_device_list(infos, 8, &count));
@@ -87,9 +78,8 @@ static void the_list_names_every_backend_with_a_reason_where_it_cannot_be_had(vo
     assert_int_equal(alone, count);
 }
 
-static void the_list_fills_no_more_than_there_is_room_for(void **state)
+TEST(the_list_fills_no_more_than_there_is_room_for)
 {
-    (void)state;
     larmor_device_info infos[2];
     int count;
     memset(&infos[1], 0x5a, sizeof infos[1]);
@@ -101,11 +91,10 @@ static void the_list_fills_no_more_than_there_is_room_for(void **state)
     assert_int_equal(larmor_device_list(NULL, 1, &count), LARMOR_ERR_ARG);
 }
 
-static void a_device_lives_until_its_last_user_is_gone(void **state)
+TEST(a_device_lives_until_its_last_user_is_gone)
 {
-    (void)state;
     larmor_device *d;
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     double v[2] = {1, 2}, back[2] = {0};
     assert_ok(larmor_device_open("cpu:2", &d));
     assert_ok(larmor_array_create(d, LARMOR_F64, LARMOR_SHAPE(2), &x));
@@ -114,13 +103,11 @@ static void a_device_lives_until_its_last_user_is_gone(void **state)
     assert_ok(larmor_array_read(x, back, sizeof back));
     assert_memory_equal(v, back, sizeof v);
     assert_string_equal(larmor_device_spec(larmor_array_device(x)), "cpu:2");
-    larmor_array_free(x);
     larmor_device_free(NULL);
 }
 
-static void several_names_open_a_group_in_their_order(void **state)
+TEST(several_names_open_a_group_in_their_order)
 {
-    (void)state;
     static const struct {
         const char *asked, *spec;
         int threads[3], all;
@@ -144,9 +131,8 @@ static void several_names_open_a_group_in_their_order(void **state)
     }
 }
 
-static void processors_without_a_number_share_the_cores(void **state)
+TEST(processors_without_a_number_share_the_cores)
 {
-    (void)state;
     larmor_device *one, *two;
     assert_ok(larmor_device_open("cpu", &one));
     assert_ok(larmor_device_open("cpu,cpu", &two));
@@ -161,9 +147,8 @@ static void processors_without_a_number_share_the_cores(void **state)
 }
 
 /* Loops of the host are on all of its cores, whatever the device computes with. */
-static void a_gpu_has_the_cores_for_loops_on_the_host(void **state)
+TEST(a_gpu_has_the_cores_for_loops_on_the_host)
 {
-    (void)state;
     larmor_device *cpu, *tried;
     assert_ok(larmor_device_open("cpu", &cpu));
     const char *spec = getenv("LARMOR_TEST_DEVICE");
@@ -180,23 +165,20 @@ static void a_gpu_has_the_cores_for_loops_on_the_host(void **state)
     larmor_device_free(cpu);
 }
 
-static void a_group_computes_as_one_device(void **state)
+TEST(a_group_computes_as_one_device)
 {
-    (void)state;
     larmor_device *d;
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     double v[2] = {1, 2}, back[2] = {0};
     assert_ok(larmor_device_open("cpu:1,1", &d));
     assert_ok(larmor_array_upload(d, LARMOR_F64, LARMOR_SHAPE(2), LARMOR_F64, v, &x));
     larmor_device_free(d);
     assert_ok(larmor_array_read(x, back, sizeof back));
     assert_memory_equal(v, back, sizeof v);
-    larmor_array_free(x);
 }
 
-static void groups_that_make_no_sense_are_refused(void **state)
+TEST(groups_that_make_no_sense_are_refused)
 {
-    (void)state;
     const char *const wrong[] = {",",       "cpu:1,",   ",cpu:1",     "cpu:1,,cpu:1",
                                  "1,cpu:1", "auto,cpu", "cpu:1,auto", "cuda:all,cuda:0"};
     const char *const mixed[] = {"cpu+cuda", "cuda+cpu", "cpu,cuda", "cuda:0,1,cpu:2"};
@@ -212,18 +194,16 @@ static void groups_that_make_no_sense_are_refused(void **state)
     }
 }
 
-static void a_group_with_a_gpu_that_is_not_there_is_refused(void **state)
+TEST(a_group_with_a_gpu_that_is_not_there_is_refused)
 {
-    (void)state;
     larmor_device *d = (larmor_device *)&d;
     assert_refused(larmor_device_open("cuda:0,1023", &d), LARMOR_ERR_UNSUPPORTED,
                    "device cuda:0,1023: cuda unavailable: ");
     assert_null(d);
 }
 
-static void a_device_that_is_opened_meanwhile_is_the_one_asked_for(void **state)
+TEST(a_device_that_is_opened_meanwhile_is_the_one_asked_for)
 {
-    (void)state;
     const char *const specs[] = {"cpu:3", "cpu:1,2", "auto", NULL};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         larmor_opening *opening;
@@ -238,9 +218,8 @@ static void a_device_that_is_opened_meanwhile_is_the_one_asked_for(void **state)
     }
 }
 
-static void what_cannot_be_opened_is_said_when_it_is_waited_for(void **state)
+TEST(what_cannot_be_opened_is_said_when_it_is_waited_for)
 {
-    (void)state;
     const char *const specs[] = {"cpu:0", "nothing", "cuda:1023"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         char expected[1024];
@@ -255,9 +234,8 @@ static void what_cannot_be_opened_is_said_when_it_is_waited_for(void **state)
     }
 }
 
-static void an_opening_can_be_given_up(void **state)
+TEST(an_opening_can_be_given_up)
 {
-    (void)state;
     larmor_opening *opening;
     larmor_device *d = (larmor_device *)&d;
     assert_ok(larmor_device_open_begin(NULL, &opening));
@@ -267,28 +245,4 @@ static void an_opening_can_be_given_up(void **state)
     assert_refused(larmor_device_open_begin("cpu", NULL), LARMOR_ERR_ARG, "opening is NULL");
     assert_refused(larmor_device_open_end(NULL, &d), LARMOR_ERR_ARG, "opening is NULL");
     assert_null(d);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_processor_opens_with_the_asked_threads),
-        cmocka_unit_test(auto_and_null_resolve_to_a_name_that_opens_again),
-        cmocka_unit_test(a_device_says_what_it_is),
-        cmocka_unit_test(names_that_are_none_are_refused_with_the_choices),
-        cmocka_unit_test(a_backend_that_is_not_there_is_unsupported_and_says_why),
-        cmocka_unit_test(the_list_names_every_backend_with_a_reason_where_it_cannot_be_had),
-        cmocka_unit_test(the_list_fills_no_more_than_there_is_room_for),
-        cmocka_unit_test(a_device_lives_until_its_last_user_is_gone),
-        cmocka_unit_test(several_names_open_a_group_in_their_order),
-        cmocka_unit_test(processors_without_a_number_share_the_cores),
-        cmocka_unit_test(a_gpu_has_the_cores_for_loops_on_the_host),
-        cmocka_unit_test(a_group_computes_as_one_device),
-        cmocka_unit_test(groups_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_group_with_a_gpu_that_is_not_there_is_refused),
-        cmocka_unit_test(a_device_that_is_opened_meanwhile_is_the_one_asked_for),
-        cmocka_unit_test(what_cannot_be_opened_is_said_when_it_is_waited_for),
-        cmocka_unit_test(an_opening_can_be_given_up),
-    };
-    RUN_TESTS(tests);
 }

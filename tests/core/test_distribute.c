@@ -17,11 +17,10 @@ static larmor_op *row_on(larmor_device *on, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        larmor_array *d;
+        OWNED(larmor_array) *d;
         assert_ok(larmor_array_create(on, LARMOR_C64, LARMOR_SHAPE(N, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
-        larmor_array_free(d);
     }
     assert_ok(larmor_op_stack(ops, count, &row));
     for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
@@ -57,6 +56,8 @@ static void free_scene(scene *s)
     larmor_op_free(s->apart);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 static larmor_array *random_of(larmor_shape shape, uint64_t seed)
 {
     larmor_array *x;
@@ -71,29 +72,25 @@ static void expect_equal(const scene *s, map apply, larmor_shape in, larmor_shap
 {
     static float a[2 * N * 4], b[2 * N * 4];
     for (uint64_t round = 0; round < 5; round++) {
-        larmor_array *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
         const size_t bytes = larmor_array_bytes(y);
         assert_ok(apply(s->together, x, y));
         assert_ok(apply(s->apart, x, z));
         assert_ok(larmor_array_read(y, a, bytes));
         assert_ok(larmor_array_read(z, b, bytes));
         assert_memory_equal(a, b, bytes);
-        larmor_array_free(x);
-        larmor_array_free(y);
-        larmor_array_free(z);
     }
 }
 
-static void all_maps_are_those_of_rows_on_one_device(void **state)
+TEST(all_maps_are_those_of_rows_on_one_device)
 {
-    (void)state;
     larmor_device *all = NULL, *member[ROWS];
     int members = 0;
     if (!strncmp(larmor_device_spec(dev), "cuda", 4)) assert_ok(larmor_device_open("cuda:all", &all));
     for (; members < ROWS && larmor_device_member(all, members); members++)
         member[members] = larmor_device_member(all, members);
     for (int several = 0; several < 2; several++) {
-        scene s = scene_on(member, several ? members : 0);
+        OWNED(scene) s = scene_on(member, several ? members : 0);
         const larmor_shape in = larmor_op_in_shape(s.together), out = larmor_op_out_shape(s.together);
         double error;
         assert_true(larmor_shape_equal(in, larmor_op_in_shape(s.apart)));
@@ -105,7 +102,6 @@ static void all_maps_are_those_of_rows_on_one_device(void **state)
         expect_equal(&s, larmor_op_normal, in, in);
         assert_ok(larmor_op_adjoint_error(s.apart, 3, &error));
         assert_at_most(error, 1e-6);
-        free_scene(&s);
     }
     larmor_device_free(all);
 }
@@ -118,9 +114,8 @@ static larmor_status fails(void *self, const larmor_array *x, larmor_array *y)
     return larmor_fail(LARMOR_ERR_NUMERIC, "this row cannot");
 }
 
-static void the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works(void **state)
+TEST(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works)
 {
-    (void)state;
     static const larmor_op_impl impl = {.name = "failing", .forward = fails, .adjoint = fails};
     larmor_device *other[2];
     larmor_op *rows[2], *A;
@@ -139,9 +134,8 @@ static void the_error_of_a_row_is_returned_with_its_message_and_the_next_call_wo
     }
 }
 
-static void rows_that_do_not_fit_are_refused(void **state)
+TEST(rows_that_do_not_fit_are_refused)
 {
-    (void)state;
     larmor_device *other[2];
     larmor_array *d;
     for (int i = 0; i < 2; i++) assert_ok(larmor_device_open(larmor_device_spec(dev), &other[i]));
@@ -166,14 +160,4 @@ static void rows_that_do_not_fit_are_refused(void **state)
     larmor_op_free(here);
     larmor_op_free(shorter);
     for (int i = 0; i < 2; i++) larmor_device_free(other[i]);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_maps_are_those_of_rows_on_one_device),
-        cmocka_unit_test(the_error_of_a_row_is_returned_with_its_message_and_the_next_call_works),
-        cmocka_unit_test(rows_that_do_not_fit_are_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -6,6 +6,9 @@
 #include "core/device.h"
 #include "tests/support/test.h"
 
+ENDS_BY(fftw_free, fftw_complex)
+ENDS_BY(fftwf_free, fftwf_complex)
+
 /* FFTW has the questions since 3.3.9. */
 extern int fftw_planner_nthreads(void) __attribute__((weak));
 extern int fftwf_planner_nthreads(void) __attribute__((weak));
@@ -18,14 +21,12 @@ static atomic_int over;
 static void *plan_of_ones_own(void *unused)
 {
     for (int n = 8; !atomic_load(&over); n = n % 500 + 8) {
-        fftw_complex *x = fftw_malloc(sizeof *x * (size_t)n);
-        fftwf_complex *y = fftwf_malloc(sizeof *y * (size_t)n);
+        OWNED(fftw_complex) *x = fftw_malloc(sizeof *x * (size_t)n);
+        OWNED(fftwf_complex) *y = fftwf_malloc(sizeof *y * (size_t)n);
         fftw_plan in_double = fftw_plan_dft_1d(n, x, x, FFTW_FORWARD, FFTW_ESTIMATE);
         fftwf_plan in_single = fftwf_plan_dft_1d(n, y, y, FFTW_FORWARD, FFTW_ESTIMATE);
         fftwf_destroy_plan(in_single);
         fftw_destroy_plan(in_double);
-        fftwf_free(y);
-        fftw_free(x);
     }
     return unused;
 }
@@ -39,9 +40,8 @@ static void plan_and_destroy(int64_t n)
     }
 }
 
-static void a_host_program_may_plan_ffts_meanwhile(void **state)
+TEST(a_host_program_may_plan_ffts_meanwhile)
 {
-    (void)state;
     pthread_t host[3];
     for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&host[i], NULL, plan_of_ones_own, NULL), 0);
     for (int i = 0; i < ROUNDS; i++) plan_and_destroy(8 + i % 97);
@@ -49,9 +49,8 @@ static void a_host_program_may_plan_ffts_meanwhile(void **state)
     for (int i = 0; i < 3; i++) pthread_join(host[i], NULL);
 }
 
-static void the_host_programs_threads_of_fftw_stay_as_they_are(void **state)
+TEST(the_host_programs_threads_of_fftw_stay_as_they_are)
 {
-    (void)state;
     if (!fftw_planner_nthreads || !fftwf_planner_nthreads) skip();
     assert_true(fftw_init_threads() && fftwf_init_threads());
     fftw_plan_with_nthreads(3);
@@ -80,9 +79,8 @@ static void unlock(void *user)
     locked = 0;
 }
 
-static void planning_holds_the_lock_of_the_host_program(void **state)
+TEST(planning_holds_the_lock_of_the_host_program)
 {
-    (void)state;
     larmor_set_fftw_lock(lock, unlock, &times);
     plan_and_destroy(12);
     assert_true(times >= 4); /* two plans made, two destroyed */
@@ -91,14 +89,4 @@ static void planning_holds_the_lock_of_the_host_program(void **state)
     times = 0;
     plan_and_destroy(12);
     assert_int_equal(times, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_program_may_plan_ffts_meanwhile),
-        cmocka_unit_test(the_host_programs_threads_of_fftw_stay_as_they_are),
-        cmocka_unit_test(planning_holds_the_lock_of_the_host_program),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,15 +1,11 @@
 /* What a host program does with the library: unload it while its threads are at work, and fork after it has computed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/claims.h"
 
 #include "larmor/array.h"
 #include "larmor/device.h"
@@ -31,9 +27,8 @@ static larmor_status add_up(larmor_device *dev, double sum[2])
     return st;
 }
 
-static void a_library_whose_threads_are_at_work_stays_where_it_is(void **state)
+TEST(a_library_whose_threads_are_at_work_stays_where_it_is)
 {
-    (void)state;
     larmor_device *dev;
     double sum[2];
     library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -47,9 +42,8 @@ static void a_library_whose_threads_are_at_work_stays_where_it_is(void **state)
     dlclose(again);
 }
 
-static void a_child_of_fork_computes_as_its_parent_does(void **state)
+TEST(a_child_of_fork_computes_as_its_parent_does)
 {
-    (void)state;
     larmor_device *dev;
     double sum[2] = {0, 0};
     int status = 0;
@@ -72,9 +66,5 @@ static void a_child_of_fork_computes_as_its_parent_does(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_library_whose_threads_are_at_work_stays_where_it_is),
-        cmocka_unit_test(a_child_of_fork_computes_as_its_parent_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_claims(NULL, NULL);
 }

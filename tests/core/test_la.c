@@ -1,7 +1,6 @@
 /* What LAPACK may touch, and how many threads may call it at a time. SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <complex.h>
-#include <math.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
+ENDS_BY(free, cx)
 
 /* Memory that ends, or begins, at a page that nobody may touch. */
 typedef struct fence {
@@ -58,9 +58,8 @@ static double error_of(int precision, int64_t n, const void *w)
 
 /* Of 33 rows and more LAPACK works in blocks; OpenBLAS before 0.3.24 reads behind the last one where GCC 12 built
  * it. */
-static void heev_touches_nothing_outside_its_arrays(void **state)
+TEST(heev_touches_nothing_outside_its_arrays)
 {
-    (void)state;
     for (int p = 0; p < LMR_PRECISIONS; p++)
         for (int at_end = 0; at_end < 2; at_end++)
             for (int64_t n = 1; n <= 90; n++) {
@@ -79,21 +78,19 @@ enum { CALLERS = 300, ROUNDS = 3, ROWS = 48 };
 static void *call_often(void *arg)
 {
     int *wrong = arg;
-    cx *a = malloc(ROWS * ROWS * sizeof *a);
+    OWNED(cx) *a = malloc(ROWS * ROWS * sizeof *a);
     double w[ROWS];
     *wrong = !a;
     for (int i = 0; i < ROUNDS && !*wrong; i++) {
         fill(LMR_F64, ROWS, a);
         *wrong = dev->be->la[LMR_F64]->heev(dev->ctx, ROWS, 1, 1, a, w) || !(error_of(LMR_F64, ROWS, w) < 1e-13);
     }
-    free(a);
     return NULL;
 }
 
 /* OpenBLAS has buffers for about as many callers as the processors that it was built for. */
-static void heev_may_be_called_by_more_threads_than_blas_has_buffers(void **state)
+TEST(heev_may_be_called_by_more_threads_than_blas_has_buffers)
 {
-    (void)state;
     static pthread_t thread[CALLERS];
     static int wrong[CALLERS];
     pthread_attr_t small;
@@ -131,9 +128,8 @@ void openblas_set_num_threads(int threads)
     if (times < 64) asked[times++] = threads;
 }
 
-static void openblas_adds_no_threads_and_keeps_the_callers_number(void **state)
+TEST(openblas_adds_no_threads_and_keeps_the_callers_number)
 {
-    (void)state;
     cx a[16], w[4];
     times = 0;
     fill(LMR_F64, 4, a);
@@ -142,14 +138,4 @@ static void openblas_adds_no_threads_and_keeps_the_callers_number(void **state)
     assert_int_equal(times, 4);
     for (int i = 0; i < 4; i++) assert_int_equal(asked[i], i % 2 ? 7 : 1);
     assert_int_equal(now, 7);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heev_touches_nothing_outside_its_arrays),
-        cmocka_unit_test(openblas_adds_no_threads_and_keeps_the_callers_number),
-        cmocka_unit_test(heev_may_be_called_by_more_threads_than_blas_has_buffers),
-    };
-    RUN_TESTS(tests);
 }

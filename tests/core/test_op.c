@@ -2,7 +2,6 @@
 #include "larmor/op.h"
 
 #include <complex.h>
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -12,6 +11,7 @@
 #include "tests/support/test.h"
 
 typedef double _Complex cx;
+ENDS_BY(free, cx)
 
 /* ---- a dense matrix as an operator; it counts the calls and can be wrong on purpose ---- */
 
@@ -78,7 +78,7 @@ typedef larmor_status map(larmor_op *, const larmor_array *, larmor_array *);
 /* f(op, x) is A x for the dense rows x columns matrix. */
 static void assert_is(larmor_op *op, map *f, int rows, int columns, cx a[8][8])
 {
-    larmor_array *x = vector(columns, 5), *y = vector(rows, 6);
+    OWNED(larmor_array) *x = vector(columns, 5), *y = vector(rows, 6);
     cx in[8], out[8];
     assert_ok(f(op, x, y));
     assert_ok(larmor_array_read(x, in, larmor_array_bytes(x)));
@@ -88,8 +88,6 @@ static void assert_is(larmor_op *op, map *f, int rows, int columns, cx a[8][8])
         for (int j = 0; j < columns; j++) sum += a[i][j] * in[j];
         assert_at_most(cabs(sum - out[i]), 1e-13);
     }
-    larmor_array_free(y);
-    larmor_array_free(x);
 }
 
 /* c = op(a) b with a n x k after op */
@@ -112,9 +110,8 @@ static void assert_adjoint(larmor_op *op)
 
 /* ---- one operator ---- */
 
-static void an_operator_maps_and_its_normal_is_adjoint_after_forward(void **state)
+TEST(an_operator_maps_and_its_normal_is_adjoint_after_forward)
 {
-    (void)state;
     matrix m;
     larmor_op *A = make(&m, 5, 3, 1);
     cx normal[8][8];
@@ -131,11 +128,10 @@ static void an_operator_maps_and_its_normal_is_adjoint_after_forward(void **stat
     assert_int_equal(m.destroyed, 1);
 }
 
-static void the_adjoint_test_finds_a_wrong_adjoint(void **state)
+TEST(the_adjoint_test_finds_a_wrong_adjoint)
 {
-    (void)state;
     matrix m;
-    larmor_op *A = make(&m, 5, 3, 1);
+    OWNED(larmor_op) *A = make(&m, 5, 3, 1);
     double error;
     m.adjoint_factor = 1 + 1e-6 * I;
     assert_ok(larmor_op_adjoint_error(A, 1, &error));
@@ -143,27 +139,21 @@ static void the_adjoint_test_finds_a_wrong_adjoint(void **state)
     m.adjoint_factor = 0;
     assert_ok(larmor_op_adjoint_error(A, 1, &error));
     assert_true(error > 0.01);
-    larmor_op_free(A);
 }
 
-static void arrays_of_another_shape_never_reach_the_operator(void **state)
+TEST(arrays_of_another_shape_never_reach_the_operator)
 {
-    (void)state;
     matrix m;
-    larmor_op *A = make(&m, 5, 3, 1);
-    larmor_array *x = vector(3, 1), *y = vector(5, 1);
+    OWNED(larmor_op) *A = make(&m, 5, 3, 1);
+    OWNED(larmor_array) *x = vector(3, 1), *y = vector(5, 1);
     assert_refused(larmor_op_forward(A, y, x), LARMOR_ERR_SHAPE, "matrix: ");
     assert_refused(larmor_op_adjoint(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [5] on");
     assert_refused(larmor_op_normal(A, x, y), LARMOR_ERR_SHAPE, "expected c128 [3] on");
     assert_int_equal(m.forwards + m.adjoints, 0);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    larmor_op_free(A);
 }
 
-static void every_map_refuses_arrays_that_share_memory(void **state)
+TEST(every_map_refuses_arrays_that_share_memory)
 {
-    (void)state;
     matrix a, b;
     larmor_op *A = make(&a, 4, 4, 1), *B = make(&b, 4, 4, 2), *all[6] = {A};
     larmor_array *d = vector(4, 3), *room = vector(8, 4), *part[3];
@@ -212,9 +202,8 @@ static larmor_status counted_alloc(void *ctx, size_t bytes, void **ptr)
     return counted->alloc(ctx, bytes, ptr);
 }
 
-static void maps_that_ran_once_need_no_more_memory(void **state)
+TEST(maps_that_ran_once_need_no_more_memory)
 {
-    (void)state;
     const larmor_op_impl identity = {"identity", copy_map, copy_map, NULL, NULL};
     larmor_op *A, *all[4];
     assert_ok(larmor_op_create(dev, &identity, NULL, LARMOR_C128, LARMOR_SHAPE(3), LARMOR_SHAPE(3), &A));
@@ -244,9 +233,8 @@ static void maps_that_ran_once_need_no_more_memory(void **state)
     larmor_op_free(A);
 }
 
-static void an_incomplete_operator_is_refused_and_self_stays_the_callers(void **state)
+TEST(an_incomplete_operator_is_refused_and_self_stays_the_callers)
 {
-    (void)state;
     matrix m = {0};
     larmor_op *op = (larmor_op *)&op;
     const larmor_op_impl half = {"half", forward, NULL, NULL, destroy};
@@ -310,14 +298,13 @@ static void *call(void *arg)
     return NULL;
 }
 
-static void threads_take_turns_in_an_operator_and_in_what_it_is_made_of(void **state)
+TEST(threads_take_turns_in_an_operator_and_in_what_it_is_made_of)
 {
-    (void)state;
     enum { THREADS = 4 };
     room r = {.expected = THREADS, .leave = 1};
     pthread_t thread[THREADS];
     caller c[THREADS];
-    larmor_op *op = room_op(&r), *chain, *stack;
+    OWNED(larmor_op) *op = room_op(&r), *chain, *stack;
     assert_ok(larmor_op_chain(op, op, &chain));
     assert_ok(larmor_op_stack(&op, 1, &stack));
     larmor_op *const all[THREADS] = {op, chain, stack, op};
@@ -332,17 +319,13 @@ static void threads_take_turns_in_an_operator_and_in_what_it_is_made_of(void **s
         larmor_array_free(c[i].y);
     }
     assert_int_equal(r.most, 1);
-    larmor_op_free(stack);
-    larmor_op_free(chain);
-    larmor_op_free(op);
 }
 
-static void a_thread_that_waits_for_its_turn_can_be_stopped(void **state)
+TEST(a_thread_that_waits_for_its_turn_can_be_stopped)
 {
-    (void)state;
     room r = {.expected = 2};
     pthread_t thread[2];
-    larmor_op *op = room_op(&r);
+    OWNED(larmor_op) *op = room_op(&r);
     caller c[2];
     for (int i = 0; i < 2; i++) {
         c[i] = (caller){&r, op, vector(2, 5), vector(2, 6), i ? stop_at_once : NULL, LARMOR_OK};
@@ -359,7 +342,6 @@ static void a_thread_that_waits_for_its_turn_can_be_stopped(void **state)
         larmor_array_free(c[i].x);
         larmor_array_free(c[i].y);
     }
-    larmor_op_free(op);
 }
 
 static larmor_status call_myself(void *self, const larmor_array *x, larmor_array *y)
@@ -373,24 +355,19 @@ static larmor_status end_of_calls(void *self, const larmor_array *y, larmor_arra
     return larmor_copy(y, x);
 }
 
-static void an_operator_may_use_itself(void **state)
+TEST(an_operator_may_use_itself)
 {
-    (void)state;
     static const larmor_op_impl own_impl = {"own", call_myself, end_of_calls, NULL, NULL};
-    larmor_op *op;
+    OWNED(larmor_op) *op;
     assert_ok(larmor_op_create(dev, &own_impl, &op, LARMOR_C128, LARMOR_SHAPE(2), LARMOR_SHAPE(2), &op));
-    larmor_array *x = vector(2, 5), *y = vector(2, 6);
+    OWNED(larmor_array) *x = vector(2, 5), *y = vector(2, 6);
     assert_ok(larmor_op_forward(op, x, y));
-    larmor_array_free(y);
-    larmor_array_free(x);
-    larmor_op_free(op);
 }
 
 /* ---- composition ---- */
 
-static void a_chain_is_the_product(void **state)
+TEST(a_chain_is_the_product)
 {
-    (void)state;
     matrix a, b;
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *AB;
     cx product[8][8], normal[8][8];
@@ -408,9 +385,8 @@ static void a_chain_is_the_product(void **state)
     assert_int_equal(b.destroyed, 1);
 }
 
-static void a_chain_uses_the_left_factors_own_normal(void **state)
+TEST(a_chain_uses_the_left_factors_own_normal)
 {
-    (void)state;
     matrix a, b, n;
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 4, 3, 2), *N = make(&n, 4, 4, 3), *A2, *A2B;
     cx right[8][8], normal[8][8];
@@ -428,9 +404,8 @@ static void a_chain_uses_the_left_factors_own_normal(void **state)
     larmor_op_free(A2B);
 }
 
-static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **state)
+TEST(a_stack_puts_rows_below_each_other_and_adds_their_normals)
 {
-    (void)state;
     matrix a, b, n;
     larmor_op *A = make(&a, 5, 3, 1), *B = make(&b, 2, 3, 2), *N = make(&n, 3, 3, 3), *B2, *S;
     cx tall[8][8], normal[8][8];
@@ -453,9 +428,8 @@ static void a_stack_puts_rows_below_each_other_and_adds_their_normals(void **sta
 }
 
 /* [A_0 B_0; A_1 B_1] with an A_1 that takes fewer numbers than A_0. */
-static void blocks_are_the_products_below_each_other(void **state)
+TEST(blocks_are_the_products_below_each_other)
 {
-    (void)state;
     for (int own = 0; own < 2; own++) {
         matrix a[2], b[2], n;
         larmor_op *A[2] = {make(&a[0], 4, 3, 1), make(&a[1], 3, 2, 2)}, *S;
@@ -489,13 +463,12 @@ static void blocks_are_the_products_below_each_other(void **state)
     }
 }
 
-static void blocks_hold_the_memory_of_one(void **state)
+TEST(blocks_hold_the_memory_of_one)
 {
-    (void)state;
     enum { ROWS = 4 };
     matrix m;
     larmor_op *A = make(&m, 3, 3, 1), *all[ROWS] = {A, A, A, A}, *S;
-    larmor_array *x = vector(3, 1), *z = vector(3, 2);
+    OWNED(larmor_array) *x = vector(3, 1), *z = vector(3, 2);
     const lmr_backend *real = dev->be;
     lmr_backend counting = *real;
     counting.alloc = counted_alloc;
@@ -508,13 +481,10 @@ static void blocks_hold_the_memory_of_one(void **state)
     assert_int_equal(allocations, 3); /* between, after N, and what a row adds */
     larmor_op_free(S);
     larmor_op_free(A);
-    larmor_array_free(z);
-    larmor_array_free(x);
 }
 
-static void columns_are_the_operators_beside_each_other(void **state)
+TEST(columns_are_the_operators_beside_each_other)
 {
-    (void)state;
     matrix a, b;
     larmor_op *A = make(&a, 4, 3, 1), *B = make(&b, 4, 3, 2), *C;
     larmor_array *more = vector(5, 1), *x = vector(6, 5), *y = vector(4, 1), *wide;
@@ -541,11 +511,10 @@ static void columns_are_the_operators_beside_each_other(void **state)
     assert_int_equal(a.destroyed + b.destroyed, 2);
 }
 
-static void a_diagonal_multiplies_and_its_adjoint_conjugates(void **state)
+TEST(a_diagonal_multiplies_and_its_adjoint_conjugates)
 {
-    (void)state;
     larmor_array *d = vector(4, 9);
-    larmor_op *D;
+    OWNED(larmor_op) *D;
     cx v[8], diagonal[8][8] = {{0}}, normal[8][8] = {{0}};
     assert_ok(larmor_array_read(d, v, larmor_array_bytes(d)));
     for (int i = 0; i < 4; i++) {
@@ -557,12 +526,10 @@ static void a_diagonal_multiplies_and_its_adjoint_conjugates(void **state)
     assert_is(D, larmor_op_forward, 4, 4, diagonal);
     assert_is(D, larmor_op_normal, 4, 4, normal);
     assert_adjoint(D);
-    larmor_op_free(D);
 }
 
-static void parts_that_do_not_fit_are_refused(void **state)
+TEST(parts_that_do_not_fit_are_refused)
 {
-    (void)state;
     matrix a, b;
     larmor_op *A = make(&a, 5, 4, 1), *B = make(&b, 3, 4, 2), *out = (larmor_op *)&out;
     assert_refused(larmor_op_chain(A, B, &out), LARMOR_ERR_SHAPE, "chain: output of the right factor: got c128 [3]");
@@ -593,9 +560,8 @@ static larmor_status failing(void *self, const larmor_array *x, larmor_array *y)
     return larmor_fail(LARMOR_ERR_NUMERIC, "failing on purpose");
 }
 
-static void a_failure_inside_comes_out_of_every_composition(void **state)
+TEST(a_failure_inside_comes_out_of_every_composition)
 {
-    (void)state;
     const larmor_op_impl broken = {"broken", failing, failing, NULL, NULL};
     matrix m;
     larmor_op *A = make(&m, 3, 3, 1), *F, *all[3];
@@ -617,29 +583,4 @@ static void a_failure_inside_comes_out_of_every_composition(void **state)
     }
     larmor_op_free(F);
     larmor_op_free(A);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_operator_maps_and_its_normal_is_adjoint_after_forward),
-        cmocka_unit_test(the_adjoint_test_finds_a_wrong_adjoint),
-        cmocka_unit_test(arrays_of_another_shape_never_reach_the_operator),
-        cmocka_unit_test(every_map_refuses_arrays_that_share_memory),
-        cmocka_unit_test(maps_that_ran_once_need_no_more_memory),
-        cmocka_unit_test(an_incomplete_operator_is_refused_and_self_stays_the_callers),
-        cmocka_unit_test(threads_take_turns_in_an_operator_and_in_what_it_is_made_of),
-        cmocka_unit_test(a_thread_that_waits_for_its_turn_can_be_stopped),
-        cmocka_unit_test(an_operator_may_use_itself),
-        cmocka_unit_test(a_chain_is_the_product),
-        cmocka_unit_test(a_chain_uses_the_left_factors_own_normal),
-        cmocka_unit_test(a_stack_puts_rows_below_each_other_and_adds_their_normals),
-        cmocka_unit_test(blocks_are_the_products_below_each_other),
-        cmocka_unit_test(blocks_hold_the_memory_of_one),
-        cmocka_unit_test(columns_are_the_operators_beside_each_other),
-        cmocka_unit_test(a_diagonal_multiplies_and_its_adjoint_conjugates),
-        cmocka_unit_test(parts_that_do_not_fit_are_refused),
-        cmocka_unit_test(a_failure_inside_comes_out_of_every_composition),
-    };
-    RUN_TESTS(tests);
 }

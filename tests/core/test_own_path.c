@@ -1,5 +1,6 @@
 /* Paths from the library's own folder, which are those of plugins and of larmor-reader: never one where another user
  * may put a file. The program is copied to where it shall lie and asked there. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "core/own_path.h"
 
 #include <limits.h>
@@ -83,32 +84,28 @@ static int remove_places(void **state)
     return 0;
 }
 
-static void a_path_begins_at_the_folder_of_the_file(void **state)
+TEST(a_path_begins_at_the_folder_of_the_file)
 {
-    (void)state;
     const char *program = in_root("lib/program");
     assert_string_equal(asked(program, ""), in_root("lib"));
     assert_string_equal(asked(program, "larmor"), in_root("lib/larmor"));
     assert_string_equal(asked(program, "../libexec/reader"), in_root("lib/../libexec/reader"));
 }
 
-static void a_program_is_found_by_its_file_and_not_by_the_name_that_its_caller_gives(void **state)
+TEST(a_program_is_found_by_its_file_and_not_by_the_name_that_its_caller_gives)
 {
-    (void)state;
     assert_string_equal(asked_at(in_root("lib/program"), "/elsewhere/bin/program", "0", "larmor"),
                         in_root("lib/larmor"));
 }
 
-static void links_are_resolved(void **state)
+TEST(links_are_resolved)
 {
-    (void)state;
     assert_int_equal(symlink(in_root("lib/program"), in_root("link")), 0);
     assert_string_equal(asked_at(in_root("link"), "link", "1", "larmor"), in_root("lib/larmor"));
 }
 
-static void nothing_is_taken_from_a_folder_where_any_user_may_put_files(void **state)
+TEST(nothing_is_taken_from_a_folder_where_any_user_may_put_files)
 {
-    (void)state;
     const char *program = in_root("lib/program");
     assert_int_equal(chmod(in_root("lib"), 01777), 0);
     assert_string_equal(asked(program, ""), "");
@@ -122,19 +119,17 @@ static void nothing_is_taken_from_a_folder_where_any_user_may_put_files(void **s
     assert_string_equal(asked(program, "../libexec/reader"), in_root("lib/../libexec/reader"));
 }
 
-static void a_path_without_room_is_none(void **state)
+TEST(a_path_without_room_is_none)
 {
-    (void)state;
     char path[PATH_MAX];
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", path, sizeof path));
     const size_t length = strlen(path);
-    char *exact = malloc(length + 1);
+    OWNED(char) *exact = malloc(length + 1);
     assert_non_null(exact);
     assert_true(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", exact, length + 1));
     assert_string_equal(exact, path);
     for (size_t room = 0; room <= length; room++)
         assert_false(lmr_own_path(LMR_FOLDER_AS_LOADED, "below", exact, room));
-    free(exact);
 }
 
 static int answer(const char *which, const char *below)
@@ -146,13 +141,6 @@ static int answer(const char *which, const char *below)
 
 int main(int argc, char **argv)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_begins_at_the_folder_of_the_file),
-        cmocka_unit_test(a_program_is_found_by_its_file_and_not_by_the_name_that_its_caller_gives),
-        cmocka_unit_test(links_are_resolved),
-        cmocka_unit_test(nothing_is_taken_from_a_folder_where_any_user_may_put_files),
-        cmocka_unit_test(a_path_without_room_is_none),
-    };
     if (argc == 3) return answer(argv[1], argv[2]);
-    return cmocka_run_group_tests(tests, make_places, remove_places) ? 1 : 0;
+    return run_claims(make_places, remove_places) ? 1 : 0;
 }

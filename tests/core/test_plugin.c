@@ -1,5 +1,6 @@
 /* Plugins: where they are found, what is reported of those that are missing or wrong. A process looks for a plugin
  * once, so each case is a child of its own. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -64,9 +65,8 @@ static void assert_starts(const char *text, const char *start)
 
 /* ---- none ---- */
 
-static void without_a_plugin_the_folders_searched_are_named(void **state)
+TEST(without_a_plugin_the_folders_searched_are_named)
 {
-    (void)state;
     const outcome *o = look((surroundings){.plugin_dir = "/nowhere"}, "cuda:0");
     if (!o->status || !strstr(o->message, "no plugin")) skip(); /* one is installed on this machine */
     assert_int_equal(o->status, LARMOR_ERR_UNSUPPORTED);
@@ -77,9 +77,8 @@ static void without_a_plugin_the_folders_searched_are_named(void **state)
     assert_starts(o->infos[1].reason, "no plugin larmor_cuda.so in /nowhere, /");
 }
 
-static void the_working_directory_is_never_searched(void **state)
+TEST(the_working_directory_is_never_searched)
 {
-    (void)state;
     const char *const relative[] = {NULL, "", ".", "works"};
     for (int i = 0; i < 4; i++) {
         surroundings s = {.plugin_dir = relative[i], .folder = i < 3 ? PLUGINS "/works" : PLUGINS};
@@ -93,9 +92,8 @@ static void the_working_directory_is_never_searched(void **state)
 
 /* ---- wrong ---- */
 
-static void a_plugin_of_another_abi_is_refused_by_both_numbers(void **state)
+TEST(a_plugin_of_another_abi_is_refused_by_both_numbers)
 {
-    (void)state;
     char expected[1024];
     snprintf(expected, sizeof expected,
              "device cuda: cuda unavailable: " PLUGINS "/wrong_abi/larmor_cuda.so has ABI 999, expected %d; "
@@ -107,18 +105,16 @@ static void a_plugin_of_another_abi_is_refused_by_both_numbers(void **state)
     assert_string_equal(o->infos[1].reason, expected + strlen("device cuda: cuda unavailable: "));
 }
 
-static void a_library_that_is_no_plugin_is_refused(void **state)
+TEST(a_library_that_is_no_plugin_is_refused)
 {
-    (void)state;
     const outcome *o = look((surroundings){.plugin_dir = PLUGINS "/no_entry"}, "cuda:0");
     assert_int_equal(o->status, LARMOR_ERR_UNSUPPORTED);
     assert_string_equal(o->message, "device cuda:0: cuda unavailable: " PLUGINS "/no_entry/larmor_cuda.so is not a "
                                     "plugin of larmor: it has no lmr_backend_entry");
 }
 
-static void a_file_that_is_no_library_is_refused_in_the_loaders_words(void **state)
+TEST(a_file_that_is_no_library_is_refused_in_the_loaders_words)
 {
-    (void)state;
     char folder[] = "/tmp/larmor_plugin_XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/larmor_cuda.so", folder);
@@ -138,9 +134,8 @@ static void a_file_that_is_no_library_is_refused_in_the_loaders_words(void **sta
 
 /* ---- right ---- */
 
-static void auto_and_cuda_take_the_first_gpu_that_opens(void **state)
+TEST(auto_and_cuda_take_the_first_gpu_that_opens)
 {
-    (void)state;
     const surroundings s = {.plugin_dir = PLUGINS "/works", .gpus = "3"};
     const outcome *o = look(s, "auto");
     assert_int_equal(o->status, LARMOR_OK);
@@ -150,9 +145,8 @@ static void auto_and_cuda_take_the_first_gpu_that_opens(void **state)
     assert_string_equal(look(s, "cuda:2")->reason, "cuda:2 (Fake GPU)");
 }
 
-static void a_gpu_asked_for_by_number_is_that_one_or_none(void **state)
+TEST(a_gpu_asked_for_by_number_is_that_one_or_none)
 {
-    (void)state;
     const surroundings s = {.plugin_dir = PLUGINS "/works"};
     const outcome *o = look(s, "cuda:0");
     assert_int_equal(o->status, LARMOR_ERR_BACKEND);
@@ -162,9 +156,8 @@ static void a_gpu_asked_for_by_number_is_that_one_or_none(void **state)
     assert_string_equal(o->message, "device cuda:7: cuda unavailable: no such GPU");
 }
 
-static void the_list_has_every_gpu_with_a_reason_for_each_that_does_not_open(void **state)
+TEST(the_list_has_every_gpu_with_a_reason_for_each_that_does_not_open)
 {
-    (void)state;
     const outcome *o = look((surroundings){.plugin_dir = PLUGINS "/works"}, "cpu");
     assert_int_equal(o->count, 3);
     assert_string_equal(o->infos[0].spec, "cpu");
@@ -177,9 +170,8 @@ static void the_list_has_every_gpu_with_a_reason_for_each_that_does_not_open(voi
     assert_int_equal(o->infos[2].memory, 3000);
 }
 
-static void auto_falls_back_to_the_processor_and_says_why(void **state)
+TEST(auto_falls_back_to_the_processor_and_says_why)
 {
-    (void)state;
     static const struct {
         const char *folder, *gpus, *reason;
     } cases[] = {
@@ -212,9 +204,8 @@ static void *ask_for_a_gpu(void *arg)
 }
 
 /* The search is a process's first, so a child makes it. */
-static void threads_that_ask_for_the_plugin_at_the_same_time_all_get_it(void **state)
+TEST(threads_that_ask_for_the_plugin_at_the_same_time_all_get_it)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
@@ -236,19 +227,7 @@ static void threads_that_ask_for_the_plugin_at_the_same_time_all_get_it(void **s
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_plugin_the_folders_searched_are_named),
-        cmocka_unit_test(the_working_directory_is_never_searched),
-        cmocka_unit_test(a_plugin_of_another_abi_is_refused_by_both_numbers),
-        cmocka_unit_test(a_library_that_is_no_plugin_is_refused),
-        cmocka_unit_test(a_file_that_is_no_library_is_refused_in_the_loaders_words),
-        cmocka_unit_test(auto_and_cuda_take_the_first_gpu_that_opens),
-        cmocka_unit_test(a_gpu_asked_for_by_number_is_that_one_or_none),
-        cmocka_unit_test(the_list_has_every_gpu_with_a_reason_for_each_that_does_not_open),
-        cmocka_unit_test(auto_falls_back_to_the_processor_and_says_why),
-        cmocka_unit_test(threads_that_ask_for_the_plugin_at_the_same_time_all_get_it),
-    };
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (seen == MAP_FAILED) return 1;
-    RUN_TESTS(tests);
+    return run_on_device();
 }

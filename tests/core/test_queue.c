@@ -14,11 +14,10 @@ static larmor_array *numbers(int64_t n)
     return x;
 }
 
-static void a_timer_measures_from_its_last_start_and_goes_on(void **state)
+TEST(a_timer_measures_from_its_last_start_and_goes_on)
 {
-    (void)state;
     larmor_timer *timer, *outer;
-    larmor_array *x = numbers(100000), *y = numbers(100000);
+    OWNED(larmor_array) *x = numbers(100000), *y = numbers(100000);
     double inner_seconds, first, second;
     assert_ok(larmor_timer_create(dev, &timer));
     assert_ok(larmor_timer_create(dev, &outer));
@@ -35,15 +34,12 @@ static void a_timer_measures_from_its_last_start_and_goes_on(void **state)
     larmor_timer_free(timer);
     larmor_timer_free(outer);
     larmor_timer_free(NULL);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
-static void a_timer_keeps_its_device_alive(void **state)
+TEST(a_timer_keeps_its_device_alive)
 {
-    (void)state;
     larmor_device *own;
-    larmor_timer *timer;
+    OWNED(larmor_timer) *timer;
     double seconds = -1;
     assert_ok(larmor_device_open(larmor_device_spec(dev), &own));
     assert_ok(larmor_timer_create(own, &timer));
@@ -51,13 +47,11 @@ static void a_timer_keeps_its_device_alive(void **state)
     assert_ok(larmor_timer_start(timer));
     assert_ok(larmor_timer_stop(timer, &seconds));
     assert_true(seconds >= 0);
-    larmor_timer_free(timer);
 }
 
-static void timers_used_wrongly_are_refused(void **state)
+TEST(timers_used_wrongly_are_refused)
 {
-    (void)state;
-    larmor_timer *timer = (larmor_timer *)&timer;
+    OWNED(larmor_timer) *timer = (larmor_timer *)&timer;
     double seconds;
     assert_refused(larmor_timer_create(NULL, &timer), LARMOR_ERR_ARG, "a device is needed");
     assert_null(timer);
@@ -67,7 +61,6 @@ static void timers_used_wrongly_are_refused(void **state)
                    "larmor_timer_stop: the timer was not started");
     assert_refused(larmor_timer_stop(timer, NULL), LARMOR_ERR_ARG, "room for the seconds");
     assert_refused(larmor_timer_start(NULL), LARMOR_ERR_ARG, "a timer is needed");
-    larmor_timer_free(timer);
 }
 
 static int can_record(void)
@@ -75,9 +68,8 @@ static int can_record(void)
     return strncmp(larmor_device_spec(dev), "cpu", 3) != 0;
 }
 
-static void a_processor_says_that_it_cannot_record(void **state)
+TEST(a_processor_says_that_it_cannot_record)
 {
-    (void)state;
     if (can_record()) skip();
     char text[128];
     larmor_graph *graph = (larmor_graph *)&graph;
@@ -89,9 +81,8 @@ static void a_processor_says_that_it_cannot_record(void **state)
     assert_null(graph);
 }
 
-static void graphs_used_wrongly_are_refused(void **state)
+TEST(graphs_used_wrongly_are_refused)
 {
-    (void)state;
     larmor_graph *graph = (larmor_graph *)&graph;
     larmor_timer *timer;
     double seconds;
@@ -118,17 +109,15 @@ static void graphs_used_wrongly_are_refused(void **state)
 static float first_of(larmor_array *x)
 {
     float value[2];
-    larmor_array *one;
+    OWNED(larmor_array) *one;
     assert_ok(larmor_array_slice(x, 0, 1, &one));
     assert_ok(larmor_array_read(one, value, sizeof value));
-    larmor_array_free(one);
     return value[0];
 }
 
 /* What waits, what moves numbers to the host, what allocates: each spoils its recording and nothing more. */
-static void what_cannot_be_recorded_is_told_and_leaves_the_device_usable(void **state)
+TEST(what_cannot_be_recorded_is_told_and_leaves_the_device_usable)
 {
-    (void)state;
     if (!can_record()) skip();
     larmor_array *x = numbers(1), *y = numbers(1), *fresh = NULL;
     float one[2] = {1, 0};
@@ -155,9 +144,8 @@ static void what_cannot_be_recorded_is_told_and_leaves_the_device_usable(void **
     larmor_array_free(y);
 }
 
-static void arrays_freed_while_recording_are_given_back_after(void **state)
+TEST(arrays_freed_while_recording_are_given_back_after)
 {
-    (void)state;
     if (!can_record()) skip();
     larmor_array *x = numbers(1), *y = numbers(1), *old = numbers(1 << 20);
     larmor_graph *graph;
@@ -173,19 +161,4 @@ static void arrays_freed_while_recording_are_given_back_after(void **state)
     larmor_graph_free(graph);
     larmor_array_free(x);
     larmor_array_free(y);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_timer_measures_from_its_last_start_and_goes_on),
-    cmocka_unit_test(a_timer_keeps_its_device_alive),
-    cmocka_unit_test(timers_used_wrongly_are_refused),
-    cmocka_unit_test(a_processor_says_that_it_cannot_record),
-    cmocka_unit_test(graphs_used_wrongly_are_refused),
-    cmocka_unit_test(what_cannot_be_recorded_is_told_and_leaves_the_device_usable),
-    cmocka_unit_test(arrays_freed_while_recording_are_given_back_after),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

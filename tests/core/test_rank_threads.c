@@ -71,10 +71,9 @@ static float value_of(int rank, int64_t i)
 static larmor_array *array_of(larmor_device *on, int rank, int64_t count)
 {
     larmor_array *x = NULL;
-    float *values = malloc(2 * sizeof *values * (size_t)count);
+    OWNED(float) *values = malloc(2 * sizeof *values * (size_t)count);
     for (int64_t i = 0; i < 2 * count; i++) values[i] = value_of(rank, i);
     if (larmor_array_upload(on, LARMOR_C64, LARMOR_SHAPE(count), LARMOR_C64, values, &x)) x = NULL;
-    free(values);
     return x;
 }
 
@@ -91,7 +90,7 @@ static void move_arrays(player *p)
     const int last = p->count - 1;
     for (int round = 0; round < 2; round++) {
         larmor_array *x = array_of(own, p->number, NUMBERS);
-        float *all, *passed, *sum;
+        OWNED(float) *all, *passed, *sum;
         note(p, lmr_ranks_sum(p->ranks, last, x) != LARMOR_OK);
         note(p, larmor_array_download(x, LARMOR_C64, &sum) != LARMOR_OK);
         for (int64_t i = 0; i < 2 * NUMBERS && p->number == last; i++) {
@@ -111,16 +110,12 @@ static void move_arrays(player *p)
         note(p, larmor_array_download(x, LARMOR_C64, &passed) != LARMOR_OK);
         for (int64_t i = 0; i < 2 * NUMBERS; i++) note(p, passed[i] != value_of(p->number ? p->number : last, i));
         larmor_array_free(x);
-        free(sum);
-        free(all);
-        free(passed);
     }
     larmor_device_free(own);
 }
 
-static void arrays_are_summed_sent_to_all_and_passed(void **state)
+TEST(arrays_are_summed_sent_to_all_and_passed)
 {
-    (void)state;
     expect_all_well(move_arrays);
 }
 
@@ -140,8 +135,8 @@ static void exchange_arrays(player *p)
         in += part_of(i, p->number);
     }
     larmor_device *own = open_own();
-    larmor_array *from = array_of(own, p->number, out + 1), *to = array_of(own, 50, in + 1);
-    float *values;
+    OWNED(larmor_array) *from = array_of(own, p->number, out + 1), *to = array_of(own, 50, in + 1);
+    OWNED(float) *values;
     for (int round = 0; round < 3; round++)
         note(p, lmr_ranks_exchange(p->ranks, from, sent, to, received) != LARMOR_OK);
     note(p, larmor_array_download(to, LARMOR_C64, &values) != LARMOR_OK);
@@ -151,15 +146,11 @@ static void exchange_arrays(player *p)
         for (int k = 0; k < p->number; k++) first += part_of(i, k);
         for (int64_t j = 0; j < 2 * part_of(i, p->number); j++) note(p, values[at++] != value_of(i, 2 * first + j));
     }
-    free(values);
-    larmor_array_free(from);
-    larmor_array_free(to);
     larmor_device_free(own);
 }
 
-static void each_gets_its_part_of_all(void **state)
+TEST(each_gets_its_part_of_all)
 {
-    (void)state;
     expect_all_well(exchange_arrays);
 }
 
@@ -197,9 +188,8 @@ static void send_messages(player *p)
     for (int r = 1; r < p->count; r++) note(p, by->send(link, r, 20, NULL, 0) != LARMOR_OK);
 }
 
-static void messages_of_a_tag_keep_their_order_and_who_waits_can_be_stopped(void **state)
+TEST(messages_of_a_tag_keep_their_order_and_who_waits_can_be_stopped)
 {
-    (void)state;
     expect_all_well(send_messages);
 }
 
@@ -214,9 +204,8 @@ static void agree_or_not(player *p)
     note(p, !strstr(larmor_last_error(), "rank 1: number 1 cannot"));
 }
 
-static void all_hear_of_the_first_one_that_fails(void **state)
+TEST(all_hear_of_the_first_one_that_fails)
 {
-    (void)state;
     expect_all_well(agree_or_not);
 }
 
@@ -226,7 +215,7 @@ static void wait_for_rank_1(player *p, int how)
 {
     larmor_device *own;
     const int64_t bytes = 1 << 20;
-    char *room = calloc(MOST, (size_t)bytes);
+    OWNED(char) *room = calloc(MOST, (size_t)bytes);
     const void *send[MOST];
     void *get[MOST], *data;
     int64_t some[MOST], any;
@@ -242,7 +231,6 @@ static void wait_for_rank_1(player *p, int how)
         p->status = p->ranks->by->exchange_on(p->ranks->link, own, send, some, get, some);
         larmor_device_free(own);
     }
-    free(room);
 }
 
 static int how_to_wait, soon;
@@ -255,9 +243,8 @@ static void end_while_others_wait(player *p)
         usleep(20000); /* until they wait */
 }
 
-static void who_waits_for_a_rank_that_has_ended_is_told(void **state)
+TEST(who_waits_for_a_rank_that_has_ended_is_told)
 {
-    (void)state;
     for (how_to_wait = 0; how_to_wait < 4; how_to_wait++)
         for (soon = 0; soon < 2; soon++) {
             player p[3];
@@ -270,16 +257,4 @@ static void who_waits_for_a_rank_that_has_ended_is_told(void **state)
                     assert_non_null(strstr(p[i].message, "has ended"));
             }
         }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_are_summed_sent_to_all_and_passed),
-        cmocka_unit_test(each_gets_its_part_of_all),
-        cmocka_unit_test(messages_of_a_tag_keep_their_order_and_who_waits_can_be_stopped),
-        cmocka_unit_test(all_hear_of_the_first_one_that_fails),
-        cmocka_unit_test(who_waits_for_a_rank_that_has_ended_is_told),
-    };
-    RUN_TESTS(tests);
 }

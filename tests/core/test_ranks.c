@@ -12,11 +12,10 @@ static larmor_op *diagonals(int64_t n, uint64_t seed, int count)
 {
     larmor_op *ops[2] = {NULL, NULL}, *row;
     for (int i = 0; i < count; i++) {
-        larmor_array *d;
+        OWNED(larmor_array) *d;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(n, 1), &d));
         assert_ok(lmr_random_fill(d, seed + (uint64_t)i));
         assert_ok(larmor_op_diag(d, &ops[i]));
-        larmor_array_free(d);
     }
     assert_ok(larmor_op_stack(ops, count, &row));
     for (int i = 0; i < count; i++) larmor_op_free(ops[i]);
@@ -46,9 +45,8 @@ static larmor_op *row_of(int scene, int rank)
 
 static larmor_status join(int scene, larmor_op **op)
 {
-    larmor_op *row = row_of(scene, larmor_ranks_number(ranks));
+    OWNED(larmor_op) *row = row_of(scene, larmor_ranks_number(ranks));
     const larmor_status st = lmr_rows_join(ranks, scene, LARMOR_OK, row, op);
-    larmor_op_free(row);
     return st;
 }
 
@@ -95,24 +93,19 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 static void expect_equal(larmor_op *together, larmor_op *apart, map apply, larmor_shape in, larmor_shape out)
 {
     for (uint64_t round = 0; round < 2; round++) {
-        larmor_array *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
-        float *a, *b;
+        OWNED(larmor_array) *x = random_of(in, 100 + round), *y = random_of(out, 1), *z = random_of(out, 2);
+        OWNED(float) *a, *b;
         assert_ok(apply(together, x, y));
         assert_ok(apply(apart, x, z));
         assert_ok(larmor_array_download(y, LARMOR_C64, &a));
         assert_ok(larmor_array_download(z, LARMOR_C64, &b));
         assert_memory_equal(a, b, larmor_array_bytes(y));
-        free(a);
-        free(b);
-        larmor_array_free(x);
-        larmor_array_free(y);
-        larmor_array_free(z);
     }
 }
 
-static void all_maps_are_those_of_rows_in_one_process(void **state)
+/* The tests are in the order of the scenes. */
+TEST(all_maps_are_those_of_rows_in_one_process)
 {
-    (void)state;
     for (int scene = 0; scene < SIZES; scene++) {
         larmor_op *here[16], *apart, *together;
         const int count = larmor_ranks_count(ranks);
@@ -131,47 +124,30 @@ static void all_maps_are_those_of_rows_in_one_process(void **state)
     }
 }
 
-static void the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works(void **state)
+TEST(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works)
 {
-    (void)state;
     char expected[64];
-    larmor_op *A;
+    OWNED(larmor_op) *A;
     assert_ok(join(FAILING, &A));
-    larmor_array *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
-                 *z = random_of(larmor_op_in_shape(A), 1);
+    OWNED(larmor_array) *x = random_of(larmor_op_in_shape(A), 1), *y = random_of(larmor_op_out_shape(A), 1),
+                        *z = random_of(larmor_op_in_shape(A), 1);
     snprintf(expected, sizeof expected, "rank %d: this row cannot", larmor_ranks_count(ranks) - 1);
     for (int i = 0; i < 2; i++) {
         assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, expected);
         assert_refused(larmor_op_adjoint(A, y, x), LARMOR_ERR_NUMERIC, expected);
         assert_refused(larmor_op_normal(A, x, z), LARMOR_ERR_NUMERIC, expected);
     }
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_array_free(z);
-    larmor_op_free(A);
 }
 
-static void rows_that_do_not_fit_are_refused(void **state)
+TEST(rows_that_do_not_fit_are_refused)
 {
-    (void)state;
     larmor_op *A;
     assert_refused(join(MISFIT, &A), LARMOR_ERR_SHAPE, "differs from that of rank 0");
     assert_null(A);
 }
 
-static int lead(void)
-{
-    static const struct CMUnitTest tests[] = {
-        /* in the order of the scenes */
-        cmocka_unit_test(all_maps_are_those_of_rows_in_one_process),
-        cmocka_unit_test(the_error_of_a_row_is_returned_with_its_rank_and_the_next_call_works),
-        cmocka_unit_test(rows_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
 int main(void)
 {
     if (open_ranks()) return 1;
-    return close_ranks(larmor_ranks_number(ranks) ? follow() : lead());
+    return close_ranks(larmor_ranks_number(ranks) ? follow() : run_claims(NULL, NULL));
 }

@@ -5,9 +5,8 @@
 
 #include "tests/support/test.h"
 
-static void every_code_has_its_own_name(void **state)
+TEST(every_code_has_its_own_name)
 {
-    (void)state;
     assert_string_equal(larmor_status_name(LARMOR_OK), "LARMOR_OK");
     assert_string_equal(larmor_status_name(LARMOR_ERR_SHAPE), "LARMOR_ERR_SHAPE");
     assert_string_equal(larmor_status_name(LARMOR_STOPPED), "LARMOR_STOPPED");
@@ -18,26 +17,23 @@ static void every_code_has_its_own_name(void **state)
     assert_string_equal(larmor_status_name((larmor_status)-1), "unknown status");
 }
 
-static void a_failure_leaves_its_message(void **state)
+TEST(a_failure_leaves_its_message)
 {
-    (void)state;
     assert_int_equal(LMR_FAIL(LARMOR_ERR_ARG, "subject: got %d, expected %s", 3, "4"), LARMOR_ERR_ARG);
     assert_string_equal(larmor_last_error(), "subject: got 3, expected 4");
     assert_int_equal(larmor_fail(LARMOR_ERR_NUMERIC, "mine: %s", "own words"), LARMOR_ERR_NUMERIC);
     assert_string_equal(larmor_last_error(), "mine: own words");
 }
 
-static void a_prefix_says_where(void **state)
+TEST(a_prefix_says_where)
 {
-    (void)state;
     LMR_FAIL(LARMOR_ERR_IO, "disk full");
     assert_int_equal(lmr_fail_in(LARMOR_ERR_IO, "out.h5"), LARMOR_ERR_IO);
     assert_string_equal(larmor_last_error(), "out.h5: disk full");
 }
 
-static void a_message_is_one_line_and_never_overflows(void **state)
+TEST(a_message_is_one_line_and_never_overflows)
 {
-    (void)state;
     static char name[5000];
     memset(name, 'x', sizeof name - 1);
     name[3] = '\n';
@@ -49,9 +45,8 @@ static void a_message_is_one_line_and_never_overflows(void **state)
     assert_null(strpbrk(larmor_last_error(), "\n\033"));
 }
 
-static void debugging_adds_function_and_line(void **state)
+TEST(debugging_adds_function_and_line)
 {
-    (void)state;
     setenv("LARMOR_DEBUG", "1", 1);
     const int line = __LINE__ + 1;
     LMR_FAIL(LARMOR_ERR_ARG, "subject: wrong");
@@ -68,9 +63,8 @@ static void *fail_elsewhere(void *message)
     return NULL;
 }
 
-static void messages_belong_to_their_thread(void **state)
+TEST(messages_belong_to_their_thread)
 {
-    (void)state;
     const char *message = "elsewhere";
     pthread_t thread;
     LMR_FAIL(LARMOR_ERR_ARG, "here");
@@ -97,9 +91,8 @@ done:
     return st;
 }
 
-static void the_macros_return_early_or_jump(void **state)
+TEST(the_macros_return_early_or_jump)
 {
-    (void)state;
     int reached = 0, cleaned = 0;
     assert_int_equal(early_return(LARMOR_ERR_MEMORY, &reached), LARMOR_ERR_MEMORY);
     assert_int_equal(reached, 0);
@@ -110,9 +103,8 @@ static void the_macros_return_early_or_jump(void **state)
     assert_int_equal(clean_up(LARMOR_OK, &cleaned), LARMOR_ERR_BACKEND);
 }
 
-static void checked_products_refuse_overflow_and_negatives(void **state)
+TEST(checked_products_refuse_overflow_and_negatives)
 {
-    (void)state;
     int64_t out = 7;
     assert_true(lmr_mul(3, 4, &out));
     assert_int_equal(out, 12);
@@ -121,19 +113,4 @@ static void checked_products_refuse_overflow_and_negatives(void **state)
     assert_false(lmr_mul(INT64_C(1) << 32, INT64_C(1) << 31, &out));
     assert_false(lmr_mul(-1, 2, &out));
     assert_false(lmr_mul(2, -1, &out));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_its_own_name),
-        cmocka_unit_test(a_failure_leaves_its_message),
-        cmocka_unit_test(a_prefix_says_where),
-        cmocka_unit_test(a_message_is_one_line_and_never_overflows),
-        cmocka_unit_test(debugging_adds_function_and_line),
-        cmocka_unit_test(messages_belong_to_their_thread),
-        cmocka_unit_test(the_macros_return_early_or_jump),
-        cmocka_unit_test(checked_products_refuse_overflow_and_negatives),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,12 +4,12 @@
 #include "finufft/cufinufft.h"
 
 #include <complex.h>
-#include <math.h>
 
 #include "larmor/larmor.h"
 #include "tests/support/test.h"
 
 typedef double complex cx;
+ENDS_BY(free, cx)
 
 enum { M = 70, TARGETS = 45, BATCH = 3, MOST = 12 * 10 * 8 };
 
@@ -178,7 +178,7 @@ static int run_float(const problem *p, const addresses *a)
 static double error_of(const problem *p, const memory *m)
 {
     const int outputs = p->ntrans * (p->type == 2 ? M : count_of_modes(p));
-    cx *found, *expected = malloc((size_t)outputs * sizeof *expected);
+    OWNED(cx) *found, *expected = malloc((size_t)outputs * sizeof *expected);
     double difference = 0, size = 0;
     assert_non_null(expected);
     sum(p, expected);
@@ -187,8 +187,6 @@ static double error_of(const problem *p, const memory *m)
         difference += pow(cabs(found[i] - expected[i]), 2);
         size += pow(cabs(expected[i]), 2);
     }
-    free(found);
-    free(expected);
     return sqrt(difference / size);
 }
 
@@ -213,9 +211,8 @@ static cufinufft_opts defaults(void)
 
 /* ---- without transforms ---- */
 
-static void options_lie_where_cufinuffts_programs_write_them(void **state)
+TEST(options_lie_where_cufinuffts_programs_write_them)
 {
-    (void)state;
     const cufinufft_opts o = defaults();
     assert_int_equal(sizeof o, 88);
     assert_int_equal(offsetof(cufinufft_opts, gpu_method), 8);
@@ -245,9 +242,8 @@ static int refusal(int type, int dim, int64_t first_mode, int ntrans, const cufi
     return code;
 }
 
-static void requests_that_make_no_sense_have_cufinuffts_codes(void **state)
+TEST(requests_that_make_no_sense_have_cufinuffts_codes)
 {
-    (void)state;
     assert_int_equal(refusal(0, 1, 8, 1, NULL), FINUFFT_ERR_TYPE_NOTVALID);
     assert_int_equal(refusal(4, 3, 8, 1, NULL), FINUFFT_ERR_TYPE_NOTVALID);
     assert_int_equal(refusal(1, 0, 8, 1, NULL), FINUFFT_ERR_DIM_NOTVALID);
@@ -263,9 +259,8 @@ static void requests_that_make_no_sense_have_cufinuffts_codes(void **state)
     assert_int_equal(cufinufft_setpts(NULL, 1, NULL, NULL, NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_PLAN_NOTVALID);
 }
 
-static void options_that_make_no_sense_have_cufinuffts_codes(void **state)
+TEST(options_that_make_no_sense_have_cufinuffts_codes)
 {
-    (void)state;
     cufinufft_opts o = defaults();
     o.upsampfac = 0.9;
     assert_int_equal(refusal(1, 2, 8, 1, &o), FINUFFT_ERR_HORNER_WRONG_BETA);
@@ -281,9 +276,8 @@ static void options_that_make_no_sense_have_cufinuffts_codes(void **state)
     assert_int_equal(refusal(1, 3, 8, 1, &o), FINUFFT_ERR_INSUFFICIENT_SHMEM);
 }
 
-static void a_gpu_that_is_not_there_is_a_failure_of_cuda(void **state)
+TEST(a_gpu_that_is_not_there_is_a_failure_of_cuda)
 {
-    (void)state;
     cufinufft_opts o = defaults();
     o.gpu_device_id = 1000;
     assert_int_equal(refusal(1, 2, 8, 1, &o), FINUFFT_ERR_CUDA_FAILURE);
@@ -293,9 +287,8 @@ static void a_gpu_that_is_not_there_is_a_failure_of_cuda(void **state)
 
 /* ---- transforms ---- */
 
-static void every_type_and_dimension_sums_in_both_precisions(void **state)
+TEST(every_type_and_dimension_sums_in_both_precisions)
 {
-    (void)state;
     need_transforms();
     for (int type = 1; type <= 3; type++)
         for (int dim = 1; dim <= 3; dim++) {
@@ -307,9 +300,8 @@ static void every_type_and_dimension_sums_in_both_precisions(void **state)
         }
 }
 
-static void vectors_lie_one_after_the_other(void **state)
+TEST(vectors_lie_one_after_the_other)
 {
-    (void)state;
     need_transforms();
     cufinufft_opts o = defaults();
     o.gpu_maxbatchsize = 2;
@@ -322,9 +314,8 @@ static void vectors_lie_one_after_the_other(void **state)
     }
 }
 
-static void signs_and_orders_of_modes_are_the_callers(void **state)
+TEST(signs_and_orders_of_modes_are_the_callers)
 {
-    (void)state;
     need_transforms();
     cufinufft_opts o = defaults();
     o.modeord = 1;
@@ -336,9 +327,8 @@ static void signs_and_orders_of_modes_are_the_callers(void **state)
     }
 }
 
-static void options_for_speed_leave_the_sums_as_they_are(void **state)
+TEST(options_for_speed_leave_the_sums_as_they_are)
 {
-    (void)state;
     need_transforms();
     for (int method = 0; method <= 3; method++)
         for (int type = 1; type <= 2; type++) {
@@ -354,9 +344,8 @@ static void options_for_speed_leave_the_sums_as_they_are(void **state)
         }
 }
 
-static void work_runs_in_the_callers_stream(void **state)
+TEST(work_runs_in_the_callers_stream)
 {
-    (void)state;
     need_transforms();
     cufinufft_opts o = defaults();
     o.gpu_stream = own_stream;
@@ -378,9 +367,8 @@ static void work_runs_in_the_callers_stream(void **state)
     discard(&m);
 }
 
-static void the_simple_functions_are_plan_points_and_execution(void **state)
+TEST(the_simple_functions_are_plan_points_and_execution)
 {
-    (void)state;
     need_transforms();
     for (int type = 1; type <= 3; type++) {
         problem p = make_problem(type, 3);
@@ -404,9 +392,8 @@ static void the_simple_functions_are_plan_points_and_execution(void **state)
     }
 }
 
-static void a_tolerance_out_of_reach_becomes_the_least(void **state)
+TEST(a_tolerance_out_of_reach_becomes_the_least)
 {
-    (void)state;
     need_transforms();
     problem p = make_problem(1, 1);
     p.is_double = 0;
@@ -416,9 +403,8 @@ static void a_tolerance_out_of_reach_becomes_the_least(void **state)
     assert_true(solve(&p) < 1);
 }
 
-static void points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on(void **state)
+TEST(points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on)
 {
-    (void)state;
     need_transforms();
     for (int type = 1; type <= 3; type += 2) {
         problem p = make_problem(type, 1);
@@ -450,33 +436,12 @@ static void points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on
     }
 }
 
-static void memory_of_the_host_is_refused(void **state)
+TEST(memory_of_the_host_is_refused)
 {
-    (void)state;
     if (!strncmp(larmor_device_spec(dev), "cpu", 3)) skip();
     const double x[4] = {0, 1, 2, 3};
     cufinufft_plan plan = NULL;
     assert_int_equal(cufinufft_makeplan(1, 1, (int64_t[]){8}, 1, 1, 1e-6, &plan, NULL), 0);
     assert_int_equal(cufinufft_setpts(plan, 4, x, NULL, NULL, 0, NULL, NULL, NULL), FINUFFT_ERR_INVALID_ARGUMENT);
     assert_int_equal(cufinufft_destroy(plan), 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_lie_where_cufinuffts_programs_write_them),
-        cmocka_unit_test(requests_that_make_no_sense_have_cufinuffts_codes),
-        cmocka_unit_test(options_that_make_no_sense_have_cufinuffts_codes),
-        cmocka_unit_test(a_gpu_that_is_not_there_is_a_failure_of_cuda),
-        cmocka_unit_test(every_type_and_dimension_sums_in_both_precisions),
-        cmocka_unit_test(vectors_lie_one_after_the_other),
-        cmocka_unit_test(signs_and_orders_of_modes_are_the_callers),
-        cmocka_unit_test(options_for_speed_leave_the_sums_as_they_are),
-        cmocka_unit_test(work_runs_in_the_callers_stream),
-        cmocka_unit_test(the_simple_functions_are_plan_points_and_execution),
-        cmocka_unit_test(a_tolerance_out_of_reach_becomes_the_least),
-        cmocka_unit_test(points_and_values_that_make_no_sense_have_codes_and_the_plan_goes_on),
-        cmocka_unit_test(memory_of_the_host_is_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -6,13 +6,8 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/claims.h"
 
 enum { M = 40, NX = 7, NY = 6, N = NX * NY };
 
@@ -44,9 +39,8 @@ static double error(const double complex *a, const double complex *b, int count)
     return sqrt(difference / size);
 }
 
-static void type_1_sums_over_points_x_fastest(void **state)
+TEST(type_1_sums_over_points_x_fastest)
 {
-    (void)state;
     double x[M], y[M], parts[2 * M];
     double complex c[M], f[N], sum[N];
     const finufft_opts o = quiet();
@@ -64,9 +58,8 @@ static void type_1_sums_over_points_x_fastest(void **state)
     assert_true(error(f, sum, N) < 1e-10);
 }
 
-static void type_3_sums_for_each_vector(void **state)
+TEST(type_3_sums_for_each_vector)
 {
-    (void)state;
     double x[M], y[M], s[N], t[N], parts[4 * M];
     double complex c[2 * M], f[2 * N], sum[2 * N];
     const finufft_opts o = quiet();
@@ -85,9 +78,8 @@ static void type_3_sums_for_each_vector(void **state)
     assert_true(error(f, sum, 2 * N) < 1e-9);
 }
 
-static void a_plan_in_fft_order_has_an_exact_adjoint(void **state)
+TEST(a_plan_in_fft_order_has_an_exact_adjoint)
 {
-    (void)state;
     double x[M], parts[2 * (M + N)];
     double complex c[M], f[N], Ac[N], Af[M];
     finufft_opts o = quiet();
@@ -112,9 +104,8 @@ static void a_plan_in_fft_order_has_an_exact_adjoint(void **state)
     assert_int_equal(finufft_destroy(p), 0);
 }
 
-static void tolerances_out_of_reach_are_refused_or_raised_as_the_options_say(void **state)
+TEST(tolerances_out_of_reach_are_refused_or_raised_as_the_options_say)
 {
-    (void)state;
     float x[2] = {0.5F, -1};
     float complex c[2], f[3] = {1, 2, 3};
     finufft_opts o = quiet();
@@ -128,9 +119,8 @@ static void tolerances_out_of_reach_are_refused_or_raised_as_the_options_say(voi
     }
 }
 
-static void upsampling_out_of_range_gives_the_same_sums(void **state)
+TEST(upsampling_out_of_range_gives_the_same_sums)
 {
-    (void)state;
     double x[M], y[M], parts[2 * M];
     double complex c[M], f[N], g[N];
     finufft_opts o = quiet();
@@ -147,9 +137,8 @@ static void upsampling_out_of_range_gives_the_same_sums(void **state)
     }
 }
 
-static void values_may_be_aligned_for_half_a_number(void **state)
+TEST(values_may_be_aligned_for_half_a_number)
 {
-    (void)state;
     static double memory[2 * (M + N) + 1];
     static float memory_f[2 * (M + N) + 1];
     const finufft_opts o = quiet();
@@ -199,9 +188,8 @@ static void *execute_often(void *given)
     return NULL;
 }
 
-static void a_plan_serves_several_threads(void **state)
+TEST(a_plan_serves_several_threads)
 {
-    (void)state;
     enum { THREADS = 4 };
     static job jobs[THREADS];
     static double x[POINTS], parts[2 * POINTS];
@@ -229,9 +217,8 @@ static void a_plan_serves_several_threads(void **state)
     assert_int_equal(finufft_destroy(p), 0);
 }
 
-static void sums_over_nothing_are_zero(void **state)
+TEST(sums_over_nothing_are_zero)
 {
-    (void)state;
     float x[2] = {0.5F, -1};
     float complex c[2] = {7, 7};
     float complex f[1] = {0};
@@ -245,9 +232,8 @@ static void sums_over_nothing_are_zero(void **state)
     assert_int_equal(finufftf1d2(2, x, NULL, 1, 1e-3F, 0, f, &o), FINUFFT_ERR_INVALID_ARGUMENT);
 }
 
-static void what_makes_no_sense_has_finuffts_code(void **state)
+TEST(what_makes_no_sense_has_finuffts_code)
 {
-    (void)state;
     const int64_t modes[3] = {N, 1, 1};
     finufft_opts o = quiet();
     finufft_plan p = NULL;
@@ -269,16 +255,5 @@ static void what_makes_no_sense_has_finuffts_code(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(type_1_sums_over_points_x_fastest),
-        cmocka_unit_test(type_3_sums_for_each_vector),
-        cmocka_unit_test(a_plan_in_fft_order_has_an_exact_adjoint),
-        cmocka_unit_test(tolerances_out_of_reach_are_refused_or_raised_as_the_options_say),
-        cmocka_unit_test(upsampling_out_of_range_gives_the_same_sums),
-        cmocka_unit_test(values_may_be_aligned_for_half_a_number),
-        cmocka_unit_test(a_plan_serves_several_threads),
-        cmocka_unit_test(sums_over_nothing_are_zero),
-        cmocka_unit_test(what_makes_no_sense_has_finuffts_code),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_claims(NULL, NULL);
 }

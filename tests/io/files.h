@@ -107,7 +107,7 @@ static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape,
     assert_ok(larmor_array_create(dev, dtype, shape, &x));
     const size_t bytes = larmor_array_bytes(x);
     const int is_double = dtype == LARMOR_F64 || dtype == LARMOR_C128;
-    void *host = malloc(bytes + 1);
+    OWNED(void) *host = malloc(bytes + 1);
     assert_non_null(host);
     for (size_t i = 0; i < bytes / (is_double ? sizeof(double) : sizeof(float)); i++) {
         if (is_double)
@@ -116,7 +116,6 @@ static inline larmor_array *random_array(larmor_dtype dtype, larmor_shape shape,
             ((float *)host)[i] = (float)test_random(&seed);
     }
     assert_ok(larmor_array_write(x, host, bytes));
-    free(host);
     return x;
 }
 
@@ -142,7 +141,7 @@ static inline larmor_status write_image(const char *path, int force, const larmo
     return st;
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_FOLDER(claim) TEST_IN(claim, make_folder, remove_folder)
 
 /* Where an HDF5 file keeps the length of its first chunk: in a leaf of a version 1 B-tree of chunks. */
 static inline size_t first_chunk_length(const unsigned char *file, size_t bytes)

@@ -6,7 +6,6 @@
 
 #include <hdf5.h>
 #include <ismrmrd/ismrmrd.h>
-#include <math.h>
 
 enum { MOST_READOUTS = 200 };
 
@@ -42,7 +41,7 @@ static int make_scan_folder(void **state)
     return failed;
 }
 
-#define WITH_SCAN(test) cmocka_unit_test_setup_teardown(test, make_scan_folder, remove_folder)
+#define WITH_SCAN(claim) TEST_IN(claim, make_scan_folder, remove_folder)
 
 /* ---- content ---- */
 
@@ -124,6 +123,8 @@ static inline void free_scan(scan *s)
     }
     free(s);
 }
+
+ENDS_BY(free_scan, scan)
 
 static inline scan *empty_scan(const space *e)
 {

@@ -2,6 +2,7 @@
 #ifndef LARMOR_TESTS_IO_READER_SUPPORT_H
 #define LARMOR_TESTS_IO_READER_SUPPORT_H
 
+#define OWN_MAIN
 #include "io/process/reader_process.h"
 
 #include <errno.h>
@@ -29,8 +30,8 @@ static inline int use_fake(void **state)
     return make_scan_folder(state);
 }
 
-#define WITH_REAL(test) cmocka_unit_test_setup_teardown(test, use_real, remove_folder)
-#define WITH_FAKE(test) cmocka_unit_test_setup_teardown(test, use_fake, remove_folder)
+#define WITH_REAL(claim) TEST_IN(claim, use_real, remove_folder)
+#define WITH_FAKE(claim) TEST_IN(claim, use_fake, remove_folder)
 
 /* A file whose first line tells the fake reader what to do. At byte 1024 are a spoke's data and trajectory. */
 static inline const char *file_for(const char *way, const char *name)
@@ -99,11 +100,11 @@ static inline larmor_status ask_heads(const char *way, const lmr_reader_limits *
     return ask_scan(way, limits, 1);
 }
 
-/* The reader that the tests were given is real from now on; the tests follow. */
-#define RUN_READER_TESTS(tests)                                                                                      \
-    do {                                                                                                             \
-        snprintf(real, sizeof real, "%s", getenv("LARMOR_READER") ? getenv("LARMOR_READER") : "");                   \
-        RUN_TESTS(tests);                                                                                            \
-    } while (0)
+/* The reader that the tests were given is the real one. */
+int main(void)
+{
+    snprintf(real, sizeof real, "%s", getenv("LARMOR_READER") ? getenv("LARMOR_READER") : "");
+    return run_on_device();
+}
 
 #endif

@@ -1,7 +1,7 @@
 /* Outputs appear whole or not at all. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "tests/io/files.h"
 
-#include <math.h>
 #include <signal.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -25,9 +25,8 @@ static void refused(const char *path, int force, larmor_status status, const cha
     assert_null(out);
 }
 
-static void unknown_suffix_lists_the_known_ones(void **state)
+IN_FOLDER(unknown_suffix_lists_the_known_ones)
 {
-    (void)state;
     const char *list = "use one of .h5, .nii, .nii.gz, .png, .cfl, .html, .npy, .dcm/";
     refused(in_folder("x.tiff"), 0, LARMOR_ERR_ARG, list);
     refused(in_folder("nosuffix"), 0, LARMOR_ERR_ARG, list);
@@ -37,17 +36,15 @@ static void unknown_suffix_lists_the_known_ones(void **state)
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void missing_folder_is_named(void **state)
+IN_FOLDER(missing_folder_is_named)
 {
-    (void)state;
     refused(in_folder("none/x.h5"), 0, LARMOR_ERR_IO, "/none; make it first.");
     put_file(in_folder("file"), "x", 1);
     refused(in_folder("file/x.h5"), 0, LARMOR_ERR_IO, "no such folder");
 }
 
-static void read_only_folder_is_refused(void **state)
+IN_FOLDER(read_only_folder_is_refused)
 {
-    (void)state;
     if (geteuid() == 0) { /* permissions do not bind root */
         refused("/proc/x.h5", 0, LARMOR_ERR_IO, "cannot create a file in its folder");
         return;
@@ -56,9 +53,8 @@ static void read_only_folder_is_refused(void **state)
     refused(in_folder("x.h5"), 0, LARMOR_ERR_IO, "cannot create a file in its folder (Permission denied)");
 }
 
-static void long_name_is_refused(void **state)
+IN_FOLDER(long_name_is_refused)
 {
-    (void)state;
     char name[300];
     memset(name, 'a', sizeof name);
     strcpy(name + 247, ".h5");
@@ -69,9 +65,8 @@ static void long_name_is_refused(void **state)
     larmor_output_free(out);
 }
 
-static void existing_file_needs_force(void **state)
+IN_FOLDER(existing_file_needs_force)
 {
-    (void)state;
     const char *path = in_folder("out.h5");
     put_file(path, "old", 3);
     char text[600];
@@ -86,9 +81,8 @@ static void existing_file_needs_force(void **state)
     free(data);
 }
 
-static void symbolic_link_is_neither_followed_nor_replaced(void **state)
+IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced)
 {
-    (void)state;
     put_file(in_folder("target.npy"), "old", 3);
     put_file(in_folder("target.hdr"), "old", 3);
     assert_int_equal(symlink("target.npy", in_folder("link.npy")), 0);
@@ -103,9 +97,8 @@ static void symbolic_link_is_neither_followed_nor_replaced(void **state)
     assert_int_equal(files_in_folder(), 5);
 }
 
-static void what_is_reserved_and_not_written_is_given_back(void **state)
+IN_FOLDER(what_is_reserved_and_not_written_is_given_back)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     const larmor_shape large = LARMOR_SHAPE(512, 512, 4);
     for (size_t i = 0; i < SUFFIXES; i++) {
@@ -132,9 +125,8 @@ static void what_is_reserved_and_not_written_is_given_back(void **state)
     larmor_array_free(x);
 }
 
-static void more_than_the_disk_has_is_refused_with_both_figures(void **state)
+IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures)
 {
-    (void)state;
     struct statvfs fs;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("x.npy"), 0, &out));
@@ -147,9 +139,8 @@ static void more_than_the_disk_has_is_refused_with_both_figures(void **state)
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void space_is_refused_before_anything_is_written(void **state)
+IN_FOLDER(space_is_refused_before_anything_is_written)
 {
-    (void)state;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("x.h5"), 0, &out));
     limit_files(1 << 20);
@@ -161,9 +152,8 @@ static void space_is_refused_before_anything_is_written(void **state)
     larmor_output_free(out);
 }
 
-static void values_that_are_not_finite_are_refused_by_every_format(void **state)
+IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format)
 {
-    (void)state;
     const float spoiled[][2] = {{NAN, 0}, {0, -INFINITY}, {3e38f, 3e38f}};
     for (size_t k = 0; k < sizeof spoiled / sizeof *spoiled; k++) {
         float host[24] = {1};
@@ -184,18 +174,16 @@ static void values_that_are_not_finite_are_refused_by_every_format(void **state)
     }
 }
 
-static void folder_or_pipe_in_the_way_is_refused_also_with_force(void **state)
+IN_FOLDER(folder_or_pipe_in_the_way_is_refused_also_with_force)
 {
-    (void)state;
     assert_int_equal(mkdir(in_folder("d.png"), 0700), 0);
     refused(in_folder("d.png"), 1, LARMOR_ERR_IO, "d.png: is a folder; choose another name.");
     assert_int_equal(mkfifo(in_folder("p.png"), 0600), 0);
     refused(in_folder("p.png"), 1, LARMOR_ERR_IO, "p.png: is not a regular file");
 }
 
-static void abandoned_output_leaves_nothing_and_the_old_file(void **state)
+IN_FOLDER(abandoned_output_leaves_nothing_and_the_old_file)
 {
-    (void)state;
     put_file(in_folder("out.npy"), "old", 3);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.npy"), 1, &out));
@@ -206,9 +194,8 @@ static void abandoned_output_leaves_nothing_and_the_old_file(void **state)
     larmor_output_free(NULL);
 }
 
-static void second_writer_is_refused_with_the_pid_of_the_first(void **state)
+IN_FOLDER(second_writer_is_refused_with_the_pid_of_the_first)
 {
-    (void)state;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.cfl"), 0, &out));
     char text[64];
@@ -222,9 +209,8 @@ static void second_writer_is_refused_with_the_pid_of_the_first(void **state)
     larmor_output_free(out);
 }
 
-static void temporary_files_of_killed_runs_are_removed(void **state)
+IN_FOLDER(temporary_files_of_killed_runs_are_removed)
 {
-    (void)state;
     put_file(in_folder("out.npy.part.12.abcdef"), "mine", 4); /* not ours: no leading dot */
     const pid_t child = fork();
     if (!child) {
@@ -242,9 +228,8 @@ static void temporary_files_of_killed_runs_are_removed(void **state)
     assert_int_equal(files_in_folder(), 1);
 }
 
-static void finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private(void **state)
+IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private)
 {
-    (void)state;
     const mode_t before = umask(027);
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     larmor_output *out;
@@ -268,9 +253,8 @@ static void finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private
 }
 
 /* A private image stays private, one for all stays so; special bits are not inherited. */
-static void a_file_that_replaces_another_has_the_mode_of_that(void **state)
+IN_FOLDER(a_file_that_replaces_another_has_the_mode_of_that)
 {
-    (void)state;
     const mode_t before = umask(022), modes[] = {0600, 0664, 0444, 04750};
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     for (int m = 0; m < 4; m++)
@@ -298,9 +282,8 @@ static void a_file_that_replaces_another_has_the_mode_of_that(void **state)
     umask(before);
 }
 
-static void force_replaces_both_files_of_a_pair(void **state)
+IN_FOLDER(force_replaces_both_files_of_a_pair)
 {
-    (void)state;
     put_file(in_folder("k.cfl"), "old", 3);
     put_file(in_folder("k.hdr"), "old", 3);
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1), *y;
@@ -312,9 +295,8 @@ static void force_replaces_both_files_of_a_pair(void **state)
     larmor_array_free(y);
 }
 
-static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void **state)
+IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("k.cfl"), 0, &out));
@@ -339,9 +321,8 @@ static void target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back(void 
     larmor_array_free(x);
 }
 
-static void failing_write_keeps_the_old_file_in_every_format(void **state)
+IN_FOLDER(failing_write_keeps_the_old_file_in_every_format)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(128, 128), 1);
     for (size_t i = 0; i < SUFFIXES; i++) {
         const char *path = named("out", suffixes[i]);
@@ -361,9 +342,8 @@ static void failing_write_keeps_the_old_file_in_every_format(void **state)
     larmor_array_free(x);
 }
 
-static void more_than_a_file_may_have_is_refused_with_both_figures(void **state)
+IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(1024, 1024), 1);
     limit_files(1 << 20);
     assert_refused(write_image(in_folder("x.npy"), 0, x, NULL), LARMOR_ERR_IO,
@@ -373,9 +353,8 @@ static void more_than_a_file_may_have_is_refused_with_both_figures(void **state)
     larmor_array_free(x);
 }
 
-static void write_that_fails_half_way_is_reported_with_its_reason(void **state)
+IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason)
 {
-    (void)state;
     put_file(in_folder("out.npy"), "old", 3);
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("out.npy"), 1, &out));
@@ -391,9 +370,8 @@ static void write_that_fails_half_way_is_reported_with_its_reason(void **state)
 }
 
 /* Kill writers at random moments: the target is the old file or a whole new one, never something else. */
-static void killed_writers_leave_whole_files(void **state)
+IN_FOLDER(killed_writers_leave_whole_files)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(512, 512), 1);
     const char *path = in_folder("out.npy");
     assert_ok(write_image(path, 0, x, NULL));
@@ -424,9 +402,8 @@ static void killed_writers_leave_whole_files(void **state)
 }
 
 /* In a process of its own, whose outputs are abandoned for good. */
-static void outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete(void **state)
+IN_FOLDER(outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 3), 1);
     put_file(in_folder("old.npy"), "old", 3);
     const pid_t child = fork();
@@ -453,30 +430,5 @@ static void outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete
 int main(void)
 {
     signal(SIGXFSZ, SIG_IGN);
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(unknown_suffix_lists_the_known_ones),
-        IN_FOLDER(missing_folder_is_named),
-        IN_FOLDER(read_only_folder_is_refused),
-        IN_FOLDER(long_name_is_refused),
-        IN_FOLDER(existing_file_needs_force),
-        IN_FOLDER(symbolic_link_is_neither_followed_nor_replaced),
-        IN_FOLDER(what_is_reserved_and_not_written_is_given_back),
-        IN_FOLDER(more_than_the_disk_has_is_refused_with_both_figures),
-        IN_FOLDER(space_is_refused_before_anything_is_written),
-        IN_FOLDER(values_that_are_not_finite_are_refused_by_every_format),
-        IN_FOLDER(folder_or_pipe_in_the_way_is_refused_also_with_force),
-        IN_FOLDER(abandoned_output_leaves_nothing_and_the_old_file),
-        IN_FOLDER(second_writer_is_refused_with_the_pid_of_the_first),
-        IN_FOLDER(temporary_files_of_killed_runs_are_removed),
-        IN_FOLDER(finished_file_has_the_mode_of_the_umask_and_a_growing_one_is_private),
-        IN_FOLDER(a_file_that_replaces_another_has_the_mode_of_that),
-        IN_FOLDER(force_replaces_both_files_of_a_pair),
-        IN_FOLDER(target_that_appears_meanwhile_is_kept_and_a_pair_is_taken_back),
-        IN_FOLDER(failing_write_keeps_the_old_file_in_every_format),
-        IN_FOLDER(more_than_a_file_may_have_is_refused_with_both_figures),
-        IN_FOLDER(write_that_fails_half_way_is_reported_with_its_reason),
-        IN_FOLDER(outputs_that_a_handler_abandons_leave_nothing_and_are_never_complete),
-        IN_FOLDER(killed_writers_leave_whole_files),
-    };
-    RUN_TESTS(tests);
+    return run_on_device();
 }

@@ -22,7 +22,7 @@ static larmor_status save(const larmor_checkpoint *c, const char *text)
 
 static void holds(const char *path, const char *text)
 {
-    larmor_checkpoint *c = place_at(path);
+    OWNED(larmor_checkpoint) *c = place_at(path);
     int64_t bytes;
     char got[64] = "";
     assert_ok(lmr_checkpoint_open(c, &bytes));
@@ -31,22 +31,19 @@ static void holds(const char *path, const char *text)
     assert_string_equal(got, text);
     if (bytes > 5) assert_ok(lmr_checkpoint_get(c, 5, got, (size_t)bytes - 5));
     assert_memory_equal(got, text + (bytes > 5 ? 5 : 0), bytes > 5 ? (size_t)bytes - 5 : 0);
-    larmor_checkpoint_free(c);
 }
 
 /* A file with the first text. */
 static const char *saved(void)
 {
     const char *path = in_folder("run.ckp");
-    larmor_checkpoint *c = place_at(path);
+    OWNED(larmor_checkpoint) *c = place_at(path);
     assert_ok(save(c, first_text));
-    larmor_checkpoint_free(c);
     return path;
 }
 
-static void what_was_saved_is_there_for_the_next(void **state)
+IN_FOLDER(what_was_saved_is_there_for_the_next)
 {
-    (void)state;
     const char *path = in_folder("run.ckp");
     holds(path, "");
     assert_int_equal(files_in_folder(), 0);
@@ -55,9 +52,8 @@ static void what_was_saved_is_there_for_the_next(void **state)
     assert_int_equal(files_in_folder(), 1);
 }
 
-static void the_one_before_is_kept_and_no_more(void **state)
+IN_FOLDER(the_one_before_is_kept_and_no_more)
 {
-    (void)state;
     const char *path = in_folder("run.ckp");
     larmor_checkpoint *c = place_at(path);
     assert_ok(save(c, "an early one"));
@@ -70,9 +66,8 @@ static void the_one_before_is_kept_and_no_more(void **state)
     holds(path, first_text);
 }
 
-static void what_was_not_committed_changes_nothing(void **state)
+IN_FOLDER(what_was_not_committed_changes_nothing)
 {
-    (void)state;
     const char *path = saved();
     larmor_checkpoint *c = place_at(path);
     assert_ok(lmr_checkpoint_begin(c, 5));
@@ -82,9 +77,8 @@ static void what_was_not_committed_changes_nothing(void **state)
     holds(path, first_text);
 }
 
-static void a_sequence_that_was_left_is_dropped_by_the_next(void **state)
+IN_FOLDER(a_sequence_that_was_left_is_dropped_by_the_next)
 {
-    (void)state;
     const char *path = saved();
     larmor_checkpoint *c = place_at(path);
     assert_ok(lmr_checkpoint_begin(c, 9));
@@ -94,32 +88,28 @@ static void a_sequence_that_was_left_is_dropped_by_the_next(void **state)
     holds(path, second_text);
 }
 
-static void removed_it_leaves_nothing(void **state)
+IN_FOLDER(removed_it_leaves_nothing)
 {
-    (void)state;
     const char *path = saved();
-    larmor_checkpoint *c = place_at(path);
+    OWNED(larmor_checkpoint) *c = place_at(path);
     assert_ok(save(c, second_text));
     assert_int_equal(files_in_folder(), 3); /* and the next one */
     assert_ok(larmor_checkpoint_remove(c));
     assert_int_equal(files_in_folder(), 0);
     assert_ok(larmor_checkpoint_remove(c));
-    larmor_checkpoint_free(c);
 }
 
 static larmor_status try_open(const char *path)
 {
-    larmor_checkpoint *c;
+    OWNED(larmor_checkpoint) *c;
     int64_t bytes = 0;
     larmor_status st = larmor_checkpoint_file(path, &c);
     if (!st) st = lmr_checkpoint_open(c, &bytes);
-    larmor_checkpoint_free(c);
     return st;
 }
 
-static void any_byte_that_was_changed_is_seen(void **state)
+IN_FOLDER(any_byte_that_was_changed_is_seen)
 {
-    (void)state;
     const char *path = saved();
     size_t bytes;
     unsigned char *data = get_file(path, &bytes);
@@ -137,9 +127,8 @@ static void any_byte_that_was_changed_is_seen(void **state)
     free(data);
 }
 
-static void at_any_length_but_its_own_it_is_damaged(void **state)
+IN_FOLDER(at_any_length_but_its_own_it_is_damaged)
 {
-    (void)state;
     const char *path = saved();
     size_t bytes;
     unsigned char *data = get_file(path, &bytes);
@@ -155,9 +144,8 @@ static void at_any_length_but_its_own_it_is_damaged(void **state)
     free(data);
 }
 
-static void the_message_names_the_one_before(void **state)
+IN_FOLDER(the_message_names_the_one_before)
 {
-    (void)state;
     const char *path = saved();
     larmor_checkpoint *c = place_at(path);
     assert_ok(save(c, second_text));
@@ -166,9 +154,8 @@ static void the_message_names_the_one_before(void **state)
     assert_refused(try_open(path), LARMOR_ERR_FORMAT, "run.ckp.previous to it to go on from there.");
 }
 
-static void files_that_are_no_checkpoints_are_left_alone(void **state)
+IN_FOLDER(files_that_are_no_checkpoints_are_left_alone)
 {
-    (void)state;
     const char *path = in_folder("run.ckp"), *previous = in_folder("run.ckp.previous");
     const char *const both[] = {path, previous};
     for (int i = 0; i < 2; i++) {
@@ -187,9 +174,8 @@ static void files_that_are_no_checkpoints_are_left_alone(void **state)
     assert_refused(try_open(in_folder("nowhere/run.ckp")), LARMOR_ERR_IO, "no such folder");
 }
 
-static void of_two_processes_one_has_it(void **state)
+IN_FOLDER(of_two_processes_one_has_it)
 {
-    (void)state;
     const char *path = saved();
     larmor_checkpoint *c = place_at(path), *other;
     assert_refused(larmor_checkpoint_file(path, &other), LARMOR_ERR_IO, "is being written by pid");
@@ -199,9 +185,8 @@ static void of_two_processes_one_has_it(void **state)
     holds(path, second_text);
 }
 
-static void a_full_disk_leaves_what_is_there(void **state)
+IN_FOLDER(a_full_disk_leaves_what_is_there)
 {
-    (void)state;
     const char *path = saved();
     larmor_checkpoint *c = place_at(path);
     assert_refused(lmr_checkpoint_begin(c, INT64_C(1) << 60), LARMOR_ERR_IO, "no space left");
@@ -213,33 +198,11 @@ static void a_full_disk_leaves_what_is_there(void **state)
     holds(path, second_text);
 }
 
-static void a_place_of_ones_own_needs_all_functions(void **state)
+IN_FOLDER(a_place_of_ones_own_needs_all_functions)
 {
-    (void)state;
     static const larmor_checkpoint_impl none;
     larmor_checkpoint *c = (larmor_checkpoint *)&none;
     assert_refused(larmor_checkpoint_create("x", &none, NULL, &c), LARMOR_ERR_ARG, "open, get, begin, put, commit");
     assert_null(c);
     assert_refused(larmor_checkpoint_file("", &c), LARMOR_ERR_ARG, "no path");
-}
-
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-static const struct CMUnitTest tests[] = {
-    IN_FOLDER(what_was_saved_is_there_for_the_next),
-    IN_FOLDER(the_one_before_is_kept_and_no_more),
-    IN_FOLDER(what_was_not_committed_changes_nothing),
-    IN_FOLDER(a_sequence_that_was_left_is_dropped_by_the_next),
-    IN_FOLDER(removed_it_leaves_nothing),
-    IN_FOLDER(any_byte_that_was_changed_is_seen),
-    IN_FOLDER(at_any_length_but_its_own_it_is_damaged),
-    IN_FOLDER(the_message_names_the_one_before),
-    IN_FOLDER(files_that_are_no_checkpoints_are_left_alone),
-    IN_FOLDER(of_two_processes_one_has_it),
-    IN_FOLDER(a_full_disk_leaves_what_is_there),
-    IN_FOLDER(a_place_of_ones_own_needs_all_functions),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

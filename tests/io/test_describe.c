@@ -3,7 +3,6 @@
 #include "tests/io/files.h"
 
 #include <hdf5.h>
-#include <math.h>
 
 static const larmor_image_meta meta = {.fov_mm = {220, 110, 40},
                                        .position_mm = {1.5, -20.25, 300},
@@ -34,9 +33,8 @@ static larmor_array *numbers(void)
     return x;
 }
 
-static void each_format_tells_its_size_type_and_range(void **state)
+IN_FOLDER(each_format_tells_its_size_type_and_range)
 {
-    (void)state;
     static const struct {
         const char *name, *format, *type;
         int range, geometry;
@@ -46,7 +44,7 @@ static void each_format_tells_its_size_type_and_range(void **state)
                  {"x.cfl", "BART", "c64", 1, 0},
                  {"x.npy", "NumPy", "c64", 1, 0},
                  {"x.png", "PNG", "8 bit grey", 0, 0}};
-    larmor_array *x = numbers();
+    OWNED(larmor_array) *x = numbers();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *path = in_folder(files[i].name);
         assert_ok(write_image(path, 0, x, &meta));
@@ -64,16 +62,14 @@ static void each_format_tells_its_size_type_and_range(void **state)
             assert_at_most(fabs(info.meta.phase_dir[d] - meta.phase_dir[d]), 1e-6);
         }
     }
-    larmor_array_free(x);
     const larmor_image_info info = described(in_folder("x.h5"));
     assert_string_equal(info.inside, "/dataset/image_0");
     assert_true(info.images == 1 && info.has_counters && info.meta.slice == 3 && info.meta.repetition == 6);
 }
 
-static void numbers_that_are_not_finite_are_counted(void **state)
+IN_FOLDER(numbers_that_are_not_finite_are_counted)
 {
-    (void)state;
-    larmor_array *x = numbers();
+    OWNED(larmor_array) *x = numbers();
     const float nan = NAN;
     assert_ok(write_image(in_folder("x.npy"), 0, x, &meta));
     FILE *f = fopen(in_folder("x.npy"), "r+");
@@ -81,7 +77,6 @@ static void numbers_that_are_not_finite_are_counted(void **state)
     assert_int_equal(fclose(f), 0);
     const larmor_image_info info = described(in_folder("x.npy"));
     assert_true(info.nonfinite == 1 && info.has_range && info.lowest == 1 && info.highest == 12);
-    larmor_array_free(x);
 }
 
 /* ---- notes ---- */
@@ -90,9 +85,8 @@ static void numbers_that_are_not_finite_are_counted(void **state)
 static void put_attributes(const char *path, const char *text)
 {
     const hsize_t one = 1;
-    larmor_array *x = numbers();
+    OWNED(larmor_array) *x = numbers();
     assert_ok(write_image(path, 1, x, &meta));
-    larmor_array_free(x);
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1),
                 space = H5Screate_simple(1, &one, NULL);
     H5Ldelete(file, "/dataset/image_0/attributes", H5P_DEFAULT);
@@ -108,9 +102,8 @@ static void put_attributes(const char *path, const char *text)
     H5Fclose(file);
 }
 
-static void notes_are_printable_lines_and_faults_end_them(void **state)
+IN_FOLDER(notes_are_printable_lines_and_faults_end_them)
 {
-    (void)state;
     char longest[9000] = "<ismrmrdMeta>";
     for (int i = 0; i < 64; i++)
         snprintf(longest + strlen(longest), sizeof longest - strlen(longest),
@@ -138,9 +131,8 @@ static void notes_are_printable_lines_and_faults_end_them(void **state)
     assert_int_equal(strlen(described(in_folder("x.h5")).notes), 61 * (2 + 2 + 62 + 1));
 }
 
-static void a_long_note_is_cut(void **state)
+IN_FOLDER(a_long_note_is_cut)
 {
-    (void)state;
     char text[1200] = "<ismrmrdMeta><meta><name>command</name><value>";
     memset(text + strlen(text), 'x', 1000);
     strcat(text, "</value></meta></ismrmrdMeta>");
@@ -152,9 +144,8 @@ static void a_long_note_is_cut(void **state)
 
 /* ---- what is no image ---- */
 
-static void what_is_no_image_is_refused(void **state)
+IN_FOLDER(what_is_no_image_is_refused)
 {
-    (void)state;
     static const struct {
         const char *name, *bytes, *line;
         size_t size;
@@ -173,17 +164,4 @@ static void what_is_no_image_is_refused(void **state)
         assert_refused(larmor_image_describe(in_folder(files[i].name), dev, &info), files[i].status, files[i].line);
     }
     assert_refused(larmor_image_describe(in_folder("g.npy"), dev, &info), LARMOR_ERR_IO, "no such file");
-}
-
-int main(void)
-{
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
-    static const struct CMUnitTest tests[] = {
-        WITH_FOLDER(each_format_tells_its_size_type_and_range),
-        WITH_FOLDER(numbers_that_are_not_finite_are_counted),
-        WITH_FOLDER(notes_are_printable_lines_and_faults_end_them),
-        WITH_FOLDER(a_long_note_is_cut),
-        WITH_FOLDER(what_is_no_image_is_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,7 +4,6 @@
 #include "tests/io/dicom_read.h"
 #include "tests/io/files.h"
 
-#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -76,9 +75,8 @@ static int files_of(const char *name)
 }
 
 /* First of all, because the plugin is looked for once. */
-static void without_the_plugin_one_line_says_what_is_missing(void **state)
+IN_FOLDER(without_the_plugin_one_line_says_what_is_missing)
 {
-    (void)state;
     int status;
     const pid_t child = fork();
     if (!child) {
@@ -107,9 +105,8 @@ static double stored(dicom *d, long i)
            dicom_number(d, 0x00281052, 0);
 }
 
-static void values_come_back_within_half_a_step_of_the_slope(void **state)
+IN_FOLDER(values_come_back_within_half_a_step_of_the_slope)
 {
-    (void)state;
     const larmor_dtype types[] = {LARMOR_C64, LARMOR_F32, LARMOR_C128};
     for (int t = 0; t < 3; t++) {
         larmor_array *x = random_array(types[t], LARMOR_SHAPE(NX, NY, NZ), 5);
@@ -138,9 +135,8 @@ static void values_come_back_within_half_a_step_of_the_slope(void **state)
     }
 }
 
-static void first_voxel_of_each_slice_lies_where_the_image_has_it(void **state)
+IN_FOLDER(first_voxel_of_each_slice_lies_where_the_image_has_it)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY, NZ), 5);
     const larmor_image image = {.data = x, .meta = oblique()};
     const larmor_image_meta *m = &image.meta;
@@ -183,9 +179,8 @@ static int make_series(larmor_array *x, larmor_image *images)
     return count;
 }
 
-static void slices_echoes_and_repetitions_are_one_series_in_their_order(void **state)
+IN_FOLDER(slices_echoes_and_repetitions_are_one_series_in_their_order)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5);
     larmor_image images[MOST];
     const int count = make_series(x, images);
@@ -223,9 +218,8 @@ static void assert_text(dicom *d, uint32_t tag, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void the_header_fills_patient_study_scanner_and_sequence(void **state)
+IN_FOLDER(the_header_fills_patient_study_scanner_and_sequence)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5);
     const larmor_image image = {.data = x, .meta = oblique()};
     const larmor_write_opts opts = {.header = header, .window = {0.25, 1.25}};
@@ -272,9 +266,8 @@ static int holds(const char *name, const char *text)
     return found;
 }
 
-static void anonymous_files_name_nobody_and_no_day(void **state)
+IN_FOLDER(anonymous_files_name_nobody_and_no_day)
 {
-    (void)state;
     static const char *const words[] = {"ller",    "ID/77",   "19700203", "71.5",  "20261127",
                                         "101112",  "S9",      "A8",       "Curie", "Knie",
                                         "1.2.3.4", "1.2.3.5", "MID5",     "stack", "Hospital"};
@@ -296,9 +289,8 @@ static void anonymous_files_name_nobody_and_no_day(void **state)
     larmor_array_free(x);
 }
 
-static void phases_are_a_series_of_their_own(void **state)
+IN_FOLDER(phases_are_a_series_of_their_own)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5);
     const larmor_image image = {.data = x, .meta = oblique()};
     const larmor_write_opts opts = {.phase = 1};
@@ -331,9 +323,8 @@ static void take_uid(const char *name, uint32_t tag, char uid[65])
 }
 
 /* The same bytes, so that an archive that has them already sees no others. */
-static void a_rerun_writes_the_same_bytes_and_other_options_other_uids(void **state)
+IN_FOLDER(a_rerun_writes_the_same_bytes_and_other_options_other_uids)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5),
                  *y = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 6);
     const larmor_image image = {.data = x, .meta = oblique()}, other = {.data = y, .meta = oblique()};
@@ -365,9 +356,8 @@ static void a_rerun_writes_the_same_bytes_and_other_options_other_uids(void **st
     larmor_array_free(y);
 }
 
-static void headers_that_are_damaged_or_hostile_fill_what_they_can(void **state)
+IN_FOLDER(headers_that_are_damaged_or_hostile_fill_what_they_can)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "not XML",
@@ -390,9 +380,8 @@ static void headers_that_are_damaged_or_hostile_fill_what_they_can(void **state)
     larmor_array_free(x);
 }
 
-static void an_uneven_stack_states_no_spacing(void **state)
+IN_FOLDER(an_uneven_stack_states_no_spacing)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY), 5);
     larmor_image images[3];
     for (int s = 0; s < 3; s++) {
@@ -409,9 +398,8 @@ static void an_uneven_stack_states_no_spacing(void **state)
 
 /* ---- all files or none ---- */
 
-static void an_existing_folder_needs_force_and_keeps_what_is_not_dicom(void **state)
+IN_FOLDER(an_existing_folder_needs_force_and_keeps_what_is_not_dicom)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY, NZ), 5),
                  *one = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5);
     const larmor_image image = {.data = x}, slice = {.data = one};
@@ -433,9 +421,8 @@ static void an_existing_folder_needs_force_and_keeps_what_is_not_dicom(void **st
     larmor_array_free(one);
 }
 
-static void what_appears_meanwhile_stays(void **state)
+IN_FOLDER(what_appears_meanwhile_stays)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(NX, NY), 5);
     const larmor_image image = {.data = x};
     larmor_output *out;
@@ -454,9 +441,8 @@ static void what_appears_meanwhile_stays(void **state)
     larmor_array_free(x);
 }
 
-static void a_write_that_fails_half_way_leaves_the_old_folder_alone(void **state)
+IN_FOLDER(a_write_that_fails_half_way_leaves_the_old_folder_alone)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY, NZ), 5),
                  *y = random_array(LARMOR_F32, LARMOR_SHAPE(NX, NY, NZ), 5);
     const larmor_image image = {.data = x}, bad = {.data = y};
@@ -482,9 +468,8 @@ static void a_write_that_fails_half_way_leaves_the_old_folder_alone(void **state
     larmor_array_free(y);
 }
 
-static void a_second_writer_is_refused_and_what_a_dead_one_left_is_removed(void **state)
+IN_FOLDER(a_second_writer_is_refused_and_what_a_dead_one_left_is_removed)
 {
-    (void)state;
     larmor_output *out, *second;
     assert_ok(larmor_output_open(in_folder("x.dcm/"), 0, &out));
     assert_refused(larmor_output_open(in_folder("x.dcm/"), 1, &second), LARMOR_ERR_IO, "is being written by pid");
@@ -505,9 +490,8 @@ static void a_second_writer_is_refused_and_what_a_dead_one_left_is_removed(void 
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void folders_that_a_handler_abandons_leave_nothing(void **state)
+IN_FOLDER(folders_that_a_handler_abandons_leave_nothing)
 {
-    (void)state;
     int status;
     const pid_t child = fork();
     if (!child) {
@@ -526,36 +510,12 @@ static void folders_that_a_handler_abandons_leave_nothing(void **state)
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void one_folder_by_two_names_is_one_output(void **state)
+IN_FOLDER(one_folder_by_two_names_is_one_output)
 {
-    (void)state;
     char other[600];
     snprintf(other, sizeof other, "%s/./x.dcm/", folder);
     const char *const written[] = {in_folder("x.dcm/"), other};
     assert_refused(larmor_files_check(NULL, 0, written, 2), LARMOR_ERR_ARG, "given twice as an output");
     assert_int_equal(mkdir(in_folder("x.dcm"), 0777), 0);
     assert_refused(larmor_files_check(NULL, 0, written, 2), LARMOR_ERR_ARG, "given twice as an output");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_FOLDER(without_the_plugin_one_line_says_what_is_missing),
-        IN_FOLDER(values_come_back_within_half_a_step_of_the_slope),
-        IN_FOLDER(first_voxel_of_each_slice_lies_where_the_image_has_it),
-        IN_FOLDER(slices_echoes_and_repetitions_are_one_series_in_their_order),
-        IN_FOLDER(the_header_fills_patient_study_scanner_and_sequence),
-        IN_FOLDER(anonymous_files_name_nobody_and_no_day),
-        IN_FOLDER(phases_are_a_series_of_their_own),
-        IN_FOLDER(a_rerun_writes_the_same_bytes_and_other_options_other_uids),
-        IN_FOLDER(headers_that_are_damaged_or_hostile_fill_what_they_can),
-        IN_FOLDER(an_uneven_stack_states_no_spacing),
-        IN_FOLDER(an_existing_folder_needs_force_and_keeps_what_is_not_dicom),
-        IN_FOLDER(what_appears_meanwhile_stays),
-        IN_FOLDER(a_write_that_fails_half_way_leaves_the_old_folder_alone),
-        IN_FOLDER(a_second_writer_is_refused_and_what_a_dead_one_left_is_removed),
-        IN_FOLDER(folders_that_a_handler_abandons_leave_nothing),
-        IN_FOLDER(one_folder_by_two_names_is_one_output),
-    };
-    RUN_TESTS(tests);
 }

@@ -49,9 +49,8 @@ static void assert_divided(const scene *s, const char *suffix, const char *expec
     }
 }
 
-static void planes_and_sizes_are_files_of_their_own(void **state)
+IN_FOLDER(planes_and_sizes_are_files_of_their_own)
 {
-    (void)state;
     scene s = {.count = 0};
     for (int r = 0; r < 2; r++)
         for (int plane = 0; plane < 3; plane++) add(&s, 8, 1, 0, plane)->meta.repetition = r;
@@ -65,9 +64,8 @@ static void planes_and_sizes_are_files_of_their_own(void **state)
     assert_divided(&s, ".png", "00000010");
 }
 
-static void slices_are_divided_where_their_distance_changes(void **state)
+IN_FOLDER(slices_are_divided_where_their_distance_changes)
 {
-    (void)state;
     static const double even[] = {7, 14, 0, 21}, gap[] = {22, 0, 14, 7}, packs[] = {0, 7, 14, 30, 37, 44};
     scene s = {.count = 0}, t = s, u = s, v = s;
     for (int i = 0; i < 4; i++) add(&s, 8, 1, even[i], 0)->meta.slice = i;
@@ -87,9 +85,8 @@ static void slices_are_divided_where_their_distance_changes(void **state)
 }
 
 /* The second repetition lacks a slice; the third has all. */
-static void volumes_of_other_slices_are_files_of_their_own(void **state)
+IN_FOLDER(volumes_of_other_slices_are_files_of_their_own)
 {
-    (void)state;
     scene s = {.count = 0};
     for (int r = 0; r < 3; r++)
         for (int i = 0; i < 3; i++) {
@@ -102,9 +99,8 @@ static void volumes_of_other_slices_are_files_of_their_own(void **state)
     assert_divided(&s, ".h5", "00000000");
 }
 
-static void volumes_elsewhere_are_files_of_their_own(void **state)
+IN_FOLDER(volumes_elsewhere_are_files_of_their_own)
 {
-    (void)state;
     scene s = {.count = 0};
     for (int i = 0; i < 4; i++) {
         larmor_image_meta *m = &add(&s, 4, 3, 20 * (i % 2), 0)->meta;
@@ -115,9 +111,8 @@ static void volumes_elsewhere_are_files_of_their_own(void **state)
     assert_divided(&s, ".npy", "0000");
 }
 
-static void what_no_file_holds_is_refused(void **state)
+IN_FOLDER(what_no_file_holds_is_refused)
 {
-    (void)state;
     scene s = {.count = 0};
     int file[MOST], files;
     char name[8];
@@ -139,16 +134,4 @@ static void what_no_file_holds_is_refused(void **state)
     assert_ok(larmor_divided_name("a.NII.gz", 0, (char[16]){0}, 16));
     assert_refused(larmor_divided_name("abc.nii", 0, name, sizeof name), LARMOR_ERR_ARG,
                    "abc.nii: the name is too long");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(planes_and_sizes_are_files_of_their_own),
-        IN_FOLDER(slices_are_divided_where_their_distance_changes),
-        IN_FOLDER(volumes_of_other_slices_are_files_of_their_own),
-        IN_FOLDER(volumes_elsewhere_are_files_of_their_own),
-        IN_FOLDER(what_no_file_holds_is_refused),
-    };
-    RUN_TESTS(tests);
 }

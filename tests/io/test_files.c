@@ -16,9 +16,8 @@ static void accepted(const char *read, const char *written)
     assert_ok(larmor_files_check(NULL, 0, both, 2));
 }
 
-static void other_spellings_of_a_file_are_the_file(void **state)
+IN_FOLDER(other_spellings_of_a_file_are_the_file)
 {
-    (void)state;
     char text[700];
     put_file(in_folder("in.h5"), "x", 1);
     assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
@@ -33,9 +32,8 @@ static void other_spellings_of_a_file_are_the_file(void **state)
     accepted(in_folder("in.h5"), in_folder("out.h5"));
 }
 
-static void links_to_a_file_are_the_file(void **state)
+IN_FOLDER(links_to_a_file_are_the_file)
 {
-    (void)state;
     put_file(in_folder("in.h5"), "x", 1);
     assert_int_equal(symlink("in.h5", in_folder("soft.h5")), 0);
     assert_int_equal(link(in_folder("in.h5"), in_folder("hard.npy")), 0);
@@ -45,9 +43,8 @@ static void links_to_a_file_are_the_file(void **state)
     refused(in_folder("soft.h5"), in_folder("hard.npy"), "is also the output");
 }
 
-static void files_that_are_not_there_yet_are_compared_by_folder_and_name(void **state)
+IN_FOLDER(files_that_are_not_there_yet_are_compared_by_folder_and_name)
 {
-    (void)state;
     assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
     assert_int_equal(symlink("sub", in_folder("alias")), 0);
     refused(in_folder("sub/new.npy"), in_folder("alias/new.npy"), "is also the output");
@@ -58,9 +55,8 @@ static void files_that_are_not_there_yet_are_compared_by_folder_and_name(void **
     accepted(in_folder("nowhere/new.npy"), in_folder("nowhere/other.npy"));
 }
 
-static void both_files_of_a_pair_count(void **state)
+IN_FOLDER(both_files_of_a_pair_count)
 {
-    (void)state;
     put_file(in_folder("k.cfl"), "x", 1);
     put_file(in_folder("k.hdr"), "x", 1);
     put_file(in_folder("other.cfl"), "x", 1);
@@ -71,18 +67,16 @@ static void both_files_of_a_pair_count(void **state)
     accepted(in_folder("k.cfl"), in_folder("k.npy"));
 }
 
-static void what_is_inside_an_hdf5_file_is_the_file(void **state)
+IN_FOLDER(what_is_inside_an_hdf5_file_is_the_file)
 {
-    (void)state;
     put_file(in_folder("maps.h5"), "x", 1);
     refused(in_folder("maps.h5:/group/maps"), in_folder("maps.h5"), "is also the output");
     put_file(in_folder("odd.h5:"), "x", 1); /* a file of that name is itself */
     accepted(in_folder("odd.h5:"), in_folder("odd.h5"));
 }
 
-static void every_pair_of_many_is_compared(void **state)
+IN_FOLDER(every_pair_of_many_is_compared)
 {
-    (void)state;
     const char *read[] = {in_folder("a.h5"), in_folder("b.npy"), in_folder("c.npy")},
                *written[] = {in_folder("d.npy"), in_folder("e.npy"), in_folder("f.npy")};
     assert_ok(larmor_files_check(read, 3, written, 3));
@@ -98,17 +92,4 @@ static void every_pair_of_many_is_compared(void **state)
     assert_ok(larmor_files_check(read, 3, NULL, 0));
     assert_refused(larmor_files_check(NULL, 1, NULL, 0), LARMOR_ERR_ARG, "paths are missing");
     assert_refused(larmor_files_check((const char *[]){NULL}, 1, NULL, 0), LARMOR_ERR_ARG, "paths are missing");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(other_spellings_of_a_file_are_the_file),
-        IN_FOLDER(links_to_a_file_are_the_file),
-        IN_FOLDER(files_that_are_not_there_yet_are_compared_by_folder_and_name),
-        IN_FOLDER(both_files_of_a_pair_count),
-        IN_FOLDER(what_is_inside_an_hdf5_file_is_the_file),
-        IN_FOLDER(every_pair_of_many_is_compared),
-    };
-    RUN_TESTS(tests);
 }

@@ -3,7 +3,6 @@
 #include "tests/io/files.h"
 
 #include <locale.h>
-#include <math.h>
 
 static const larmor_dtype dtypes[] = {LARMOR_F32, LARMOR_F64, LARMOR_C64, LARMOR_C128, LARMOR_I64};
 
@@ -26,9 +25,8 @@ static void save(const char *path, const larmor_array *x)
     larmor_output_free(out);
 }
 
-static void npy_keeps_every_type_and_shape_bit_for_bit(void **state)
+IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit)
 {
-    (void)state;
     const larmor_shape shapes[] = {LARMOR_SHAPE(5, 4), LARMOR_SHAPE(7), LARMOR_SHAPE(3, 4, 1, 2),
                                    LARMOR_SHAPE(2, 1, 2, 1, 2, 1, 2, 3)};
     for (size_t t = 0; t < 5; t++)
@@ -42,9 +40,8 @@ static void npy_keeps_every_type_and_shape_bit_for_bit(void **state)
         }
 }
 
-static void npy_header_is_numpys_own(void **state)
+IN_FOLDER(npy_header_is_numpys_own)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(5, 4), 3);
     save(in_folder("x.npy"), x);
     size_t bytes;
@@ -87,9 +84,8 @@ static int64_t in_c_order(larmor_shape shape, int64_t i)
 }
 
 /* numpy.array_equal of numpy.asfortranarray(x) and numpy.ascontiguousarray(x) is true, and so it is here. */
-static void npy_in_c_order_is_the_array_that_numpy_loads(void **state)
+IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads)
 {
-    (void)state;
     static const char *const descr[] = {"<f4", "<f8", "<c8", "<c16", "<i8"};
     const larmor_shape shapes[] = {LARMOR_SHAPE(2, 3),       LARMOR_SHAPE(7),
                                    LARMOR_SHAPE(5, 5),       LARMOR_SHAPE(40, 19),
@@ -114,9 +110,8 @@ static void npy_in_c_order_is_the_array_that_numpy_loads(void **state)
 }
 
 /* numpy.save(path, numpy.float32(2)): no axes. */
-static void npy_of_a_number_is_an_array_of_one(void **state)
+IN_FOLDER(npy_of_a_number_is_an_array_of_one)
 {
-    (void)state;
     const float two = 2;
     put_c_order(in_folder("c.npy"), "<f4", 4, LARMOR_SHAPE(1), &two);
     size_t bytes;
@@ -132,9 +127,8 @@ static void npy_of_a_number_is_an_array_of_one(void **state)
     larmor_array_free(x);
 }
 
-static void cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones(void **state)
+IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 1, 3), 9), *y;
     save(in_folder("maps.cfl"), x);
     assert_ok(larmor_image_read(in_folder("maps.cfl"), dev, &y));
@@ -150,9 +144,8 @@ static void cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones(void **state)
 }
 
 /* Maps of [nx, ny, coils] have a 1 for z before their coils, and are read back as they are written. */
-static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **state)
+IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart)
 {
-    (void)state;
     larmor_array *flat = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 9), *x, *y;
     larmor_output *out;
     assert_ok(larmor_output_open(in_folder("maps.cfl"), 0, &out));
@@ -184,9 +177,8 @@ static void maps_of_a_slice_have_their_coils_in_the_dimension_of_bart(void **sta
     larmor_array_free(flat);
 }
 
-static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
+IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5)
 {
-    (void)state;
     static const larmor_shape shapes[] = {{3, {6, 5, 3}}, {4, {6, 5, 4, 3}}};
     const larmor_image_meta meta = {
         .fov_mm = {30, 20, 10}, .read_dir = {1}, .phase_dir = {0, 1}, .slice_dir = {0, 0, 1}};
@@ -210,9 +202,8 @@ static void maps_are_an_image_of_each_coil_in_hdf5(void **state)
     }
 }
 
-static void trailing_ones_are_dropped(void **state)
+IN_FOLDER(trailing_ones_are_dropped)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 1, 1, 1), 9), *y;
     static const char *const names[] = {"x.cfl", "x.npy"};
     for (int i = 0; i < 2; i++) {
@@ -225,9 +216,8 @@ static void trailing_ones_are_dropped(void **state)
 }
 
 /* Three images that differ in one counter, written and read back: stacked last, whatever the format. */
-static void several_images_are_stacked_last(void **state)
+IN_FOLDER(several_images_are_stacked_last)
 {
-    (void)state;
     static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
     larmor_array *all = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 3), 4);
     for (int by_slice = 0; by_slice < 2; by_slice++)
@@ -270,9 +260,8 @@ static void several_images_are_stacked_last(void **state)
     larmor_array_free(all);
 }
 
-static void magnitude_is_written_if_asked(void **state)
+IN_FOLDER(magnitude_is_written_if_asked)
 {
-    (void)state;
     static const char *const names[] = {"x.cfl", "x.npy", "x.h5"};
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 4), *y;
     float *v = values_of(x);
@@ -312,9 +301,8 @@ static int has_no_plugin(larmor_format_info info)
     return st == LARMOR_ERR_UNSUPPORTED;
 }
 
-static void every_format_writes_images_and_reads_what_it_wrote(void **state)
+IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(6, 5), 4), *y;
     float *v = values_of(x);
     larmor_format_info info;
@@ -349,9 +337,8 @@ static void every_format_writes_images_and_reads_what_it_wrote(void **state)
     larmor_array_free(x);
 }
 
-static void every_format_saves_arrays_bit_for_bit_or_refuses_them(void **state)
+IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(3, 4, 1, 2), 4), *y;
     larmor_format_info info;
     for (int i = 0; (info = larmor_format_entry(i)).suffix; i++) {
@@ -371,9 +358,8 @@ static void every_format_saves_arrays_bit_for_bit_or_refuses_them(void **state)
     larmor_array_free(x);
 }
 
-static void images_that_do_not_fit_together_are_refused(void **state)
+IN_FOLDER(images_that_do_not_fit_together_are_refused)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(4, 4), 1);
     larmor_array *y = random_array(LARMOR_C64, LARMOR_SHAPE(4, 5), 1);
     larmor_array *z = random_array(LARMOR_F32, LARMOR_SHAPE(4, 4), 1);
@@ -398,9 +384,8 @@ static void images_that_do_not_fit_together_are_refused(void **state)
     larmor_array_free(line);
 }
 
-static void formats_without_geometry_have_unit_voxels(void **state)
+IN_FOLDER(formats_without_geometry_have_unit_voxels)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 9);
     static const char *const names[] = {"x.cfl", "x.npy"};
     for (int i = 0; i < 2; i++) {
@@ -411,25 +396,4 @@ static void formats_without_geometry_have_unit_voxels(void **state)
         assert_true(meta.read_dir[0] == 1 && meta.phase_dir[1] == 1 && meta.slice_dir[2] == 1);
     }
     larmor_array_free(x);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(npy_keeps_every_type_and_shape_bit_for_bit),
-        IN_FOLDER(npy_header_is_numpys_own),
-        IN_FOLDER(npy_in_c_order_is_the_array_that_numpy_loads),
-        IN_FOLDER(npy_of_a_number_is_an_array_of_one),
-        IN_FOLDER(cfl_keeps_complex_arrays_bit_for_bit_with_inner_ones),
-        IN_FOLDER(maps_of_a_slice_have_their_coils_in_the_dimension_of_bart),
-        IN_FOLDER(maps_are_an_image_of_each_coil_in_hdf5),
-        IN_FOLDER(trailing_ones_are_dropped),
-        IN_FOLDER(several_images_are_stacked_last),
-        IN_FOLDER(magnitude_is_written_if_asked),
-        IN_FOLDER(every_format_writes_images_and_reads_what_it_wrote),
-        IN_FOLDER(every_format_saves_arrays_bit_for_bit_or_refuses_them),
-        IN_FOLDER(images_that_do_not_fit_together_are_refused),
-        IN_FOLDER(formats_without_geometry_have_unit_voxels),
-    };
-    RUN_TESTS(tests);
 }

@@ -16,9 +16,8 @@ static hid_t driver_of(hid_t file)
 }
 
 /* HDF5 1.10 reads the freed class of a driver that only the file held. H5Iis_valid does not count the file. */
-static void a_driver_lives_until_its_file_is_closed(void **state)
+WITH_SCAN(a_driver_lives_until_its_file_is_closed)
 {
-    (void)state;
     lmr_source source;
     scan *s = radial_scan(4, 2);
     write_scan(s);
@@ -37,9 +36,8 @@ static void a_driver_lives_until_its_file_is_closed(void **state)
 }
 
 /* A host program may load filters of its own. */
-static void plugins_are_off_while_a_file_is_open_and_then_as_they_were(void **state)
+WITH_SCAN(plugins_are_off_while_a_file_is_open_and_then_as_they_were)
 {
-    (void)state;
     lmr_source source;
     unsigned before, now;
     scan *s = radial_scan(4, 2);
@@ -66,13 +64,4 @@ static void plugins_are_off_while_a_file_is_open_and_then_as_they_were(void **st
     assert_true(larmor_raw_open(path, NULL, &raw) != LARMOR_OK);
     assert_true(H5PLget_loading_state(&now) >= 0);
     assert_int_equal(now, before);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(a_driver_lives_until_its_file_is_closed),
-        WITH_SCAN(plugins_are_off_while_a_file_is_open_and_then_as_they_were),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,9 +4,8 @@
 
 #include "tests/io/mrd_scan.h"
 
-static void the_checksum_is_lookup3(void **state)
+TEST(the_checksum_is_lookup3)
 {
-    (void)state;
     static const char text[] = "Four score and seven years ago"; /* of lookup3.c, with the value that it states */
     assert_int_equal(lmr_h5_checksum((const unsigned char *)text, 30), 0x17770551);
     assert_int_equal(lmr_h5_checksum(NULL, 0), 0xdeadbeef);
@@ -73,7 +72,7 @@ static void sign(unsigned char *header, size_t length)
 /* The file is the scan, number for number. */
 static void is_scan(const scan *s)
 {
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.acquisitions, s->count);
     assert_string_equal(info.warnings, "");
@@ -83,7 +82,6 @@ static void is_scan(const scan *s)
         assert_memory_equal(a.data, s->r[i].data.p, s->r[i].data.len * sizeof(float));
         assert_memory_equal(a.traj, s->r[i].traj.p, s->r[i].traj.len * sizeof(float));
     }
-    larmor_raw_free(raw);
 }
 
 /* Writes the scan, raises versions in the header of its acquisitions by libver's numbers and puts that in its
@@ -105,27 +103,23 @@ static void write_as_newer(const scan *s, layout l, int type_version, int layout
 }
 
 /* libver v112 and v114 write types of version 4, v200 and latest of version 5. */
-static void types_of_newer_releases_are_read(void **state)
+WITH_SCAN(types_of_newer_releases_are_read)
 {
-    (void)state;
     static const layout layouts[] = {
         {.chunk = 4}, {.chunk = 4, .filters = 1}, {.contiguous = 1}, {.chunk = 4, .user_block = 1024}};
-    scan *s = radial_scan(11, 2);
+    OWNED(scan) *s = radial_scan(11, 2);
     for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
         for (int version = 3; version <= 5; version++) {
             write_as_newer(s, layouts[l], version, 0);
             is_scan(s);
         }
-    free_scan(s);
 }
 
-static void layouts_of_newer_releases_are_read_where_nothing_else_is_new(void **state)
+WITH_SCAN(layouts_of_newer_releases_are_read_where_nothing_else_is_new)
 {
-    (void)state;
-    scan *s = radial_scan(11, 2);
+    OWNED(scan) *s = radial_scan(11, 2);
     write_as_newer(s, (layout){.chunk = 4}, 5, 5);
     is_scan(s);
-    free_scan(s);
 }
 
 #define UNREAD(version)                                                                                              \
@@ -133,11 +127,10 @@ static void layouts_of_newer_releases_are_read_where_nothing_else_is_new(void **
     " does not read. Write it with libver \"v114\", or use the h5repack of "                                         \
     "a newer HDF5."
 
-static void what_is_stored_in_a_new_way_is_refused_as_that_and_not_as_damaged(void **state)
+WITH_SCAN(what_is_stored_in_a_new_way_is_refused_as_that_and_not_as_damaged)
 {
-    (void)state;
     char line[256];
-    scan *s = radial_scan(11, 2);
+    OWNED(scan) *s = radial_scan(11, 2);
     snprintf(line, sizeof line, UNREAD("%d.%d"), H5_VERS_MAJOR, H5_VERS_MINOR);
     write_as_newer(s, (layout){.chunk = 4}, 6, 0);
     refused(line);
@@ -147,13 +140,11 @@ static void what_is_stored_in_a_new_way_is_refused_as_that_and_not_as_damaged(vo
         write_as_newer(s, (layout){.chunk = 4, .filters = 1}, 0, 5);
         refused(line);
     }
-    free_scan(s);
 }
 
 /* Some releases of HDF5 refuse the file for the flags of its superblock, whose other bytes stay. */
-static void a_file_that_was_not_closed_looks_closed_to_hdf5(void **state)
+WITH_SCAN(a_file_that_was_not_closed_looks_closed_to_hdf5)
 {
-    (void)state;
     for (int flags = 0; flags < 8; flags++) {
         scan *s = radial_scan(4, 1);
         write_scan_as(s, &(layout){.libver = 1});
@@ -182,27 +173,24 @@ static void a_file_that_was_not_closed_looks_closed_to_hdf5(void **state)
 }
 
 /* A header is not signed anew if it was damaged. */
-static void a_damaged_header_of_a_newer_release_stays_damaged(void **state)
+WITH_SCAN(a_damaged_header_of_a_newer_release_stays_damaged)
 {
-    (void)state;
     size_t bytes, length;
-    scan *s = radial_scan(4, 1);
+    OWNED(scan) *s = radial_scan(4, 1);
     write_as_newer(s, (layout){.chunk = 4}, 4, 0);
     unsigned char *all = get_file(path, &bytes), *header = find_header(all, bytes, &length);
     find_message(header, length, 3)[4] ^= 4;
     put_file(path, all, bytes);
     refused("damaged HDF5 structure (object header of /dataset/data). Copy it again.");
     free(all);
-    free_scan(s);
 }
 
-static void a_block_of_the_users_before_the_file_is_passed_over(void **state)
+WITH_SCAN(a_block_of_the_users_before_the_file_is_passed_over)
 {
-    (void)state;
     static const hsize_t blocks[] = {512, 1024, 8192};
     static const layout layouts[] = {
         {.chunk = 4}, {.filters = 1, .chunk = 4}, {.contiguous = 1}, {.libver = 1, .chunk = 4}};
-    scan *s = radial_scan(11, 2);
+    OWNED(scan) *s = radial_scan(11, 2);
     for (int b = 0; b < 3; b++)
         for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++) {
             layout how = layouts[l];
@@ -220,20 +208,4 @@ static void a_block_of_the_users_before_the_file_is_passed_over(void **state)
             is_scan(s);
             free(all);
         }
-    free_scan(s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_checksum_is_lookup3),
-    WITH_SCAN(types_of_newer_releases_are_read),
-    WITH_SCAN(layouts_of_newer_releases_are_read_where_nothing_else_is_new),
-    WITH_SCAN(what_is_stored_in_a_new_way_is_refused_as_that_and_not_as_damaged),
-    WITH_SCAN(a_file_that_was_not_closed_looks_closed_to_hdf5),
-    WITH_SCAN(a_damaged_header_of_a_newer_release_stays_damaged),
-    WITH_SCAN(a_block_of_the_users_before_the_file_is_passed_over),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

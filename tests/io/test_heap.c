@@ -20,9 +20,8 @@ static void put_collection(char *at, uint64_t bytes, char first)
     }
 }
 
-static void values_of_several_collections_are_found_in_any_order(void **state)
+IN_FOLDER(values_of_several_collections_are_found_in_any_order)
 {
-    (void)state;
     static char bytes[4096], got[4];
     put_collection(bytes + 512, 512, 'a');
     put_collection(bytes + 1024, 512, 'c');
@@ -46,9 +45,8 @@ static void values_of_several_collections_are_found_in_any_order(void **state)
 }
 
 /* Else each of many could reach over the whole file. */
-static void collections_that_overlap_are_refused(void **state)
+IN_FOLDER(collections_that_overlap_are_refused)
 {
-    (void)state;
     static char bytes[4096];
     put_collection(bytes + 512, 1024, 'a');
     put_collection(bytes + 1024, 512, 'c');
@@ -62,14 +60,4 @@ static void collections_that_overlap_are_refused(void **state)
     assert_ok(lmr_heap_find(&source, v, 1, 1));
     assert_null(v[0].wrong);
     lmr_source_close(&source);
-}
-
-static const struct CMUnitTest tests[] = {
-    IN_FOLDER(values_of_several_collections_are_found_in_any_order),
-    IN_FOLDER(collections_that_overlap_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,10 +1,10 @@
 /* Files that are not what they claim to be: refused with a reason, never a crash. SPDX-License-Identifier: Apache-2.0
  */
+#define OWN_MAIN
 #include "tests/io/files.h"
 
 #include <hdf5.h>
 #include <inttypes.h>
-#include <math.h>
 
 static void refused(const char *path, larmor_status status, const char *text)
 {
@@ -15,9 +15,8 @@ static void refused(const char *path, larmor_status status, const char *text)
     larmor_image_read_meta(path, &meta); /* may find nothing wrong in a header, must end */
 }
 
-static void missing_empty_and_irregular_files_are_named(void **state)
+IN_FOLDER(missing_empty_and_irregular_files_are_named)
 {
-    (void)state;
     static const char *const names[] = {"x.h5", "x.nii", "x.nii.gz", "x.cfl", "x.npy"};
     for (int i = 0; i < 5; i++) {
         refused(in_folder(names[i]), LARMOR_ERR_IO, ": no such file.");
@@ -42,14 +41,12 @@ static void put_cfl(const char *dims, size_t bytes)
     char text[512];
     const int length = snprintf(text, sizeof text, "# Dimensions\n%s\n", dims);
     put_file(in_folder("k.hdr"), text, (size_t)length);
-    void *zeros = calloc(bytes + 1, 1);
+    OWNED(void) *zeros = calloc(bytes + 1, 1);
     put_file(in_folder("k.cfl"), zeros, bytes);
-    free(zeros);
 }
 
-static void cfl_that_disagrees_with_its_header_is_refused(void **state)
+IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused)
 {
-    (void)state;
     const char *path = in_folder("k.cfl");
     put_cfl("128 128 1 1", 100000);
     refused(path, LARMOR_ERR_FORMAT, "k.cfl: 100000 bytes, header says 131072.");
@@ -73,22 +70,19 @@ static void cfl_that_disagrees_with_its_header_is_refused(void **state)
     refused(path, LARMOR_ERR_FORMAT, "k.cfl: has more than 8 dimensions larger than 1.");
     put_file(in_folder("k.hdr"), "128 128\n", 8);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: no line \"# Dimensions\".");
-    char *large = calloc(70000, 1);
+    OWNED(char) *large = calloc(70000, 1);
     put_file(in_folder("k.hdr"), large, 70000);
-    free(large);
     refused(path, LARMOR_ERR_FORMAT, "k.hdr: larger than 65536 bytes");
     remove(in_folder("k.hdr"));
     refused(path, LARMOR_ERR_IO, "k.hdr: no such file.");
 }
 
-static void cfl_with_distant_dimensions_is_squeezed_to_eight(void **state)
+IN_FOLDER(cfl_with_distant_dimensions_is_squeezed_to_eight)
 {
-    (void)state;
     put_cfl("2 1 1 3 1 1 1 1 1 1 4 1 1 5 1 1", 2 * 3 * 4 * 5 * 8);
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_image_read(in_folder("k.cfl"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(2, 1, 3, 4, 5)));
-    larmor_array_free(x);
 }
 
 /* ---- .npy ---- */
@@ -103,9 +97,8 @@ static void put_npy(const char *dict, size_t claimed, size_t bytes)
     put_file(in_folder("x.npy"), file, 10 + strlen(dict) + bytes);
 }
 
-static void npy_headers_that_lie_are_refused(void **state)
+IN_FOLDER(npy_headers_that_lie_are_refused)
 {
-    (void)state;
     static const struct {
         const char *dict, *text;
         size_t bytes;
@@ -155,10 +148,9 @@ static void refuse_nifti_with(const unsigned char *good, size_t bytes, size_t at
     refused(in_folder("bad.nii"), LARMOR_ERR_FORMAT, text);
 }
 
-static void nifti_headers_that_lie_are_refused(void **state)
+IN_FOLDER(nifti_headers_that_lie_are_refused)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6, 5), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, NULL));
     size_t n;
     unsigned char *good = get_file(in_folder("x.nii"), &n);
@@ -183,14 +175,12 @@ static void nifti_headers_that_lie_are_refused(void **state)
     put_file(in_folder("inf.nii"), good, n);
     assert_refused(larmor_image_read_meta(in_folder("inf.nii"), &meta), LARMOR_ERR_FORMAT, "geometry is not finite.");
     free(good);
-    larmor_array_free(x);
 }
 
 /* ---- HDF5 ---- */
 
-static void h5_that_is_none_or_holds_no_images_is_refused(void **state)
+IN_FOLDER(h5_that_is_none_or_holds_no_images_is_refused)
 {
-    (void)state;
     put_file(in_folder("x.h5"), "RIFF\x01", 5);
     refused(in_folder("x.h5"), LARMOR_ERR_FORMAT, "x.h5: not HDF5 (first bytes are \"RIFF\").");
     const hid_t f = H5Fcreate(in_folder("e.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -217,9 +207,8 @@ static void put_series(hid_t type, int rank, const hsize_t *dim, hid_t plan)
     H5Fclose(f);
 }
 
-static void h5_data_of_another_kind_is_refused(void **state)
+IN_FOLDER(h5_data_of_another_kind_is_refused)
 {
-    (void)state;
     const hsize_t five[5] = {1, 1, 1, 4, 4};
     const hid_t now = H5Pcreate(H5P_DATASET_CREATE), text = H5Tcopy(H5T_C_S1);
     H5Pset_alloc_time(now, H5D_ALLOC_TIME_EARLY);
@@ -242,9 +231,8 @@ static void h5_data_of_another_kind_is_refused(void **state)
     H5Pclose(now);
 }
 
-static void h5_that_claims_more_than_it_has_is_refused(void **state)
+IN_FOLDER(h5_that_claims_more_than_it_has_is_refused)
 {
-    (void)state;
     const hsize_t huge[5] = {100000, 1, 1, 1000, 1000}, chunk[5] = {1, 1, 1, 1000, 1000};
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(plan, 5, chunk);
@@ -257,9 +245,8 @@ static void h5_that_claims_more_than_it_has_is_refused(void **state)
 }
 
 /* The second of three chunks and more are missing; or all, where HDF5 has given the data no place yet. */
-static void h5_that_was_not_written_to_its_end_is_refused(void **state)
+IN_FOLDER(h5_that_was_not_written_to_its_end_is_refused)
 {
-    (void)state;
     const hsize_t dim[5] = {1, 1, 1, 6, 4}, chunk[5] = {1, 1, 1, 2, 4}, from[5] = {0};
     const float value[8] = {1};
     for (int packed = 0; packed < 2; packed++) {
@@ -286,9 +273,8 @@ static void h5_that_was_not_written_to_its_end_is_refused(void **state)
 }
 
 /* Two images, a chunk each; the index says that the first chunk is longer and the second shorter than they are. */
-static void h5_chunks_shorter_than_their_images_are_refused(void **state)
+IN_FOLDER(h5_chunks_shorter_than_their_images_are_refused)
 {
-    (void)state;
     enum { SIDE = 64, LENGTH = SIDE * SIDE * 4 };
     enum { KEY = 64 }; /* bytes: a length, a mask, six offsets, an address */
     const hsize_t dim[5] = {2, 1, 1, SIDE, SIDE}, chunk[5] = {1, 1, 1, SIDE, SIDE};
@@ -297,9 +283,8 @@ static void h5_chunks_shorter_than_their_images_are_refused(void **state)
     H5Pset_alloc_time(plan, H5D_ALLOC_TIME_EARLY);
     put_series(H5T_NATIVE_FLOAT, 5, dim, plan);
     H5Pclose(plan);
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_image_read(in_folder("s.h5"), dev, &x));
-    larmor_array_free(x);
     size_t bytes;
     unsigned char *file = get_file(in_folder("s.h5"), &bytes);
     unsigned char *length = file + first_chunk_length(file, bytes);
@@ -317,9 +302,8 @@ static void h5_chunks_shorter_than_their_images_are_refused(void **state)
     free(file);
 }
 
-static void h5_data_outside_the_file_is_not_read(void **state)
+IN_FOLDER(h5_data_outside_the_file_is_not_read)
 {
-    (void)state;
     const hsize_t five[5] = {1, 1, 1, 2, 4};
     put_file(in_folder("secret"), "a secret of eight words of four!", 32);
     const hid_t plan = H5Pcreate(H5P_DATASET_CREATE);
@@ -329,9 +313,8 @@ static void h5_data_outside_the_file_is_not_read(void **state)
             "is stored in an external file; only data inside the file is read.");
     H5Pclose(plan);
 
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(4, 2), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(4, 2), 1);
     assert_ok(write_image(in_folder("other.h5"), 0, x, NULL));
-    larmor_array_free(x);
     const hid_t f = H5Fcreate(in_folder("links.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     H5Gclose(H5Gcreate2(f, "/dataset", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     H5Lcreate_external("other.h5", "/dataset/image_0", f, "/dataset/image_0", H5P_DEFAULT, H5P_DEFAULT);
@@ -346,9 +329,8 @@ static void h5_data_outside_the_file_is_not_read(void **state)
 
 static const char *const formats[] = {"x.h5", "x.nii", "x.nii.gz", "x.cfl", "x.npy"};
 
-static void every_cut_of_a_file_is_refused(void **state)
+IN_FOLDER(every_cut_of_a_file_is_refused)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1), *y;
     for (int f = 0; f < 5; f++) {
         const char *path = in_folder(formats[f]);
@@ -366,10 +348,9 @@ static void every_cut_of_a_file_is_refused(void **state)
 }
 
 /* One random byte of the header changed: read or refused, but never more than that. */
-static void changed_bytes_in_headers_do_no_harm(void **state)
+IN_FOLDER(changed_bytes_in_headers_do_no_harm)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     uint64_t seed = 77;
     static const char *const header_of[] = {"x.nii", "x.nii.gz", "x.hdr", "x.npy"};
     for (int f = 0; f < 4; f++) {
@@ -384,36 +365,19 @@ static void changed_bytes_in_headers_do_no_harm(void **state)
             const size_t at = (size_t)((1 + test_random(&seed)) / 2 * (double)(n < 352 ? n : 352));
             bad[at] = (unsigned char)(128 + 127 * test_random(&seed));
             put_file(header, bad, n);
-            larmor_array *y;
+            OWNED(larmor_array) *y;
             larmor_image_meta meta;
             const larmor_status st = larmor_image_read(written, dev, &y);
             assert_true(st ? !y : y != NULL);
             larmor_image_read_meta(written, &meta);
-            larmor_array_free(y);
             free(bad);
         }
         free(good);
     }
-    larmor_array_free(x);
 }
 
 int main(void)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(missing_empty_and_irregular_files_are_named),
-        IN_FOLDER(cfl_that_disagrees_with_its_header_is_refused),
-        IN_FOLDER(cfl_with_distant_dimensions_is_squeezed_to_eight),
-        IN_FOLDER(npy_headers_that_lie_are_refused),
-        IN_FOLDER(nifti_headers_that_lie_are_refused),
-        IN_FOLDER(h5_that_is_none_or_holds_no_images_is_refused),
-        IN_FOLDER(h5_data_of_another_kind_is_refused),
-        IN_FOLDER(h5_that_claims_more_than_it_has_is_refused),
-        IN_FOLDER(h5_that_was_not_written_to_its_end_is_refused),
-        IN_FOLDER(h5_chunks_shorter_than_their_images_are_refused),
-        IN_FOLDER(h5_data_outside_the_file_is_not_read),
-        IN_FOLDER(every_cut_of_a_file_is_refused),
-        IN_FOLDER(changed_bytes_in_headers_do_no_harm),
-    };
-    RUN_TESTS(tests);
+    return run_on_device();
 }

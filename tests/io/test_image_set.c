@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/files.h"
 
-#include <math.h>
-
 enum { NX = 4, NY = 3, SLICES = 3, ECHOES = 2, REPETITIONS = 2, IMAGES = SLICES * ECHOES * REPETITIONS };
 
 /* Oblique slices of 5 mm, 6 mm apart, the last of which comes first; echoes and repetitions of each. */
@@ -40,12 +38,13 @@ static void free_scene(scene *s)
     for (int i = 0; i < IMAGES; i++) larmor_array_free((larmor_array *)(uintptr_t)s->image[i].data);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 static void write_images(const char *path, const larmor_image *images, int count)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, count, NULL));
-    larmor_output_free(out);
 }
 
 static void assert_place(const double got[3], const double expected[3])
@@ -53,11 +52,10 @@ static void assert_place(const double got[3], const double expected[3])
     for (int k = 0; k < 3; k++) assert_true(fabs(got[k] - expected[k]) < 1e-4);
 }
 
-static void hdf5_images_keep_each_its_place_its_counters_and_its_signs(void **state)
+IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
 {
-    (void)state;
-    scene s;
-    larmor_image_set set;
+    OWNED(scene) s;
+    OWNED(larmor_image_set) set;
     make_scene(&s);
     larmor_array *negative;
     float minus[NX * NY];
@@ -79,12 +77,9 @@ static void hdf5_images_keep_each_its_place_its_counters_and_its_signs(void **st
         assert_place(m->fov_mm, n->fov_mm);
         assert_place(m->slice_dir, n->slice_dir);
         assert_int_equal(larmor_array_dtype(set.image[i].data), LARMOR_F32);
-        float *v = values_of(set.image[i].data);
+        OWNED(float) *v = values_of(set.image[i].data);
         assert_memory_equal(v, i ? s.value[i] : minus, sizeof minus);
-        free(v);
     }
-    larmor_images_free(&set);
-    free_scene(&s);
 }
 
 /* What a volume must hold: of echo e and repetition r, slices by position. */
@@ -94,37 +89,32 @@ static const float *expected(const scene *s, int volume, int slice)
     return s->value[SLICES - 1 - slice + SLICES * (e + ECHOES * r)];
 }
 
-static void images_stack_by_position_and_counters_whatever_their_order(void **state)
+IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order)
 {
-    (void)state;
-    scene s;
+    OWNED(scene) s;
     make_scene(&s);
     larmor_image shuffled[IMAGES];
     for (int i = 0; i < IMAGES; i++) shuffled[i] = s.image[5 * i % IMAGES];
     for (int c = 0; c < 2; c++) {
-        larmor_array *x;
+        OWNED(larmor_array) *x;
         assert_ok(larmor_images_stack(c ? shuffled : s.image, IMAGES, &x));
         assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(NX, NY, SLICES, ECHOES * REPETITIONS)));
-        float *v = values_of(x);
+        OWNED(float) *v = values_of(x);
         for (int i = 0; i < IMAGES; i++)
             assert_memory_equal(v + (size_t)i * NX * NY, expected(&s, i / SLICES, i % SLICES), sizeof s.value[0]);
-        free(v);
-        larmor_array_free(x);
     }
-    free_scene(&s);
 }
 
 /* The same volumes from each format, and the place of the first where there is one. */
-static void every_format_gives_the_same_volumes_back(void **state)
+IN_FOLDER(every_format_gives_the_same_volumes_back)
 {
-    (void)state;
     static const char *const names[] = {"x.h5", "x.nii", "x.nii.gz", "x.npy", "x.cfl"};
-    scene s;
+    OWNED(scene) s;
     make_scene(&s);
     for (int f = 0; f < 5; f++)
         for (int again = 0; again < 5; again++) {
-            larmor_image_set set, second;
-            larmor_array *x;
+            OWNED(larmor_image_set) set, second;
+            OWNED(larmor_array) *x;
             char other[16];
             write_images(in_folder(names[f]), s.image, IMAGES);
             assert_ok(larmor_images_read(in_folder(names[f]), dev, &set));
@@ -134,25 +124,19 @@ static void every_format_gives_the_same_volumes_back(void **state)
             assert_int_equal(second.has_geometry, again < 3);
             assert_ok(larmor_images_stack(second.image, second.count, &x));
             assert_int_equal(larmor_array_count(x), IMAGES * NX * NY);
-            float *magnitude = values_of(x);
+            OWNED(float) *magnitude = values_of(x);
             const int step = larmor_array_dtype(x) == LARMOR_C64 ? 2 : 1; /* a .cfl holds complex numbers alone */
             for (int i = 0; i < IMAGES; i++)
                 for (int v = 0; v < NX * NY; v++)
                     assert_true(magnitude[(i * NX * NY + v) * step] == expected(&s, i / SLICES, i % SLICES)[v]);
-            free(magnitude);
-            larmor_array_free(x);
-            larmor_images_free(&second);
-            larmor_images_free(&set);
         }
-    free_scene(&s);
 }
 
 /* From slices with a gap by .h5, .nii or back the volume is where a direct write puts it. */
-static void geometry_is_that_of_a_direct_write_whatever_the_way(void **state)
+IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way)
 {
-    (void)state;
     static const char *const way[] = {"a.h5", "b.nii", "c.h5", "d.nii.gz", "e.nii"};
-    scene s;
+    OWNED(scene) s;
     larmor_image_meta direct, there;
     make_scene(&s);
     write_images(in_folder("direct.nii"), s.image, IMAGES);
@@ -171,15 +155,13 @@ static void geometry_is_that_of_a_direct_write_whatever_the_way(void **state)
         assert_place(there.phase_dir, direct.phase_dir);
         assert_place(there.slice_dir, direct.slice_dir);
     }
-    free_scene(&s);
 }
 
 /* Echoes in 5, repetitions in 10, slices in 13, by position. */
-static void bart_gets_the_counters_in_its_dimensions(void **state)
+IN_FOLDER(bart_gets_the_counters_in_its_dimensions)
 {
-    (void)state;
-    scene s;
-    larmor_image_set set;
+    OWNED(scene) s;
+    OWNED(larmor_image_set) set;
     make_scene(&s);
     write_images(in_folder("x.cfl"), s.image, IMAGES);
     size_t bytes;
@@ -197,22 +179,18 @@ static void bart_gets_the_counters_in_its_dimensions(void **state)
         assert_int_equal(m->contrast, i % ECHOES);
         assert_int_equal(m->repetition, i / ECHOES % REPETITIONS);
         assert_int_equal(m->slice, i / ECHOES / REPETITIONS);
-        float *v = values_of(set.image[i].data);
+        OWNED(float) *v = values_of(set.image[i].data);
         for (int k = 0; k < NX * NY; k++)
             assert_true(v[2 * k] == expected(&s, m->contrast * REPETITIONS + m->repetition, m->slice)[k]);
-        free(v);
     }
-    larmor_images_free(&set);
-    free_scene(&s);
 }
 
 /* A file of three planes: no volume, but all of it comes back. */
-static void planes_that_are_not_parallel_come_back_from_hdf5(void **state)
+IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5)
 {
-    (void)state;
-    scene s;
-    larmor_image_set set;
-    larmor_output *out;
+    OWNED(scene) s;
+    OWNED(larmor_image_set) set;
+    OWNED(larmor_output) *out;
     larmor_array *x;
     make_scene(&s);
     for (int i = 0; i < 3; i++) {
@@ -233,20 +211,4 @@ static void planes_that_are_not_parallel_come_back_from_hdf5(void **state)
     larmor_array_free(x);
     assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, set.image, 3, NULL), LARMOR_ERR_ARG, "is not parallel to the first");
-    larmor_output_free(out);
-    larmor_images_free(&set);
-    free_scene(&s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs),
-        IN_FOLDER(images_stack_by_position_and_counters_whatever_their_order),
-        IN_FOLDER(every_format_gives_the_same_volumes_back),
-        IN_FOLDER(geometry_is_that_of_a_direct_write_whatever_the_way),
-        IN_FOLDER(bart_gets_the_counters_in_its_dimensions),
-        IN_FOLDER(planes_that_are_not_parallel_come_back_from_hdf5),
-    };
-    RUN_TESTS(tests);
 }

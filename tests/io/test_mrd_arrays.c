@@ -1,6 +1,4 @@
 /* io/mrd/mrd_arrays.c: arrays become acquisitions and scans. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "tests/io/files.h"
 
 enum { SAMPLES = 4, READOUTS = 6, POINTS = SAMPLES * READOUTS, COILS = 2 };
@@ -31,21 +29,20 @@ static larmor_array *numbered(larmor_shape shape)
 static larmor_status save(const larmor_array *kspace, const larmor_array *traj, const larmor_grid_opts *opts,
                           larmor_encoding *written)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
     const larmor_status st = larmor_raw_save(out, kspace, traj, opts, written);
-    larmor_output_free(out);
     return st;
 }
 
 /* Of what was saved: all samples and the nd components of the trajectory are those of the arrays. */
 static void assert_reads_again(larmor_array *kspace, larmor_array *traj, int nd)
 {
-    larmor_raw *raw;
+    OWNED(larmor_raw) *raw;
     larmor_grid grid;
-    larmor_samples samples;
-    float *x, *y;
-    double *k, *points;
+    OWNED(larmor_samples) samples;
+    OWNED(float) *x, *y;
+    OWNED(double) *k, *points;
     const int64_t given = larmor_array_shape(traj).dim[0];
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
@@ -59,17 +56,10 @@ static void assert_reads_again(larmor_array *kspace, larmor_array *traj, int nd)
     assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
     for (int i = 0; i < POINTS; i++)
         for (int d = 0; d < nd; d++) assert_at_most(fabs(points[i * nd + d] - k[i * given + d]), 1e-5);
-    free(points);
-    free(k);
-    free(y);
-    free(x);
-    larmor_samples_free(&samples);
-    larmor_raw_free(raw);
 }
 
-static void a_scan_of_arrays_is_read_again_sample_by_sample(void **state)
+IN_FOLDER(a_scan_of_arrays_is_read_again_sample_by_sample)
 {
-    (void)state;
     static const struct {
         int nd, dimensions; /* of the trajectory, of the scan */
         double depth;
@@ -77,8 +67,8 @@ static void a_scan_of_arrays_is_read_again_sample_by_sample(void **state)
     } of[] = {{2, 2, 0, {16, 16, 1}}, {3, 2, 0, {16, 16, 1}}, {3, 3, 3, {16, 16, 6}}};
     for (int i = 0; i < 6; i++) {
         const int c = i % 3;
-        larmor_array *traj = trajectory(of[c].nd, 8, of[c].depth);
-        larmor_array *kspace =
+        OWNED(larmor_array) *traj = trajectory(of[c].nd, 8, of[c].depth);
+        OWNED(larmor_array) *kspace =
             numbered(i < 3 ? LARMOR_SHAPE(SAMPLES, READOUTS, COILS) : LARMOR_SHAPE(1, SAMPLES, READOUTS, COILS));
         larmor_encoding written;
         assert_ok(save(kspace, traj, NULL, &written));
@@ -88,14 +78,11 @@ static void a_scan_of_arrays_is_read_again_sample_by_sample(void **state)
             assert_true(written.fov_mm[d] == (double)of[c].matrix[d]);
         }
         assert_reads_again(kspace, traj, of[c].dimensions);
-        larmor_array_free(kspace);
-        larmor_array_free(traj);
     }
 }
 
-static void a_matrix_or_field_of_view_goes_on_to_the_axes_that_are_not_given(void **state)
+IN_FOLDER(a_matrix_or_field_of_view_goes_on_to_the_axes_that_are_not_given)
 {
-    (void)state;
     static const struct {
         larmor_grid_opts opts;
         int64_t matrix[3];
@@ -104,7 +91,7 @@ static void a_matrix_or_field_of_view_goes_on_to_the_axes_that_are_not_given(voi
               {{.matrix = {20, 18}}, {20, 18, 18}, {20, 18, 18}},
               {{.fov_mm = {64}}, {16, 16, 6}, {64, 64, 24}},
               {{.matrix = {32}, .fov_mm = {64, 100}}, {32, 32, 32}, {64, 100, 64}}};
-    larmor_array *traj = trajectory(3, 8, 3), *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    OWNED(larmor_array) *traj = trajectory(3, 8, 3), *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         larmor_encoding written;
         assert_ok(save(kspace, traj, &of[i].opts, &written));
@@ -113,37 +100,30 @@ static void a_matrix_or_field_of_view_goes_on_to_the_axes_that_are_not_given(voi
             assert_at_most(fabs(written.fov_mm[d] - of[i].fov_mm[d]), 1e-12);
         }
     }
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
 }
 
-static void a_single_readout_of_one_coil_may_leave_its_ones_out(void **state)
+IN_FOLDER(a_single_readout_of_one_coil_may_leave_its_ones_out)
 {
-    (void)state;
     static const double k[2 * SAMPLES] = {-2, 0, -1, 0, 0, 0, 1, 0};
     static const float data[2 * SAMPLES] = {1, 2, 3, 4, 5, 6, 7, 8};
-    larmor_array *traj = made(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES), k);
-    larmor_array *kspace = made(LARMOR_C64, LARMOR_SHAPE(SAMPLES), data);
-    larmor_raw *raw;
+    OWNED(larmor_array) *traj = made(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES), k);
+    OWNED(larmor_array) *kspace = made(LARMOR_C64, LARMOR_SHAPE(SAMPLES), data);
+    OWNED(larmor_raw) *raw;
     larmor_acquisition a;
     assert_ok(save(kspace, traj, NULL, NULL));
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_ok(larmor_raw_acquisition(raw, 0, &a));
     assert_true(a.samples == SAMPLES && a.coils == 1 && a.traj_dims == 2);
     assert_memory_equal(a.data, data, sizeof data);
-    larmor_raw_free(raw);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
 }
 
-static void what_is_no_scan_is_refused_and_no_file_is_left(void **state)
+IN_FOLDER(what_is_no_scan_is_refused_and_no_file_is_left)
 {
-    (void)state;
     const larmor_grid_opts negative = {.matrix = {-1}}, wide = {.fov_mm = {1e7}};
-    larmor_array *traj = trajectory(2, 8, 0), *still = trajectory(2, 0, 0), *far = trajectory(2, 4e4, 0);
-    larmor_array *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
-    larmor_array *turned = numbered(LARMOR_SHAPE(READOUTS, SAMPLES, COILS));
-    larmor_array *two = numbered(LARMOR_SHAPE(2, SAMPLES, READOUTS, 1));
+    OWNED(larmor_array) *traj = trajectory(2, 8, 0), *still = trajectory(2, 0, 0), *far = trajectory(2, 4e4, 0);
+    OWNED(larmor_array) *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    OWNED(larmor_array) *turned = numbered(LARMOR_SHAPE(READOUTS, SAMPLES, COILS));
+    OWNED(larmor_array) *two = numbered(LARMOR_SHAPE(2, SAMPLES, READOUTS, 1));
     larmor_array *bad, *real;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), &real));
     assert_refused(save(turned, traj, NULL, NULL), LARMOR_ERR_SHAPE, "k-space: [1, 4, 6, coils] expected, as the");
@@ -165,12 +145,6 @@ static void what_is_no_scan_is_refused_and_no_file_is_left(void **state)
     }
     assert_int_equal(files_in_folder(), 0);
     larmor_array_free(real);
-    larmor_array_free(two);
-    larmor_array_free(turned);
-    larmor_array_free(kspace);
-    larmor_array_free(far);
-    larmor_array_free(still);
-    larmor_array_free(traj);
 }
 
 /* ---- several readouts ---- */
@@ -184,20 +158,17 @@ static larmor_status append(const larmor_acquisitions *all, int finish)
                                            .trajectory = "other",
                                            .ndim = 2},
                               .coils = COILS};
-    larmor_output *out;
-    larmor_raw_writer *writer;
+    OWNED(larmor_output) *out;
+    OWNED(larmor_raw_writer) *writer;
     assert_ok(larmor_output_open(in_folder("scan.h5"), 1, &out));
     assert_ok(larmor_raw_create(out, &scan, &writer));
     larmor_status st = larmor_raw_append_arrays(writer, all);
     if (!st && finish) st = larmor_raw_finish(writer);
-    larmor_raw_writer_free(writer);
-    larmor_output_free(out);
     return st;
 }
 
-static void readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_the_scan(void **state)
+IN_FOLDER(readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_the_scan)
 {
-    (void)state;
     const uint64_t flags[READOUTS] = {
         0, LARMOR_ACQ_CALIBRATION_AND_IMAGING, LARMOR_READOUT_LEFT_OUT, 0, 0, LARMOR_READOUT_LEFT_OUT};
     static const int number[] = {0, 1, 3, 4}; /* of those that are written */
@@ -206,8 +177,8 @@ static void readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_
         k[2 * i] = i % SAMPLES - 2;
         k[2 * i + 1] = i / SAMPLES - 3;
     }
-    larmor_array *traj = made(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, READOUTS), k);
-    larmor_array *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    OWNED(larmor_array) *traj = made(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, READOUTS), k);
+    OWNED(larmor_array) *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
     for (int lines = 0; lines < 2; lines++) {
         const larmor_acquisitions all = {.kspace = kspace,
                                          .traj = traj,
@@ -226,7 +197,7 @@ static void readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_
                                                   .slice = 0,
                                                   .repetition = 0},
                                          .last = 1};
-        larmor_raw *raw;
+        OWNED(larmor_raw) *raw;
         assert_ok(append(&all, 1));
         assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
         assert_int_equal(larmor_raw_describe(raw).acquisitions, 4);
@@ -249,17 +220,13 @@ static void readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_
             for (int c = 0; c < COILS; c++)
                 assert_true(a.data[2 * SAMPLES * c] == 2 * SAMPLES * (j + READOUTS * c) + 1);
         }
-        larmor_raw_free(raw);
     }
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
 }
 
-static void readouts_that_do_not_fit_are_refused(void **state)
+IN_FOLDER(readouts_that_do_not_fit_are_refused)
 {
-    (void)state;
-    larmor_array *traj = trajectory(2, 4, 0), *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
-    larmor_array *flat = numbered(LARMOR_SHAPE(SAMPLES, READOUTS * COILS)), *long_one, *long_traj;
+    OWNED(larmor_array) *traj = trajectory(2, 4, 0), *kspace = numbered(LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    OWNED(larmor_array) *flat = numbered(LARMOR_SHAPE(SAMPLES, READOUTS * COILS)), *long_one, *long_traj;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(65536, 1, 1), &long_one));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 65536, 1), &long_traj));
     const struct {
@@ -277,23 +244,4 @@ static void readouts_that_do_not_fit_are_refused(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_refused(append(&refused[i].all, 0), refused[i].status, refused[i].says);
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(long_traj);
-    larmor_array_free(long_one);
-    larmor_array_free(flat);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-}
-
-static const struct CMUnitTest tests[] = {
-    IN_FOLDER(a_scan_of_arrays_is_read_again_sample_by_sample),
-    IN_FOLDER(a_matrix_or_field_of_view_goes_on_to_the_axes_that_are_not_given),
-    IN_FOLDER(a_single_readout_of_one_coil_may_leave_its_ones_out),
-    IN_FOLDER(what_is_no_scan_is_refused_and_no_file_is_left),
-    IN_FOLDER(readouts_have_their_flags_stamps_and_counters_and_the_last_one_ends_the_scan),
-    IN_FOLDER(readouts_that_do_not_fit_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

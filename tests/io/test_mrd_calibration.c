@@ -44,7 +44,7 @@ static void assert_lines(const larmor_raw *raw, int group, int calibration, cons
 {
     char got[512] = "";
     size_t used = 0;
-    larmor_samples x = samples_of(raw, group, calibration);
+    OWNED(larmor_samples) x = samples_of(raw, group, calibration);
     const int64_t count = larmor_array_shape(x.kspace).dim[1];
     for (int64_t r = 0; r < count; r++) {
         used += (size_t)snprintf(got + used, sizeof got - used, "%s%d", r ? " " : "", x.step1[r]);
@@ -52,7 +52,6 @@ static void assert_lines(const larmor_raw *raw, int group, int calibration, cons
         assert_true(value == (float)(1 + x.step1[r])); /* and it is their own data */
     }
     assert_string_equal(got, expected);
-    larmor_samples_free(&x);
 }
 
 #define OUTER_BEFORE "0 3 6 9 12 15 18 21"
@@ -61,14 +60,13 @@ static void assert_lines(const larmor_raw *raw, int group, int calibration, cons
 #define CENTRE_LEFT "25 26 28 29 31 32 34 35 37 38"
 #define IMAGE OUTER_BEFORE " " CENTRE_IMAGE " " OUTER_AFTER
 
-static void maps_come_from_all_lines_flagged_20_or_21_and_the_image_from_all_there_are(void **state)
+WITH_SCAN(maps_come_from_all_lines_flagged_20_or_21_and_the_image_from_all_there_are)
 {
-    (void)state;
-    scan *s = empty_scan(&lines64);
+    OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 1, 0);
     add_centre(s, 0, 1, NULL);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.calibration, 16);
     assert_int_equal(info.completing, 10);
@@ -76,55 +74,44 @@ static void maps_come_from_all_lines_flagged_20_or_21_and_the_image_from_all_the
     assert_string_equal(info.warnings, "");
     assert_lines(raw, 0, 1, CENTRE_IMAGE " " CENTRE_LEFT);
     assert_lines(raw, 0, 0, IMAGE " " CENTRE_LEFT);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void lines_of_the_image_fill_a_calibration_that_skips_them(void **state)
+WITH_SCAN(lines_of_the_image_fill_a_calibration_that_skips_them)
 {
-    (void)state;
-    scan *s = empty_scan(&lines64);
+    OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 0, 0);
     add_centre(s, 0, 1, NULL);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_lines(raw, 0, 1, "27 30 33 36 " CENTRE_LEFT); /* 24 and 39 are no gaps */
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void a_calibration_in_the_first_repetition_serves_all_and_completes_its_own(void **state)
+WITH_SCAN(a_calibration_in_the_first_repetition_serves_all_and_completes_its_own)
 {
-    (void)state;
-    scan *s = empty_scan(&lines64);
+    OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 1, 0);
     add_centre(s, 0, 1, NULL);
     add_image(s, 1, 1);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     for (int group = 0; group < 2; group++) assert_lines(raw, group, 1, CENTRE_IMAGE " " CENTRE_LEFT);
     assert_lines(raw, 0, 0, IMAGE " " CENTRE_LEFT);
     assert_lines(raw, 1, 0, IMAGE);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* As in TSENSE: each repetition has other lines. */
-static void a_calibration_spread_over_repetitions_is_gathered(void **state)
+WITH_SCAN(a_calibration_spread_over_repetitions_is_gathered)
 {
-    (void)state;
-    scan *s = empty_scan(&lines64);
+    OWNED(scan) *s = empty_scan(&lines64);
     for (int repetition = 0; repetition < 4; repetition++)
         for (int line = FIRST; line <= LAST; line++)
             if (line % 3 == repetition % 3)
                 add_line(s, line, LARMOR_ACQ_CALIBRATION_AND_IMAGING, 1)->head.idx.repetition = (uint16_t)repetition;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     for (int group = 0; group < 4; group++)
         assert_lines(raw, group, 1, CENTRE_IMAGE " 25 28 31 34 37 26 29 32 35 38");
     assert_lines(raw, 1, 0, "25 28 31 34 37");
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* ---- what does not fit ---- */
@@ -169,9 +156,8 @@ static void of_another_encoding(ISMRMRD_AcquisitionHeader *h)
     h->encoding_space_ref = 1;
 }
 
-static void lines_with_another_timing_or_contrast_give_maps_alone_which_is_said(void **state)
+WITH_SCAN(lines_with_another_timing_or_contrast_give_maps_alone_which_is_said)
 {
-    (void)state;
     static const struct {
         void (*change)(ISMRMRD_AcquisitionHeader *);
         const char *what;
@@ -185,12 +171,12 @@ static void lines_with_another_timing_or_contrast_give_maps_alone_which_is_said(
                 {of_another_encoding, "encoding space differs"}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char line[160];
-        scan *s = empty_scan(&lines64);
+        OWNED(scan) *s = empty_scan(&lines64);
         add_encoding(s, &lines64);
         add_image(s, 0, 0);
         add_centre(s, 0, 1, ways[i].change);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         const larmor_raw_info info = larmor_raw_describe(raw);
         snprintf(line, sizeof line, "10 readouts for calibration give coil maps alone: their %s from the image's.\n",
                  ways[i].what);
@@ -198,61 +184,50 @@ static void lines_with_another_timing_or_contrast_give_maps_alone_which_is_said(
         assert_int_equal(info.completing, 0);
         assert_lines(raw, 0, 0, IMAGE);
         assert_lines(raw, 0, 1, CENTRE_LEFT);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void a_calibration_of_another_slice_is_not_this_ones(void **state)
+WITH_SCAN(a_calibration_of_another_slice_is_not_this_ones)
 {
-    (void)state;
-    scan *s = empty_scan(&lines64);
+    OWNED(scan) *s = empty_scan(&lines64);
     add_image(s, 0, 0);
     add_centre(s, 0, 1, of_another_slice);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "10 readouts for calibration give coil maps alone: their slice differs from the image's.\n");
-    larmor_samples x = samples_of(raw, 0, 1);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 1);
     assert_null(x.kspace);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* A block of its own that has some of the image's lines once more tells whether it may complete the image. */
-static void lines_acquired_twice_tell_another_contrast(void **state)
+WITH_SCAN(lines_acquired_twice_tell_another_contrast)
 {
-    (void)state;
     for (int other = 0; other < 2; other++) {
-        scan *s = empty_scan(&lines64);
+        OWNED(scan) *s = empty_scan(&lines64);
         add_centre(s, 1, other ? .3 : 1.05, NULL); /* acquired before the image */
         add_image(s, 0, 0);
         for (int i = 0; i < s->count && !other; i++) /* whatever its scale: assert_lines looks at the value */
             for (int k = 0; k < 2 * 64; k++)
                 data_of(s, i)[2 * k] = (float)(1 + s->r[i].head.idx.kspace_encode_step_1);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         const larmor_raw_info info = larmor_raw_describe(raw);
         assert_string_equal(info.warnings, other
                                                ? "10 readouts for calibration give coil maps alone: their signal on "
                                                  "the same lines differs from the image's.\n"
                                                : "");
         assert_lines(raw, 0, 0, other ? IMAGE : CENTRE_LEFT " " IMAGE);
-        larmor_samples x = samples_of(raw, 0, 1);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 1);
         assert_int_equal(larmor_array_shape(x.kspace).dim[1], 16);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* The same signal, at the middle of readouts, under noise of a tenth of its energy; or another one. */
-static void noise_is_no_other_contrast(void **state)
+WITH_SCAN(noise_is_no_other_contrast)
 {
-    (void)state;
     for (int other = 0; other < 2; other++) {
-        scan *s = empty_scan(&lines64);
+        OWNED(scan) *s = empty_scan(&lines64);
         add_centre(s, 1, 1, NULL);
         const int first = s->count;
         add_image(s, 0, 0);
@@ -264,19 +239,16 @@ static void noise_is_no_other_contrast(void **state)
                 data_of(s, i)[k] = (float)(signal + .2 * test_random(&seed));
             }
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_int_equal(larmor_raw_describe(raw).completing, other ? 0 : 10);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* ---- with a trajectory ---- */
 
-static void spokes_that_the_image_lacks_complete_it(void **state)
+WITH_SCAN(spokes_that_the_image_lacks_complete_it)
 {
-    (void)state;
-    scan *s = radial_scan(16, 2);
+    OWNED(scan) *s = radial_scan(16, 2);
     for (int i = 8; i < 16; i++) {
         s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
         s->r[i].head.idx.kspace_encode_step_1 = (uint16_t)(i - 8); /* counted anew */
@@ -287,30 +259,10 @@ static void spokes_that_the_image_lacks_complete_it(void **state)
     s->r[twin].head.flags = LARMOR_ACQ_CALIBRATION;
     s->r[twin].head.idx.kspace_encode_step_1 = 3;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_int_equal(larmor_raw_describe(raw).completing, 8);
-    larmor_samples x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
     assert_int_equal(larmor_array_shape(x.kspace).dim[1], 16);
     for (int r = 0; r < 16; r++) assert_at_most(fabs(traj(&x)[2 * 64 * r] + 32 * cos(M_PI * r / 16)), 1e-5);
     assert_int_equal(larmor_array_shape(c.kspace).dim[1], 9);
-    larmor_samples_free(&x);
-    larmor_samples_free(&c);
-    larmor_raw_free(raw);
-    free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(maps_come_from_all_lines_flagged_20_or_21_and_the_image_from_all_there_are),
-        WITH_SCAN(lines_of_the_image_fill_a_calibration_that_skips_them),
-        WITH_SCAN(a_calibration_in_the_first_repetition_serves_all_and_completes_its_own),
-        WITH_SCAN(a_calibration_spread_over_repetitions_is_gathered),
-        WITH_SCAN(lines_with_another_timing_or_contrast_give_maps_alone_which_is_said),
-        WITH_SCAN(a_calibration_of_another_slice_is_not_this_ones),
-        WITH_SCAN(lines_acquired_twice_tell_another_contrast),
-        WITH_SCAN(noise_is_no_other_contrast),
-        WITH_SCAN(spokes_that_the_image_lacks_complete_it),
-    };
-    RUN_TESTS(tests);
 }

@@ -77,53 +77,45 @@ static const struct {
      "encodingLimits missing; the counters are taken as they are.\n"},
 };
 
-static void what_a_trajectory_does_not_need_is_taken_from_elsewhere_and_said(void **state)
+WITH_SCAN(what_a_trajectory_does_not_need_is_taken_from_elsewhere_and_said)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan *s = spokes(cases[i].edge);
+        OWNED(scan) *s = spokes(cases[i].edge);
         set_header(s, cases[i].encoding);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].warnings);
         assert_space(raw, cases[i].matrix, cases[i].fov, cases[i].recon, cases[i].recon_fov);
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         if (cases[i].recon == 64) /* as with a whole header */
             for (int n = 0; n < 64; n++)
                 for (int r = 0; r < 12; r++)
                     assert_at_most(fabs(traj(&x)[2 * (n + 64 * r)] - (n - 32) * cos(M_PI * r / 12)), 1e-4);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* Without a matrix the unit is told by where values end, and the matrix by it or by the distance of samples. */
-static void without_a_matrix_each_bounded_unit_and_1_fov_give_it(void **state)
+WITH_SCAN(without_a_matrix_each_bounded_unit_and_1_fov_give_it)
 {
-    (void)state;
     static const struct {
         double edge;
         const char *unit;
     } units[] = {{.5, "norm"}, {1, "pm1"}, {M_PI, "rad"}, {24, "1/fov"}};
     for (int u = 0; u < 4; u++) {
-        scan *s = empty_scan(&plane64);
+        OWNED(scan) *s = empty_scan(&plane64);
         for (int i = 0; i < 60; i++)
             set_spoke(s, add_readout(s, 48, 1, 2), M_PI * i / 60, units[u].edge, units[u].edge);
         set_header(s, "");
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).traj_units, units[u].unit);
         assert_space(raw, 48, 48, 48, 48);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void a_volume_without_a_matrix_is_one_by_its_trajectory(void **state)
+WITH_SCAN(a_volume_without_a_matrix_is_one_by_its_trajectory)
 {
-    (void)state;
-    scan *s = empty_scan(&plane64);
+    OWNED(scan) *s = empty_scan(&plane64);
     for (int i = 0; i < 40; i++) {
         const int r = add_readout(s, 32, 1, 3);
         for (int n = 0; n < 32; n++) {
@@ -137,17 +129,14 @@ static void a_volume_without_a_matrix_is_one_by_its_trajectory(void **state)
     }
     set_header(s, "");
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_encoding e;
     assert_ok(larmor_raw_encoding(raw, 0, &e));
     assert_true(e.ndim == 3 && e.matrix[0] == 32 && e.matrix[1] == 32 && e.matrix[2] == 24);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void lines_without_a_trajectory_need_more(void **state)
+WITH_SCAN(lines_without_a_trajectory_need_more)
 {
-    (void)state;
 #define CARTESIAN "<trajectory>cartesian</trajectory>"
     static const char *const refusals[][2] = {
         {"", "header: trajectory missing in encoding 1."},
@@ -158,7 +147,7 @@ static void lines_without_a_trajectory_need_more(void **state)
         {"<encoding><encodedSpace>" SPACE64 "</encodedSpace><trajectory>zigzag</trajectory></encoding>",
          "header: encoding 1 trajectory \"zigzag\" unknown; cartesian, epi, radial, goldenangle, spiral or other."},
     };
-    scan *s = cartesian_scan(&plane64, 1);
+    OWNED(scan) *s = cartesian_scan(&plane64, 1);
     for (int i = 0; i < 4; i++) {
         set_header(s, refusals[i][0]);
         write_scan(s);
@@ -167,20 +156,16 @@ static void lines_without_a_trajectory_need_more(void **state)
     set_header(s, "<encoding><encodedSpace>" MATRIX("<x>64</x><y>64</y><z>1</z>") "</encodedSpace>" CARTESIAN
                                                                                   "</encoding>");
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_space(raw, 64, 64, 64, 64);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_true(traj(&x)[1] == -32 && traj(&x)[0] == -32);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* ---- metres ---- */
 
-static void fields_of_view_in_metres_are_recognised_and_said(void **state)
+WITH_SCAN(fields_of_view_in_metres_are_recognised_and_said)
 {
-    (void)state;
     static const struct {
         double fov[3], mm[3];
         const char *warning;
@@ -195,10 +180,10 @@ static void fields_of_view_in_metres_are_recognised_and_said(void **state)
     for (int i = 0; i < 4; i++) {
         space e = plane64;
         for (int d = 0; d < 3; d++) e.fov[d] = e.recon_fov[d] = metres[i].fov[d];
-        scan *s = empty_scan(&e);
+        OWNED(scan) *s = empty_scan(&e);
         for (int r = 0; r < 4; r++) set_spoke(s, add_readout(s, 64, 1, 2), M_PI * r / 4, .5, .5);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         larmor_encoding got;
         larmor_image_meta meta;
         assert_string_equal(larmor_raw_describe(raw).warnings, metres[i].warning);
@@ -208,40 +193,22 @@ static void fields_of_view_in_metres_are_recognised_and_said(void **state)
             assert_at_most(fabs(got.fov_mm[d] - metres[i].mm[d]), 1e-9);
             assert_at_most(fabs(meta.fov_mm[d] - metres[i].mm[d]), 1e-9);
         }
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* One space in metres, the other in mm: the grid is that of equal fields of view. */
-static void metres_in_one_space_alone_are_seen(void **state)
+WITH_SCAN(metres_in_one_space_alone_are_seen)
 {
-    (void)state;
     for (int recon = 0; recon < 2; recon++) {
         space e = plane64;
         for (int d = 0; d < 2; d++) (recon ? e.recon_fov : e.fov)[d] = .192;
-        scan *s = empty_scan(&e);
+        OWNED(scan) *s = empty_scan(&e);
         set_spoke(s, add_readout(s, 64, 1, 2), 1, 32, 32);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         larmor_grid grid;
         assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
         assert_true(grid.matrix[0] == 64 && grid.crop[0] == 64);
         assert_at_most(fabs(grid.fov_mm[0] - 192), 1e-9);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(what_a_trajectory_does_not_need_is_taken_from_elsewhere_and_said),
-        WITH_SCAN(without_a_matrix_each_bounded_unit_and_1_fov_give_it),
-        WITH_SCAN(a_volume_without_a_matrix_is_one_by_its_trajectory),
-        WITH_SCAN(lines_without_a_trajectory_need_more),
-        WITH_SCAN(fields_of_view_in_metres_are_recognised_and_said),
-        WITH_SCAN(metres_in_one_space_alone_are_seen),
-    };
-    RUN_TESTS(tests);
 }

@@ -31,9 +31,8 @@ static int survives(void)
     return 1;
 }
 
-static void every_cut_is_refused_as_cut(void **state)
+WITH_SCAN(every_cut_is_refused_as_cut)
 {
-    (void)state;
     static const layout layouts[] = {{0}, {.filters = 1, .chunk = 3}};
     for (int l = 0; l < 2; l++) {
         scan *s = radial_scan(4, 2);
@@ -55,9 +54,8 @@ static void every_cut_is_refused_as_cut(void **state)
     }
 }
 
-static void flipped_bits_never_crash(void **state)
+WITH_SCAN(flipped_bits_never_crash)
 {
-    (void)state;
     static const layout layouts[] = {{0}, {.fixed_length = 1, .filters = 1, .chunk = 4}, {.contiguous = 1}};
     uint64_t seed = 20240607;
     int refused_count = 0, total = 0;
@@ -90,9 +88,8 @@ static void flipped_bits_never_crash(void **state)
 }
 
 /* References into the heap that lead elsewhere: the bytes of an element are found by their length and index. */
-static void forged_references_are_refused(void **state)
+WITH_SCAN(forged_references_are_refused)
 {
-    (void)state;
     scan *s = radial_scan(4, 2);
     write_scan_as(s, &(layout){.fixed_length = 1}); /* the header is not in the heap */
     free_scan(s);
@@ -154,9 +151,8 @@ static void forged_references_are_refused(void **state)
     free(bad);
 }
 
-static void checksums_are_verified(void **state)
+WITH_SCAN(checksums_are_verified)
 {
-    (void)state;
     scan *s = radial_scan(4, 2);
     write_scan_as(s, &(layout){.filters = 1, .chunk = 4});
     free_scan(s);
@@ -182,9 +178,8 @@ static void checksums_are_verified(void **state)
 }
 
 /* A counter's place becomes that of another member: the numbers read there would be something else. */
-static void members_that_share_bytes_are_refused(void **state)
+WITH_SCAN(members_that_share_bytes_are_refused)
 {
-    (void)state;
     static const char name[24] = "kspace_encode_step_1";
     scan *s = radial_scan(4, 2);
     write_scan_as(s, &(layout){.fixed_length = 1});
@@ -203,9 +198,8 @@ static void members_that_share_bytes_are_refused(void **state)
 }
 
 /* Lengths in the index of chunks that are not those of the chunks. Elements without filters have 376 bytes each. */
-static void forged_chunk_lengths_are_refused(void **state)
+WITH_SCAN(forged_chunk_lengths_are_refused)
 {
-    (void)state;
     static const layout layouts[] = {{0}, {.chunk = 4}, {.filters = 1, .chunk = 4}};
     static const struct {
         int more[2]; /* for the first two chunks */
@@ -243,14 +237,4 @@ static void forged_chunk_lengths_are_refused(void **state)
         free(good);
         free(bad);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(every_cut_is_refused_as_cut),      WITH_SCAN(flipped_bits_never_crash),
-        WITH_SCAN(forged_references_are_refused),    WITH_SCAN(checksums_are_verified),
-        WITH_SCAN(forged_chunk_lengths_are_refused), WITH_SCAN(members_that_share_bytes_are_refused),
-    };
-    RUN_TESTS(tests);
 }

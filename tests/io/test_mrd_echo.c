@@ -46,7 +46,7 @@ static scan *both_ways(int cut, int forward, int reversed, int late)
 /* The largest distance between where samples are read and where they are. */
 static double error_along(const larmor_raw *raw, int cut)
 {
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     const int n = LINE - cut;
     double most = 0;
     assert_int_equal(x.outside, 0);
@@ -55,15 +55,13 @@ static double error_along(const larmor_raw *raw, int cut)
             const double k = l % 2 ? LINE / 2 - cut - t : cut + t - LINE / 2;
             most = fmax(most, fabs(traj(&x)[2 * (t + (int64_t)n * l)] - k));
         }
-    larmor_samples_free(&x);
     return most;
 }
 
 /* The sample at k = 0 is number 64 - cut in time in both directions. A reversed line's k ends one sample later
  * than a forward line's, as the first sample of a line of 128 is at -64 and its last at 63. */
-static void lines_in_reverse_are_placed_by_their_echo_however_they_count(void **state)
+WITH_SCAN(lines_in_reverse_are_placed_by_their_echo_however_they_count)
 {
-    (void)state;
     static const struct {
         int cut, reversed;
         const char *said;
@@ -73,13 +71,11 @@ static void lines_in_reverse_are_placed_by_their_echo_however_they_count(void **
         {32, 33, "center_sample of 24 readouts in reverse counts samples from 1: so the echo says.\n"},
         {32, 63, "center_sample of 24 readouts in reverse counts samples from the other end: so the echo says.\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan *s = both_ways(cases[i].cut, LINE / 2 - cases[i].cut, cases[i].reversed, 0);
+        OWNED(scan) *s = both_ways(cases[i].cut, LINE / 2 - cases[i].cut, cases[i].reversed, 0);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
         if (cases[i].cut) assert_at_most(error_along(raw, cases[i].cut), 1e-9);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
@@ -159,9 +155,8 @@ static double first_of_reversed(scan *s, int *turned, int *is_delayed)
     return k;
 }
 
-static void right_lines_in_reverse_are_never_counted_in_another_way(void **state)
+WITH_SCAN(right_lines_in_reverse_are_never_counted_in_another_way)
 {
-    (void)state;
     static const double noise[] = {0, .002, .005, .01, .05};
     for (int object = 0; object < OBJECTS; object++)
         for (int i = 0; i < 5; i++)
@@ -176,9 +171,8 @@ static void right_lines_in_reverse_are_never_counted_in_another_way(void **state
             }
 }
 
-static void lines_in_reverse_that_count_in_another_way_are_placed_as_they_are(void **state)
+WITH_SCAN(lines_in_reverse_that_count_in_another_way_are_placed_as_they_are)
 {
-    (void)state;
     for (int object = 0; object < OBJECTS; object++)
         for (int counting = 0; counting < 3; counting++)
             for (int cut = 0; cut < 16; cut += 7) {
@@ -193,9 +187,8 @@ static void lines_in_reverse_that_count_in_another_way_are_placed_as_they_are(vo
 
 /* By a sample, as a delay of half a sample moves lines of both directions against each other: ghost correction
  * does that. */
-static void echo_planar_lines_are_not_counted_in_another_way_by_a_sample(void **state)
+WITH_SCAN(echo_planar_lines_are_not_counted_in_another_way_by_a_sample)
 {
-    (void)state;
     for (int counting = 1; counting < 3; counting++) {
         int turned, is_delayed;
         scan *s = lines_of(&echo_planar, 0, 0, 1, 14, counting, 0);
@@ -206,9 +199,8 @@ static void echo_planar_lines_are_not_counted_in_another_way_by_a_sample(void **
 }
 
 /* Lines of both directions that are 4 samples apart are no way of counting. */
-static void echoes_that_no_way_of_counting_explains_leave_the_standard_s(void **state)
+WITH_SCAN(echoes_that_no_way_of_counting_explains_leave_the_standard_s)
 {
-    (void)state;
     for (int object = 0; object < OBJECTS; object++) {
         int turned, is_delayed;
         first_of_reversed(lines_of(&square, object, 0, 1, 10, 0, 2), &turned, &is_delayed);
@@ -216,15 +208,14 @@ static void echoes_that_no_way_of_counting_explains_leave_the_standard_s(void **
     }
 }
 
-static void a_centre_that_is_not_the_echo_s_is_said_and_replaced(void **state)
+WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced)
 {
-    (void)state;
     static const int centers[] = {0, 20, 37, 60};
     for (int i = 0; i < 4; i++) {
-        scan *s = empty_scan(&lines);
+        OWNED(scan) *s = empty_scan(&lines);
         for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, centers[i], 0);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         char said[200];
         snprintf(said, sizeof said,
                  "center_sample is %d in 48 readouts of 96 samples, k = 0 at sample %d of the line, but the echo is "
@@ -232,37 +223,29 @@ static void a_centre_that_is_not_the_echo_s_is_said_and_replaced(void **state)
                  "the echo is taken.\n",
                  centers[i], i < 2 ? 48 : centers[i]);
         assert_string_equal(larmor_raw_describe(raw).warnings, said);
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         for (int t = 0; t < 96; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - 32)), 1e-9);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* Two samples off: said, but the header stays; one off: nothing. */
-static void small_differences_leave_the_header_s_centre(void **state)
+WITH_SCAN(small_differences_leave_the_header_s_centre)
 {
-    (void)state;
     for (int off = -1; off <= 2; off++) {
-        scan *s = empty_scan(&lines);
+        OWNED(scan) *s = empty_scan(&lines);
         for (int l = 0; l < LINES; l++) add_line(s, l, l, 0, 32, 32 + off, 0);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "; the header is taken.\n") != NULL,
                          abs(off) == 2);
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         assert_at_most(fabs(traj(&x)[0] + 32 + off), 1e-9);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void data_without_an_echo_leave_the_header_s_centre(void **state)
+WITH_SCAN(data_without_an_echo_leave_the_header_s_centre)
 {
-    (void)state;
-    scan *s = empty_scan(&lines);
+    OWNED(scan) *s = empty_scan(&lines);
     unsigned seed = 1;
     for (int l = 0; l < LINES; l++) {
         add_line(s, l, l, 0, 32, 40, 0);
@@ -272,33 +255,26 @@ static void data_without_an_echo_leave_the_header_s_centre(void **state)
         }
     }
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(larmor_raw_describe(raw).warnings, "");
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_at_most(fabs(traj(&x)[0] + 40), 1e-9);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void delays_between_both_directions_are_said(void **state)
+WITH_SCAN(delays_between_both_directions_are_said)
 {
-    (void)state;
     for (int late = 0; late < 2; late++) {
-        scan *s = both_ways(0, LINE / 2, LINE / 2, late);
+        OWNED(scan) *s = both_ways(0, LINE / 2, LINE / 2, late);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         const char *warnings = larmor_raw_describe(raw).warnings;
         assert_int_equal(strstr(warnings, "echoes of lines in reverse are ") != NULL, late);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* 34 of 48 lines, counted from 0, of which line 10 is at ky = 0. */
-static void the_centre_line_is_where_the_data_have_most_energy(void **state)
+WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy)
 {
-    (void)state;
     static const struct {
         int center; /* of the header; -1: none */
         const char *said;
@@ -317,33 +293,13 @@ static void the_centre_line_is_where_the_data_have_most_energy(void **state)
                  cases[i].center);
         space e = lines;
         if (cases[i].center >= 0) e.limits = limits;
-        scan *s = empty_scan(&e);
+        OWNED(scan) *s = empty_scan(&e);
         for (int l = 0; l < 34; l++) add_line(s, l, l + 14, 0, 0, LINE / 2, 0);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).warnings, cases[i].said);
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         for (int l = 0; l < 34; l++)
             assert_at_most(fabs(traj(&x)[2 * (int64_t)LINE * l + 1] - (l - (i == 1 ? 11 : 10))), 1e-9);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(lines_in_reverse_are_placed_by_their_echo_however_they_count),
-        WITH_SCAN(right_lines_in_reverse_are_never_counted_in_another_way),
-        WITH_SCAN(lines_in_reverse_that_count_in_another_way_are_placed_as_they_are),
-        WITH_SCAN(echo_planar_lines_are_not_counted_in_another_way_by_a_sample),
-        WITH_SCAN(echoes_that_no_way_of_counting_explains_leave_the_standard_s),
-        WITH_SCAN(a_centre_that_is_not_the_echo_s_is_said_and_replaced),
-        WITH_SCAN(small_differences_leave_the_header_s_centre),
-        WITH_SCAN(data_without_an_echo_leave_the_header_s_centre),
-        WITH_SCAN(delays_between_both_directions_are_said),
-        WITH_SCAN(the_centre_line_is_where_the_data_have_most_energy),
-    };
-    RUN_TESTS(tests);
 }

@@ -27,22 +27,19 @@ static larmor_raw *opened_joined(const char *join)
 /* The file has so many images, the first of so many readouts, and these warnings. */
 static void assert_images(const char *join, int images, int64_t readouts, const char *warnings)
 {
-    larmor_raw *raw = opened_joined(join);
+    OWNED(larmor_raw) *raw = opened_joined(join);
     const larmor_raw_info info = larmor_raw_describe(raw);
     larmor_group g;
     assert_string_equal(info.warnings, warnings);
     assert_int_equal(info.groups, images);
     assert_ok(larmor_raw_group(raw, 0, &g));
     assert_int_equal(g.readouts, readouts);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.kspace).dim[1], readouts);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
 }
 
-static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **state)
+WITH_SCAN(a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each)
 {
-    (void)state;
     scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
     write_scan(s);
     const char *said =
@@ -64,64 +61,54 @@ static void a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each(void **st
     free_scan(s);
 }
 
-static void slices_at_their_own_places_are_accepted_whatever_the_limits(void **state)
+WITH_SCAN(slices_at_their_own_places_are_accepted_whatever_the_limits)
 {
-    (void)state;
-    scan *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
+    OWNED(scan) *s = spoke_by_spoke(UP_TO_0("slice"), offsetof(ISMRMRD_EncodingCounters, slice));
     for (int i = 0; i < 60; i++) s->r[i].head.position[2] = (float)(5 * i);
     write_scan(s);
     assert_images(NULL, 60, 1,
                   "counter slice reaches 59, encodingLimits end at 0; it is accepted, opts.join slice ignores "
                   "it.\n60 images of 64 samples for 4096 voxels: opts.join slice makes one of them.\n");
-    free_scan(s);
 }
 
-static void repetitions_with_enough_samples_are_accepted_whatever_the_limits(void **state)
+WITH_SCAN(repetitions_with_enough_samples_are_accepted_whatever_the_limits)
 {
-    (void)state;
-    scan *s = spoke_by_spoke(UP_TO_0("repetition"), offsetof(ISMRMRD_EncodingCounters, repetition));
+    OWNED(scan) *s = spoke_by_spoke(UP_TO_0("repetition"), offsetof(ISMRMRD_EncodingCounters, repetition));
     for (int i = 0; i < 60; i++) s->r[i].head.idx.repetition = (uint16_t)(i / 20);
     write_scan(s);
     assert_images(NULL, 3, 20,
                   "counter repetition reaches 2, encodingLimits end at 0; it is accepted, opts.join repetition "
                   "ignores it.\n");
     assert_images("repetition", 1, 60, "");
-    free_scan(s);
 }
 
-static void images_with_too_few_samples_name_the_flag_that_joins_them(void **state)
+WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them)
 {
-    (void)state;
-    scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, phase));
+    OWNED(scan) *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, phase));
     for (int i = 0; i < 60; i++) s->r[i].head.idx.set = (uint16_t)(i % 2);
     write_scan(s);
     assert_images(NULL, 60, 1, "60 images of 64 samples for 4096 voxels: opts.join phase,set makes one of them.\n");
     assert_images("phase,set", 1, 60, "");
     assert_images("phase", 2, 30, "");
-    free_scan(s);
 }
 
-static void joined_images_have_the_counters_of_their_first_readout(void **state)
+WITH_SCAN(joined_images_have_the_counters_of_their_first_readout)
 {
-    (void)state;
-    scan *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, slice));
+    OWNED(scan) *s = spoke_by_spoke("", offsetof(ISMRMRD_EncodingCounters, slice));
     for (int i = 0; i < 60; i++) {
         s->r[i].head.idx.slice = (uint16_t)(5 + i % 3);
         s->r[i].head.idx.set = 2;
     }
     write_scan(s);
-    larmor_raw *raw = opened_joined("slice,repetition");
+    OWNED(larmor_raw) *raw = opened_joined("slice,repetition");
     larmor_group g;
     assert_ok(larmor_raw_group(raw, 0, &g));
     assert_true(g.slice == 5 && g.set == 2 && g.readouts == 60);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void a_counter_that_cannot_be_joined_is_refused(void **state)
+WITH_SCAN(a_counter_that_cannot_be_joined_is_refused)
 {
-    (void)state;
-    scan *s = radial_scan(4, 1);
+    OWNED(scan) *s = radial_scan(4, 1);
     write_scan(s);
     static const char *const wrong[] = {"segments", "slice,", "", "slices", "slice;set", "none,slice"};
     for (int i = 0; i < 6; i++) {
@@ -133,18 +120,4 @@ static void a_counter_that_cannot_be_joined_is_refused(void **state)
                  wrong[i]);
         refused_with(&(larmor_raw_opts){.join = wrong[i]}, LARMOR_ERR_ARG, line);
     }
-    free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(a_counter_beyond_its_limit_makes_no_images_of_a_spoke_each),
-        WITH_SCAN(slices_at_their_own_places_are_accepted_whatever_the_limits),
-        WITH_SCAN(repetitions_with_enough_samples_are_accepted_whatever_the_limits),
-        WITH_SCAN(images_with_too_few_samples_name_the_flag_that_joins_them),
-        WITH_SCAN(joined_images_have_the_counters_of_their_first_readout),
-        WITH_SCAN(a_counter_that_cannot_be_joined_is_refused),
-    };
-    RUN_TESTS(tests);
 }

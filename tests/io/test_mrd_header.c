@@ -1,9 +1,9 @@
 /* The XML header of ISMRMRD: what is read, what may be missing, and the exact words for what is refused.
  * SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "tests/support/test.h"
 
 #include <locale.h>
-#include <math.h>
 
 #include "io/reader/mrd_header.h"
 
@@ -39,9 +39,8 @@ static void refused(const char *text, const char *line)
     assert_string_equal(larmor_last_error(), line);
 }
 
-static void an_encoding_is_read_with_all_its_numbers(void **state)
+TEST(an_encoding_is_read_with_all_its_numbers)
 {
-    (void)state;
     assert_ok(parse(HEADER(
         "<acquisitionSystemInformation><receiverChannels>12</receiverChannels>"
         "<relativeReceiverNoiseBandwidth>0.8</relativeReceiverNoiseBandwidth></"
@@ -66,33 +65,29 @@ static void an_encoding_is_read_with_all_its_numbers(void **state)
     assert_int_equal(e->limit[LMR_SLICE][LMR_CENTER], -1);
 }
 
-static void what_larmor_does_not_need_is_skipped_whatever_it_holds(void **state)
+TEST(what_larmor_does_not_need_is_skipped_whatever_it_holds)
 {
-    (void)state;
     assert_ok(
         parse(HEADER("<experimentalConditions><H1resonanceFrequency_Hz>140713325569856</H1resonanceFrequency_Hz>"
                      "</experimentalConditions><x>-1</x><trajectory>zigzag</trajectory>" GOOD)));
     assert_true(header.noise_bandwidth == 0.793);
     const size_t length = 200000; /* of a user parameter's name */
-    char *text = malloc(length + 4096);
+    OWNED(char) *text = malloc(length + 4096);
     int n = sprintf(text, "%s", "<ismrmrdHeader><userParameters><userParameterDouble><name>");
     memset(text + n, 'a', length);
     strcpy(text + n + length, "</name></userParameterDouble></userParameters>" GOOD "</ismrmrdHeader>");
     assert_ok(parse(text));
-    free(text);
 }
 
-static void a_namespace_prefix_and_the_name_custom_are_understood(void **state)
+TEST(a_namespace_prefix_and_the_name_custom_are_understood)
 {
-    (void)state;
     assert_ok(parse("<m:ismrmrdHeader xmlns:m=\"u\">" ENCODING(
         SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, "<m:trajectory>Custom</m:trajectory>") "</m:ismrmrdHeader>"));
     assert_string_equal(header.encoding[0].space.trajectory, "other");
 }
 
-static void numbers_do_not_depend_on_the_locale(void **state)
+TEST(numbers_do_not_depend_on_the_locale)
 {
-    (void)state;
     const char *before = setlocale(LC_NUMERIC, NULL);
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8")) setlocale(LC_NUMERIC, before);
     assert_ok(
@@ -101,9 +96,8 @@ static void numbers_do_not_depend_on_the_locale(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
-static void numbers_that_are_not_whole_in_range_and_finite_are_refused(void **state)
+TEST(numbers_that_are_not_whole_in_range_and_finite_are_refused)
 {
-    (void)state;
     static const char *const matrices[] = {"-5",   "65536", "99999999999999", "2147483647", "abc", "1e3",
                                            "12.0", "0x10",  "64 64",          "",           "+",   "nan"};
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
@@ -140,9 +134,8 @@ static void numbers_that_are_not_whole_in_range_and_finite_are_refused(void **st
 }
 
 /* Whether they are needed depends on the readouts. */
-static void what_is_left_out_or_given_as_0_is_0(void **state)
+TEST(what_is_left_out_or_given_as_0_is_0)
 {
-    (void)state;
     static const char *const nothing[] = {
         HEADER(""), HEADER("<encoding></encoding>"),
         HEADER("<encoding><encodedSpace><matrixSize><x>0</x></matrixSize><fieldOfView_mm><x>0.0</x><y>0</y>"
@@ -164,9 +157,8 @@ static void what_is_left_out_or_given_as_0_is_0(void **state)
     assert_true(header.encoding[0].space.recon_fov_mm[0] == 0 && header.encoding[0].has_limits);
 }
 
-static void repeated_parts_are_refused(void **state)
+TEST(repeated_parts_are_refused)
 {
-    (void)state;
     refused(HEADER(ENCODING(SPACE(MATRIX "<x>4</x>", FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)),
             "header: encoding 1 matrix x given twice.");
     refused(HEADER(ENCODING(SPACE(MATRIX "<x>0</x>", FOV), SPACE(MATRIX, FOV), LIMITS, RADIAL)),
@@ -175,9 +167,8 @@ static void repeated_parts_are_refused(void **state)
             "header: encoding 1 trajectory given twice.");
 }
 
-static void a_trajectory_of_another_name_is_kept_as_one_printable_line(void **state)
+TEST(a_trajectory_of_another_name_is_kept_as_one_printable_line)
 {
-    (void)state;
     assert_ok(
         parse(HEADER(ENCODING(SPACE(MATRIX, FOV), SPACE(MATRIX, FOV), LIMITS, "<trajectory>zigzag</trajectory>"))));
     assert_string_equal(header.encoding[0].space.trajectory, "");
@@ -203,9 +194,8 @@ static double angle_of(const char *of_trajectory, const char *of_scan)
 #define DOUBLE(name, value) "<userParameterDouble><name>" name "</name><value>" value "</value></userParameterDouble>"
 #define LONG(name, value) "<userParameterLong><name>" name "</name><value>" value "</value></userParameterLong>"
 
-static void parameters_tell_the_angle_between_spokes(void **state)
+TEST(parameters_tell_the_angle_between_spokes)
 {
-    (void)state;
     assert_true(angle_of(DOUBLE("angle_increment", "111.25"), "") == 111.25);
     assert_true(angle_of("", DOUBLE("Golden Angle", "68.75")) == 68.75);
     assert_true(angle_of(DOUBLE("spoke_angle", "23.5"), DOUBLE("GoldenAngle", "68.75")) == 23.5);
@@ -219,9 +209,8 @@ static void parameters_tell_the_angle_between_spokes(void **state)
     for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++) assert_true(angle_of(nothing[i], "") == 0);
 }
 
-static void broken_xml_is_refused_with_its_line(void **state)
+TEST(broken_xml_is_refused_with_its_line)
 {
-    (void)state;
     refused("", "header is empty.");
     refused(" \n\t ", "header is empty.");
     refused("<html></html>", "header: root is <html>, <ismrmrdHeader> expected.");
@@ -234,55 +223,37 @@ static void broken_xml_is_refused_with_its_line(void **state)
     refused("<ismrmrdHeader/><second/>", "header line 1: not XML (junk after document element).");
 }
 
-static void depth_encodings_and_size_are_limited(void **state)
+TEST(depth_encodings_and_size_are_limited)
 {
-    (void)state;
     char deep[64 + 70 * 8] = "<ismrmrdHeader>";
     for (int i = 0; i < 64; i++) strcat(deep, "\n<a>");
     refused(deep, "header line 65: more than 64 levels of tags.");
 
-    char *many = calloc(65, sizeof GOOD + 16);
+    OWNED(char) *many = calloc(65, sizeof GOOD + 16);
     strcpy(many, "<ismrmrdHeader>");
     for (int i = 0; i < 65; i++) strcat(many, GOOD);
     strcat(many, "</ismrmrdHeader>");
     refused(many, "header: more than 64 encodings.");
-    free(many);
 
     char small[] = "<ismrmrdHeader/>";
     assert_int_equal(parse_bytes(small, ((size_t)16 << 20) + 1), LARMOR_ERR_FORMAT);
     assert_string_equal(larmor_last_error(), "header is 16777217 bytes, limit 16777216.");
 }
 
-static void every_cut_of_a_header_is_refused(void **state)
+TEST(every_cut_of_a_header_is_refused)
 {
-    (void)state;
     const char text[] = HEADER(GOOD);
     const size_t end = strlen(text) - 1; /* the last character is a newline */
     for (size_t n = 0; n < end; n++) {
-        char *cut = calloc(n + 1, 1); /* so that a read past the end is seen */
+        OWNED(char) *cut = calloc(n + 1, 1); /* so that a read past the end is seen */
         memcpy(cut, text, n);
         assert_int_equal(parse_bytes(cut, n), LARMOR_ERR_FORMAT);
-        free(cut);
     }
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_encoding_is_read_with_all_its_numbers),
-        cmocka_unit_test(what_larmor_does_not_need_is_skipped_whatever_it_holds),
-        cmocka_unit_test(a_namespace_prefix_and_the_name_custom_are_understood),
-        cmocka_unit_test(numbers_do_not_depend_on_the_locale),
-        cmocka_unit_test(numbers_that_are_not_whole_in_range_and_finite_are_refused),
-        cmocka_unit_test(what_is_left_out_or_given_as_0_is_0),
-        cmocka_unit_test(repeated_parts_are_refused),
-        cmocka_unit_test(a_trajectory_of_another_name_is_kept_as_one_printable_line),
-        cmocka_unit_test(parameters_tell_the_angle_between_spokes),
-        cmocka_unit_test(broken_xml_is_refused_with_its_line),
-        cmocka_unit_test(depth_encodings_and_size_are_limited),
-        cmocka_unit_test(every_cut_of_a_header_is_refused),
-    };
-    const int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failures = run_claims(NULL, NULL);
     lmr_mrd_header_free(&header);
     return failures ? 1 : 0;
 }

@@ -36,9 +36,8 @@ static void assert_hole(scan *s, const char *said)
     free_scan(s);
 }
 
-static void spokes_that_begin_late_leave_a_hole(void **state)
+WITH_SCAN(spokes_that_begin_late_leave_a_hole)
 {
-    (void)state;
     for (int dims = 2; dims <= 3; dims++) {
         assert_hole(center_out(dims, 0), NULL);
         assert_hole(center_out(dims, .5), NULL);
@@ -48,9 +47,8 @@ static void spokes_that_begin_late_leave_a_hole(void **state)
 }
 
 /* Places at random, a quarter of what the field of view asks for: gaps are everywhere. */
-static void gaps_by_chance_are_no_hole(void **state)
+WITH_SCAN(gaps_by_chance_are_no_hole)
 {
-    (void)state;
     unsigned seed = 1;
     for (int try = 0; try < 20; try++) {
         scan *s = empty_scan(&plane64);
@@ -65,9 +63,8 @@ static void gaps_by_chance_are_no_hole(void **state)
     }
 }
 
-static void missing_lines_of_the_centre_are_a_hole(void **state)
+WITH_SCAN(missing_lines_of_the_centre_are_a_hole)
 {
-    (void)state;
     const space e = {{64, 32, 1}, {64, 32, 1}, {192, 192, 5}, {192, 192, 5}, "cartesian", ""};
     for (int way = 0; way < 5; way++) {
         scan *s = empty_scan(&e);
@@ -80,14 +77,4 @@ static void missing_lines_of_the_centre_are_a_hole(void **state)
                                            NULL};
         assert_hole(s, said[way]);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(spokes_that_begin_late_leave_a_hole),
-        WITH_SCAN(gaps_by_chance_are_no_hole),
-        WITH_SCAN(missing_lines_of_the_centre_are_a_hole),
-    };
-    RUN_TESTS(tests);
 }

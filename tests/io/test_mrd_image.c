@@ -7,7 +7,6 @@
 
 #include <hdf5.h>
 #include <locale.h>
-#include <math.h>
 
 static const larmor_image_meta meta = {.fov_mm = {220, 110.5, 40},
                                        .position_mm = {1.5, -20.25, 300},
@@ -48,15 +47,13 @@ static void write_two(const char *path, const larmor_array *const x[2], const la
 {
     larmor_image images[2] = {{.data = x[0], .meta = meta}, {.data = x[1], .meta = meta}};
     images[1].meta.repetition = 7;
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_image_write(out, images, 2, opts));
-    larmor_output_free(out);
 }
 
-static void reference_library_reads_every_header_field_and_value(void **state)
+IN_FOLDER(reference_library_reads_every_header_field_and_value)
 {
-    (void)state;
     larmor_array *x[2];
     for (int i = 0; i < 2; i++) x[i] = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 7 + (uint64_t)i);
     const char *const keys[] = {"DataRole", "a<b>&\"c\""}, *const values[] = {"Image", "1 < 2 & \x01 \"quoted\""};
@@ -118,11 +115,10 @@ static void reference_library_reads_every_header_field_and_value(void **state)
     larmor_array_free(x[1]);
 }
 
-static void magnitude_and_real_images_are_marked_as_such(void **state)
+IN_FOLDER(magnitude_and_real_images_are_marked_as_such)
 {
-    (void)state;
-    larmor_array *z = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7),
-                 *r = random_array(LARMOR_F64, LARMOR_SHAPE(6, 5), 7);
+    OWNED(larmor_array) *z = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7),
+                        *r = random_array(LARMOR_F64, LARMOR_SHAPE(6, 5), 7);
     for (int magnitude = 0; magnitude < 2; magnitude++) {
         const larmor_array *x[2] = {magnitude ? z : r, magnitude ? z : r};
         write_two(in_folder("x.h5"), x, &(larmor_write_opts){.magnitude = magnitude});
@@ -144,13 +140,10 @@ static void magnitude_and_real_images_are_marked_as_such(void **state)
         ismrmrd_cleanup_image(&image);
         ismrmrd_close_dataset(&dataset);
     }
-    larmor_array_free(z);
-    larmor_array_free(r);
 }
 
-static void larmor_reads_its_own_images_bit_for_bit(void **state)
+IN_FOLDER(larmor_reads_its_own_images_bit_for_bit)
 {
-    (void)state;
     larmor_array *x[2], *y;
     for (int i = 0; i < 2; i++) x[i] = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5, 4), 7 + (uint64_t)i);
     write_two(in_folder("x.h5"), (const larmor_array *const *)x, NULL);
@@ -158,9 +151,8 @@ static void larmor_reads_its_own_images_bit_for_bit(void **state)
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(6, 5, 4, 2)));
     char *all = values_of(y);
     for (int i = 0; i < 2; i++) {
-        void *v = values_of(x[i]);
+        OWNED(void) *v = values_of(x[i]);
         assert_memory_equal(all + (size_t)i * larmor_array_bytes(x[i]), v, larmor_array_bytes(x[i]));
-        free(v);
     }
     free(all);
     larmor_array_free(y);
@@ -207,19 +199,16 @@ static void append_image(ISMRMRD_Dataset *dataset, const char *series, int type,
 
 static void assert_read(const char *path, larmor_shape shape, float re, float im)
 {
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_image_read(path, dev, &x));
     assert_int_equal(larmor_array_dtype(x), LARMOR_C64);
     assert_true(larmor_shape_equal(larmor_array_shape(x), shape));
-    float *v = values_of(x);
+    OWNED(float) *v = values_of(x);
     assert_true(v[2] == re && v[3] == im);
-    free(v);
-    larmor_array_free(x);
 }
 
-static void files_of_the_reference_library_are_read(void **state)
+IN_FOLDER(files_of_the_reference_library_are_read)
 {
-    (void)state;
     ISMRMRD_Dataset d;
     assert_int_equal(ismrmrd_init_dataset(&d, in_folder("other.h5"), "images"), ISMRMRD_NOERROR);
     assert_int_equal(ismrmrd_open_dataset(&d, true), ISMRMRD_NOERROR);
@@ -282,18 +271,15 @@ static void write_numbers(hid_t type, const hsize_t *chunk, int filters)
 
 static void assert_numbers(void)
 {
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_image_read(in_folder("n.h5"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(8, 7, 3, 2)));
-    float *v = values_of(x);
+    OWNED(float) *v = values_of(x);
     for (int i = 0; i < 336; i++) assert_true(v[2 * i] == (float)(i % 100) && v[2 * i + 1] == 0);
-    free(v);
-    larmor_array_free(x);
 }
 
-static void images_in_chunks_of_every_shape_are_read(void **state)
+IN_FOLDER(images_in_chunks_of_every_shape_are_read)
 {
-    (void)state;
     static const hsize_t chunks[][5] = {{2, 1, 3, 7, 8}, {1, 1, 1, 7, 8}, {1, 1, 2, 3, 5}, {2, 1, 1, 1, 1}};
     write_numbers(H5T_NATIVE_FLOAT, NULL, 0);
     assert_numbers();
@@ -305,9 +291,8 @@ static void images_in_chunks_of_every_shape_are_read(void **state)
     }
 }
 
-static void images_of_every_type_of_number_are_read(void **state)
+IN_FOLDER(images_of_every_type_of_number_are_read)
 {
-    (void)state;
     const hid_t types[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_INT8,   H5T_NATIVE_INT16,
                            H5T_NATIVE_INT32,  H5T_NATIVE_INT64,  H5T_NATIVE_UINT8,
                            H5T_NATIVE_UINT16, H5T_NATIVE_UINT32, H5T_NATIVE_UINT64};
@@ -321,10 +306,9 @@ static void images_of_every_type_of_number_are_read(void **state)
                    "/dataset/image_0/data holds numbers that are not read: integers, float or double,");
 }
 
-static void reading_does_not_change_the_file(void **state)
+IN_FOLDER(reading_does_not_change_the_file)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7), *y;
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7), *y;
     assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
     assert_int_equal(chmod(in_folder("x.h5"), 0400), 0);
     struct stat before, after;
@@ -339,13 +323,10 @@ static void reading_does_not_change_the_file(void **state)
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     free(a);
     free(b);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
-static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
+IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(64, 64), 7), *y;
     assert_ok(write_image(in_folder("x.h5"), 0, x, NULL));
     size_t n;
@@ -362,22 +343,19 @@ static void flipped_bit_in_the_image_is_found_by_the_checksum(void **state)
     larmor_array_free(x);
 }
 
-static void counters_that_do_not_fit_are_refused(void **state)
+IN_FOLDER(counters_that_do_not_fit_are_refused)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7);
     larmor_image_meta m = meta;
     m.slice = 65536;
     assert_refused(write_image(in_folder("x.h5"), 0, x, &m), LARMOR_ERR_ARG, "image 1 has a counter of 65536");
     m.slice = -1;
     assert_refused(write_image(in_folder("x.h5"), 0, x, &m), LARMOR_ERR_ARG, "image 1 has a counter of -1");
     assert_int_equal(files_in_folder(), 0);
-    larmor_array_free(x);
 }
 
-static void no_hdf5_object_stays_open(void **state)
+IN_FOLDER(no_hdf5_object_stays_open)
 {
-    (void)state;
     larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(6, 5), 7), *y;
     larmor_image_meta m;
     H5open();
@@ -391,21 +369,4 @@ static void no_hdf5_object_stays_open(void **state)
     }
     assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_ALL), before);
     larmor_array_free(x);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(reference_library_reads_every_header_field_and_value),
-        IN_FOLDER(magnitude_and_real_images_are_marked_as_such),
-        IN_FOLDER(larmor_reads_its_own_images_bit_for_bit),
-        IN_FOLDER(files_of_the_reference_library_are_read),
-        IN_FOLDER(images_in_chunks_of_every_shape_are_read),
-        IN_FOLDER(images_of_every_type_of_number_are_read),
-        IN_FOLDER(reading_does_not_change_the_file),
-        IN_FOLDER(flipped_bit_in_the_image_is_found_by_the_checksum),
-        IN_FOLDER(counters_that_do_not_fit_are_refused),
-        IN_FOLDER(no_hdf5_object_stays_open),
-    };
-    RUN_TESTS(tests);
 }

@@ -55,7 +55,7 @@ static void write_epi(const gradient *g, const gradient *said, int cut)
 {
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     double k[LINE];
-    scan *s = empty_scan(&epi);
+    OWNED(scan) *s = empty_scan(&epi);
     char *end = strstr(s->xml, "</encoding>");
     if (said)
         sprintf(end,
@@ -71,13 +71,11 @@ static void write_epi(const gradient *g, const gradient *said, int cut)
     place_samples(g, cut, k);
     for (int l = 0; l < LINES; l++) add_line(s, l, cut, k);
     write_scan(s);
-    free_scan(s);
 }
 
 /* Two shots, each of three navigators before every second line. */
-static void navigators_belong_to_the_lines_of_their_shot(void **state)
+WITH_SCAN(navigators_belong_to_the_lines_of_their_shot)
 {
-    (void)state;
     static const space epi = {{LINE, LINES, 1}, {64, 48, 1}, {384, 144, 5}, {192, 144, 5}, "epi", ""};
     const gradient flat = {1, 1000, 1, 100, 4};
     double k[LINE];
@@ -95,63 +93,56 @@ static void navigators_belong_to_the_lines_of_their_shot(void **state)
     }
     write_scan(s);
     free_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.navigators, 6);
     assert_int_equal(info.imaging, LINES);
     assert_string_equal(info.dropped_report, "");
     larmor_grid grid;
-    larmor_navigators n;
+    OWNED(larmor_navigators) n;
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_ok(larmor_raw_navigators(raw, 0, &grid, dev, &n));
     assert_int_equal(n.shots, 2);
     assert_true(n.first[0] == 0 && n.first[1] == 3 && n.first[2] == 6);
     for (int r = 0; r < LINES; r++) assert_int_equal(n.shot[r], r / (LINES / 2));
-    double *at = NULL;
+    OWNED(double) *at = NULL;
     assert_ok(larmor_array_download(n.traj, LARMOR_F64, &at));
     for (int l = 0; l < 6; l++)
         for (int t = 1; t < LINE; t++)
             assert_at_most(fabs(at[t + LINE * l] - at[t - 1 + LINE * l] - (l % 3 == 1 ? 1 : -1)), 1e-9);
-    free(at);
-    larmor_navigators_free(&n);
-    larmor_raw_free(raw);
 }
 
 /* The largest distance between where samples are read and where they are. */
 static double error_along(const larmor_raw *raw, const gradient *g, int cut)
 {
     double k[LINE], most = 0;
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     place_samples(g, cut, k);
     assert_int_equal(x.outside, 0);
     for (int l = 0; l < LINES; l++)
         for (int t = 0; t < LINE - cut; t++)
             most = fmax(most, fabs(traj(&x)[2 * (t + (int64_t)(LINE - cut) * l)] - (l % 2 ? -k[t] : k[t])));
-    larmor_samples_free(&x);
     return most;
 }
 
 static const gradient usual = {100, 350, 100, 19, 4}, lopsided = {90, 360, 110, 19, 4},
                       triangle = {250, 40, 250, 14, 4};
 
-static void samples_on_ramps_are_where_the_gradient_s_area_is(void **state)
+WITH_SCAN(samples_on_ramps_are_where_the_gradient_s_area_is)
 {
-    (void)state;
     const gradient *all[] = {&usual, &lopsided, &triangle};
     for (int i = 0; i < 3; i++)
         for (int cut = 0; cut <= 30; cut += 30) {
             write_epi(all[i], all[i], cut);
-            larmor_raw *raw = opened_with(NULL);
+            OWNED(larmor_raw) *raw = opened_with(NULL);
             assert_null(strstr(larmor_raw_describe(raw).warnings, "gradient"));
             assert_null(strstr(larmor_raw_describe(raw).warnings, "trajectoryDescription"));
             assert_at_most(error_along(raw, all[i], cut), cut ? .6 : 1e-3); /* its centre is a whole sample */
-            larmor_raw_free(raw);
         }
 }
 
-static void ramps_by_hand_are_those_of_the_header(void **state)
+WITH_SCAN(ramps_by_hand_are_those_of_the_header)
 {
-    (void)state;
     char text[80];
     snprintf(text, sizeof text, "%g,%g,%g,%g", lopsided.up, lopsided.flat, lopsided.down, lopsided.delay);
     write_epi(&lopsided, NULL, 0);
@@ -172,51 +163,43 @@ static void ramps_by_hand_are_those_of_the_header(void **state)
 }
 
 /* Six samples off by the header, while the echoes are in the middle. */
-static void a_delay_that_the_echoes_contradict_is_said_and_replaced(void **state)
+WITH_SCAN(a_delay_that_the_echoes_contradict_is_said_and_replaced)
 {
-    (void)state;
     gradient said = usual;
     said.delay += 16;
     write_epi(&usual, &said, 0);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(
         larmor_raw_describe(raw).warnings,
         "trajectoryDescription: samples begin 35 us after the gradient by acqDelayTime, but the echoes are not "
         "there; they are taken to be in its middle, from 19 us on.\n");
     assert_at_most(error_along(raw, &usual, 0), 1e-3);
-    larmor_raw_free(raw);
 }
 
-static void samples_on_the_flat_top_stay_equally_far_apart(void **state)
+WITH_SCAN(samples_on_the_flat_top_stay_equally_far_apart)
 {
-    (void)state;
     const gradient flat = {100, 540, 100, 114, 4};
     write_epi(&flat, &flat, 0);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     for (int t = 0; t < LINE; t++) assert_at_most(fabs(traj(&x)[2 * t] - (t - LINE / 2)), 1e-9);
     assert_string_equal(larmor_raw_describe(raw).traj_report, "");
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
 }
 
-static void a_gradient_that_is_not_the_samples_is_said(void **state)
+WITH_SCAN(a_gradient_that_is_not_the_samples_is_said)
 {
-    (void)state;
     gradient said = usual;
     said.dwell = 8;
     write_epi(&usual, &said, 0);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_non_null(
         strstr(larmor_raw_describe(raw).warnings,
                "the gradient of 100 + 350 + 100 us is not that of 128 samples of 8 us: the samples take longer than "
                "the gradient. The samples are taken to be equally far apart.\n"));
-    larmor_raw_free(raw);
 }
 
-static void what_is_no_gradient_is_refused(void **state)
+WITH_SCAN(what_is_no_gradient_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"",          "1",           "100,350", "100,350,",     "100,350,100,",
                                         "a,b,c",     "100,0,100",   "-1,2,3",  "1,2,3,4,5,6",  "100,350,100 us",
                                         "100;50;10", "1e9,1e9,1e9", "nan,1,1", "0x10,100,100", "100,350,100,-5"};
@@ -228,18 +211,4 @@ static void what_is_no_gradient_is_refused(void **state)
     }
     assert_int_equal(larmor_raw_open(path, &(larmor_raw_opts){.ramp = "0,600,0"}, &raw), LARMOR_ERR_ARG);
     assert_non_null(strstr(larmor_last_error(), "no lines without a trajectory are sampled on such ramps"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(samples_on_ramps_are_where_the_gradient_s_area_is),
-        WITH_SCAN(navigators_belong_to_the_lines_of_their_shot),
-        WITH_SCAN(ramps_by_hand_are_those_of_the_header),
-        WITH_SCAN(a_delay_that_the_echoes_contradict_is_said_and_replaced),
-        WITH_SCAN(samples_on_the_flat_top_stay_equally_far_apart),
-        WITH_SCAN(a_gradient_that_is_not_the_samples_is_said),
-        WITH_SCAN(what_is_no_gradient_is_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -21,7 +21,7 @@ static void assert_the_radial_scan(const larmor_raw *raw)
     assert_int_equal(info.groups, 1);
     assert_string_equal(info.traj_report, "1/FOV (kmax 32.0 of 32), confidence high");
     assert_string_equal(info.warnings, "");
-    larmor_samples s = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) s = samples_of(raw, 0, 0);
     assert_shape(s.kspace, LARMOR_SHAPE(64, 8, 3));
     assert_shape(s.traj, LARMOR_SHAPE(2, 64, 8));
     assert_null(s.density);
@@ -36,12 +36,10 @@ static void assert_the_radial_scan(const larmor_raw *raw)
                 assert_at_most(fabs(traj(&s)[2 * (n + 64 * r) + 1] - k * sin(M_PI * r / 8)), 1e-5);
             }
     assert_int_equal(s.step1[7], 7);
-    larmor_samples_free(&s);
 }
 
-static void all_layouts_of_a_file_give_the_same_samples(void **state)
+WITH_SCAN(all_layouts_of_a_file_give_the_same_samples)
 {
-    (void)state;
     static const layout layouts[] = {{0},
                                      {.utf8 = 1},
                                      {.fixed_length = 1},
@@ -52,21 +50,18 @@ static void all_layouts_of_a_file_give_the_same_samples(void **state)
                                      {.contiguous = 1},
                                      {.filters = 1},
                                      {.filters = 1, .chunk = 5}};
-    scan *s = radial_scan(8, 3);
+    OWNED(scan) *s = radial_scan(8, 3);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         write_scan_as(s, &layouts[i]);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_xml(raw), s->xml);
         assert_the_radial_scan(raw);
-        larmor_raw_free(raw);
     }
-    free_scan(s);
 }
 
-static void a_file_of_the_reference_library_is_read(void **state)
+WITH_SCAN(a_file_of_the_reference_library_is_read)
 {
-    (void)state;
-    scan *s = radial_scan(8, 3);
+    OWNED(scan) *s = radial_scan(8, 3);
     unlink(path);
     ISMRMRD_Dataset set;
     ismrmrd_init_dataset(&set, path, "dataset");
@@ -77,10 +72,8 @@ static void a_file_of_the_reference_library_is_read(void **state)
         assert_int_equal(ismrmrd_append_acquisition(&set, &a), ISMRMRD_NOERROR);
     }
     ismrmrd_close_dataset(&set);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_the_radial_scan(raw);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 enum { READERS = 4, ROUNDS = 50 };
@@ -99,7 +92,7 @@ static void *read_again(void *user)
         larmor_encoding enc;
         larmor_group group;
         larmor_image_meta meta;
-        larmor_samples s = {0};
+        OWNED(larmor_samples) s = {0};
         larmor_grid grid;
         r->wrong += larmor_raw_encoding(r->raw, 0, &enc) || larmor_encoding_grid(&enc, NULL, &grid) ||
                     larmor_raw_group(r->raw, 0, &group) || larmor_raw_image_meta(r->raw, 0, &meta) ||
@@ -108,19 +101,17 @@ static void *read_again(void *user)
             r->wrong += memcmp(kspace(&s), kspace(r->expected), 8 * (size_t)larmor_array_count(s.kspace)) != 0;
             r->wrong += memcmp(traj(&s), traj(r->expected), 8 * (size_t)larmor_array_count(s.traj)) != 0;
         }
-        larmor_samples_free(&s);
     }
     return NULL;
 }
 
 /* As the devices of a group take them. */
-static void several_threads_read_samples_at_the_same_time(void **state)
+WITH_SCAN(several_threads_read_samples_at_the_same_time)
 {
-    (void)state;
-    scan *s = radial_scan(60, 3);
+    OWNED(scan) *s = radial_scan(60, 3);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples expected = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) expected = samples_of(raw, 0, 0);
     reader readers[READERS];
     pthread_t thread[READERS];
     for (int i = 0; i < READERS; i++) {
@@ -133,15 +124,11 @@ static void several_threads_read_samples_at_the_same_time(void **state)
         assert_int_equal(readers[i].wrong, 0);
         larmor_device_free(readers[i].dev);
     }
-    larmor_samples_free(&expected);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void reading_leaves_the_file_as_it_was(void **state)
+WITH_SCAN(reading_leaves_the_file_as_it_was)
 {
-    (void)state;
-    scan *s = radial_scan(4, 1);
+    OWNED(scan) *s = radial_scan(4, 1);
     write_scan(s);
     size_t before, after;
     unsigned char *a = get_file(path, &before);
@@ -155,39 +142,33 @@ static void reading_leaves_the_file_as_it_was(void **state)
     chmod(path, 0600);
     free(a);
     free(b);
-    free_scan(s);
 }
 
-static void discards_apply_to_data_and_trajectory_of_each_readout(void **state)
+WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout)
 {
-    (void)state;
-    scan *s = radial_scan(3, 2);
+    OWNED(scan) *s = radial_scan(3, 2);
     s->r[0].head.discard_pre = 4;
     s->r[0].head.discard_post = 2;
     data_of(s, 0)[0] = NAN; /* what is discarded is not looked at */
     traj_of(s, 0)[0] = INFINITY;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_group g;
     assert_ok(larmor_raw_group(raw, 0, &g));
     assert_int_equal(g.regular, 0);
     assert_int_equal(g.samples, 64);
     assert_int_equal(g.total, 58 + 64 + 64);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.kspace, LARMOR_SHAPE(186, 1, 2));
     assert_shape(x.traj, LARMOR_SHAPE(2, 186, 1));
     assert_true(kspace(&x)[1] == 4.f / 1024 && kspace(&x)[2 * 57 + 1] == 61.f / 1024);
     assert_true(kspace(&x)[2 * 58] == 2 && kspace(&x)[2 * 58 + 1] == 0);
     assert_true(traj(&x)[0] == -28 && traj(&x)[2 * 57] == 29);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void flags_send_readouts_where_they_belong(void **state)
+WITH_SCAN(flags_send_readouts_where_they_belong)
 {
-    (void)state;
-    scan *s = radial_scan(16, 2);
+    OWNED(scan) *s = radial_scan(16, 2);
     static const int left_out[] = {23, 24, 26, 27, 28, 29, 30, 31};
     for (int i = 0; i < 8; i++) s->r[i].head.flags = LARMOR_ACQ_FLAG(left_out[i]);
     s->r[8].head.flags = LARMOR_ACQ_NOISE;
@@ -198,30 +179,25 @@ static void flags_send_readouts_where_they_belong(void **state)
         s->r[12].head.flags |= LARMOR_ACQ_FLAG(bit); /* first and last of everything */
     s->r[13].head.flags = LARMOR_ACQ_FLAG(25) | LARMOR_ACQ_FLAG(22) | LARMOR_ACQ_FLAG(53) | LARMOR_ACQ_FLAG(64);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.dropped, 8);
     assert_int_equal(info.noise, 1);
     assert_int_equal(info.calibration, 3);
     assert_int_equal(info.imaging, 7);
     assert_int_equal(info.completing, 1); /* which the image lacks */
-    larmor_samples x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0), c = samples_of(raw, 0, 1);
     for (int r = 0; r < 7; r++) assert_int_equal(x.step1[r], 9 + r);
     assert_true(kspace(&x)[2 * 64 * 4] == 14);
     assert_at_most(fabs(traj(&x)[2 * 64 * 4] + 32 * cos(M_PI * 13 / 16)),
                    1e-5); /* REVERSE does not touch a stored one */
     for (int r = 0; r < 3; r++) assert_int_equal(c.step1[r], 9 + r);
     assert_shape(c.kspace, LARMOR_SHAPE(64, 3, 2));
-    larmor_samples_free(&x);
-    larmor_samples_free(&c);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void noise_scans_of_any_length_come_as_one_matrix(void **state)
+WITH_SCAN(noise_scans_of_any_length_come_as_one_matrix)
 {
-    (void)state;
-    scan *s = radial_scan(4, 2);
+    OWNED(scan) *s = radial_scan(4, 2);
     const int lengths[] = {10, 6};
     for (int i = 0; i < 2; i++) {
         const int r = add_readout(s, lengths[i], 2, 0);
@@ -230,26 +206,22 @@ static void noise_scans_of_any_length_come_as_one_matrix(void **state)
         s->r[r].head.encoding_space_ref = 3; /* means nothing here */
     }
     write_scan(s);
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.conjugate = 1});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.conjugate = 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.noise_samples, 16);
     assert_true(info.noise_dwell_us == 20 && info.dwell_us == 4 && info.noise_bandwidth == 0.793);
-    larmor_array *noise;
+    OWNED(larmor_array) *noise;
     assert_ok(larmor_raw_noise(raw, dev, &noise));
     assert_shape(noise, LARMOR_SHAPE(16, 2));
     bring_to_host(&noise);
     const float *x = larmor_array_data(noise);
     assert_true(x[0] == 5 && x[2 * 10] == 6 && x[2 * 16] == 5.125f);
     assert_true(x[2 * 9 + 1] == -9.f / 1024); /* conjugated like all data */
-    larmor_array_free(noise);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void groups_are_sorted_and_averages_add_readouts(void **state)
+WITH_SCAN(groups_are_sorted_and_averages_add_readouts)
 {
-    (void)state;
-    scan *s = radial_scan(12, 1);
+    OWNED(scan) *s = radial_scan(12, 1);
     for (int i = 0; i < 12; i++) {
         s->r[i].head.idx.slice = (uint16_t)(1 - i % 2);
         s->r[i].head.idx.average = (uint16_t)(i / 6);
@@ -257,7 +229,7 @@ static void groups_are_sorted_and_averages_add_readouts(void **state)
     }
     s->r[3].head.idx.repetition = 7;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_group g;
     assert_int_equal(larmor_raw_describe(raw).groups, 3);
     assert_ok(larmor_raw_group(raw, 0, &g));
@@ -270,43 +242,33 @@ static void groups_are_sorted_and_averages_add_readouts(void **state)
     for (int r = 0; r < 6; r++) assert_int_equal(x.step1[r], 2 * r); /* in the order of the file */
     larmor_samples_free(&x);
     assert_refused(larmor_raw_group(raw, 3, &g), LARMOR_ERR_ARG, "raw: group 3, the file has 3");
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void readouts_of_different_lengths_are_joined(void **state)
+WITH_SCAN(readouts_of_different_lengths_are_joined)
 {
-    (void)state;
-    scan *s = radial_scan(4, 2);
+    OWNED(scan) *s = radial_scan(4, 2);
     add_readout(s, 1, 2, 2); /* at k = 0 */
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.kspace, LARMOR_SHAPE(257, 1, 2));
     assert_true(kspace(&x)[2 * 256] == 5 && kspace(&x)[2 * (257 + 256)] == 5.125f);
     assert_true(traj(&x)[2 * 256] == 0 && traj(&x)[2 * 256 + 1] == 0);
     assert_int_equal(x.outside, 0);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void a_coil_without_signal_is_left_out_with_a_warning(void **state)
+WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning)
 {
-    (void)state;
-    scan *s = radial_scan(4, 3);
+    OWNED(scan) *s = radial_scan(4, 3);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.coils == 2 && info.dead_coils == 1);
     assert_string_equal(info.warnings, "channel 1 has no signal; left out.\n");
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.kspace, LARMOR_SHAPE(64, 4, 2));
     assert_true(kspace(&x)[2 * 64 * 4] == 1.25f);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* A scan of four channels: 0 is good, 1 has no signal, 2 no noise, 3 next to no noise. */
@@ -321,9 +283,8 @@ static scan *scan_with_bad_coils(double noise)
     return s;
 }
 
-static void a_coil_without_noise_is_left_out_with_a_warning(void **state)
+WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning)
 {
-    (void)state;
     scan *s = scan_with_bad_coils(1e-3);
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);
@@ -354,14 +315,13 @@ static void a_coil_without_noise_is_left_out_with_a_warning(void **state)
     free_scan(s);
 }
 
-static void of_all_channels_those_that_are_kept_are_chosen(void **state)
+WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen)
 {
-    (void)state;
-    scan *s = radial_scan(4, 4);
+    OWNED(scan) *s = radial_scan(4, 4);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_array *maps, *kept, *same;
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_array) *maps, *kept, *same;
     const float values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4), &maps));
     assert_ok(larmor_array_write(maps, values, sizeof values));
@@ -372,22 +332,16 @@ static void of_all_channels_those_that_are_kept_are_chosen(void **state)
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 5 && x[3] == 6 && x[4] == 7 && x[5] == 8);
     assert_ok(larmor_raw_keep_coils(raw, kept, 1, &same)); /* of the right number already */
     assert_ptr_equal(kept, same);
-    larmor_array_free(same);
-    larmor_array_free(kept);
-    larmor_array_free(maps);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Channel 1 of four is left out, of arrays [2, channels, 2] and back. */
-static void coils_are_kept_and_restored_in_any_dimension(void **state)
+WITH_SCAN(coils_are_kept_and_restored_in_any_dimension)
 {
-    (void)state;
-    scan *s = radial_scan(4, 4);
+    OWNED(scan) *s = radial_scan(4, 4);
     for (int i = 0; i < 4; i++) memset(data_of(s, i) + 2 * 64, 0, 2 * 64 * sizeof(float));
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_array *maps, *kept, *back;
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_array) *maps, *kept, *back;
     float values[16];
     for (int i = 0; i < 16; i++) values[i] = (float)(i + 1);
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 4, 2), &maps));
@@ -408,17 +362,11 @@ static void coils_are_kept_and_restored_in_any_dimension(void **state)
         assert_true(y[i] == expected);
         if (channel != 1) assert_true(x[i % 2 + 2 * (coil + 3 * (i / 8))] == expected);
     }
-    larmor_array_free(back);
-    larmor_array_free(kept);
-    larmor_array_free(maps);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
+WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand)
 {
-    (void)state;
-    scan *s = radial_scan(5, 2);
+    OWNED(scan) *s = radial_scan(5, 2);
     s->r[1].head.discard_pre = 3;
     data_of(s, 1)[2 * 64 + 2 * 7] = NAN;
     data_of(s, 1)[2 * 64 + 2 * 7 + 1] = INFINITY;
@@ -441,38 +389,33 @@ static void nonfinite_acquisitions_are_left_out_on_demand(void **state)
         "1 non-finite trajectory values, first in acquisition 2, component 1, sample 5. Use opts.drop_nonfinite to "
         "leave "
         "those acquisitions out.");
-    free_scan(s);
 }
 
-static void counters_beyond_the_limits_are_warned_of(void **state)
+WITH_SCAN(counters_beyond_the_limits_are_warned_of)
 {
-    (void)state;
     space e = plane64;
     e.limits =
         "<kspace_encoding_step_1><minimum>0</minimum><maximum>2</maximum><center>1</center></kspace_encoding_step_1>";
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 5; i++) set_spoke(s, add_readout(s, 64, 1, 2), i, 32, 32);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_string_equal(info.warnings,
                         "counter kspace_encode_step_1 reaches 4, encodingLimits end at 2; all readouts are used.\n");
     assert_int_equal(info.imaging, 5);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* ---- Cartesian: the trajectory comes from the counters ---- */
 
-static void cartesian_lines_are_placed_by_their_counters(void **state)
+WITH_SCAN(cartesian_lines_are_placed_by_their_counters)
 {
-    (void)state;
     const space e = {{16, 8, 1}, {8, 8, 1}, {320, 160, 4}, {160, 160, 4}, "cartesian", ""};
-    scan *s = cartesian_scan(&e, 1);
+    OWNED(scan) *s = cartesian_scan(&e, 1);
     s->r[2].head.flags = LARMOR_ACQ_REVERSE;
     for (int i = 0; i < 8; i++) s->r[i].head.discard_pre = 1;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.traj_stored, 0);
     assert_string_equal(info.traj_units, "");
@@ -481,7 +424,7 @@ static void cartesian_lines_are_placed_by_their_counters(void **state)
     assert_true(grid.ndim == 2 && grid.matrix[0] == 16 && grid.matrix[1] == 8 && grid.crop[0] == 8 &&
                 grid.crop[1] == 8);
     assert_true(grid.fov_mm[0] == 320 && grid.fov_mm[1] == 160);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.traj, LARMOR_SHAPE(2, 15, 8));
     for (int r = 0; r < 8; r++)
         for (int n = 0; n < 15; n++) {
@@ -490,14 +433,10 @@ static void cartesian_lines_are_placed_by_their_counters(void **state)
             assert_true(k[0] == (r == 2 ? backward : forward) && k[1] == r - 4);
             assert_true(kspace(&x)[2 * (n + 15 * r) + 1] == (float)(n + 1) / 1024); /* data stay in time order */
         }
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void partial_fourier_lines_take_the_center_of_the_limits(void **state)
+WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits)
 {
-    (void)state;
     const space e = {{16, 16, 4},
                      {16, 16, 4},
                      {160, 160, 40},
@@ -506,61 +445,49 @@ static void partial_fourier_lines_take_the_center_of_the_limits(void **state)
                      "<kspace_encoding_step_1><minimum>0</minimum><maximum>11</maximum><center>4</center>"
                      "</kspace_encoding_step_1><kspace_encoding_step_2><maximum>3</maximum><center>1</center>"
                      "</kspace_encoding_step_2>"};
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 12; i++) s->r[add_readout(s, 32, 1, 0)].head.idx.kspace_encode_step_2 = (uint16_t)(i % 3);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_shape(x.traj, LARMOR_SHAPE(3, 32, 12));
     assert_true(traj(&x)[0] == -8 && traj(&x)[3] == -7.5); /* 32 samples over 16 cells: twice oversampled */
     for (int r = 0; r < 12; r++)
         assert_true(traj(&x)[3 * 32 * r + 1] == r - 4 && traj(&x)[3 * 32 * r + 2] == r % 3 - 1);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void a_spiral_without_a_trajectory_has_none(void **state)
+WITH_SCAN(a_spiral_without_a_trajectory_has_none)
 {
-    (void)state;
     space e = plane64;
     e.trajectory = "spiral";
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 3; i++) add_readout(s, 100, 1, 0);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_null(x.traj);
     assert_shape(x.kspace, LARMOR_SHAPE(100, 3, 1));
     assert_int_equal(x.step1[2], 2);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* ---- grid and geometry ---- */
 
-static void samples_beyond_the_grid_are_left_out_and_counted(void **state)
+WITH_SCAN(samples_beyond_the_grid_are_left_out_and_counted)
 {
-    (void)state;
     space e = plane64;
     e.recon[0] = e.recon[1] = 32; /* half the resolution on the same field of view */
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 2; i++) set_spoke(s, add_readout(s, 64, 1, 2), M_PI / 2 * i, 32, 32);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(x.outside, 2 * 31); /* -16 to 16 stay */
     assert_shape(x.kspace, LARMOR_SHAPE(66, 1, 1));
     assert_true(traj(&x)[0] == -16 && traj(&x)[2 * 32] == 16 && kspace(&x)[1] == 16.f / 1024);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view(void **state)
+WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view)
 {
-    (void)state;
     static const struct {
         int matrix, recon;
         double fov, recon_fov;
@@ -576,24 +503,21 @@ static void the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_vi
                          {cases[i].recon_fov, 64, 5},
                          "cartesian",
                          ""};
-        scan *s = empty_scan(&e);
+        OWNED(scan) *s = empty_scan(&e);
         add_readout(s, cases[i].matrix, 1, 0);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         larmor_grid g;
         assert_ok(larmor_raw_grid(raw, 0, NULL, &g));
         assert_int_equal(g.matrix[0], cases[i].grid);
         assert_int_equal(g.crop[0], cases[i].crop);
         assert_at_most(fabs(g.fov_mm[0] - cases[i].grid_fov), 1e-9);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **state)
+WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group)
 {
-    (void)state;
-    scan *s = radial_scan(4, 1);
+    OWNED(scan) *s = radial_scan(4, 1);
     s->r[0].head.flags = LARMOR_ACQ_NAVIGATION;
     ISMRMRD_AcquisitionHeader *h = &s->r[1].head;
     h->position[0] = 1.5f;
@@ -624,13 +548,11 @@ static void geometry_comes_from_the_first_imaging_readout_of_the_group(void **st
     assert_true(m.read_dir[0] == 1 && m.phase_dir[1] == 1 && m.slice_dir[2] == 1 && m.slice_dir[0] == 0);
     assert_int_equal(m.place_unknown, 1);
     larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Two slices 5 mm apart, then with one thing wrong each. */
-static void a_place_that_the_scan_does_not_say_is_a_warning(void **state)
+WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning)
 {
-    (void)state;
     static const char *const said[] = {"",
                                        "2 of 4 readouts have no directions: the images' orientation in the patient "
                                        "is unknown, which is what NIfTI files "
@@ -642,7 +564,7 @@ static void a_place_that_the_scan_does_not_say_is_a_warning(void **state)
                                        "known, which is what NIfTI files say "
                                        "(code 0).\n"};
     for (int wrong = 0; wrong < 4; wrong++) {
-        scan *s = radial_scan(4, 1);
+        OWNED(scan) *s = radial_scan(4, 1);
         for (int i = 0; i < 4; i++) {
             ISMRMRD_AcquisitionHeader *h = &s->r[i].head;
             h->idx.slice = (uint16_t)(i / 2);
@@ -651,25 +573,22 @@ static void a_place_that_the_scan_does_not_say_is_a_warning(void **state)
             if (wrong == 2) h->position[1] = h->position[2] = (float)NAN;
         }
         write_scan(s);
-        larmor_raw *raw = opened_with(&(larmor_raw_opts){.join = "none"});
+        OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.join = "none"});
         larmor_image_meta m;
         assert_string_equal(larmor_raw_describe(raw).warnings, said[wrong]);
         assert_ok(larmor_raw_image_meta(raw, 0, &m));
         assert_int_equal(m.place_unknown, wrong == 1 || wrong == 2);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* The samples get the phase of the shift; the images lie there, once. */
-static void a_shift_moves_the_field_of_view(void **state)
+WITH_SCAN(a_shift_moves_the_field_of_view)
 {
-    (void)state;
     enum { N = 4 };
     const double mm[3] = {60, -20, 0};
     for (int way = 0; way < 2;
          way++) { /* samples about the isocentre, whose heads have 0 or the shift for a position */
-        scan *s = radial_scan(N, 2);
+        OWNED(scan) *s = radial_scan(N, 2);
         for (int i = 0; i < N && way; i++)
             for (int d = 0; d < 2; d++) s->r[i].head.position[d] = (float)mm[d];
         write_scan(s);
@@ -693,15 +612,13 @@ static void a_shift_moves_the_field_of_view(void **state)
         larmor_raw_free(raw);
         assert_int_equal(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {NAN}}, &raw), LARMOR_ERR_ARG);
         assert_string_equal(larmor_last_error(), "shift: nan mm, a finite number expected.");
-        free_scan(s);
     }
 }
 
 /* What asks for nothing along z is taken: a matrix and an oversample of 1, the thickness of the slice. */
-static void values_along_z_of_a_2d_scan_are_refused(void **state)
+WITH_SCAN(values_along_z_of_a_2d_scan_are_refused)
 {
-    (void)state;
-    scan *s = radial_scan(4, 2);
+    OWNED(scan) *s = radial_scan(4, 2);
     write_scan(s);
     larmor_raw *raw = opened_with(NULL), *shifted;
     larmor_encoding e;
@@ -724,36 +641,4 @@ static void values_along_z_of_a_2d_scan_are_refused(void **state)
     larmor_raw_free(raw);
     assert_refused(larmor_raw_open(path, &(larmor_raw_opts){.shift_mm = {1, 2, 3}}, &shifted), LARMOR_ERR_ARG,
                    "opts.shift_mm: got 3 along z, but the scan is 2D");
-    free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(all_layouts_of_a_file_give_the_same_samples),
-        WITH_SCAN(a_file_of_the_reference_library_is_read),
-        WITH_SCAN(several_threads_read_samples_at_the_same_time),
-        WITH_SCAN(reading_leaves_the_file_as_it_was),
-        WITH_SCAN(discards_apply_to_data_and_trajectory_of_each_readout),
-        WITH_SCAN(flags_send_readouts_where_they_belong),
-        WITH_SCAN(noise_scans_of_any_length_come_as_one_matrix),
-        WITH_SCAN(groups_are_sorted_and_averages_add_readouts),
-        WITH_SCAN(readouts_of_different_lengths_are_joined),
-        WITH_SCAN(a_coil_without_signal_is_left_out_with_a_warning),
-        WITH_SCAN(a_coil_without_noise_is_left_out_with_a_warning),
-        WITH_SCAN(of_all_channels_those_that_are_kept_are_chosen),
-        WITH_SCAN(coils_are_kept_and_restored_in_any_dimension),
-        WITH_SCAN(nonfinite_acquisitions_are_left_out_on_demand),
-        WITH_SCAN(values_along_z_of_a_2d_scan_are_refused),
-        WITH_SCAN(counters_beyond_the_limits_are_warned_of),
-        WITH_SCAN(cartesian_lines_are_placed_by_their_counters),
-        WITH_SCAN(partial_fourier_lines_take_the_center_of_the_limits),
-        WITH_SCAN(a_spiral_without_a_trajectory_has_none),
-        WITH_SCAN(samples_beyond_the_grid_are_left_out_and_counted),
-        WITH_SCAN(the_grid_has_the_voxels_of_the_recon_space_on_the_larger_field_of_view),
-        WITH_SCAN(geometry_comes_from_the_first_imaging_readout_of_the_group),
-        WITH_SCAN(a_place_that_the_scan_does_not_say_is_a_warning),
-        WITH_SCAN(a_shift_moves_the_field_of_view),
-    };
-    RUN_TESTS(tests);
 }

@@ -7,11 +7,10 @@ static hid_t file; /* between begin and end */
 /* A file with everything of a good scan except what `missing` says: "xml", "data" or "". */
 static void begin(const char *missing)
 {
-    scan *s = radial_scan(4, 2);
+    OWNED(scan) *s = radial_scan(4, 2);
     file = new_file();
     if (strcmp(missing, "xml") != 0) write_xml(file, s, &(layout){0});
     if (strcmp(missing, "data") != 0) write_readouts(file, s, &(layout){0});
-    free_scan(s);
 }
 
 /* Close it; it is refused with this line, and unchanged afterwards. */
@@ -37,9 +36,8 @@ static void add_dataset(const char *name, hid_t type, int rank, const hsize_t *d
 
 /* ---- the path ---- */
 
-static void what_cannot_be_opened_is_said(void **state)
+WITH_SCAN(what_cannot_be_opened_is_said)
 {
-    (void)state;
     unlink(path);
     refused_with(NULL, LARMOR_ERR_IO, "no such file.");
     mkdir(path, 0700);
@@ -60,9 +58,8 @@ static void what_cannot_be_opened_is_said(void **state)
     chmod(path, 0600);
 }
 
-static void what_is_not_hdf5_is_said(void **state)
+WITH_SCAN(what_is_not_hdf5_is_said)
 {
-    (void)state;
     put_file(path, "", 0);
     refused("empty file.");
     put_file(path, "RIFF\0\0\0\0WAVE", 12);
@@ -73,9 +70,8 @@ static void what_is_not_hdf5_is_said(void **state)
     refused("file cut short: 8 of 48 bytes. Copy it again.");
 }
 
-static void a_superblock_of_a_newer_hdf5_is_named(void **state)
+WITH_SCAN(a_superblock_of_a_newer_hdf5_is_named)
 {
-    (void)state;
     char bytes[96] = "\211HDF\r\n\032\n\4\10\10", line[256];
     snprintf(
         line, sizeof line,
@@ -89,9 +85,8 @@ static void a_superblock_of_a_newer_hdf5_is_named(void **state)
     refused("damaged HDF5 structure (superblock). Copy it again.");
 }
 
-static void version_2_of_mrd_is_named(void **state)
+WITH_SCAN(version_2_of_mrd_is_named)
 {
-    (void)state;
     static const char line[] = "MRD version 2 (first bytes are \"yardl\"), which is not read. Convert it to HDF5 of "
                                "version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.";
     put_file(path, "yardl\1\0\0\0\2{}", 12);
@@ -106,9 +101,8 @@ static void version_2_of_mrd_is_named(void **state)
 
 /* ---- groups and links ---- */
 
-static void missing_parts_are_named(void **state)
+WITH_SCAN(missing_parts_are_named)
 {
-    (void)state;
     begin("xml");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
     end_refused("no group /dataset; found /2018-05-13. Use opts.group.");
@@ -134,7 +128,7 @@ static void add_group(const char *name)
 /* Whatever is beside it; and that of the same scan in /dataset is the same. */
 static void check_chosen(const char *warned)
 {
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     larmor_acquisition a;
     assert_int_equal(info.acquisitions, 4);
@@ -143,12 +137,10 @@ static void check_chosen(const char *warned)
     assert_float_equal(a.data[2 * 64 + 3], 1. / 1024, 0);
     assert_int_equal(strstr(info.warnings, "no scan in") != NULL, warned != NULL);
     if (warned) assert_non_null(strstr(info.warnings, warned));
-    larmor_raw_free(raw);
 }
 
-static void the_only_group_of_a_scan_is_read_with_a_warning(void **state)
+WITH_SCAN(the_only_group_of_a_scan_is_read_with_a_warning)
 {
-    (void)state;
     static const char line[] = "no scan in /dataset: /2018-05-13 is read, the only group that has xml and data.\n";
     begin("");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
@@ -161,9 +153,8 @@ static void the_only_group_of_a_scan_is_read_with_a_warning(void **state)
                  "no group /dataset; found /2018-05-12, /2018-05-13, /a, .... Use opts.group.");
     static const char *const named[] = {"2018-05-13", "/2018-05-13"};
     for (int i = 0; i < 2; i++) {
-        larmor_raw *raw = opened_with(&(larmor_raw_opts){.group = named[i]});
+        OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.group = named[i]});
         assert_null(strstr(larmor_raw_describe(raw).warnings, "no scan in"));
-        larmor_raw_free(raw);
     }
     begin("");
     H5Lmove(file, "dataset", file, "2018-05-13", H5P_DEFAULT, H5P_DEFAULT);
@@ -176,9 +167,8 @@ static void the_only_group_of_a_scan_is_read_with_a_warning(void **state)
     check_chosen(NULL);
 }
 
-static void groups_that_could_each_be_the_scan_are_refused(void **state)
+WITH_SCAN(groups_that_could_each_be_the_scan_are_refused)
 {
-    (void)state;
     begin("");
     H5Lmove(file, "dataset", file, "one", H5P_DEFAULT, H5P_DEFAULT);
     H5Lcreate_hard(file, "one", file, "two", H5P_DEFAULT, H5P_DEFAULT);
@@ -199,9 +189,8 @@ static void groups_that_could_each_be_the_scan_are_refused(void **state)
 }
 
 /* Beside a header that was never written, and of another shape. */
-static void an_unfinished_file_of_fastmri_is_refused(void **state)
+WITH_SCAN(an_unfinished_file_of_fastmri_is_refused)
 {
-    (void)state;
     const hid_t complex_type = H5Tcreate(H5T_COMPOUND, 8), text = H5Tcopy(H5T_C_S1);
     H5Tinsert(complex_type, "r", 0, H5T_NATIVE_FLOAT);
     H5Tinsert(complex_type, "i", 4, H5T_NATIVE_FLOAT);
@@ -220,9 +209,8 @@ static void an_unfinished_file_of_fastmri_is_refused(void **state)
     H5Tclose(complex_type);
 }
 
-static void links_and_storage_outside_the_file_are_refused(void **state)
+WITH_SCAN(links_and_storage_outside_the_file_are_refused)
 {
-    (void)state;
     begin("data");
     H5Lcreate_external("/etc/hostname", "/data", file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT);
     end_refused("/dataset/data is an external link; only data inside the file is read.");
@@ -255,9 +243,8 @@ static void links_and_storage_outside_the_file_are_refused(void **state)
 
 /* ---- the header's dataset ---- */
 
-static void odd_headers_are_refused(void **state)
+WITH_SCAN(odd_headers_are_refused)
 {
-    (void)state;
     scan *s = radial_scan(2, 1);
     write_scan_as(s, &(layout){.xml_elements = 3});
     refused("/dataset/xml holds 3 elements, 1 expected.");
@@ -285,9 +272,8 @@ static void odd_headers_are_refused(void **state)
     end_refused("header is 104858931 bytes, limit 16777216.");
 }
 
-static void a_matrix_that_needs_too_much_memory_is_refused(void **state)
+WITH_SCAN(a_matrix_that_needs_too_much_memory_is_refused)
 {
-    (void)state;
     const space huge = {{65535, 65535, 65535}, {64, 64, 64}, {64, 64, 64}, {64, 64, 64}, "cartesian", ""};
     scan *s = empty_scan(&huge);
     add_readout(s, 64, 1, 0);
@@ -318,9 +304,8 @@ static void a_matrix_that_needs_too_much_memory_is_refused(void **state)
 
 /* ---- the acquisitions' dataset ---- */
 
-static void what_is_not_acquisitions_is_described(void **state)
+WITH_SCAN(what_is_not_acquisitions_is_described)
 {
-    (void)state;
     begin("data");
     H5Gclose(H5Gcreate2(file, "dataset/data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     end_refused("/dataset/data is a group, not acquisitions.");
@@ -354,9 +339,8 @@ static void what_is_not_acquisitions_is_described(void **state)
     free_scan(s);
 }
 
-static void members_of_another_type_are_refused(void **state)
+WITH_SCAN(members_of_another_type_are_refused)
 {
-    (void)state;
     begin("data");
     const hid_t list = H5Tvlen_create(H5T_NATIVE_DOUBLE), type = readout_type("data");
     H5Tinsert(type, "data", offsetof(readout, data), list);
@@ -382,10 +366,9 @@ static void members_of_another_type_are_refused(void **state)
     end_refused("acquisitions: member \"head.flags\" is not unsigned of 64 bits (little-endian).");
 }
 
-static void more_acquisitions_than_the_file_can_hold_are_refused(void **state)
+WITH_SCAN(more_acquisitions_than_the_file_can_hold_are_refused)
 {
-    (void)state;
-    scan *s = radial_scan(2, 1);
+    OWNED(scan) *s = radial_scan(2, 1);
     static const int64_t claims[] = {2000000000, (INT64_C(1) << 32) + 2, INT64_MAX / 400};
     for (int i = 0; i < 3; i++) {
         struct stat status;
@@ -396,12 +379,10 @@ static void more_acquisitions_than_the_file_can_hold_are_refused(void **state)
                  (long long)status.st_size);
         refused(line);
     }
-    free_scan(s);
 }
 
-static void other_filters_are_refused(void **state)
+WITH_SCAN(other_filters_are_refused)
 {
-    (void)state;
     begin("data");
     const hid_t type = readout_type(NULL), list = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(list, 1, (hsize_t[]){1});
@@ -417,11 +398,10 @@ static void other_filters_are_refused(void **state)
 /* A good scan with one readout changed is refused with this line. */
 static void changed(void (*change)(scan *s), const char *line)
 {
-    scan *s = radial_scan(4, 2);
+    OWNED(scan) *s = radial_scan(4, 2);
     change(s);
     write_scan(s);
     refused(line);
-    free_scan(s);
 }
 
 static void short_data(scan *s)
@@ -492,9 +472,8 @@ static void all_calibration(scan *s)
     for (int i = 0; i < 4; i++) s->r[i].head.flags = LARMOR_ACQ_CALIBRATION;
 }
 
-static void heads_that_disagree_with_their_data_are_refused(void **state)
+WITH_SCAN(heads_that_disagree_with_their_data_are_refused)
 {
-    (void)state;
     changed(short_data, "acquisition 1: header says 64 samples x 2 channels, 16 numbers stored.");
     changed(no_data, "acquisition 0: header says 64 samples x 2 channels, 0 numbers stored.");
     changed(long_data, "acquisition 2: header says 63 samples x 2 channels, 256 numbers stored.");
@@ -509,20 +488,18 @@ static void heads_that_disagree_with_their_data_are_refused(void **state)
     changed(discards, "acquisition 1: discard 40+40 of 64 samples.");
 }
 
-static void data_that_cannot_be_a_scan_are_refused(void **state)
+WITH_SCAN(data_that_cannot_be_a_scan_are_refused)
 {
-    (void)state;
     changed(all_zero, "all data is zero.");
     changed(absurd, "values up to 2.4e+38: uninitialised or overflowing data.");
     changed(all_flagged, "no acquisitions left after flags (4 read, 2 noise, 2 navigation).");
     changed(all_calibration, "no acquisitions left after flags (4 read, 0 noise, 4 calibration).");
 }
 
-static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
+WITH_SCAN(cartesian_lines_beyond_the_matrix_are_refused)
 {
-    (void)state;
     const space e = {{16, 16, 4}, {16, 16, 4}, {160, 160, 40}, {160, 160, 40}, "cartesian", ""};
-    scan *s = cartesian_scan(&e, 1);
+    OWNED(scan) *s = cartesian_scan(&e, 1);
     s->r[5].head.idx.kspace_encode_step_1 = 60000;
     write_scan(s);
     refused("acquisition 5: k-space line 60000 beyond matrix 16.");
@@ -531,30 +508,4 @@ static void cartesian_lines_beyond_the_matrix_are_refused(void **state)
     s->r[7].head.idx.kspace_encode_step_2 = 9;
     write_scan(s);
     refused("acquisition 7: k-space partition 9 beyond matrix 4.");
-    free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(what_cannot_be_opened_is_said),
-        WITH_SCAN(what_is_not_hdf5_is_said),
-        WITH_SCAN(a_superblock_of_a_newer_hdf5_is_named),
-        WITH_SCAN(version_2_of_mrd_is_named),
-        WITH_SCAN(missing_parts_are_named),
-        WITH_SCAN(the_only_group_of_a_scan_is_read_with_a_warning),
-        WITH_SCAN(groups_that_could_each_be_the_scan_are_refused),
-        WITH_SCAN(an_unfinished_file_of_fastmri_is_refused),
-        WITH_SCAN(links_and_storage_outside_the_file_are_refused),
-        WITH_SCAN(odd_headers_are_refused),
-        WITH_SCAN(a_matrix_that_needs_too_much_memory_is_refused),
-        WITH_SCAN(what_is_not_acquisitions_is_described),
-        WITH_SCAN(members_of_another_type_are_refused),
-        WITH_SCAN(more_acquisitions_than_the_file_can_hold_are_refused),
-        WITH_SCAN(other_filters_are_refused),
-        WITH_SCAN(heads_that_disagree_with_their_data_are_refused),
-        WITH_SCAN(data_that_cannot_be_a_scan_are_refused),
-        WITH_SCAN(cartesian_lines_beyond_the_matrix_are_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -49,7 +49,7 @@ static content content_of(const scan *s, const char *join)
     content c;
     larmor_grid grid;
     write_scan(s);
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.join = join, .traj_units = "1/fov"});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.join = join, .traj_units = "1/fov"});
     c.info = larmor_raw_describe(raw);
     assert_int_equal(c.info.groups, 1);
     assert_ok(larmor_raw_group(raw, 0, &c.group));
@@ -57,7 +57,6 @@ static content content_of(const scan *s, const char *join)
     c.samples = samples_of(raw, 0, 0);
     assert_ok(larmor_raw_times(raw, 0, NULL, 0, &grid, dev, &c.times));
     bring_to_host(&c.times);
-    larmor_raw_free(raw);
     return c;
 }
 
@@ -67,6 +66,8 @@ static void free_content(content *c)
     larmor_array_free(c->times);
 }
 
+ENDS_ITSELF_BY(free_content, content)
+
 static void assert_same(const larmor_array *a, const larmor_array *b)
 {
     assert_true(larmor_shape_equal(larmor_array_shape(a), larmor_array_shape(b)));
@@ -74,10 +75,9 @@ static void assert_same(const larmor_array *a, const larmor_array *b)
                         larmor_array_data((larmor_array *)(uintptr_t)b), (size_t)larmor_array_bytes(a));
 }
 
-static void segments_are_the_readout_that_they_were_cut_from(void **state)
+WITH_SCAN(segments_are_the_readout_that_they_were_cut_from)
 {
-    (void)state;
-    scan *uncut = spirals(1, 0), *cut = spirals(3, 0);
+    OWNED(scan) *uncut = spirals(1, 0), *cut = spirals(3, 0);
     content a = content_of(uncut, NULL), b = content_of(cut, NULL);
     assert_same(a.samples.kspace, b.samples.kspace);
     assert_same(a.samples.traj, b.samples.traj);
@@ -93,32 +93,26 @@ static void segments_are_the_readout_that_they_were_cut_from(void **state)
     assert_int_equal(b.info.joined, 0);
     free_content(&a);
     free_content(&b);
-    free_scan(uncut);
-    free_scan(cut);
 }
 
-static void joined_segments_may_have_more_samples_than_an_acquisition(void **state)
+WITH_SCAN(joined_segments_may_have_more_samples_than_an_acquisition)
 {
-    (void)state;
     space e = plane64;
     e.trajectory = "spiral";
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int i = 0; i < 2; i++) {
         set_arm(s, add_readout(s, LONG, 1, 2), 0, i * LONG, 2 * LONG);
         s->r[i].head.idx.segment = (uint16_t)(5 + i);
     }
-    content c = content_of(s, NULL);
+    OWNED(content) c = content_of(s, NULL);
     assert_int_equal(c.group.readouts, 1);
     assert_int_equal(c.group.samples, 2 * LONG - 5);
     const float *x = kspace(&c.samples);
     for (int n = 0; n < 2 * LONG - 5; n++) assert_true(x[2 * n + 1] == (float)(n + 2));
-    free_content(&c);
-    free_scan(s);
 }
 
-static void readouts_whose_k_space_does_not_go_on_stay_apart(void **state)
+WITH_SCAN(readouts_whose_k_space_does_not_go_on_stay_apart)
 {
-    (void)state;
     scan *spokes = radial_scan(24, 1), *arms = spirals(1, 0);
     for (int i = 0; i < 24; i++) {
         spokes->r[i].head.idx.kspace_encode_step_1 = 0;
@@ -144,22 +138,18 @@ static void readouts_whose_k_space_does_not_go_on_stay_apart(void **state)
     }
 }
 
-static void samples_that_are_discarded_between_segments_keep_them_apart(void **state)
+WITH_SCAN(samples_that_are_discarded_between_segments_keep_them_apart)
 {
-    (void)state;
-    scan *s = spirals(3, 0);
+    OWNED(scan) *s = spirals(3, 0);
     for (int i = 0; i < s->count; i++) s->r[i].head.discard_post = 1;
-    content c = content_of(s, NULL);
+    OWNED(content) c = content_of(s, NULL);
     assert_int_equal(c.info.joined, 0);
     assert_int_equal(c.group.readouts, 3 * ARMS);
-    free_content(&c);
-    free_scan(s);
 }
 
-static void a_clock_that_says_otherwise_keeps_segments_apart(void **state)
+WITH_SCAN(a_clock_that_says_otherwise_keeps_segments_apart)
 {
-    (void)state;
-    scan *late = spirals(3, 100), *early = spirals(3, 1);
+    OWNED(scan) *late = spirals(3, 100), *early = spirals(3, 1);
     content c = content_of(late, NULL);
     assert_int_equal(c.group.readouts, 3 * ARMS);
     assert_non_null(strstr(c.info.warnings, "24 acquisitions look like the segments of 8 readouts, but their time "
@@ -171,18 +161,4 @@ static void a_clock_that_says_otherwise_keeps_segments_apart(void **state)
     c = content_of(early, "slice");
     assert_int_equal(c.group.readouts, ARMS);
     free_content(&c);
-    free_scan(late);
-    free_scan(early);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(segments_are_the_readout_that_they_were_cut_from),
-        WITH_SCAN(joined_segments_may_have_more_samples_than_an_acquisition),
-        WITH_SCAN(readouts_whose_k_space_does_not_go_on_stay_apart),
-        WITH_SCAN(samples_that_are_discarded_between_segments_keep_them_apart),
-        WITH_SCAN(a_clock_that_says_otherwise_keeps_segments_apart),
-    };
-    RUN_TESTS(tests);
 }

@@ -17,7 +17,7 @@ static uint64_t first(int n)
 /* Readouts of the file are those of the scan whose bits are set, in their places; warnings as expected. */
 static void holds(const scan *s, uint64_t only, int acquisitions, const char *warnings)
 {
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_int_equal(info.acquisitions, acquisitions);
     assert_int_equal(info.imaging, __builtin_popcountll(only));
@@ -28,7 +28,6 @@ static void holds(const scan *s, uint64_t only, int acquisitions, const char *wa
         assert_int_equal(a.data != NULL, only >> i & 1);
         if (a.data) assert_memory_equal(a.data, s->r[i].data.p, s->r[i].data.len * sizeof(float));
     }
-    larmor_raw_free(raw);
 }
 
 static const char *const said[] = {"2 of 20 acquisitions were never written, from number 18 on: the scan may have "
@@ -38,9 +37,8 @@ static const char *const said[] = {"2 of 20 acquisitions were never written, fro
                                    "4 of 20 acquisitions were never written, from number 8 on: the scan may have "
                                    "been stopped. The others are read.\n"};
 
-static void what_was_written_before_a_stop_is_read_and_the_rest_is_named(void **state)
+WITH_SCAN(what_was_written_before_a_stop_is_read_and_the_rest_is_named)
 {
-    (void)state;
     static const layout layouts[] = {{.chunk = CHUNK},
                                      {.chunk = CHUNK, .filters = 1},
                                      {.chunk = CHUNK, .libver = 1},
@@ -49,7 +47,7 @@ static void what_was_written_before_a_stop_is_read_and_the_rest_is_named(void **
                                      {.chunk = 1},
                                      {.chunk = 1000},
                                      {.contiguous = 1}};
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++) {
         layout how = layouts[l];
         how.claim = READOUTS;
@@ -60,64 +58,54 @@ static void what_was_written_before_a_stop_is_read_and_the_rest_is_named(void **
         write_scan_as(s, &how);
         holds(s, first(8), 8, said[1]);
     }
-    free_scan(s);
 }
 
-static void chunks_that_are_missing_between_others_are_left_out(void **state)
+WITH_SCAN(chunks_that_are_missing_between_others_are_left_out)
 {
-    (void)state;
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     const uint64_t only = first(READOUTS) & ~(first(12) & ~first(8));
     write_scan_as(s, &(layout){.chunk = CHUNK, .claim = READOUTS, .only = only});
     holds(s, only, READOUTS, said[2]);
-    free_scan(s);
 }
 
 /* Room for more than memory holds costs nothing. */
-static void room_that_was_never_used_has_no_price(void **state)
+WITH_SCAN(room_that_was_never_used_has_no_price)
 {
-    (void)state;
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     write_scan_as(s, &(layout){.chunk = CHUNK, .claim = INT64_C(1) << 40, .only = first(READOUTS)});
     holds(s, first(READOUTS), READOUTS,
           "1099511627756 of 1099511627776 acquisitions were never written, from number 20 on: the scan may have been "
           "stopped. The others are read.\n");
-    free_scan(s);
 }
 
-static void a_scan_of_which_nothing_was_written_is_refused(void **state)
+WITH_SCAN(a_scan_of_which_nothing_was_written_is_refused)
 {
-    (void)state;
     static const layout layouts[] = {
         {.chunk = CHUNK, .claim = READOUTS},
         {.contiguous = 1, .claim = READOUTS},
         {.chunk = CHUNK, .claim = READOUTS, .filters = 1},
     };
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++) {
         write_scan_as(s, &layouts[l]);
         refused("has room for 20 acquisitions, none of which was written.");
     }
     write_scan_as(s, &(layout){.chunk = CHUNK, .claim = INT64_MAX / 400});
     refused("has room for 23058430092136939 acquisitions, none of which was written.");
-    free_scan(s);
 }
 
 /* Between others of one chunk no program leaves any out. */
-static void a_readout_of_zeros_between_others_is_refused(void **state)
+WITH_SCAN(a_readout_of_zeros_between_others_is_refused)
 {
-    (void)state;
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     write_scan_as(s, &(layout){.chunk = CHUNK, .claim = READOUTS, .only = first(READOUTS) & ~(UINT64_C(1) << 9)});
     refused("acquisition 9: 0 samples.");
-    free_scan(s);
 }
 
 /* The tree of chunks, with the key of the second chunk changed to that of another. */
-static void a_damaged_index_is_no_stopped_scan(void **state)
+WITH_SCAN(a_damaged_index_is_no_stopped_scan)
 {
-    (void)state;
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     write_scan_as(s, &(layout){.chunk = CHUNK});
     size_t bytes;
     unsigned char *all = get_file(path, &bytes), *tree = NULL;
@@ -131,14 +119,12 @@ static void a_damaged_index_is_no_stopped_scan(void **state)
     put_file(path, all, bytes);
     refused("damaged HDF5 structure (chunk index of /dataset/data). Copy it again.");
     free(all);
-    free_scan(s);
 }
 
 /* HDF5 itself opens neither: a program has marked the file as its own and was killed, or still writes. */
-static void a_file_whose_writer_was_killed_is_read_and_one_that_is_being_written_is_not(void **state)
+WITH_SCAN(a_file_whose_writer_was_killed_is_read_and_one_that_is_being_written_is_not)
 {
-    (void)state;
-    scan *s = radial_scan(READOUTS, 2);
+    OWNED(scan) *s = radial_scan(READOUTS, 2);
     const pid_t child = fork();
     if (!child) {
         const layout how = {.chunk = CHUNK, .claim = READOUTS, .only = first(18), .libver = 1};
@@ -161,20 +147,4 @@ static void a_file_whose_writer_was_killed_is_read_and_one_that_is_being_written
     refused_with(NULL, LARMOR_ERR_IO, "is being written by another program. Wait until it is complete.");
     close(writer);
     holds(s, first(18), 18, expected);
-    free_scan(s);
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_SCAN(what_was_written_before_a_stop_is_read_and_the_rest_is_named),
-    WITH_SCAN(chunks_that_are_missing_between_others_are_left_out),
-    WITH_SCAN(room_that_was_never_used_has_no_price),
-    WITH_SCAN(a_scan_of_which_nothing_was_written_is_refused),
-    WITH_SCAN(a_readout_of_zeros_between_others_is_refused),
-    WITH_SCAN(a_damaged_index_is_no_stopped_scan),
-    WITH_SCAN(a_file_whose_writer_was_killed_is_read_and_one_that_is_being_written_is_not),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -42,18 +42,17 @@ static void assert_report(const larmor_raw *raw, const char *report)
     assert_string_equal(larmor_raw_describe(raw).traj_report, report);
 }
 
-static void seven_units_give_the_same_samples(void **state)
+WITH_SCAN(seven_units_give_the_same_samples)
 {
-    (void)state;
     const space planes = {{64, 48, 1}, {64, 48, 1}, {240, 160, 5}, {240, 160, 5}, "radial", ""};
     const space volume = {{64, 48, 20}, {32, 48, 20}, {240, 160, 100}, {120, 160, 100}, "other", ""};
     for (int dims = 2; dims <= 3; dims++) {
         const space *e = dims == 2 ? &planes : &volume;
         for (int u = 0; u < UNITS; u++) {
-            scan *s = spokes_in(units[u], e, dims, 64, 1);
+            OWNED(scan) *s = spokes_in(units[u], e, dims, 64, 1);
             write_scan(s);
             for (int given = 0; given < 2; given++) {
-                larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = given ? units[u] : NULL});
+                OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.traj_units = given ? units[u] : NULL});
                 const larmor_raw_info info = larmor_raw_describe(raw);
                 char report[80];
                 snprintf(report, sizeof report, "%s (kmax 32.0 of 32), %s", labels[u],
@@ -61,7 +60,7 @@ static void seven_units_give_the_same_samples(void **state)
                 assert_report(raw, report);
                 assert_string_equal(info.traj_units, units[u]);
                 assert_int_equal(info.traj_stored, 1);
-                larmor_samples x = samples_of(raw, 0, 0);
+                OWNED(larmor_samples) x = samples_of(raw, 0, 0);
                 assert_int_equal(larmor_array_count(x.traj), dims * 64 * SPOKES);
                 for (int r = 0; r < SPOKES; r++)
                     for (int n = 0; n < 64; n++) {
@@ -71,81 +70,63 @@ static void seven_units_give_the_same_samples(void **state)
                         assert_at_most(fabs(k[1] - at * sin(angle) * 24), 1e-5);
                         if (dims == 3) assert_at_most(fabs(k[2] - at * sin(r) * 10), 1e-5);
                     }
-                larmor_samples_free(&x);
-                larmor_raw_free(raw);
             }
-            free_scan(s);
         }
     }
 }
 
-static void trajectories_become_cycles_per_field_of_view_of_the_grid(void **state)
+WITH_SCAN(trajectories_become_cycles_per_field_of_view_of_the_grid)
 {
-    (void)state;
     const space e = {{64, 64, 1}, {96, 64, 1}, {160, 160, 5}, {240, 160, 5}, "radial", ""};
-    scan *s = spokes_in("norm", &e, 2, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &e, 2, 64, 1);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_at_most(fabs(traj(&x)[0] + 32 * 1.5), 1e-5); /* 32 cycles in 160 mm are 48 in 240 mm */
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Voxels of 1 mm: 1/mm and norm are the same number. */
-static void units_that_agree_are_not_ambiguous(void **state)
+WITH_SCAN(units_that_agree_are_not_ambiguous)
 {
-    (void)state;
     const space e = {{64, 64, 1}, {64, 64, 1}, {64, 64, 5}, {64, 64, 5}, "radial", ""};
-    scan *s = spokes_in("1/mm", &e, 2, 64, 1);
+    OWNED(scan) *s = spokes_in("1/mm", &e, 2, 64, 1);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_report(raw, "norm (kmax 32.0 of 32), confidence high");
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void of_two_units_the_one_that_ends_at_the_edge_is_taken(void **state)
+WITH_SCAN(of_two_units_the_one_that_ends_at_the_edge_is_taken)
 {
-    (void)state;
     const space e = {{256, 256, 1}, {256, 256, 1}, {240, 240, 5}, {240, 240, 5}, "radial", ""};
     static const char *const names[] = {"norm", "1/mm"};
     for (int u = 0; u < 2; u++) {
-        scan *s = spokes_in(names[u], &e, 2, 256, 1);
+        OWNED(scan) *s = spokes_in(names[u], &e, 2, 256, 1);
         write_scan(s);
         if (!u) { /* 1/mm would reach .9375 */
-            larmor_raw *raw = opened_with(NULL);
+            OWNED(larmor_raw) *raw = opened_with(NULL);
             assert_report(raw, "norm (kmax 128.0 of 128), confidence high");
-            larmor_raw_free(raw);
         } else { /* norm would reach 1.067, beyond the edge */
-            larmor_raw *raw = opened_with(NULL);
+            OWNED(larmor_raw) *raw = opened_with(NULL);
             assert_report(raw, "1/mm (kmax 128.0 of 128), confidence high");
-            larmor_raw_free(raw);
         }
-        free_scan(s);
     }
-    scan *s = spokes_in("norm", &e, 2, 256, .97); /* 1/mm would reach .909: both may be */
+    OWNED(scan) *s = spokes_in("norm", &e, 2, 256, .97); /* 1/mm would reach .909: both may be */
     write_scan(s);
     refused("trajectory units may be norm or 1/mm: k-space would end at 0.97, 0.97 or 0.909, 0.909 of the edge along "
             "x, y. "
             "Use opts.traj_units.");
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.traj_units = "norm"});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.traj_units = "norm"});
     assert_report(raw, "norm (kmax 124.2 of 128), as given");
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void two_units_that_end_near_the_edge_are_not_told_apart(void **state)
+WITH_SCAN(two_units_that_end_near_the_edge_are_not_told_apart)
 {
-    (void)state;
     const space e = {{256, 256, 1}, {256, 256, 1}, {250, 250, 5}, {250, 250, 5}, "radial", ""};
-    scan *s = spokes_in("norm", &e, 2, 256, .985);
+    OWNED(scan) *s = spokes_in("norm", &e, 2, 256, .985);
     write_scan(s);
     refused("trajectory units may be norm or 1/mm: k-space would end at 0.985, 0.985 or 0.962, 0.962 of the edge "
             "along x, "
             "y. Use opts.traj_units.");
-    free_scan(s);
 }
 
 static void assert_warned(const larmor_raw *raw, const char *line)
@@ -153,9 +134,8 @@ static void assert_warned(const larmor_raw *raw, const char *line)
     if (!strstr(larmor_raw_describe(raw).warnings, line)) fail_msg("%s", larmor_raw_describe(raw).warnings);
 }
 
-static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
+WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step)
 {
-    (void)state;
     scan *s = spokes_in("1/fov", &plane64, 2, 32, .5); /* a step of 1 / FOV */
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);
@@ -174,13 +154,12 @@ static void a_part_of_k_space_is_recognised_by_its_sample_step(void **state)
 }
 
 /* Spokes, and places at random whose steps say nothing. */
-static void readouts_that_end_before_or_behind_the_edge_are_not_refused(void **state)
+WITH_SCAN(readouts_that_end_before_or_behind_the_edge_are_not_refused)
 {
-    (void)state;
     static const double reach[] = {.9, .95, 1.1};
     for (int i = 0; i < 3; i++)
         for (int random = 0; random < 2; random++) {
-            scan *s = spokes_in("1/fov", &plane64, 2, 64, reach[i]);
+            OWNED(scan) *s = spokes_in("1/fov", &plane64, 2, 64, reach[i]);
             for (int n = 0; n < 64 && random; n++)
                 for (int r = 0; r < SPOKES; r++) {
                     const double at[2] = {2 * fmod(.618034 * (n + 64 * r), 1) - 1,
@@ -188,19 +167,17 @@ static void readouts_that_end_before_or_behind_the_edge_are_not_refused(void **s
                     for (int d = 0; d < 2; d++) traj_of(s, r)[2 * n + d] = (float)(32 * reach[i] * at[d]);
                 }
             write_scan(s);
-            larmor_raw *raw = opened_with(NULL);
+            OWNED(larmor_raw) *raw = opened_with(NULL);
             assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
             assert_int_equal(
                 strstr(larmor_raw_describe(raw).warnings, "samples beyond the edge are left out") != NULL, i == 2);
-            larmor_raw_free(raw);
-            free_scan(s);
         }
 }
 
 /* The largest distance of what is read from spokes that end at the edge of the matrix along each axis. */
 static double error_of_spokes(const larmor_raw *raw, const space *e, int dims, int samples)
 {
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     double most = 0;
     assert_int_equal(larmor_array_count(x.traj), dims * samples * SPOKES);
     for (int r = 0; r < SPOKES; r++)
@@ -210,14 +187,12 @@ static double error_of_spokes(const larmor_raw *raw, const space *e, int dims, i
             for (int d = 0; d < dims; d++)
                 most = fmax(most, fabs(traj(&x)[dims * (n + samples * r) + d] - unit[d] * e->matrix[d] / 2));
         }
-    larmor_samples_free(&x);
     return most;
 }
 
 /* Encoded space is twice as long along x as the image, or 1.25 times, or along both axes. */
-static void cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encoded_space(void **state)
+WITH_SCAN(cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encoded_space)
 {
-    (void)state;
     static const double factor[3][2] = {{2, 1}, {2, 2}, {1.25, 1}};
     for (int i = 0; i < 3; i++) {
         const space e = {{(int)(64 * factor[i][0]), (int)(64 * factor[i][1]), 1},
@@ -226,7 +201,7 @@ static void cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_enc
                          {256, 256, 5},
                          "radial",
                          ""};
-        scan *s = spokes_in("1/fov", &e, 2, 128, 1);
+        OWNED(scan) *s = spokes_in("1/fov", &e, 2, 128, 1);
         write_scan(s);
         larmor_raw *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
@@ -243,14 +218,12 @@ static void cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_enc
                  "of the edge along x, y. opts.traj_units says it.\n");
         if (i < 2) assert_at_most(error_of_spokes(raw, &e, 2, 128), 1e-4);
         larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* Every axis in every other unit: read right with a warning, or refused with the options that decide. */
-static void an_axis_in_another_unit_is_read_and_said_or_asked_for(void **state)
+WITH_SCAN(an_axis_in_another_unit_is_read_and_said_or_asked_for)
 {
-    (void)state;
     const space planes = {{64, 48, 1}, {64, 48, 1}, {240, 160, 5}, {240, 160, 5}, "radial", ""};
     const space volume = {{64, 48, 20}, {64, 48, 20}, {240, 160, 100}, {240, 160, 100}, "other", ""};
     int read = 0, asked = 0;
@@ -260,11 +233,12 @@ static void an_axis_in_another_unit_is_read_and_said_or_asked_for(void **state)
                 for (int odd = 0; odd < dims; odd++) {
                     if (u == other || (u + 2 * other + odd) % 4) continue;
                     const space *e = dims == 2 ? &planes : &volume;
-                    scan *s = spokes_in(units[u], e, dims, 64, 1), *o = spokes_in(units[other], e, dims, 64, 1);
+                    OWNED(scan) *s = spokes_in(units[u], e, dims, 64, 1),
+                                *o = spokes_in(units[other], e, dims, 64, 1);
                     for (int r = 0; r < SPOKES; r++)
                         for (int n = 0; n < 64; n++) traj_of(s, r)[dims * n + odd] = traj_of(o, r)[dims * n + odd];
                     write_scan(s);
-                    larmor_raw *raw = NULL;
+                    OWNED(larmor_raw) *raw = NULL;
                     if (larmor_raw_open(path, NULL, &raw)) {
                         assert_non_null(strstr(larmor_last_error(), "trajectory units may be "));
                         asked++;
@@ -277,55 +251,44 @@ static void an_axis_in_another_unit_is_read_and_said_or_asked_for(void **state)
                         read++;
                     }
                     assert_at_most(error_of_spokes(raw, e, dims, 64), 1e-4);
-                    larmor_raw_free(raw);
-                    free_scan(s);
-                    free_scan(o);
                 }
     assert_true(read >= 45);
     assert_at_most(asked, 5);
 }
 
 /* Partitions 1/FOV apart that end at half of the matrix: the field of view decides. */
-static void partitions_that_are_spaced_by_the_field_of_view_need_no_warning(void **state)
+WITH_SCAN(partitions_that_are_spaced_by_the_field_of_view_need_no_warning)
 {
-    (void)state;
     for (int apart = 1; apart <= 2; apart++) { /* 2: twelve partitions in units half as large */
         const int nz = apart == 1 ? 16 : 12;
         const space e = {{64, 64, nz}, {64, 64, nz}, {192, 192, 80}, {192, 192, 80}, "radial", ""};
-        scan *s = spokes_in("pm1", &e, 3, 64, 1);
+        OWNED(scan) *s = spokes_in("pm1", &e, 3, 64, 1);
         for (int r = 0; r < SPOKES; r++)
             for (int n = 0; n < 64; n++) traj_of(s, r)[3 * n + 2] = (float)((r % 8 - 4) / 8.);
         if (apart == 2)
             for (int r = 0; r < SPOKES; r++)
                 for (int n = 0; n < 64; n++) traj_of(s, r)[3 * n + 2] = (float)((r - 6) / 12.);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).traj_units, apart == 1 ? "pm1" : "pm1,pm1,norm");
         assert_int_equal(strstr(larmor_raw_describe(raw).warnings, "trajectory units") != NULL, apart == 2);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void nothing_is_rescaled_to_fit(void **state)
+WITH_SCAN(nothing_is_rescaled_to_fit)
 {
-    (void)state;
-    scan *s = spokes_in("1/fov", &plane64, 2, 64, 1.02);
+    OWNED(scan) *s = spokes_in("1/fov", &plane64, 2, 64, 1.02);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(x.outside, 2); /* the first samples of the spokes along x and y, .64 beyond the edge */
     double most = 0;
     for (int64_t i = 0; i < larmor_array_count(x.traj); i++) most = fmax(most, fabs(traj(&x)[i]));
     assert_at_most(fabs(most - 1.02 * 31), .1);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void given_units_that_cannot_be_are_refused(void **state)
+WITH_SCAN(given_units_that_cannot_be_are_refused)
 {
-    (void)state;
     scan *s = spokes_in("1/fov", &plane64, 2, 64, 1);
     write_scan(s);
     refused_with(&(larmor_raw_opts){.traj_units = "norm"}, LARMOR_ERR_FORMAT,
@@ -350,13 +313,11 @@ static void given_units_that_cannot_be_are_refused(void **state)
     free_scan(s);
 }
 
-static void a_trajectory_without_extent_is_refused(void **state)
+WITH_SCAN(a_trajectory_without_extent_is_refused)
 {
-    (void)state;
-    scan *s = spokes_in("1/fov", &plane64, 2, 64, 0);
+    OWNED(scan) *s = spokes_in("1/fov", &plane64, 2, 64, 0);
     write_scan(s);
     refused("trajectory has no extent (all 768 samples at k = 0, 0). Convert it again.");
-    free_scan(s);
 }
 
 /* ---- components ---- */
@@ -368,10 +329,9 @@ static void set_third(scan *s, double scale, double offset)
             traj_of(s, i)[3 * n + 2] = (float)(offset + scale * abs(n - 32));
 }
 
-static void a_third_component_of_a_plane_is_density_or_nothing(void **state)
+WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing)
 {
-    (void)state;
-    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     set_third(s, 1e-3, 0);
     write_scan(s);
     larmor_raw *raw = opened_with(NULL);
@@ -397,43 +357,34 @@ static void a_third_component_of_a_plane_is_density_or_nothing(void **state)
     set_third(s, .01, -.1);
     write_scan(s);
     refused("trajectory has a third component (-0.1 to 0.22), but the matrix is 64 x 64 x 1. Correct matrixSize z.");
-    free_scan(s);
 }
 
-static void density_follows_discards_and_ragged_readouts(void **state)
+WITH_SCAN(density_follows_discards_and_ragged_readouts)
 {
-    (void)state;
-    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     set_third(s, 1, 0);
     s->r[0].head.discard_pre = 30;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.density).dim[0], 34 + 64 * (SPOKES - 1));
     assert_int_equal(larmor_array_shape(x.density).dim[1], 1);
     const double *w = larmor_array_data(x.density);
     assert_true(w[0] == 2 && w[2] == 0 && w[34] == 32);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void a_stack_of_planes_takes_its_third_component_from_the_partition(void **state)
+WITH_SCAN(a_stack_of_planes_takes_its_third_component_from_the_partition)
 {
-    (void)state;
     const space e = {{64, 64, 8}, {64, 64, 8}, {192, 192, 40}, {192, 192, 40}, "radial", ""};
-    scan *s = spokes_in("pm1", &e, 2, 64, 1);
+    OWNED(scan) *s = spokes_in("pm1", &e, 2, 64, 1);
     for (int i = 0; i < SPOKES; i++) s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 8);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "trajectory has two components; the third is taken from kspace_encode_step_2.\n");
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.traj).dim[0], 3);
     for (int r = 0; r < SPOKES; r++) assert_true(traj(&x)[3 * 64 * r + 2] == r % 8 - 4);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Readout i's third component is one value. */
@@ -445,27 +396,24 @@ static void set_level(scan *s, int i, double value)
 /* The samples of a scan whose readouts have kz i % 4 - 2, and what was said. */
 static void expect_partitions(const char *warning)
 {
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     larmor_encoding e;
     assert_string_equal(larmor_raw_describe(raw).warnings, warning);
     assert_ok(larmor_raw_encoding(raw, 0, &e));
     assert_int_equal(e.matrix[2], 4);
     assert_int_equal(e.ndim, 3);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.traj).dim[0], 3);
     assert_null(x.density);
     for (int r = 0; r < SPOKES; r++) {
         assert_at_most(fabs(traj(&x)[3 * 64 * r + 2] - (r % 4 - 2)), 1e-6);
         assert_at_most(fabs(hypot(traj(&x)[3 * 64 * r], traj(&x)[3 * 64 * r + 1]) - 32), 1e-4);
     }
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
 }
 
-static void levels_beside_one_partition_are_partitions(void **state)
+WITH_SCAN(levels_beside_one_partition_are_partitions)
 {
-    (void)state;
-    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     const char *said =
         "the third component of the trajectory has 4 levels, one for each readout, but the matrix has one "
         "partition: it is kz of 4 partitions, in 5 mm.\n";
@@ -478,48 +426,39 @@ static void levels_beside_one_partition_are_partitions(void **state)
     }
     write_scan(s);
     expect_partitions(said);
-    free_scan(s);
 }
 
-static void levels_that_number_the_slices_are_nothing(void **state)
+WITH_SCAN(levels_that_number_the_slices_are_nothing)
 {
-    (void)state;
-    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     for (int i = 0; i < SPOKES; i++) {
         set_level(s, i, i % 4);
         s->r[i].head.idx.slice = (uint16_t)(i % 4);
     }
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_non_null(
         strstr(info.warnings, "the third component of the trajectory numbers the slices; it is not used.\n"));
     assert_int_equal(info.density_stored, 0);
     assert_int_equal(info.groups, 4);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void weights_of_whole_readouts_are_density(void **state)
+WITH_SCAN(weights_of_whole_readouts_are_density)
 {
-    (void)state;
-    scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+    OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
     for (int i = 0; i < SPOKES; i++) set_level(s, i, .2 + .1 * (i % 3));
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_int_equal(larmor_raw_describe(raw).density_stored, 1);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     const double *w = larmor_array_data(x.density);
     for (int r = 0; r < SPOKES; r++) assert_at_most(fabs(w[64 * r] - (.2 + .1 * (r % 3))), 1e-6);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* A volume whose trajectory has nothing, weights, or the numbers of partitions in its third component. */
-static void a_volume_has_kz_from_where_it_is(void **state)
+WITH_SCAN(a_volume_has_kz_from_where_it_is)
 {
-    (void)state;
     const space e = {{64, 64, 4}, {64, 64, 4}, {192, 192, 20}, {192, 192, 20}, "radial", ""};
     const char *const said[] = {
         "the third component of the trajectory is 0 everywhere; kz is taken from kspace_encode_step_2.\n",
@@ -527,7 +466,7 @@ static void a_volume_has_kz_from_where_it_is(void **state)
         "kspace_encode_step_2.\n",
         "the third component of the trajectory counts partitions from 0 to 3; kz = 0 is taken to be at 2.\n"};
     for (int way = 0; way < 3; way++) {
-        scan *s = spokes_in("norm", &plane64, 3, 64, 1);
+        OWNED(scan) *s = spokes_in("norm", &plane64, 3, 64, 1);
         *s->xml = '\0';
         add_encoding(s, &e);
         set_third(s, way == 1 ? 1. / 32 : 0, 0);
@@ -536,20 +475,16 @@ static void a_volume_has_kz_from_where_it_is(void **state)
             s->r[i].head.idx.kspace_encode_step_2 = (uint16_t)(i % 4);
         }
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         assert_string_equal(larmor_raw_describe(raw).warnings, said[way]);
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         for (int r = 0; r < SPOKES; r++) assert_at_most(fabs(traj(&x)[3 * 64 * r + 2] - (r % 4 - 2)), 1e-6);
         assert_int_equal(x.density != NULL, way == 1);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
-static void components_must_agree(void **state)
+WITH_SCAN(components_must_agree)
 {
-    (void)state;
     scan *s = radial_scan(2, 1);
     add_readout(s, 64, 1, 3);
     write_scan(s);
@@ -571,32 +506,4 @@ static void components_must_agree(void **state)
     larmor_samples_free(&x);
     larmor_raw_free(raw);
     free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(seven_units_give_the_same_samples),
-        WITH_SCAN(trajectories_become_cycles_per_field_of_view_of_the_grid),
-        WITH_SCAN(units_that_agree_are_not_ambiguous),
-        WITH_SCAN(of_two_units_the_one_that_ends_at_the_edge_is_taken),
-        WITH_SCAN(two_units_that_end_near_the_edge_are_not_told_apart),
-        WITH_SCAN(a_part_of_k_space_is_recognised_by_its_sample_step),
-        WITH_SCAN(readouts_that_end_before_or_behind_the_edge_are_not_refused),
-        WITH_SCAN(cycles_per_field_of_view_of_the_image_are_told_from_those_of_the_encoded_space),
-        WITH_SCAN(an_axis_in_another_unit_is_read_and_said_or_asked_for),
-        WITH_SCAN(partitions_that_are_spaced_by_the_field_of_view_need_no_warning),
-        WITH_SCAN(nothing_is_rescaled_to_fit),
-        WITH_SCAN(given_units_that_cannot_be_are_refused),
-        WITH_SCAN(a_trajectory_without_extent_is_refused),
-        WITH_SCAN(a_third_component_of_a_plane_is_density_or_nothing),
-        WITH_SCAN(density_follows_discards_and_ragged_readouts),
-        WITH_SCAN(a_stack_of_planes_takes_its_third_component_from_the_partition),
-        WITH_SCAN(levels_beside_one_partition_are_partitions),
-        WITH_SCAN(levels_that_number_the_slices_are_nothing),
-        WITH_SCAN(weights_of_whole_readouts_are_density),
-        WITH_SCAN(a_volume_has_kz_from_where_it_is),
-        WITH_SCAN(components_must_agree),
-    };
-    RUN_TESTS(tests);
 }

@@ -6,7 +6,6 @@
 
 #include <hdf5.h>
 #include <locale.h>
-#include <math.h>
 
 static const larmor_scan scan = {.encoding = {.matrix = {128, 96, 1},
                                               .recon_matrix = {64, 48, 1},
@@ -106,9 +105,8 @@ static void check_head(const ISMRMRD_AcquisitionHeader *h, const larmor_acquisit
     assert_int_equal(h->idx.segment, 65535);
 }
 
-static void reference_library_reads_every_acquisition(void **state)
+IN_FOLDER(reference_library_reads_every_acquisition)
 {
-    (void)state;
     const char *path = in_folder("scan.h5");
     write_scan(path, 150); /* two batches and a rest */
     ISMRMRD_Dataset d;
@@ -134,9 +132,8 @@ static void assert_within(const char *xml, const char *text)
     if (!strstr(xml, text)) fail_msg("%s\nis not in\n%s", text, xml);
 }
 
-static void header_has_what_the_schema_asks_for(void **state)
+IN_FOLDER(header_has_what_the_schema_asks_for)
 {
-    (void)state;
     const char *path = in_folder("scan.h5");
     write_scan(path, 1);
     ISMRMRD_Dataset d;
@@ -167,9 +164,8 @@ static void header_has_what_the_schema_asks_for(void **state)
     ismrmrd_close_dataset(&d);
 }
 
-static void numbers_have_a_point_in_every_locale(void **state)
+IN_FOLDER(numbers_have_a_point_in_every_locale)
 {
-    (void)state;
     char *const before = strdup(setlocale(LC_ALL, NULL));
     static const char *const commas[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8"};
     int found = 0;
@@ -180,9 +176,8 @@ static void numbers_have_a_point_in_every_locale(void **state)
     if (!found) skip();
 }
 
-static void values_out_of_range_are_refused_by_name(void **state)
+IN_FOLDER(values_out_of_range_are_refused_by_name)
 {
-    (void)state;
     larmor_output *out;
     larmor_raw_writer *writer;
     float data[2 * SAMPLES * 3], traj[2 * SAMPLES];
@@ -220,10 +215,9 @@ static void values_out_of_range_are_refused_by_name(void **state)
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void scan_that_the_header_cannot_hold_is_refused(void **state)
+IN_FOLDER(scan_that_the_header_cannot_hold_is_refused)
 {
-    (void)state;
-    larmor_output *out, *png;
+    OWNED(larmor_output) *out, *png;
     larmor_raw_writer *writer;
     assert_ok(larmor_output_open(in_folder("scan.h5"), 0, &out));
     larmor_scan s = scan;
@@ -247,8 +241,6 @@ static void scan_that_the_header_cannot_hold_is_refused(void **state)
     assert_refused(larmor_raw_create(out, &s, &writer), LARMOR_ERR_ARG, "a counter of the scan runs to 70000");
     assert_ok(larmor_output_open(in_folder("scan.png"), 0, &png));
     assert_refused(larmor_raw_create(png, &scan, &writer), LARMOR_ERR_ARG, "raw data go to .h5 files, not .png");
-    larmor_output_free(out);
-    larmor_output_free(png);
 }
 
 /* A writer of scan.h5 with a hundred acquisitions, not finished. */
@@ -263,9 +255,8 @@ static larmor_raw_writer *begun(int force, larmor_output **out)
     return writer;
 }
 
-static void writer_that_is_not_finished_leaves_nothing(void **state)
+IN_FOLDER(writer_that_is_not_finished_leaves_nothing)
 {
-    (void)state;
     larmor_output *out;
     larmor_raw_writer_free(begun(0, &out));
     larmor_output_free(out);
@@ -274,9 +265,8 @@ static void writer_that_is_not_finished_leaves_nothing(void **state)
     assert_int_equal(H5Fget_obj_count((hid_t)H5F_OBJ_ALL, H5F_OBJ_FILE | H5F_OBJ_DATASET | H5F_OBJ_GROUP), 0);
 }
 
-static void failing_disk_keeps_the_old_file_and_leaves_hdf5_clean(void **state)
+IN_FOLDER(failing_disk_keeps_the_old_file_and_leaves_hdf5_clean)
 {
-    (void)state;
     larmor_output *out;
     put_file(in_folder("scan.h5"), "old", 3);
     larmor_raw_writer *writer = begun(1, &out);
@@ -304,9 +294,8 @@ typedef H5O_info_t object_info;
 #endif
 
 /* HDF5 would note the second in which each dataset is made. */
-static void files_do_not_tell_when_they_were_made(void **state)
+IN_FOLDER(files_do_not_tell_when_they_were_made)
 {
-    (void)state;
     static const char *const made[] = {"scan.h5", "image.h5"};
     static const char *const datasets[2][3] = {
         {"/dataset/xml", "/dataset/data", "/dataset/data"},
@@ -327,9 +316,8 @@ static void files_do_not_tell_when_they_were_made(void **state)
 }
 
 /* Written and read by larmor: the same samples and counters, and the trajectory in its own units. */
-static void larmor_reads_what_it_wrote(void **state)
+IN_FOLDER(larmor_reads_what_it_wrote)
 {
-    (void)state;
     enum { READOUTS = 100, LINE = 64 };
     larmor_scan radial = scan;
     for (int d = 0; d < 2; d++) radial.encoding.matrix[d] = radial.encoding.recon_matrix[d] = LINE;
@@ -364,16 +352,16 @@ static void larmor_reads_what_it_wrote(void **state)
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
 
-    larmor_raw *raw;
+    OWNED(larmor_raw) *raw;
     larmor_grid grid;
-    larmor_samples samples;
+    OWNED(larmor_samples) samples;
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     assert_string_equal(larmor_raw_describe(raw).traj_units, "1/fov");
     assert_ok(larmor_raw_grid(raw, 0, NULL, &grid));
     assert_ok(larmor_raw_samples(raw, 0, &grid, 0, dev, &samples));
     assert_true(larmor_shape_equal(larmor_array_shape(samples.kspace), LARMOR_SHAPE(LINE, READOUTS, 2)));
-    float *k = values_of(samples.kspace);
-    double *t = values_of(samples.traj);
+    OWNED(float) *k = values_of(samples.kspace);
+    OWNED(double) *t = values_of(samples.traj);
     for (int r = 0; r < READOUTS; r++) {
         assert_int_equal(samples.step1[r], r);
         for (int coil = 0; coil < 2; coil++)
@@ -381,24 +369,4 @@ static void larmor_reads_what_it_wrote(void **state)
         for (int i = 0; i < 2 * LINE; i++)
             assert_at_most(fabs(t[2 * LINE * r + i] - (&traj[r][0][0])[i]), 1e-6 * LINE);
     }
-    free(k);
-    free(t);
-    larmor_samples_free(&samples);
-    larmor_raw_free(raw);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(reference_library_reads_every_acquisition),
-        IN_FOLDER(header_has_what_the_schema_asks_for),
-        IN_FOLDER(numbers_have_a_point_in_every_locale),
-        IN_FOLDER(values_out_of_range_are_refused_by_name),
-        IN_FOLDER(scan_that_the_header_cannot_hold_is_refused),
-        IN_FOLDER(writer_that_is_not_finished_leaves_nothing),
-        IN_FOLDER(failing_disk_keeps_the_old_file_and_leaves_hdf5_clean),
-        IN_FOLDER(files_do_not_tell_when_they_were_made),
-        IN_FOLDER(larmor_reads_what_it_wrote),
-    };
-    RUN_TESTS(tests);
 }

@@ -11,45 +11,40 @@ static void set_zero(scan *s, int i, int first, int end)
             for (int part = 0; part < 2; part++) data_of(s, i)[2 * (c * SAMPLES + n) + part] = 0;
 }
 
-static void a_noise_readout_is_noise_whatever_else_its_flags_say(void **state)
+WITH_SCAN(a_noise_readout_is_noise_whatever_else_its_flags_say)
 {
-    (void)state;
     static const int flags[] = {20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
     for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
-        scan *s = radial_scan(SPOKES, COILS);
+        OWNED(scan) *s = radial_scan(SPOKES, COILS);
         s->r[3].head.flags = LARMOR_ACQ_NOISE | LARMOR_ACQ_FLAG(flags[f]);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         const larmor_raw_info info = larmor_raw_describe(raw);
         assert_int_equal(info.noise, 1);
         assert_int_equal(info.noise_samples, SAMPLES);
         assert_int_equal(info.imaging, SPOKES - 1);
         assert_int_equal(info.dropped, 0);
         assert_string_equal(info.warnings, "");
-        larmor_array *noise;
+        OWNED(larmor_array) *noise;
         assert_ok(larmor_raw_noise(raw, dev, &noise));
         bring_to_host(&noise);
         assert_true(((const float *)larmor_array_data(noise))[0] == 4);
-        larmor_array_free(noise);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
 }
 
 /* Spokes of which every other one is padded at its end, and the first at its beginning. */
-static void zeros_at_the_ends_of_readouts_are_not_acquired(void **state)
+WITH_SCAN(zeros_at_the_ends_of_readouts_are_not_acquired)
 {
-    (void)state;
-    scan *s = radial_scan(SPOKES, COILS);
+    OWNED(scan) *s = radial_scan(SPOKES, COILS);
     set_zero(s, 0, 0, 5);
     for (int i = 1; i < SPOKES; i += 2) set_zero(s, i, SAMPLES - 20, SAMPLES);
     data_of(s, 2)[0] = data_of(s, 2)[1] = 0; /* in one coil alone */
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(
         larmor_raw_describe(raw).warnings,
         "85 samples at the ends of 5 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     const int64_t total = SPOKES * SAMPLES - 85;
     assert_int_equal(larmor_array_shape(x.kspace).dim[0], total);
     int64_t at = 0;
@@ -63,35 +58,27 @@ static void zeros_at_the_ends_of_readouts_are_not_acquired(void **state)
                 assert_at_most(fabs(traj(&x)[2 * at] - k * cos(M_PI * i / SPOKES)), 1e-5);
             }
     assert_int_equal(at, total);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void readouts_of_zeros_are_not_acquired(void **state)
+WITH_SCAN(readouts_of_zeros_are_not_acquired)
 {
-    (void)state;
-    scan *s = radial_scan(SPOKES, COILS);
+    OWNED(scan) *s = radial_scan(SPOKES, COILS);
     set_zero(s, 2, 0, SAMPLES);
     set_zero(s, 7, 0, SAMPLES);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(larmor_raw_describe(raw).warnings,
                         "2 readouts are exactly 0 in all coils: they are taken for not acquired.\n");
     assert_int_equal(larmor_raw_describe(raw).imaging, SPOKES - 2);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(larmor_array_shape(x.kspace).dim[1], SPOKES - 2);
     assert_true(kspace(&x)[2 * SAMPLES * 2] == 4); /* the fourth readout is the third of these */
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Every third sample is 0, as of weak signal that was rounded to integers. */
-static void zeros_among_rounded_samples_are_values(void **state)
+WITH_SCAN(zeros_among_rounded_samples_are_values)
 {
-    (void)state;
-    scan *s = radial_scan(SPOKES, COILS);
+    OWNED(scan) *s = radial_scan(SPOKES, COILS);
     for (int i = 0; i < SPOKES; i++)
         for (int n = i % 3; n < SAMPLES; n += 3) set_zero(s, i, n, n + 1);
     write_scan(s);
@@ -103,20 +90,18 @@ static void zeros_among_rounded_samples_are_values(void **state)
     raw = opened_with(NULL);
     assert_non_null(strstr(larmor_raw_describe(raw).warnings, " samples at the ends of 8 readouts are exactly 0"));
     larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Two of eight spokes have one channel, and so has the noise. */
-static void readouts_with_other_channels_are_left_out(void **state)
+WITH_SCAN(readouts_with_other_channels_are_left_out)
 {
-    (void)state;
-    scan *s = empty_scan(&plane64);
+    OWNED(scan) *s = empty_scan(&plane64);
     for (int i = 0; i < SPOKES; i++)
         set_spoke(s, add_readout(s, SAMPLES, i < 2 ? 1 : COILS, 2), M_PI * i / SPOKES, 32, 32);
     const int noise = add_readout(s, SAMPLES, 1, 0);
     s->r[noise].head.flags = LARMOR_ACQ_NOISE;
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_string_equal(
         info.warnings,
@@ -127,68 +112,43 @@ static void readouts_with_other_channels_are_left_out(void **state)
     assert_int_equal(info.channels, 2);
     assert_int_equal(info.imaging, 6);
     assert_int_equal(info.noise, 0);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_true(kspace(&x)[0] == 3);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* 20 lines of a matrix of 16: those within its resolution are used, at their places. */
-static void lines_beyond_the_matrix_enlarge_it(void **state)
+WITH_SCAN(lines_beyond_the_matrix_enlarge_it)
 {
-    (void)state;
     const char *limits = "<kspace_encoding_step_1><minimum>0</minimum><maximum>19</maximum><center>10</center>"
                          "</kspace_encoding_step_1>";
     const space e = {{16, 16, 1}, {16, 16, 1}, {160, 160, 5}, {160, 160, 5}, "cartesian", limits};
-    scan *s = empty_scan(&e);
+    OWNED(scan) *s = empty_scan(&e);
     for (int l = 0; l < 20; l++) add_readout(s, 16, 1, 0);
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     assert_string_equal(
         larmor_raw_describe(raw).warnings,
         "lines 0 to 19 are more than the encoded matrix has, 16: it is taken to be 20, with line 10 at k = 0.\n");
     larmor_encoding found;
     assert_ok(larmor_raw_encoding(raw, 0, &found));
     assert_true(found.matrix[1] == 20 && found.fov_mm[1] == 160 && found.recon_matrix[1] == 16);
-    larmor_samples x = samples_of(raw, 0, 0);
+    OWNED(larmor_samples) x = samples_of(raw, 0, 0);
     assert_int_equal(x.outside, 16 * 3); /* lines 0, 1 and 19 */
     for (int l = 2; l < 19; l++) assert_true(traj(&x)[2 * 16 * (l - 2) + 1] == l - 10);
-    larmor_samples_free(&x);
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
 /* Spokes of a slice: with two components, and with a third one of one value. */
-static void a_slice_under_the_header_of_a_volume_is_a_slice(void **state)
+WITH_SCAN(a_slice_under_the_header_of_a_volume_is_a_slice)
 {
-    (void)state;
     const space e = {{64, 64, 64}, {64, 64, 64}, {192, 192, 192}, {192, 192, 192}, "radial", ""};
     for (int dims = 2; dims <= 3; dims++) {
-        scan *s = empty_scan(&e);
+        OWNED(scan) *s = empty_scan(&e);
         for (int i = 0; i < SPOKES; i++) set_spoke(s, add_readout(s, SAMPLES, 1, dims), M_PI * i / SPOKES, 32, 32);
         write_scan(s);
-        larmor_raw *raw = opened_with(NULL);
+        OWNED(larmor_raw) *raw = opened_with(NULL);
         const char *said = "64 partitions in the header, but kspace_encode_step_2 is 0 in all readouts";
         assert_memory_equal(larmor_raw_describe(raw).warnings, said, strlen(said));
-        larmor_samples x = samples_of(raw, 0, 0);
+        OWNED(larmor_samples) x = samples_of(raw, 0, 0);
         assert_int_equal(larmor_array_shape(x.traj).dim[0], 2);
-        larmor_samples_free(&x);
-        larmor_raw_free(raw);
-        free_scan(s);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WITH_SCAN(a_noise_readout_is_noise_whatever_else_its_flags_say),
-        WITH_SCAN(zeros_at_the_ends_of_readouts_are_not_acquired),
-        WITH_SCAN(readouts_of_zeros_are_not_acquired),
-        WITH_SCAN(zeros_among_rounded_samples_are_values),
-        WITH_SCAN(readouts_with_other_channels_are_left_out),
-        WITH_SCAN(lines_beyond_the_matrix_enlarge_it),
-        WITH_SCAN(a_slice_under_the_header_of_a_volume_is_a_slice),
-    };
-    RUN_TESTS(tests);
 }

@@ -3,8 +3,6 @@
 #include "io/images/volume.h"
 #include "tests/io/files.h"
 
-#include <math.h>
-
 typedef struct header { /* the fields of NIfTI-1 that are looked at, by their offsets */
     int16_t dim[8], datatype, qform, sform;
     float pixdim[8], quatern[3], qoffset[3], srow[3][4], vox_offset;
@@ -77,10 +75,9 @@ static const larmor_image_meta oblique = {.fov_mm = {12, 12, 15},
                                           .slice_dir = {.64, -.48, .6}};
 static const double oblique_ras[3][4] = {{-.9, .96, -1.92, -5.44}, {-1.2, -.72, 1.44, 24.08}, {0, 1.6, 1.8, 21.6}};
 
-static void oblique_anisotropic_volume_has_the_corner_worked_out_by_hand(void **state)
+IN_FOLDER(oblique_anisotropic_volume_has_the_corner_worked_out_by_hand)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, &oblique));
     assert_affine(in_folder("x.nii"), oblique_ras);
     const header h = read_header(in_folder("x.nii"));
@@ -88,28 +85,24 @@ static void oblique_anisotropic_volume_has_the_corner_worked_out_by_hand(void **
     assert_memory_equal(h.dim, dim, 4 * sizeof dim[0]);
     assert_int_equal(h.datatype, 16);
     assert_true(h.vox_offset == 352);
-    larmor_array_free(x);
 }
 
-static void left_handed_frame_is_kept_by_both_forms(void **state)
+IN_FOLDER(left_handed_frame_is_kept_by_both_forms)
 {
-    (void)state;
     larmor_image_meta meta = oblique;
     for (int k = 0; k < 3; k++) meta.slice_dir[k] = -meta.slice_dir[k];
     /* the corner moves by 2 * 2 slices of 3 mm along the old slice direction */
     const double expected[3][4] = {
         {-.9, .96, 1.92, -5.44 - 4 * 1.92}, {-1.2, -.72, -1.44, 24.08 + 4 * 1.44}, {0, 1.6, -1.8, 21.6 + 4 * 1.8}};
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, &meta));
     assert_affine(in_folder("x.nii"), expected);
-    larmor_array_free(x);
 }
 
-static void geometry_comes_back_from_the_file(void **state)
+IN_FOLDER(geometry_comes_back_from_the_file)
 {
-    (void)state;
     static const char *const names[] = {"x.nii", "x.nii.gz", "x.h5"};
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     for (int f = 0; f < 3; f++) {
         larmor_image_meta m;
         assert_ok(write_image(in_folder(names[f]), 0, x, &oblique));
@@ -122,16 +115,14 @@ static void geometry_comes_back_from_the_file(void **state)
             assert_at_most(fabs(m.slice_dir[k] - oblique.slice_dir[k]), 1e-6);
         }
     }
-    larmor_array_free(x);
 }
 
-static void values_come_back_with_and_without_gzip(void **state)
+IN_FOLDER(values_come_back_with_and_without_gzip)
 {
-    (void)state;
     static const char *const names[] = {"x.nii", "x.nii.gz"};
     larmor_array *z = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1), *y;
-    larmor_array *r = random_array(LARMOR_F32, LARMOR_SHAPE(70, 60), 1);
-    float *zv = values_of(z), *rv = values_of(r);
+    OWNED(larmor_array) *r = random_array(LARMOR_F32, LARMOR_SHAPE(70, 60), 1);
+    OWNED(float) *zv = values_of(z), *rv = values_of(r);
     for (int f = 0; f < 2; f++) {
         assert_ok(write_image(in_folder(names[f]), 1, z, &oblique));
         assert_ok(larmor_image_read(in_folder(names[f]), dev, &y));
@@ -150,10 +141,7 @@ static void values_come_back_with_and_without_gzip(void **state)
         free(v);
         larmor_array_free(y);
     }
-    free(zv);
-    free(rv);
     larmor_array_free(z);
-    larmor_array_free(r);
 }
 
 /* Slices at the given distances along the oblique slice direction; voxels of slice i hold i + 1. */
@@ -182,9 +170,8 @@ static larmor_status write_slices(const char *path, int count, const double *alo
     return st;
 }
 
-static void slices_are_sorted_by_position_with_the_step_between_them(void **state)
+IN_FOLDER(slices_are_sorted_by_position_with_the_step_between_them)
 {
-    (void)state;
     const double along[4] = {0, 9, -4.5, 4.5}; /* interleaved, with gaps: 4.5 mm steps of 3 mm slices */
     assert_ok(write_slices(in_folder("x.nii"), 4, along, NULL, 0));
     /* corner of the lowest slice: position - 4.5 slice - 4 read columns - 3 phase columns */
@@ -192,35 +179,29 @@ static void slices_are_sorted_by_position_with_the_step_between_them(void **stat
     const double expected[3][4] = {
         {-.9, .96, -4.5 * .64, -lps[0]}, {-1.2, -.72, 4.5 * .48, -lps[1]}, {0, 1.6, 4.5 * .6, lps[2]}};
     assert_affine(in_folder("x.nii"), expected);
-    larmor_array *y;
+    OWNED(larmor_array) *y;
     assert_ok(larmor_image_read(in_folder("x.nii"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 4)));
-    float *v = values_of(y);
+    OWNED(float) *v = values_of(y);
     const float order[4] = {3, 1, 4, 2};
     for (int s = 0; s < 4; s++) assert_true(v[48 * s] == order[s] && v[48 * s + 47] == order[s]);
-    free(v);
-    larmor_array_free(y);
 }
 
-static void repetitions_become_the_fourth_dimension(void **state)
+IN_FOLDER(repetitions_become_the_fourth_dimension)
 {
-    (void)state;
     const double along[6] = {3, 0, 6, 0, 3, 6};
     const int repetition[6] = {1, 1, 1, 0, 0, 0};
     assert_ok(write_slices(in_folder("x.nii.gz"), 6, along, repetition, 0));
-    larmor_array *y;
+    OWNED(larmor_array) *y;
     assert_ok(larmor_image_read(in_folder("x.nii.gz"), dev, &y));
     assert_true(larmor_shape_equal(larmor_array_shape(y), LARMOR_SHAPE(8, 6, 3, 2)));
-    float *v = values_of(y);
+    OWNED(float) *v = values_of(y);
     const float order[6] = {4, 5, 6, 2, 1, 3};
     for (int s = 0; s < 6; s++) assert_true(v[48 * s] == order[s]);
-    free(v);
-    larmor_array_free(y);
 }
 
-static void slices_that_nifti_cannot_hold_are_refused(void **state)
+IN_FOLDER(slices_that_nifti_cannot_hold_are_refused)
 {
-    (void)state;
     const double uneven[3] = {0, 5, 12.5}, even[3] = {0, 5, 10}, four[4] = {0, 3, 0, 4};
     const int repetition[4] = {0, 0, 1, 1}, lone[3] = {0, 0, 1};
     assert_refused(write_slices(in_folder("x.nii"), 3, uneven, NULL, 0), LARMOR_ERR_ARG,
@@ -234,24 +215,20 @@ static void slices_that_nifti_cannot_hold_are_refused(void **state)
     assert_int_equal(files_in_folder(), 0);
 }
 
-static void slices_of_other_orientation_are_refused(void **state)
+IN_FOLDER(slices_of_other_orientation_are_refused)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
     larmor_image images[2] = {{.data = x, .meta = oblique}, {.data = x, .meta = oblique}};
     images[1].meta.slice = 1;
     images[1].meta.read_dir[0] = 1;
     images[1].meta.read_dir[1] = 0;
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(in_folder("x.nii"), 0, &out));
     assert_refused(larmor_image_write(out, images, 2, NULL), LARMOR_ERR_ARG, "image 2 is not parallel to the first");
-    larmor_output_free(out);
-    larmor_array_free(x);
 }
 
-static void slices_without_positions_are_stacked_by_counter_with_their_thickness(void **state)
+IN_FOLDER(slices_without_positions_are_stacked_by_counter_with_their_thickness)
 {
-    (void)state;
     const double nowhere[3] = {0, 0, 0};
     assert_ok(write_slices(in_folder("x.nii"), 3, nowhere, NULL, 0));
     const header h = read_header(in_folder("x.nii"));
@@ -261,23 +238,20 @@ static void slices_without_positions_are_stacked_by_counter_with_their_thickness
     assert_int_equal(h.qform, 0);
 }
 
-static void image_without_geometry_gets_voxels_of_one_mm(void **state)
+IN_FOLDER(image_without_geometry_gets_voxels_of_one_mm)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, NULL));
     const double expected[3][4] = {{-1, 0, 0, 4}, {0, -1, 0, 3}, {0, 0, 1, 0}};
     assert_affine_of(in_folder("x.nii"), 0, expected);
-    larmor_array_free(x);
 }
 
 /* The codes are 0, and stay so through a copy, whose matrix is the same. */
-static void a_place_that_is_not_known_is_said_by_code_0(void **state)
+IN_FOLDER(a_place_that_is_not_known_is_said_by_code_0)
 {
-    (void)state;
     larmor_image_meta unknown = oblique, again;
     unknown.place_unknown = 1;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     assert_ok(write_image(in_folder("x.nii"), 0, x, &unknown));
     assert_affine_of(in_folder("x.nii"), 0, oblique_ras);
     assert_ok(larmor_image_read_meta(in_folder("x.nii"), &again));
@@ -288,14 +262,12 @@ static void a_place_that_is_not_known_is_said_by_code_0(void **state)
     assert_ok(larmor_image_read_meta(in_folder("x.h5"), &again));
     assert_ok(write_image(in_folder("z.nii"), 0, x, &again));
     assert_int_equal(read_header(in_folder("z.nii")).sform, 0);
-    larmor_array_free(x);
 }
 
 /* Three repetitions, 1.2 s apart by their stamps in ticks of 2.5 ms; contrasts are no series in time. */
-static void a_series_has_its_time_step_in_seconds(void **state)
+IN_FOLDER(a_series_has_its_time_step_in_seconds)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
+    OWNED(larmor_array) *x = random_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 5), 1);
     for (int way = 0; way < 3; way++) {
         larmor_image images[3];
         larmor_output *out;
@@ -312,13 +284,11 @@ static void a_series_has_its_time_step_in_seconds(void **state)
         assert_at_most(fabs((double)h.pixdim[4] - (way ? 1 : 1.2)), 1e-6);
         assert_int_equal(h.units & 0x38, way ? 0 : 8); /* NIfTI's code of seconds */
     }
-    larmor_array_free(x);
 }
 
-static void integers_are_scaled_to_real_numbers(void **state)
+IN_FOLDER(integers_are_scaled_to_real_numbers)
 {
-    (void)state;
-    larmor_array *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1), *y;
+    OWNED(larmor_array) *x = random_array(LARMOR_F32, LARMOR_SHAPE(8, 6), 1), *y;
     assert_ok(write_image(in_folder("x.nii"), 0, x, NULL));
     size_t bytes;
     unsigned char *f = get_file(in_folder("x.nii"), &bytes);
@@ -331,19 +301,15 @@ static void integers_are_scaled_to_real_numbers(void **state)
     for (int i = 0; i < 48; i++) memcpy(f + 352 + 2 * i, &(int16_t){(int16_t)(i - 20)}, 2);
     put_file(in_folder("i.nii"), f, bytes);
     assert_ok(larmor_image_read(in_folder("i.nii"), dev, &y));
-    float *v = values_of(y);
+    OWNED(float) *v = values_of(y);
     for (int i = 0; i < 48; i++) assert_true(v[i] == .5f * (float)(i - 20) + 10);
-    free(v);
     free(f);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 /* Positions that are pairwise the same or not, as the tolerance has it, are no order: a before c before b by slice,
  * b before a by position. */
-static void slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file(void **state)
+TEST(slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file)
 {
-    (void)state;
     const double along[3] = {0, 0.0008, -0.0008};
     const int slice[3] = {1, 0, 2}, file[2][3] = {{0, 1, 2}, {0, 2, 1}};
     for (int c = 0; c < 2; c++) {
@@ -362,25 +328,4 @@ static void slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_t
         for (int s = 0; s < 3; s++) assert_int_equal(images[v.order[s]].meta.slice, s);
         free(v.order);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(oblique_anisotropic_volume_has_the_corner_worked_out_by_hand),
-        IN_FOLDER(left_handed_frame_is_kept_by_both_forms),
-        IN_FOLDER(geometry_comes_back_from_the_file),
-        IN_FOLDER(values_come_back_with_and_without_gzip),
-        IN_FOLDER(slices_are_sorted_by_position_with_the_step_between_them),
-        IN_FOLDER(repetitions_become_the_fourth_dimension),
-        IN_FOLDER(slices_that_nifti_cannot_hold_are_refused),
-        IN_FOLDER(slices_of_other_orientation_are_refused),
-        IN_FOLDER(slices_without_positions_are_stacked_by_counter_with_their_thickness),
-        IN_FOLDER(image_without_geometry_gets_voxels_of_one_mm),
-        IN_FOLDER(a_place_that_is_not_known_is_said_by_code_0),
-        IN_FOLDER(a_series_has_its_time_step_in_seconds),
-        cmocka_unit_test(slices_at_one_place_are_ordered_by_counter_whatever_their_order_in_the_file),
-        IN_FOLDER(integers_are_scaled_to_real_numbers),
-    };
-    RUN_TESTS(tests);
 }

@@ -23,9 +23,8 @@ static larmor_status count_items(void *user, int part, int64_t first, int64_t en
     return LARMOR_OK;
 }
 
-static void every_item_is_worked_on_once(void **state)
+TEST(every_item_is_worked_on_once)
 {
-    (void)state;
     for (int parts = 0; parts < 12; parts++)
         for (int count = 0; count < 40; count++) {
             items all = {.fails_at = {-1, -1}};
@@ -34,9 +33,8 @@ static void every_item_is_worked_on_once(void **state)
         }
 }
 
-static void the_first_failure_is_reported_whichever_comes_first(void **state)
+TEST(the_first_failure_is_reported_whichever_comes_first)
 {
-    (void)state;
     for (int parts = 1; parts <= LMR_MOST_PARTS; parts++)
         for (int first = 0; first < ITEMS; first += 83) {
             char expected[32];
@@ -63,9 +61,8 @@ static int stop_soon(void *user)
     return times_asked++ > 5;
 }
 
-static void a_caller_that_stops_ends_all_parts(void **state)
+TEST(a_caller_that_stops_ends_all_parts)
 {
-    (void)state;
     for (int parts = 2; parts <= LMR_MOST_PARTS; parts += 3)
         for (int callers_ends = 0; callers_ends < 2; callers_ends++) {
             times_asked = 0;
@@ -76,9 +73,8 @@ static void a_caller_that_stops_ends_all_parts(void **state)
         }
 }
 
-static void few_bytes_are_for_one_thread(void **state)
+TEST(few_bytes_are_for_one_thread)
 {
-    (void)state;
     assert_int_equal(lmr_parts_for(0), 1);
     assert_int_equal(lmr_parts_for(1 << 20), 1);
     assert_true(lmr_parts_for(INT64_C(1) << 40) <= LMR_MOST_PARTS);
@@ -90,26 +86,22 @@ static scan *large_scan(void)
     return radial_scan(MOST_READOUTS, 200);
 }
 
-static void a_large_file_has_the_numbers_that_were_written(void **state)
+WITH_SCAN(a_large_file_has_the_numbers_that_were_written)
 {
-    (void)state;
-    scan *s = large_scan();
+    OWNED(scan) *s = large_scan();
     write_scan(s);
-    larmor_raw *raw = opened_with(NULL);
+    OWNED(larmor_raw) *raw = opened_with(NULL);
     for (int i = 0; i < s->count; i++) {
         larmor_acquisition a;
         assert_ok(larmor_raw_acquisition(raw, i, &a));
         assert_memory_equal(a.data, data_of(s, i), s->r[i].data.len * sizeof(float));
         assert_memory_equal(a.traj, traj_of(s, i), s->r[i].traj.len * sizeof(float));
     }
-    larmor_raw_free(raw);
-    free_scan(s);
 }
 
-static void what_is_wrong_in_a_large_file_is_counted_and_named_in_its_order(void **state)
+WITH_SCAN(what_is_wrong_in_a_large_file_is_counted_and_named_in_its_order)
 {
-    (void)state;
-    scan *s = large_scan();
+    OWNED(scan) *s = large_scan();
     data_of(s, 20)[2 * 64 * 7 + 10] = NAN;
     data_of(s, 150)[3] = INFINITY;
     data_of(s, 151)[4] = INFINITY;
@@ -117,22 +109,7 @@ static void what_is_wrong_in_a_large_file_is_counted_and_named_in_its_order(void
     refused(
         "3 non-finite values, first in acquisition 20, channel 7, sample 5. Use opts.drop_nonfinite to leave those "
         "acquisitions out.");
-    larmor_raw *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
+    OWNED(larmor_raw) *raw = opened_with(&(larmor_raw_opts){.drop_nonfinite = 1});
     const larmor_raw_info info = larmor_raw_describe(raw);
     assert_true(info.nonfinite == 3 && info.imaging == s->count - 3);
-    larmor_raw_free(raw);
-    free_scan(s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_item_is_worked_on_once),
-        cmocka_unit_test(the_first_failure_is_reported_whichever_comes_first),
-        cmocka_unit_test(a_caller_that_stops_ends_all_parts),
-        cmocka_unit_test(few_bytes_are_for_one_thread),
-        WITH_SCAN(a_large_file_has_the_numbers_that_were_written),
-        WITH_SCAN(what_is_wrong_in_a_large_file_is_counted_and_named_in_its_order),
-    };
-    RUN_TESTS(tests);
 }

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/images/png.h"
 
-#include <math.h>
 #include <png.h>
 
 #include "tests/io/files.h"
@@ -30,11 +29,10 @@ static larmor_array *real_array(larmor_shape shape, const float *values)
     return x;
 }
 
-static void png_shows_x_to_the_right_and_y_down(void **state)
+IN_FOLDER(png_shows_x_to_the_right_and_y_down)
 {
-    (void)state;
     const float v[6] = {0, 51, 102, 153, -204, 255}; /* [3, 2] */
-    larmor_array *x = real_array(LARMOR_SHAPE(3, 2), v);
+    OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(3, 2), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
     assert_int_equal(p.width, 3);
@@ -42,15 +40,13 @@ static void png_shows_x_to_the_right_and_y_down(void **state)
     /* white is the maximum of so few */
     for (int i = 0; i < 6; i++) assert_at_most(abs(p.pixel[i] - (int)fabsf(v[i])), 1);
     free(p.pixel);
-    larmor_array_free(x);
 }
 
-static void png_tiles_slices_row_by_row(void **state)
+IN_FOLDER(png_tiles_slices_row_by_row)
 {
-    (void)state;
     float v[4 * 4 * 5];
     for (int i = 0; i < 80; i++) v[i] = (float)(i / 16 + 1);
-    larmor_array *x = real_array(LARMOR_SHAPE(4, 4, 5), v);
+    OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(4, 4, 5), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
     assert_int_equal(p.width, 12);
@@ -60,13 +56,11 @@ static void png_tiles_slices_row_by_row(void **state)
         assert_at_most(abs(grey - (tile < 5 ? 51 * (tile + 1) : 0)), 3);
     }
     free(p.pixel);
-    larmor_array_free(x);
 }
 
-static void png_of_zeros_is_black_and_outliers_do_not_darken(void **state)
+IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
 {
-    (void)state;
-    float *v = calloc(10000, sizeof *v);
+    OWNED(float) *v = calloc(10000, sizeof *v);
     larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("zero.png"), 0, x, NULL));
     picture p = read_png(in_folder("zero.png"));
@@ -89,21 +83,17 @@ static void png_of_zeros_is_black_and_outliers_do_not_darken(void **state)
     assert_at_most(255 - p.pixel[5000], 2);
     free(p.pixel);
     larmor_array_free(x);
-    free(v);
 }
 
-static void png_of_one_bright_voxel_shows_it(void **state)
+IN_FOLDER(png_of_one_bright_voxel_shows_it)
 {
-    (void)state;
-    float *v = calloc(10000, sizeof *v);
+    OWNED(float) *v = calloc(10000, sizeof *v);
     v[7] = 1e-20f;
-    larmor_array *x = real_array(LARMOR_SHAPE(100, 100), v);
+    OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(100, 100), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
     for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], i == 7 ? 255 : 0);
     free(p.pixel);
-    free(v);
-    larmor_array_free(x);
     assert_refused(larmor_image_read(in_folder("x.png"), dev, &x), LARMOR_ERR_ARG,
                    "use one of .h5, .nii, .nii.gz, .cfl, .npy");
 }
@@ -130,10 +120,9 @@ static int pixel_at(const picture *p, int x, int y)
     return p->pixel[(SIDE / 2 + y) * SIDE + SIDE / 2 + x];
 }
 
-static void png_shows_what_a_bright_rim_surrounds(void **state)
+IN_FOLDER(png_shows_what_a_bright_rim_surrounds)
 {
-    (void)state;
-    larmor_array *x = head();
+    OWNED(larmor_array) *x = head();
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
     const int left = pixel_at(&p, -10, 0), right = pixel_at(&p, 10, 0);
@@ -142,43 +131,38 @@ static void png_shows_what_a_bright_rim_surrounds(void **state)
     assert_int_equal(pixel_at(&p, 25, 0), 255);
     assert_at_most(pixel_at(&p, 30, 30), 8); /* the background stays dark */
     free(p.pixel);
-    larmor_array_free(x);
 }
 
 /* A flat object of many sizes and scales, without any rim: its brightest parts are not lost. */
-static void png_window_of_an_even_object_ends_at_its_maximum(void **state)
+IN_FOLDER(png_window_of_an_even_object_ends_at_its_maximum)
 {
-    (void)state;
     for (int size = 4; size <= SIDE; size *= 2) {
         float v[SIDE * SIDE] = {0};
         double window[2];
         const double most = 1e-4 * (1 - 0.2 / size) * (1 + 1e-6);
         for (int i = 0; i < SIDE * SIDE; i++)
             if (i % SIDE < size && i / SIDE < size) v[i] = 1e-4f * (float)(0.8 + 0.2 * (i % SIDE) / size);
-        larmor_array *x = real_array(LARMOR_SHAPE(SIDE, SIDE), v);
+        OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(SIDE, SIDE), v);
         assert_ok(larmor_image_window(&(larmor_image){.data = x}, 1, window));
         assert_int_equal(larmor_image_window(&(larmor_image){.data = x}, 1, NULL), LARMOR_ERR_ARG);
         assert_true(window[0] == 0);
         assert_true(window[1] > 0.98 * most && window[1] <= most);
-        larmor_array_free(x);
     }
 }
 
 static larmor_status write_with(const char *path, const larmor_array *x, const larmor_write_opts *opts)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(path, 1, &out));
     const larmor_status st = larmor_image_write(out, &(larmor_image){.data = x}, 1, opts);
-    larmor_output_free(out);
     return st;
 }
 
-static void png_window_is_what_it_is_told(void **state)
+IN_FOLDER(png_window_is_what_it_is_told)
 {
-    (void)state;
     const float v[6] = {1, 2, 2.5f, 3, -4, 5};
     const int grey[6] = {0, 0, 64, 128, 255, 255};
-    larmor_array *x = real_array(LARMOR_SHAPE(3, 2), v);
+    OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(3, 2), v);
     assert_ok(write_with(in_folder("x.png"), x, &(larmor_write_opts){.window = {2, 4}}));
     const picture p = read_png(in_folder("x.png"));
     for (int i = 0; i < 6; i++) assert_at_most(abs(p.pixel[i] - grey[i]), 1);
@@ -187,7 +171,6 @@ static void png_window_is_what_it_is_told(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_refused(write_with(in_folder("x.png"), x, &(larmor_write_opts){.window = {wrong[i][0], wrong[i][1]}}),
                        LARMOR_ERR_ARG, "expected two finite numbers, the smaller one first");
-    larmor_array_free(x);
 }
 
 /* ---- labels ---- */
@@ -195,16 +178,14 @@ static void png_window_is_what_it_is_told(void **state)
 /* Some images [64, 64(, nz)] of zeros, one bright voxel in the last corner. */
 static larmor_array *nearly_empty(int64_t nz)
 {
-    float *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
+    OWNED(float) *v = calloc((size_t)(SIDE * SIDE * nz), sizeof *v);
     v[SIDE * SIDE * nz - 1] = 1;
     larmor_array *x = real_array(nz > 1 ? LARMOR_SHAPE(SIDE, SIDE, nz) : LARMOR_SHAPE(SIDE, SIDE), v);
-    free(v);
     return x;
 }
 
-static void labels_name_the_counters_that_differ(void **state)
+IN_FOLDER(labels_name_the_counters_that_differ)
 {
-    (void)state;
     larmor_image image[4] = {0};
     for (int i = 0; i < 4; i++) image[i].meta = (larmor_image_meta){.phase = 7, .slice = i / 2, .repetition = i % 2};
     lmr_images set = {.image = image, .count = 4, .dim = {SIDE, SIDE, 1}};
@@ -231,10 +212,9 @@ static int letters_in(const picture *p, unsigned column, unsigned row)
     return white;
 }
 
-static void tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none(void **state)
+IN_FOLDER(tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none)
 {
-    (void)state;
-    larmor_array *volume = nearly_empty(4), *slice = nearly_empty(1);
+    OWNED(larmor_array) *volume = nearly_empty(4), *slice = nearly_empty(1);
     assert_ok(write_image(in_folder("volume.png"), 0, volume, NULL));
     assert_ok(write_image(in_folder("slice.png"), 0, slice, NULL));
     picture p = read_png(in_folder("volume.png"));
@@ -248,22 +228,4 @@ static void tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none(void **sta
     p = read_png(in_folder("slice.png"));
     assert_int_equal(letters_in(&p, 0, 0), 0);
     free(p.pixel);
-    larmor_array_free(volume);
-    larmor_array_free(slice);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        IN_FOLDER(png_shows_x_to_the_right_and_y_down),
-        IN_FOLDER(png_tiles_slices_row_by_row),
-        IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken),
-        IN_FOLDER(png_of_one_bright_voxel_shows_it),
-        IN_FOLDER(png_shows_what_a_bright_rim_surrounds),
-        IN_FOLDER(png_window_of_an_even_object_ends_at_its_maximum),
-        IN_FOLDER(png_window_is_what_it_is_told),
-        IN_FOLDER(labels_name_the_counters_that_differ),
-        IN_FOLDER(tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none),
-    };
-    RUN_TESTS(tests);
 }

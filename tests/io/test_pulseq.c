@@ -1,7 +1,5 @@
 /* io/pulseq: k-space of Pulseq files against integrals by hand, in all versions and in both formats; files that are
  * none. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/pulseq.h"
 #include "tests/io/files.h"
 
@@ -114,9 +112,8 @@ static void expect_simple(const larmor_pulseq *q)
     larmor_trajectory_free(&t);
 }
 
-static void every_version_gives_the_same_samples(void **state)
+IN_FOLDER(every_version_gives_the_same_samples)
 {
-    (void)state;
     static const int version[][2] = {{2, 0}, {2, 1}, {3, 0}, {3, 1}, {4, 0}, {4, 1}, {4, 2}, {5, 0}, {5, 1}, {5, 2}};
     for (size_t v = 0; v < sizeof version / sizeof *version; v++) {
         write_simple(version[v][0], version[v][1]);
@@ -235,9 +232,8 @@ static void write_binary(void)
     put(99, 8);
 }
 
-static void a_binary_file_gives_the_samples_of_its_text(void **state)
+IN_FOLDER(a_binary_file_gives_the_samples_of_its_text)
 {
-    (void)state;
     write_binary();
     larmor_pulseq *q = opened_as("a.bseq", binary, binary_bytes, NULL);
     const larmor_pulseq_info info = larmor_pulseq_describe(q);
@@ -270,9 +266,8 @@ static double k_after(const char *columns)
     return k;
 }
 
-static void excitation_begins_and_refocusing_negates(void **state)
+IN_FOLDER(excitation_begins_and_refocusing_negates)
 {
-    (void)state;
     const double whole = 1000 * 200e-6, part = 1000 * (150e-6 + 50e-6 * .75);
     assert_at_most(fabs(k_after("0") - (whole + part)), 1e-13);
     assert_at_most(fabs(k_after("1") - part), 1e-13);
@@ -280,9 +275,8 @@ static void excitation_begins_and_refocusing_negates(void **state)
     assert_at_most(fabs(k_after("3") - (whole + part)), 1e-13);
 }
 
-static void k_counts_from_the_centre_of_a_pulse_within_a_gradient(void **state)
+IN_FOLDER(k_counts_from_the_centre_of_a_pulse_within_a_gradient)
 {
-    (void)state;
     for (int pulse = 1; pulse <= 2; pulse++) {
         begin(5, 0);
         add("[BLOCKS]\n1 40 %d 1 0 0 1 0\n\n", pulse);
@@ -316,9 +310,8 @@ static larmor_trajectory along_y(int minor, const char *gradient, const char *sh
     return t;
 }
 
-static void shaped_gradients_are_linear_between_centres_and_ends(void **state)
+IN_FOLDER(shaped_gradients_are_linear_between_centres_and_ends)
 {
-    (void)state;
     /* 2000 (1 - |t - 50| / 50) over 100 us, whose ten samples are at 5, 15, ... us */
     static const char *const shapes[] = {
         "shape_id 1\nnum_samples 10\n0.1\n0.3\n0.5\n0.7\n0.9\n0.9\n0.7\n0.5\n0.3\n0.1\n",
@@ -337,9 +330,8 @@ static void shaped_gradients_are_linear_between_centres_and_ends(void **state)
     }
 }
 
-static void first_and_last_are_the_ends_and_time_minus_one_halves_the_raster(void **state)
+IN_FOLDER(first_and_last_are_the_ends_and_time_minus_one_halves_the_raster)
 {
-    (void)state;
     larmor_trajectory t = along_y(5, "1 1000 500 250 1 0 0", "shape_id 1\nnum_samples 2\n1\n1\n");
     const double at[] = {2.5e-6, 7.5e-6, 12.5e-6, 17.5e-6, 22.5e-6};
     const double k[] = {500 * 2.5e-6 + .5 * 500 / 5e-6 * 2.5e-6 * 2.5e-6, 750 * 5e-6 + 1000 * 2.5e-6,
@@ -357,9 +349,8 @@ static void first_and_last_are_the_ends_and_time_minus_one_halves_the_raster(voi
     larmor_trajectory_free(&t);
 }
 
-static void before_1_5_a_gradient_begins_where_the_last_ended_and_is_continued_to_its_end(void **state)
+IN_FOLDER(before_1_5_a_gradient_begins_where_the_last_ended_and_is_continued_to_its_end)
 {
-    (void)state;
     larmor_trajectory t = along_y(4, "1 1000 1 0 0", "shape_id 1\nnum_samples 2\n0.5\n0.7\n");
     /* 0 at 0, 500 at 5, 700 at 15, 800 at 20 us */
     assert_at_most(fabs(t.k[2 * 19 + 1] - (250 * 5e-6 + 600 * 10e-6 + 750 * 5e-6)), 1e-12);
@@ -378,9 +369,8 @@ static void before_1_5_a_gradient_begins_where_the_last_ended_and_is_continued_t
 
 /* ---- extensions ---- */
 
-static void a_rotation_is_that_of_the_blocks_gradients(void **state)
+IN_FOLDER(a_rotation_is_that_of_the_blocks_gradients)
 {
-    (void)state;
     const double q[] = {.5, .5, .5, .5}; /* about (1, 1, 1): x to y to z to x */
     const double half = .35, about_z[] = {cos(half), 0, 0, 3 * sin(half)};
     begin(5, 1);
@@ -416,9 +406,8 @@ static int label_of(const larmor_pulseq *q, int64_t readout, const char *name)
     return r.label[l];
 }
 
-static void labels_are_set_then_counted_before_the_samples_take_them(void **state)
+IN_FOLDER(labels_are_set_then_counted_before_the_samples_take_them)
 {
-    (void)state;
     begin(5, 0);
     add("[BLOCKS]\n1 10 0 0 0 0 1 0\n2 10 0 0 0 0 1 1\n3 10 0 0 0 0 0 3\n4 10 0 0 0 0 1 4\n\n[ADC]\n1 2 1000 0 0 0 0 "
         "0 0\n\n");
@@ -439,9 +428,8 @@ static void labels_are_set_then_counted_before_the_samples_take_them(void **stat
     larmor_pulseq_free(q);
 }
 
-static void soft_delays_stretch_their_blocks(void **state)
+IN_FOLDER(soft_delays_stretch_their_blocks)
 {
-    (void)state;
     begin(5, 0);
     add("[BLOCKS]\n1 20 1 0 0 0 0 0\n2 30 0 0 0 0 0 1\n3 10 0 0 0 0 1 0\n\n");
     add_pulses(5);
@@ -463,9 +451,8 @@ static void soft_delays_stretch_their_blocks(void **state)
     }
 }
 
-static void phases_of_events_and_the_shift_that_their_frequencies_are(void **state)
+IN_FOLDER(phases_of_events_and_the_shift_that_their_frequencies_are)
 {
-    (void)state;
     enum { N = 20 };
     /* 500 and 250 Hz under 1000 Hz/m along x, and along y: a field of view at (0.5, 0.25) m */
     begin(5, 0);
@@ -502,9 +489,8 @@ static void replace(const char *from, const char *to)
     add("%s%s", to, rest);
 }
 
-static void what_is_no_sequence_is_refused_in_one_line(void **state)
+IN_FOLDER(what_is_no_sequence_is_refused_in_one_line)
 {
-    (void)state;
     static const struct {
         const char *from, *to;
         larmor_status status;
@@ -551,9 +537,8 @@ static void what_is_no_sequence_is_refused_in_one_line(void **state)
     assert_refused(larmor_pulseq_read(in_folder("b.seq"), NULL, &q), LARMOR_ERR_IO, "b.seq: no such file.");
 }
 
-static void extensions_that_go_round_end(void **state)
+IN_FOLDER(extensions_that_go_round_end)
 {
-    (void)state;
     write_simple(5, 0);
     replace("3 40 0 1 0 0 1 0", "3 40 0 1 0 0 1 1");
     replace("[TRAP]", "[EXTENSIONS]\n1 1 1 2\n2 1 1 1\n\nextension LABELSET 1\n1 1 SLC\n\n[TRAP]");
@@ -567,9 +552,8 @@ static void extensions_that_go_round_end(void **state)
 }
 
 /* Mutants end with a sequence whose numbers are finite, or with a line. */
-static void mutants_end_with_a_result_or_a_line(void **state)
+IN_FOLDER(mutants_end_with_a_result_or_a_line)
 {
-    (void)state;
     enum { MUTANTS = 60 };
     static unsigned char seed[2][TEXT_ROOM], mutant[TEXT_ROOM];
     size_t size[2];
@@ -604,26 +588,4 @@ static void mutants_end_with_a_result_or_a_line(void **state)
         }
         larmor_pulseq_free(q);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    IN_FOLDER(every_version_gives_the_same_samples),
-    IN_FOLDER(a_binary_file_gives_the_samples_of_its_text),
-    IN_FOLDER(excitation_begins_and_refocusing_negates),
-    IN_FOLDER(k_counts_from_the_centre_of_a_pulse_within_a_gradient),
-    IN_FOLDER(shaped_gradients_are_linear_between_centres_and_ends),
-    IN_FOLDER(first_and_last_are_the_ends_and_time_minus_one_halves_the_raster),
-    IN_FOLDER(before_1_5_a_gradient_begins_where_the_last_ended_and_is_continued_to_its_end),
-    IN_FOLDER(a_rotation_is_that_of_the_blocks_gradients),
-    IN_FOLDER(labels_are_set_then_counted_before_the_samples_take_them),
-    IN_FOLDER(soft_delays_stretch_their_blocks),
-    IN_FOLDER(phases_of_events_and_the_shift_that_their_frequencies_are),
-    IN_FOLDER(what_is_no_sequence_is_refused_in_one_line),
-    IN_FOLDER(extensions_that_go_round_end),
-    IN_FOLDER(mutants_end_with_a_result_or_a_line),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

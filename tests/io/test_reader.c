@@ -8,9 +8,8 @@
 
 #include "io/reader/sanitized.h"
 
-static void a_reader_that_dies_is_one_message(void **state)
+WITH_FAKE(a_reader_that_dies_is_one_message)
 {
-    (void)state;
     scan_refused("SIGFPE", LARMOR_ERR_FORMAT,
                  "its reader ended by signal 8 (SIGFPE): the file is damaged. Copy it again.");
     scan_refused("SIGKILL", LARMOR_ERR_IO,
@@ -26,9 +25,8 @@ static void a_reader_that_dies_is_one_message(void **state)
 }
 
 /* Such as LARMOR_READER=/usr/bin/yes: the file is not at fault, and it does not take the patience that files have. */
-static void a_program_that_never_greets_is_no_reader(void **state)
+WITH_FAKE(a_program_that_never_greets_is_no_reader)
 {
-    (void)state;
     char expected[512];
     static const struct {
         const char *way, *how;
@@ -61,31 +59,27 @@ static void a_program_that_never_greets_is_no_reader(void **state)
                  "its reader gave an answer that cannot be true: the file is damaged. Copy it again.");
 }
 
-static void a_reader_that_stops_listening_is_ended(void **state)
+WITH_FAKE(a_reader_that_stops_listening_is_ended)
 {
-    (void)state;
     scan_refused("closes its socket", LARMOR_ERR_IO,
                  "its reader was killed (signal 9, SIGKILL), by someone or for lack of memory. Try again.");
 }
 
-static void a_reader_that_hangs_is_ended_when_patience_is_over(void **state)
+WITH_FAKE(a_reader_that_hangs_is_ended_when_patience_is_over)
 {
-    (void)state;
     assert_refused(ask_heads("hangs", &(lmr_reader_limits){.patience = 4}), LARMOR_ERR_IO,
                    "its reader gave no answer within 4 s and was ended.");
 }
 
-static void a_reader_that_computes_for_ever_is_ended_by_its_processor_time(void **state)
+WITH_FAKE(a_reader_that_computes_for_ever_is_ended_by_its_processor_time)
 {
-    (void)state;
     assert_refused(ask_heads("spins", &(lmr_reader_limits){.seconds = 1}), LARMOR_ERR_FORMAT,
                    "takes more than 1 s of processor time to read: the file is damaged. Copy it again.");
 }
 
 /* HDF5 1.10 divides by the size of an array type; later versions refuse a size of 0. */
-static void a_file_that_makes_hdf5_divide_by_zero_is_refused(void **state)
+WITH_REAL(a_file_that_makes_hdf5_divide_by_zero_is_refused)
 {
-    (void)state;
     static char bytes[1 << 17];
     scan *s = radial_scan(4, 1);
     write_scan(s);
@@ -112,9 +106,8 @@ static void a_file_that_makes_hdf5_divide_by_zero_is_refused(void **state)
 #endif
 }
 
-static void a_reader_is_alone_with_its_file(void **state)
+WITH_FAKE(a_reader_is_alone_with_its_file)
 {
-    (void)state;
     sigset_t term;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
@@ -129,9 +122,8 @@ static void a_reader_is_alone_with_its_file(void **state)
     sigprocmask(SIG_UNBLOCK, &term, NULL);
 }
 
-static void a_reader_that_is_not_there_is_named(void **state)
+WITH_REAL(a_reader_that_is_not_there_is_named)
 {
-    (void)state;
     larmor_raw *raw;
     scan *s = radial_scan(4, 1);
     write_scan(s);
@@ -145,9 +137,8 @@ static void a_reader_that_is_not_there_is_named(void **state)
     assert_no_child();
 }
 
-static void files_are_read_whatever_the_program_does_with_its_children(void **state)
+WITH_REAL(files_are_read_whatever_the_program_does_with_its_children)
 {
-    (void)state;
     larmor_raw *raw;
     scan *s = radial_scan(8, 2);
     write_scan(s);
@@ -165,9 +156,8 @@ static void files_are_read_whatever_the_program_does_with_its_children(void **st
     signal(SIGCHLD, before);
 }
 
-static void a_child_of_the_program_is_left_alone(void **state)
+WITH_REAL(a_child_of_the_program_is_left_alone)
 {
-    (void)state;
     larmor_raw *raw;
     scan *s = radial_scan(8, 2);
     write_scan(s);
@@ -188,9 +178,8 @@ static int die_at_once(void *user)
 }
 
 /* A program that dies while its reader is busy; the reader becomes a child of this process and is found dead. */
-static void a_reader_does_not_outlive_its_program(void **state)
+WITH_FAKE(a_reader_does_not_outlive_its_program)
 {
-    (void)state;
     int status = 0;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
     const pid_t program = fork();
@@ -212,23 +201,4 @@ static void a_reader_does_not_outlive_its_program(void **state)
     alarm(0);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0), 0);
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_FAKE(a_reader_that_dies_is_one_message),
-    WITH_FAKE(a_program_that_never_greets_is_no_reader),
-    WITH_FAKE(a_reader_that_stops_listening_is_ended),
-    WITH_FAKE(a_reader_that_hangs_is_ended_when_patience_is_over),
-    WITH_FAKE(a_reader_that_computes_for_ever_is_ended_by_its_processor_time),
-    WITH_REAL(a_file_that_makes_hdf5_divide_by_zero_is_refused),
-    WITH_FAKE(a_reader_is_alone_with_its_file),
-    WITH_REAL(a_reader_that_is_not_there_is_named),
-    WITH_REAL(files_are_read_whatever_the_program_does_with_its_children),
-    WITH_REAL(a_child_of_the_program_is_left_alone),
-    WITH_FAKE(a_reader_does_not_outlive_its_program),
-};
-
-int main(void)
-{
-    RUN_READER_TESTS(tests);
 }

@@ -5,9 +5,8 @@
 
 static const char lie[] = "its reader gave an answer that cannot be true: the file is damaged. Copy it again.";
 
-static void a_reader_that_tells_the_truth_is_believed(void **state)
+WITH_FAKE(a_reader_that_tells_the_truth_is_believed)
 {
-    (void)state;
     larmor_raw *raw;
     larmor_samples samples;
     larmor_grid grid;
@@ -23,9 +22,8 @@ static void a_reader_that_tells_the_truth_is_believed(void **state)
     larmor_raw_free(raw);
 }
 
-static void lies_about_a_scan_are_refused(void **state)
+WITH_FAKE(lies_about_a_scan_are_refused)
 {
-    (void)state;
     static const char *const lies[] = {"other magic",
                                        "short answer",
                                        "short bytes",
@@ -58,9 +56,8 @@ static void lies_about_a_scan_are_refused(void **state)
                      "damaged HDF5 structure (acquisition 1: heap cannot be read). Copy it again.");
 }
 
-static void a_text_without_end_is_cut_and_made_printable(void **state)
+WITH_FAKE(a_text_without_end_is_cut_and_made_printable)
 {
-    (void)state;
     larmor_raw *raw;
     assert_int_equal(larmor_raw_open(file_for("text without end", "scan.h5"), NULL, &raw), LARMOR_ERR_FORMAT);
     const char *text = larmor_last_error();
@@ -68,9 +65,8 @@ static void a_text_without_end_is_cut_and_made_printable(void **state)
     for (; *text; text++) assert_true(*text >= ' ');
 }
 
-static void lies_about_a_sequence_are_refused(void **state)
+WITH_FAKE(lies_about_a_sequence_are_refused)
 {
-    (void)state;
     static const char *const lies[] = {"seq: readouts at 2^60",
                                        "seq: -1 readouts",
                                        "seq: more samples",
@@ -112,9 +108,8 @@ static void image_refused(const char *way)
     assert_no_child();
 }
 
-static void lies_about_images_are_refused(void **state)
+WITH_FAKE(lies_about_images_are_refused)
 {
-    (void)state;
     static const char *const lies[] = {"type 77",
                                        "99 axes",
                                        "-1 axes",
@@ -164,9 +159,8 @@ static larmor_status compose(const char *way, char *target, size_t room)
     return st;
 }
 
-static void a_composer_that_dies_or_lies_leaves_what_was_there(void **state)
+WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there)
 {
-    (void)state;
     static const struct {
         const char *way, *text;
         larmor_status status;
@@ -196,18 +190,4 @@ static void a_composer_that_dies_or_lies_leaves_what_was_there(void **state)
         assert_int_equal(open_descriptors(), before);
         assert_no_child();
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_FAKE(a_reader_that_tells_the_truth_is_believed),
-    WITH_FAKE(lies_about_a_scan_are_refused),
-    WITH_FAKE(lies_about_a_sequence_are_refused),
-    WITH_FAKE(a_text_without_end_is_cut_and_made_printable),
-    WITH_FAKE(lies_about_images_are_refused),
-    WITH_FAKE(a_composer_that_dies_or_lies_leaves_what_was_there),
-};
-
-int main(void)
-{
-    RUN_READER_TESTS(tests);
 }

@@ -1,7 +1,6 @@
 /* Reading ends where the caller wants it to. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/io/reader_support.h"
 
-#include <math.h>
 #include <time.h>
 
 typedef struct patience { /* of a caller: so many questions, or so many seconds */
@@ -26,7 +25,7 @@ static int wants_to_stop(void *user)
 static int read_until(patience *p, const char *scan_path, const char *image_path)
 {
     larmor_raw *raw = NULL;
-    larmor_array *x = NULL;
+    OWNED(larmor_array) *x = NULL;
     const int before = open_descriptors();
     larmor_stop_when(wants_to_stop, p);
     const larmor_status st =
@@ -35,22 +34,20 @@ static int read_until(patience *p, const char *scan_path, const char *image_path
     assert_true(st == LARMOR_OK || st == LARMOR_STOPPED);
     assert_int_equal(st == LARMOR_OK, raw != NULL || x != NULL);
     larmor_raw_free(raw);
-    larmor_array_free(x);
     assert_int_equal(open_descriptors(), before);
     assert_no_child();
     return st == LARMOR_STOPPED;
 }
 
-static void reading_ends_at_any_question_whether_to_stop(void **state)
+WITH_REAL(reading_ends_at_any_question_whether_to_stop)
 {
-    (void)state;
     scan *s = radial_scan(24, 2);
     write_scan(s);
     int asked = 0;
     for (; read_until(&(patience){.left = asked}, path, NULL); asked++) assert_true(asked < 1000);
     assert_true(asked > 4); /* of the reader's answers, samples and checks */
     free_scan(s);
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     larmor_output *out;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &x));
     assert_ok(larmor_fill(x, 1));
@@ -58,16 +55,14 @@ static void reading_ends_at_any_question_whether_to_stop(void **state)
     assert_ok(larmor_output_open(in_folder("i.h5"), 0, &out));
     assert_ok(larmor_image_write(out, &image, 1, NULL));
     larmor_output_free(out);
-    larmor_array_free(x);
     for (asked = 0; read_until(&(patience){.left = asked}, NULL, in_folder("i.h5")); asked++)
         assert_true(asked < 1000);
     assert_true(asked > 2);
 }
 
 /* The least of some tries, for the machine may be at work for others. */
-static void waiting_for_a_reader_ends_within_a_second(void **state)
+WITH_FAKE(waiting_for_a_reader_ends_within_a_second)
 {
-    (void)state;
     double least = HUGE_VAL;
     for (int i = 0; i < 20 && least > 1.2; i++) {
         const double began = seconds_now();
@@ -75,14 +70,4 @@ static void waiting_for_a_reader_ends_within_a_second(void **state)
         least = fmin(least, seconds_now() - began);
     }
     assert_at_most(least, 1.2);
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_REAL(reading_ends_at_any_question_whether_to_stop),
-    WITH_FAKE(waiting_for_a_reader_ends_within_a_second),
-};
-
-int main(void)
-{
-    RUN_READER_TESTS(tests);
 }

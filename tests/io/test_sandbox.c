@@ -43,9 +43,8 @@ static int try_all(pid_t parent)
     return possible;
 }
 
-static void a_sandbox_grants_reading_and_memory_and_nothing_else(void **state)
+TEST(a_sandbox_grants_reading_and_memory_and_nothing_else)
 {
-    (void)state;
     if (LMR_SANITIZED) skip();
     const pid_t parent = getpid(), child = fork();
     if (!child) syscall(SYS_exit_group, try_all(parent));
@@ -54,13 +53,4 @@ static void a_sandbox_grants_reading_and_memory_and_nothing_else(void **state)
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 101) skip(); /* a kernel without filters */
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_sandbox_grants_reading_and_memory_and_nothing_else),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -16,51 +16,42 @@ static larmor_array *numbered(int nd)
 
 static void save(const char *name, const larmor_array *traj)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(in_folder(name), 0, &out));
     assert_ok(larmor_traj_save(out, traj));
-    larmor_output_free(out);
 }
 
-static void what_is_saved_is_read_again_with_as_many_components_as_asked_for(void **state)
+IN_FOLDER(what_is_saved_is_read_again_with_as_many_components_as_asked_for)
 {
-    (void)state;
     static const char *const suffix[] = {"npy", "cfl"};
     for (int nd = 1; nd <= 3; nd++)
         for (int f = 0; f < 2; f++) {
             char name[16];
-            larmor_array *traj = numbered(nd);
+            OWNED(larmor_array) *traj = numbered(nd);
             snprintf(name, sizeof name, "t%d.%s", nd, suffix[f]);
             save(name, traj);
             for (int asked = 1; asked <= 3; asked++) {
-                larmor_array *read;
-                double *k;
+                OWNED(larmor_array) *read;
+                OWNED(double) *k;
                 assert_ok(larmor_traj_read(in_folder(name), asked, dev, &read));
                 assert_true(larmor_shape_equal(larmor_array_shape(read), LARMOR_SHAPE(asked, SAMPLES, READOUTS)));
                 assert_ok(larmor_array_download(read, LARMOR_F64, &k));
                 for (int i = 0; i < POINTS; i++)
                     for (int d = 0; d < asked; d++) assert_true(k[i * asked + d] == (d < nd ? i + d / 8. : 0));
-                free(k);
-                larmor_array_free(read);
             }
-            larmor_array_free(traj);
         }
 }
 
-static void a_file_has_three_components_whatever_the_trajectory_has(void **state)
+IN_FOLDER(a_file_has_three_components_whatever_the_trajectory_has)
 {
-    (void)state;
-    larmor_array *traj = numbered(2), *x;
+    OWNED(larmor_array) *traj = numbered(2), *x;
     save("t.cfl", traj);
     assert_ok(larmor_image_read(in_folder("t.cfl"), dev, &x));
     assert_true(larmor_shape_equal(larmor_array_shape(x), LARMOR_SHAPE(3, SAMPLES, READOUTS)));
-    larmor_array_free(x);
-    larmor_array_free(traj);
 }
 
-static void what_is_no_trajectory_is_refused(void **state)
+IN_FOLDER(what_is_no_trajectory_is_refused)
 {
-    (void)state;
     larmor_array *x, *traj;
     larmor_output *out;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(4, 2, 2), &x));
@@ -84,15 +75,4 @@ static void what_is_no_trajectory_is_refused(void **state)
     assert_refused(larmor_traj_read(in_folder("two.npy"), 3, dev, &traj), LARMOR_ERR_SHAPE,
                    "two.npy: [3, samples, readouts] expected, its first dimension is 2");
     larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    IN_FOLDER(what_is_saved_is_read_again_with_as_many_components_as_asked_for),
-    IN_FOLDER(a_file_has_three_components_whatever_the_trajectory_has),
-    IN_FOLDER(what_is_no_trajectory_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -50,9 +50,8 @@ static void expect_spoke(const larmor_raw *raw, int group, int r, int spoke, int
     larmor_samples_free(&s);
 }
 
-static void readouts_are_those_of_acquisitions_or_of_those_without_noise(void **state)
+WITH_SCAN(readouts_are_those_of_acquisitions_or_of_those_without_noise)
 {
-    (void)state;
     scan *s = plain_scan(2, SPOKES);
     write_scan(s);
     larmor_raw *raw = opened_given(spokes(SPOKES, SAMPLES));
@@ -66,9 +65,8 @@ static void readouts_are_those_of_acquisitions_or_of_those_without_noise(void **
     free_scan(s);
 }
 
-static void a_stored_trajectory_gives_way(void **state)
+WITH_SCAN(a_stored_trajectory_gives_way)
 {
-    (void)state;
     scan *s = radial_scan(SPOKES, 1);
     write_scan(s);
     larmor_raw *stored = opened_with(NULL), *raw = opened_given(spokes(SPOKES, SAMPLES));
@@ -79,9 +77,8 @@ static void a_stored_trajectory_gives_way(void **state)
     free_scan(s);
 }
 
-static void discarded_samples_may_be_left_out_of_the_trajectory(void **state)
+WITH_SCAN(discarded_samples_may_be_left_out_of_the_trajectory)
 {
-    (void)state;
     scan *s = plain_scan(0, SPOKES);
     for (int i = 0; i < SPOKES; i++) s->r[i].head.discard_pre = 4;
     write_scan(s);
@@ -94,9 +91,8 @@ static void discarded_samples_may_be_left_out_of_the_trajectory(void **state)
     free_scan(s);
 }
 
-static void each_image_takes_a_trajectory_of_fewer_readouts(void **state)
+WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts)
 {
-    (void)state;
     scan *s = plain_scan(0, 2 * SPOKES);
     for (int i = 0; i < s->count; i++) s->r[i].head.idx.slice = (uint16_t)(i % 2);
     write_scan(s);
@@ -115,9 +111,8 @@ static void each_image_takes_a_trajectory_of_fewer_readouts(void **state)
     free_scan(s);
 }
 
-static void a_long_readout_is_that_of_consecutive_acquisitions(void **state)
+WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions)
 {
-    (void)state;
     scan *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
@@ -133,9 +128,8 @@ static void a_long_readout_is_that_of_consecutive_acquisitions(void **state)
     free_scan(s);
 }
 
-static void times_and_weights_go_with_the_samples(void **state)
+WITH_SCAN(times_and_weights_go_with_the_samples)
 {
-    (void)state;
     scan *s = plain_scan(1, SPOKES);
     for (int i = 0; i <= SPOKES; i++) s->r[i].head.discard_pre = 4;
     write_scan(s);
@@ -166,9 +160,8 @@ static void times_and_weights_go_with_the_samples(void **state)
     free_scan(s);
 }
 
-static void phases_are_turned_back(void **state)
+WITH_SCAN(phases_are_turned_back)
 {
-    (void)state;
     scan *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
@@ -191,9 +184,8 @@ static void phases_are_turned_back(void **state)
     free_scan(s);
 }
 
-static void what_is_no_trajectory_of_the_scan_is_refused(void **state)
+WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused)
 {
-    (void)state;
     scan *s = plain_scan(0, SPOKES);
     write_scan(s);
     larmor_trajectory *t = spokes(SPOKES, SAMPLES);
@@ -227,9 +219,8 @@ static void save(const char *name, int64_t a, int64_t b, int64_t c, const double
     larmor_array_free(x);
 }
 
-static void a_file_gives_readouts_times_and_weights(void **state)
+WITH_SCAN(a_file_gives_readouts_times_and_weights)
 {
-    (void)state;
     larmor_trajectory t;
     spokes(SPOKES, SAMPLES);
     save("k.npy", 2, SAMPLES, SPOKES, numbers);
@@ -258,9 +249,8 @@ static void a_file_gives_readouts_times_and_weights(void **state)
                    "k.npy: [2 or 3, samples, readouts] expected, its first dimension is 4.");
 }
 
-static void another_scan_gives_its_trajectory_per_metre(void **state)
+WITH_SCAN(another_scan_gives_its_trajectory_per_metre)
 {
-    (void)state;
     larmor_trajectory t;
     scan *s = radial_scan(SPOKES, 1);
     write_scan(s);
@@ -283,22 +273,4 @@ static void another_scan_gives_its_trajectory_per_metre(void **state)
     write_scan(s);
     assert_refused(larmor_trajectory_read(path, NULL, &t), LARMOR_ERR_FORMAT, "stores no trajectory.");
     free_scan(s);
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_SCAN(readouts_are_those_of_acquisitions_or_of_those_without_noise),
-    WITH_SCAN(a_stored_trajectory_gives_way),
-    WITH_SCAN(discarded_samples_may_be_left_out_of_the_trajectory),
-    WITH_SCAN(each_image_takes_a_trajectory_of_fewer_readouts),
-    WITH_SCAN(a_long_readout_is_that_of_consecutive_acquisitions),
-    WITH_SCAN(times_and_weights_go_with_the_samples),
-    WITH_SCAN(phases_are_turned_back),
-    WITH_SCAN(what_is_no_trajectory_of_the_scan_is_refused),
-    WITH_SCAN(a_file_gives_readouts_times_and_weights),
-    WITH_SCAN(another_scan_gives_its_trajectory_per_metre),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -2,12 +2,13 @@
  *
  *   nufft_accuracy [UPSAMPLE] [STEPS]     upsampling factor (0: chosen), tolerances per decade (default 1)
  * SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "tests/nufft/direct.h"
 
 static void table(int ndim, larmor_dtype dtype, double upsample, int steps)
 {
     static const char *const sizes[] = {"N = 50", "N = 25 x 40", "N = 10 x 11 x 12"};
-    sweep s = sweep_create(ndim, dtype);
+    OWNED(sweep) s = sweep_create(ndim, dtype);
     printf("\n%dD, %s, %s, M = 500\n\n", ndim, larmor_dtype_name(dtype), sizes[ndim - 1]);
     printf("| tol | sigma | width | expected | type 1 | type 2 |\n|---|---|---|---|---|---|\n");
     for (int k = steps; k <= 16 * steps; k++) {
@@ -21,12 +22,11 @@ static void table(int ndim, larmor_dtype dtype, double upsample, int steps)
         printf("| %.1e | %.3f | %d | %.1e | %.1e%s | %.1e%s |\n", tol, info.upsample, info.width, info.error,
                error[0], error[0] <= tol ? "" : " (!)", error[1], error[1] <= tol ? "" : " (!)");
     }
-    sweep_free(&s);
 }
 
 static void table3(int ndim, larmor_dtype dtype, double upsample, int steps)
 {
-    sweep3 s = sweep3_create(ndim, dtype);
+    OWNED(sweep3) s = sweep3_create(ndim, dtype);
     printf("\n%dD, type 3, %s, M = 500, %lld targets\n\n", ndim, larmor_dtype_name(dtype), (long long)s.n);
     printf("| tol | sigma | width | inner width | expected | type 3 | adjoint |\n|---|---|---|---|---|---|---|\n");
     for (int k = steps; k <= 16 * steps; k++) {
@@ -41,7 +41,6 @@ static void table3(int ndim, larmor_dtype dtype, double upsample, int steps)
                info.inner_width, info.error, error[0], error[0] <= tol ? "" : " (!)", error[1],
                error[1] <= tol ? "" : " (!)");
     }
-    sweep3_free(&s);
 }
 
 int main(int argc, char **argv)

@@ -4,14 +4,12 @@
 #define LARMOR_TESTS_NUFFT_DIRECT_H
 
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "larmor/nufft.h"
 #include "tests/support/test.h"
 
 typedef long double _Complex direct_cplx;
+ENDS_BY(free, direct_cplx)
 
 /* exp(sign 2 pi i k r / N) for all modes of a dimension; the phase is reduced to one cycle before it meets pi. */
 static inline void direct_phases(double k, int64_t modes, int sign, direct_cplx *out)
@@ -32,7 +30,7 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     const int64_t n1 = ndim > 1 ? modes[1] : 1;
     const int64_t n2 = ndim > 2 ? modes[2] : 1;
     const int64_t count = n0 * n1 * n2;
-    direct_cplx *e = malloc((size_t)(n0 + n1 + n2) * sizeof *e), *sum = calloc((size_t)count, sizeof *sum);
+    OWNED(direct_cplx) *e = malloc((size_t)(n0 + n1 + n2) * sizeof *e), *sum = calloc((size_t)count, sizeof *sum);
     for (int64_t j = 0; j < m; j++) {
         direct_cplx *ex = e, *ey = e + n0, *ez = e + n0 + n1, value = 0;
         ey[0] = ez[0] = 1;
@@ -53,8 +51,6 @@ static inline void direct_nufft(int type, int sign, int ndim, const int64_t mode
     }
     if (type == 1)
         for (int64_t r = 0; r < count; r++) out[r] = (double _Complex)sum[r];
-    free(sum);
-    free(e);
 }
 
 /* s x, less whole cycles if it is large. A product's rounding error is a double, too; fma hinders the compiler from
@@ -122,10 +118,9 @@ static inline larmor_array *to_device(larmor_dtype dtype, int64_t n, const doubl
 
 static inline void to_host(larmor_array *x, double _Complex *out)
 {
-    larmor_array *in_double;
+    OWNED(larmor_array) *in_double;
     assert_ok(larmor_array_convert(x, LARMOR_C128, &in_double));
     assert_ok(larmor_array_read(in_double, out, larmor_array_bytes(in_double)));
-    larmor_array_free(in_double);
 }
 
 static inline larmor_array *points_on_device(int ndim, int64_t m, const double *points)
@@ -192,6 +187,8 @@ static inline void sweep_free(sweep *s)
     free(s->coefficients);
     larmor_array_free(s->on_device);
 }
+
+ENDS_ITSELF_BY(sweep_free, sweep)
 
 /* Errors of both types from one plan; LARMOR_ERR_NUMERIC if tol is out of reach. */
 static inline larmor_status sweep_run(const sweep *s, double tol, double upsample, larmor_nufft_info *info,
@@ -266,27 +263,27 @@ static inline void sweep3_free(sweep3 *s)
     free(s->targets);
 }
 
+ENDS_ITSELF_BY(sweep3_free, sweep3)
+
 /* Errors of execute and of its adjoint; LARMOR_ERR_NUMERIC if tol is out of reach. */
 static inline larmor_status sweep3_run(const sweep3 *s, double tol, double upsample, larmor_nufft_info *info,
                                        double error[2])
 {
     const larmor_nufft_opts opts = {.type = 3, .ndim = s->ndim, .tol = tol, .upsample = upsample, .dtype = s->dtype};
-    larmor_nufft *plan;
+    OWNED(larmor_nufft) *plan;
     larmor_status st = larmor_nufft_create(dev, &opts, &plan);
     if (!st) st = larmor_nufft_set_points(plan, s->on_device[0], s->on_device[1]);
     for (int i = 0; i < 2 && !st; i++) {
         const int64_t to = i ? s->m : s->n;
-        larmor_array *y;
+        OWNED(larmor_array) *y;
         double _Complex *out = malloc((size_t)to * sizeof *out);
         assert_ok(larmor_array_create(dev, s->dtype, LARMOR_SHAPE(to), &y));
         assert_ok((i ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, s->input[i], y));
         to_host(y, out);
         error[i] = relative_l2(to, out, s->truth[i]);
-        larmor_array_free(y);
         free(out);
     }
     if (!st) *info = larmor_nufft_describe(plan);
-    larmor_nufft_free(plan);
     return st;
 }
 

@@ -40,20 +40,16 @@ static inline larmor_nufft_info apply(larmor_nufft_opts o, const double *points,
     const int to_modes = (o.type == 1) != (adjoint != 0);
     const int64_t batch = o.batch ? o.batch : 1;
     const int64_t modes = o.type == 3 ? M : count_of(o.modes);
-    larmor_nufft *plan;
+    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_create(dev, &o, &plan));
-    larmor_array *k = points_on_device(o.ndim, M, points);
-    larmor_array *x = to_device(o.dtype, batch * (o.type == 3 || to_modes ? M : modes), in);
-    larmor_array *y;
+    OWNED(larmor_array) *k = points_on_device(o.ndim, M, points);
+    OWNED(larmor_array) *x = to_device(o.dtype, batch * (o.type == 3 || to_modes ? M : modes), in);
+    OWNED(larmor_array) *y;
     assert_ok(larmor_nufft_set_points(plan, k, o.type == 3 ? k : NULL));
     assert_ok(larmor_array_create(dev, o.dtype, LARMOR_SHAPE(o.type != 3 && to_modes ? modes : M, batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
     const larmor_nufft_info info = larmor_nufft_describe(plan);
-    larmor_array_free(k);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_nufft_free(plan);
     return info;
 }
 

@@ -39,6 +39,8 @@ static inline void problem_free(problem *p)
     free(p->in);
 }
 
+ENDS_ITSELF_BY(problem_free, problem)
+
 static inline larmor_nufft *plan_of(const problem *p)
 {
     larmor_nufft *plan;
@@ -53,13 +55,11 @@ static inline double _Complex *execute(larmor_nufft *plan, const problem *p, int
     const int64_t batch = p->opts.batch ? p->opts.batch : 1;
     const int64_t from = batch * (p->opts.type == 1 ? p->m : p->count);
     *n = batch * (p->opts.type == 1 ? p->count : p->m);
-    larmor_array *x = to_device(p->opts.dtype, from, p->in), *y;
+    OWNED(larmor_array) *x = to_device(p->opts.dtype, from, p->in), *y;
     assert_ok(larmor_array_create(dev, p->opts.dtype, LARMOR_SHAPE(*n), &y));
     assert_ok(larmor_nufft_execute(plan, x, y));
     double _Complex *out = malloc((size_t)*n * sizeof *out);
     to_host(y, out);
-    larmor_array_free(x);
-    larmor_array_free(y);
     return out;
 }
 

@@ -36,7 +36,7 @@ static inline int64_t mode_count(const larmor_nufft_opts *o)
 static inline larmor_array *make_points(int ndim, const int64_t *modes, int64_t m, uint64_t *state)
 {
     static const double edges[] = {0.5, -0.5, 0.4999, -0.4999, 0, 3.5, -7.49};
-    double *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
+    OWNED(double) *x = malloc((size_t)(m * ndim + 1) * sizeof *x);
     for (int64_t i = 0; i < m * ndim; i++) {
         const double n = (double)modes[i % ndim];
         const int64_t j = i / ndim;
@@ -44,7 +44,6 @@ static inline larmor_array *make_points(int ndim, const int64_t *modes, int64_t 
         if (j > 60 && j % 5 == 0) x[i] = x[i - ndim];
     }
     larmor_array *k = points_on_device(ndim, m, x);
-    free(x);
     return k;
 }
 
@@ -81,5 +80,7 @@ static inline void free_open_plan(open_plan *p)
     lmr_nufft_plan_free(p->plan);
     lmr_nufft_detach(&p->on);
 }
+
+ENDS_ITSELF_BY(free_open_plan, open_plan)
 
 #endif

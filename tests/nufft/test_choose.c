@@ -2,15 +2,11 @@
  * Apache-2.0 */
 #include "nufft/choose/choose.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "nufft/choose/cost.h"
 #include "tests/support/test.h"
 
-static void good_sizes_have_small_factors_and_are_multiples_of_four(void **state)
+TEST(good_sizes_have_small_factors_and_are_multiples_of_four)
 {
-    (void)state;
     int64_t before = 0;
     for (int64_t n = 1; n <= 3000; n++) {
         int64_t rest = n;
@@ -24,9 +20,8 @@ static void good_sizes_have_small_factors_and_are_multiples_of_four(void **state
     }
 }
 
-static void the_nearest_size_is_the_nearest_good_one_in_its_range(void **state)
+TEST(the_nearest_size_is_the_nearest_good_one_in_its_range)
 {
-    (void)state;
     static const int64_t ranges[][2] = {{2, 5000}, {46, 168}, {74, 230}, {97, 99}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         for (int64_t n = -5; n < 400; n++) {
@@ -47,9 +42,8 @@ static void expect_same(const lmr_nufft_choice *a, const lmr_nufft_choice *b)
 }
 
 /* Asked for again, the same grid, width or both give the same choice. */
-static void what_is_chosen_may_be_asked_for(void **state)
+TEST(what_is_chosen_may_be_asked_for)
 {
-    (void)state;
     static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {17, 40, 9}, {64, 63, 65}, {1000, 1, 30}, {4099, 8, 8}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int ndim = 1; ndim <= 3; ndim++)
@@ -78,9 +72,8 @@ static void what_is_chosen_may_be_asked_for(void **state)
 /* A choice that is remembered is that of the request itself, whatever was asked for before it: requests that
  * differ in one member alone, in an order in which each finds what another one has left, and more of them than are
  * kept. */
-static void what_is_remembered_is_the_choice_of_the_same_request(void **state)
+TEST(what_is_remembered_is_the_choice_of_the_same_request)
 {
-    (void)state;
     enum { KINDS = 14, ROUNDS = 3 };
     static lmr_nufft_choice fresh[KINDS];
     const lmr_nufft_rates usual = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, LMR_F64, 1);
@@ -121,9 +114,8 @@ static void what_is_remembered_is_the_choice_of_the_same_request(void **state)
     assert_true(fresh[10].cells[0] < fresh[0].cells[0] || fresh[10].window.width != fresh[0].window.width);
 }
 
-static void a_width_is_kept_by_the_smallest_grid_that_lets_it(void **state)
+TEST(a_width_is_kept_by_the_smallest_grid_that_lets_it)
 {
-    (void)state;
     const int64_t modes[3] = {40, 30, 1};
     int64_t before = INT64_MAX;
     int first = 0;
@@ -141,9 +133,8 @@ static void a_width_is_kept_by_the_smallest_grid_that_lets_it(void **state)
     assert_int_equal(first, 7);
 }
 
-static void a_grid_takes_no_window_that_it_cannot_hold_twice(void **state)
+TEST(a_grid_takes_no_window_that_it_cannot_hold_twice)
 {
-    (void)state;
     const int64_t modes[3] = {5, 1, 1};
     lmr_nufft_request r = {.ndim = 1, .tol = 1e-6, .cells = {16}};
     lmr_nufft_choice choice;
@@ -155,9 +146,8 @@ static void a_grid_takes_no_window_that_it_cannot_hold_twice(void **state)
     assert_int_equal(lmr_nufft_choose(&r, modes, &choice), LARMOR_OK);
 }
 
-static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **state)
+TEST(a_choice_at_another_grid_or_width_than_asked_for_is_none)
 {
-    (void)state;
     const int64_t modes[3] = {40, 30, 1}, cells[3] = {80, 60, 1}, other[3] = {80, 64, 1};
     lmr_nufft_request r = {.ndim = 2, .tol = 1e-6};
     lmr_nufft_choice choice;
@@ -173,9 +163,8 @@ static void a_choice_at_another_grid_or_width_than_asked_for_is_none(void **stat
 
 /* A GPU's FFT leaves out lines without wanted modes: in three dimensions all lines of the first axis are left, of
  * the second those of wanted modes along the first, and so on. */
-static void a_grid_costs_what_lines_of_wanted_modes_cost(void **state)
+TEST(a_grid_costs_what_lines_of_wanted_modes_cost)
 {
-    (void)state;
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
         const lmr_nufft_rates processor = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, precision, 1);
         lmr_nufft_rates gpu = lmr_nufft_builtin_rates(LMR_NUFFT_GPU, precision, 1);
@@ -187,20 +176,4 @@ static void a_grid_costs_what_lines_of_wanted_modes_cost(void **state)
         assert_true(fabs(ratio - (1 + 1. / 2 + 1. / 6) / 3) < 1e-12);
         assert_true(lmr_nufft_cost_grid(&processor, &part) == lmr_nufft_cost_grid(&processor, &all));
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_grid_costs_what_lines_of_wanted_modes_cost),
-    cmocka_unit_test(good_sizes_have_small_factors_and_are_multiples_of_four),
-    cmocka_unit_test(the_nearest_size_is_the_nearest_good_one_in_its_range),
-    cmocka_unit_test(what_is_chosen_may_be_asked_for),
-    cmocka_unit_test(what_is_remembered_is_the_choice_of_the_same_request),
-    cmocka_unit_test(a_width_is_kept_by_the_smallest_grid_that_lets_it),
-    cmocka_unit_test(a_grid_takes_no_window_that_it_cannot_hold_twice),
-    cmocka_unit_test(a_choice_at_another_grid_or_width_than_asked_for_is_none),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

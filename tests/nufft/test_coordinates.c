@@ -11,9 +11,8 @@ static larmor_array *upload(larmor_dtype dtype, int64_t count, const double *x)
     return array;
 }
 
-static void points_have_each_coordinate_times_its_factor(void **state)
+TEST(points_have_each_coordinate_times_its_factor)
 {
-    (void)state;
     static double x[3][M];
     const double scale[3] = {0.5, -4, 64}; /* exact, so that the sums of a device do not differ */
     uint64_t seed = 3;
@@ -22,7 +21,7 @@ static void points_have_each_coordinate_times_its_factor(void **state)
         for (int is_double = 0; is_double < 2; is_double++)
             for (int scaled = 0; scaled < 2; scaled++) {
                 larmor_array *apart[3] = {NULL, NULL, NULL}, *points;
-                double *found;
+                OWNED(double) *found;
                 for (int d = 0; d < ndim; d++) apart[d] = upload(is_double ? LARMOR_F64 : LARMOR_F32, M, x[d]);
                 assert_ok(larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)apart,
                                                         scaled ? scale : NULL, &points));
@@ -31,29 +30,24 @@ static void points_have_each_coordinate_times_its_factor(void **state)
                 assert_ok(larmor_array_download(points, LARMOR_F64, &found));
                 for (int i = 0; i < M * ndim; i++)
                     assert_true(found[i] == x[i % ndim][i / ndim] * (scaled ? scale[i % ndim] : 1));
-                free(found);
                 larmor_array_free(points);
                 for (int d = 0; d < ndim; d++) larmor_array_free(apart[d]);
             }
 }
 
-static void no_coordinates_are_no_points(void **state)
+TEST(no_coordinates_are_no_points)
 {
-    (void)state;
-    larmor_array *none, *points;
+    OWNED(larmor_array) *none, *points;
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(0), &none));
     assert_ok(larmor_nufft_join_coordinates(2, (const larmor_array *[]){none, none}, NULL, &points));
     assert_true(larmor_shape_equal(larmor_array_shape(points), LARMOR_SHAPE(2, 0)));
-    larmor_array_free(points);
-    larmor_array_free(none);
 }
 
-static void coordinates_that_differ_are_refused(void **state)
+TEST(coordinates_that_differ_are_refused)
 {
-    (void)state;
     const double v[4] = {0};
-    larmor_array *x = upload(LARMOR_F32, 4, v), *shorter = upload(LARMOR_F32, 3, v),
-                 *longer = upload(LARMOR_F64, 4, v);
+    OWNED(larmor_array) *x = upload(LARMOR_F32, 4, v), *shorter = upload(LARMOR_F32, 3, v),
+                        *longer = upload(LARMOR_F64, 4, v);
     larmor_array *numbers = upload(LARMOR_C64, 4, v), *points = x;
     larmor_array *const others[] = {shorter, longer, numbers};
     for (int i = 0; i < 3; i++) {
@@ -67,18 +61,5 @@ static void coordinates_that_differ_are_refused(void **state)
                    "coordinate 1 is NULL");
     assert_refused(larmor_nufft_join_coordinates(4, (const larmor_array *[]){x, x, x, x}, NULL, &points),
                    LARMOR_ERR_ARG, "1 to 3");
-    larmor_array_free(x);
-    larmor_array_free(shorter);
-    larmor_array_free(longer);
     larmor_array_free(numbers);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_have_each_coordinate_times_its_factor),
-        cmocka_unit_test(no_coordinates_are_no_points),
-        cmocka_unit_test(coordinates_that_differ_are_refused),
-    };
-    RUN_TESTS(tests);
 }

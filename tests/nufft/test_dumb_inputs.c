@@ -22,23 +22,19 @@ static int64_t modes_of(const larmor_nufft_opts *o)
 static void both(const larmor_nufft_opts *o, int64_t m, const double *points, const double _Complex *in,
                  double _Complex out[2][MOST])
 {
-    larmor_nufft *plan;
+    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_create(dev, o, &plan));
-    larmor_array *k = points_on_device(o->ndim, m, points);
+    OWNED(larmor_array) *k = points_on_device(o->ndim, m, points);
     assert_ok(larmor_nufft_set_points(plan, k, o->type == 3 ? k : NULL));
     for (int adjoint = 0; adjoint < 2; adjoint++) {
         const int64_t n = o->type == 3 ? m : modes_of(o);
         const int to_modes = (o->type == 1) != (adjoint == 1);
-        larmor_array *x = to_device(o->dtype, to_modes ? m : n, in);
-        larmor_array *y;
+        OWNED(larmor_array) *x = to_device(o->dtype, to_modes ? m : n, in);
+        OWNED(larmor_array) *y;
         assert_ok(larmor_array_create(dev, o->dtype, LARMOR_SHAPE(to_modes ? n : m), &y));
         assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
         to_host(y, out[adjoint]);
-        larmor_array_free(x);
-        larmor_array_free(y);
     }
-    larmor_array_free(k);
-    larmor_nufft_free(plan);
 }
 
 static double _Complex in[MOST], out[2][MOST];
@@ -51,9 +47,8 @@ static void fill_input(void)
     free(x);
 }
 
-static void no_points_give_zeros(void **state)
+TEST(no_points_give_zeros)
 {
-    (void)state;
     fill_input();
     for (int type = 1; type <= 3; type++)
         for (int ndim = 1; ndim <= 3; ndim++) {
@@ -65,9 +60,8 @@ static void no_points_give_zeros(void **state)
         }
 }
 
-static void a_single_mode_sums_or_repeats(void **state)
+TEST(a_single_mode_sums_or_repeats)
 {
-    (void)state;
     fill_input();
     const double points[3 * 4] = {0.1, -0.3, 0.4, 0, 0, 0, 12, -7.5, 1e5, 0.5, -0.5, 0.25};
     for (int ndim = 1; ndim <= 3; ndim++) {
@@ -78,9 +72,8 @@ static void a_single_mode_sums_or_repeats(void **state)
     }
 }
 
-static void a_single_point_is_a_plane_wave(void **state)
+TEST(a_single_point_is_a_plane_wave)
 {
-    (void)state;
     fill_input();
     for (int type = 1; type <= 2; type++)
         for (int ndim = 1; ndim <= 3; ndim++) {
@@ -94,9 +87,8 @@ static void a_single_point_is_a_plane_wave(void **state)
         }
 }
 
-static void edges_of_the_period_and_points_far_outside_are_one_point(void **state)
+TEST(edges_of_the_period_and_points_far_outside_are_one_point)
 {
-    (void)state;
     fill_input();
     enum { N = 16 };
     const double points[6] = {-N / 2.0, N / 2.0, N / 2.0 + 1e6 * N, -N / 2.0 - 1e6 * N, 1.5 * N, -2.5 * N};
@@ -111,9 +103,8 @@ static void edges_of_the_period_and_points_far_outside_are_one_point(void **stat
     }
 }
 
-static void prime_odd_and_unequal_sizes_are_right(void **state)
+TEST(prime_odd_and_unequal_sizes_are_right)
 {
-    (void)state;
     static const int64_t sizes[][3] = {{2, 1, 1},  {3, 1, 1},  {97, 1, 1}, {31, 2, 1},
                                        {1, 53, 1}, {7, 1, 11}, {13, 5, 3}};
     fill_input();
@@ -131,9 +122,8 @@ static void prime_odd_and_unequal_sizes_are_right(void **state)
         }
 }
 
-static void a_huge_batch_of_a_tiny_transform_is_right(void **state)
+TEST(a_huge_batch_of_a_tiny_transform_is_right)
 {
-    (void)state;
     enum { BATCH = 70000 }; /* more than a GPU's grid of blocks has rows */
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 1, 2);
@@ -141,7 +131,7 @@ static void a_huge_batch_of_a_tiny_transform_is_right(void **state)
         o.tol = 1e-4;
         o.dtype = LARMOR_C64;
         larmor_nufft *plan;
-        larmor_array *x, *y, *k;
+        OWNED(larmor_array) *x, *y, *k;
         const double points[2] = {0, 0.5};
         double _Complex *all = malloc(2 * BATCH * sizeof *all);
         assert_ok(larmor_nufft_create(dev, &o, &plan));
@@ -154,42 +144,34 @@ static void a_huge_batch_of_a_tiny_transform_is_right(void **state)
         to_host(y, all);
         /* types 1 and 3: a point at 0 gives its value everywhere; type 2: mode -1 gives its value at 0 */
         for (int b = 0; b < BATCH; b++) assert_at_most(cabs(all[2 * b] - b % 100), 1e-4 * 200);
-        larmor_array_free(k);
-        larmor_array_free(x);
-        larmor_array_free(y);
         larmor_nufft_free(plan);
         free(all);
     }
 }
 
-static void points_that_are_not_finite_are_named(void **state)
+TEST(points_that_are_not_finite_are_named)
 {
-    (void)state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int type = 1; type <= 3; type++)
         for (int ndim = 1; ndim <= 3; ndim++)
             for (int i = 0; i < 3; i++) {
                 const larmor_nufft_opts o = options(type, ndim, 8);
                 double points[30] = {0};
-                larmor_nufft *plan;
+                OWNED(larmor_nufft) *plan;
                 assert_ok(larmor_nufft_create(dev, &o, &plan));
-                larmor_array *good = points_on_device(ndim, 10, points);
+                OWNED(larmor_array) *good = points_on_device(ndim, 10, points);
                 points[4 * ndim + ndim - 1] = bad[i];
-                larmor_array *k = points_on_device(ndim, 10, points);
+                OWNED(larmor_array) *k = points_on_device(ndim, 10, points);
                 assert_refused(larmor_nufft_set_points(plan, k, type == 3 ? good : NULL), LARMOR_ERR_NUMERIC,
                                "nufft: point 4 is not finite");
                 if (type == 3)
                     assert_refused(larmor_nufft_set_points(plan, good, k), LARMOR_ERR_NUMERIC,
                                    "nufft: target 4 is not finite");
-                larmor_array_free(k);
-                larmor_array_free(good);
-                larmor_nufft_free(plan);
             }
 }
 
-static void values_that_are_not_finite_go_through(void **state)
+TEST(values_that_are_not_finite_go_through)
 {
-    (void)state;
     fill_input();
     const double points[3] = {0.5, 1, -2};
     for (int type = 1; type <= 3; type++) {
@@ -202,9 +184,8 @@ static void values_that_are_not_finite_go_through(void **state)
     }
 }
 
-static void tolerances_from_zero_to_one(void **state)
+TEST(tolerances_from_zero_to_one)
 {
-    (void)state;
     static const struct {
         double tol;
         larmor_status status;
@@ -221,19 +202,17 @@ static void tolerances_from_zero_to_one(void **state)
     for (int type = 1; type <= 3; type++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             larmor_nufft_opts o = options(type, 2, 20);
-            larmor_nufft *plan;
+            OWNED(larmor_nufft) *plan;
             o.tol = cases[i].tol;
             if (cases[i].status)
                 assert_refused(larmor_nufft_create(dev, &o, &plan), cases[i].status, cases[i].text);
             else
                 assert_ok(larmor_nufft_create(dev, &o, &plan));
-            larmor_nufft_free(plan);
         }
 }
 
-static void sizes_that_make_no_sense_are_refused(void **state)
+TEST(sizes_that_make_no_sense_are_refused)
 {
-    (void)state;
     static const struct {
         larmor_nufft_opts opts;
         const char *text;
@@ -261,16 +240,15 @@ static void sizes_that_make_no_sense_are_refused(void **state)
 }
 
 /* Tiles of it would be sorted into for hours. */
-static void a_grid_for_spreading_that_the_device_cannot_hold_is_refused(void **state)
+TEST(a_grid_for_spreading_that_the_device_cannot_hold_is_refused)
 {
-    (void)state;
     const larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {1 << 20, 1 << 20}, .spread_only = 1};
     larmor_nufft *plan;
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_MEMORY,
                    "nufft: spread_only: the grid of 1048576 x 1048576 x 1 cells takes 8.8e+03 GB");
 }
 
-static void nulls_are_refused_and_freed(void **state)
+TEST(nulls_are_refused_and_freed)
 {
     int64_t bytes;
     double tol;
@@ -282,9 +260,8 @@ static void nulls_are_refused_and_freed(void **state)
     assert_int_equal(larmor_nufft_describe(NULL).width, 0);
     larmor_wisdom_forget(NULL);
 
-    (void)state;
     larmor_nufft *plan = (larmor_nufft *)&plan;
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     const larmor_nufft_opts o = options(1, 1, 8);
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(1, 3), &x));
     assert_refused(larmor_nufft_create(dev, &o, NULL), LARMOR_ERR_ARG, "plan is NULL");
@@ -302,25 +279,4 @@ static void nulls_are_refused_and_freed(void **state)
     assert_refused(larmor_nufft_execute(plan, x, NULL), LARMOR_ERR_SHAPE, "nufft: values are f64");
     larmor_nufft_free(plan);
     larmor_nufft_free(NULL);
-    larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(no_points_give_zeros),
-    cmocka_unit_test(a_single_mode_sums_or_repeats),
-    cmocka_unit_test(a_single_point_is_a_plane_wave),
-    cmocka_unit_test(edges_of_the_period_and_points_far_outside_are_one_point),
-    cmocka_unit_test(prime_odd_and_unequal_sizes_are_right),
-    cmocka_unit_test(a_huge_batch_of_a_tiny_transform_is_right),
-    cmocka_unit_test(points_that_are_not_finite_are_named),
-    cmocka_unit_test(values_that_are_not_finite_go_through),
-    cmocka_unit_test(tolerances_from_zero_to_one),
-    cmocka_unit_test(sizes_that_make_no_sense_are_refused),
-    cmocka_unit_test(a_grid_for_spreading_that_the_device_cannot_hold_is_refused),
-    cmocka_unit_test(nulls_are_refused_and_freed),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -17,11 +17,10 @@ typedef struct transform {
 /* Uniform in a box of these sizes about the centre. */
 static larmor_array *random_points_on_device(int ndim, const int64_t *size, int64_t m, uint64_t *state)
 {
-    double *points = malloc((size_t)(m * ndim) * sizeof *points);
+    OWNED(double) *points = malloc((size_t)(m * ndim) * sizeof *points);
     assert_non_null(points);
     for (int64_t i = 0; i < m * ndim; i++) points[i] = test_random(state) * (double)size[i % ndim] / 2;
     larmor_array *k = points_on_device(ndim, m, points);
-    free(points);
     return k;
 }
 
@@ -38,14 +37,12 @@ static transform transform_create(int type, int ndim, larmor_dtype dtype, int64_
     }
     t.n_in = batch * (type == 2 ? modes : m);
     t.n_out = batch * (type == 2 ? m : modes);
-    larmor_array *k = random_points_on_device(ndim, o.modes, m, state), *targets = NULL;
+    OWNED(larmor_array) *k = random_points_on_device(ndim, o.modes, m, state), *targets = NULL;
     if (type == 3) targets = random_points_on_device(ndim, (int64_t[]){1, 1, 1}, modes, state);
     assert_ok(larmor_nufft_create(dev, &o, &t.plan));
     assert_ok(larmor_nufft_set_points(t.plan, k, targets));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_in), &t.in));
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(t.n_out), &t.out));
-    larmor_array_free(k);
-    larmor_array_free(targets);
     return t;
 }
 
@@ -56,14 +53,15 @@ static void transform_free(transform *t)
     larmor_nufft_free(t->plan);
 }
 
+ENDS_ITSELF_BY(transform_free, transform)
+
 /* New contents for the input, in place. */
 static void fill(const transform *t, uint64_t *state)
 {
     double _Complex *x = random_values(t->n_in, t->dtype, state);
-    larmor_array *fresh = to_device(t->dtype, t->n_in, x);
+    OWNED(larmor_array) *fresh = to_device(t->dtype, t->n_in, x);
     assert_ok(larmor_copy(fresh, t->in));
     assert_ok(larmor_device_sync(dev));
-    larmor_array_free(fresh);
     free(x);
 }
 
@@ -78,7 +76,7 @@ static double _Complex *result(const transform *t)
 /* The graph's output for inputs that came after the recording is that of a plain execute. */
 static void check_replay(transform *t, uint64_t *state)
 {
-    larmor_graph *graph;
+    OWNED(larmor_graph) *graph;
     const double rounding = t->dtype == LARMOR_C64 ? 5e-6 : 2e-14; /* tiles are added in any order */
     fill(t, state);
     assert_ok(larmor_nufft_execute(t->plan, t->in, t->out)); /* so that its code is loaded */
@@ -101,7 +99,6 @@ static void check_replay(transform *t, uint64_t *state)
         free(replayed);
         free(plain);
     }
-    larmor_graph_free(graph);
 }
 
 static int cannot_record(void)
@@ -118,45 +115,40 @@ static void check_type(int type)
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int is_double = 0; is_double < 2; is_double++)
             for (int64_t batch = 1; batch <= BATCH; batch += BATCH - 1) {
-                transform t = transform_create(type, ndim, is_double ? LARMOR_C128 : LARMOR_C64, batch, 2000, &state);
+                OWNED(transform) t =
+                    transform_create(type, ndim, is_double ? LARMOR_C128 : LARMOR_C64, batch, 2000, &state);
                 check_replay(&t, &state);
-                transform_free(&t);
             }
 }
 
-static void a_recorded_type_1_gives_what_execute_gives(void **state)
+TEST(a_recorded_type_1_gives_what_execute_gives)
 {
-    (void)state;
     check_type(1);
 }
 
-static void a_recorded_type_2_gives_what_execute_gives(void **state)
+TEST(a_recorded_type_2_gives_what_execute_gives)
 {
-    (void)state;
     check_type(2);
 }
 
-static void a_recorded_type_3_gives_what_execute_gives(void **state)
+TEST(a_recorded_type_3_gives_what_execute_gives)
 {
-    (void)state;
     check_type(3);
 }
 
-static void recorded_precomputed_forms_give_what_execute_gives(void **state)
+TEST(recorded_precomputed_forms_give_what_execute_gives)
 {
-    (void)state;
     for (form = LARMOR_PRECOMPUTE_PARTIAL; form <= LARMOR_PRECOMPUTE_FULL; form++)
         for (int type = 1; type <= 2; type++) check_type(type);
     form = LARMOR_PRECOMPUTE_AUTO;
 }
 
-static void a_pair_and_algebra_between_are_recorded_together(void **state)
+TEST(a_pair_and_algebra_between_are_recorded_together)
 {
-    (void)state;
     uint64_t seed = 50;
     if (cannot_record()) return;
     transform t = transform_create(2, 2, LARMOR_C64, 1, 1000, &seed);
-    larmor_array *back;
+    OWNED(larmor_array) *back;
     larmor_graph *graph;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(t.n_in), &back));
     double _Complex *recorded = malloc((size_t)t.n_in * sizeof *recorded),
@@ -177,21 +169,19 @@ static void a_pair_and_algebra_between_are_recorded_together(void **state)
     to_host(back, plain);
     assert_at_most(relative_l2(t.n_in, recorded, plain), 5e-6);
     larmor_graph_free(graph);
-    larmor_array_free(back);
     transform_free(&t);
     free(recorded);
     free(plain);
 }
 
-static void points_cannot_be_set_while_recording_and_the_plan_keeps_its_own(void **state)
+TEST(points_cannot_be_set_while_recording_and_the_plan_keeps_its_own)
 {
-    (void)state;
     uint64_t seed = 60;
     if (cannot_record()) return;
     transform t = transform_create(1, 2, LARMOR_C64, 1, 500, &seed);
     larmor_graph *graph = (larmor_graph *)&graph;
     double point[4] = {1, 2, 3, 4};
-    larmor_array *k = points_on_device(2, 2, point);
+    OWNED(larmor_array) *k = points_on_device(2, 2, point);
     fill(&t, &seed);
     assert_ok(larmor_nufft_execute(t.plan, t.in, t.out));
     double _Complex *before = result(&t);
@@ -203,22 +193,7 @@ static void points_cannot_be_set_while_recording_and_the_plan_keeps_its_own(void
     double _Complex *after = result(&t);
     assert_at_most(relative_l2(t.n_out, after, before), 1e-6);
     check_replay(&t, &seed);
-    larmor_array_free(k);
     transform_free(&t);
     free(before);
     free(after);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_recorded_type_1_gives_what_execute_gives),
-    cmocka_unit_test(a_recorded_type_2_gives_what_execute_gives),
-    cmocka_unit_test(a_recorded_type_3_gives_what_execute_gives),
-    cmocka_unit_test(recorded_precomputed_forms_give_what_execute_gives),
-    cmocka_unit_test(a_pair_and_algebra_between_are_recorded_together),
-    cmocka_unit_test(points_cannot_be_set_while_recording_and_the_plan_keeps_its_own),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -5,18 +5,16 @@ static larmor_array *random_traj(int ndim, const int64_t *modes, int64_t samples
 {
     uint64_t state = 31;
     larmor_array *traj;
-    double *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
+    OWNED(double) *points = malloc((size_t)(ndim * samples * readouts) * sizeof *points);
     for (int64_t i = 0; i < ndim * samples * readouts; i++)
         points[i] = test_random(&state) * (double)modes[i % ndim] / 2;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(ndim, samples, readouts), &traj));
     assert_ok(larmor_array_write(traj, points, larmor_array_bytes(traj)));
-    free(points);
     return traj;
 }
 
-static void forward_and_adjoint_are_adjoint_to_rounding(void **state)
+TEST(forward_and_adjoint_are_adjoint_to_rounding)
 {
-    (void)state;
     static const int64_t sizes[3][3] = {{200, 1, 1}, {40, 37, 1}, {6, 15, 16}};
     static const double tolerances[2][3] = {{1e-2, 1e-4, 1e-6}, {1e-3, 1e-8, 1e-13}};
     for (int precision = 0; precision < 2; precision++)
@@ -27,21 +25,18 @@ static void forward_and_adjoint_are_adjoint_to_rounding(void **state)
                                        .tol = tolerances[precision][i],
                                        .dtype = precision ? LARMOR_C128 : LARMOR_C64};
                 memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
-                larmor_array *traj = random_traj(ndim, o.modes, 500, 100);
-                larmor_op *A;
+                OWNED(larmor_array) *traj = random_traj(ndim, o.modes, 500, 100);
+                OWNED(larmor_op) *A;
                 double error;
                 assert_ok(larmor_op_nufft(dev, &o, traj, &A));
                 assert_ok(larmor_op_adjoint_error(A, 17 + (uint64_t)i, &error));
                 assert_at_most(error, precision ? 1e-14 : 1e-6);
-                larmor_op_free(A);
-                larmor_array_free(traj);
             }
 }
 
 /* tol at which deconvolution by the widest windows amplifies no rounding, and one at which it may. */
-static void wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_room(void **state)
+TEST(wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_room)
 {
-    (void)state;
     static const int64_t sizes[3][3] = {{200, 1, 1}, {60, 57, 1}, {24, 22, 20}};
     static const double factors[] = {1.15, 1.25, 1.35}, tolerances[] = {1e-2, 1e-6}, limits[] = {1e-14, 1e-10};
     for (int ndim = 1; ndim <= 3; ndim++)
@@ -52,22 +47,19 @@ static void wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_l
                         .ndim = ndim, .width = width, .upsample = factors[i], .tol = tolerances[k]};
                     o.dtype = LARMOR_C128;
                     memcpy(o.modes, sizes[ndim - 1], sizeof o.modes);
-                    larmor_array *traj = random_traj(ndim, o.modes, 200, 4);
-                    larmor_op *A;
+                    OWNED(larmor_array) *traj = random_traj(ndim, o.modes, 200, 4);
+                    OWNED(larmor_op) *A;
                     double error;
                     assert_ok(larmor_op_nufft(dev, &o, traj, &A));
                     assert_ok(larmor_op_adjoint_error(A, 17, &error));
                     assert_at_most(error, limits[k]);
-                    larmor_op_free(A);
-                    larmor_array_free(traj);
                 }
 }
 
-static void the_shapes_are_those_of_the_image_and_of_the_trajectory(void **state)
+TEST(the_shapes_are_those_of_the_image_and_of_the_trajectory)
 {
-    (void)state;
     larmor_nufft_opts o = {.ndim = 2, .modes = {12, 10}};
-    larmor_array *traj = random_traj(2, o.modes, 7, 5), *flat;
+    OWNED(larmor_array) *traj = random_traj(2, o.modes, 7, 5), *flat;
     larmor_op *A;
     assert_ok(larmor_op_nufft(dev, &o, traj, &A));
     assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(12, 10)));
@@ -82,56 +74,33 @@ static void the_shapes_are_those_of_the_image_and_of_the_trajectory(void **state
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), LARMOR_SHAPE(35, 3)));
     assert_int_equal(larmor_op_dtype(A), LARMOR_C128);
     larmor_op_free(A);
-    larmor_array_free(flat);
-    larmor_array_free(traj);
 }
 
-static void forward_is_the_direct_sum_with_a_minus_sign(void **state)
+TEST(forward_is_the_direct_sum_with_a_minus_sign)
 {
-    (void)state;
     const larmor_nufft_opts o = {.ndim = 2, .modes = {9, 8}, .tol = 1e-10, .dtype = LARMOR_C128};
-    larmor_array *traj = random_traj(2, o.modes, 11, 3), *y;
-    larmor_op *A;
+    OWNED(larmor_array) *traj = random_traj(2, o.modes, 11, 3), *y;
+    OWNED(larmor_op) *A;
     uint64_t seed = 3;
     double points[2 * 33];
     double _Complex *x = random_values(72, LARMOR_C128, &seed), truth[33], got[33];
     assert_ok(larmor_array_read(traj, points, sizeof points));
     direct_nufft(2, -1, 2, o.modes, 33, points, x, truth);
     assert_ok(larmor_op_nufft(dev, &o, traj, &A));
-    larmor_array *in = to_device(LARMOR_C128, 72, x), *image;
+    OWNED(larmor_array) *in = to_device(LARMOR_C128, 72, x), *image;
     assert_ok(larmor_array_reshape(in, LARMOR_SHAPE(9, 8), &image));
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(11, 3), &y));
     assert_ok(larmor_op_forward(A, image, y));
     to_host(y, got);
     assert_at_most(relative_l2(33, got, truth), 1e-10);
-    larmor_array_free(in);
-    larmor_array_free(image);
-    larmor_array_free(y);
-    larmor_array_free(traj);
-    larmor_op_free(A);
     free(x);
 }
 
-static void trajectories_that_do_not_fit_are_refused(void **state)
+TEST(trajectories_that_do_not_fit_are_refused)
 {
-    (void)state;
     const larmor_nufft_opts o = {.ndim = 3, .modes = {9, 8, 7}};
-    larmor_array *traj = random_traj(2, o.modes, 11, 3);
+    OWNED(larmor_array) *traj = random_traj(2, o.modes, 11, 3);
     larmor_op *A;
     assert_refused(larmor_op_nufft(dev, &o, traj, &A), LARMOR_ERR_SHAPE, "nufft: traj is f64 [2, 11, 3] on ");
     assert_null(A);
-    larmor_array_free(traj);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(forward_and_adjoint_are_adjoint_to_rounding),
-    cmocka_unit_test(wide_windows_at_a_low_upsampling_are_adjoint_to_rounding_where_tol_leaves_room),
-    cmocka_unit_test(the_shapes_are_those_of_the_image_and_of_the_trajectory),
-    cmocka_unit_test(forward_is_the_direct_sum_with_a_minus_sign),
-    cmocka_unit_test(trajectories_that_do_not_fit_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

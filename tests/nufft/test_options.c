@@ -10,9 +10,8 @@ static int64_t fft_index(int64_t i, int64_t n)
     return (i + n - n / 2) % n;
 }
 
-static void fft_order_is_the_centred_one_rotated(void **state)
+TEST(fft_order_is_the_centred_one_rotated)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int type = 1; type <= 2; type++)
             for (int adjoint = 0; adjoint < 2; adjoint++) {
@@ -21,7 +20,7 @@ static void fft_order_is_the_centred_one_rotated(void **state)
                 const int64_t *n = o.modes, count = count_of(n);
                 const int to_modes = (type == 1) != adjoint;
                 uint64_t seed = 3;
-                double *points = random_points(&o);
+                OWNED(double) *points = random_points(&o);
                 double _Complex *in = random_values(MOST, LARMOR_C128, &seed), permuted[MOST], a[MOST], b[MOST];
                 for (int64_t i = 0; i < MOST; i++) permuted[i] = in[i];
                 int64_t to[MOST];
@@ -34,23 +33,21 @@ static void fft_order_is_the_centred_one_rotated(void **state)
                 apply(o, points, adjoint, permuted, b);
                 for (int64_t i = 0; i < (to_modes ? count : M); i++)
                     assert_at_most(cabs(a[i] - b[to_modes ? to[i] : i]), 1e-12);
-                free(points);
                 free(in);
             }
 }
 
 /* ---- spreading alone ---- */
 
-static void spreading_sums_the_window_around_each_point(void **state)
+TEST(spreading_sums_the_window_around_each_point)
 {
-    (void)state;
     for (int order = 0; order < 2; order++)
         for (int64_t n = 40; n <= 41; n++) {
             larmor_nufft_opts o = options(1, 1, 1e-6);
             o.spread_only = 1;
             o.modes[0] = n;
             o.mode_order = order ? LARMOR_MODES_FFT : LARMOR_MODES_CENTRED;
-            double *points = calloc(M, sizeof *points);
+            OWNED(double) *points = calloc(M, sizeof *points);
             points[0] = 7;
             points[1] = 3.25 + 10 * (double)n;
             double _Complex in[M] = {1}, out[41];
@@ -69,13 +66,11 @@ static void spreading_sums_the_window_around_each_point(void **state)
             apply(o, points, 0, in, out);
             assert_at_most(cabs(out[(order ? 3 : 3 + n / 2)]), 1);
             assert_true(cabs(out[(order ? 3 : 3 + n / 2)]) > cabs(out[(order ? 4 : 4 + n / 2)]));
-            free(points);
         }
 }
 
-static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state)
+TEST(interpolation_alone_is_the_transpose_of_spreading_alone)
 {
-    (void)state;
     static const int64_t grids[3][3] = {{33, 1, 1}, {20, 17, 1}, {14, 15, 16}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int order = 0; order < 2; order++) {
@@ -86,7 +81,7 @@ static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state
             o.batch = 3;
             const int64_t count = 3 * count_of(o.modes);
             uint64_t seed = 5;
-            double *points = random_points(&o);
+            OWNED(double) *points = random_points(&o);
             double _Complex *x = random_values(3 * M, LARMOR_C128, &seed),
                             *y = random_values(count, LARMOR_C128, &seed);
             double _Complex *sx = random_values(count, LARMOR_C128, &seed), left = 0, right = 0;
@@ -100,7 +95,6 @@ static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state
             o.type = 2;
             apply(o, points, 0, y, again);
             assert_memory_equal(sy, again, 3 * M * sizeof *sy);
-            free(points);
             free(x);
             free(y);
             free(sx);
@@ -109,9 +103,8 @@ static void interpolation_alone_is_the_transpose_of_spreading_alone(void **state
         }
 }
 
-static void a_grid_for_spreading_must_hold_two_windows(void **state)
+TEST(a_grid_for_spreading_must_hold_two_windows)
 {
-    (void)state;
     larmor_nufft_opts o = options(1, 2, 1e-6);
     o.spread_only = 1;
     o.modes[1] = 9;
@@ -120,13 +113,12 @@ static void a_grid_for_spreading_must_hold_two_windows(void **state)
 
 /* ---- sign, batches, threads ---- */
 
-static void the_sign_conjugates(void **state)
+TEST(the_sign_conjugates)
 {
-    (void)state;
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
         uint64_t seed = 6;
-        double *points = random_points(&o);
+        OWNED(double) *points = random_points(&o);
         double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), plus[18 * 15], minus[18 * 15],
                         usual[18 * 15];
         const int64_t n = type == 1 ? 18 * 15 : M;
@@ -141,14 +133,12 @@ static void the_sign_conjugates(void **state)
         for (int i = 0; i < 18 * 15; i++) in[i] = conj(in[i]);
         apply(o, points, 0, in, minus);
         assert_memory_equal(usual, type == 2 ? minus : plus, (size_t)n * sizeof *usual);
-        free(points);
         free(in);
     }
 }
 
-static void any_number_of_transforms_may_share_a_pass(void **state)
+TEST(any_number_of_transforms_may_share_a_pass)
 {
-    (void)state;
     enum { BATCH = 7 };
     for (int type = 1; type <= 2; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
@@ -156,7 +146,7 @@ static void any_number_of_transforms_may_share_a_pass(void **state)
         const int64_t n_in = BATCH * (type == 1 ? M : 18 * 15);
         const int64_t n_out = BATCH * (type == 1 ? 18 * 15 : M);
         uint64_t seed = 7;
-        double *points = random_points(&o);
+        OWNED(double) *points = random_points(&o);
         double _Complex *in = random_values(n_in, LARMOR_C128, &seed),
                         *one = random_values(n_out, LARMOR_C128, &seed);
         double _Complex *several = random_values(n_out, LARMOR_C128, &seed);
@@ -167,30 +157,27 @@ static void any_number_of_transforms_may_share_a_pass(void **state)
             assert_true(per_pass <= o.max_batch && per_pass <= BATCH && per_pass > 1);
             assert_at_most(relative_l2(n_out, several, one), 1e-14);
         }
-        free(points);
         free(in);
         free(one);
         free(several);
     }
 }
 
-static void threads_change_nothing_but_their_number(void **state)
+TEST(threads_change_nothing_but_their_number)
 {
-    (void)state;
     if (!is_cpu()) skip();
     larmor_device *before = dev;
     assert_ok(larmor_device_open("cpu:3", &dev));
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, 1e-9);
         uint64_t seed = 8;
-        double *points = random_points(&o);
+        OWNED(double) *points = random_points(&o);
         double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), all[18 * 15], few[18 * 15];
         assert_int_equal(apply(o, points, 0, in, all).threads, 3);
         for (o.threads = 1; o.threads <= 3; o.threads++) {
             assert_int_equal(apply(o, points, 0, in, few).threads, o.threads);
             assert_memory_equal(all, few, (size_t)(type == 1 ? 18 * 15 : M) * sizeof *all);
         }
-        free(points);
         free(in);
     }
     larmor_nufft_opts o = options(1, 2, 1e-9);
@@ -202,9 +189,8 @@ static void threads_change_nothing_but_their_number(void **state)
 
 /* ---- methods and sorting ---- */
 
-static void every_method_gives_the_same_on_a_gpu(void **state)
+TEST(every_method_gives_the_same_on_a_gpu)
 {
-    (void)state;
     if (is_cpu()) skip();
     static const larmor_nufft_method methods[] = {LARMOR_NUFFT_GM, LARMOR_NUFFT_GM_SORT, LARMOR_NUFFT_SM,
                                                   LARMOR_NUFFT_OWNER};
@@ -213,7 +199,7 @@ static void every_method_gives_the_same_on_a_gpu(void **state)
             larmor_nufft_opts o = options(type, ndim, 1e-9);
             const int64_t n = type == 1 ? count_of(o.modes) : M;
             uint64_t seed = 9;
-            double *points = random_points(&o);
+            OWNED(double) *points = random_points(&o);
             double _Complex *in = random_values(8 * 9 * 7, LARMOR_C128, &seed), usual[8 * 9 * 7], out[8 * 9 * 7];
             const larmor_nufft_info chosen = apply(o, points, 0, in, usual);
             assert_true(chosen.spread_method != LARMOR_NUFFT_AUTO && chosen.interp_method != LARMOR_NUFFT_AUTO);
@@ -230,19 +216,17 @@ static void every_method_gives_the_same_on_a_gpu(void **state)
             assert_at_most(relative_l2(n, out, usual), 3e-13);
             o.sort = LARMOR_NUFFT_SORT_ON;
             assert_true(apply(o, points, 0, in, out).spread_method != LARMOR_NUFFT_GM);
-            free(points);
             free(in);
         }
 }
 
-static void a_processor_has_one_method_and_orders_points_by_itself(void **state)
+TEST(a_processor_has_one_method_and_orders_points_by_itself)
 {
-    (void)state;
     if (!is_cpu()) skip();
     larmor_nufft_opts o = options(2, 2, 1e-6);
     o.sort = LARMOR_NUFFT_SORT_ON;
     uint64_t seed = 4;
-    double *points = random_points(&o);
+    OWNED(double) *points = random_points(&o);
     double _Complex *in = random_values(18 * 15, LARMOR_C128, &seed), out[M];
     const larmor_nufft_info info = apply(o, points, 0, in, out);
     assert_true(info.spread_method == LARMOR_NUFFT_AUTO && info.interp_method == LARMOR_NUFFT_AUTO);
@@ -251,13 +235,11 @@ static void a_processor_has_one_method_and_orders_points_by_itself(void **state)
     o.sort = 0;
     o.method = LARMOR_NUFFT_SM;
     expect_refusal(o, LARMOR_ERR_UNSUPPORTED, "nufft: method: got SM, but cpu:");
-    free(points);
     free(in);
 }
 
-static void a_caller_s_stream_gives_the_same(void **state)
+TEST(a_caller_s_stream_gives_the_same)
 {
-    (void)state;
     if (is_cpu()) {
         assert_refused(larmor_device_set_stream(dev, NULL), LARMOR_ERR_UNSUPPORTED, "has no streams");
         assert_refused(larmor_device_set_stream(NULL, NULL), LARMOR_ERR_ARG, "a device is needed");
@@ -267,16 +249,16 @@ static void a_caller_s_stream_gives_the_same(void **state)
         larmor_nufft_opts o = options(type, 2, 1e-9);
         o.batch = 2;
         uint64_t seed = 8;
-        double *points = random_points(&o);
+        OWNED(double) *points = random_points(&o);
         double _Complex *in = random_values(2 * 18 * 15, LARMOR_C128, &seed), own[2 * 18 * 15], other[2 * 18 * 15];
         const size_t bytes = 2 * (size_t)(type == 1 ? 18 * 15 : M) * sizeof *own;
         apply(o, points, 0, in, own);
         larmor_nufft *plan; /* one that outlives the change */
-        larmor_array *k = points_on_device(2, M, points);
+        OWNED(larmor_array) *k = points_on_device(2, M, points);
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         assert_ok(larmor_nufft_set_points(plan, k, type == 3 ? k : NULL));
-        larmor_array *x = to_device(LARMOR_C128, 2 * (type == 2 ? 18 * 15 : M), in);
-        larmor_array *y;
+        OWNED(larmor_array) *x = to_device(LARMOR_C128, 2 * (type == 2 ? 18 * 15 : M), in);
+        OWNED(larmor_array) *y;
         assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE((int64_t)(bytes / sizeof *own)), &y));
         for (uintptr_t stream = 0; stream <= 2; stream++) { /* own, cudaStreamLegacy, cudaStreamPerThread */
             assert_ok(larmor_device_set_stream(dev, (void *)stream));
@@ -287,20 +269,15 @@ static void a_caller_s_stream_gives_the_same(void **state)
             assert_memory_equal(own, other, bytes);
         }
         assert_ok(larmor_device_set_stream(dev, NULL));
-        larmor_array_free(k);
-        larmor_array_free(x);
-        larmor_array_free(y);
         larmor_nufft_free(plan);
-        free(points);
         free(in);
     }
 }
 
 /* ---- refusals ---- */
 
-static void options_out_of_range_are_named(void **state)
+TEST(options_out_of_range_are_named)
 {
-    (void)state;
     static const struct {
         larmor_nufft_opts opts;
         const char *text;
@@ -361,23 +338,4 @@ static void options_out_of_range_are_named(void **state)
     assert_refused(larmor_nufft_memory(dev, &o, M, &bytes), LARMOR_ERR_ARG, "nufft: grid[1]: got 7, expected at");
     o = (larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {64}, .threads = 2};
     if (!is_cpu()) expect_refusal(o, LARMOR_ERR_UNSUPPORTED, "nufft: threads: got 2, but cuda:");
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(fft_order_is_the_centred_one_rotated),
-    cmocka_unit_test(spreading_sums_the_window_around_each_point),
-    cmocka_unit_test(interpolation_alone_is_the_transpose_of_spreading_alone),
-    cmocka_unit_test(a_grid_for_spreading_must_hold_two_windows),
-    cmocka_unit_test(the_sign_conjugates),
-    cmocka_unit_test(any_number_of_transforms_may_share_a_pass),
-    cmocka_unit_test(threads_change_nothing_but_their_number),
-    cmocka_unit_test(every_method_gives_the_same_on_a_gpu),
-    cmocka_unit_test(a_processor_has_one_method_and_orders_points_by_itself),
-    cmocka_unit_test(a_caller_s_stream_gives_the_same),
-    cmocka_unit_test(options_out_of_range_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

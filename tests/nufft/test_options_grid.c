@@ -15,9 +15,8 @@ static larmor_nufft_opts with(larmor_nufft_opts o, grid_asked asked)
     return o;
 }
 
-static void grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance(void **state)
+TEST(grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance)
 {
-    (void)state;
     enum { ALL = 6, MOST = 8 * 9 * 7 };
     static const grid_asked asked[3][ALL] = {{{.width = 9},
                                               {.width = 16},
@@ -44,7 +43,7 @@ static void grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance(void
                 const larmor_nufft_opts plain = options(type, ndim, 1e-6), o = with(plain, e);
                 const int64_t n = type == 1 ? count_of(o.modes) : M;
                 uint64_t seed = 12;
-                double *points = random_points(&o);
+                OWNED(double) *points = random_points(&o);
                 double _Complex *in = random_values(MOST, LARMOR_C128, &seed), out[MOST], truth[MOST];
                 const larmor_nufft_info info = apply(o, points, 0, in, out);
                 for (int d = 0; d < ndim && e.grid[0]; d++) assert_int_equal(info.grid[d], e.grid[d]);
@@ -53,15 +52,13 @@ static void grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance(void
                 direct_nufft(type, type == 1 ? 1 : -1, ndim, o.modes, M, points, in, truth);
                 assert_at_most(relative_l2(n, out, truth), o.tol);
                 assert_at_most(info.error, o.tol);
-                free(points);
                 free(in);
             }
 }
 
 /* On grids of several tiles of each shape, and which do not amplify rounding. */
-static void shapes_of_tiles_differ_in_rounding_only(void **state)
+TEST(shapes_of_tiles_differ_in_rounding_only)
 {
-    (void)state;
     static const int64_t modes[3][3] = {{3000, 1, 1}, {70, 90, 1}, {30, 26, 28}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int type = 1; type <= 3; type++) {
@@ -71,7 +68,7 @@ static void shapes_of_tiles_differ_in_rounding_only(void **state)
             const int64_t count = count_of(o.modes);
             const int64_t n = type == 1 ? count : M;
             uint64_t seed = 13;
-            double *points = random_points(&o);
+            OWNED(double) *points = random_points(&o);
             double _Complex *in = random_values(count, LARMOR_C128, &seed),
                             *usual = random_values(count, LARMOR_C128, &seed),
                             *out = random_values(count, LARMOR_C128, &seed);
@@ -80,20 +77,18 @@ static void shapes_of_tiles_differ_in_rounding_only(void **state)
                 assert_int_equal(apply(o, points, 0, in, out).tiles, o.tiles);
                 assert_at_most(relative_l2(n, out, usual), 1e-13);
             }
-            free(points);
             free(in);
             free(usual);
             free(out);
         }
 }
 
-static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
+TEST(spreading_alone_takes_the_width_that_is_asked_for)
 {
-    (void)state;
     larmor_nufft_opts o = options(1, 1, 1e-4);
     o.spread_only = 1;
     o.modes[0] = 64;
-    double *points = calloc(M, sizeof *points);
+    OWNED(double) *points = calloc(M, sizeof *points);
     double _Complex in[M] = {1}, out[64];
     for (o.width = 8; o.width <= 16; o.width++) {
         assert_int_equal(apply(o, points, 0, in, out).width, o.width);
@@ -109,12 +104,10 @@ static void spreading_alone_takes_the_width_that_is_asked_for(void **state)
     expect_refusal(
         o, LARMOR_ERR_ARG,
         "nufft: modes[0]: got 30 with spread_only, expected at least 32, twice the window; use a smaller width");
-    free(points);
 }
 
-static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **state)
+TEST(what_cannot_keep_the_tolerance_is_refused_with_what_would)
 {
-    (void)state;
     static const struct {
         larmor_nufft_opts opts;
         const char *text;
@@ -155,9 +148,8 @@ static void what_cannot_keep_the_tolerance_is_refused_with_what_would(void **sta
 }
 
 /* Types 1 and 2: what is asked for beside the tolerance, in 1 to 3 dimensions. */
-static void the_least_tolerance_is_taken_and_less_is_not(void **state)
+TEST(the_least_tolerance_is_taken_and_less_is_not)
 {
-    (void)state;
     static const larmor_nufft_opts cases[] = {
         {.type = 1, .ndim = 3, .modes = {12, 11, 10}, .upsample = 1.25},
         {.type = 2, .ndim = 3, .modes = {12, 11, 10}},
@@ -200,9 +192,8 @@ static void the_least_tolerance_is_taken_and_less_is_not(void **state)
 }
 
 /* As a program was compiled with fewer members, or with more. */
-static void options_of_other_versions_are_understood(void **state)
+TEST(options_of_other_versions_are_understood)
 {
-    (void)state;
     struct {
         larmor_nufft_opts known;
         char more[24];
@@ -222,9 +213,8 @@ static void options_of_other_versions_are_understood(void **state)
     expect_refusal(o.known, LARMOR_ERR_ARG, "nufft: size: got 3, expected sizeof(larmor_nufft_opts)");
 }
 
-static void what_a_message_offers_is_taken(void **state)
+TEST(what_a_message_offers_is_taken)
 {
-    (void)state;
     larmor_nufft *plan;
     larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {40, 30}, .dtype = LARMOR_C128};
     for (int i = 0; i < 3; i++) {
@@ -246,19 +236,4 @@ static void what_a_message_offers_is_taken(void **state)
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         larmor_nufft_free(plan);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(grid_width_and_tiles_are_those_asked_for_and_keep_the_tolerance),
-    cmocka_unit_test(shapes_of_tiles_differ_in_rounding_only),
-    cmocka_unit_test(spreading_alone_takes_the_width_that_is_asked_for),
-    cmocka_unit_test(what_cannot_keep_the_tolerance_is_refused_with_what_would),
-    cmocka_unit_test(the_least_tolerance_is_taken_and_less_is_not),
-    cmocka_unit_test(options_of_other_versions_are_understood),
-    cmocka_unit_test(what_a_message_offers_is_taken),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -3,7 +3,6 @@
 #ifndef LMR_REAL
 #define LMR_REAL 64
 #endif
-#include <math.h>
 
 #include "nufft/cpu/type3.h"
 #include "tests/support/test.h"
@@ -71,37 +70,23 @@ static void check_everywhere(const problem *p)
 #endif
 }
 
-static void phase_factors_have_the_modulus_of_the_series_and_the_phase_of_the_product(void **state)
+TEST(phase_factors_have_the_modulus_of_the_series_and_the_phase_of_the_product)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
         const problem p = make_problem(ndim, 11, 0.5, 3.7);
         check_everywhere(&p);
     }
 }
 
-static void without_a_series_phase_factors_have_modulus_one(void **state)
+TEST(without_a_series_phase_factors_have_modulus_one)
 {
-    (void)state;
     const problem p = make_problem(2, 0, 0, -1.3);
     check_everywhere(&p);
 }
 
-static void many_whole_turns_cost_nothing(void **state)
+TEST(many_whole_turns_cost_nothing)
 {
-    (void)state;
     problem p = make_problem(1, 0, 0, 0x1p40 + 1.25);
     for (int i = 0; i < PHASE_BLOCK; i++) p.x[0][i] = 1024 + i; /* products of 51 bits, in quarters of a cycle */
     check_everywhere(&p);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(phase_factors_have_the_modulus_of_the_series_and_the_phase_of_the_product),
-    cmocka_unit_test(without_a_series_phase_factors_have_modulus_one),
-    cmocka_unit_test(many_whole_turns_cost_nothing),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -76,61 +76,54 @@ static void check_against_direct(int ndim, const int64_t sizes[3], int64_t m, co
 
 /* ---- accuracy ---- */
 
-static void odd_prime_and_tiny_sizes_are_right(void **state)
+TEST(odd_prime_and_tiny_sizes_are_right)
 {
-    (void)state;
     static const int64_t sizes[][4] = {{1, 1},        {1, 2},        {1, 3},       {1, 31},      {2, 1, 1},
                                        {2, 13, 1},    {2, 17, 5},    {2, 2, 37},   {3, 1, 1, 1}, {3, 2, 3, 5},
                                        {3, 7, 1, 11}, {3, 5, 13, 4}, {3, 16, 9, 1}};
     uint64_t seed = 5;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int ndim = (int)sizes[i][0];
-        double *points = random_points(ndim, sizes[i] + 1, 40, &seed);
+        OWNED(double) *points = random_points(ndim, sizes[i] + 1, 40, &seed);
         check_against_direct(ndim, sizes[i] + 1, 40, points, 1e-10, LARMOR_C128, 1e-10);
         check_against_direct(ndim, sizes[i] + 1, 40, points, 1e-4, LARMOR_C64, 1e-4);
-        free(points);
     }
 }
 
-static void grids_of_many_tiles_are_right(void **state)
+TEST(grids_of_many_tiles_are_right)
 {
-    (void)state;
     static const int64_t sizes[][4] = {{1, 5000}, {2, 100, 51}, {2, 130, 9}, {3, 32, 18, 23}};
     uint64_t seed = 6;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const int ndim = (int)sizes[i][0];
-        double *points = random_points(ndim, sizes[i] + 1, 150, &seed);
+        OWNED(double) *points = random_points(ndim, sizes[i] + 1, 150, &seed);
         check_against_direct(ndim, sizes[i] + 1, 150, points, 1e-9, LARMOR_C128, 1e-9);
-        free(points);
     }
 }
 
-static void clustered_points_are_right(void **state)
+TEST(clustered_points_are_right)
 {
-    (void)state;
     static const int64_t sizes[][4] = {{1, 40}, {2, 40, 20}, {3, 18, 4, 5}};
     uint64_t seed = 8;
     for (int ndim = 1; ndim <= 3; ndim++) {
         const int64_t m = 4000;
-        double *points = random_points(ndim, sizes[ndim - 1] + 1, m, &seed);
+        OWNED(double) *points = random_points(ndim, sizes[ndim - 1] + 1, m, &seed);
         for (int64_t i = 0; i < (m - 300) * ndim; i++) points[i] *= 0.01; /* all but 300 in the centre */
         check_against_direct(ndim, sizes[ndim - 1] + 1, m, points, 1e-5, LARMOR_C64, 1e-5);
         check_against_direct(ndim, sizes[ndim - 1] + 1, m, points, 1e-11, LARMOR_C128, 1e-11);
-        free(points);
     }
 }
 
 /* So many that a GPU orders its pieces of work anew, in bins of which some have hundreds of pieces and some have one.
  */
-static void many_points_are_the_sum_of_their_parts(void **state)
+TEST(many_points_are_the_sum_of_their_parts)
 {
-    (void)state;
     enum { POINTS = 2400000, PARTS = 2, PART = POINTS / PARTS };
     static const int64_t sizes[][3] = {{120, 90, 1}, {40, 20, 20}};
     uint64_t seed = 10;
     for (int ndim = 2; ndim <= 3; ndim++) {
         const int64_t *modes = sizes[ndim - 2], count = modes[0] * modes[1] * modes[2];
-        double *points = random_points(ndim, modes, POINTS, &seed);
+        OWNED(double) *points = random_points(ndim, modes, POINTS, &seed);
         for (int64_t i = 0; i < (POINTS - 9000) * ndim; i++) points[i] *= 0.15;
         double _Complex *values = random_values(POINTS, LARMOR_C64, &seed);
         double _Complex *coefficients = random_values(count, LARMOR_C64, &seed);
@@ -151,7 +144,6 @@ static void many_points_are_the_sum_of_their_parts(void **state)
         }
         assert_at_most(relative_l2(count, all, sum), 5e-6);
         assert_at_most(relative_l2(POINTS, at_points, parts), 1e-6);
-        free(points);
         free(values);
         free(coefficients);
         free(at_points);
@@ -162,15 +154,13 @@ static void many_points_are_the_sum_of_their_parts(void **state)
     }
 }
 
-static void a_long_single_precision_transform_has_no_coordinate_rounding_floor(void **state)
+TEST(a_long_single_precision_transform_has_no_coordinate_rounding_floor)
 {
-    (void)state;
     const int64_t modes[3] = {20000, 1, 1};
     uint64_t seed = 9;
-    double *points = random_points(1, modes, 60, &seed);
+    OWNED(double) *points = random_points(1, modes, 60, &seed);
     check_against_direct(1, modes, 60, points, 1e-6, LARMOR_C64, 1e-6);
     check_against_direct(1, modes, 60, points, 1e-13, LARMOR_C128, 1e-13);
-    free(points);
 }
 
 /* ---- points ---- */
@@ -192,9 +182,8 @@ static double *border_points(const larmor_nufft_opts *o, int64_t m, uint64_t *st
     return points;
 }
 
-static void points_on_the_borders_of_cells_are_right_by_every_method_and_tile(void **state)
+TEST(points_on_the_borders_of_cells_are_right_by_every_method_and_tile)
 {
-    (void)state;
     enum { M = 2000 };
     static const int64_t sizes[3][3] = {{158, 1, 1}, {79, 95, 1}, {22, 19, 38}};
     const int methods = dev->be->threads(dev->ctx) ? LARMOR_NUFFT_AUTO : LARMOR_NUFFT_OWNER;
@@ -203,7 +192,7 @@ static void points_on_the_borders_of_cells_are_right_by_every_method_and_tile(vo
         for (int type = 1; type <= 2; type++) {
             larmor_nufft_opts o = options(type, ndim, sizes[ndim - 1], 1e-8, LARMOR_C128);
             o.upsample = 1.3; /* with which grid and window are the same for any points */
-            double *points = border_points(&o, M, &seed);
+            OWNED(double) *points = border_points(&o, M, &seed);
             const int64_t modes = sizes[ndim - 1][0] * sizes[ndim - 1][1] * sizes[ndim - 1][2];
             const int64_t most = modes > M ? modes : M;
             double _Complex *in = random_values(most, LARMOR_C128, &seed),
@@ -217,19 +206,17 @@ static void points_on_the_borders_of_cells_are_right_by_every_method_and_tile(vo
                     assert_at_most(relative_l2(type == 1 ? modes : M, out, truth),
                                    3e-8); /* where aliases are largest */
                 }
-            free(points);
             free(in);
             free(truth);
             free(out);
         }
 }
 
-static void points_are_folded_to_the_period(void **state)
+TEST(points_are_folded_to_the_period)
 {
-    (void)state;
     const int64_t modes[3] = {24, 15, 1}, m = 64;
     uint64_t seed = 3;
-    double *points = random_points(2, modes, m, &seed), *far = malloc((size_t)(2 * m) * sizeof *far);
+    OWNED(double) *points = random_points(2, modes, m, &seed), *far = malloc((size_t)(2 * m) * sizeof *far);
     for (int64_t i = 0; i < 2 * m; i++) {
         points[i] = rint(points[i] * 0x1p20) * 0x1p-20; /* so that the shift below is exact */
         far[i] = points[i] + (double)modes[i % 2] * (double)(i % 9 - 4) * 1000;
@@ -243,14 +230,11 @@ static void points_are_folded_to_the_period(void **state)
     double _Complex truth[360];
     direct_nufft(1, 1, 2, modes, m, far, in, truth);
     assert_at_most(relative_l2(360, far_out, truth), 1e-8);
-    free(points);
-    free(far);
     free(in);
 }
 
-static void points_may_be_single_or_double_in_plans_of_either_precision(void **state)
+TEST(points_may_be_single_or_double_in_plans_of_either_precision)
 {
-    (void)state;
     enum { M = 50, N = 30 };
     for (int precision = 0; precision < 2; precision++) {
         const larmor_dtype dtype = precision ? LARMOR_C128 : LARMOR_C64;
@@ -260,8 +244,8 @@ static void points_may_be_single_or_double_in_plans_of_either_precision(void **s
         for (int i = 0; i < M; i++) in_double[i] = single[i] = (float)(test_random(&seed) * N / 2);
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
         for (int k = 0; k < 2; k++) {
-            larmor_nufft *plan;
-            larmor_array *points, *x = to_device(dtype, M, in), *y;
+            OWNED(larmor_nufft) *plan;
+            OWNED(larmor_array) *points, *x = to_device(dtype, M, in), *y;
             assert_ok(larmor_nufft_create(
                 dev, &(larmor_nufft_opts){.type = 1, .ndim = 1, .modes = {N}, .dtype = dtype}, &plan));
             assert_ok(larmor_array_create(dev, k ? LARMOR_F64 : LARMOR_F32, LARMOR_SHAPE(1, M), &points));
@@ -270,19 +254,14 @@ static void points_may_be_single_or_double_in_plans_of_either_precision(void **s
             assert_ok(larmor_nufft_set_points(plan, points, NULL));
             assert_ok(larmor_nufft_execute(plan, x, y));
             to_host(y, out[k]);
-            larmor_array_free(points);
-            larmor_array_free(x);
-            larmor_array_free(y);
-            larmor_nufft_free(plan);
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         free(in);
     }
 }
 
-static void no_points_give_zero_modes(void **state)
+TEST(no_points_give_zero_modes)
 {
-    (void)state;
     const int64_t modes[3] = {6, 7, 1};
     uint64_t seed = 2;
     double _Complex *in = random_values(42, LARMOR_C64, &seed), out[42] = {1}, nothing[1];
@@ -293,18 +272,17 @@ static void no_points_give_zero_modes(void **state)
     free(in);
 }
 
-static void points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was(void **state)
+TEST(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was)
 {
-    (void)state;
     enum { M = 20000 };
-    double *points = calloc(2 * M, sizeof *points);
-    larmor_nufft *plan;
+    OWNED(double) *points = calloc(2 * M, sizeof *points);
+    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {8, 8}}, &plan));
-    larmor_array *good = points_on_device(2, 3, points), *values, *out;
+    OWNED(larmor_array) *good = points_on_device(2, 3, points), *values, *out;
     assert_ok(larmor_nufft_set_points(plan, good, NULL));
     points[2 * 15000 + 1] = NAN;
     points[2 * 19000] = INFINITY;
-    larmor_array *bad = points_on_device(2, M, points);
+    OWNED(larmor_array) *bad = points_on_device(2, M, points);
     assert_refused(larmor_nufft_set_points(plan, bad, NULL), LARMOR_ERR_NUMERIC, "point 15000 is not finite");
     points[0] = -INFINITY;
     assert_ok(larmor_array_write(bad, points, larmor_array_bytes(bad)));
@@ -312,23 +290,16 @@ static void points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was(vo
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &values));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), &out));
     assert_ok(larmor_nufft_execute(plan, values, out));
-    larmor_array_free(good);
-    larmor_array_free(bad);
-    larmor_array_free(values);
-    larmor_array_free(out);
-    larmor_nufft_free(plan);
-    free(points);
 }
 
 /* ---- batches and threads ---- */
 
-static void a_batch_is_the_single_transforms(void **state)
+TEST(a_batch_is_the_single_transforms)
 {
-    (void)state;
     enum { BATCH = 11, M = 700, N = 20 * 18 };
     const int64_t modes[3] = {20, 18, 1};
     uint64_t seed = 12;
-    double *points = random_points(2, modes, M, &seed);
+    OWNED(double) *points = random_points(2, modes, M, &seed);
     for (int type = 1; type <= 2; type++) {
         const int64_t n_in = type == 1 ? M : N;
         const int64_t n_out = type == 1 ? N : M;
@@ -347,12 +318,10 @@ static void a_batch_is_the_single_transforms(void **state)
         free(out);
         free(single);
     }
-    free(points);
 }
 
-static void results_do_not_depend_on_the_number_of_threads(void **state)
+TEST(results_do_not_depend_on_the_number_of_threads)
 {
-    (void)state;
     enum { M = 30000 };
     if (strncmp(larmor_device_spec(dev), "cpu", 3) != 0) skip();
     static const int64_t sizes[][4] = {{1, 6000}, {2, 90, 70}, {3, 30, 20, 25}};
@@ -361,7 +330,7 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
             const int64_t *modes = sizes[ndim - 1] + 1;
             const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             uint64_t seed = 77;
-            double *points = random_points(ndim, modes, M, &seed);
+            OWNED(double) *points = random_points(ndim, modes, M, &seed);
             if (clustered)
                 for (int64_t i = 0; i < M * ndim / 2; i++) points[i] *= 0.02;
             double _Complex *in = random_values(M, LARMOR_C64, &seed), *one = random_values(M, LARMOR_C64, &seed);
@@ -377,7 +346,6 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
                     larmor_device_free(cpu1);
                     larmor_device_free(cpus);
                 }
-            free(points);
             free(in);
             free(one);
             free(several);
@@ -385,9 +353,8 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 }
 
 /* At whole and at half numbers of cycles aliases add up, and points lie where the window begins. */
-static void points_of_a_lattice_keep_the_tolerance(void **state)
+TEST(points_of_a_lattice_keep_the_tolerance)
 {
-    (void)state;
     static const int64_t sizes[][4] = {{1, 64}, {2, 24, 20}, {2, 48, 50}, {3, 10, 12, 9}};
     for (int i = 0; i < 4; i++)
         for (int half = 0; half < 2; half++) {
@@ -396,7 +363,7 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
             const int64_t n = modes[0] * (ndim > 1 ? modes[1] : 1) * (ndim > 2 ? modes[2] : 1);
             const int64_t m = n;
             uint64_t seed = 55;
-            double *points = random_points(ndim, modes, m, &seed);
+            OWNED(double) *points = random_points(ndim, modes, m, &seed);
             for (int64_t j = 0; j < m * ndim; j++) points[j] = half ? floor(points[j]) + 0.5 : rint(points[j]);
             double _Complex *in = random_values(n, LARMOR_C128, &seed), *out = random_values(n, LARMOR_C128, &seed);
             double _Complex *truth = random_values(n, LARMOR_C128, &seed);
@@ -407,7 +374,6 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
                     assert_at_most(relative_l2(n, out, truth), tol);
                 }
             }
-            free(points);
             free(in);
             free(out);
             free(truth);
@@ -415,14 +381,13 @@ static void points_of_a_lattice_keep_the_tolerance(void **state)
 }
 
 /* A few modes of a long line: positions in cells of the grid need more than 64 bits there. */
-static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
+TEST(the_error_on_a_long_line_is_that_on_a_short_one)
 {
-    (void)state;
     enum { M = 100, MODES = 40 };
     const int64_t n = 4000000;
     const larmor_nufft_opts o = {.type = 2, .ndim = 1, .modes = {n}, .tol = 1e-14, .dtype = LARMOR_C128};
     uint64_t seed = 91;
-    double *points = random_points(1, &n, M, &seed);
+    OWNED(double) *points = random_points(1, &n, M, &seed);
     double _Complex *in = calloc((size_t)n, sizeof *in), out[M], truth[M] = {0};
     for (int i = 0; i < MODES; i++) {
         const int64_t mode = (int64_t)((test_random(&seed) + 1) / 2 * (double)n);
@@ -436,25 +401,20 @@ static void the_error_on_a_long_line_is_that_on_a_short_one(void **state)
     }
     larmor_nufft *plan;
     assert_ok(larmor_nufft_create(dev, &o, &plan));
-    larmor_array *k = points_on_device(1, M, points), *x = to_device(LARMOR_C128, n, in), *y;
+    OWNED(larmor_array) *k = points_on_device(1, M, points), *x = to_device(LARMOR_C128, n, in), *y;
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(M), &y));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
     assert_ok(larmor_nufft_execute(plan, x, y));
     to_host(y, out);
     assert_at_most(relative_l2(M, out, truth), o.tol);
-    larmor_array_free(k);
-    larmor_array_free(x);
-    larmor_array_free(y);
     larmor_nufft_free(plan);
-    free(points);
     free(in);
 }
 
 /* ---- refusals ---- */
 
-static void tolerances_out_of_reach_are_refused_with_the_least_one(void **state)
+TEST(tolerances_out_of_reach_are_refused_with_the_least_one)
 {
-    (void)state;
     larmor_nufft *plan;
     larmor_nufft_opts o = {.type = 2, .ndim = 2, .modes = {64, 64}, .tol = 1e-9};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC,
@@ -469,9 +429,8 @@ static void tolerances_out_of_reach_are_refused_with_the_least_one(void **state)
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_NUMERIC, "is out of reach in double precision");
 }
 
-static void values_out_of_range_are_refused(void **state)
+TEST(values_out_of_range_are_refused)
 {
-    (void)state;
     static const struct {
         larmor_nufft_opts opts;
         larmor_status status;
@@ -497,11 +456,10 @@ static void values_out_of_range_are_refused(void **state)
     }
 }
 
-static void arrays_that_do_not_fit_are_refused(void **state)
+TEST(arrays_that_do_not_fit_are_refused)
 {
-    (void)state;
     larmor_nufft *plan;
-    larmor_array *points, *flat, *values, *in_double, *modes;
+    OWNED(larmor_array) *points, *flat, *values, *in_double, *modes;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 2, .ndim = 2, .modes = {8, 6}}, &plan));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5), &points));
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3, 5), &flat));
@@ -517,20 +475,14 @@ static void arrays_that_do_not_fit_are_refused(void **state)
     assert_refused(larmor_nufft_execute(plan, modes, in_double), LARMOR_ERR_SHAPE, "values are c128 [5]");
     assert_refused(larmor_nufft_execute_adjoint(plan, values, values), LARMOR_ERR_SHAPE, "modes are c64 [5]");
     assert_ok(larmor_nufft_execute(plan, modes, values));
-    larmor_array_free(points);
-    larmor_array_free(flat);
-    larmor_array_free(values);
-    larmor_array_free(in_double);
-    larmor_array_free(modes);
     larmor_nufft_free(plan);
     larmor_nufft_free(NULL);
 }
 
-static void the_grid_is_even_smooth_and_as_large_as_asked(void **state)
+TEST(the_grid_is_even_smooth_and_as_large_as_asked)
 {
-    (void)state;
     for (int64_t modes = 1; modes < 300; modes += 13) {
-        larmor_nufft *plan;
+        OWNED(larmor_nufft) *plan;
         const larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {modes}, .upsample = 1.3, .tol = 1e-3};
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         const larmor_nufft_info info = larmor_nufft_describe(plan);
@@ -541,32 +493,5 @@ static void the_grid_is_even_smooth_and_as_large_as_asked(void **state)
             while (rest % prime == 0) rest /= prime;
         assert_int_equal(rest, 1);
         assert_int_equal(info.grid[1] * info.grid[2], 1);
-        larmor_nufft_free(plan);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(odd_prime_and_tiny_sizes_are_right),
-    cmocka_unit_test(grids_of_many_tiles_are_right),
-    cmocka_unit_test(clustered_points_are_right),
-    cmocka_unit_test(many_points_are_the_sum_of_their_parts),
-    cmocka_unit_test(a_long_single_precision_transform_has_no_coordinate_rounding_floor),
-    cmocka_unit_test(points_on_the_borders_of_cells_are_right_by_every_method_and_tile),
-    cmocka_unit_test(points_are_folded_to_the_period),
-    cmocka_unit_test(points_may_be_single_or_double_in_plans_of_either_precision),
-    cmocka_unit_test(no_points_give_zero_modes),
-    cmocka_unit_test(points_that_are_not_finite_are_named_and_leave_the_plan_as_it_was),
-    cmocka_unit_test(a_batch_is_the_single_transforms),
-    cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-    cmocka_unit_test(points_of_a_lattice_keep_the_tolerance),
-    cmocka_unit_test(the_error_on_a_long_line_is_that_on_a_short_one),
-    cmocka_unit_test(tolerances_out_of_reach_are_refused_with_the_least_one),
-    cmocka_unit_test(values_out_of_range_are_refused),
-    cmocka_unit_test(arrays_that_do_not_fit_are_refused),
-    cmocka_unit_test(the_grid_is_even_smooth_and_as_large_as_asked),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

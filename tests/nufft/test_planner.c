@@ -18,9 +18,8 @@ static void expect_same_grid(const larmor_nufft *plan, const larmor_nufft *other
 
 /* ---- estimates ---- */
 
-static void a_grid_that_is_chosen_for_the_points_keeps_the_tolerance(void **state)
+TEST(a_grid_that_is_chosen_for_the_points_keeps_the_tolerance)
 {
-    (void)state;
     static const larmor_nufft_opts cases[] = {{.ndim = 1, .modes = {500}, .tol = 1e-3, .dtype = LARMOR_C64},
                                               {.ndim = 1, .modes = {500}, .tol = 1e-12},
                                               {.ndim = 2, .modes = {21, 30}, .tol = 1e-5, .dtype = LARMOR_C64},
@@ -31,56 +30,43 @@ static void a_grid_that_is_chosen_for_the_points_keeps_the_tolerance(void **stat
             for (int64_t m = 40; m <= 1000; m *= 5) {
                 larmor_nufft_opts o = cases[i];
                 o.type = type;
-                problem p = problem_of(o, m);
-                larmor_nufft *plan = plan_of(&p);
+                OWNED(problem) p = problem_of(o, m);
+                OWNED(larmor_nufft) *plan = plan_of(&p);
                 expect_tolerance(plan, &p);
-                larmor_nufft_free(plan);
-                problem_free(&p);
             }
 }
 
-static void few_points_take_a_smaller_grid_than_many(void **state)
+TEST(few_points_take_a_smaller_grid_than_many)
 {
-    (void)state;
-    problem few = problem_of((larmor_nufft_opts){.type = 1, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-8}, 10);
-    problem many = problem_of(few.opts, 200000);
-    larmor_nufft *a = plan_of(&few), *b = plan_of(&many);
+    OWNED(problem) few =
+        problem_of((larmor_nufft_opts){.type = 1, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-8}, 10);
+    OWNED(problem) many = problem_of(few.opts, 200000);
+    OWNED(larmor_nufft) *a = plan_of(&few), *b = plan_of(&many);
     assert_true(cells_of(a) < cells_of(b));
     assert_true(larmor_nufft_describe(a).width > larmor_nufft_describe(b).width);
-    larmor_nufft_free(a);
-    larmor_nufft_free(b);
-    problem_free(&few);
-    problem_free(&many);
 }
 
-static void the_same_points_give_the_same_plan_whatever_there_was_before(void **state)
+TEST(the_same_points_give_the_same_plan_whatever_there_was_before)
 {
-    (void)state;
-    problem few = problem_of((larmor_nufft_opts){.type = 2, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-9}, 10);
-    problem many = problem_of(few.opts, 200000);
-    larmor_nufft *a = plan_of(&many), *b = plan_of(&many), *c = plan_of(&few), *d = plan_of(&few);
+    OWNED(problem) few =
+        problem_of((larmor_nufft_opts){.type = 2, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-9}, 10);
+    OWNED(problem) many = problem_of(few.opts, 200000);
+    OWNED(larmor_nufft) *a = plan_of(&many), *b = plan_of(&many), *c = plan_of(&few), *d = plan_of(&few);
     expect_same_grid(a, b);
     expect_same_grid(c, d);
     assert_ok(larmor_nufft_set_points(c, many.points, NULL)); /* much better with another grid */
     expect_same_grid(a, c);
-    larmor_nufft_free(a);
-    larmor_nufft_free(b);
-    larmor_nufft_free(c);
-    larmor_nufft_free(d);
-    problem_free(&few);
-    problem_free(&many);
 }
 
-static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **state)
+TEST(results_are_those_of_a_plan_with_the_same_factor_asked_for)
 {
-    (void)state;
     for (int type = 1; type <= 2; type++)
         for (int64_t m = 30; m <= 100000; m *= 50) {
-            problem p = problem_of(
+            OWNED(problem) p = problem_of(
                 (larmor_nufft_opts){.type = type, .ndim = 2, .modes = {60, 60}, .tol = 1e-8, .batch = 3}, m);
-            larmor_nufft *chosen = plan_of(&p);
+            OWNED(larmor_nufft) *chosen = plan_of(&p);
             p.opts.upsample = fmin(larmor_nufft_describe(chosen).upsample, 2.5); /* beyond it by rounding up */
-            larmor_nufft *asked = plan_of(&p);
+            OWNED(larmor_nufft) *asked = plan_of(&p);
             int64_t n;
             double _Complex *a = execute(chosen, &p, &n), *b = execute(asked, &p, &n);
             expect_same_grid(chosen, asked);
@@ -88,63 +74,52 @@ static void results_are_those_of_a_plan_with_the_same_factor_asked_for(void **st
             assert_at_most(relative_l2(n, a, b), dev->be->threads(dev->ctx) ? 1e-14 : 1e-11);
             free(a);
             free(b);
-            larmor_nufft_free(chosen);
-            larmor_nufft_free(asked);
-            problem_free(&p);
         }
 }
 
-static void points_that_are_refused_leave_grid_and_points_as_they_were(void **state)
+TEST(points_that_are_refused_leave_grid_and_points_as_they_were)
 {
-    (void)state;
-    problem p = problem_of((larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {40, 40}, .tol = 1e-9}, 50);
-    problem bad = problem_of(p.opts, 100000);
+    OWNED(problem) p = problem_of((larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {40, 40}, .tol = 1e-9}, 50);
+    OWNED(problem) bad = problem_of(p.opts, 100000);
     bad.host[777] = NAN;
     assert_ok(larmor_array_write(bad.points, bad.host, (size_t)bad.m * 2 * sizeof(double)));
     for (int effort = LARMOR_PLAN_ESTIMATE; effort <= LARMOR_PLAN_MEASURE; effort++) {
         p.opts.effort = (larmor_plan_effort)effort;
-        larmor_nufft *plan = plan_of(&p);
+        OWNED(larmor_nufft) *plan = plan_of(&p);
         assert_refused(larmor_nufft_set_points(plan, bad.points, NULL), LARMOR_ERR_NUMERIC, "point 388");
         expect_tolerance(plan, &p);
-        larmor_nufft_free(plan);
     }
-    problem_free(&p);
-    problem_free(&bad);
 }
 
 /* ---- explicit options ---- */
 
-static void what_is_asked_for_is_kept_whatever_the_effort(void **state)
+TEST(what_is_asked_for_is_kept_whatever_the_effort)
 {
-    (void)state;
     for (int effort = LARMOR_PLAN_ESTIMATE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++) {
         larmor_wisdom_forget(dev);
-        problem p = problem_of((larmor_nufft_opts){.type = 1,
-                                                   .ndim = 2,
-                                                   .modes = {50, 100},
-                                                   .batch = 7,
-                                                   .tol = 1e-6,
-                                                   .upsample = 1.7,
-                                                   .max_batch = 2,
-                                                   .effort = (larmor_plan_effort)effort},
-                               3000);
+        OWNED(problem) p = problem_of((larmor_nufft_opts){.type = 1,
+                                                          .ndim = 2,
+                                                          .modes = {50, 100},
+                                                          .batch = 7,
+                                                          .tol = 1e-6,
+                                                          .upsample = 1.7,
+                                                          .max_batch = 2,
+                                                          .effort = (larmor_plan_effort)effort},
+                                      3000);
         const int gpu = !dev->be->threads(dev->ctx);
         if (gpu) p.opts.method = LARMOR_NUFFT_GM_SORT;
-        larmor_nufft *plan = plan_of(&p);
+        OWNED(larmor_nufft) *plan = plan_of(&p);
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         assert_int_equal(info.grid[0], lmr_nufft_good_size(85));
         assert_int_equal(info.grid[1], lmr_nufft_good_size(170));
         assert_int_equal(info.per_pass, 2);
         assert_int_equal(info.spread_method, gpu ? LARMOR_NUFFT_GM_SORT : LARMOR_NUFFT_AUTO);
-        larmor_nufft_free(plan);
-        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
 
-static void grid_width_and_tiles_are_kept_whatever_the_effort(void **state)
+TEST(grid_width_and_tiles_are_kept_whatever_the_effort)
 {
-    (void)state;
     static const struct {
         int64_t grid[3];
         int width, tiles;
@@ -152,16 +127,16 @@ static void grid_width_and_tiles_are_kept_whatever_the_effort(void **state)
     for (int effort = LARMOR_PLAN_ESTIMATE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             larmor_wisdom_forget(dev);
-            problem p = problem_of((larmor_nufft_opts){.type = 1 + effort % 2,
-                                                       .ndim = 2,
-                                                       .modes = {50, 40},
-                                                       .tol = 1e-6,
-                                                       .grid = {cases[i].grid[0], cases[i].grid[1]},
-                                                       .width = cases[i].width,
-                                                       .tiles = cases[i].tiles,
-                                                       .effort = (larmor_plan_effort)effort},
-                                   1000);
-            larmor_nufft *plan = plan_of(&p), *again = plan_of(&p);
+            OWNED(problem) p = problem_of((larmor_nufft_opts){.type = 1 + effort % 2,
+                                                              .ndim = 2,
+                                                              .modes = {50, 40},
+                                                              .tol = 1e-6,
+                                                              .grid = {cases[i].grid[0], cases[i].grid[1]},
+                                                              .width = cases[i].width,
+                                                              .tiles = cases[i].tiles,
+                                                              .effort = (larmor_plan_effort)effort},
+                                          1000);
+            OWNED(larmor_nufft) *plan = plan_of(&p), *again = plan_of(&p);
             const larmor_nufft_info info = larmor_nufft_describe(plan), second = larmor_nufft_describe(again);
             for (int d = 0; d < 2 && cases[i].grid[0]; d++) assert_int_equal(info.grid[d], cases[i].grid[d]);
             if (cases[i].width) assert_int_equal(info.width, cases[i].width);
@@ -170,16 +145,12 @@ static void grid_width_and_tiles_are_kept_whatever_the_effort(void **state)
             assert_int_equal(second.tiles, info.tiles);
             expect_same_grid(plan, again);
             expect_tolerance(plan, &p);
-            larmor_nufft_free(plan);
-            larmor_nufft_free(again);
-            problem_free(&p);
         }
     larmor_wisdom_forget(dev);
 }
 
-static void a_width_that_is_asked_for_leaves_the_grid_to_be_timed(void **state)
+TEST(a_width_that_is_asked_for_leaves_the_grid_to_be_timed)
 {
-    (void)state;
     const int64_t modes[3] = {50, 40, 1};
     lmr_tune_grid grids[LMR_TUNE_GRIDS];
     lmr_nufft_request r = {.ndim = 2, .tol = 1e-6, .width = 10};
@@ -199,9 +170,8 @@ static void a_width_that_is_asked_for_leaves_the_grid_to_be_timed(void **state)
 }
 
 /* The estimate is one from above: what is explicit takes from it, and no plan takes more. */
-static void the_estimate_of_memory_is_that_of_what_is_asked_for(void **state)
+TEST(the_estimate_of_memory_is_that_of_what_is_asked_for)
 {
-    (void)state;
     larmor_nufft_opts o = {.type = 1, .ndim = 2, .modes = {300, 300}, .tol = 1e-6};
     int64_t small, large, bytes;
     o.grid[0] = o.grid[1] = 480;
@@ -218,9 +188,8 @@ static void the_estimate_of_memory_is_that_of_what_is_asked_for(void **state)
     assert_true(large >= bytes);
 }
 
-static void values_out_of_range_are_refused(void **state)
+TEST(values_out_of_range_are_refused)
 {
-    (void)state;
     larmor_nufft *plan;
     larmor_nufft_opts o = {.type = 1, .ndim = 1, .modes = {8}, .effort = (larmor_plan_effort)3};
     assert_refused(larmor_nufft_create(dev, &o, &plan), LARMOR_ERR_ARG, "effort: got 3");
@@ -231,16 +200,15 @@ static void values_out_of_range_are_refused(void **state)
 
 /* ---- measurements ---- */
 
-static void measured_plans_keep_the_tolerance_and_are_remembered(void **state)
+TEST(measured_plans_keep_the_tolerance_and_are_remembered)
 {
-    (void)state;
     for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++) {
         larmor_wisdom_forget(dev);
-        problem p = problem_of(
+        OWNED(problem) p = problem_of(
             (larmor_nufft_opts){
                 .type = effort, .ndim = 2, .modes = {24, 31}, .tol = 1e-7, .effort = (larmor_plan_effort)effort},
             3000);
-        larmor_nufft *first = plan_of(&p), *second = plan_of(&p);
+        OWNED(larmor_nufft) *first = plan_of(&p), *second = plan_of(&p);
         const larmor_nufft_info a = larmor_nufft_describe(first), b = larmor_nufft_describe(second);
         assert_int_equal(a.source, LARMOR_PLAN_BY_MEASUREMENT);
         assert_int_equal(b.source, LARMOR_PLAN_BY_WISDOM);
@@ -249,16 +217,12 @@ static void measured_plans_keep_the_tolerance_and_are_remembered(void **state)
         expect_same_grid(first, second);
         expect_tolerance(first, &p);
         expect_tolerance(second, &p);
-        larmor_nufft_free(first);
-        larmor_nufft_free(second);
-        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
 
-static void a_batch_is_tuned_and_its_results_are_those_of_the_estimate(void **state)
+TEST(a_batch_is_tuned_and_its_results_are_those_of_the_estimate)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     problem p =
         problem_of((larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {30, 20}, .batch = 5, .tol = 1e-10}, 500);
@@ -276,9 +240,8 @@ static void a_batch_is_tuned_and_its_results_are_those_of_the_estimate(void **st
     larmor_wisdom_forget(dev);
 }
 
-static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
+TEST(wisdom_that_would_break_the_tolerance_is_not_followed)
 {
-    (void)state;
     problem p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {32, 32}, .tol = 1e-9, .effort = LARMOR_PLAN_MEASURE},
         1500);
@@ -299,10 +262,9 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
         known.precompute = LARMOR_PRECOMPUTE_NONE + (i == 5);
         lmr_wisdom_add(dev, &key, &known);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
-        larmor_nufft *plan = plan_of(&p);
+        OWNED(larmor_nufft) *plan = plan_of(&p);
         assert_int_equal(larmor_nufft_describe(plan).source, LARMOR_PLAN_BY_MEASUREMENT);
         expect_tolerance(plan, &p);
-        larmor_nufft_free(plan);
     }
     larmor_wisdom_forget(dev);
     lmr_wisdom_plan right = {
@@ -317,9 +279,8 @@ static void wisdom_that_would_break_the_tolerance_is_not_followed(void **state)
     larmor_wisdom_forget(dev);
 }
 
-static void wisdom_does_not_change_what_is_asked_for(void **state)
+TEST(wisdom_does_not_change_what_is_asked_for)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     problem p = problem_of((larmor_nufft_opts){.type = 1,
                                                .ndim = 2,
@@ -358,21 +319,19 @@ static void wisdom_does_not_change_what_is_asked_for(void **state)
         key.grid[0] = key.grid[1] = p.opts.grid[0];
         lmr_wisdom_add(dev, &key, &known[i]);
         assert_non_null(lmr_wisdom_find(dev, &key, LARMOR_PLAN_MEASURE));
-        larmor_nufft *plan = plan_of(&p);
+        OWNED(larmor_nufft) *plan = plan_of(&p);
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         assert_int_equal(info.source, LARMOR_PLAN_BY_MEASUREMENT);
         assert_true(info.grid[0] == 48 && info.grid[1] == 48);
         if (i == 2) assert_int_equal(info.width, 10);
         if (i == 3) assert_int_equal(info.tiles, 3);
-        larmor_nufft_free(plan);
     }
     problem_free(&p);
     larmor_wisdom_forget(dev);
 }
 
-static void a_search_that_was_less_thorough_is_not_enough(void **state)
+TEST(a_search_that_was_less_thorough_is_not_enough)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     problem p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {16, 16}, .tol = 1e-4, .effort = LARMOR_PLAN_MEASURE},
@@ -393,9 +352,8 @@ static void a_search_that_was_less_thorough_is_not_enough(void **state)
     larmor_wisdom_forget(dev);
 }
 
-static void points_set_again_are_planned_as_the_first_time(void **state)
+TEST(points_set_again_are_planned_as_the_first_time)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     problem p = problem_of(
         (larmor_nufft_opts){
@@ -417,9 +375,8 @@ static void points_set_again_are_planned_as_the_first_time(void **state)
     larmor_wisdom_forget(dev);
 }
 
-static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
+TEST(wisdom_of_uniform_points_is_not_for_crowded_ones)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     problem p = problem_of(
         (larmor_nufft_opts){.type = 1, .ndim = 2, .modes = {32, 32}, .tol = 1e-6, .effort = LARMOR_PLAN_MEASURE},
@@ -438,9 +395,8 @@ static void wisdom_of_uniform_points_is_not_for_crowded_ones(void **state)
 
 /* ---- calibration ---- */
 
-static void a_calibrated_device_still_keeps_the_tolerance(void **state)
+TEST(a_calibrated_device_still_keeps_the_tolerance)
 {
-    (void)state;
     larmor_wisdom_forget(dev);
     assert_ok(larmor_nufft_calibrate(dev));
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
@@ -456,9 +412,8 @@ static void a_calibrated_device_still_keeps_the_tolerance(void **state)
     larmor_wisdom_forget(dev);
 }
 
-static void a_calibration_moves_the_balance_between_points_and_grid(void **state)
+TEST(a_calibration_moves_the_balance_between_points_and_grid)
 {
-    (void)state;
     problem p = problem_of((larmor_nufft_opts){.type = 1, .ndim = 3, .modes = {24, 24, 24}, .tol = 1e-9}, 20000);
     lmr_nufft_scales slow_points = {{{100, 100, 100}, {100, 100, 100}}, {1, 1, 1}},
                      slow_grid = {{{1, 1, 1}, {1, 1, 1}}, {100, 100, 100}};
@@ -471,31 +426,4 @@ static void a_calibration_moves_the_balance_between_points_and_grid(void **state
     larmor_nufft_free(b);
     problem_free(&p);
     larmor_wisdom_forget(dev);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_grid_that_is_chosen_for_the_points_keeps_the_tolerance),
-    cmocka_unit_test(few_points_take_a_smaller_grid_than_many),
-    cmocka_unit_test(the_same_points_give_the_same_plan_whatever_there_was_before),
-    cmocka_unit_test(results_are_those_of_a_plan_with_the_same_factor_asked_for),
-    cmocka_unit_test(points_that_are_refused_leave_grid_and_points_as_they_were),
-    cmocka_unit_test(what_is_asked_for_is_kept_whatever_the_effort),
-    cmocka_unit_test(grid_width_and_tiles_are_kept_whatever_the_effort),
-    cmocka_unit_test(a_width_that_is_asked_for_leaves_the_grid_to_be_timed),
-    cmocka_unit_test(the_estimate_of_memory_is_that_of_what_is_asked_for),
-    cmocka_unit_test(values_out_of_range_are_refused),
-    cmocka_unit_test(measured_plans_keep_the_tolerance_and_are_remembered),
-    cmocka_unit_test(a_batch_is_tuned_and_its_results_are_those_of_the_estimate),
-    cmocka_unit_test(wisdom_that_would_break_the_tolerance_is_not_followed),
-    cmocka_unit_test(wisdom_does_not_change_what_is_asked_for),
-    cmocka_unit_test(a_search_that_was_less_thorough_is_not_enough),
-    cmocka_unit_test(points_set_again_are_planned_as_the_first_time),
-    cmocka_unit_test(wisdom_of_uniform_points_is_not_for_crowded_ones),
-    cmocka_unit_test(a_calibrated_device_still_keeps_the_tolerance),
-    cmocka_unit_test(a_calibration_moves_the_balance_between_points_and_grid),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

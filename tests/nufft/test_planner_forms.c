@@ -21,18 +21,15 @@ static problem one_grid(int64_t memory)
 static larmor_nufft_info info_with(int64_t memory)
 {
     larmor_wisdom_forget(dev);
-    problem p = one_grid(memory);
-    larmor_nufft *plan = plan_of(&p);
+    OWNED(problem) p = one_grid(memory);
+    OWNED(larmor_nufft) *plan = plan_of(&p);
     const larmor_nufft_info info = larmor_nufft_describe(plan);
     expect_tolerance(plan, &p);
-    larmor_nufft_free(plan);
-    problem_free(&p);
     return info;
 }
 
-static void forms_are_timed_as_far_as_the_memory_that_is_granted(void **state)
+TEST(forms_are_timed_as_far_as_the_memory_that_is_granted)
 {
-    (void)state;
     const larmor_nufft_info none = info_with(0), too_little = info_with(1000), all = info_with(INT64_C(1) << 30);
     assert_int_equal(none.precompute, LARMOR_PRECOMPUTE_NONE);
     assert_int_equal(too_little.precompute, LARMOR_PRECOMPUTE_NONE);
@@ -43,27 +40,22 @@ static void forms_are_timed_as_far_as_the_memory_that_is_granted(void **state)
     larmor_wisdom_forget(dev);
 }
 
-static void a_form_that_is_asked_for_is_kept_whatever_the_effort(void **state)
+TEST(a_form_that_is_asked_for_is_kept_whatever_the_effort)
 {
-    (void)state;
     for (int form = LARMOR_PRECOMPUTE_NONE; form <= LARMOR_PRECOMPUTE_FULL; form++) {
         larmor_wisdom_forget(dev);
-        problem p = one_grid(form == LARMOR_PRECOMPUTE_PARTIAL ? 0 : INT64_C(1) << 30);
+        OWNED(problem) p = one_grid(form == LARMOR_PRECOMPUTE_PARTIAL ? 0 : INT64_C(1) << 30);
         p.opts.precompute = (larmor_precompute)form;
-        larmor_nufft *plan = plan_of(&p), *again = plan_of(&p);
+        OWNED(larmor_nufft) *plan = plan_of(&p), *again = plan_of(&p);
         assert_int_equal(larmor_nufft_describe(plan).precompute, form);
         assert_int_equal(larmor_nufft_describe(again).precompute, form);
         expect_tolerance(plan, &p);
-        larmor_nufft_free(plan);
-        larmor_nufft_free(again);
-        problem_free(&p);
     }
     larmor_wisdom_forget(dev);
 }
 
-static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory(void **state)
+TEST(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory)
 {
-    (void)state;
     problem many = one_grid(0);
     many.opts.precompute = LARMOR_PRECOMPUTE_FULL;
     larmor_nufft *full = plan_of(&many);
@@ -102,10 +94,9 @@ static void a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory
     larmor_wisdom_forget(dev);
 }
 
-static void the_estimate_of_memory_counts_forms_that_may_be_chosen(void **state)
+TEST(the_estimate_of_memory_counts_forms_that_may_be_chosen)
 {
-    (void)state;
-    problem p = one_grid(0);
+    OWNED(problem) p = one_grid(0);
     int64_t none, little, full;
     assert_ok(larmor_nufft_memory(dev, &p.opts, p.m, &none));
     p.opts.precompute_memory = 1;
@@ -116,21 +107,7 @@ static void the_estimate_of_memory_counts_forms_that_may_be_chosen(void **state)
     plain.effort = LARMOR_PLAN_ESTIMATE;
     plain.precompute = LARMOR_PRECOMPUTE_FULL;
     problem q = {.opts = plain, .points = p.points};
-    larmor_nufft *plan = plan_of(&q);
+    OWNED(larmor_nufft) *plan = plan_of(&q);
     assert_int_equal(little, none);
     assert_true(full - none >= 2 * larmor_nufft_describe(plan).precompute_bytes); /* two plans at a time */
-    larmor_nufft_free(plan);
-    problem_free(&p);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(forms_are_timed_as_far_as_the_memory_that_is_granted),
-    cmocka_unit_test(a_form_that_is_asked_for_is_kept_whatever_the_effort),
-    cmocka_unit_test(a_form_comes_from_wisdom_only_where_these_points_leave_it_the_memory),
-    cmocka_unit_test(the_estimate_of_memory_counts_forms_that_may_be_chosen),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,11 +1,10 @@
 /* The planner and type 3, whose outer grid is timed. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/nufft/direct.h"
 
-static void type_3_is_timed_and_keeps_the_tolerance(void **state)
+TEST(type_3_is_timed_and_keeps_the_tolerance)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
-        sweep3 s = sweep3_create(ndim, LARMOR_C128);
+        OWNED(sweep3) s = sweep3_create(ndim, LARMOR_C128);
         for (int effort = LARMOR_PLAN_MEASURE; effort <= (ndim == 1 ? 2 : 1); effort++)
             for (double upsample = 0; upsample < (ndim == 1 ? 2 : 1); upsample += 1.6) {
                 const larmor_nufft_opts opts = {.type = 3,
@@ -15,7 +14,7 @@ static void type_3_is_timed_and_keeps_the_tolerance(void **state)
                                                 .dtype = LARMOR_C128,
                                                 .effort = (larmor_plan_effort)effort,
                                                 .both_directions = effort == LARMOR_PLAN_EXHAUSTIVE};
-                larmor_nufft *plan;
+                OWNED(larmor_nufft) *plan;
                 larmor_array *y[2];
                 assert_ok(larmor_nufft_create(dev, &opts, &plan));
                 assert_ok(larmor_nufft_set_points(plan, s.on_device[0], s.on_device[1]));
@@ -33,34 +32,18 @@ static void type_3_is_timed_and_keeps_the_tolerance(void **state)
                     larmor_array_free(y[i]);
                     free(out);
                 }
-                larmor_nufft_free(plan);
             }
-        sweep3_free(&s);
     }
 }
 
-static void type_3_without_points_or_targets_is_legal_whatever_the_effort(void **state)
+TEST(type_3_without_points_or_targets_is_legal_whatever_the_effort)
 {
-    (void)state;
     const double x[3] = {0.1, 0.2, 0.3};
-    larmor_array *some = points_on_device(1, 3, x), *none = points_on_device(1, 0, x);
+    OWNED(larmor_array) *some = points_on_device(1, 3, x), *none = points_on_device(1, 0, x);
     const larmor_nufft_opts opts = {.type = 3, .ndim = 1, .tol = 1e-4, .effort = LARMOR_PLAN_MEASURE};
-    larmor_nufft *plan;
+    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_create(dev, &opts, &plan));
     assert_ok(larmor_nufft_set_points(plan, some, none));
     assert_ok(larmor_nufft_set_points(plan, none, some));
     assert_ok(larmor_nufft_set_points(plan, some, some));
-    larmor_nufft_free(plan);
-    larmor_array_free(some);
-    larmor_array_free(none);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(type_3_is_timed_and_keeps_the_tolerance),
-    cmocka_unit_test(type_3_without_points_or_targets_is_legal_whatever_the_effort),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -42,16 +42,14 @@ static void compare_forms(larmor_nufft_opts o, int64_t m, const larmor_array *k,
 static void check_forms(larmor_nufft_opts o, int64_t m)
 {
     uint64_t state = 77;
-    larmor_array *k = make_points(o.ndim, o.modes, m, &state);
+    OWNED(larmor_array) *k = make_points(o.ndim, o.modes, m, &state);
     compare_forms(o, m, k, o.dtype == LARMOR_C64 ? 2e-6 : 1e-14);
-    larmor_array_free(k);
 }
 
 /* ---- results ---- */
 
-static void forms_agree_in_all_types_dimensions_precisions_and_batches(void **state)
+TEST(forms_agree_in_all_types_dimensions_precisions_and_batches)
 {
-    (void)state;
     static const int64_t batches[][2] = {{1, 0}, {3, 0}, {11, 4}, {8, 0}, {19, 18}};
     for (int type = 1; type <= 2; type++)
         for (int ndim = 1; ndim <= 3; ndim++)
@@ -76,7 +74,7 @@ static void check_every_method(int ndim)
     const int64_t m = 3001;
     uint64_t seed = 78;
     if (is_processor()) skip(); /* which has but one */
-    larmor_array *k = make_points(ndim, middle, m, &seed);
+    OWNED(larmor_array) *k = make_points(ndim, middle, m, &seed);
     for (int is_double = 0; is_double < 2; is_double++)
         for (int i = 0; i < method_count; i++)
             for (int64_t batch = 1; batch <= 5; batch += 4)
@@ -86,31 +84,26 @@ static void check_every_method(int ndim)
                     o.batch = batch;
                     compare_forms(o, m, k, is_double ? 1e-13 : 2e-5);
                 }
-    larmor_array_free(k);
 }
 
-static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_1d(void **state)
+TEST(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_1d)
 {
-    (void)state;
     check_every_method(1);
 }
 
-static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_2d(void **state)
+TEST(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_2d)
 {
-    (void)state;
     check_every_method(2);
 }
 
-static void forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_3d(void **state)
+TEST(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_3d)
 {
-    (void)state;
     check_every_method(3);
 }
 
 /* On the grid itself: deconvolution would enlarge the rounding. */
-static void forms_agree_for_windows_of_2_to_16_cells(void **state)
+TEST(forms_agree_for_windows_of_2_to_16_cells)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
         unsigned seen = 0;
         for (double tol = 0.3; tol > 1e-15; tol *= 0.3)
@@ -136,9 +129,8 @@ static void forms_agree_for_windows_of_2_to_16_cells(void **state)
     }
 }
 
-static void forms_agree_without_fft_and_in_fft_order(void **state)
+TEST(forms_agree_without_fft_and_in_fft_order)
 {
-    (void)state;
     larmor_nufft_opts o = options(1, 2, LARMOR_C128);
     o.spread_only = 1;
     o.batch = 3;
@@ -150,9 +142,8 @@ static void forms_agree_without_fft_and_in_fft_order(void **state)
     check_forms(o, POINTS);
 }
 
-static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
+TEST(forms_agree_for_the_caller_s_own_order_of_points)
 {
-    (void)state;
     if (is_processor()) skip(); /* which orders points by itself */
     larmor_nufft_opts o = options(1, 3, LARMOR_C64);
     o.sort = LARMOR_NUFFT_SORT_OFF;
@@ -162,9 +153,8 @@ static void forms_agree_for_the_caller_s_own_order_of_points(void **state)
     check_forms(o, POINTS);
 }
 
-static void forward_and_adjoint_are_adjoint_to_each_other(void **state)
+TEST(forward_and_adjoint_are_adjoint_to_each_other)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int i = 0; i < 2; i++)
         for (int ndim = 1; ndim <= 3; ndim++) {
@@ -173,13 +163,11 @@ static void forward_and_adjoint_are_adjoint_to_each_other(void **state)
             o.precompute = forms[i];
             o.batch = 2;
             o.tol = 1e-2;
-            larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
-            larmor_op *A;
+            OWNED(larmor_array) *k = make_points(ndim, o.modes, POINTS, &seed);
+            OWNED(larmor_op) *A;
             assert_ok(larmor_op_nufft(dev, &o, k, &A));
             assert_ok(larmor_op_adjoint_error(A, 4, &error));
             assert_at_most(error, 1e-14);
-            larmor_op_free(A);
-            larmor_array_free(k);
         }
 }
 
@@ -189,10 +177,10 @@ static void check_least(larmor_nufft_opts o, int64_t m)
     uint64_t seed = 5;
     int64_t count = 1;
     for (int d = 0; d < o.ndim; d++) count *= o.modes[d];
-    double *points = malloc((size_t)(m * o.ndim) * sizeof *points);
+    OWNED(double) *points = malloc((size_t)(m * o.ndim) * sizeof *points);
     for (int64_t i = 0; i < m * o.ndim; i++) points[i] = 0.5 * test_random(&seed) * (double)o.modes[i % o.ndim];
-    larmor_array *k = points_on_device(o.ndim, m, points);
-    larmor_nufft *plan;
+    OWNED(larmor_array) *k = points_on_device(o.ndim, m, points);
+    OWNED(larmor_nufft) *plan;
     assert_ok(larmor_nufft_least_tol(dev, &o, &o.tol));
     assert_ok(larmor_nufft_create(dev, &o, &plan));
     assert_ok(larmor_nufft_set_points(plan, k, NULL));
@@ -201,26 +189,20 @@ static void check_least(larmor_nufft_opts o, int64_t m)
         const int64_t to = type == 1 ? count : m;
         double _Complex *in = random_values(from, o.dtype, &seed), *out = random_values(to, o.dtype, &seed),
                         *truth = malloc((size_t)to * sizeof *truth);
-        larmor_array *x = to_device(o.dtype, from, in), *y = to_device(o.dtype, to, out);
+        OWNED(larmor_array) *x = to_device(o.dtype, from, in), *y = to_device(o.dtype, to, out);
         direct_nufft(type, type == 1 ? 1 : -1, o.ndim, o.modes, m, points, in, truth);
         assert_ok((type == 1 ? larmor_nufft_execute : larmor_nufft_execute_adjoint)(plan, x, y));
         to_host(y, out);
         /* what is left there is rounding, whose size differs a little between FFTs */
         assert_at_most(relative_l2(to, out, truth), 1.05 * o.tol);
-        larmor_array_free(x);
-        larmor_array_free(y);
         free(in);
         free(out);
         free(truth);
     }
-    larmor_nufft_free(plan);
-    larmor_array_free(k);
-    free(points);
 }
 
-static void the_full_form_keeps_the_least_tolerance_that_it_promises(void **state)
+TEST(the_full_form_keeps_the_least_tolerance_that_it_promises)
 {
-    (void)state;
     static const int64_t modes[][3] = {{50, 1, 1}, {25, 40, 1}, {10, 11, 12}, {14, 12, 13}};
     for (int i = 0; i < 4; i++)
         for (int precision = 0; precision < 2; precision++) {
@@ -232,14 +214,13 @@ static void the_full_form_keeps_the_least_tolerance_that_it_promises(void **stat
         }
 }
 
-static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **state)
+TEST(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run)
 {
-    (void)state;
     uint64_t seed = 8;
     larmor_nufft_opts o = options(1, 2, LARMOR_C64);
     o.batch = 3;
     int64_t count;
-    larmor_array *k = make_points(2, o.modes, 5000, &seed);
+    OWNED(larmor_array) *k = make_points(2, o.modes, 5000, &seed);
     larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_FULL, k);
     double _Complex *first = result_of(plan, &o, 5000, &count);
     for (int run = 0; run < 4; run++) {
@@ -253,14 +234,12 @@ static void type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run(void **s
         free(again);
     }
     larmor_nufft_free(plan);
-    larmor_array_free(k);
     free(first);
 }
 
 /* With the options' defaults: a GPU takes the full form, a processor has the same bits anyway. */
-static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
+TEST(a_repeatable_device_gives_the_same_bits_in_every_run)
 {
-    (void)state;
     uint64_t seed = 8;
     int64_t count;
     enum { POINTS_IN_ALL = 20000, IN_THE_CENTRE = 4 };
@@ -279,14 +258,13 @@ static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
             larmor_nufft_opts o = options(1, 3, precision ? LARMOR_C128 : LARMOR_C64);
             memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
             if (is_processor()) o.threads = 1 + run % 2;
-            larmor_nufft *plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
+            OWNED(larmor_nufft) *plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
             assert_int_equal(larmor_nufft_describe(plan).precompute,
                              is_processor() ? LARMOR_PRECOMPUTE_NONE : LARMOR_PRECOMPUTE_FULL);
             double _Complex *again = result_of(plan, &o, POINTS_IN_ALL, &count);
             if (first) assert_memory_equal(first, again, (size_t)count * sizeof *again);
             if (first) free(again);
             if (!first) first = again;
-            larmor_nufft_free(plan);
         }
         free(first);
     }
@@ -306,14 +284,12 @@ static void a_repeatable_device_gives_the_same_bits_in_every_run(void **state)
         o.type = 2;
         memcpy(o.modes, (int64_t[]){20, 18, 16}, sizeof o.modes);
         plan = make_plan(o, LARMOR_PRECOMPUTE_AUTO, k);
-        larmor_array *values, *modes;
+        OWNED(larmor_array) *values, *modes;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(POINTS_IN_ALL), &values));
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(20, 18, 16), &modes));
         assert_ok(larmor_nufft_execute(plan, modes, values));
         assert_refused(larmor_nufft_execute_adjoint(plan, values, modes), LARMOR_ERR_UNSUPPORTED,
                        "nufft: this plan adds in any order");
-        larmor_array_free(modes);
-        larmor_array_free(values);
         larmor_nufft_free(plan);
     }
     larmor_device_set_repeatable(dev, 0);
@@ -328,26 +304,23 @@ static double _Complex *run_open_plan(const open_plan *p, int type, int64_t *cou
     const int64_t from = type == 1 ? POINTS : modes;
     *count = type == 1 ? modes : POINTS;
     double _Complex *in = random_values(from, LARMOR_C64, &seed), *out = malloc((size_t)*count * sizeof *out);
-    larmor_array *x = to_device(LARMOR_C64, from, in), *y;
+    OWNED(larmor_array) *x = to_device(LARMOR_C64, from, in), *y;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(*count), &y));
     assert_ok(lmr_nufft_plan_execute(p->plan, type == 2, x, y));
     to_host(y, out);
-    larmor_array_free(x);
-    larmor_array_free(y);
     free(in);
     return out;
 }
 
 /* The plan's matrices made once more with indices of 64 bits. */
-static void indices_of_64_bits_give_what_those_of_32_give(void **state)
+TEST(indices_of_64_bits_give_what_those_of_32_give)
 {
-    (void)state;
     uint64_t seed = 9;
     const larmor_nufft_opts o = options(1, 2, LARMOR_C64);
     int64_t count, bytes;
     void *made;
-    larmor_array *k = make_points(2, o.modes, POINTS, &seed);
-    open_plan plan;
+    OWNED(larmor_array) *k = make_points(2, o.modes, POINTS, &seed);
+    OWNED(open_plan) plan;
     make_open_plan(o, LARMOR_PRECOMPUTE_FULL, &plan);
     assert_ok(lmr_nufft_plan_set_points(plan.plan, k, POINTS));
     double _Complex *short_index[2], *long_index[2];
@@ -364,38 +337,33 @@ static void indices_of_64_bits_give_what_those_of_32_give(void **state)
         free(short_index[type - 1]);
         free(long_index[type - 1]);
     }
-    free_open_plan(&plan);
-    larmor_array_free(k);
 }
 
-static void no_points_are_no_trouble(void **state)
+TEST(no_points_are_no_trouble)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (int64_t batch = 1; batch < 3; batch++) {
             larmor_nufft_opts o = options(1, 2, LARMOR_C64);
             int64_t count;
             o.batch = batch;
-            larmor_array *k = points_on_device(2, 0, NULL);
+            OWNED(larmor_array) *k = points_on_device(2, 0, NULL);
             larmor_nufft *plan = make_plan(o, forms[i], k);
             double _Complex *y = result_of(plan, &o, 0, &count);
             for (int64_t c = 0; c < count; c++) assert_true(y[c] == 0);
             larmor_nufft_free(plan);
-            larmor_array_free(k);
             free(y);
         }
 }
 
-static void points_can_be_set_again_and_a_failure_changes_nothing(void **state)
+TEST(points_can_be_set_again_and_a_failure_changes_nothing)
 {
-    (void)state;
     uint64_t seed = 10;
     for (int i = 0; i < 2; i++) {
         larmor_nufft_opts o = options(2, 2, LARMOR_C128);
         int64_t count;
         o.precompute_memory = 1 << 20;
-        larmor_array *few = make_points(2, o.modes, 60, &seed), *k = make_points(2, o.modes, 200, &seed),
-                     *many = make_points(2, o.modes, 50000, &seed);
+        OWNED(larmor_array) *few = make_points(2, o.modes, 60, &seed), *k = make_points(2, o.modes, 200, &seed),
+                            *many = make_points(2, o.modes, 50000, &seed);
         larmor_nufft *fresh = make_plan(o, forms[i], k), *plan = make_plan(o, forms[i], few);
         assert_ok(larmor_nufft_set_points(plan, k, NULL));
         assert_refused(larmor_nufft_set_points(plan, many, NULL), LARMOR_ERR_MEMORY, "precompute_memory");
@@ -406,17 +374,13 @@ static void points_can_be_set_again_and_a_failure_changes_nothing(void **state)
         larmor_nufft_free(fresh);
         free(expected);
         free(got);
-        larmor_array_free(few);
-        larmor_array_free(k);
-        larmor_array_free(many);
     }
 }
 
 /* ---- options ---- */
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused)
 {
-    (void)state;
     larmor_nufft *plan;
     larmor_nufft_opts o = options(1, 2, LARMOR_C64);
     o.precompute = (larmor_precompute)4;
@@ -436,38 +400,12 @@ static void options_that_make_no_sense_are_refused(void **state)
                    "nufft: precompute: got partial with type 3, which has none; leave it 0");
 }
 
-static void automatic_is_none_and_says_so(void **state)
+TEST(automatic_is_none_and_says_so)
 {
-    (void)state;
     for (int type = 1; type <= 3; type++) {
         larmor_nufft_opts o = options(type, 2, LARMOR_C64);
-        larmor_nufft *plan;
+        OWNED(larmor_nufft) *plan;
         assert_ok(larmor_nufft_create(dev, &o, &plan));
         assert_int_equal(larmor_nufft_describe(plan).precompute, LARMOR_PRECOMPUTE_NONE);
-        larmor_nufft_free(plan);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(forms_agree_in_all_types_dimensions_precisions_and_batches),
-    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_1d),
-    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_2d),
-    cmocka_unit_test(forms_agree_for_every_method_of_a_gpu_where_points_are_dense_in_3d),
-    cmocka_unit_test(forms_agree_for_windows_of_2_to_16_cells),
-    cmocka_unit_test(forms_agree_without_fft_and_in_fft_order),
-    cmocka_unit_test(forms_agree_for_the_caller_s_own_order_of_points),
-    cmocka_unit_test(forward_and_adjoint_are_adjoint_to_each_other),
-    cmocka_unit_test(the_full_form_keeps_the_least_tolerance_that_it_promises),
-    cmocka_unit_test(type_1_of_the_full_form_is_the_same_to_the_bit_in_every_run),
-    cmocka_unit_test(a_repeatable_device_gives_the_same_bits_in_every_run),
-    cmocka_unit_test(indices_of_64_bits_give_what_those_of_32_give),
-    cmocka_unit_test(no_points_are_no_trouble),
-    cmocka_unit_test(points_can_be_set_again_and_a_failure_changes_nothing),
-    cmocka_unit_test(options_that_make_no_sense_are_refused),
-    cmocka_unit_test(automatic_is_none_and_says_so),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -41,9 +41,8 @@ static int64_t least_bytes(const larmor_nufft_info *info, const larmor_nufft_opt
     return 2 * entries * (real + 4) + 4 * (POINTS + 1 + cells + 1) + work;
 }
 
-static void described_bytes_are_those_of_the_forms(void **state)
+TEST(described_bytes_are_those_of_the_forms)
 {
-    (void)state;
     uint64_t seed = 11;
     for (int i = 0; i < 2; i++)
         for (int ndim = 1; ndim <= 3; ndim++)
@@ -52,25 +51,22 @@ static void described_bytes_are_those_of_the_forms(void **state)
                     larmor_nufft_opts o = options(1, ndim, is_double ? LARMOR_C128 : LARMOR_C64);
                     o.batch = batch;
                     o.tol = 1e-3;
-                    larmor_array *k = make_points(ndim, o.modes, POINTS, &seed);
+                    OWNED(larmor_array) *k = make_points(ndim, o.modes, POINTS, &seed);
                     larmor_nufft *none = make_plan(o, LARMOR_PRECOMPUTE_NONE, k);
                     assert_int_equal(larmor_nufft_describe(none).precompute_bytes, 0);
                     larmor_nufft_free(none);
-                    larmor_nufft *plan = make_plan(o, forms[i], k);
+                    OWNED(larmor_nufft) *plan = make_plan(o, forms[i], k);
                     const larmor_nufft_info info = larmor_nufft_describe(plan);
                     const int64_t least = least_bytes(&info, &o, forms[i]);
                     assert_true(info.precompute_bytes >= least);
                     if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
                         assert_true(info.precompute_bytes <= least + 16);
-                    larmor_nufft_free(plan);
-                    larmor_array_free(k);
                 }
 }
 
 /* Between set_points of a plan with and one without; blocks are rounded up to 64 bytes. */
-static void described_bytes_are_allocated(void **state)
+TEST(described_bytes_are_allocated)
 {
-    (void)state;
     uint64_t seed = 12;
     if (!is_processor()) skip(); /* a GPU's memory is not the host's */
     for (int i = 0; i < 2; i++) {
@@ -78,37 +74,34 @@ static void described_bytes_are_allocated(void **state)
         long long took[2];
         int64_t bytes = 0;
         o.batch = 4;
-        larmor_array *k = make_points(2, o.modes, 4000, &seed);
+        OWNED(larmor_array) *k = make_points(2, o.modes, 4000, &seed);
         for (int made = 0; made < 2; made++) {
             o.precompute = made ? forms[i] : LARMOR_PRECOMPUTE_NONE;
-            larmor_nufft *plan;
+            OWNED(larmor_nufft) *plan;
             assert_ok(larmor_nufft_create(dev, &o, &plan));
             const long long before = atomic_load(&asked);
             assert_ok(larmor_nufft_set_points(plan, k, NULL));
             took[made] = atomic_load(&asked) - before;
             bytes = larmor_nufft_describe(plan).precompute_bytes;
-            larmor_nufft_free(plan);
         }
         assert_true(took[1] - took[0] >= bytes);
         assert_at_most((double)(took[1] - took[0]), (double)bytes + 8 * 64);
-        larmor_array_free(k);
     }
 }
 
-static void the_estimate_of_memory_counts_them(void **state)
+TEST(the_estimate_of_memory_counts_them)
 {
-    (void)state;
     uint64_t seed = 13;
     for (int i = 0; i < 2; i++) {
         larmor_nufft_opts o = options(2, 3, LARMOR_C64);
         int64_t without, with;
         o.batch = 4;
         o.tol = 1e-3;
-        larmor_array *k = make_points(3, o.modes, 4000, &seed);
+        OWNED(larmor_array) *k = make_points(3, o.modes, 4000, &seed);
         assert_ok(larmor_nufft_memory(dev, &o, 4000, &without));
         o.precompute = forms[i];
         assert_ok(larmor_nufft_memory(dev, &o, 4000, &with));
-        larmor_nufft *plan = make_plan(o, forms[i], k);
+        OWNED(larmor_nufft) *plan = make_plan(o, forms[i], k);
         const larmor_nufft_info info = larmor_nufft_describe(plan);
         const int64_t bytes = info.precompute_bytes;
         const double wider = (info.width + 1.0) / info.width;
@@ -116,20 +109,17 @@ static void the_estimate_of_memory_counts_them(void **state)
         assert_true(with - without >= bytes);
         if (is_processor() || forms[i] == LARMOR_PRECOMPUTE_PARTIAL)
             assert_at_most((double)(with - without), most + 64);
-        larmor_nufft_free(plan);
-        larmor_array_free(k);
     }
 }
 
-static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
+TEST(a_form_beyond_the_limit_is_refused_with_its_bytes)
 {
-    (void)state;
     static const char *const names[] = {"partial", "full"}, *const instead[] = {"none", "partial or none"};
     uint64_t seed = 14;
     for (int i = 0; i < 2; i++) {
         larmor_nufft_opts o = options(1, 2, LARMOR_C64);
-        larmor_nufft *plan;
-        larmor_array *k = make_points(2, o.modes, POINTS, &seed);
+        OWNED(larmor_nufft) *plan;
+        OWNED(larmor_array) *k = make_points(2, o.modes, POINTS, &seed);
         o.precompute = forms[i];
         o.precompute_memory = 5000;
         assert_ok(larmor_nufft_create(dev, &o, &plan));
@@ -144,16 +134,13 @@ static void a_form_beyond_the_limit_is_refused_with_its_bytes(void **state)
         const char *said = strstr(larmor_last_error(), "nufft: precompute");
         assert_non_null(said);
         assert_int_equal(strncmp(said, text, strlen(text)), 0);
-        larmor_nufft_free(plan);
-        larmor_array_free(k);
     }
 }
 
 /* Sizes that no machine has: refused before anything is allocated, and without overflow. */
-static void sizes_are_checked_before_they_are_multiplied(void **state)
+TEST(sizes_are_checked_before_they_are_multiplied)
 {
-    (void)state;
-    open_plan plan;
+    OWNED(open_plan) plan;
     make_open_plan(options(1, 3, LARMOR_C64), LARMOR_PRECOMPUTE_FULL, &plan);
     lmr_precompute_job job = {.on = &plan.on, .geometry = &plan.plan->geometry, .batch = 1};
     job.points = INT64_C(1) << 40;
@@ -170,18 +157,4 @@ static void sizes_are_checked_before_they_are_multiplied(void **state)
     const lmr_precompute_kernels groups = {.group = 32, .margin = 8};
     const lmr_precompute_size size = {.ndim = 2, .width = 5, .real = 4, .points = 33};
     assert_int_equal(lmr_precompute_bytes(&groups, &size, LARMOR_PRECOMPUTE_PARTIAL), 64 * 2 * 5 * 4 + 8);
-    free_open_plan(&plan);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(described_bytes_are_those_of_the_forms),
-    cmocka_unit_test(described_bytes_are_allocated),
-    cmocka_unit_test(the_estimate_of_memory_counts_them),
-    cmocka_unit_test(a_form_beyond_the_limit_is_refused_with_its_bytes),
-    cmocka_unit_test(sizes_are_checked_before_they_are_multiplied),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -2,10 +2,11 @@
 #ifndef LMR_REAL
 #define LMR_REAL 64
 #endif
-#include <math.h>
 
 #include "nufft/cpu/points.h"
 #include "tests/support/test.h"
+
+ENDS_BY(free, lmr_place_job)
 
 /* SIDE: rows are whole vectors, as those of tiles are. */
 enum { POINTS = 5, VALUES = POINTS + 1, BATCH = 3, SIDE = 24, CELLS = SIDE * SIDE * SIDE };
@@ -18,6 +19,7 @@ typedef struct problem {
     real values[2 * BATCH * VALUES];
     _Alignas(64) real cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
 } problem;
+ENDS_BY(free, problem)
 
 static problem *make_problem(int ndim, int width, int degree, int in_order)
 {
@@ -101,10 +103,10 @@ static void check_rows(const lmr_rows *rows, int interp, int in_order)
 {
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int width = 2; width <= 16; width++) {
-            problem *p = make_problem(ndim, width, width < 12 ? width + 2 : 5, in_order);
+            OWNED(problem) *p = make_problem(ndim, width, width < 12 ? width + 2 : 5, in_order);
             const size_t value_count = sizeof p->values / sizeof *p->values;
             const size_t cell_count = sizeof p->cells / sizeof *p->cells;
-            double *values = malloc(value_count * sizeof *values), *cells = malloc(cell_count * sizeof *cells);
+            OWNED(double) *values = malloc(value_count * sizeof *values), *cells = malloc(cell_count * sizeof *cells);
             for (size_t i = 0; i < value_count; i++) values[i] = p->values[i];
             for (size_t i = 0; i < cell_count; i++) cells[i] = p->cells[i];
             plain_rows(p, interp, values, cells);
@@ -114,9 +116,6 @@ static void check_rows(const lmr_rows *rows, int interp, int in_order)
                 assert_at_most(fabs(values[i] - p->values[i]), limit * (1 + fabs(values[i])));
             for (size_t i = 0; i < cell_count; i++)
                 assert_at_most(fabs(cells[i] - p->cells[i]), limit * (1 + fabs(cells[i])));
-            free(values);
-            free(cells);
-            free(p);
         }
 }
 
@@ -135,7 +134,7 @@ static double position(int i, int64_t cells, int64_t modes, int width, uint64_t 
 static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int64_t tiles, int width)
 {
     uint64_t state = 3;
-    lmr_place_job *job = calloc(1, sizeof *job);
+    OWNED(lmr_place_job) *job = calloc(1, sizeof *job);
     const long double scale = (long double)cells / (long double)modes, half = 0.5L * width;
     job->ndim = 1;
     job->count = PLACE_BLOCK;
@@ -163,7 +162,6 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
         assert_at_most(fabs((double)(2 * away - 1 - (long double)job->t[0][i])),
                        4 * unit + (double)cells * 0x1p-62); /* the last: of long double here */
     }
-    free(job);
 }
 
 static void check_all(const lmr_rows *rows)
@@ -179,15 +177,13 @@ static void check_all(const lmr_rows *rows)
     }
 }
 
-static void the_portable_rows_are_the_definition(void **state)
+TEST(the_portable_rows_are_the_definition)
 {
-    (void)state;
     check_all(&R(lmr_rows_base));
 }
 
-static void the_avx2_rows_are_the_definition(void **state)
+TEST(the_avx2_rows_are_the_definition)
 {
-    (void)state;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         check_all(&R(lmr_rows_avx2));
@@ -197,9 +193,8 @@ static void the_avx2_rows_are_the_definition(void **state)
     skip();
 }
 
-static void the_avx512_rows_are_the_definition(void **state)
+TEST(the_avx512_rows_are_the_definition)
 {
-    (void)state;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq")) {
@@ -208,15 +203,4 @@ static void the_avx512_rows_are_the_definition(void **state)
     }
 #endif
     skip();
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_portable_rows_are_the_definition),
-    cmocka_unit_test(the_avx2_rows_are_the_definition),
-    cmocka_unit_test(the_avx512_rows_are_the_definition),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

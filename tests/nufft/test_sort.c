@@ -1,6 +1,6 @@
 /* The processor's order of points: tiles, places, colours. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #define LMR_REAL 64
-#include <math.h>
 
 #include "core/device.h"
 #include "nufft/choose/cost.h"
@@ -73,9 +73,8 @@ static int mark_box(const lmr_nufft_geometry *g, const lmr_points *p, int64_t ti
     return twice;
 }
 
-static void tiles_of_one_colour_touch_no_cell_twice(void **state)
+TEST(tiles_of_one_colour_touch_no_cell_twice)
 {
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
         double *points = make_points(&g, 3000, 0);
@@ -90,9 +89,8 @@ static void tiles_of_one_colour_touch_no_cell_twice(void **state)
     }
 }
 
-static void every_point_is_in_its_tile_and_at_its_place(void **state)
+TEST(every_point_is_in_its_tile_and_at_its_place)
 {
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 5000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
@@ -133,9 +131,8 @@ static int64_t bin_of(const lmr_nufft_geometry *g, const lmr_points *p, int64_t 
     return bin;
 }
 
-static void the_points_of_a_tile_are_by_bins_and_else_in_their_old_order(void **state)
+TEST(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order)
 {
-    (void)state;
     int binned = 0;
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 30000;
@@ -186,34 +183,28 @@ static double *line_of(int shape, const char *spec, int64_t m, const double *poi
     return to;
 }
 
-static void a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_threads(void **state)
+TEST(a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_threads)
 {
-    (void)state;
     const int64_t m = 20000, cells[3] = {5000, 1, 1};
     const lmr_nufft_geometry g = geometry(1, 7, cells);
-    double *points = make_points(&g, m, 0);
+    OWNED(double) *points = make_points(&g, m, 0);
     for (int spread = 0; spread < 2; spread++) {
         const size_t count = 2 * 2 * (size_t)(spread ? 5000 : m);
         int in_order, sorted;
-        double *one = line_of(0, "cpu:1", m, points, spread, &in_order);
-        double *three = line_of(0, "cpu:3", m, points, spread, &in_order);
-        double *tiled = line_of(1, "cpu:3", m, points, spread, &sorted);
+        OWNED(double) *one = line_of(0, "cpu:1", m, points, spread, &in_order);
+        OWNED(double) *three = line_of(0, "cpu:3", m, points, spread, &in_order);
+        OWNED(double) *tiled = line_of(1, "cpu:3", m, points, spread, &sorted);
         assert_true(in_order && !sorted);
         assert_memory_equal(one, three, count * sizeof *one);
         for (size_t i = 0; i < count; i++) assert_at_most(fabs(one[i] - tiled[i]), 1e-12 * (1 + fabs(tiled[i])) * 30);
-        free(one);
-        free(three);
-        free(tiled);
     }
-    free(points);
 }
 
-static void the_first_point_that_is_not_finite_is_found_without_sorting(void **state)
+TEST(the_first_point_that_is_not_finite_is_found_without_sorting)
 {
-    (void)state;
     const int64_t m = 20000, cells[3] = {5000, 1, 1};
     const lmr_nufft_geometry g = geometry(1, 7, cells);
-    double *points = make_points(&g, m, 0);
+    OWNED(double) *points = make_points(&g, m, 0);
     void *sorted;
     int64_t bad;
     points[17001] = NAN;
@@ -221,12 +212,10 @@ static void the_first_point_that_is_not_finite_is_found_without_sorting(void **s
     assert_ok(lmr_cpu_nufft_f64.sort(dev->ctx, &g, m, 1, points, &bad, &sorted));
     assert_int_equal(bad, 12345);
     assert_null(sorted);
-    free(points);
 }
 
-static void the_work_covers_every_point_once(void **state)
+TEST(the_work_covers_every_point_once)
 {
-    (void)state;
     for (int i = 0; i < CASES; i++) {
         const int64_t m = 20000;
         const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
@@ -248,9 +237,8 @@ static void the_work_covers_every_point_once(void **state)
     }
 }
 
-static void the_model_of_cost_has_the_tiles_of_the_kernels(void **state)
+TEST(the_model_of_cost_has_the_tiles_of_the_kernels)
 {
-    (void)state;
     for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
         const lmr_nufft_tiling t = lmr_nufft_builtin_rates(LMR_NUFFT_PROCESSOR, precision, 1).tiling;
         for (int ndim = 1; ndim <= 3; ndim++)
@@ -259,20 +247,10 @@ static void the_model_of_cost_has_the_tiles_of_the_kernels(void **state)
     }
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_model_of_cost_has_the_tiles_of_the_kernels),
-    cmocka_unit_test(tiles_of_one_colour_touch_no_cell_twice),
-    cmocka_unit_test(every_point_is_in_its_tile_and_at_its_place),
-    cmocka_unit_test(the_points_of_a_tile_are_by_bins_and_else_in_their_old_order),
-    cmocka_unit_test(a_short_line_is_not_sorted_and_gives_the_same_as_tiles_on_any_number_of_threads),
-    cmocka_unit_test(the_first_point_that_is_not_finite_is_found_without_sorting),
-    cmocka_unit_test(the_work_covers_every_point_once),
-};
-
 int main(void)
 {
     /* the tables are the processor's, whatever device is under test */
     const char *spec = getenv("LARMOR_TEST_DEVICE");
     if (spec && strncmp(spec, "cpu", 3) != 0) return 77;
-    RUN_TESTS(tests);
+    return run_on_device();
 }

@@ -8,8 +8,8 @@ static const int64_t modes[3] = {100, 60, 40};
 static lmr_survey survey_of(int ndim, int64_t m, const double *k)
 {
     lmr_survey in_double, in_single;
-    larmor_array *points = points_on_device(ndim, m, k), *singles;
-    float *copy = malloc((size_t)(m * ndim) * sizeof *copy + 1);
+    OWNED(larmor_array) *points = points_on_device(ndim, m, k), *singles;
+    OWNED(float) *copy = malloc((size_t)(m * ndim) * sizeof *copy + 1);
     for (int64_t i = 0; i < m * ndim; i++) copy[i] = (float)k[i];
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(ndim, m), &singles));
     assert_ok(larmor_array_write(singles, copy, larmor_array_bytes(singles)));
@@ -17,9 +17,6 @@ static lmr_survey survey_of(int ndim, int64_t m, const double *k)
     assert_ok(lmr_survey_points(ndim, modes, singles, m, &in_single));
     assert_int_equal(in_double.crowding, in_single.crowding);
     assert_int_equal(in_double.ordered, in_single.ordered);
-    larmor_array_free(points);
-    larmor_array_free(singles);
-    free(copy);
     return in_double;
 }
 
@@ -33,34 +30,29 @@ static double *random_points(int ndim, int64_t m, double part, double periods)
     return k;
 }
 
-static void uniform_points_are_neither_crowded_nor_ordered(void **state)
+TEST(uniform_points_are_neither_crowded_nor_ordered)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int64_t m = 800; m <= 50000; m *= 5) {
-            double *k = random_points(ndim, m, 1, ndim - 2);
+            OWNED(double) *k = random_points(ndim, m, 1, ndim - 2);
             const lmr_survey s = survey_of(ndim, m, k);
             assert_int_equal(s.crowding, 0);
             assert_int_equal(s.ordered, 0);
-            free(k);
         }
 }
 
-static void an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension(void **state)
+TEST(an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
-        double *k = random_points(ndim, 20000, 0.125, 0.0625); /* whole bins */
+        OWNED(double) *k = random_points(ndim, 20000, 0.125, 0.0625); /* whole bins */
         assert_int_equal(survey_of(ndim, 20000, k).crowding, 3 * ndim);
-        free(k);
     }
 }
 
-static void points_along_a_line_are_ordered_until_they_are_shuffled(void **state)
+TEST(points_along_a_line_are_ordered_until_they_are_shuffled)
 {
-    (void)state;
     const int64_t m = 30000;
-    double *k = malloc((size_t)m * 2 * sizeof *k);
+    OWNED(double) *k = malloc((size_t)m * 2 * sizeof *k);
     for (int64_t i = 0; i < m; i++) {
         const int64_t readout = i / 300, sample = i % 300;
         k[2 * i] = ((double)sample / 300 - 0.5) * (double)modes[0];
@@ -79,7 +71,6 @@ static void points_along_a_line_are_ordered_until_they_are_shuffled(void **state
     const lmr_survey s = survey_of(2, m, k);
     assert_int_equal(s.ordered, 0);
     assert_int_equal(s.crowding, 0);
-    free(k);
 }
 
 /* The share of points at the ends of a box of half-width 1 about 0; at_ends: of 10, in the first dimension alone. */
@@ -94,21 +85,18 @@ static void check_ends(int64_t m, int at_ends, int sorted, double expected)
         x[2 * i] = i % 10 < at_ends ? end : u;
         x[2 * i + 1] = test_random(&state);
     }
-    larmor_array *points = points_on_device(2, m, x), *singles;
+    OWNED(larmor_array) *points = points_on_device(2, m, x), *singles;
     assert_ok(larmor_array_convert(points, LARMOR_F32, &singles));
     for (int precision = 0; precision < 2; precision++) {
         assert_ok(lmr_survey_ends(2, precision ? points : singles, m, middle, half, share));
         assert_at_most(fabs(share[0] - expected), expected > 0 ? 0.08 : 0);
         assert_true(share[1] == 0 && share[2] == 0);
     }
-    larmor_array_free(points);
-    larmor_array_free(singles);
     free(x);
 }
 
-static void points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not(void **state)
+TEST(points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not)
 {
-    (void)state;
     for (int64_t m = 300; m <= 30000; m *= 10) {
         check_ends(m, 0, 0, 0);
         check_ends(m, 0, 1, 0);
@@ -117,9 +105,8 @@ static void points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_a
     }
 }
 
-static void few_equal_and_infinite_points_do_no_harm(void **state)
+TEST(few_equal_and_infinite_points_do_no_harm)
 {
-    (void)state;
     double k[200] = {0};
     for (int64_t m = 0; m < 3; m++) assert_int_equal(survey_of(1, m, k).crowding, 0);
     for (int ndim = 1; ndim <= 3; ndim++) {
@@ -132,17 +119,4 @@ static void few_equal_and_infinite_points_do_no_harm(void **state)
     k[9] = -1e300;
     k[10] = -1e-300;
     survey_of(1, 200, k);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(uniform_points_are_neither_crowded_nor_ordered),
-    cmocka_unit_test(an_eighth_of_the_period_is_eight_times_as_crowded_in_each_dimension),
-    cmocka_unit_test(points_along_a_line_are_ordered_until_they_are_shuffled),
-    cmocka_unit_test(points_at_the_ends_of_their_box_are_seen_and_random_or_sorted_ones_are_not),
-    cmocka_unit_test(few_equal_and_infinite_points_do_no_harm),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

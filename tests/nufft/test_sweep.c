@@ -34,61 +34,41 @@ static void check_tolerances(const sweep *s, double upsample, double reach)
 
 static void check_sweep(int ndim, double upsample, const double reach[3])
 {
-    sweep s = sweep_create(ndim, DTYPE);
+    OWNED(sweep) s = sweep_create(ndim, DTYPE);
     check_tolerances(&s, upsample, reach[ndim - 1]);
-    sweep_free(&s);
 }
 
 /* The four claims in one dimension count. */
 #define CLAIMS(ndim)                                                                                                 \
-    static void every_tolerance_is_kept_in_##ndim##d(void **state)                                                   \
+    TEST(every_tolerance_is_kept_in_##ndim##d)                                                                       \
     {                                                                                                                \
-        (void)state;                                                                                                 \
         check_sweep(ndim, 0, reach_chosen);                                                                          \
     }                                                                                                                \
-    static void an_upsampling_of_1_25_keeps_what_it_accepts_in_##ndim##d(void **state)                               \
+    TEST(an_upsampling_of_1_25_keeps_what_it_accepts_in_##ndim##d)                                                   \
     {                                                                                                                \
-        (void)state;                                                                                                 \
         check_sweep(ndim, 1.25, reach_1_25);                                                                         \
     }                                                                                                                \
-    static void an_upsampling_of_1_5_keeps_what_it_accepts_in_##ndim##d(void **state)                                \
+    TEST(an_upsampling_of_1_5_keeps_what_it_accepts_in_##ndim##d)                                                    \
     {                                                                                                                \
-        (void)state;                                                                                                 \
         check_sweep(ndim, 1.5, reach_1_5);                                                                           \
     }                                                                                                                \
-    static void an_upsampling_of_2_keeps_what_it_accepts_in_##ndim##d(void **state)                                  \
+    TEST(an_upsampling_of_2_keeps_what_it_accepts_in_##ndim##d)                                                      \
     {                                                                                                                \
-        (void)state;                                                                                                 \
         check_sweep(ndim, 2, reach_2);                                                                               \
     }
-#define CLAIM_TESTS(ndim)                                                                                            \
-    cmocka_unit_test(every_tolerance_is_kept_in_##ndim##d),                                                          \
-        cmocka_unit_test(an_upsampling_of_1_25_keeps_what_it_accepts_in_##ndim##d),                                  \
-        cmocka_unit_test(an_upsampling_of_1_5_keeps_what_it_accepts_in_##ndim##d),                                   \
-        cmocka_unit_test(an_upsampling_of_2_keeps_what_it_accepts_in_##ndim##d)
 
 CLAIMS(1)
 CLAIMS(2)
 CLAIMS(3)
 
 /* There the error model looks at some modes for all. */
-static void tolerances_are_kept_where_modes_are_many(void **state)
+TEST(tolerances_are_kept_where_modes_are_many)
 {
-    (void)state;
     static const int64_t sizes[][3] = {{1500, 1, 1}, {98, 70, 1}, {210, 120, 1}};
     static const double factors[] = {0, 1.15, 1.2, 1.25, 1.33, 1.5, 2};
     for (int i = 0; i < 3; i++) {
-        sweep s = sweep_of(i ? 2 : 1, sizes[i], DTYPE);
+        OWNED(sweep) s = sweep_of(i ? 2 : 1, sizes[i], DTYPE);
         for (size_t k = 0; k < sizeof factors / sizeof *factors; k++)
             check_tolerances(&s, factors[k], DTYPE == LARMOR_C64 ? 1e-3 : 1e-6);
-        sweep_free(&s);
     }
-}
-
-static const struct CMUnitTest tests[] = {CLAIM_TESTS(1), CLAIM_TESTS(2), CLAIM_TESTS(3),
-                                          cmocka_unit_test(tolerances_are_kept_where_modes_are_many)};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

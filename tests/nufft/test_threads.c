@@ -54,7 +54,7 @@ static larmor_status numbers(larmor_device *on, larmor_dtype dtype, larmor_shape
     if (st) return st;
     const int64_t bytes = (int64_t)larmor_array_bytes(*x);
     const int single = dtype == LARMOR_C64;
-    char *values = malloc((size_t)bytes);
+    OWNED(char) *values = malloc((size_t)bytes);
     for (int64_t i = 0; i < bytes / (single ? 4 : 8); i++) {
         const double value = scale * test_random(&seed);
         if (single)
@@ -63,7 +63,6 @@ static larmor_status numbers(larmor_device *on, larmor_dtype dtype, larmor_shape
             ((double *)values)[i] = value;
     }
     st = larmor_array_write(*x, values, (size_t)bytes);
-    free(values);
     return st;
 }
 
@@ -77,7 +76,7 @@ static larmor_status points_of(const job *j, larmor_device *on, larmor_array **p
 
 static larmor_status execute(larmor_nufft *plan, const job *j, larmor_device *on)
 {
-    larmor_array *points = NULL, *targets = NULL, *x = NULL, *y = NULL;
+    OWNED(larmor_array) *points = NULL, *targets = NULL, *x = NULL, *y = NULL;
     const larmor_nufft_opts *o = &j->opts;
     const int64_t n = o->type == 3 ? j->points : modes_of(o);
     const int64_t batch = o->batch ? o->batch : 1;
@@ -89,27 +88,19 @@ static larmor_status execute(larmor_nufft *plan, const job *j, larmor_device *on
     if (!st) st = larmor_array_create(on, o->dtype, o->type == 2 ? values : modes, &y);
     if (!st) st = larmor_nufft_execute(plan, x, y);
     if (!st) st = larmor_array_read(y, j->out, (size_t)j->bytes);
-    larmor_array_free(points);
-    larmor_array_free(targets);
-    larmor_array_free(x);
-    larmor_array_free(y);
     return st;
 }
 
 static larmor_status execute_toeplitz(const job *j, larmor_device *on)
 {
-    larmor_array *points = NULL, *x = NULL, *y = NULL;
-    larmor_op *op = NULL;
+    OWNED(larmor_array) *points = NULL, *x = NULL, *y = NULL;
+    OWNED(larmor_op) *op = NULL;
     larmor_status st = points_of(j, on, &points);
     if (!st) st = larmor_op_toeplitz(on, &j->opts, points, NULL, &op);
     if (!st) st = numbers(on, j->opts.dtype, larmor_op_in_shape(op), 22, 1, &x);
     if (!st) st = larmor_array_create(on, j->opts.dtype, larmor_op_out_shape(op), &y);
     if (!st) st = larmor_op_forward(op, x, y);
     if (!st) st = larmor_array_read(y, j->out, (size_t)j->bytes);
-    larmor_array_free(points);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_op_free(op);
     return st;
 }
 
@@ -119,14 +110,13 @@ static void *run(void *arg)
     larmor_device *on = NULL;
     j->st = larmor_device_open(j->device, &on);
     for (int i = 0; i < ROUNDS && !j->st; i++) {
-        larmor_nufft *plan = NULL;
+        OWNED(larmor_nufft) *plan = NULL;
         if (j->toeplitz) {
             j->st = execute_toeplitz(j, on);
             continue;
         }
         j->st = larmor_nufft_create(on, &j->opts, &plan);
         if (!j->st) j->st = execute(plan, j, on);
-        larmor_nufft_free(plan);
     }
     larmor_device_free(on);
     return NULL;
@@ -168,9 +158,8 @@ static void *change_lock(void *unused)
     return unused;
 }
 
-static void plans_of_different_threads_give_what_each_gives_alone(void **state)
+TEST(plans_of_different_threads_give_what_each_gives_alone)
 {
-    (void)state;
     pthread_t thread[2 * KINDS], host;
     job alone[KINDS], together[2 * KINDS];
     for (int i = 0; i < KINDS; i++) {
@@ -208,7 +197,7 @@ typedef struct guest {
 static void *visit(void *arg)
 {
     guest *g = arg;
-    larmor_array *y = NULL;
+    OWNED(larmor_array) *y = NULL;
     if (g->op) g->j.st = larmor_array_create(g->on, g->j.opts.dtype, larmor_op_out_shape(g->op), &y);
     for (int i = 0; i < 4 * ROUNDS && !g->j.st; i++) {
         if (g->op) {
@@ -218,13 +207,11 @@ static void *visit(void *arg)
             g->j.st = execute(g->plan, &g->j, g->on);
         }
     }
-    larmor_array_free(y);
     return NULL;
 }
 
-static void threads_that_share_a_plan_or_an_operator_get_what_one_gets(void **state)
+TEST(threads_that_share_a_plan_or_an_operator_get_what_one_gets)
 {
-    (void)state;
     enum { GUESTS = 4 };
     for (int kind = 0; kind < KINDS; kind++) {
         pthread_t thread[GUESTS];
@@ -261,13 +248,4 @@ static void threads_that_share_a_plan_or_an_operator_get_what_one_gets(void **st
         larmor_device_free(on);
         free(alone.out);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_of_different_threads_give_what_each_gives_alone),
-        cmocka_unit_test(threads_that_share_a_plan_or_an_operator_get_what_one_gets),
-    };
-    RUN_TESTS(tests);
 }

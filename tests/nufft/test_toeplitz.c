@@ -8,6 +8,7 @@
 #include "tests/nufft/direct.h"
 
 typedef double _Complex cplx;
+ENDS_BY(free, cplx)
 
 typedef struct scan {
     larmor_nufft_opts opts;
@@ -49,6 +50,8 @@ static void free_scan(scan *s)
     free(s->weight);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
 {
     larmor_array *x;
@@ -67,42 +70,33 @@ static larmor_array *shaped(larmor_op *A, const cplx *x)
 /* out <- A x on the host. */
 static void apply(larmor_op *A, const cplx *x, cplx *out)
 {
-    larmor_array *in = shaped(A, x), *z = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
+    OWNED(larmor_array) *in = shaped(A, x), *z = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
     assert_ok(larmor_op_forward(A, in, z));
     to_host(z, out);
-    larmor_array_free(in);
-    larmor_array_free(z);
 }
 
 /* out <- F^H W F x on the host, of the operator larmor_op_nufft. */
 static void adjoint_of_forward(const scan *s, int weighted, const cplx *x, cplx *out)
 {
-    larmor_op *F;
-    larmor_array *w = NULL;
+    OWNED(larmor_op) *F;
+    OWNED(larmor_array) *w = NULL;
     assert_ok(larmor_op_nufft(dev, &s->opts, s->traj, &F));
-    larmor_array *in = shaped(F, x), *y = zeros(larmor_op_dtype(F), larmor_op_out_shape(F));
+    OWNED(larmor_array) *in = shaped(F, x), *y = zeros(larmor_op_dtype(F), larmor_op_out_shape(F));
     assert_ok(larmor_op_forward(F, in, y));
     for (int64_t b = 0; weighted && b < (s->opts.batch ? s->opts.batch : 1); b++) {
-        larmor_array *coil = NULL;
+        OWNED(larmor_array) *coil = NULL;
         if (!w) assert_ok(larmor_array_convert(s->weights, larmor_op_dtype(F), &w));
         if (s->opts.batch)
             assert_ok(larmor_array_slice(y, b, 1, &coil));
         else
             coil = larmor_array_ref(y);
-        larmor_array *flat, *flat_w;
+        OWNED(larmor_array) *flat, *flat_w;
         assert_ok(larmor_array_reshape(coil, LARMOR_SHAPE(s->m), &flat));
         assert_ok(larmor_array_reshape(w, LARMOR_SHAPE(s->m), &flat_w));
         assert_ok(larmor_mul(flat_w, 0, flat));
-        larmor_array_free(flat);
-        larmor_array_free(flat_w);
-        larmor_array_free(coil);
     }
     assert_ok(larmor_op_adjoint(F, y, in));
     to_host(in, out);
-    larmor_array_free(w);
-    larmor_array_free(in);
-    larmor_array_free(y);
-    larmor_op_free(F);
 }
 
 static const int64_t sizes[][3] = {{16, 1, 1},  {17, 1, 1}, {1, 1, 1},  {200, 1, 1}, {15, 15, 1}, {16, 16, 1},
@@ -116,18 +110,17 @@ static larmor_nufft_opts opts_of(int i, int batch, double tol, larmor_dtype dtyp
     return o;
 }
 
-static void it_is_adjoint_of_forward_within_twice_the_tolerance(void **state)
+TEST(it_is_adjoint_of_forward_within_twice_the_tolerance)
 {
-    (void)state;
     static const double tolerances[2][3] = {{1e-2, 1e-4, 1e-5}, {1e-3, 1e-8, 1e-12}};
     for (int i = 0; i < SIZES; i++)
         for (int c = 0; c < 12; c++) {
             const double tol = tolerances[c / 6][c % 3];
             const int weighted = c / 3 % 2;
-            scan s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
-            cplx *x = random_values(s.count, s.opts.dtype, &s.seed), *expected = malloc((size_t)s.count * sizeof *x),
-                 *got = malloc((size_t)s.count * sizeof *x);
-            larmor_op *N;
+            OWNED(scan) s = make_scan(opts_of(i, 2, tol, c / 6 ? LARMOR_C128 : LARMOR_C64), 60, 31);
+            OWNED(cplx) *x = random_values(s.count, s.opts.dtype, &s.seed),
+                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            OWNED(larmor_op) *N;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, weighted ? s.weights : NULL, &N));
             apply(N, x, got);
             adjoint_of_forward(&s, weighted, x, expected);
@@ -135,11 +128,6 @@ static void it_is_adjoint_of_forward_within_twice_the_tolerance(void **state)
             if (!(error <= 2 * tol))
                 fail_msg("%lld x %lld x %lld, tolerance %g, weighted %d: %.2e", (long long)sizes[i][0],
                          (long long)sizes[i][1], (long long)sizes[i][2], tol, weighted, error);
-            larmor_op_free(N);
-            free(x);
-            free(expected);
-            free(got);
-            free_scan(&s);
         }
 }
 
@@ -147,59 +135,49 @@ static void it_is_adjoint_of_forward_within_twice_the_tolerance(void **state)
 static void direct_normal(const scan *s, const cplx *x, cplx *out)
 {
     const larmor_nufft_opts *o = &s->opts;
-    cplx *y = malloc((size_t)s->m * sizeof *y);
+    OWNED(cplx) *y = malloc((size_t)s->m * sizeof *y);
     const int sign = o->sign ? o->sign : -1;
     direct_nufft(2, sign, o->ndim, o->modes, s->m, s->points, x, y);
     for (int64_t j = 0; j < s->m; j++) y[j] *= s->weight[j];
     direct_nufft(1, -sign, o->ndim, o->modes, s->m, s->points, y, out);
-    free(y);
 }
 
-static void it_is_the_direct_sum_to_near_rounding_for_either_sign(void **state)
+TEST(it_is_the_direct_sum_to_near_rounding_for_either_sign)
 {
-    (void)state;
     for (int i = 0; i < SIZES; i++)
         for (int sign = -1; sign <= 1; sign += 2) {
-            scan s = make_scan(opts_of(i, 0, 1e-12, LARMOR_C128), 10, 7);
+            OWNED(scan) s = make_scan(opts_of(i, 0, 1e-12, LARMOR_C128), 10, 7);
             s.opts.sign = sign;
-            cplx *x = random_values(s.count, LARMOR_C128, &s.seed), *expected = malloc((size_t)s.count * sizeof *x),
-                 *got = malloc((size_t)s.count * sizeof *x);
-            larmor_op *N;
+            OWNED(cplx) *x = random_values(s.count, LARMOR_C128, &s.seed),
+                        *expected = malloc((size_t)s.count * sizeof *x), *got = malloc((size_t)s.count * sizeof *x);
+            OWNED(larmor_op) *N;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             direct_normal(&s, x, expected);
             apply(N, x, got);
             assert_at_most(relative_l2(s.count, got, expected), 1e-12);
-            larmor_op_free(N);
-            free(x);
-            free(expected);
-            free(got);
-            free_scan(&s);
         }
 }
 
-static void it_is_self_adjoint_to_rounding(void **state)
+TEST(it_is_self_adjoint_to_rounding)
 {
-    (void)state;
     for (int i = 0; i < SIZES; i++)
         for (int p = 0; p < 2; p++) {
-            scan s = make_scan(opts_of(i, 3, p ? 1e-6 : 1e-3, p ? LARMOR_C128 : LARMOR_C64), 40, 5);
-            larmor_op *N;
+            OWNED(scan) s = make_scan(opts_of(i, 3, p ? 1e-6 : 1e-3, p ? LARMOR_C128 : LARMOR_C64), 40, 5);
+            OWNED(larmor_op) *N;
             double error;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
             assert_ok(larmor_op_adjoint_error(N, 3, &error));
             assert_at_most(error, p ? 1e-15 : 1e-6);
-            larmor_op_free(N);
-            free_scan(&s);
         }
 }
 
 /* All eigenvalues, of a trajectory with fewer samples than voxels, so that most of them should be zero. */
-static void it_is_positive_semidefinite_to_the_tolerance(void **state)
+TEST(it_is_positive_semidefinite_to_the_tolerance)
 {
-    (void)state;
     enum { VOXELS = 63 };
-    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {9, 7}, .tol = 1e-12, .dtype = LARMOR_C128}, 10, 2);
-    larmor_op *N;
+    OWNED(scan) s =
+        make_scan((larmor_nufft_opts){.ndim = 2, .modes = {9, 7}, .tol = 1e-12, .dtype = LARMOR_C128}, 10, 2);
+    OWNED(larmor_op) *N;
     cplx x[VOXELS], column[VOXELS * VOXELS];
     double value[VOXELS];
     assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, s.weights, &N));
@@ -209,29 +187,24 @@ static void it_is_positive_semidefinite_to_the_tolerance(void **state)
         apply(N, x, column + VOXELS * k);
         assert_at_most(fabs(cimag(column[VOXELS * k + k])), 1e-13 * creal(column[VOXELS * k + k]));
     }
-    larmor_array *matrix = to_device(LARMOR_C128, (int64_t)VOXELS * VOXELS, column);
-    larmor_array *values = zeros(LARMOR_F64, LARMOR_SHAPE(VOXELS));
+    OWNED(larmor_array) *matrix = to_device(LARMOR_C128, (int64_t)VOXELS * VOXELS, column);
+    OWNED(larmor_array) *values = zeros(LARMOR_F64, LARMOR_SHAPE(VOXELS));
     assert_ok(dev->be->la[LMR_F64]->heev(dev->ctx, VOXELS, 1, 1, matrix->data, values->data));
     assert_ok(larmor_array_read(values, value, sizeof value));
     assert_true(value[VOXELS - 1] > 0);
     assert_at_most(-value[0], 1e-12 * value[VOXELS - 1]);
-    larmor_array_free(matrix);
-    larmor_array_free(values);
-    larmor_op_free(N);
-    free_scan(&s);
 }
 
-static void a_batch_is_a_loop_of_single_ones(void **state)
+TEST(a_batch_is_a_loop_of_single_ones)
 {
-    (void)state;
     for (int i = 0; i < SIZES; i++)
         for (int batch = 1; batch <= 11; batch += 5) {
             scan s = make_scan(opts_of(i, batch, 1e-4, LARMOR_C64), 20, 3), one = s;
             one.opts.batch = 0;
             const int64_t each = s.count / batch;
-            cplx *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
-                 *single = malloc((size_t)each * sizeof *x);
-            larmor_op *N, *N1;
+            OWNED(cplx) *x = random_values(s.count, LARMOR_C64, &s.seed), *all = malloc((size_t)s.count * sizeof *x),
+                        *single = malloc((size_t)each * sizeof *x);
+            OWNED(larmor_op) *N, *N1;
             assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
             assert_ok(larmor_op_toeplitz(dev, &one.opts, s.traj, NULL, &N1));
             apply(N, x, all);
@@ -239,19 +212,13 @@ static void a_batch_is_a_loop_of_single_ones(void **state)
                 apply(N1, x + b * each, single);
                 assert_at_most(relative_l2(each, all + b * each, single), 1e-6);
             }
-            larmor_op_free(N);
-            larmor_op_free(N1);
-            free(x);
-            free(all);
-            free(single);
             free_scan(&s);
         }
 }
 
-static void shapes_and_types_are_those_of_the_image(void **state)
+TEST(shapes_and_types_are_those_of_the_image)
 {
-    (void)state;
-    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}, .dtype = LARMOR_F64}, 7, 5);
+    OWNED(scan) s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}, .dtype = LARMOR_F64}, 7, 5);
     larmor_op *N;
     assert_ok(larmor_op_toeplitz(dev, &s.opts, s.traj, NULL, &N));
     assert_true(larmor_shape_equal(larmor_op_in_shape(N), LARMOR_SHAPE(12, 10)));
@@ -263,16 +230,14 @@ static void shapes_and_types_are_those_of_the_image(void **state)
     assert_true(larmor_shape_equal(larmor_op_in_shape(N), LARMOR_SHAPE(12, 10, 3)));
     assert_string_equal(larmor_op_name(N), "toeplitz");
     larmor_op_free(N);
-    free_scan(&s);
 }
 
-static void inputs_that_do_not_fit_are_refused(void **state)
+TEST(inputs_that_do_not_fit_are_refused)
 {
-    (void)state;
-    scan s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}}, 7, 5);
+    OWNED(scan) s = make_scan((larmor_nufft_opts){.ndim = 2, .modes = {12, 10}}, 7, 5);
     larmor_op *N;
     larmor_nufft_opts o = s.opts;
-    larmor_array *few = zeros(LARMOR_F32, LARMOR_SHAPE(7, 4)), *pairs = zeros(LARMOR_C64, LARMOR_SHAPE(7, 5));
+    OWNED(larmor_array) *few = zeros(LARMOR_F32, LARMOR_SHAPE(7, 4)), *pairs = zeros(LARMOR_C64, LARMOR_SHAPE(7, 5));
     assert_refused(larmor_op_toeplitz(dev, &o, s.traj, few, &N), LARMOR_ERR_SHAPE,
                    "toeplitz: weight array is f32 [7, 4] on ");
     assert_null(N);
@@ -288,9 +253,6 @@ static void inputs_that_do_not_fit_are_refused(void **state)
     o = s.opts;
     o.tol = 1e-9;
     assert_refused(larmor_op_toeplitz(dev, &o, NULL, NULL, &N), LARMOR_ERR_ARG, "a device, options and traj");
-    larmor_array_free(few);
-    larmor_array_free(pairs);
-    free_scan(&s);
 }
 
 /* ---- the choice ---- */
@@ -307,11 +269,10 @@ static larmor_status after_a_while(void *self, const larmor_array *x, larmor_arr
     return at_once(self, x, y);
 }
 
-static void the_race_is_won_by_what_takes_no_time(void **state)
+TEST(the_race_is_won_by_what_takes_no_time)
 {
-    (void)state;
-    larmor_op *quick, *slow;
-    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(8)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(8));
+    OWNED(larmor_op) *quick, *slow;
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(8)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(8));
     int quicker;
     assert_ok(larmor_op_create(dev, &(larmor_op_impl){"quick", at_once, at_once, at_once, NULL}, NULL, LARMOR_C64,
                                LARMOR_SHAPE(8), LARMOR_SHAPE(8), &quick));
@@ -321,10 +282,6 @@ static void the_race_is_won_by_what_takes_no_time(void **state)
     assert_int_equal(quicker, 1);
     assert_ok(lmr_toeplitz_race(slow, quick, x, y, &quicker));
     assert_int_equal(quicker, 0);
-    larmor_op_free(quick);
-    larmor_op_free(slow);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 /* ---- images that are mixed ---- */
@@ -338,7 +295,7 @@ static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx
     const int64_t batch = o->batch ? o->batch : 1;
     const int64_t voxels = s->count / batch;
     const int64_t m = s->m;
-    cplx *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
+    OWNED(cplx) *y = malloc((size_t)m * sizeof *y), *one = malloc((size_t)m * sizeof *one);
     assert_true(y && one);
     for (int64_t b = 0; b < batch; b++) {
         memset(y, 0, (size_t)m * sizeof *y);
@@ -351,30 +308,28 @@ static void direct_mixed(const scan *s, const cplx *factors, const cplx *x, cplx
             direct_nufft(1, 1, o->ndim, o->modes, m, s->points, one, out + (k * batch + b) * voxels);
         }
     }
-    free(one);
-    free(y);
 }
 
-static void mixed_images_have_the_normal_map_of_their_weighted_sums(void **state)
+TEST(mixed_images_have_the_normal_map_of_their_weighted_sums)
 {
-    (void)state;
     for (int i = 3; i < SIZES; i++)
         for (int c = 0; c < 4; c++) {
             const int in_double = c % 2, is_complex = c / 2;
             const double tol = in_double ? 1e-9 : 1e-5;
             larmor_nufft_opts o = opts_of(i, c == 1 ? 0 : 2, tol, in_double ? LARMOR_C128 : LARMOR_C64);
-            scan s = make_scan(o, 20, 11);
+            OWNED(scan) s = make_scan(o, 20, 11);
             const int64_t many = s.count * MIXED;
-            cplx *x = random_values(many, o.dtype, &s.seed), *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
-            cplx *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
-            double *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
+            OWNED(cplx) *x = random_values(many, o.dtype, &s.seed),
+                        *factors = random_values(s.m * MIXED, o.dtype, &s.seed);
+            OWNED(cplx) *expected = malloc((size_t)many * sizeof *x), *got = malloc((size_t)many * sizeof *x);
+            OWNED(double) *real = malloc((size_t)(s.m * MIXED) * sizeof *real);
             assert_true(expected && got && real);
             for (int64_t j = 0; j < s.m * MIXED; j++) {
                 real[j] = creal(factors[j]);
                 if (!is_complex) factors[j] = real[j];
             }
-            larmor_array *b;
-            larmor_op *N;
+            OWNED(larmor_array) *b;
+            OWNED(larmor_op) *N;
             assert_ok(larmor_array_upload(dev, is_complex ? LARMOR_C128 : LARMOR_F64, LARMOR_SHAPE(20, 11, MIXED),
                                           is_complex ? LARMOR_C128 : LARMOR_F64,
                                           is_complex ? (void *)factors : (void *)real, &b));
@@ -384,21 +339,12 @@ static void mixed_images_have_the_normal_map_of_their_weighted_sums(void **state
             const double error = relative_l2(many, got, expected);
             if (!(error <= 2 * tol))
                 fail_msg("size %d, complex %d, double %d: %.2e", i, is_complex, in_double, error);
-            larmor_op_free(N);
-            larmor_array_free(b);
-            free(real);
-            free(x);
-            free(factors);
-            free(expected);
-            free(got);
-            free_scan(&s);
         }
 }
 
-static void factors_that_do_not_fit_are_refused(void **state)
+TEST(factors_that_do_not_fit_are_refused)
 {
-    (void)state;
-    scan s = make_scan(opts_of(5, 2, 1e-4, LARMOR_C64), 20, 11);
+    OWNED(scan) s = make_scan(opts_of(5, 2, 1e-4, LARMOR_C64), 20, 11);
     larmor_op *N;
     const struct {
         larmor_shape shape;
@@ -407,29 +353,9 @@ static void factors_that_do_not_fit_are_refused(void **state)
                    {LARMOR_SHAPE(20, 12, 2), LARMOR_ERR_SHAPE},
                    {LARMOR_SHAPE(20, 11, 33), LARMOR_ERR_ARG}};
     for (int i = 0; i < 3; i++) {
-        larmor_array *b = zeros(LARMOR_F32, refused[i].shape);
+        OWNED(larmor_array) *b = zeros(LARMOR_F32, refused[i].shape);
         assert_int_equal(larmor_op_toeplitz_mixed(dev, &s.opts, s.traj, NULL, b, &N), refused[i].status);
         assert_null(N);
-        larmor_array_free(b);
     }
     assert_refused(larmor_op_toeplitz_mixed(dev, &s.opts, s.traj, NULL, NULL, &N), LARMOR_ERR_ARG, "factors");
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_adjoint_of_forward_within_twice_the_tolerance),
-    cmocka_unit_test(it_is_the_direct_sum_to_near_rounding_for_either_sign),
-    cmocka_unit_test(it_is_self_adjoint_to_rounding),
-    cmocka_unit_test(mixed_images_have_the_normal_map_of_their_weighted_sums),
-    cmocka_unit_test(factors_that_do_not_fit_are_refused),
-    cmocka_unit_test(it_is_positive_semidefinite_to_the_tolerance),
-    cmocka_unit_test(a_batch_is_a_loop_of_single_ones),
-    cmocka_unit_test(shapes_and_types_are_those_of_the_image),
-    cmocka_unit_test(inputs_that_do_not_fit_are_refused),
-    cmocka_unit_test(the_race_is_won_by_what_takes_no_time),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

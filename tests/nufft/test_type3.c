@@ -36,6 +36,8 @@ static void problem_free(problem *p)
     free(p->targets);
 }
 
+ENDS_ITSELF_BY(problem_free, problem)
+
 static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
 {
     larmor_nufft *plan;
@@ -43,11 +45,9 @@ static larmor_nufft *plan_for(const problem *p, larmor_nufft_opts o)
     o.ndim = p->ndim;
     o.batch = p->batch;
     assert_ok(larmor_nufft_create(dev, &o, &plan));
-    larmor_array *points = points_on_device(p->ndim, p->m, p->points),
-                 *targets = points_on_device(p->ndim, p->n, p->targets);
+    OWNED(larmor_array) *points = points_on_device(p->ndim, p->m, p->points),
+                        *targets = points_on_device(p->ndim, p->n, p->targets);
     assert_ok(larmor_nufft_set_points(plan, points, targets));
-    larmor_array_free(points);
-    larmor_array_free(targets);
     return plan;
 }
 
@@ -56,12 +56,10 @@ static void apply(larmor_nufft *plan, const problem *p, larmor_dtype dtype, int 
 {
     const int64_t from = adjoint ? p->n : p->m;
     const int64_t to = adjoint ? p->m : p->n;
-    larmor_array *x = to_device(dtype, from * p->batch, in), *y;
+    OWNED(larmor_array) *x = to_device(dtype, from * p->batch, in), *y;
     assert_ok(larmor_array_create(dev, dtype, LARMOR_SHAPE(to, p->batch), &y));
     assert_ok((adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
     to_host(y, out);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 /* Both directions, both signs, against the direct sum, relative to what random values give: few of them may cancel.
@@ -73,7 +71,7 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
     double _Complex *in = random_values(most, dtype, &state), *out = random_values(most, dtype, &state);
     double _Complex *truth = random_values(most, dtype, &state);
     for (int sign = -1; sign <= 1; sign += 2) {
-        larmor_nufft *plan = plan_for(p, (larmor_nufft_opts){.sign = sign, .tol = tol, .dtype = dtype});
+        OWNED(larmor_nufft) *plan = plan_for(p, (larmor_nufft_opts){.sign = sign, .tol = tol, .dtype = dtype});
         for (int adjoint = 0; adjoint < 2; adjoint++) {
             direct_type3(adjoint, sign, p->ndim, p->m, p->points, p->n, p->targets, in, truth);
             apply(plan, p, dtype, adjoint, in, out);
@@ -84,7 +82,6 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
             for (int64_t i = 0; i < to; i++) size += creal(truth[i] * conj(truth[i]));
             assert_at_most(relative_l2(to, out, truth) * fmin(1, sqrt(size / (norm * (double)to))), limit);
         }
-        larmor_nufft_free(plan);
     }
     free(in);
     free(out);
@@ -97,7 +94,7 @@ static void check(const problem *p, double tol, larmor_dtype dtype, double limit
 static void check_sweep(larmor_dtype dtype, double upsample, int steps, double reach)
 {
     for (int ndim = 1; ndim <= 3; ndim++) {
-        sweep3 s = sweep3_create(ndim, dtype);
+        OWNED(sweep3) s = sweep3_create(ndim, dtype);
         for (int k = steps;; k++) {
             const double tol = pow(10, -(double)k / steps);
             larmor_nufft_info info;
@@ -114,40 +111,34 @@ static void check_sweep(larmor_dtype dtype, double upsample, int steps, double r
             assert_at_most(info.error, tol);
             if (upsample > 0) assert_true(info.upsample >= upsample);
         }
-        sweep3_free(&s);
     }
 }
 
-static void single_precision_keeps_every_tolerance_down_to_1e_6(void **state)
+TEST(single_precision_keeps_every_tolerance_down_to_1e_6)
 {
-    (void)state;
     check_sweep(LARMOR_C64, 0, 8, 1e-6);
 }
 
-static void double_precision_keeps_every_tolerance_down_to_1e_14(void **state)
+TEST(double_precision_keeps_every_tolerance_down_to_1e_14)
 {
-    (void)state;
     check_sweep(LARMOR_C128, 0, 8, 1e-14);
 }
 
-static void an_upsampling_that_is_asked_for_keeps_what_it_accepts(void **state)
+TEST(an_upsampling_that_is_asked_for_keeps_what_it_accepts)
 {
-    (void)state;
     check_sweep(LARMOR_C64, 1.25, 1, 1e-4);
     check_sweep(LARMOR_C128, 1.25, 1, 1e-8);
     check_sweep(LARMOR_C128, 2, 1, 1e-14);
 }
 
-static void few_points_and_targets_in_the_corners_keep_three_times_the_tolerance(void **state)
+TEST(few_points_and_targets_in_the_corners_keep_three_times_the_tolerance)
 {
-    (void)state;
     static const int64_t counts[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {3, 400}, {400, 3}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-            problem p = problem_create(ndim, counts[i][0], 0.2, 1.5, counts[i][1], -3, 4);
+            OWNED(problem) p = problem_create(ndim, counts[i][0], 0.2, 1.5, counts[i][1], -3, 4);
             for (double tol = 1e-2; tol > 1e-13; tol *= 1e-3) check(&p, tol, LARMOR_C128, 3 * tol);
             check(&p, 1e-5, LARMOR_C64, 3e-5);
-            problem_free(&p);
         }
 }
 
@@ -164,23 +155,20 @@ static problem cornered_problem(int ndim, int which, double product)
     return p;
 }
 
-static void many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tolerance(void **state)
+TEST(many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tolerance)
 {
-    (void)state;
     static const double products[3][2] = {{17.3, 120}, {12.6, 25}, {7.7, 16}};
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int which = 0; which < 3; which++)
             for (int i = 0; i < 2; i++) {
-                problem p = cornered_problem(ndim, which, products[ndim - 1][i]);
+                OWNED(problem) p = cornered_problem(ndim, which, products[ndim - 1][i]);
                 for (double tol = 1e-3; tol > 5e-13; tol *= 0.1) check(&p, tol, LARMOR_C128, 2 * tol);
                 for (double tol = 1e-3; tol > 5e-6; tol *= 0.1) check(&p, tol, LARMOR_C64, 2 * tol);
-                problem_free(&p);
             }
 }
 
-static void long_and_thin_boxes_are_right(void **state)
+TEST(long_and_thin_boxes_are_right)
 {
-    (void)state;
     problem p = problem_create(1, 80, 10, 300, 70, 5, 20); /* 24000 cycles across both */
     check(&p, 1e-5, LARMOR_C64, 2e-5);
     check(&p, 1e-11, LARMOR_C128, 2e-11);
@@ -200,30 +188,25 @@ static void long_and_thin_boxes_are_right(void **state)
     problem_free(&p);
 }
 
-static void boxes_far_from_the_origin_cost_neither_accuracy_nor_grid(void **state)
+TEST(boxes_far_from_the_origin_cost_neither_accuracy_nor_grid)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
-        problem p = problem_create(ndim, 60, 1e6, 1, 50, -3e5, 2), near = problem_create(ndim, 60, 0, 1, 50, 0, 2);
+        OWNED(problem) p = problem_create(ndim, 60, 1e6, 1, 50, -3e5, 2),
+                       near = problem_create(ndim, 60, 0, 1, 50, 0, 2);
         /* multiples of 2^-20, so that the boxes differ by their places alone */
         for (int64_t i = 0; i < 60 * ndim; i++) p.points[i] = rint(p.points[i] * 0x1p20) * 0x1p-20;
         for (int64_t i = 0; i < 50 * ndim; i++) p.targets[i] = rint(p.targets[i] * 0x1p20) * 0x1p-20;
         check(&p, 1e-6, LARMOR_C64, 1e-6);
         check(&p, 1e-10, LARMOR_C128, 1e-10);
-        larmor_nufft *far_plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-6}),
-                     *near_plan = plan_for(&near, (larmor_nufft_opts){.tol = 1e-6});
+        OWNED(larmor_nufft) *far_plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-6}),
+                            *near_plan = plan_for(&near, (larmor_nufft_opts){.tol = 1e-6});
         const larmor_nufft_info a = larmor_nufft_describe(far_plan), b = larmor_nufft_describe(near_plan);
         assert_memory_equal(a.grid, b.grid, sizeof a.grid);
-        larmor_nufft_free(far_plan);
-        larmor_nufft_free(near_plan);
-        problem_free(&p);
-        problem_free(&near);
     }
 }
 
-static void type_1_and_2_problems_give_the_same_as_type_1_and_2(void **state)
+TEST(type_1_and_2_problems_give_the_same_as_type_1_and_2)
 {
-    (void)state;
     enum { N = 24, M = 90 };
     problem p = problem_create(1, M, 0, N / 2.0, N, 0, 0);
     for (int r = 0; r < N; r++) p.targets[r] = (r - N / 2) / (double)N;
@@ -245,9 +228,8 @@ static void type_1_and_2_problems_give_the_same_as_type_1_and_2(void **state)
 
 /* ---- degenerate extents ---- */
 
-static void equal_points_and_equal_targets_are_right(void **state)
+TEST(equal_points_and_equal_targets_are_right)
 {
-    (void)state;
     static const double widths[][2] = {{0, 0},           {0, 3},      {3, 0},     {1e-9, 1e-9},
                                        {1e-300, 1e-300}, {0, 1e-320}, {1e-320, 5}};
     for (int ndim = 1; ndim <= 3; ndim++)
@@ -262,9 +244,8 @@ static void equal_points_and_equal_targets_are_right(void **state)
         }
 }
 
-static void no_points_give_zeros_and_no_targets_give_nothing(void **state)
+TEST(no_points_give_zeros_and_no_targets_give_nothing)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++) {
         double _Complex in[12] = {1, 2, 3}, out[12];
         problem p = problem_create(ndim, 0, 0, 1, 12, 0, 1);
@@ -288,9 +269,8 @@ static void no_points_give_zeros_and_no_targets_give_nothing(void **state)
 
 /* ---- the adjoint, batches, threads, points ---- */
 
-static void the_adjoint_is_the_conjugate_transpose_to_rounding(void **state)
+TEST(the_adjoint_is_the_conjugate_transpose_to_rounding)
 {
-    (void)state;
     for (int ndim = 1; ndim <= 3; ndim++)
         for (int precision = 0; precision < 2; precision++) {
             const larmor_dtype dtype = precision ? LARMOR_C128 : LARMOR_C64;
@@ -320,11 +300,10 @@ static void the_adjoint_is_the_conjugate_transpose_to_rounding(void **state)
         }
 }
 
-static void a_batch_is_the_single_transforms(void **state)
+TEST(a_batch_is_the_single_transforms)
 {
-    (void)state;
     enum { BATCH = 11, M = 130, N = 90 };
-    problem p = problem_create(2, M, 0.4, 2, N, 1, 3);
+    OWNED(problem) p = problem_create(2, M, 0.4, 2, N, 1, 3);
     uint64_t seed = 12;
     for (int adjoint = 0; adjoint < 2; adjoint++)
         for (int64_t most = 0; most <= 20; most += 4) {
@@ -350,32 +329,28 @@ static void a_batch_is_the_single_transforms(void **state)
             free(in);
             free(out);
         }
-    problem_free(&p);
 }
 
-static void points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was(void **state)
+TEST(points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was)
 {
-    (void)state;
     problem first = problem_create(2, 50, 0, 1, 40, 0, 3), second = problem_create(2, 70, 5, 4, 20, 1, 2);
     uint64_t seed = 3;
     double _Complex *in = random_values(70, LARMOR_C128, &seed), out[70], truth[70];
     larmor_nufft *plan = plan_for(&first, (larmor_nufft_opts){.tol = 1e-9, .dtype = LARMOR_C128});
     for (int round = 0; round < 3; round++) {
         problem *p = round == 1 ? &second : &first;
-        larmor_array *points = points_on_device(2, p->m, p->points), *targets = points_on_device(2, p->n, p->targets);
+        OWNED(larmor_array) *points = points_on_device(2, p->m, p->points),
+                            *targets = points_on_device(2, p->n, p->targets);
         assert_ok(larmor_nufft_set_points(plan, points, targets));
         for (int i = 0; i < 2; i++) { /* refused in the points, then in the targets */
             double bad[8] = {0, 0, 0, 0, 0, i ? NAN : INFINITY, 0, NAN};
-            larmor_array *wrong = points_on_device(2, 4, bad);
+            OWNED(larmor_array) *wrong = points_on_device(2, 4, bad);
             assert_refused(larmor_nufft_set_points(plan, i ? points : wrong, i ? wrong : targets), LARMOR_ERR_NUMERIC,
                            i ? "nufft: target 2 is not finite" : "nufft: point 2 is not finite");
-            larmor_array_free(wrong);
         }
         direct_type3(0, 1, 2, p->m, p->points, p->n, p->targets, in, truth);
         apply(plan, p, LARMOR_C128, 0, in, out);
         assert_at_most(relative_l2(p->n, out, truth), 1e-9);
-        larmor_array_free(points);
-        larmor_array_free(targets);
     }
     larmor_nufft_free(plan);
     problem_free(&first);
@@ -383,9 +358,8 @@ static void points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was(void
     free(in);
 }
 
-static void single_points_and_targets_serve_plans_of_either_precision(void **state)
+TEST(single_points_and_targets_serve_plans_of_either_precision)
 {
-    (void)state;
     enum { M = 50, N = 30 };
     uint64_t seed = 4;
     float points[M], targets[N];
@@ -397,8 +371,8 @@ static void single_points_and_targets_serve_plans_of_either_precision(void **sta
         double _Complex *in = random_values(M, dtype, &seed), out[2][N];
         for (int k = 0; k < 2; k++) {
             const larmor_dtype real = k ? LARMOR_F64 : LARMOR_F32;
-            larmor_nufft *plan;
-            larmor_array *x, *s, *c = to_device(dtype, M, in), *f;
+            OWNED(larmor_nufft) *plan;
+            OWNED(larmor_array) *x, *s, *c = to_device(dtype, M, in), *f;
             assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 1, .dtype = dtype}, &plan));
             assert_ok(larmor_array_create(dev, real, LARMOR_SHAPE(1, M), &x));
             assert_ok(larmor_array_create(dev, real, LARMOR_SHAPE(1, 6, N / 6), &s));
@@ -408,20 +382,14 @@ static void single_points_and_targets_serve_plans_of_either_precision(void **sta
             assert_ok(larmor_nufft_set_points(plan, x, s));
             assert_ok(larmor_nufft_execute(plan, c, f));
             to_host(f, out[k]);
-            larmor_array_free(x);
-            larmor_array_free(s);
-            larmor_array_free(c);
-            larmor_array_free(f);
-            larmor_nufft_free(plan);
         }
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         free(in);
     }
 }
 
-static void results_do_not_depend_on_the_number_of_threads(void **state)
+TEST(results_do_not_depend_on_the_number_of_threads)
 {
-    (void)state;
     enum { M = 20000, N = 15000 };
     if (strncmp(larmor_device_spec(dev), "cpu", 3) != 0) skip();
     larmor_device *const before = dev;
@@ -448,9 +416,8 @@ static void results_do_not_depend_on_the_number_of_threads(void **state)
 
 /* ---- refusals ---- */
 
-static void grids_without_room_are_refused_with_their_sizes(void **state)
+TEST(grids_without_room_are_refused_with_their_sizes)
 {
-    (void)state;
     static const struct {
         double points, targets;
         larmor_status status;
@@ -464,12 +431,9 @@ static void grids_without_room_are_refused_with_their_sizes(void **state)
     larmor_nufft *plan;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 3}, &plan));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        problem p = problem_create(3, 5, 0, cases[i].points, 6, 0, cases[i].targets);
-        larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
+        OWNED(problem) p = problem_create(3, 5, 0, cases[i].points, 6, 0, cases[i].targets);
+        OWNED(larmor_array) *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
         assert_refused(larmor_nufft_set_points(plan, x, s), cases[i].status, cases[i].text);
-        larmor_array_free(x);
-        larmor_array_free(s);
-        problem_free(&p);
     }
     problem p = problem_create(3, 5, 1e200, 1, 6, 1e200, 1);
     larmor_array *x = points_on_device(3, p.m, p.points), *s = points_on_device(3, p.n, p.targets);
@@ -490,9 +454,8 @@ static void grids_without_room_are_refused_with_their_sizes(void **state)
     larmor_nufft_free(plan);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     larmor_nufft *plan;
     larmor_array *points, *targets, *flat, *values, *out;
     assert_ok(larmor_nufft_create(dev, &(larmor_nufft_opts){.type = 3, .ndim = 2}, &plan));
@@ -523,46 +486,17 @@ static void what_does_not_fit_is_refused(void **state)
                    "nufft: tolerance 1e-09 is out of reach in single precision; ");
 }
 
-static void the_memory_that_is_foretold_covers_the_grids(void **state)
+TEST(the_memory_that_is_foretold_covers_the_grids)
 {
-    (void)state;
-    problem p = problem_create(2, 400, 0, 8, 300, 0, 5); /* 16 x 10 cycles across both */
+    OWNED(problem) p = problem_create(2, 400, 0, 8, 300, 0, 5); /* 16 x 10 cycles across both */
     int64_t bytes;
     larmor_nufft_opts o = {.type = 3, .ndim = 2, .modes = {160, 160}, .tol = 1e-6, .dtype = LARMOR_C128};
     assert_ok(larmor_nufft_memory(dev, &o, p.m + p.n, &bytes));
-    larmor_nufft *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-6, .dtype = LARMOR_C128});
+    OWNED(larmor_nufft) *plan = plan_for(&p, (larmor_nufft_opts){.tol = 1e-6, .dtype = LARMOR_C128});
     const larmor_nufft_info info = larmor_nufft_describe(plan);
     assert_true(info.grid[0] >= 160 && info.inner_grid[0] > info.grid[0]);
     assert_true(bytes >= 16 * (info.grid[0] * info.grid[1] + info.inner_grid[0] * info.inner_grid[1]));
     o.modes[1] = 0;
     assert_refused(larmor_nufft_memory(dev, &o, p.m, &bytes), LARMOR_ERR_ARG,
                    "nufft memory: modes[1]: got 0, expected the widths of points and targets multiplied");
-    larmor_nufft_free(plan);
-    problem_free(&p);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(single_precision_keeps_every_tolerance_down_to_1e_6),
-    cmocka_unit_test(double_precision_keeps_every_tolerance_down_to_1e_14),
-    cmocka_unit_test(an_upsampling_that_is_asked_for_keeps_what_it_accepts),
-    cmocka_unit_test(few_points_and_targets_in_the_corners_keep_three_times_the_tolerance),
-    cmocka_unit_test(many_points_or_targets_at_the_ends_of_their_boxes_keep_twice_the_tolerance),
-    cmocka_unit_test(long_and_thin_boxes_are_right),
-    cmocka_unit_test(boxes_far_from_the_origin_cost_neither_accuracy_nor_grid),
-    cmocka_unit_test(type_1_and_2_problems_give_the_same_as_type_1_and_2),
-    cmocka_unit_test(equal_points_and_equal_targets_are_right),
-    cmocka_unit_test(no_points_give_zeros_and_no_targets_give_nothing),
-    cmocka_unit_test(the_adjoint_is_the_conjugate_transpose_to_rounding),
-    cmocka_unit_test(a_batch_is_the_single_transforms),
-    cmocka_unit_test(points_can_be_set_again_and_a_failure_leaves_the_plan_as_it_was),
-    cmocka_unit_test(single_points_and_targets_serve_plans_of_either_precision),
-    cmocka_unit_test(results_do_not_depend_on_the_number_of_threads),
-    cmocka_unit_test(grids_without_room_are_refused_with_their_sizes),
-    cmocka_unit_test(what_does_not_fit_is_refused),
-    cmocka_unit_test(the_memory_that_is_foretold_covers_the_grids),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

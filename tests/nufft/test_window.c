@@ -1,7 +1,6 @@
 /* The window: a prolate function, its transform, polynomials and predicted error. SPDX-License-Identifier: Apache-2.0
  */
 #include <complex.h>
-#include <math.h>
 
 #include "nufft/window.h"
 #include "tests/support/test.h"
@@ -23,9 +22,8 @@ static long double integrate(const lmr_window *window, long double xi)
     return sum * step * 2 / 45;
 }
 
-static void the_window_is_an_eigenfunction_of_the_band_limited_fourier_transform(void **state)
+TEST(the_window_is_an_eigenfunction_of_the_band_limited_fourier_transform)
 {
-    (void)state;
     for (int width = LMR_WINDOW_MIN; width <= LMR_WINDOW_MAX; width += 7) {
         lmr_window window;
         lmr_window_make(width, 0.75 * 3.14159 * width, &window);
@@ -39,9 +37,8 @@ static void the_window_is_an_eigenfunction_of_the_band_limited_fourier_transform
     }
 }
 
-static void the_window_is_even_and_one_in_the_centre_and_zero_outside(void **state)
+TEST(the_window_is_even_and_one_in_the_centre_and_zero_outside)
 {
-    (void)state;
     lmr_window window;
     lmr_window_make(7, 16, &window);
     assert_true(fabsl(lmr_window_value(&window, 0) - 1) < 1e-18L);
@@ -53,9 +50,8 @@ static void the_window_is_even_and_one_in_the_centre_and_zero_outside(void **sta
     assert_true(lmr_window_value(&window, 3.4999L) > 0);
 }
 
-static void the_transform_is_the_integral_inside_the_band_and_outside(void **state)
+TEST(the_transform_is_the_integral_inside_the_band_and_outside)
 {
-    (void)state;
     static const int widths[] = {2, 5, 11, 16};
     for (int k = 0; k < 4; k++) {
         lmr_window window;
@@ -93,9 +89,8 @@ static double measured_alias(const lmr_window *window, int64_t modes, int64_t ce
     return sqrt(sum / (OFFSETS * (double)modes));
 }
 
-static void the_predicted_aliasing_is_the_measured_one(void **state)
+TEST(the_predicted_aliasing_is_the_measured_one)
 {
-    (void)state;
     static const struct {
         int width;
         int64_t modes, cells;
@@ -111,9 +106,8 @@ static void the_predicted_aliasing_is_the_measured_one(void **state)
     }
 }
 
-static void tuning_finds_the_least_aliasing(void **state)
+TEST(tuning_finds_the_least_aliasing)
 {
-    (void)state;
     for (int width = 3; width <= 15; width += 4)
         for (int64_t cells = 128; cells <= 220; cells += 30) {
             lmr_window tuned, other;
@@ -139,9 +133,8 @@ static double searched_alias(int width, int64_t modes, int64_t cells)
     return sqrt(least);
 }
 
-static void for_many_modes_the_formula_loses_at_most_3_percent_to_a_search(void **state)
+TEST(for_many_modes_the_formula_loses_at_most_3_percent_to_a_search)
 {
-    (void)state;
     for (int width = LMR_WINDOW_MIN; width <= LMR_WINDOW_MAX; width++)
         for (int64_t cells = 1200; cells <= 2500; cells += 100) {
             lmr_window window;
@@ -152,9 +145,8 @@ static void for_many_modes_the_formula_loses_at_most_3_percent_to_a_search(void 
         }
 }
 
-static void the_inverse_is_that_of_the_transform(void **state)
+TEST(the_inverse_is_that_of_the_transform)
 {
-    (void)state;
     static const struct {
         int64_t first, count;
     } ranges[] = {{0, 1}, {0, 20}, {1000, 157}, {4000, 100}, {2345, 29}};
@@ -172,9 +164,8 @@ static void the_inverse_is_that_of_the_transform(void **state)
         }
 }
 
-static void the_series_of_the_logarithm_keeps_the_error_that_was_asked_for(void **state)
+TEST(the_series_of_the_logarithm_keeps_the_error_that_was_asked_for)
 {
-    (void)state;
     static const double errors[] = {1e-3, 1e-6, 1e-10, 1e-16}, highest = 0.4;
     for (int width = LMR_WINDOW_MIN; width <= LMR_WINDOW_MAX; width += 7) {
         int before = 0;
@@ -196,9 +187,8 @@ static void the_series_of_the_logarithm_keeps_the_error_that_was_asked_for(void 
 }
 
 /* Energy of white noise after division by the transform, against the sum over all modes. */
-static void the_predicted_gain_is_that_of_white_noise(void **state)
+TEST(the_predicted_gain_is_that_of_white_noise)
 {
-    (void)state;
     lmr_window window;
     lmr_window_make(8, 15, &window);
     double inverse = 0, energy = 0;
@@ -207,9 +197,8 @@ static void the_predicted_gain_is_that_of_white_noise(void **state)
     assert_at_most(fabs(lmr_window_predict(&window, 40, 64).gain2 / (energy * inverse) - 1), 1e-6);
 }
 
-static void the_polynomials_keep_the_error_that_was_asked_for(void **state)
+TEST(the_polynomials_keep_the_error_that_was_asked_for)
 {
-    (void)state;
     static const double errors[] = {1e-2, 1e-5, 1e-9, 1e-15};
     for (int width = LMR_WINDOW_MIN; width <= LMR_WINDOW_MAX; width++)
         for (int k = 0; k < 4; k++) {
@@ -229,22 +218,4 @@ static void the_polynomials_keep_the_error_that_was_asked_for(void **state)
                         assert_at_most((double)fabsl(value - lmr_window_value(&window, u)), errors[k] + 3e-16);
                 }
         }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_window_is_an_eigenfunction_of_the_band_limited_fourier_transform),
-    cmocka_unit_test(the_window_is_even_and_one_in_the_centre_and_zero_outside),
-    cmocka_unit_test(the_transform_is_the_integral_inside_the_band_and_outside),
-    cmocka_unit_test(the_predicted_aliasing_is_the_measured_one),
-    cmocka_unit_test(tuning_finds_the_least_aliasing),
-    cmocka_unit_test(for_many_modes_the_formula_loses_at_most_3_percent_to_a_search),
-    cmocka_unit_test(the_inverse_is_that_of_the_transform),
-    cmocka_unit_test(the_series_of_the_logarithm_keeps_the_error_that_was_asked_for),
-    cmocka_unit_test(the_predicted_gain_is_that_of_white_noise),
-    cmocka_unit_test(the_polynomials_keep_the_error_that_was_asked_for),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

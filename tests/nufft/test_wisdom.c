@@ -1,5 +1,6 @@
 /* Wisdom in files: what is saved comes back, and what is not wisdom is left out. SPDX-License-Identifier:
  * Apache-2.0 */
+#define OWN_MAIN
 #include "nufft/tune/wisdom.h"
 
 #include <dirent.h>
@@ -78,9 +79,8 @@ static larmor_wisdom_report load(void)
 
 /* ---- round trips ---- */
 
-static void what_is_saved_comes_back(void **state)
+TEST_IN(what_is_saved_comes_back, set_up, NULL)
 {
-    (void)state;
     const lmr_nufft_scales scales = {{{0.5, 1, 2}, {3, 4, 5}}, {0.25, 7, 100}};
     for (int n = 2; n <= 30; n++) {
         const lmr_wisdom_key key = key_of(n);
@@ -112,9 +112,8 @@ static void what_is_saved_comes_back(void **state)
     assert_true(s->points[1][2] == 5 && s->grid[0] == 0.25 && s->grid[2] == 100);
 }
 
-static void every_part_of_the_key_tells_plans_apart(void **state)
+TEST_IN(every_part_of_the_key_tells_plans_apart, set_up, NULL)
 {
-    (void)state;
     const lmr_wisdom_key key = key_of(20);
     lmr_wisdom_add(dev, &key, &found);
     enum { PARTS = 19 };
@@ -143,9 +142,8 @@ static void every_part_of_the_key_tells_plans_apart(void **state)
     for (int i = 0; i < PARTS; i++) assert_null(lmr_wisdom_find(dev, &other[i], 1));
 }
 
-static void saving_keeps_what_the_file_has_and_the_handle_does_not(void **state)
+TEST_IN(saving_keeps_what_the_file_has_and_the_handle_does_not, set_up, NULL)
 {
-    (void)state;
     const lmr_wisdom_key first = key_of(2), second = key_of(3);
     const char *foreign = "plan 3 Some_other_processor 64 whatever it says\n"; /* too few words: no wisdom */
     lmr_wisdom_add(dev, &first, &found);
@@ -171,9 +169,8 @@ static void saving_keeps_what_the_file_has_and_the_handle_does_not(void **state)
     assert_non_null(lmr_wisdom_find(dev, &second, 1));
 }
 
-static void a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way(void **state)
+TEST_IN(a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way, set_up, NULL)
 {
-    (void)state;
     const lmr_wisdom_key key = key_of(5);
     lmr_wisdom_plan thorough = found, later = found;
     thorough.effort = 2;
@@ -185,9 +182,8 @@ static void a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way(v
     assert_int_equal(lmr_wisdom_find(dev, &key, 1)->width, 11);
 }
 
-static void the_default_path_follows_the_environment(void **state)
+TEST_IN(the_default_path_follows_the_environment, set_up, NULL)
 {
-    (void)state;
     char path[128];
     struct stat info;
     larmor_wisdom_report report;
@@ -214,9 +210,8 @@ static void the_default_path_follows_the_environment(void **state)
 }
 
 /* Numbers have no decimal point, which in some locales is a comma. */
-static void lines_are_the_same_in_all_locales(void **state)
+TEST_IN(lines_are_the_same_in_all_locales, set_up, NULL)
 {
-    (void)state;
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "pt_BR.UTF-8"};
     const lmr_nufft_scales scales = {{{0.5, 1, 2}, {3, 4, 5}}, {0.25, 7, 100}};
     const lmr_wisdom_key key = key_of(5);
@@ -261,9 +256,8 @@ static char *good_line(void)
     return line;
 }
 
-static void a_file_cut_anywhere_is_left_out_or_right(void **state)
+TEST_IN(a_file_cut_anywhere_is_left_out_or_right, set_up, NULL)
 {
-    (void)state;
     char *line = good_line();
     const size_t size = strlen(line);
     for (size_t n = 0; n <= size; n++) {
@@ -274,9 +268,8 @@ static void a_file_cut_anywhere_is_left_out_or_right(void **state)
     }
 }
 
-static void other_versions_and_devices_are_counted(void **state)
+TEST_IN(other_versions_and_devices_are_counted, set_up, NULL)
 {
-    (void)state;
     char *line = good_line(), text[2000];
     char *rest = strstr(line, "plan 3 ") + 7;
     snprintf(text, sizeof text, "# a remark\n%splan 2 %splan 3 x%s", line, rest, rest);
@@ -288,9 +281,8 @@ static void other_versions_and_devices_are_counted(void **state)
     assert_int_equal(report.corrupt, 0);
 }
 
-static void words_that_are_out_of_range_spoil_their_line_alone(void **state)
+TEST_IN(words_that_are_out_of_range_spoil_their_line_alone, set_up, NULL)
 {
-    (void)state;
     static const char *const nonsense[] = {"-1",  "99999999999999999999999", "nan", "inf", "0x10", "1e400", "", "a b",
                                            "%n%s"};
     char *line = good_line(), text[2000];
@@ -312,9 +304,8 @@ static void words_that_are_out_of_range_spoil_their_line_alone(void **state)
     assert_int_equal(accepted, 0);
 }
 
-static void binary_and_endless_files_do_no_harm(void **state)
+TEST_IN(binary_and_endless_files_do_no_harm, set_up, NULL)
 {
-    (void)state;
     const size_t size = (size_t)6 << 20;
     uint64_t seed = 3;
     char *text = malloc(size);
@@ -338,9 +329,8 @@ static void binary_and_endless_files_do_no_harm(void **state)
     assert_int_equal(report.corrupt, 0);
 }
 
-static void more_entries_than_there_is_room_for_are_left_out(void **state)
+TEST_IN(more_entries_than_there_is_room_for_are_left_out, set_up, NULL)
 {
-    (void)state;
     lmr_wisdom_key key = key_of(5);
     for (int i = 0; i < 5000; i++) {
         key.modes[0] = 10 + i;
@@ -379,9 +369,8 @@ static void *save_some(void *arg)
     return NULL;
 }
 
-static void nothing_is_lost_where_several_save_at_a_time(void **state)
+TEST_IN(nothing_is_lost_where_several_save_at_a_time, set_up, NULL)
 {
-    (void)state;
     writer w[WRITERS];
     larmor_device *own;
     larmor_wisdom_report report;
@@ -434,9 +423,8 @@ static void assert_whole_with(int first, int count)
     larmor_device_free(own);
 }
 
-static void nothing_is_lost_where_several_processes_save_at_a_time(void **state)
+TEST_IN(nothing_is_lost_where_several_processes_save_at_a_time, set_up, NULL)
 {
-    (void)state;
     pid_t child[WRITERS];
     for (int i = 0; i < WRITERS; i++) child[i] = start_writer(10 + i * ENTRIES, ENTRIES);
     for (int i = 0; i < WRITERS; i++) {
@@ -448,9 +436,8 @@ static void nothing_is_lost_where_several_processes_save_at_a_time(void **state)
 }
 
 /* Whatever moment a writer is killed at, the file is whole and has what others have saved. */
-static void a_killed_process_neither_damages_the_file_nor_holds_up_the_others(void **state)
+TEST_IN(a_killed_process_neither_damages_the_file_nor_holds_up_the_others, set_up, NULL)
 {
-    (void)state;
     uint64_t seed = 9;
     for (int n = 0; n < 25; n++) {
         int how = -1;
@@ -466,9 +453,8 @@ static void a_killed_process_neither_damages_the_file_nor_holds_up_the_others(vo
     }
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST_IN(what_is_no_file_is_refused, set_up, NULL)
 {
-    (void)state;
     char path[128];
     assert_refused(larmor_wisdom_load(dev, folder, NULL), LARMOR_ERR_IO, "no regular file");
     snprintf(path, sizeof path, "%s/pipe", folder);
@@ -481,9 +467,8 @@ static void what_is_no_file_is_refused(void **state)
     assert_refused(larmor_wisdom_save(dev, folder), LARMOR_ERR_IO, folder);
 }
 
-static void nothing_is_left_beside_the_file(void **state)
+TEST_IN(nothing_is_left_beside_the_file, set_up, NULL)
 {
-    (void)state;
     const lmr_wisdom_key key = key_of(5);
     lmr_wisdom_add(dev, &key, &found);
     assert_ok(larmor_wisdom_save(dev, file));
@@ -497,29 +482,9 @@ static void nothing_is_left_beside_the_file(void **state)
     assert_int_equal(others, 0);
 }
 
-#define WISDOM_TEST(name) cmocka_unit_test_setup(name, set_up)
-static const struct CMUnitTest tests[] = {
-    WISDOM_TEST(what_is_saved_comes_back),
-    WISDOM_TEST(every_part_of_the_key_tells_plans_apart),
-    WISDOM_TEST(saving_keeps_what_the_file_has_and_the_handle_does_not),
-    WISDOM_TEST(a_more_thorough_search_replaces_a_lesser_one_and_not_the_other_way),
-    WISDOM_TEST(the_default_path_follows_the_environment),
-    WISDOM_TEST(lines_are_the_same_in_all_locales),
-    WISDOM_TEST(a_file_cut_anywhere_is_left_out_or_right),
-    WISDOM_TEST(other_versions_and_devices_are_counted),
-    WISDOM_TEST(words_that_are_out_of_range_spoil_their_line_alone),
-    WISDOM_TEST(binary_and_endless_files_do_no_harm),
-    WISDOM_TEST(more_entries_than_there_is_room_for_are_left_out),
-    WISDOM_TEST(nothing_is_lost_where_several_save_at_a_time),
-    WISDOM_TEST(nothing_is_lost_where_several_processes_save_at_a_time),
-    WISDOM_TEST(a_killed_process_neither_damages_the_file_nor_holds_up_the_others),
-    WISDOM_TEST(what_is_no_file_is_refused),
-    WISDOM_TEST(nothing_is_left_beside_the_file),
-};
-
 int main(void)
 {
     if (!mkdtemp(folder)) return 1;
     snprintf(file, sizeof file, "%s/wisdom", folder);
-    RUN_TESTS(tests);
+    return run_on_device();
 }

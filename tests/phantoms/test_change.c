@@ -17,28 +17,24 @@ static larmor_phantom *changed(const char *name, int ndim, larmor_phantom_state 
 /* k-space of a phantom at given points [nd, POINTS], which it frees. */
 static double complex *kspace_at(larmor_phantom *p, const double *k, int coils)
 {
-    larmor_array *traj, *y;
+    OWNED(larmor_array) *traj, *y;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(p->ndim, POINTS, 1), &traj));
     assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
     assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
-    larmor_array_free(y);
-    larmor_array_free(traj);
     larmor_phantom_free(p);
     return v;
 }
 
 static double *random_points(int ndim, double reach)
 {
-    larmor_array *traj = points_within(ndim, POINTS, reach, 9);
+    OWNED(larmor_array) *traj = points_within(ndim, POINTS, reach, 9);
     double *k = coordinates_of(traj);
-    larmor_array_free(traj);
     return k;
 }
 
-static void a_larger_object_has_a_narrower_and_higher_kspace(void **state)
+TEST(a_larger_object_has_a_narrower_and_higher_kspace)
 {
-    (void)state;
     const double size = 1.3;
     for (int i = 0; i < 6; i++) {
         const int ndim = 2 + i % 2;
@@ -53,9 +49,8 @@ static void a_larger_object_has_a_narrower_and_higher_kspace(void **state)
     }
 }
 
-static void a_turned_object_has_a_turned_kspace(void **state)
+TEST(a_turned_object_has_a_turned_kspace)
 {
-    (void)state;
     const double degrees = 33, c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
     for (int i = 0; i < 6; i++) {
         const int ndim = 2 + i % 2;
@@ -74,13 +69,12 @@ static void a_turned_object_has_a_turned_kspace(void **state)
     }
 }
 
-static void a_moved_object_has_a_linear_phase(void **state)
+TEST(a_moved_object_has_a_linear_phase)
 {
-    (void)state;
     const larmor_phantom_state moved = {.shift = {0.05, -0.02, 0.03}};
     for (int i = 0; i < 6; i++) {
         const int ndim = 2 + i % 2;
-        double *k = random_points(ndim, 60);
+        OWNED(double) *k = random_points(ndim, 60);
         double complex *a = kspace_at(changed(names[i / 2], ndim, moved), k, 0);
         double complex *b = kspace_at(changed(names[i / 2], ndim, (larmor_phantom_state){0}), k, 0);
         for (int j = 0; j < POINTS; j++) {
@@ -90,13 +84,11 @@ static void a_moved_object_has_a_linear_phase(void **state)
         }
         free(b);
         free(a);
-        free(k);
     }
 }
 
-static void contrast_is_density_that_one_part_gains(void **state)
+TEST(contrast_is_density_that_one_part_gains)
 {
-    (void)state;
     const double areas[] = {M_PI * 0.21 * 0.25 / 4, M_PI * 0.12 * 0.09, M_PI * 0.3 * 0.22};
     const double k[2 * POINTS] = {0};
     for (int i = 0; i < 3; i++) {
@@ -109,9 +101,8 @@ static void contrast_is_density_that_one_part_gains(void **state)
 }
 
 /* With maps s(r / size) around an object rho(r / size) all of it is the small scene, stretched. */
-static void coils_stand_around_a_larger_object(void **state)
+TEST(coils_stand_around_a_larger_object)
 {
-    (void)state;
     const double size = 1.5, extent[3] = {size, size, size};
     enum { COILS = 5 };
     for (int ndim = 2; ndim <= 3; ndim++) {
@@ -126,25 +117,21 @@ static void coils_stand_around_a_larger_object(void **state)
         free(k);
 
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(12, 9) : LARMOR_SHAPE(6, 5, 7);
-        larmor_phantom *p = changed("shepp-logan", ndim, large);
-        larmor_array *around, *plain;
+        OWNED(larmor_phantom) *p = changed("shepp-logan", ndim, large);
+        OWNED(larmor_array) *around, *plain;
         assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
         assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &plain));
         double complex *u = values_of(around), *v = values_of(plain);
         for (int64_t j = 0; j < larmor_array_count(plain); j++) assert_at_most(cabs(u[j] - v[j]), 1e-14);
         free(v);
         free(u);
-        larmor_array_free(plain);
-        larmor_array_free(around);
-        larmor_phantom_free(p);
     }
 }
 
-static void maps_of_more_voxels_reach_further(void **state)
+TEST(maps_of_more_voxels_reach_further)
 {
-    (void)state;
-    larmor_phantom *p = changed("disc", 2, (larmor_phantom_state){0});
-    larmor_array *around, *plain;
+    OWNED(larmor_phantom) *p = changed("disc", 2, (larmor_phantom_state){0});
+    OWNED(larmor_array) *around, *plain;
     assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(24, 8), (double[]){2, 1}, 3, &around));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C128, LARMOR_SHAPE(12, 8), 3, &plain));
     double complex *u = values_of(around), *v = values_of(plain);
@@ -152,16 +139,12 @@ static void maps_of_more_voxels_reach_further(void **state)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);
     free(v);
     free(u);
-    larmor_array_free(around);
     assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &around),
                    LARMOR_ERR_ARG, "phantom coils: got an extent of 0, expected more than 0, at most 100");
-    larmor_array_free(plain);
-    larmor_phantom_free(p);
 }
 
-static void a_course_drifts_breathes_and_enhances(void **state)
+TEST(a_course_drifts_breathes_and_enhances)
 {
-    (void)state;
     const larmor_phantom_course course = {
         .drift = {0.2, 0, -0.1}, .degrees = 40, .breathing = {0, 0.05, 0}, .breaths = 2, .contrast = 3};
     larmor_phantom_state s = {0};
@@ -188,9 +171,8 @@ static void a_course_drifts_breathes_and_enhances(void **state)
     assert_at_most(fabs(end.shift[0] - 0.2) + fabs(end.shift[1]) + fabs(end.degrees - 40), 1e-12);
 }
 
-static void a_state_that_makes_no_sense_is_refused(void **state)
+TEST(a_state_that_makes_no_sense_is_refused)
 {
-    (void)state;
     larmor_phantom *plain, *p = (larmor_phantom *)&p;
     assert_ok(larmor_phantom_create("disc", 2, &plain));
     assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.size = -1}, &p), LARMOR_ERR_ARG,
@@ -202,19 +184,4 @@ static void a_state_that_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_phantom_change(plain, &(larmor_phantom_state){.shift = {0, NAN}}, &p), LARMOR_ERR_ARG,
                    "expected numbers");
     larmor_phantom_free(plain);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_larger_object_has_a_narrower_and_higher_kspace),
-        cmocka_unit_test(a_turned_object_has_a_turned_kspace),
-        cmocka_unit_test(a_moved_object_has_a_linear_phase),
-        cmocka_unit_test(contrast_is_density_that_one_part_gains),
-        cmocka_unit_test(coils_stand_around_a_larger_object),
-        cmocka_unit_test(maps_of_more_voxels_reach_further),
-        cmocka_unit_test(a_course_drifts_breathes_and_enhances),
-        cmocka_unit_test(a_state_that_makes_no_sense_is_refused),
-    };
-    RUN_TESTS(tests);
 }

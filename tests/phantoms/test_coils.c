@@ -3,19 +3,18 @@
 
 static double complex *maps_of(larmor_shape shape, int coils)
 {
-    larmor_array *maps;
+    OWNED(larmor_array) *maps;
     assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(shape, coils)));
     double complex *s = values_of(maps);
-    larmor_array_free(maps);
     return s;
 }
 
 /* 1 where the phantom is. */
 static unsigned char *support_of(const char *name, larmor_shape shape)
 {
-    larmor_phantom *p;
-    larmor_array *image;
+    OWNED(larmor_phantom) *p;
+    OWNED(larmor_array) *image;
     assert_ok(larmor_phantom_create(name, shape.ndim, &p));
     p->parts = 1; /* the skull, filled */
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &image));
@@ -25,14 +24,11 @@ static unsigned char *support_of(const char *name, larmor_shape shape)
     assert_non_null(inside);
     for (int64_t i = 0; i < n; i++) inside[i] = v[i] != 0;
     free(v);
-    larmor_array_free(image);
-    larmor_phantom_free(p);
     return inside;
 }
 
-static void the_coils_together_see_all_of_the_object(void **state)
+TEST(the_coils_together_see_all_of_the_object)
 {
-    (void)state;
     const int counts[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 32};
     for (int ndim = 2; ndim <= 3; ndim++) {
         const larmor_shape shape = ndim == 2 ? LARMOR_SHAPE(64, 65) : LARMOR_SHAPE(24, 25, 26);
@@ -78,9 +74,8 @@ static double worst_g_factor(const double complex *s, const unsigned char *insid
     return worst;
 }
 
-static void eight_coils_tell_apart_what_folds_onto_itself(void **state)
+TEST(eight_coils_tell_apart_what_folds_onto_itself)
 {
-    (void)state;
     const larmor_shape shape = LARMOR_SHAPE(64, 64);
     unsigned char *inside = support_of("shepp-logan", shape);
     double complex *s = maps_of(shape, 8);
@@ -89,9 +84,8 @@ static void eight_coils_tell_apart_what_folds_onto_itself(void **state)
     free(inside);
 }
 
-static void each_coil_of_a_ring_is_its_neighbour_turned(void **state)
+TEST(each_coil_of_a_ring_is_its_neighbour_turned)
 {
-    (void)state;
     enum { N = 33 }; /* odd: the grid cycles onto itself */
     double complex *s = maps_of(LARMOR_SHAPE(N, N), 4);
     for (int c = 0; c < 3; c++)
@@ -103,9 +97,8 @@ static void each_coil_of_a_ring_is_its_neighbour_turned(void **state)
     free(s);
 }
 
-static void a_coil_fades_with_the_distance(void **state)
+TEST(a_coil_fades_with_the_distance)
 {
-    (void)state;
     enum { N = 64 };
     double complex *s = maps_of(LARMOR_SHAPE(N, N), 4); /* coil 0 is at the upper end of the diagonal */
     for (int i = N / 4; i + 1 < N * 3 / 4; i++) assert_true(cabs(s[i * (N + 1)]) < cabs(s[(i + 1) * (N + 1)]));
@@ -113,11 +106,10 @@ static void a_coil_fades_with_the_distance(void **state)
     free(s);
 }
 
-static void maps_do_not_depend_on_threads(void **state)
+TEST(maps_do_not_depend_on_threads)
 {
-    (void)state;
     larmor_device *one, *three;
-    larmor_array *a, *b;
+    OWNED(larmor_array) *a, *b;
     assert_ok(larmor_device_open("cpu:1", &one));
     assert_ok(larmor_device_open("cpu:3", &three));
     assert_ok(larmor_phantom_coils(one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &a));
@@ -126,15 +118,12 @@ static void maps_do_not_depend_on_threads(void **state)
     assert_memory_equal(u, v, larmor_array_bytes(a));
     free(v);
     free(u);
-    larmor_array_free(b);
-    larmor_array_free(a);
     larmor_device_free(three);
     larmor_device_free(one);
 }
 
-static void coils_that_make_no_sense_are_refused(void **state)
+TEST(coils_that_make_no_sense_are_refused)
 {
-    (void)state;
     larmor_array *maps;
     assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), 0, &maps), LARMOR_ERR_ARG,
                    "phantom: got 0 coils, expected 1 to 1024");
@@ -147,17 +136,4 @@ static void coils_that_make_no_sense_are_refused(void **state)
                    "too many to count");
     assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8), 4, &maps), LARMOR_ERR_SHAPE,
                    "phantom coils: got an image of 1 dimensions");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_coils_together_see_all_of_the_object),
-        cmocka_unit_test(eight_coils_tell_apart_what_folds_onto_itself),
-        cmocka_unit_test(each_coil_of_a_ring_is_its_neighbour_turned),
-        cmocka_unit_test(a_coil_fades_with_the_distance),
-        cmocka_unit_test(maps_do_not_depend_on_threads),
-        cmocka_unit_test(coils_that_make_no_sense_are_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,13 +1,12 @@
 /* Pictures of a phantom. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/phantoms/support.h"
 
-static void a_voxel_holds_the_share_of_it_that_is_covered(void **state)
+TEST(a_voxel_holds_the_share_of_it_that_is_covered)
 {
-    (void)state;
     /* an ellipse against a plain count of 4 x 4 points in each voxel */
     enum { NX = 31, NY = 24 };
-    larmor_phantom *p;
-    larmor_array *image;
+    OWNED(larmor_phantom) *p;
+    OWNED(larmor_array) *image;
     assert_ok(larmor_phantom_create("disc", 2, &p));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(NX, NY), &image));
     double complex *v = values_of(image);
@@ -22,16 +21,13 @@ static void a_voxel_holds_the_share_of_it_that_is_covered(void **state)
         assert_at_most(cabs(v[i] - inside / 16.0), 1e-15);
     }
     free(v);
-    larmor_array_free(image);
-    larmor_phantom_free(p);
 }
 
-static void the_mean_of_the_picture_is_the_integral(void **state)
+TEST(the_mean_of_the_picture_is_the_integral)
 {
-    (void)state;
     for (int ndim = 2; ndim <= 3; ndim++) {
-        larmor_phantom *p;
-        larmor_array *image, *traj = points_within(ndim, 1, 0, 1), *y;
+        OWNED(larmor_phantom) *p;
+        OWNED(larmor_array) *image, *traj = points_within(ndim, 1, 0, 1), *y;
         assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128,
                                        ndim == 2 ? LARMOR_SHAPE(256, 200) : LARMOR_SHAPE(48, 65, 40), &image));
@@ -42,10 +38,6 @@ static void the_mean_of_the_picture_is_the_integral(void **state)
         assert_at_most(cabs(mean - k[0]), 3e-5);
         free(k);
         free(v);
-        larmor_array_free(y);
-        larmor_array_free(traj);
-        larmor_array_free(image);
-        larmor_phantom_free(p);
     }
 }
 
@@ -56,15 +48,15 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
 {
     const int nd = shape.ndim;
     const int64_t count = larmor_shape_count(shape);
-    larmor_phantom *p;
-    larmor_array *image, *traj, *y;
+    OWNED(larmor_phantom) *p;
+    OWNED(larmor_array) *image, *traj, *y;
     assert_ok(larmor_phantom_create("shepp-logan", nd, &p));
     if (phase)
         assert_ok(larmor_phantom_bandlimited_phase(p, phase, dev, dtype, shape, &image));
     else
         assert_ok(larmor_phantom_bandlimited(p, dev, dtype, shape, &image));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), &traj));
-    double *k = calloc((size_t)(nd * count), sizeof *k);
+    OWNED(double) *k = calloc((size_t)(nd * count), sizeof *k);
     assert_non_null(k);
     for (int64_t j = 0; j < count; j++)
         for (int64_t d = 0, rest = j; d < nd; rest /= shape.dim[d], d++)
@@ -86,16 +78,10 @@ static void assert_coefficients(larmor_shape shape, const larmor_phantom_phase *
     }
     free(expected);
     free(x);
-    free(k);
-    larmor_array_free(y);
-    larmor_array_free(traj);
-    larmor_array_free(image);
-    larmor_phantom_free(p);
 }
 
-static void the_bandlimited_picture_has_the_exact_coefficients(void **state)
+TEST(the_bandlimited_picture_has_the_exact_coefficients)
 {
-    (void)state;
     const larmor_phantom_phase phase = {-2.5, {0.5, 1.25, 0.75}};
     assert_coefficients(LARMOR_SHAPE(16, 15), &phase, LARMOR_C128, 1e-14);
     assert_coefficients(LARMOR_SHAPE(9, 8, 7), &phase, LARMOR_C128, 1e-14);
@@ -106,9 +92,8 @@ static void the_bandlimited_picture_has_the_exact_coefficients(void **state)
     assert_coefficients(LARMOR_SHAPE(20, 21), NULL, LARMOR_C64, 1e-7);
 }
 
-static void the_bandlimited_picture_looks_like_the_averaged_one(void **state)
+TEST(the_bandlimited_picture_looks_like_the_averaged_one)
 {
-    (void)state;
     enum { N = 256 };
     larmor_phantom *p;
     larmor_array *averaged, *limited;
@@ -137,13 +122,12 @@ static void the_bandlimited_picture_looks_like_the_averaged_one(void **state)
 }
 
 /* The mean difference of the two pictures of a disc that reaches 1.3 times as far as the field of view. */
-static void what_is_beyond_the_field_of_view_does_not_fold(void **state)
+TEST(what_is_beyond_the_field_of_view_does_not_fold)
 {
-    (void)state;
     const larmor_shape shapes[] = {LARMOR_SHAPE(64, 63), LARMOR_SHAPE(24, 25, 20)};
     for (int i = 0; i < 2; i++) {
-        larmor_phantom *plain, *p;
-        larmor_array *averaged, *limited;
+        OWNED(larmor_phantom) *plain, *p;
+        OWNED(larmor_array) *averaged, *limited;
         assert_ok(larmor_phantom_create("disc", shapes[i].ndim, &plain));
         assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = 2, .degrees = 20}, &p));
         assert_true(lmr_phantom_extent(p) > 0.65);
@@ -157,19 +141,14 @@ static void what_is_beyond_the_field_of_view_does_not_fold(void **state)
         assert_at_most(sqrt(square), 0.08); /* ringing; what folds would be 1 where it lies */
         free(b);
         free(a);
-        larmor_array_free(limited);
-        larmor_array_free(averaged);
-        larmor_phantom_free(p);
-        larmor_phantom_free(plain);
     }
 }
 
-static void pictures_do_not_depend_on_threads(void **state)
+TEST(pictures_do_not_depend_on_threads)
 {
-    (void)state;
-    larmor_phantom *p;
+    OWNED(larmor_phantom) *p;
     larmor_device *one, *three;
-    larmor_array *a, *b;
+    OWNED(larmor_array) *a, *b;
     assert_ok(larmor_phantom_create("shepp-logan", 3, &p));
     assert_ok(larmor_device_open("cpu:1", &one));
     assert_ok(larmor_device_open("cpu:3", &three));
@@ -179,17 +158,13 @@ static void pictures_do_not_depend_on_threads(void **state)
     for (int i = 0; i < 20 * 21 * 22; i++) assert_true(u[i] == v[i]);
     free(v);
     free(u);
-    larmor_array_free(b);
-    larmor_array_free(a);
     larmor_device_free(three);
     larmor_device_free(one);
-    larmor_phantom_free(p);
 }
 
-static void shapes_that_do_not_fit_are_refused(void **state)
+TEST(shapes_that_do_not_fit_are_refused)
 {
-    (void)state;
-    larmor_phantom *p;
+    OWNED(larmor_phantom) *p;
     larmor_array *x;
     assert_ok(larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_image(p, dev, LARMOR_C64, LARMOR_SHAPE(8, 8, 8), &x), LARMOR_ERR_SHAPE,
@@ -201,19 +176,4 @@ static void shapes_that_do_not_fit_are_refused(void **state)
                    "phantom image: got f32, expected c64 or c128");
     assert_refused(larmor_phantom_bandlimited(p, dev, LARMOR_C64, LARMOR_SHAPE(8), &x), LARMOR_ERR_SHAPE,
                    "got an image of 1 dimensions, expected 2");
-    larmor_phantom_free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_voxel_holds_the_share_of_it_that_is_covered),
-        cmocka_unit_test(the_mean_of_the_picture_is_the_integral),
-        cmocka_unit_test(the_bandlimited_picture_has_the_exact_coefficients),
-        cmocka_unit_test(the_bandlimited_picture_looks_like_the_averaged_one),
-        cmocka_unit_test(what_is_beyond_the_field_of_view_does_not_fold),
-        cmocka_unit_test(pictures_do_not_depend_on_threads),
-        cmocka_unit_test(shapes_that_do_not_fit_are_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tests/phantoms/support.h"
 
+ENDS_ITSELF_BY(lmr_coils_free, lmr_coils)
+
 static larmor_phantom *phantom(const char *name, int ndim)
 {
     larmor_phantom *p;
@@ -11,10 +13,9 @@ static larmor_phantom *phantom(const char *name, int ndim)
 
 static double complex *kspace_of(const larmor_phantom *p, larmor_array *traj, int coils)
 {
-    larmor_array *y;
+    OWNED(larmor_array) *y;
     assert_ok(larmor_phantom_kspace(p, traj, coils, LARMOR_C128, &y));
     double complex *v = values_of(y);
-    larmor_array_free(y);
     return v;
 }
 
@@ -60,8 +61,8 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
 {
     enum { POINTS = 12 };
     const int ndim = shape.ndim;
-    larmor_phantom *p = phantom(name, ndim);
-    larmor_array *picture, *maps = NULL, *traj = points_within(ndim, POINTS, reach, 7);
+    OWNED(larmor_phantom) *p = phantom(name, ndim);
+    OWNED(larmor_array) *picture, *maps = NULL, *traj = points_within(ndim, POINTS, reach, 7);
     const int64_t voxels = larmor_shape_count(shape);
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
     if (coils) assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
@@ -78,16 +79,11 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
     free(y);
     free(s);
     free(v);
-    larmor_array_free(maps);
-    larmor_array_free(picture);
-    larmor_array_free(traj);
-    larmor_phantom_free(p);
     return worst;
 }
 
-static void the_centre_of_kspace_is_the_integral_of_the_density(void **state)
+TEST(the_centre_of_kspace_is_the_integral_of_the_density)
 {
-    (void)state;
     /* the sum of density times area or volume over the published tables, by hand */
     const struct {
         const char *name;
@@ -100,35 +96,30 @@ static void the_centre_of_kspace_is_the_integral_of_the_density(void **state)
                       (0.69 * 0.92 - 0.8 * 0.6624 * 0.874 - 0.2 * (0.11 * 0.31 + 0.16 * 0.41) +
                        0.1 * (0.21 * 0.25 + 2 * 0.046 * 0.046 + 2 * 0.046 * 0.023 + 0.023 * 0.023))}};
     for (int i = 0; i < 3; i++) {
-        larmor_phantom *p = phantom(known[i].name, known[i].ndim);
-        larmor_array *traj = points_within(known[i].ndim, 1, 0, 1);
+        OWNED(larmor_phantom) *p = phantom(known[i].name, known[i].ndim);
+        OWNED(larmor_array) *traj = points_within(known[i].ndim, 1, 0, 1);
         double complex *y = kspace_of(p, traj, 0);
         assert_at_most(cabs(y[0] - known[i].integral), 1e-15);
         free(y);
-        larmor_array_free(traj);
-        larmor_phantom_free(p);
     }
 }
 
-static void kspace_in_the_plane_is_the_integral_of_the_picture(void **state)
+TEST(kspace_in_the_plane_is_the_integral_of_the_picture)
 {
-    (void)state;
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 384), 0, 30), 3e-5);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(255, 320), 0, 30), 3e-5);
     assert_at_most(raster_error("texture", LARMOR_SHAPE(512, 384), 0, 30), 3e-5);
 }
 
-static void kspace_in_space_is_the_integral_of_the_picture(void **state)
+TEST(kspace_in_space_is_the_integral_of_the_picture)
 {
-    (void)state;
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(64, 63, 48), 0, 6), 1e-4);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(33, 64, 48), 0, 6), 1e-4);
     assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 63, 48), 0, 6), 1e-4);
 }
 
-static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
+TEST(coil_kspace_is_the_integral_of_coil_times_picture)
 {
-    (void)state;
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 5, 6), 3e-5);
     assert_at_most(raster_error("shepp-logan", LARMOR_SHAPE(512, 512), 1, 6), 3e-5);
     assert_at_most(raster_error("disc", LARMOR_SHAPE(64, 64, 64), 3, 3), 1e-4);
@@ -136,17 +127,16 @@ static void coil_kspace_is_the_integral_of_coil_times_picture(void **state)
     assert_at_most(raster_error("texture", LARMOR_SHAPE(64, 64, 64), 2, 3), 1e-4);
 }
 
-static void blobs_have_the_transform_of_gaussians(void **state)
+TEST(blobs_have_the_transform_of_gaussians)
 {
-    (void)state;
     for (int ndim = 2; ndim <= 3; ndim++) {
-        larmor_phantom *p = phantom("texture", ndim);
-        larmor_array *traj = points_within(ndim, 200, 80, 6);
+        OWNED(larmor_phantom) *p = phantom("texture", ndim);
+        OWNED(larmor_array) *traj = points_within(ndim, 200, 80, 6);
         double complex *all = kspace_of(p, traj, 0);
         const int blobs = p->blobs;
         p->blobs = 0;
         double complex *parts = kspace_of(p, traj, 0);
-        double *k = coordinates_of(traj);
+        OWNED(double) *k = coordinates_of(traj);
         for (int j = 0; j < 200; j++) {
             double complex sum = 0;
             for (int i = 0; i < blobs; i++) {
@@ -162,18 +152,14 @@ static void blobs_have_the_transform_of_gaussians(void **state)
             }
             assert_at_most(cabs(all[j] - parts[j] - sum), 1e-16);
         }
-        free(k);
         free(parts);
         free(all);
-        larmor_array_free(traj);
-        larmor_phantom_free(p);
     }
 }
 
 /* Samples of one readout, their times, and the picture of the texture times the phase that it has gained. */
-static void off_resonance_is_a_phase_that_grows_with_time(void **state)
+TEST(off_resonance_is_a_phase_that_grows_with_time)
 {
-    (void)state;
     enum { SAMPLES = 6, COILS = 2 };
     const larmor_phantom_field fields[] = {
         {.hz = 70, .gradient = {150, -90, 60}},
@@ -184,8 +170,8 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
         const larmor_phantom_field field = fields[i / 2];
         const larmor_shape shape = shapes[i % 2];
         const int64_t voxels = larmor_shape_count(shape);
-        larmor_phantom *p = phantom("texture", shape.ndim);
-        larmor_array *picture, *maps, *map, *y, *times, *traj = points_within(shape.ndim, SAMPLES, 3, 11);
+        OWNED(larmor_phantom) *p = phantom("texture", shape.ndim);
+        OWNED(larmor_array) *picture, *maps, *map, *y, *times, *traj = points_within(shape.ndim, SAMPLES, 3, 11);
         assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), &times));
         assert_ok(larmor_array_write(times, seconds, sizeof seconds));
         assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, times, COILS, LARMOR_C128, &y));
@@ -194,7 +180,7 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
         assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
         double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
         double complex *dephased = malloc((size_t)voxels * sizeof *dephased);
-        double *k = coordinates_of(traj);
+        OWNED(double) *k = coordinates_of(traj);
         assert_non_null(dephased);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < SAMPLES; j++) {
@@ -203,19 +189,11 @@ static void off_resonance_is_a_phase_that_grows_with_time(void **state)
                 const double complex expected = integral(shape, dephased, s + voxels * c, k + shape.ndim * j);
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 2e-4);
             }
-        free(k);
         free(dephased);
         free(v);
         free(f);
         free(s);
         free(rho);
-        larmor_array_free(map);
-        larmor_array_free(maps);
-        larmor_array_free(picture);
-        larmor_array_free(y);
-        larmor_array_free(times);
-        larmor_array_free(traj);
-        larmor_phantom_free(p);
     }
 }
 
@@ -284,6 +262,8 @@ typedef struct quadrature { /* over the disc */
     double complex coil[2][NODES];
 } quadrature;
 
+ENDS_BY(free, quadrature)
+
 static void prepare(const larmor_phantom *p, const lmr_coils *coils, quadrature *q)
 {
     const lmr_ellipsoid *e = &p->part[0];
@@ -309,26 +289,25 @@ static double complex disc_integral(const quadrature *q, int c, const double *k,
     return sum;
 }
 
-static void a_curved_field_is_integrated_to_1e_5_of_the_largest_sample(void **state)
+TEST(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample)
 {
-    (void)state;
     enum { SAMPLES = 5, COILS = 2 };
     const larmor_phantom_field fields[] = {{.shim = {50, 0, 0}},
                                            {.shim = {0, 40, 60}, .hz = -30, .gradient = {40, 90, 0}},
                                            {.dipole = 60, .dipole_at = {.15, -.1, 0}}};
     const double seconds[SAMPLES] = {0, -3e-3, 2e-3, 8e-3, 15e-3};
-    larmor_phantom *p = phantom("disc", 2);
-    larmor_array *times, *traj = points_within(2, SAMPLES, 12, 5);
-    lmr_coils coils;
+    OWNED(larmor_phantom) *p = phantom("disc", 2);
+    OWNED(larmor_array) *times, *traj = points_within(2, SAMPLES, 12, 5);
+    OWNED(lmr_coils) coils;
     assert_ok(lmr_coils_create(2, COILS, p->reach, &coils));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), LARMOR_F64, seconds, &times));
     double *k = coordinates_of(traj), peak = 0;
-    quadrature *q = calloc(1, sizeof *q);
+    OWNED(quadrature) *q = calloc(1, sizeof *q);
     assert_non_null(q);
     prepare(p, &coils, q);
     for (int i = 0; i < 200; i++) peak = fmax(peak, dipole_at(0, i / 200.));
     for (int i = 0; i < 3; i++) {
-        larmor_array *y;
+        OWNED(larmor_array) *y;
         assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &fields[i], times, COILS, LARMOR_C128, &y));
         double complex *v = values_of(y);
         for (int n = 0; n < NODES; n++) q->hz[n] = field_at(&fields[i], q->r[n], peak);
@@ -338,27 +317,20 @@ static void a_curved_field_is_integrated_to_1e_5_of_the_largest_sample(void **st
                 assert_at_most(cabs(v[j + SAMPLES * c] - expected), 1e-5 * cabs(v[SAMPLES * c]));
             }
         free(v);
-        larmor_array_free(y);
     }
-    free(q);
     free(k);
-    lmr_coils_free(&coils);
-    larmor_array_free(times);
-    larmor_array_free(traj);
-    larmor_phantom_free(p);
 }
 
 /* Fields in a vacuum are harmonic: each value is the mean of the values around it. Shims are, near the centre, and
  * what is four standard deviations away from a magnetised region. */
-static void shims_and_dipoles_are_fields_that_a_magnet_can_have(void **state)
+TEST(shims_and_dipoles_are_fields_that_a_magnet_can_have)
 {
-    (void)state;
     const larmor_phantom_field fields[] = {
         {.shim = {100, 50, 0}}, {.shim = {0, 0, 100}}, {.dipole = 200, .dipole_at = {.375, -.375, .375}}};
     enum { SIDE = 64 };
     for (int i = 0; i < 3; i++) {
-        larmor_array *map;
-        double *f;
+        OWNED(larmor_array) *map;
+        OWNED(double) *f;
         assert_ok(larmor_phantom_field_map(&fields[i], dev, LARMOR_F64, LARMOR_SHAPE(SIDE, SIDE, SIDE), &map));
         assert_ok(larmor_array_download(map, LARMOR_F64, &f));
         for (int at = 24; at < 42; at += 4) {
@@ -379,14 +351,11 @@ static void shims_and_dipoles_are_fields_that_a_magnet_can_have(void **state)
             assert_at_most(fabs(f[56 + SIDE * 8 + SIDE * SIDE * 56]), 1e-3 * most);
             assert_at_most(fabs(most - fields[i].dipole), .02 * most);
         }
-        free(f);
-        larmor_array_free(map);
     }
 }
 
-static void fields_that_cannot_be_simulated_are_refused(void **state)
+TEST(fields_that_cannot_be_simulated_are_refused)
 {
-    (void)state;
     const struct {
         larmor_phantom_field field;
         const char *text;
@@ -395,27 +364,24 @@ static void fields_that_cannot_be_simulated_are_refused(void **state)
                    {{.shim = {1e6, 0, 0}}, "phantom field: it varies too much over 0.01 s"},
                    {{.shim = {1, 0, 0}}, "an enlarged one"}};
     const double seconds = 1e-2;
-    larmor_phantom *p = phantom("disc", 2);
+    OWNED(larmor_phantom) *p = phantom("disc", 2);
     larmor_array *times, *y, *traj = points_within(2, 1, 1, 5);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(1), LARMOR_F64, &seconds, &times));
     for (int i = 0; i < 3; i++)
         assert_refused(larmor_phantom_kspace_off_resonance(p, traj, &refused[i].field, times, 1, LARMOR_C64, &y),
                        LARMOR_ERR_ARG, refused[i].text);
-    larmor_phantom *large;
+    OWNED(larmor_phantom) *large;
     assert_ok(larmor_phantom_change(p, &(larmor_phantom_state){.size = 1.3}, &large));
     assert_refused(larmor_phantom_kspace_off_resonance(large, traj, &refused[3].field, times, 1, LARMOR_C64, &y),
                    LARMOR_ERR_ARG, "enlarged 1.3 times");
-    larmor_phantom_free(large);
     larmor_array_free(times);
     larmor_array_free(traj);
-    larmor_phantom_free(p);
 }
 
-static void times_are_those_of_samples_or_of_all_readouts(void **state)
+TEST(times_are_those_of_samples_or_of_all_readouts)
 {
-    (void)state;
     const larmor_phantom_field field = {.hz = 100};
-    larmor_phantom *p = phantom("disc", 2);
+    OWNED(larmor_phantom) *p = phantom("disc", 2);
     larmor_array *traj, *each, *all, *wrong, *a, *b;
     const double t[3] = {0, 1e-3, 2e-3}, repeated[6] = {0, 1e-3, 2e-3, 0, 1e-3, 2e-3};
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 3, 2), &traj));
@@ -442,68 +408,57 @@ static void times_are_those_of_samples_or_of_all_readouts(void **state)
     larmor_array_free(all);
     larmor_array_free(each);
     larmor_array_free(traj);
-    larmor_phantom_free(p);
 }
 
-static void a_real_density_has_a_conjugate_symmetric_kspace(void **state)
+TEST(a_real_density_has_a_conjugate_symmetric_kspace)
 {
-    (void)state;
     for (int ndim = 2; ndim <= 3; ndim++) {
-        larmor_phantom *p = phantom("shepp-logan", ndim);
-        larmor_array *traj = points_within(ndim, 100, 200, 3);
+        OWNED(larmor_phantom) *p = phantom("shepp-logan", ndim);
+        OWNED(larmor_array) *traj = points_within(ndim, 100, 200, 3);
         double complex *y = kspace_of(p, traj, 0);
-        double *k = coordinates_of(traj);
+        OWNED(double) *k = coordinates_of(traj);
         for (int i = 0; i < 100 * ndim; i++) k[i] = -k[i];
         assert_ok(larmor_array_write(traj, k, larmor_array_bytes(traj)));
         double complex *opposite = kspace_of(p, traj, 0);
         for (int j = 0; j < 100; j++) assert_at_most(cabs(opposite[j] - conj(y[j])), 1e-16);
         free(opposite);
-        free(k);
         free(y);
-        larmor_array_free(traj);
-        larmor_phantom_free(p);
     }
 }
 
-static void a_shifted_phantom_has_a_linear_phase(void **state)
+TEST(a_shifted_phantom_has_a_linear_phase)
 {
-    (void)state;
     const double shift[3] = {0.031, -0.017, 0.009};
     for (int ndim = 2; ndim <= 3; ndim++) {
-        larmor_phantom *p = phantom("shepp-logan", ndim);
-        larmor_array *traj = points_within(ndim, 100, 100, 4);
+        OWNED(larmor_phantom) *p = phantom("shepp-logan", ndim);
+        OWNED(larmor_array) *traj = points_within(ndim, 100, 100, 4);
         double complex *y = kspace_of(p, traj, 0);
         for (int i = 0; i < p->parts; i++)
             for (int d = 0; d < ndim; d++) p->part[i].centre[d] += shift[d];
         double complex *moved = kspace_of(p, traj, 0);
-        double *k = coordinates_of(traj);
+        OWNED(double) *k = coordinates_of(traj);
         for (int j = 0; j < 100; j++) {
             double cycles = 0;
             for (int d = 0; d < ndim; d++) cycles += k[ndim * j + d] * shift[d];
             assert_at_most(cabs(moved[j] - y[j] * cexp(-2 * M_PI * I * cycles)), 1e-14);
         }
-        free(k);
         free(moved);
         free(y);
-        larmor_array_free(traj);
-        larmor_phantom_free(p);
     }
 }
 
-static void precision_and_threads_do_not_change_the_answer(void **state)
+TEST(precision_and_threads_do_not_change_the_answer)
 {
-    (void)state;
-    larmor_phantom *p = phantom("shepp-logan", 2);
+    OWNED(larmor_phantom) *p = phantom("shepp-logan", 2);
     larmor_array *traj = points_within(2, 1000, 64, 5), *single, *y[3];
     assert_ok(larmor_phantom_kspace(p, traj, 4, LARMOR_C64, &single));
     const char *spec[] = {"cpu:1", "cpu:2", "cpu:3"};
     for (int i = 0; i < 3; i++) {
         larmor_device *other;
-        larmor_array *there;
+        OWNED(larmor_array) *there;
         assert_ok(larmor_device_open(spec[i], &other));
         assert_ok(larmor_array_to(traj, other, &there));
         assert_ok(larmor_phantom_kspace(p, there, 4, LARMOR_C128, &y[i]));
-        larmor_array_free(there);
         larmor_device_free(other);
     }
     double complex *a = values_of(y[0]), *b = values_of(y[1]), *c = values_of(y[2]), *s = values_of(single);
@@ -517,13 +472,11 @@ static void precision_and_threads_do_not_change_the_answer(void **state)
     for (int i = 0; i < 3; i++) larmor_array_free(y[i]);
     larmor_array_free(single);
     larmor_array_free(traj);
-    larmor_phantom_free(p);
 }
 
-static void kspace_has_the_shape_of_the_trajectory_and_the_coils(void **state)
+TEST(kspace_has_the_shape_of_the_trajectory_and_the_coils)
 {
-    (void)state;
-    larmor_phantom *p = phantom("disc", 2);
+    OWNED(larmor_phantom) *p = phantom("disc", 2);
     larmor_array *traj, *y;
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(2, 5, 7), &traj));
     assert_ok(larmor_phantom_kspace(p, traj, 0, LARMOR_C64, &y));
@@ -538,13 +491,11 @@ static void kspace_has_the_shape_of_the_trajectory_and_the_coils(void **state)
     assert_int_equal(larmor_array_count(y), 0);
     larmor_array_free(y);
     larmor_array_free(traj);
-    larmor_phantom_free(p);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
-    larmor_phantom *p = phantom("disc", 2);
+    OWNED(larmor_phantom) *p = phantom("disc", 2);
     larmor_array *flat, *solid, *y;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, 4, 4), &flat));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(3, 4, 4), &solid));
@@ -560,27 +511,4 @@ static void what_does_not_fit_is_refused(void **state)
                    "phantom kspace: got f64, expected c64 or c128");
     larmor_array_free(solid);
     larmor_array_free(flat);
-    larmor_phantom_free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_centre_of_kspace_is_the_integral_of_the_density),
-        cmocka_unit_test(kspace_in_the_plane_is_the_integral_of_the_picture),
-        cmocka_unit_test(kspace_in_space_is_the_integral_of_the_picture),
-        cmocka_unit_test(coil_kspace_is_the_integral_of_coil_times_picture),
-        cmocka_unit_test(blobs_have_the_transform_of_gaussians),
-        cmocka_unit_test(off_resonance_is_a_phase_that_grows_with_time),
-        cmocka_unit_test(a_curved_field_is_integrated_to_1e_5_of_the_largest_sample),
-        cmocka_unit_test(shims_and_dipoles_are_fields_that_a_magnet_can_have),
-        cmocka_unit_test(fields_that_cannot_be_simulated_are_refused),
-        cmocka_unit_test(times_are_those_of_samples_or_of_all_readouts),
-        cmocka_unit_test(a_real_density_has_a_conjugate_symmetric_kspace),
-        cmocka_unit_test(a_shifted_phantom_has_a_linear_phase),
-        cmocka_unit_test(precision_and_threads_do_not_change_the_answer),
-        cmocka_unit_test(kspace_has_the_shape_of_the_trajectory_and_the_coils),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -5,18 +5,16 @@ enum { COUNT = 200000 };
 
 static double complex *noise(larmor_device *where, larmor_dtype dtype, double sigma, uint64_t seed)
 {
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_array_create(where, dtype, LARMOR_SHAPE(COUNT), &x));
     assert_ok(larmor_phantom_noise(x, sigma, seed));
     double complex *v = values_of(x);
-    larmor_array_free(x);
     return v;
 }
 
 /* Standard errors of these means over COUNT samples, times 5: all of them hold, or this generator is not Gaussian. */
-static void noise_has_the_moments_of_a_gaussian(void **state)
+TEST(noise_has_the_moments_of_a_gaussian)
 {
-    (void)state;
     double complex *v = noise(dev, LARMOR_C128, 3, 11);
     double mean = 0, square = 0, fourth = 0, cross = 0, next = 0, radius = 0;
     for (int i = 0; i < COUNT; i++) {
@@ -39,9 +37,8 @@ static void noise_has_the_moments_of_a_gaussian(void **state)
     free(v);
 }
 
-static void the_same_seed_gives_the_same_noise_for_any_number_of_threads(void **state)
+TEST(the_same_seed_gives_the_same_noise_for_any_number_of_threads)
 {
-    (void)state;
     double complex *first = noise(dev, LARMOR_C128, 1, 42);
     const char *spec[] = {"cpu:1", "cpu:3"};
     for (int i = 0; i < 2; i++) {
@@ -58,9 +55,8 @@ static void the_same_seed_gives_the_same_noise_for_any_number_of_threads(void **
     free(first);
 }
 
-static void different_seeds_give_unrelated_noise(void **state)
+TEST(different_seeds_give_unrelated_noise)
 {
-    (void)state;
     const uint64_t seeds[] = {0, 1, 2, UINT64_C(1) << 63};
     double complex *v[4];
     for (int i = 0; i < 4; i++) v[i] = noise(dev, LARMOR_C128, 1, seeds[i]);
@@ -73,11 +69,10 @@ static void different_seeds_give_unrelated_noise(void **state)
     for (int i = 0; i < 4; i++) free(v[i]);
 }
 
-static void noise_is_added_in_proportion_to_sigma(void **state)
+TEST(noise_is_added_in_proportion_to_sigma)
 {
-    (void)state;
     double complex *unit = noise(dev, LARMOR_C128, 1, 5), some[3] = {1, 2 - 3 * I, -4 * I};
-    larmor_array *x;
+    OWNED(larmor_array) *x;
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(3), &x));
     assert_ok(larmor_array_write(x, some, sizeof some));
     assert_ok(larmor_phantom_noise(x, 0.25, 5));
@@ -90,21 +85,17 @@ static void noise_is_added_in_proportion_to_sigma(void **state)
     assert_memory_equal(v, some, sizeof some);
     free(v);
     free(unit);
-    larmor_array_free(x);
 }
 
-static void noise_that_makes_no_sense_is_refused(void **state)
+TEST(noise_that_makes_no_sense_is_refused)
 {
-    (void)state;
-    larmor_array *real, *x;
+    OWNED(larmor_array) *real, *x;
     assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(3), &real));
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(3), &x));
     assert_refused(larmor_phantom_noise(real, 1, 0), LARMOR_ERR_ARG, "phantom noise: got f32 [3]");
     assert_refused(larmor_phantom_noise(x, -1, 0), LARMOR_ERR_ARG,
                    "phantom noise: got sigma -1, expected a number >= 0");
     assert_refused(larmor_phantom_noise(x, NAN, 0), LARMOR_ERR_ARG, "expected a number >= 0");
-    larmor_array_free(x);
-    larmor_array_free(real);
 }
 
 /* x <- the image of Cartesian k-space y [n, n], by a direct sum */
@@ -121,9 +112,8 @@ static void image_of(const double complex *y, int n, double complex *x)
     }
 }
 
-static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **state)
+TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
 {
-    (void)state;
     enum { N = 24, COILS = 3, ROUNDS = 4 };
     const double snr = 7;
     larmor_phantom *p;
@@ -137,7 +127,7 @@ static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **sta
     double square[N * N] = {0}, ratio = 0, largest = 0;
     int inside = 0;
     for (uint64_t round = 0; round < ROUNDS; round++) { /* of noise alone, combined with the true maps */
-        larmor_array *noise;
+        OWNED(larmor_array) *noise;
         assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(N * N, COILS), &noise));
         assert_ok(larmor_phantom_noise(noise, sigma, round));
         double complex *y = values_of(noise);
@@ -152,7 +142,6 @@ static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **sta
             square[i] += pow(creal(sum / energy), 2) * energy / ROUNDS;
         }
         free(y);
-        larmor_array_free(noise);
     }
     double variance =
         0; /* of the combined image's real part, times sum_c |s_c|^2, which makes it the same everywhere */
@@ -175,29 +164,13 @@ static void an_image_has_the_signal_to_noise_ratio_that_was_asked_for(void **sta
     larmor_phantom_free(p);
 }
 
-static void a_ratio_of_signal_to_noise_is_above_zero(void **state)
+TEST(a_ratio_of_signal_to_noise_is_above_zero)
 {
-    (void)state;
-    larmor_phantom *p;
+    OWNED(larmor_phantom) *p;
     double sigma = 1;
     assert_ok(larmor_phantom_create("disc", 2, &p));
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8), 0, 0, &sigma), LARMOR_ERR_ARG,
                    "phantom noise: got a signal-to-noise ratio of 0, expected a number > 0");
     assert_refused(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(8, 8, 8), 0, 5, &sigma), LARMOR_ERR_SHAPE,
                    "expected 2");
-    larmor_phantom_free(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_has_the_moments_of_a_gaussian),
-        cmocka_unit_test(the_same_seed_gives_the_same_noise_for_any_number_of_threads),
-        cmocka_unit_test(different_seeds_give_unrelated_noise),
-        cmocka_unit_test(noise_is_added_in_proportion_to_sigma),
-        cmocka_unit_test(noise_that_makes_no_sense_is_refused),
-        cmocka_unit_test(an_image_has_the_signal_to_noise_ratio_that_was_asked_for),
-        cmocka_unit_test(a_ratio_of_signal_to_noise_is_above_zero),
-    };
-    RUN_TESTS(tests);
 }

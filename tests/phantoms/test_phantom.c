@@ -1,12 +1,11 @@
 /* Phantoms by name. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/phantoms/support.h"
 
-static void all_phantoms_exist_in_two_and_three_dimensions(void **state)
+TEST(all_phantoms_exist_in_two_and_three_dimensions)
 {
-    (void)state;
     const char *names[] = {"shepp-logan", "texture", "disc"};
     for (int i = 0; i < 6; i++) {
-        larmor_phantom *p;
+        OWNED(larmor_phantom) *p;
         assert_ok(larmor_phantom_create(names[i / 2], 2 + i % 2, &p));
         assert_int_equal(p->ndim, 2 + i % 2);
         for (int j = 0; j < p->parts; j++) { /* nothing sticks out of the field of view */
@@ -17,14 +16,12 @@ static void all_phantoms_exist_in_two_and_three_dimensions(void **state)
                 assert_true(e->half_axis[d] > 0);
             }
         }
-        larmor_phantom_free(p);
     }
     larmor_phantom_free(NULL);
 }
 
-static void an_unknown_name_is_answered_with_the_known_ones(void **state)
+TEST(an_unknown_name_is_answered_with_the_known_ones)
 {
-    (void)state;
     larmor_phantom *p = (larmor_phantom *)&p;
     assert_refused(larmor_phantom_create("brain", 2, &p), LARMOR_ERR_ARG,
                    "phantom: got \"brain\", expected shepp-logan, texture or disc");
@@ -32,13 +29,4 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
     assert_refused(larmor_phantom_create(NULL, 2, &p), LARMOR_ERR_ARG, "expected shepp-logan, texture or disc");
     assert_refused(larmor_phantom_create("disc", 4, &p), LARMOR_ERR_ARG,
                    "phantom: got 4 dimensions, expected 2 or 3");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_phantoms_exist_in_two_and_three_dimensions),
-        cmocka_unit_test(an_unknown_name_is_answered_with_the_known_ones),
-    };
-    RUN_TESTS(tests);
 }

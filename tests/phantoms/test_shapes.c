@@ -15,9 +15,8 @@ static double by_quadrature(int ndim, double u)
     return sum * M_PI / (6 * PANELS) * (ndim == 2 ? 2 / M_PI : 0.75);
 }
 
-static void transforms_of_disc_and_ball_equal_their_integrals(void **state)
+TEST(transforms_of_disc_and_ball_equal_their_integrals)
 {
-    (void)state;
     const double u[] = {0, 1e-12, 1e-7, 9.9e-6, 1.01e-5, 1e-3, 0.1, 0.5, 0.999,
                         1, 1.001, 2,    3.8317, 4.4934,  10,   77,  300};
     for (size_t i = 0; i < sizeof u / sizeof *u; i++)
@@ -25,9 +24,8 @@ static void transforms_of_disc_and_ball_equal_their_integrals(void **state)
             assert_at_most(fabs(lmr_ball_transform(ndim, u[i]) - by_quadrature(ndim, u[i])), 2e-14);
 }
 
-static void a_points_coordinates_make_the_ellipsoid_the_unit_ball(void **state)
+TEST(a_points_coordinates_make_the_ellipsoid_the_unit_ball)
 {
-    (void)state;
     const lmr_ellipsoid e = {.half_axis = {0.3, 0.2, 0.1}, .cosine = cos(0.7), .sine = sin(0.7)};
     const double tip[3] = {0.3 * cos(0.7), 0.3 * sin(0.7), 0}, flank[3] = {-0.2 * sin(0.7), 0.2 * cos(0.7), 0};
     double q[3], f[3];
@@ -40,13 +38,4 @@ static void a_points_coordinates_make_the_ellipsoid_the_unit_ball(void **state)
     assert_at_most(fabs(f[0] * q[0] + f[1] * q[1] + f[2] * q[2] - 12), 1e-13);
     assert_at_most(fabs(lmr_ellipsoid_volume(&e, 2) - 0.06 * M_PI), 1e-15);
     assert_at_most(fabs(lmr_ellipsoid_volume(&e, 3) - 0.008 * M_PI), 1e-15);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transforms_of_disc_and_ball_equal_their_integrals),
-        cmocka_unit_test(a_points_coordinates_make_the_ellipsoid_the_unit_ball),
-    };
-    RUN_TESTS(tests);
 }

@@ -10,8 +10,8 @@ typedef struct spot {
 
 static void assert_densities(int ndim, const spot *spots, int count)
 {
-    larmor_phantom *p;
-    larmor_array *image;
+    OWNED(larmor_phantom) *p;
+    OWNED(larmor_array) *image;
     assert_ok(larmor_phantom_create("shepp-logan", ndim, &p));
     const int64_t dims[3] = {N, N, N};
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C64, larmor_shape_of(ndim, dims), &image));
@@ -25,13 +25,10 @@ static void assert_densities(int ndim, const spot *spots, int count)
                      spots[i].density);
     }
     free(v);
-    larmor_array_free(image);
-    larmor_phantom_free(p);
 }
 
-static void tissues_in_the_plane_have_tofts_densities(void **state)
+TEST(tissues_in_the_plane_have_tofts_densities)
 {
-    (void)state;
     const spot spots[] = {
         {0.9, 0.9, 0, 0},    {0, 0.9, 0, 1},        {0, -0.905, 0, 1},       {0, 0.75, 0, 0.2},
         {0.22, 0, 0, 0},     {-0.22, 0, 0, 0},      {0.3, 0.25, 0, 0},       {-0.3, 0.25, 0, 0},
@@ -42,9 +39,8 @@ static void tissues_in_the_plane_have_tofts_densities(void **state)
     assert_densities(2, spots, sizeof spots / sizeof *spots);
 }
 
-static void tissues_in_space_have_tofts_densities(void **state)
+TEST(tissues_in_space_have_tofts_densities)
 {
-    (void)state;
     const spot spots[] = {
         {0.9, 0.9, 0, 0},      {0, 0, 0.89, 1},       {0, 0, -0.89, 1},         {0, 0, 0, 0.2},
         {0, 0.9, 0, 1},        {-0.22, 0, -0.25, 0},  {0.22, 0, -0.25, 0},      {0, 0.35, -0.25, 0.4},
@@ -52,13 +48,4 @@ static void tissues_in_space_have_tofts_densities(void **state)
         {0.3, 0.25, -0.25, 0}, {-0.3, 0.3, -0.25, 0}, {-0.3, -0.3, -0.25, 0.2}, {0.06, -0.105, 0.625, 0.4},
     };
     assert_densities(3, spots, sizeof spots / sizeof *spots);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tissues_in_the_plane_have_tofts_densities),
-        cmocka_unit_test(tissues_in_space_have_tofts_densities),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,6 +1,5 @@
 /* phantoms/scan: whole simulated scans. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
 #include "larmor/simulate.h"
 #include "tests/io/files.h"
@@ -16,33 +15,28 @@ static larmor_simulation *simulation_of(const larmor_simulation_opts *opts)
 static float complex *samples_of(larmor_simulation *s, int slice, int repetition, int contrast, int64_t *count,
                                  double **traj)
 {
-    larmor_array *kspace, *points;
+    OWNED(larmor_array) *kspace, *points;
     float complex *host;
     assert_ok(larmor_simulation_samples(s, slice, repetition, contrast, &kspace, &points));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, (void *)&host));
     *count = larmor_array_count(kspace);
     if (traj) assert_ok(larmor_array_download(points, LARMOR_F64, traj));
-    larmor_array_free(points);
-    larmor_array_free(kspace);
     return host;
 }
 
 static void assert_same(const larmor_simulation_opts *a, const larmor_simulation_opts *b)
 {
-    larmor_simulation *one = simulation_of(a), *other = simulation_of(b);
+    OWNED(larmor_simulation) *one = simulation_of(a), *other = simulation_of(b);
     int64_t count, others;
     float complex *x = samples_of(one, 0, 0, 0, &count, NULL), *y = samples_of(other, 0, 0, 0, &others, NULL);
     assert_int_equal(count, others);
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
     free(y);
     free(x);
-    larmor_simulation_free(other);
-    larmor_simulation_free(one);
 }
 
-static void zero_options_are_the_documented_defaults(void **state)
+TEST(zero_options_are_the_documented_defaults)
 {
-    (void)state;
     const larmor_simulation_opts zero = {.traj = {.readouts = 3}};
     const larmor_simulation_opts written = {
         .trajectory = "golden",
@@ -67,9 +61,8 @@ static void zero_options_are_the_documented_defaults(void **state)
     assert_true(larmor_simulation_describe(NULL).samples == 0);
 }
 
-static void options_are_copied(void **state)
+TEST(options_are_copied)
 {
-    (void)state;
     unsigned char dead[2] = {0, 1};
     double echo_ms[2] = {2, 5}, start_ms = 1;
     char name[16] = "disc";
@@ -82,7 +75,7 @@ static void options_are_copied(void **state)
                                    .echoes = 2,
                                    .echo_ms = echo_ms,
                                    .readout_start_ms = &start_ms};
-    larmor_simulation *s = simulation_of(&opts), *later = simulation_of(&opts);
+    OWNED(larmor_simulation) *s = simulation_of(&opts), *later = simulation_of(&opts);
     int64_t count;
     float complex *x = samples_of(s, 0, 0, 1, &count, NULL);
     memset(dead, 1, sizeof dead);
@@ -93,19 +86,16 @@ static void options_are_copied(void **state)
     assert_string_equal(larmor_simulation_describe(later).phantom, "disc");
     free(y);
     free(x);
-    larmor_simulation_free(later);
-    larmor_simulation_free(s);
 }
 
-static void noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else(void **state)
+TEST(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else)
 {
-    (void)state;
     const unsigned char dead[4] = {0, 1, 0, 0}, noiseless[4] = {0, 0, 1, 0};
     larmor_simulation_opts opts = {.traj = {.matrix = {24}, .readouts = 30}, .coils = 4, .dead = dead};
-    larmor_simulation *clean = simulation_of(&opts);
+    OWNED(larmor_simulation) *clean = simulation_of(&opts);
     opts.noise = 1e-3;
     opts.noiseless = noiseless;
-    larmor_simulation *noisy = simulation_of(&opts);
+    OWNED(larmor_simulation) *noisy = simulation_of(&opts);
     int64_t count;
     float complex *exact = samples_of(clean, 0, 0, 0, &count, NULL), *x = samples_of(noisy, 0, 0, 0, &count, NULL);
     const int64_t each = count / 4;
@@ -122,13 +112,10 @@ static void noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothin
     }
     free(x);
     free(exact);
-    larmor_simulation_free(noisy);
-    larmor_simulation_free(clean);
 }
 
-static void slices_have_less_density_and_other_noise(void **state)
+TEST(slices_have_less_density_and_other_noise)
 {
-    (void)state;
     larmor_simulation_opts opts = {.traj = {.matrix = {16}, .readouts = 4}, .slices = 2};
     larmor_simulation *s = simulation_of(&opts);
     int64_t count;
@@ -156,9 +143,8 @@ static void slices_have_less_density_and_other_noise(void **state)
     larmor_simulation_free(s);
 }
 
-static void any_image_can_be_asked_for_in_any_order(void **state)
+TEST(any_image_can_be_asked_for_in_any_order)
 {
-    (void)state;
     const larmor_phantom_field field = {.hz = 40};
     const double echo_ms[2] = {2, 6};
     larmor_simulation_opts opts = {.traj = {.matrix = {16}, .readouts = 4},
@@ -169,37 +155,32 @@ static void any_image_can_be_asked_for_in_any_order(void **state)
                                    .echo_ms = echo_ms};
     for (int same_angles = 0; same_angles < 2; same_angles++) {
         opts.same_angles = same_angles;
-        larmor_simulation *s = simulation_of(&opts);
+        OWNED(larmor_simulation) *s = simulation_of(&opts);
         for (int i = 5; i >= 0; i--) {
-            larmor_simulation *fresh = simulation_of(&opts);
+            OWNED(larmor_simulation) *fresh = simulation_of(&opts);
             int64_t count;
-            double *k, *points;
+            OWNED(double) *k, *points;
             float complex *x = samples_of(s, 0, i % 3, i / 3, &count, &k),
                           *y = samples_of(fresh, 0, i % 3, i / 3, &count, &points);
             assert_memory_equal(x, y, (size_t)count * sizeof *x);
             assert_memory_equal(k, points, 2 * (size_t)count * sizeof *k);
-            free(points);
-            free(k);
             free(y);
             free(x);
-            larmor_simulation_free(fresh);
         }
-        larmor_simulation_free(s);
     }
 }
 
-static void late_gradients_move_the_samples_and_not_the_stored_trajectory(void **state)
+TEST(late_gradients_move_the_samples_and_not_the_stored_trajectory)
 {
-    (void)state;
     const larmor_simulation_opts nominal = {.trajectory = "radial", .traj = {.matrix = {16}, .readouts = 5}};
     larmor_simulation_opts late = nominal;
     late.delay[0] = 0.5;
     late.delay[1] = -0.25;
-    larmor_simulation *a = simulation_of(&nominal), *b = simulation_of(&late);
-    larmor_array *kspace, *traj, *moved, *expected;
-    larmor_phantom *phantom;
+    OWNED(larmor_simulation) *a = simulation_of(&nominal), *b = simulation_of(&late);
+    OWNED(larmor_array) *kspace, *traj, *moved, *expected;
+    OWNED(larmor_phantom) *phantom;
     int64_t count;
-    double *k, *nominal_k;
+    OWNED(double) *k, *nominal_k;
     float complex *x = samples_of(b, 0, 0, 0, &count, &k), *y;
     free(samples_of(a, 0, 0, 0, &count, &nominal_k));
     assert_memory_equal(k, nominal_k, 2 * (size_t)count * sizeof *k);
@@ -211,22 +192,12 @@ static void late_gradients_move_the_samples_and_not_the_stored_trajectory(void *
     assert_memory_equal(x, y, (size_t)count * sizeof *x);
     free(y);
     free(x);
-    free(k);
-    free(nominal_k);
-    larmor_phantom_free(phantom);
-    larmor_array_free(expected);
-    larmor_array_free(moved);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_simulation_free(b);
-    larmor_simulation_free(a);
 }
 
 /* The samples of each line are the phantom's k-space half of the shift away, turned by half of the phase, in the
  * order of the shots. */
-static void echo_planar_lines_differ_by_a_phase_and_a_shift(void **state)
+TEST(echo_planar_lines_differ_by_a_phase_and_a_shift)
 {
-    (void)state;
     enum { LINES = 6, SHOTS = 2 };
     static const int64_t line[LINES] = {0, 2, 4, 1, 3, 5};
     const larmor_simulation_epi epi = {.shots = SHOTS,
@@ -234,10 +205,10 @@ static void echo_planar_lines_differ_by_a_phase_and_a_shift(void **state)
                                        .phase_step = 0.2,
                                        .ramp = {.up_us = 30, .flat_us = 40, .down_us = 30}};
     const larmor_simulation_opts opts = {.trajectory = "cartesian", .traj = {.matrix = {16, LINES}}, .epi = &epi};
-    larmor_simulation *s = simulation_of(&opts);
-    larmor_array *kspace, *traj, *moved, *expected;
-    larmor_phantom *phantom;
-    double *k;
+    OWNED(larmor_simulation) *s = simulation_of(&opts);
+    OWNED(larmor_array) *kspace, *traj, *moved, *expected;
+    OWNED(larmor_phantom) *phantom;
+    OWNED(double) *k;
     float complex *x, *y;
     assert_ok(larmor_simulation_samples(s, 0, 0, 0, &kspace, &traj));
     const int64_t n = larmor_array_shape(traj).dim[1];
@@ -263,29 +234,20 @@ static void echo_planar_lines_differ_by_a_phase_and_a_shift(void **state)
     }
     free(y);
     free(x);
-    free(k);
-    larmor_phantom_free(phantom);
-    larmor_array_free(expected);
-    larmor_array_free(moved);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_simulation_free(s);
 }
 
 /* ---- the file ---- */
 
 static larmor_status save(larmor_simulation *s, const char *name)
 {
-    larmor_output *out;
+    OWNED(larmor_output) *out;
     assert_ok(larmor_output_open(in_folder(name), 1, &out));
     const larmor_status st = larmor_simulation_save(s, out);
-    larmor_output_free(out);
     return st;
 }
 
-static void the_file_has_the_samples_of_each_image_and_its_trajectory(void **state)
+IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
 {
-    (void)state;
     const larmor_simulation_opts opts = {.trajectory = "spiral",
                                          .traj = {.matrix = {16}, .readouts = 3},
                                          .units = "rad/m",
@@ -294,8 +256,8 @@ static void the_file_has_the_samples_of_each_image_and_its_trajectory(void **sta
                                          .noise_samples = 50,
                                          .slices = 2,
                                          .repetitions = 2};
-    larmor_simulation *s = simulation_of(&opts);
-    larmor_raw *raw;
+    OWNED(larmor_simulation) *s = simulation_of(&opts);
+    OWNED(larmor_raw) *raw;
     assert_ok(save(s, "scan.h5"));
     assert_ok(larmor_raw_open(in_folder("scan.h5"), NULL, &raw));
     const larmor_raw_info info = larmor_raw_describe(raw);
@@ -304,9 +266,9 @@ static void the_file_has_the_samples_of_each_image_and_its_trajectory(void **sta
     for (int g = 0; g < 4; g++) {
         larmor_group group;
         larmor_grid grid;
-        larmor_samples samples;
+        OWNED(larmor_samples) samples;
         int64_t count;
-        double *k, *points;
+        OWNED(double) *k, *points;
         float complex *y;
         assert_ok(larmor_raw_group(raw, g, &group));
         float complex *x = samples_of(s, group.slice, group.repetition, 0, &count, &k);
@@ -317,14 +279,9 @@ static void the_file_has_the_samples_of_each_image_and_its_trajectory(void **sta
         assert_ok(larmor_array_download(samples.traj, LARMOR_F64, &points));
         assert_memory_equal(x, y, (size_t)count * sizeof *x);
         for (int64_t i = 0; i < larmor_array_count(samples.traj); i++) assert_at_most(fabs(k[i] - points[i]), 1e-5);
-        free(points);
         free(y);
-        free(k);
         free(x);
-        larmor_samples_free(&samples);
     }
-    larmor_raw_free(raw);
-    larmor_simulation_free(s);
 }
 
 static int stop_at_the_second(void *user, const larmor_progress *p)
@@ -334,29 +291,26 @@ static int stop_at_the_second(void *user, const larmor_progress *p)
     return p->iter == 2;
 }
 
-static void a_monitor_stops_the_file_which_is_then_not_there(void **state)
+IN_FOLDER(a_monitor_stops_the_file_which_is_then_not_there)
 {
-    (void)state;
     int seen = 0;
     larmor_raw *raw;
     const larmor_simulation_opts opts = {
         .traj = {.matrix = {16}, .readouts = 3}, .repetitions = 4, .monitor = stop_at_the_second, .user = &seen};
-    larmor_simulation *s = simulation_of(&opts);
+    OWNED(larmor_simulation) *s = simulation_of(&opts);
     assert_int_equal(save(s, "stopped.h5"), LARMOR_STOPPED);
     assert_int_equal(seen, 2);
     assert_int_equal(larmor_raw_open(in_folder("stopped.h5"), NULL, &raw), LARMOR_ERR_IO);
-    larmor_simulation_free(s);
 }
 
 /* ---- what to expect ---- */
 
-static void images_that_are_alike_are_one_array_and_others_follow_the_object(void **state)
+TEST(images_that_are_alike_are_one_array_and_others_follow_the_object)
 {
-    (void)state;
     larmor_simulation_opts opts = {.traj = {.matrix = {16, 12}}, .slices = 2, .repetitions = 3};
     for (int moves = 0; moves < 2; moves++) {
         opts.drift_mm[1] = moves ? 20 : 0;
-        larmor_simulation *s = simulation_of(&opts);
+        OWNED(larmor_simulation) *s = simulation_of(&opts);
         larmor_expected expected;
         assert_ok(larmor_simulation_expect(s, &expected));
         assert_int_equal(expected.count, 6);
@@ -381,22 +335,20 @@ static void images_that_are_alike_are_one_array_and_others_follow_the_object(voi
         }
         larmor_expected_free(&expected);
         assert_true(!expected.image && !expected.count);
-        larmor_simulation_free(s);
     }
 }
 
-static void maps_and_field_are_those_of_the_phantom(void **state)
+TEST(maps_and_field_are_those_of_the_phantom)
 {
-    (void)state;
     const unsigned char dead[3] = {0, 0, 1};
     const larmor_phantom_field field = {.hz = 5, .gradient = {30, -10}};
     const int64_t larger[3] = {32};
     const larmor_simulation_opts opts = {.traj = {.matrix = {16, 12}}, .coils = 3, .dead = dead, .field = &field};
-    larmor_simulation *s = simulation_of(&opts);
-    larmor_array *maps, *wide, *expected, *hz, *expected_hz;
+    OWNED(larmor_simulation) *s = simulation_of(&opts);
+    OWNED(larmor_array) *maps, *wide, *expected, *hz, *expected_hz;
     larmor_image_meta meta;
     float complex *x, *y, *w;
-    float *f, *g;
+    OWNED(float) *f, *g;
     assert_ok(larmor_simulation_maps(s, NULL, &maps, &meta));
     assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
@@ -415,22 +367,13 @@ static void maps_and_field_are_those_of_the_phantom(void **state)
     assert_ok(larmor_array_download(hz, LARMOR_F32, &f));
     assert_ok(larmor_array_download(expected_hz, LARMOR_F32, &g));
     assert_memory_equal(f, g, 16 * 12 * sizeof *f);
-    free(g);
-    free(f);
     free(w);
     free(y);
     free(x);
-    larmor_array_free(expected_hz);
-    larmor_array_free(hz);
-    larmor_array_free(expected);
-    larmor_array_free(wide);
-    larmor_array_free(maps);
-    larmor_simulation_free(s);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
     static const unsigned char dead[2] = {1, 1};
     static const larmor_phantom_field field = {.hz = 1};
     static const larmor_phantom_phase phase = {.radians = 1}, waves = {1, {0, 0, 1}};
@@ -474,7 +417,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {{.trajectory = "cartesian", .traj = {.matrix = {16}}, .epi = &epi, .field = &field}, "got off-resonance or"},
         {{.delay = {1, 1, 2}}, "opts.delay: got 2 along z, but the scan is 2D"},
     };
-    larmor_simulation *s;
+    OWNED(larmor_simulation) *s;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         assert_refused(larmor_simulation_create(dev, &refused[i].opts, &s), LARMOR_ERR_ARG, refused[i].says);
         assert_null(s);
@@ -490,25 +433,4 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_simulation_maps(s, solid, &a, &meta), LARMOR_ERR_ARG,
                    "opts.maps_matrix: got 4 along z, but the scan is 2D");
     assert_int_equal(larmor_simulation_maps(s, NULL, &a, &meta), LARMOR_ERR_ARG);
-    larmor_simulation_free(s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(zero_options_are_the_documented_defaults),
-    cmocka_unit_test(options_are_copied),
-    cmocka_unit_test(noise_is_added_to_the_coils_that_have_some_and_dead_ones_have_nothing_else),
-    cmocka_unit_test(slices_have_less_density_and_other_noise),
-    cmocka_unit_test(any_image_can_be_asked_for_in_any_order),
-    cmocka_unit_test(echo_planar_lines_differ_by_a_phase_and_a_shift),
-    cmocka_unit_test(late_gradients_move_the_samples_and_not_the_stored_trajectory),
-    IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory),
-    IN_FOLDER(a_monitor_stops_the_file_which_is_then_not_there),
-    cmocka_unit_test(images_that_are_alike_are_one_array_and_others_follow_the_object),
-    cmocka_unit_test(maps_and_field_are_those_of_the_phantom),
-    cmocka_unit_test(what_makes_no_sense_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

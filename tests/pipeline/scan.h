@@ -3,8 +3,6 @@
 #ifndef LARMOR_TESTS_PIPELINE_SCAN_H
 #define LARMOR_TESTS_PIPELINE_SCAN_H
 
-#include <math.h>
-
 #include "larmor/larmor.h"
 #include "tests/support/test.h"
 
@@ -52,15 +50,16 @@ static inline void free_scan(scan *s)
     larmor_phantom_free(s->phantom);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 static inline larmor_status try_recon(const scan *s, const larmor_recon_opts *opts, larmor_recon **recon)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
+    OWNED(larmor_source) *source;
     arrays.image = s->image;
     *recon = NULL;
     larmor_status st = larmor_source_of_arrays(&arrays, &source);
     if (!st) st = larmor_recon_create(source, dev, opts, recon);
-    larmor_source_free(source);
     return st;
 }
 
@@ -91,23 +90,21 @@ static inline int is_cpu(void)
 /* |x - y| / |y| */
 static inline double difference(const larmor_array *x, const larmor_array *y)
 {
-    larmor_array *d;
+    OWNED(larmor_array) *d;
     double whole, apart;
     assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
     assert_ok(larmor_copy(y, d));
     assert_ok(larmor_nrm2(d, &whole));
     assert_ok(larmor_axpby(1, x, -1, d));
     assert_ok(larmor_nrm2(d, &apart));
-    larmor_array_free(d);
     return apart / whole;
 }
 
 /* How far the image of these options is from the phantom. */
 static inline double error_of(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_recon_result result = result_of(s, opts);
+    OWNED(larmor_recon_result) result = result_of(s, opts);
     const double error = difference(result.image[0].data, s->truth);
-    larmor_recon_result_free(&result);
     return error;
 }
 
@@ -115,10 +112,8 @@ static inline double error_of(const scan *s, const larmor_recon_opts *opts)
 static inline double apart(const scan *a, const larmor_recon_opts *opts, const scan *b,
                            const larmor_recon_opts *other)
 {
-    larmor_recon_result x = result_of(a, opts), y = result_of(b, other);
+    OWNED(larmor_recon_result) x = result_of(a, opts), y = result_of(b, other);
     const double d = difference(x.image[0].data, y.image[0].data);
-    larmor_recon_result_free(&x);
-    larmor_recon_result_free(&y);
     return d;
 }
 
@@ -145,7 +140,7 @@ static inline void write_file(const scan *s, const char *path)
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_raw_create(out, &header, &writer));
     float *all = values_of(s->image[0].kspace), data[2 * SAMPLES * (COILS + 1)] = {0}, traj[2 * SAMPLES];
-    double *k = (double *)values_of(s->image[0].traj);
+    OWNED(double) *k = (double *)values_of(s->image[0].traj);
     for (int i = 0; i < SPOKES; i++) {
         for (int c = 0; c < COILS; c++)
             memcpy(data + 2 * SAMPLES * c, all + 2 * SAMPLES * (i + SPOKES * c), 2 * SAMPLES * sizeof *data);
@@ -164,7 +159,6 @@ static inline void write_file(const scan *s, const char *path)
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
     free(all);
-    free(k);
 }
 
 /* What a listener has been told. */

@@ -1,44 +1,33 @@
 /* scan/source_arrays.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
-static void arrays_give_the_image_of_the_phantom(void **state)
+TEST(arrays_give_the_image_of_the_phantom)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_recon_opts opts = OPTS(.maps = s.maps);
     assert_at_most(error_of(&s, &opts), 0.18); /* spokes leave out the corners of k-space */
-    free_scan(&s);
 }
 
-static void the_arrays_are_left_as_they_are(void **state)
+TEST(the_arrays_are_left_as_they_are)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(500, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .weighted = 1);
     const size_t bytes = larmor_array_bytes(s.image[0].kspace), traj_bytes = larmor_array_bytes(s.image[0].traj);
-    float *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj), *maps = values_of(s.maps);
-    larmor_recon_result result = result_of(&s, &opts);
-    float *after = values_of(s.image[0].kspace), *traj_after = values_of(s.image[0].traj),
-          *maps_after = values_of(s.maps);
+    OWNED(float) *before = values_of(s.image[0].kspace), *traj = values_of(s.image[0].traj),
+                 *maps = values_of(s.maps);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    OWNED(float) *after = values_of(s.image[0].kspace), *traj_after = values_of(s.image[0].traj),
+                 *maps_after = values_of(s.maps);
     assert_memory_equal(before, after, bytes);
     assert_memory_equal(traj, traj_after, traj_bytes);
     assert_memory_equal(maps, maps_after, larmor_array_bytes(s.maps));
-    free(before);
-    free(after);
-    free(traj);
-    free(traj_after);
-    free(maps);
-    free(maps_after);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
-static void the_type_of_numbers_and_the_unit_of_length_do_not_matter(void **state)
+TEST(the_type_of_numbers_and_the_unit_of_length_do_not_matter)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0);
     larmor_array *converted;
     assert_ok(larmor_array_convert(wide.image[0].kspace, LARMOR_C128, &converted));
     larmor_array_free(wide.image[0].kspace);
@@ -46,15 +35,13 @@ static void the_type_of_numbers_and_the_unit_of_length_do_not_matter(void **stat
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
     assert_at_most(apart(&wide, &opts, &s, &opts), 1e-6);
-    free_scan(&wide);
-    free_scan(&s);
 }
 
 /* The part of the image's differences that are along y. */
 static double part_along_y(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_recon_result result = result_of(s, opts);
-    float *x = values_of(result.image[0].data);
+    OWNED(larmor_recon_result) result = result_of(s, opts);
+    OWNED(float) *x = values_of(result.image[0].data);
     double along[2] = {0};
     for (int y = 0; y + 1 < N; y++)
         for (int i = 0; i + 1 < N; i++) {
@@ -62,15 +49,12 @@ static double part_along_y(const scan *s, const larmor_recon_opts *opts)
             along[0] += hypot(at[2] - at[0], at[3] - at[1]);
             along[1] += hypot(at[2 * N] - at[0], at[2 * N + 1] - at[1]);
         }
-    free(x);
-    larmor_recon_result_free(&result);
     return along[1] / (along[0] + along[1]);
 }
 
-static void tv_takes_differences_over_the_sides_of_voxels(void **state)
+TEST(tv_takes_differences_over_the_sides_of_voxels)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0), tall = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0), wide = scan_of(COILS, 1, 0), tall = scan_of(COILS, 1, 0);
     wide.arrays.fov_mm[0] = wide.arrays.fov_mm[1] = 250;
     tall.arrays.fov_mm[0] = 100;
     tall.arrays.fov_mm[1] = 700;
@@ -83,42 +67,32 @@ static void tv_takes_differences_over_the_sides_of_voxels(void **state)
     assert_at_most(0.55, longer);
     tall.arrays.fov_mm[1] = 1000; /* as no voxel is */
     assert_at_most(fabs(part_along_y(&tall, &opts) - square), 1e-4);
-    free_scan(&tall);
-    free_scan(&wide);
-    free_scan(&s);
 }
 
 /* Directly: how many points are beyond half a sample outside of the smaller k-space. */
-static void samples_beyond_the_k_space_of_the_grid_are_left_out(void **state)
+TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &s.image[0].density));
     const int small = N / 2;
-    double *k = (double *)values_of(s.image[0].traj);
+    OWNED(double) *k = (double *)values_of(s.image[0].traj);
     int64_t outside = 0;
     for (int i = 0; i < SAMPLES * SPOKES; i++)
         outside += fabs(k[2 * i]) > small / 2 + .5 || fabs(k[2 * i + 1]) > small / 2 + .5;
     assert_true(outside > 0);
-    larmor_array *truth, *maps;
+    OWNED(larmor_array) *truth, *maps;
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(small, small), &truth));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(small, small), COILS, &maps));
     const larmor_recon_opts opts =
         OPTS(.matrix = {small}, .maps = maps, .method = "grid", .density = LARMOR_DENSITY_STORED);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.report.outside, outside);
     assert_at_most(difference(result.image[0].data, truth), 0.3);
-    larmor_recon_result_free(&result);
-    larmor_array_free(truth);
-    larmor_array_free(maps);
-    free(k);
-    free_scan(&s);
 }
 
-static void counters_and_geometry_come_with_the_image(void **state)
+TEST(counters_and_geometry_come_with_the_image)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 0);
+    OWNED(scan) s = scan_of(COILS, 2, 0);
     s.image[1].meta = (larmor_image_meta){.repetition = 1,
                                           .slice = 3,
                                           .position_mm = {1, 2, 3},
@@ -128,7 +102,7 @@ static void counters_and_geometry_come_with_the_image(void **state)
     s.arrays.fov_mm[0] = 200;
     s.arrays.fov_mm[1] = 100;
     const larmor_recon_opts opts = OPTS(.method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result[2];
     for (int i = 0; i < 2; i++) assert_ok(larmor_recon_run(recon, i, &result[i]));
     const larmor_image_meta *plain = &result[0].image[0].meta, *turned = &result[1].image[0].meta;
@@ -138,43 +112,34 @@ static void counters_and_geometry_come_with_the_image(void **state)
     assert_true(turned->fov_mm[0] == 200 && turned->fov_mm[1] == 100);
     assert_int_equal(result[1].image[0].group, 1);
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void a_point_that_is_not_finite_spoils_its_image_alone(void **state)
+TEST(a_point_that_is_not_finite_spoils_its_image_alone)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 0);
+    OWNED(scan) s = scan_of(COILS, 2, 0);
     double *k = (double *)values_of(s.image[0].traj);
     k[7] = NAN;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     free(k);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
-    larmor_recon_result result;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.report.status, LARMOR_ERR_NUMERIC);
     assert_int_equal(result.count, 0);
     assert_string_equal(result.report.message, "arrays: trajectory: point 3 is not finite");
     assert_ok(larmor_recon_run(recon, 1, &result));
     assert_int_equal(result.count, 1);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void a_trajectory_beyond_the_k_space_altogether_is_refused(void **state)
+TEST(a_trajectory_beyond_the_k_space_altogether_is_refused)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_fill(s.image[0].traj, N));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT, "no sample lies within the k-space");
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
 static void refuse(const scan *s, larmor_status status, const char *text)
@@ -187,9 +152,8 @@ static void refuse(const scan *s, larmor_status status, const char *text)
 }
 
 /* The trajectory of each unit, which ends where its largest value is; the third is one that no other unit fits. */
-static void a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning(void **state)
+TEST(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning)
 {
-    (void)state;
     static const struct {
         double scale;
         const char *refusal, *warning;
@@ -204,7 +168,7 @@ static void a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning
         {.075, NULL, "trajectory in cycles per field of view reaches only 0.075 of the matrix's k-space."},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan s = scan_of(COILS, 1, 0);
+        OWNED(scan) s = scan_of(COILS, 1, 0);
         larmor_source *source;
         double *k = (double *)values_of(s.image[0].traj);
         for (int64_t j = 0; j < larmor_array_count(s.image[0].traj); j++) k[j] *= cases[i].scale;
@@ -222,7 +186,6 @@ static void a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning
                 assert_string_equal(info.warnings, "");
             larmor_source_free(source);
         }
-        free_scan(&s);
     }
 }
 
@@ -233,9 +196,8 @@ static larmor_array *zeros(larmor_dtype dtype, larmor_shape shape)
     return x;
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     static const struct wrong {
         larmor_dtype dtype;
         larmor_shape shape;
@@ -260,14 +222,13 @@ static void what_does_not_fit_is_refused(void **state)
         {LARMOR_C64, {3, {4, 4, COILS}}, offsetof(larmor_readouts, calibration), "expected 4 coils and a trajectory"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        scan s = scan_of(COILS, 1, 0);
+        OWNED(scan) s = scan_of(COILS, 1, 0);
         larmor_array **at = (larmor_array **)((char *)&s.image[0] + wrong[i].at);
         larmor_array_free(*at);
         *at = zeros(wrong[i].dtype, wrong[i].shape);
         refuse(&s, LARMOR_ERR_SHAPE, wrong[i].text);
-        free_scan(&s);
     }
-    scan s = scan_of(COILS, 2, 0);
+    OWNED(scan) s = scan_of(COILS, 2, 0);
     larmor_array *kspace = s.image[1].kspace;
     s.image[1].kspace = NULL;
     refuse(&s, LARMOR_ERR_ARG, "an image without samples");
@@ -294,22 +255,4 @@ static void what_does_not_fit_is_refused(void **state)
     larmor_source *source;
     assert_refused(larmor_source_of_arrays(NULL, &source), LARMOR_ERR_ARG, "one image at least");
     assert_refused(larmor_source_of_arrays(&s.arrays, NULL), LARMOR_ERR_ARG, "nowhere to put it");
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_give_the_image_of_the_phantom),
-        cmocka_unit_test(the_arrays_are_left_as_they_are),
-        cmocka_unit_test(the_type_of_numbers_and_the_unit_of_length_do_not_matter),
-        cmocka_unit_test(tv_takes_differences_over_the_sides_of_voxels),
-        cmocka_unit_test(samples_beyond_the_k_space_of_the_grid_are_left_out),
-        cmocka_unit_test(counters_and_geometry_come_with_the_image),
-        cmocka_unit_test(a_point_that_is_not_finite_spoils_its_image_alone),
-        cmocka_unit_test(a_trajectory_beyond_the_k_space_altogether_is_refused),
-        cmocka_unit_test(a_trajectory_in_another_unit_is_refused_and_a_short_one_is_a_warning),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    RUN_TESTS(tests);
 }

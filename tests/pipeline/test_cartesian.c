@@ -1,5 +1,4 @@
 /* scan/cartesian.c and partial.c: scans whose samples are on the grid. SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "larmor/cartesian.h"
@@ -29,7 +28,7 @@ static const larmor_phantom_phase none = {0, {0}};
 static larmor_array *combined(const scan *s, larmor_shape image)
 {
     larmor_array *maps, *kspace, *x, *moved;
-    larmor_op *A;
+    OWNED(larmor_op) *A;
     assert_ok(larmor_array_convert(s->maps, LARMOR_C128, &maps));
     assert_ok(larmor_array_convert(s->image[0].kspace, LARMOR_C128, &kspace));
     assert_ok(larmor_array_create(dev, LARMOR_C128, image, &x));
@@ -40,58 +39,47 @@ static larmor_array *combined(const scan *s, larmor_shape image)
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     assert_ok(larmor_op_adjoint(A, kspace, x));
     assert_ok(larmor_divide_by_energy(maps, x));
-    larmor_op_free(A);
     larmor_array_free(moved);
     larmor_array_free(kspace);
     larmor_array_free(maps);
     return x;
 }
 
-static void a_fully_sampled_image_is_the_fft_of_each_coil_combined(void **state)
+TEST(a_fully_sampled_image_is_the_fft_of_each_coil_combined)
 {
-    (void)state;
     const larmor_traj_opts lines[] = {{.matrix = {32, 24}}, {.matrix = {31, 27}}, {.matrix = {12, 11, 10}}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const larmor_shape image = larmor_shape_of(lines[i].matrix[2] > 1 ? 3 : 2, lines[i].matrix);
-        scan s = lines_scan(&lines[i], &none, 1e-3);
+        OWNED(scan) s = lines_scan(&lines[i], &none, 1e-3);
         const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s.maps);
-        larmor_recon_result result = result_of(&s, &opts);
-        larmor_array *expected = combined(&s, image), *wide;
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
+        OWNED(larmor_array) *expected = combined(&s, image), *wide;
         assert_ok(larmor_array_convert(result.image[0].data, LARMOR_C128, &wide));
         assert_at_most(difference(wide, expected), 1e-6);
         assert_int_equal(result.report.direct, 1);
         assert_int_equal(result.report.ffts, 1);
         assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
-        larmor_array_free(wide);
-        larmor_array_free(expected);
-        larmor_recon_result_free(&result);
-        free_scan(&s);
     }
 }
 
-static void undersampled_images_are_those_of_nuffts(void **state)
+TEST(undersampled_images_are_those_of_nuffts)
 {
-    (void)state;
     const larmor_traj_opts lines[] = {{.matrix = {32, 32}, .acceleration = {2}, .calibration = {8}},
                                       {.matrix = {12, 12, 12}, .acceleration = {2, 2}, .calibration = {4, 4}}};
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 4; i++) {
-        scan s = lines_scan(&lines[i / 2], &none, 1e-3), off = lines_scan(&lines[i / 2], &none, 1e-3);
+        OWNED(scan) s = lines_scan(&lines[i / 2], &none, 1e-3), off = lines_scan(&lines[i / 2], &none, 1e-3);
         larmor_array_free(off.image[0].traj);
         assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){2e-3}, NULL, &off.image[0].traj));
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i % 2], .iters = 40, .lambda = 1e-3,
                                             .lambda_mode = LARMOR_LAMBDA_RELATIVE);
         larmor_recon_opts other = opts;
         other.maps = off.maps;
-        larmor_recon_result x = result_of(&s, &opts), y = result_of(&off, &other);
+        OWNED(larmor_recon_result) x = result_of(&s, &opts), y = result_of(&off, &other);
         assert_int_equal(x.report.ffts, 1);
         assert_int_equal(x.report.direct, 0);
         assert_int_equal(y.report.ffts, 0);
         assert_at_most(difference(x.image[0].data, y.image[0].data), 0.02);
-        larmor_recon_result_free(&y);
-        larmor_recon_result_free(&x);
-        free_scan(&off);
-        free_scan(&s);
     }
 }
 
@@ -108,15 +96,14 @@ static double nrmse(const larmor_array *x, const larmor_array *y)
 }
 
 /* There, samples do not predict each other, and a weight would scale the image alone. */
-static void one_coil_on_the_grid_gives_its_fft_and_no_doubts(void **state)
+TEST(one_coil_on_the_grid_gives_its_fft_and_no_doubts)
 {
-    (void)state;
     const larmor_traj_opts lines[] = {{.matrix = {32, 32}, .acceleration = {2}},
                                       {.matrix = {32, 32}, .partial_fourier = .75}};
     for (int i = 0; i < 2; i++) {
         char line[256];
-        scan s = lines_scan(&lines[i], &none, 1e-3);
-        larmor_array *alone;
+        OWNED(scan) s = lines_scan(&lines[i], &none, 1e-3);
+        OWNED(larmor_array) *alone;
         larmor_op *F;
         assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
         assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
@@ -124,11 +111,11 @@ static void one_coil_on_the_grid_gives_its_fft_and_no_doubts(void **state)
         const larmor_shape shape = larmor_array_shape(alone);
         assert_ok(larmor_array_reshape(alone, larmor_shape_append(shape, 1), &s.image[0].kspace));
         const larmor_recon_opts opts = OPTS(.method = "cg");
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), 0);
         assert_int_equal(result.report.lambda_from, i ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE);
         if (!i) {
-            larmor_array *x;
+            OWNED(larmor_array) *x;
             const larmor_nufft_opts fourier = {.ndim = 2, .modes = {32, 32}};
             assert_ok(larmor_op_cartesian(dev, &fourier, s.image[0].traj, &F));
             assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_shape_of(2, lines[i].matrix), &x));
@@ -138,23 +125,18 @@ static void one_coil_on_the_grid_gives_its_fft_and_no_doubts(void **state)
             assert_ok(larmor_nrm2(result.image[0].data, &own));
             assert_at_most(nrmse(x, result.image[0].data), 1e-4);
             assert_at_most(fabs(own / size - 1), 2e-3);
-            larmor_array_free(x);
             larmor_op_free(F);
         }
-        larmor_array_free(alone);
-        larmor_recon_result_free(&result);
-        free_scan(&s);
     }
 }
 
 /* Lines that are shifted along themselves are as orthogonal as those on the grid: samples held out of one coil
  * have nothing to be predicted by, and a weight chosen by them was .8 of the largest eigenvalue, which took 45 %
  * off the image. */
-static void one_coil_beside_the_grid_keeps_its_intensity(void **state)
+TEST(one_coil_beside_the_grid_keeps_its_intensity)
 {
-    (void)state;
     double norm[2];
-    scan s = lines_scan(&(larmor_traj_opts){.matrix = {32, 32}}, &none, 0);
+    OWNED(scan) s = lines_scan(&(larmor_traj_opts){.matrix = {32, 32}}, &none, 0);
     larmor_array *moved, *alone;
     assert_ok(larmor_traj_delay(s.image[0].traj, (double[6]){0.2}, NULL, &moved));
     assert_ok(larmor_phantom_kspace(s.phantom, moved, 0, LARMOR_C64, &alone));
@@ -167,13 +149,11 @@ static void one_coil_beside_the_grid_keeps_its_intensity(void **state)
     const larmor_recon_opts opts[] = {OPTS(.method = "cg"),
                                       OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4)};
     for (int i = 0; i < 2; i++) {
-        larmor_recon_result result = result_of(&s, &opts[i]);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts[i]);
         if (!i) assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
         assert_ok(larmor_nrm2(result.image[0].data, &norm[i]));
-        larmor_recon_result_free(&result);
     }
     assert_at_most(fabs(norm[0] / norm[1] - 1), 0.03);
-    free_scan(&s);
 }
 
 static const larmor_phantom_phase smooth = {1, {0.5, 0.5, 0}}, rough = {2.5, {1.5, 2, 0}};
@@ -181,18 +161,16 @@ static const larmor_phantom_phase smooth = {1, {0.5, 0.5, 0}}, rough = {2.5, {1.
 static double error_with(const scan *s, larmor_partial_fourier how, larmor_partial_fourier *done)
 {
     const larmor_recon_opts opts = OPTS(.method = "cg", .maps = s->maps, .partial_fourier = how);
-    larmor_recon_result result = result_of(s, &opts);
+    OWNED(larmor_recon_result) result = result_of(s, &opts);
     const double error = nrmse(result.image[0].data, s->truth);
     char line[512];
     *done = result.report.partial_fourier;
     assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line) != 0, *done == LARMOR_PARTIAL_ZERO);
-    larmor_recon_result_free(&result);
     return error;
 }
 
-static void half_the_lines_and_more_are_nearly_as_good_as_all(void **state)
+TEST(half_the_lines_and_more_are_nearly_as_good_as_all)
 {
-    (void)state;
     static const struct {
         int64_t matrix[3];
         int R;
@@ -227,9 +205,8 @@ static void half_the_lines_and_more_are_nearly_as_good_as_all(void **state)
 }
 
 /* With noise homodyne, also where the shorter side has 3 lines; without it projections, where the phase is rough. */
-static void the_way_that_is_taken_is_nearly_the_best(void **state)
+TEST(the_way_that_is_taken_is_nearly_the_best)
 {
-    (void)state;
     static const struct {
         double part, sigma;
         const larmor_phantom_phase *phase;
@@ -243,20 +220,18 @@ static void the_way_that_is_taken_is_nearly_the_best(void **state)
         const larmor_traj_opts part = {.matrix = {32, 48}, .partial_fourier = cases[c].part};
         larmor_partial_fourier done;
         double best = INFINITY;
-        scan s = lines_scan(&part, cases[c].phase, cases[c].sigma);
+        OWNED(scan) s = lines_scan(&part, cases[c].phase, cases[c].sigma);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) best = fmin(best, error_with(&s, ways[w], &done));
         const double error = error_with(&s, LARMOR_PARTIAL_AUTO, &done);
         assert_int_equal(done, cases[c].taken);
         assert_at_most(error, 1.1 * best);
-        free_scan(&s);
     }
 }
 
-static void what_the_methods_cannot_do_is_refused(void **state)
+TEST(what_the_methods_cannot_do_is_refused)
 {
-    (void)state;
     const larmor_traj_opts lines = {.matrix = {16, 16}};
-    scan s = lines_scan(&lines, &none, 0);
+    OWNED(scan) s = lines_scan(&lines, &none, 0);
     larmor_recon *recon;
     larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
@@ -265,7 +240,6 @@ static void what_the_methods_cannot_do_is_refused(void **state)
     opts.partial_fourier = LARMOR_PARTIAL_HOMODYNE;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
                    "opts.partial_fourier homodyne: is not for opts.method grid");
-    free_scan(&s);
 }
 
 /* ---- scans in files ---- */
@@ -282,7 +256,7 @@ static void append_line(larmor_raw_writer *w, const store *how, int64_t samples,
                         int average)
 {
     const int64_t kept = samples - how->first;
-    float *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
+    OWNED(float) *data = malloc(2 * sizeof *data * (size_t)(kept * COILS));
     uint64_t seed = (uint64_t)step + 1;
     const int turned = how->reverse && step % 2;
     assert_non_null(data);
@@ -304,7 +278,6 @@ static void append_line(larmor_raw_writer *w, const store *how, int64_t samples,
                                   .slice_dir = {0, 0, 1},
                                   .data = data};
     assert_ok(larmor_raw_append(w, &a));
-    free(data);
 }
 
 static void write_scan(const char *path, const larmor_phantom *phantom, const store *how)
@@ -319,11 +292,11 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
                                       .coils = COILS,
                                       .readouts = LINES,
                                       .averages = how->averages};
-    double *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
-    larmor_array *traj, *kspace;
-    larmor_output *out;
-    larmor_raw_writer *w;
-    float *values;
+    OWNED(double) *k = malloc(2 * sizeof *k * (size_t)(samples * LINES));
+    OWNED(larmor_array) *traj, *kspace;
+    OWNED(larmor_output) *out;
+    OWNED(larmor_raw_writer) *w;
+    OWNED(float) *values;
     assert_non_null(k);
     for (int64_t i = 0; i < samples * LINES; i++) {
         k[2 * i] = (double)(i % samples - samples / 2) / how->oversampling;
@@ -339,12 +312,6 @@ static void write_scan(const char *path, const larmor_phantom *phantom, const st
         for (int step = 0; step < LINES; step++)
             append_line(w, how, samples, values + 2 * samples * step, step, average);
     assert_ok(larmor_raw_finish(w));
-    larmor_raw_writer_free(w);
-    larmor_output_free(out);
-    free(values);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    free(k);
 }
 
 static larmor_array *image_of_file(const larmor_phantom *phantom, const store *how, larmor_array *maps,
@@ -374,9 +341,8 @@ static larmor_array *image_of_file(const larmor_phantom *phantom, const store *h
     return image;
 }
 
-static void storage_does_not_show_in_the_image(void **state)
+TEST(storage_does_not_show_in_the_image)
 {
-    (void)state;
     const struct {
         store how;
         double most;
@@ -389,37 +355,18 @@ static void storage_does_not_show_in_the_image(void **state)
         {{.oversampling = 2, .averages = 1, .first = 24}, 0.12}, /* 8 of 32 samples before the centre */
     };
     const store simple = {.oversampling = 1, .averages = 1};
-    larmor_phantom *phantom;
-    larmor_array *maps;
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *maps;
     larmor_recon_report report;
     assert_ok(larmor_phantom_create("texture", 2, &phantom));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), COILS, &maps));
-    larmor_array *plain = image_of_file(phantom, &simple, maps, &report);
+    OWNED(larmor_array) *plain = image_of_file(phantom, &simple, maps, &report);
     assert_int_equal(report.direct, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        larmor_array *image = image_of_file(phantom, &cases[i].how, maps, &report);
+        OWNED(larmor_array) *image = image_of_file(phantom, &cases[i].how, maps, &report);
         assert_at_most(difference(image, plain), cases[i].most);
         assert_int_equal(report.ffts, 1);
         assert_int_equal(report.grid[0], N);
         assert_int_equal(report.direct, cases[i].how.first == 0);
-        larmor_array_free(image);
     }
-    larmor_array_free(plain);
-    larmor_array_free(maps);
-    larmor_phantom_free(phantom);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fully_sampled_image_is_the_fft_of_each_coil_combined),
-        cmocka_unit_test(undersampled_images_are_those_of_nuffts),
-        cmocka_unit_test(one_coil_on_the_grid_gives_its_fft_and_no_doubts),
-        cmocka_unit_test(one_coil_beside_the_grid_keeps_its_intensity),
-        cmocka_unit_test(half_the_lines_and_more_are_nearly_as_good_as_all),
-        cmocka_unit_test(the_way_that_is_taken_is_nearly_the_best),
-        cmocka_unit_test(what_the_methods_cannot_do_is_refused),
-        cmocka_unit_test(storage_does_not_show_in_the_image),
-    };
-    RUN_TESTS(tests);
 }

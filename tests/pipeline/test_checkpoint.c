@@ -92,6 +92,8 @@ static void free_outcome(outcome *o)
     for (int i = 0; i < o->count; i++) larmor_recon_result_free(&o->series[i]);
 }
 
+ENDS_ITSELF_BY(free_outcome, outcome)
+
 /* As if the process had ended there. */
 static int is_killed(void *user, const larmor_event *e)
 {
@@ -114,7 +116,7 @@ static outcome run_at(const scan *s, larmor_recon_opts opts, place *p, notes *n)
         opts.listener = take_note;
         opts.user = n;
     }
-    larmor_recon *recon = recon_of(s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(s, &opts);
     larmor_checkpoint_free(c);
     for (; o.count < larmor_recon_series(recon); o.count++) {
         larmor_recon_result *r = &o.series[o.count];
@@ -125,7 +127,6 @@ static outcome run_at(const scan *s, larmor_recon_opts opts, place *p, notes *n)
         larmor_recon_result_free(r);
         break;
     }
-    larmor_recon_free(recon);
     return o;
 }
 
@@ -181,10 +182,9 @@ static void killed_anywhere(const scan *s, larmor_recon_opts opts, int points)
     free_outcome(&expected);
 }
 
-static void a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on(void **state)
+TEST(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     killed_anywhere(&s, OPTS(.method = "cg"), 5);
     /* what is prepared has been kept by then, and the rest is without the search for delays */
     killed_anywhere(&s, OPTS(.method = "grid", SHORT), 3);
@@ -195,14 +195,12 @@ static void a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on(
     killed_anywhere(&s, OPTS(.method = "wavelet", .iters = 8, SHORT), 2);
     killed_anywhere(&s, OPTS(.method = "llr", .iters = 12, SHORT), 2);
     killed_anywhere(&s, OPTS(.method = "cg", .eps = 1e-8, .iters = 8, SHORT), 2);
-    free_scan(&s);
 }
 
 /* The weight of several sets is chosen by the first. */
-static void so_does_one_with_several_sets_of_maps(void **state)
+TEST(so_does_one_with_several_sets_of_maps)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     larmor_array *sets, *part;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, COILS, 2), &sets));
     for (int i = 0; i < 2; i++) {
@@ -212,16 +210,14 @@ static void so_does_one_with_several_sets_of_maps(void **state)
     }
     killed_anywhere(&s, OPTS(.method = "cg", .maps = sets, .iters = 10, SHORT), 3);
     larmor_array_free(sets);
-    free_scan(&s);
 }
 
-static void a_listener_that_stops_a_solver_loses_no_step(void **state)
+TEST(a_listener_that_stops_a_solver_loses_no_step)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     const larmor_recon_opts opts = OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .tol = -1,
                                         .iters = 8, .maps = s.maps, SHORT);
-    outcome expected = run_at(&s, opts, NULL, NULL);
+    OWNED(outcome) expected = run_at(&s, opts, NULL, NULL);
     for (int at = 1; at <= 16; at += 3) {
         place p = {.saves = 0};
         notes first = {.stop_at_step = at}, again = {.resumed = 1};
@@ -236,14 +232,11 @@ static void a_listener_that_stops_a_solver_loses_no_step(void **state)
         free_outcome(&rest);
         clear_place(&p);
     }
-    free_outcome(&expected);
-    free_scan(&s);
 }
 
-static void a_weight_that_was_chosen_is_not_chosen_again(void **state)
+TEST(a_weight_that_was_chosen_is_not_chosen_again)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int m = 0; m < 2; m++) {
         larmor_recon_opts opts = OPTS(.method = methods[m], .iters = 6, .tol = -1, .checkpoint_every = -1);
@@ -261,21 +254,19 @@ static void a_weight_that_was_chosen_is_not_chosen_again(void **state)
         free_outcome(&o);
         clear_place(&p);
     }
-    free_scan(&s);
 }
 
 /* Also where no series is run after it. */
-static void maps_and_density_are_those_of_the_last_series(void **state)
+TEST(maps_and_density_are_those_of_the_last_series)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     larmor_array *maps[2], *density[2];
     place p = {.saves = 0};
     for (int again = 0; again < 2; again++) {
-        larmor_checkpoint *c = checkpoint_of(&p);
+        OWNED(larmor_checkpoint) *c = checkpoint_of(&p);
         const larmor_recon_opts opts =
             OPTS(.method = "grid", .keep_density = 1, .checkpoint = c, .checkpoint_every = -1);
-        larmor_recon *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result result;
         for (int i = 0; i < 3; i++) {
             assert_ok(larmor_recon_run(recon, i, &result));
@@ -283,8 +274,6 @@ static void maps_and_density_are_those_of_the_last_series(void **state)
         }
         assert_ok(larmor_recon_maps(recon, &maps[again], NULL));
         assert_ok(larmor_recon_density(recon, &density[again]));
-        larmor_recon_free(recon);
-        larmor_checkpoint_free(c);
     }
     assert_at_most(difference(maps[0], maps[1]), is_cpu() ? 0 : 1e-4);
     assert_int_equal(larmor_array_count(density[0]), larmor_array_count(density[1]));
@@ -297,13 +286,11 @@ static void maps_and_density_are_those_of_the_last_series(void **state)
         larmor_array_free(density[i]);
     }
     clear_place(&p);
-    free_scan(&s);
 }
 
-static void a_series_that_is_run_again_is_computed(void **state)
+TEST(a_series_that_is_run_again_is_computed)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     place p = {.saves = 0};
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 5, .tol = -1, .maps = s.maps, .checkpoint_every = -1);
     outcome o = run_at(&s, opts, &p, NULL);
@@ -324,13 +311,11 @@ static void a_series_that_is_run_again_is_computed(void **state)
     larmor_checkpoint_free(c);
     free_outcome(&o);
     clear_place(&p);
-    free_scan(&s);
 }
 
-static void what_is_done_is_saved_when_it_is_asked_for(void **state)
+TEST(what_is_done_is_saved_when_it_is_asked_for)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     place p = {.saves = 0};
     larmor_checkpoint *c = checkpoint_of(&p);
     const larmor_recon_opts opts = OPTS(.method = "grid", .checkpoint = c);
@@ -351,45 +336,37 @@ static void what_is_done_is_saved_when_it_is_asked_for(void **state)
     larmor_recon_free(recon);
     larmor_checkpoint_free(c);
     clear_place(&p);
-    free_scan(&s);
 }
 
-static void what_cannot_be_kept_is_a_warning(void **state)
+TEST(what_cannot_be_kept_is_a_warning)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 5, .maps = s.maps, .checkpoint_every = -1);
     place p = {.fails = 1};
     notes n = {.steps = 0};
-    outcome expected = run_at(&s, opts, NULL, NULL), got = run_at(&s, opts, &p, &n);
+    OWNED(outcome) expected = run_at(&s, opts, NULL, NULL), got = run_at(&s, opts, &p, &n);
     same(&got, &expected);
     const char *said = strstr(n.text, "W:no checkpoint: the disk is full");
     assert_non_null(said);
     assert_null(strstr(said + 1, "W:no checkpoint"));
-    free_outcome(&expected);
-    free_outcome(&got);
-    free_scan(&s);
 }
 
 /* ---- what is refused ---- */
 
 static larmor_status try_with(const scan *s, larmor_recon_opts opts, place *p)
 {
-    larmor_checkpoint *c = checkpoint_of(p);
-    larmor_recon *recon;
+    OWNED(larmor_checkpoint) *c = checkpoint_of(p);
+    OWNED(larmor_recon) *recon;
     opts.checkpoint = c;
     const larmor_status st = try_recon(s, &opts, &recon);
-    larmor_recon_free(recon);
-    larmor_checkpoint_free(c);
     return st;
 }
 
-static void a_checkpoint_of_another_scan_is_refused(void **state)
+TEST(a_checkpoint_of_another_scan_is_refused)
 {
-    (void)state;
     const larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1);
     place p = {.saves = 0};
-    scan s = scan_of(COILS, 2, 1e-3), other = scan_of(COILS, 2, 1.001e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3), other = scan_of(COILS, 2, 1.001e-3);
     outcome o = run_at(&s, opts, &p, NULL);
     assert_ok(try_with(&s, opts, &p));
     assert_refused(
@@ -405,15 +382,12 @@ static void a_checkpoint_of_another_scan_is_refused(void **state)
     free(values);
     free_outcome(&o);
     clear_place(&p);
-    free_scan(&s);
-    free_scan(&other);
 }
 
-static void a_checkpoint_of_other_options_is_refused(void **state)
+TEST(a_checkpoint_of_other_options_is_refused)
 {
-    (void)state;
     place p = {.saves = 0};
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     const larmor_counters first = {-1, -1, -1, 0, -1, 0};
     const larmor_recon_opts base = OPTS(.method = "cg", .iters = 3, .checkpoint_every = -1, SHORT);
     const larmor_recon_opts others[] = {
@@ -458,15 +432,13 @@ static void a_checkpoint_of_other_options_is_refused(void **state)
     for (size_t i = 0; i < sizeof alike / sizeof *alike; i++) assert_ok(try_with(&s, alike[i], &p));
     free_outcome(&o);
     clear_place(&p);
-    free_scan(&s);
 }
 
 /* With little memory fewer coils are done at a time. */
-static void a_checkpoint_of_another_plan_is_refused(void **state)
+TEST(a_checkpoint_of_another_plan_is_refused)
 {
-    (void)state;
     place p = {.saves = 0};
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     larmor_recon_opts opts = OPTS(.method = "cg", .iters = 3, .maps = s.maps, .checkpoint_every = -1, SHORT);
     outcome o = run_at(&s, opts, &p, NULL);
     larmor_recon *recon;
@@ -484,7 +456,6 @@ static void a_checkpoint_of_another_plan_is_refused(void **state)
     assert_refused(try_with(&s, opts, &p), LARMOR_ERR_FORMAT, "another amount of memory was free");
     free_outcome(&o);
     clear_place(&p);
-    free_scan(&s);
 }
 
 /* ---- hostile ones: a place of one's own has no checksum ---- */
@@ -492,28 +463,24 @@ static void a_checkpoint_of_another_plan_is_refused(void **state)
 /* Refused, or taken with a wrong value in it: nothing else. */
 static void try_all(const scan *s, larmor_recon_opts opts, place *p)
 {
-    larmor_checkpoint *c = checkpoint_of(p);
-    larmor_recon *recon;
+    OWNED(larmor_checkpoint) *c = checkpoint_of(p);
+    OWNED(larmor_recon) *recon;
     opts.checkpoint = c;
     opts.checkpoint_every = 1000;
     larmor_status st = try_recon(s, &opts, &recon);
     if (st) assert_int_equal(st, LARMOR_ERR_FORMAT);
     if (st) assert_non_null(strstr(larmor_last_error(), "opts.checkpoint memory: "));
     for (int i = 0; !st && i < larmor_recon_series(recon); i++) {
-        larmor_recon_result result;
+        OWNED(larmor_recon_result) result;
         char line[512];
         st = larmor_recon_run(recon, i, &result);
         for (int d = 0; !st && larmor_recon_doubt(&result.report, d, line, sizeof line); d++) assert_true(line[0]);
-        larmor_recon_result_free(&result);
     }
-    larmor_recon_free(recon);
-    larmor_checkpoint_free(c);
 }
 
-static void no_content_is_worse_than_an_error(void **state)
+TEST(no_content_is_worse_than_an_error)
 {
-    (void)state;
-    scan s = scan_of(1, 2, 1e-3);
+    OWNED(scan) s = scan_of(1, 2, 1e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int m = 0; m < 2; m++) {
         const larmor_recon_opts opts =
@@ -538,25 +505,4 @@ static void no_content_is_worse_than_an_error(void **state)
         try_all(&s, opts, &p);
         clear_place(&p);
     }
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_run_that_is_killed_anywhere_gives_the_same_images_when_it_goes_on),
-    cmocka_unit_test(so_does_one_with_several_sets_of_maps),
-    cmocka_unit_test(a_listener_that_stops_a_solver_loses_no_step),
-    cmocka_unit_test(a_weight_that_was_chosen_is_not_chosen_again),
-    cmocka_unit_test(maps_and_density_are_those_of_the_last_series),
-    cmocka_unit_test(a_series_that_is_run_again_is_computed),
-    cmocka_unit_test(what_is_done_is_saved_when_it_is_asked_for),
-    cmocka_unit_test(what_cannot_be_kept_is_a_warning),
-    cmocka_unit_test(a_checkpoint_of_another_scan_is_refused),
-    cmocka_unit_test(a_checkpoint_of_other_options_is_refused),
-    cmocka_unit_test(a_checkpoint_of_another_plan_is_refused),
-    cmocka_unit_test(no_content_is_worse_than_an_error),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

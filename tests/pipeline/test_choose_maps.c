@@ -30,8 +30,8 @@ static scan scan_of_scene(const scene *c)
 /* How far the magnitude of the image is from the phantom's, both with the coils' root sum of squares. */
 static double error_with(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_array *shaded;
-    larmor_recon_result result = result_of(s, opts);
+    OWNED(larmor_array) *shaded;
+    OWNED(larmor_recon_result) result = result_of(s, opts);
     larmor_array *x = result.image[0].data;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(MATRIX, MATRIX), &shaded));
     assert_ok(larmor_root_sum_of_squares(s->maps, shaded));
@@ -40,50 +40,43 @@ static double error_with(const scan *s, const larmor_recon_opts *opts)
     assert_ok(larmor_abs(shaded, shaded));
     assert_ok(larmor_abs(x, x));
     const double error = difference(x, shaded);
-    larmor_recon_result_free(&result);
-    larmor_array_free(shaded);
     return error;
 }
 
 static void expect_nearly_the_true_maps(const scene *c)
 {
     notes n = {.text = ""};
-    scan s = scan_of_scene(c);
+    OWNED(scan) s = scan_of_scene(c);
     const larmor_recon_opts given = OPTS(.method = "cg", .maps = s.maps),
                             opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
     const double best = error_with(&s, &given), own = error_with(&s, &opts);
     print_message("%s, %s: %.4f with the true maps, %.4f with these\n", c->trajectory, c->phantom, best, own);
     assert_at_most(own, c->most * best);
     assert_noted(n, c->said);
-    free_scan(&s);
 }
 
 static const char by_inversion[] = "L:coil maps: by nonlinear inversion, as the centre of k-space is undersampled";
 
-static void arms_of_a_spiral_that_miss_every_second_turn_are_inverted(void **state)
+TEST(arms_of_a_spiral_that_miss_every_second_turn_are_inverted)
 {
-    (void)state;
     const scene c = {"spiral", "shepp-logan", {.undersampling = 2}, 2e-4, by_inversion, 1.15};
     expect_nearly_the_true_maps(&c);
 }
 
-static void arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_enough(void **state)
+TEST(arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_enough)
 {
-    (void)state;
     const scene c = {"spiral", "texture", {.undersampling = 3, .density = 1.5}, 2e-4, by_inversion, 1.15};
     expect_nearly_the_true_maps(&c);
 }
 
-static void every_second_line_without_calibration_lines_is_inverted(void **state)
+TEST(every_second_line_without_calibration_lines_is_inverted)
 {
-    (void)state;
     const scene c = {"cartesian", "shepp-logan", {.acceleration = {2, 1}}, 2e-4, by_inversion, 1.4};
     expect_nearly_the_true_maps(&c);
 }
 
-static void a_few_calibration_lines_are_enough_for_espirit(void **state)
+TEST(a_few_calibration_lines_are_enough_for_espirit)
 {
-    (void)state;
     const scene c = {"cartesian",
                      "shepp-logan",
                      {.acceleration = {3, 1}, .calibration = {8, 0}},
@@ -93,9 +86,8 @@ static void a_few_calibration_lines_are_enough_for_espirit(void **state)
     expect_nearly_the_true_maps(&c);
 }
 
-static void spokes_are_left_to_walsh(void **state)
+TEST(spokes_are_left_to_walsh)
 {
-    (void)state;
     const scene c = {"golden", "texture", {.undersampling = 4}, 2e-4, "(Walsh)", 1.1};
     expect_nearly_the_true_maps(&c);
 }
@@ -104,33 +96,28 @@ static void spokes_are_left_to_walsh(void **state)
  * order, or not. */
 static notes notes_of_lines(double size, int reversed)
 {
-    scan s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
+    OWNED(scan) s = {.arrays = {.matrix = {MATRIX, MATRIX}, .trajectory = "cartesian", .images = 1}};
     const larmor_traj_opts grid = {.matrix = {MATRIX, MATRIX}};
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
-    larmor_array *wider;
+    OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
     assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    double *k = (double *)values_of(s.image[0].traj);
+    OWNED(double) *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     for (int64_t r = 0; r < MATRIX && reversed; r += 2)
         for (int64_t i = 0; i < MATRIX; i++) k[2 * (i + MATRIX * r)] *= -1;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, RING, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-5, 1));
-    larmor_recon_result result = result_of(&s, &opts);
-    larmor_recon_result_free(&result);
-    larmor_array_free(wider);
-    free(k);
-    free_scan(&s);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     return n;
 }
 
 /* Lines that are not what they are described as look like an object that folds. */
-static void a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault(void **state)
+TEST(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault)
 {
-    (void)state;
     const notes right = notes_of_lines(1, 0), folded = notes_of_lines(1.5, 0), fault = notes_of_lines(1, 1);
     assert_null(strstr(right.text, "sets"));
     assert_noted(folded, "two sets of maps are found");
@@ -139,17 +126,4 @@ static void a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_
     assert_noted(fault, "every second line reversed");
     assert_noted(fault, "coil maps: one set after all");
     assert_null(strstr(fault.text, "2 sets"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arms_of_a_spiral_that_miss_every_second_turn_are_inverted),
-        cmocka_unit_test(arms_that_are_denser_in_the_centre_are_inverted_where_that_is_not_dense_enough),
-        cmocka_unit_test(every_second_line_without_calibration_lines_is_inverted),
-        cmocka_unit_test(a_few_calibration_lines_are_enough_for_espirit),
-        cmocka_unit_test(spokes_are_left_to_walsh),
-        cmocka_unit_test(a_second_set_of_maps_is_made_for_an_object_that_folds_and_not_for_a_fault),
-    };
-    RUN_TESTS(tests);
 }

@@ -5,30 +5,26 @@ enum { MANY = 16 };
 
 static larmor_recon_plan plan_of(const scan *s, const larmor_recon_opts *opts)
 {
-    larmor_recon *recon = recon_of(s, opts);
+    OWNED(larmor_recon) *recon = recon_of(s, opts);
     larmor_recon_plan plan;
     assert_ok(larmor_recon_describe(recon, 0, &plan));
-    larmor_recon_free(recon);
     return plan;
 }
 
 /* Magnitudes, because maps of other coils have another phase. */
 static double magnitudes_apart(const scan *s, const larmor_recon_opts *a, const larmor_recon_opts *b)
 {
-    larmor_recon_result x = result_of(s, a), y = result_of(s, b);
+    OWNED(larmor_recon_result) x = result_of(s, a), y = result_of(s, b);
     assert_ok(larmor_abs(x.image[0].data, x.image[0].data));
     assert_ok(larmor_abs(y.image[0].data, y.image[0].data));
     const double d = difference(x.image[0].data, y.image[0].data);
-    larmor_recon_result_free(&x);
-    larmor_recon_result_free(&y);
     return d;
 }
 
-static void many_coils_are_compressed_and_few_are_not(void **state)
+TEST(many_coils_are_compressed_and_few_are_not)
 {
-    (void)state;
     notes n = {.text = ""};
-    scan many = scan_of(MANY, 1, 1e-5), few = scan_of(12, 1, 1e-5);
+    OWNED(scan) many = scan_of(MANY, 1, 1e-5), few = scan_of(12, 1, 1e-5);
     const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
     const larmor_recon_opts off = OPTS(.compress = -1), three = OPTS(.compress = 3), half = OPTS(.compress = 0.5);
     larmor_recon_plan plan = plan_of(&many, &opts), whole = plan_of(&many, &off);
@@ -45,14 +41,11 @@ static void many_coils_are_compressed_and_few_are_not(void **state)
     plan = plan_of(&few, &half);
     assert_in_range(plan.coils, 1, 3);
     assert_true(plan.compressed_energy >= 0.5);
-    free_scan(&few);
-    free_scan(&many);
 }
 
-static void images_of_virtual_coils_are_those_of_all(void **state)
+TEST(images_of_virtual_coils_are_those_of_all)
 {
-    (void)state;
-    scan s = scan_of(MANY, 1, 1e-5);
+    OWNED(scan) s = scan_of(MANY, 1, 1e-5);
     larmor_recon_opts opts = OPTS(.lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), off = opts;
     off.compress = -1;
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
@@ -60,21 +53,19 @@ static void images_of_virtual_coils_are_those_of_all(void **state)
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
     opts.compress = 1; /* without much of the signal it is another image */
     assert_true(magnitudes_apart(&s, &opts, &off) > 0.03);
-    free_scan(&s);
 }
 
-static void saved_maps_give_the_same_image(void **state)
+TEST(saved_maps_give_the_same_image)
 {
-    (void)state;
-    scan s = scan_of(MANY, 1, 1e-4);
+    OWNED(scan) s = scan_of(MANY, 1, 1e-4);
     larmor_array *noise;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, MANY), &noise));
     assert_ok(larmor_phantom_noise(noise, 1e-4, 5));
     s.arrays.noise = noise;
     const larmor_recon_opts opts = OPTS(.method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
-    larmor_recon_result result, again;
-    larmor_array *maps;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result, again;
+    OWNED(larmor_array) *maps;
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
@@ -82,18 +73,12 @@ static void saved_maps_give_the_same_image(void **state)
     given.maps = maps;
     again = result_of(&s, &given);
     assert_at_most(difference(again.image[0].data, result.image[0].data), 1e-5);
-    larmor_recon_result_free(&again);
-    larmor_recon_result_free(&result);
-    larmor_array_free(maps);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
 /* Two equal sets share the signal; each is compressed and expanded by itself. */
-static void sets_of_maps_are_compressed_one_by_one(void **state)
+TEST(sets_of_maps_are_compressed_one_by_one)
 {
-    (void)state;
-    scan s = scan_of(MANY, 1, 1e-4);
+    OWNED(scan) s = scan_of(MANY, 1, 1e-4);
     larmor_array *both, *part;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, MANY, 2), &both));
     for (int m = 0; m < 2; m++) {
@@ -106,7 +91,7 @@ static void sets_of_maps_are_compressed_one_by_one(void **state)
     assert_at_most(magnitudes_apart(&s, &opts, &off), 0.01);
     larmor_recon *recon = recon_of(&s, &opts);
     larmor_recon_result result;
-    larmor_array *maps, *first, *second;
+    OWNED(larmor_array) *maps, *first, *second;
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_int_equal(larmor_array_shape(maps).dim[2], MANY);
@@ -115,22 +100,17 @@ static void sets_of_maps_are_compressed_one_by_one(void **state)
     assert_at_most(difference(first, s.maps), 0.15); /* beyond the object virtual coils hold less */
     assert_ok(larmor_axpby(1 / 0.3, second, 0, second));
     assert_at_most(difference(second, first), 1e-5);
-    larmor_array_free(second);
-    larmor_array_free(first);
-    larmor_array_free(maps);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
     larmor_array_free(both);
-    free_scan(&s);
 }
 
-static void all_images_of_a_scan_share_the_matrix(void **state)
+TEST(all_images_of_a_scan_share_the_matrix)
 {
-    (void)state;
-    scan s = scan_of(MANY, 3, 1e-5);
+    OWNED(scan) s = scan_of(MANY, 3, 1e-5);
     const larmor_counters last = {-1, -1, -1, 2, -1, 0};
     const larmor_recon_opts opts = OPTS(.method = "grid"), one = OPTS(.method = "grid", .only = &last);
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result all[3], alone = result_of(&s, &one);
     for (int i = 0; i < 3; i++) assert_ok(larmor_recon_run(recon, i, &all[i]));
     assert_ok(larmor_abs(all[2].image[0].data, all[2].image[0].data)); /* maps are those of the first image */
@@ -140,18 +120,4 @@ static void all_images_of_a_scan_share_the_matrix(void **state)
     assert_true(plan_of(&s, &opts).compressed_energy == plan_of(&s, &one).compressed_energy);
     for (int i = 0; i < 3; i++) larmor_recon_result_free(&all[i]);
     larmor_recon_result_free(&alone);
-    larmor_recon_free(recon);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_coils_are_compressed_and_few_are_not),
-        cmocka_unit_test(images_of_virtual_coils_are_those_of_all),
-        cmocka_unit_test(saved_maps_give_the_same_image),
-        cmocka_unit_test(sets_of_maps_are_compressed_one_by_one),
-        cmocka_unit_test(all_images_of_a_scan_share_the_matrix),
-    };
-    RUN_TESTS(tests);
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
+#include "schedule/task.h"
 #include "tests/pipeline/scan.h"
 
 enum { MOST_RUNS = 8 };
@@ -26,6 +27,8 @@ static void free_outcome(outcome *o)
 {
     for (int i = 0; i < o->runs; i++) free(o->image[i]);
 }
+
+ENDS_ITSELF_BY(free_outcome, outcome)
 
 /* A line of the log without the seconds at its end. */
 static void note_line(outcome *o, const larmor_event *e)
@@ -68,21 +71,19 @@ static larmor_recon *open_on(const char *spec, const scan *s, larmor_recon_opts 
 
 static void run_one(larmor_recon *recon, int series, outcome *o)
 {
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     const int i = o->runs++;
     o->status[i] = larmor_recon_run(recon, series, &result);
     o->report[i] = result.report;
     if (result.count) o->image[i] = values_of(result.image[0].data);
-    larmor_recon_result_free(&result);
 }
 
 /* These series in this order; -1 ends them. */
 static outcome run_on(const char *spec, const scan *s, larmor_recon_opts opts, const int *order)
 {
     outcome o = {.runs = 0};
-    larmor_recon *recon = open_on(spec, s, opts, &o);
+    OWNED(larmor_recon) *recon = open_on(spec, s, opts, &o);
     for (int i = 0; order[i] >= 0; i++) run_one(recon, order[i], &o);
-    larmor_recon_free(recon);
     return o;
 }
 
@@ -119,9 +120,9 @@ static void expect_same(const scan *s, larmor_recon_opts opts, const int *order,
 {
     larmor_recon_opts in_turn = opts;
     in_turn.at_once = 1;
-    outcome one = run_on(alone(), s, in_turn, order);
+    OWNED(outcome) one = run_on(alone(), s, in_turn, order);
     for (int g = 0; group(g); g++) {
-        outcome all = run_on(group(g), s, opts, order);
+        OWNED(outcome) all = run_on(group(g), s, opts, order);
         assert_int_equal(all.runs, one.runs);
         for (int i = 0; i < one.runs; i++) {
             assert_int_equal(all.status[i], one.status[i]);
@@ -133,18 +134,15 @@ static void expect_same(const scan *s, larmor_recon_opts opts, const int *order,
             if (one.image[i] && !strcmp(group(g), "cpu:3")) assert_string_equal(all.report[i].device, "cpu:3");
         }
         if (is_cpu()) assert_string_equal(all.lines, one.lines);
-        free_outcome(&all);
     }
-    free_outcome(&one);
 }
 
 static const int in_order[] = {0, 1, 2, 3, -1};
 
-static void the_images_of_a_group_are_those_of_one_device(void **state)
+TEST(the_images_of_a_group_are_those_of_one_device)
 {
-    (void)state;
     static const char *const methods[] = {"grid", "cg", "tv", "wavelet"};
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     for (int i = 0; i < 4; i++)
         expect_same(&s,
                     OPTS(.method = methods[i], .iters = 6, .delays = i == 1 ? LARMOR_DELAYS_AUTO : LARMOR_DELAYS_OFF),
@@ -152,17 +150,14 @@ static void the_images_of_a_group_are_those_of_one_device(void **state)
     expect_same(&s, QUICK(.iters = 6, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3), in_order, 1e-4);
     expect_same(&s, QUICK(.iters = 6, .maps = s.maps, .compress = 3), in_order, 1e-2);
     expect_same(&s, QUICK(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE), in_order, 1e-4);
-    free_scan(&s);
 }
 
-static void maps_that_slices_share_or_do_not_are_those_of_one_device(void **state)
+TEST(maps_that_slices_share_or_do_not_are_those_of_one_device)
 {
-    (void)state;
     for (int together = 0; together < 2; together++) {
-        scan s = scan_of(COILS, 4, 1e-3);
+        OWNED(scan) s = scan_of(COILS, 4, 1e-3);
         for (int i = 0; i < 4; i++) s.image[i].meta.slice = together ? i / 2 : i % 2;
         expect_same(&s, QUICK(.iters = 4), in_order, 1e-2);
-        free_scan(&s);
     }
 }
 
@@ -179,9 +174,8 @@ static double apart_from(const outcome *x, const outcome *y)
 
 /* A single series, and fewer series than devices. The sum over coils is taken in another order than on one device,
  * but always in the same. */
-static void devices_without_a_series_of_their_own_share_the_coils(void **state)
+TEST(devices_without_a_series_of_their_own_share_the_coils)
 {
-    (void)state;
     static const struct {
         larmor_recon_opts opts;
         int images, series;
@@ -194,100 +188,133 @@ static void devices_without_a_series_of_their_own_share_the_coils(void **state)
     const char *devices = is_cpu() ? "cpu:1,1,1" : "cuda:0,0,0";
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
         const int order[] = {0, jobs[j].series - 1, -1};
-        scan s = scan_of(COILS, jobs[j].images, 1e-3);
+        OWNED(scan) s = scan_of(COILS, jobs[j].images, 1e-3);
         larmor_recon_opts opts = jobs[j].opts;
         opts.size = sizeof opts;
         opts.delays = LARMOR_DELAYS_OFF;
-        outcome one = run_on(alone(), &s, opts, order), all = run_on(devices, &s, opts, order);
+        OWNED(outcome) one = run_on(alone(), &s, opts, order), all = run_on(devices, &s, opts, order);
         assert_at_most(apart_from(&all, &one), is_cpu() ? 1e-5 : 1e-4);
         assert_string_equal(all.report[0].device, devices);
         if (is_cpu()) {
-            outcome again = run_on(devices, &s, opts, order);
+            OWNED(outcome) again = run_on(devices, &s, opts, order);
             assert_at_most(apart_from(&again, &all), 0);
-            free_outcome(&again);
         }
-        free_outcome(&one);
-        free_outcome(&all);
-        free_scan(&s);
     }
 }
 
 /* The third image is in other units, so that the weight of the first does not hold for it and for the fourth. */
-static void a_weight_that_later_images_cannot_share_is_that_of_one_device(void **state)
+TEST(a_weight_that_later_images_cannot_share_is_that_of_one_device)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     assert_ok(larmor_axpby(1e18, s.image[2].kspace, 0, s.image[2].kspace));
     expect_same(&s, QUICK(.iters = 6), in_order, 1e-2);
-    free_scan(&s);
 }
 
-static void series_in_any_order_and_again_are_those_of_one_device(void **state)
+static lmr_weight weight_of(const double w[6], int encoding, const char *method)
 {
-    (void)state;
+    lmr_weight chosen = {w[0], w[1], w[2], w[3], w[4], .largest = w[5], .encoding = encoding};
+    strcpy(chosen.method.name, method);
+    return chosen;
+}
+
+/* A series of data of size 100 that began with the weight {2, 1, 1, 100, 1, 3}; and what is known once it is next. */
+TEST(a_series_that_guessed_what_is_not_so_is_computed_again)
+{
+    static const double guess[6] = {2, 1, 1, 100, 1, 3};
+    static const struct {
+        const char *what;
+        int holds;
+        double weight[6]; /* weight, noise, unit, data, scale, largest */
+        int encoding;
+        const char *method;
+        double angle, turn; /* of spokes; 0: not decided */
+        larmor_density density;
+        double data; /* of the series */
+    } cases[] = {
+        {"nothing else", 1, {2, 1, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another weight", 0, {2.5, 1, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another noise", 0, {2, 1.5, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another unit", 0, {2, 1, 1.5, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"a weight of data still alike", 0, {2, 1, 1, 110, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"a weight of data not alike", 0, {2, 1, 1, 1000, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another scale", 0, {2, 1, 1, 100, 2, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another largest", 0, {2, 1, 1, 100, 1, 4}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another encoding", 0, {2, 1, 1, 100, 1, 3}, 1, "cg", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another method", 0, {2, 1, 1, 100, 1, 3}, 0, "tv", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"no weight at all", 0, {0}, 0, "", 0, 0, LARMOR_DENSITY_AUTO, 100},
+        {"another weight, its own taken", 1, {2.5, 1, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_AUTO, 1000},
+        {"other angles", 0, {2, 1, 1, 100, 1, 3}, 0, "cg", 23, 360, LARMOR_DENSITY_AUTO, 100},
+        {"another turn", 0, {2, 1, 1, 100, 1, 3}, 0, "cg", 111, 180, LARMOR_DENSITY_AUTO, 100},
+        {"the same angles", 1, {2, 1, 1, 100, 1, 3}, 0, "cg", 111, 360, LARMOR_DENSITY_AUTO, 100},
+        {"another density", 0, {2, 1, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_PIPE, 100},
+        {"the same density", 1, {2, 1, 1, 100, 1, 3}, 0, "cg", 0, 0, LARMOR_DENSITY_RAMP, 100},
+    };
+    const lmr_settings settings = {.opts = {.lambda_mode = LARMOR_LAMBDA_AUTO}};
+    const lmr_scan_facts facts = {.automatic = 1};
+    const lmr_job job = {.settings = &settings, .facts = &facts, .method = LMR_METHOD_CG};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lmr_series_state known = {weight_of(cases[i].weight, cases[i].encoding, cases[i].method),
+                                        {cases[i].angle > 0, cases[i].angle, cases[i].turn, ""},
+                                        cases[i].density};
+        lmr_task t = {.before = {.chosen = weight_of(guess, 0, "cg")}};
+        t.found.weight_conditions = (lmr_weight_conditions){1, cases[i].data, 1, 0};
+        t.found.decided = (lmr_series_state){t.before.chosen, {1, 111, 360, ""}, LARMOR_DENSITY_RAMP};
+        if (lmr_guess_holds(&job, &known, &t) != cases[i].holds) fail_msg("%s", cases[i].what);
+    }
+}
+
+TEST(series_in_any_order_and_again_are_those_of_one_device)
+{
     static const int mixed[] = {2, 3, 0, 0, 3, 1, -1};
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     expect_same(&s, QUICK(.iters = 5), mixed, 1e-2);
-    free_scan(&s);
 }
 
-static void an_image_that_cannot_be_made_leaves_the_others(void **state)
+TEST(an_image_that_cannot_be_made_leaves_the_others)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     assert_ok(larmor_zero(s.image[1].kspace));
     expect_same(&s, QUICK(.iters = 5), in_order, 1e-2);
-    outcome o = run_on(group(0), &s, OPTS(.iters = 5), in_order);
+    OWNED(outcome) o = run_on(group(0), &s, OPTS(.iters = 5), in_order);
     assert_int_equal(o.report[1].status, LARMOR_ERR_NUMERIC);
-    free_outcome(&o);
-    free_scan(&s);
 }
 
-static void all_devices_of_a_group_take_part_and_say_so(void **state)
+TEST(all_devices_of_a_group_take_part_and_say_so)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
-    outcome o = run_on(group(0), &s, OPTS(.iters = 30, .tol = -1), in_order);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
+    OWNED(outcome) o = run_on(group(0), &s, OPTS(.iters = 30, .tol = -1), in_order);
     for (int i = 0; i < 4; i++) assert_string_equal(o.report[i].device, alone());
     assert_at_most(fabs(1 - o.fraction), 1e-9);
-    free_outcome(&o);
-    free_scan(&s);
 }
 
-static void the_maps_of_the_last_series_can_be_had(void **state)
+TEST(the_maps_of_the_last_series_can_be_had)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     for (int i = 0; i < 3; i++) s.image[i].meta.slice = i;
     float *maps[2];
     for (int g = 0; g < 2; g++) {
-        outcome o = {.runs = 0};
-        larmor_recon *recon = open_on(g ? group(0) : alone(), &s, OPTS(.method = "grid", .keep_density = 1), &o);
-        larmor_array *x, *weights;
+        OWNED(outcome) o = {.runs = 0};
+        OWNED(larmor_recon) *recon =
+            open_on(g ? group(0) : alone(), &s, OPTS(.method = "grid", .keep_density = 1), &o);
+        OWNED(larmor_array) *x, *weights;
         run_one(recon, 0, &o);
         run_one(recon, 1, &o);
         assert_ok(larmor_recon_maps(recon, &x, NULL));
         assert_ok(larmor_recon_density(recon, &weights));
         assert_int_equal(larmor_array_count(weights), SAMPLES * SPOKES);
         maps[g] = values_of(x);
-        larmor_array_free(weights);
-        larmor_array_free(x);
-        larmor_recon_free(recon);
-        free_outcome(&o);
     }
     assert_at_most(apart_by(maps[1], maps[0]), is_cpu() ? 0 : 1e-3);
     free(maps[0]);
     free(maps[1]);
-    free_scan(&s);
 }
 
-static void a_listener_that_stops_gets_the_iterate_and_can_go_on(void **state)
+TEST(a_listener_that_stops_gets_the_iterate_and_can_go_on)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     const larmor_recon_opts opts = OPTS(.iters = 400, .tol = -1);
-    outcome o = {.stop_in = 1}, expected = run_on(alone(), &s, opts, in_order);
-    larmor_recon *recon = open_on(group(0), &s, opts, &o);
+    OWNED(outcome) o = {.stop_in = 1}, expected = run_on(alone(), &s, opts, in_order);
+    OWNED(larmor_recon) *recon = open_on(group(0), &s, opts, &o);
     run_one(recon, 0, &o);
     assert_true(o.status[0] == LARMOR_STOPPED || o.report[0].interrupted);
     o.stop_in = 0;
@@ -297,10 +324,6 @@ static void a_listener_that_stops_gets_the_iterate_and_can_go_on(void **state)
         assert_false(o.report[i + 1].interrupted);
         assert_at_most(apart_by(o.image[i + 1], expected.image[i]), is_cpu() ? 0 : 1e-2);
     }
-    larmor_recon_free(recon);
-    free_outcome(&o);
-    free_outcome(&expected);
-    free_scan(&s);
 }
 
 static int asked;
@@ -311,75 +334,60 @@ static int stop_asked(void *user)
     return asked++ > 0;
 }
 
-static void a_thread_that_is_to_stop_stops_all(void **state)
+TEST(a_thread_that_is_to_stop_stops_all)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     outcome o = {.runs = 0};
-    larmor_recon *recon =
+    OWNED(larmor_recon) *recon =
         open_on(group(0), &s, OPTS(.iters = 100000, .tol = -1, .lambda_mode = LARMOR_LAMBDA_NOISE), &o);
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     larmor_stop_when(stop_asked, NULL);
     const larmor_status st = larmor_recon_run(recon, 0, &result);
     larmor_stop_when(NULL, NULL);
     assert_true(st == LARMOR_STOPPED || result.report.interrupted);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
 /* Freed while others compute ahead, before the first series, and where there are fewer series than devices. */
-static void a_reconstruction_can_be_left_at_any_time(void **state)
+TEST(a_reconstruction_can_be_left_at_any_time)
 {
-    (void)state;
     for (int images = 1; images < 4; images++)
         for (int runs = 0; runs < 2; runs++) {
-            scan s = scan_of(COILS, images, 1e-3);
-            outcome o = {.runs = 0};
-            larmor_recon *recon = open_on(is_cpu() ? "cpu:1,1,1" : "cuda:0,0,0", &s, OPTS(.iters = 20), &o);
+            OWNED(scan) s = scan_of(COILS, images, 1e-3);
+            OWNED(outcome) o = {.runs = 0};
+            OWNED(larmor_recon) *recon = open_on(is_cpu() ? "cpu:1,1,1" : "cuda:0,0,0", &s, OPTS(.iters = 20), &o);
             for (int i = 0; i < runs; i++) run_one(recon, i, &o);
-            larmor_recon_free(recon);
-            free_outcome(&o);
-            free_scan(&s);
         }
 }
 
-static void images_of_a_group_are_in_the_processors_memory(void **state)
+TEST(images_of_a_group_are_in_the_processors_memory)
 {
-    (void)state;
     for (int images = 1; images < 3; images++) {
-        scan s = scan_of(COILS, images, 1e-3);
+        OWNED(scan) s = scan_of(COILS, images, 1e-3);
         outcome o = {.runs = 0};
-        larmor_recon_result result;
-        larmor_recon *recon = open_on(group(0), &s, OPTS(.method = "grid"), &o);
+        OWNED(larmor_recon_result) result;
+        OWNED(larmor_recon) *recon = open_on(group(0), &s, OPTS(.method = "grid"), &o);
         assert_ok(larmor_recon_run(recon, 0, &result));
         assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
-        free_scan(&s);
     }
 }
 
 /* Members that take whole series need the memory of one device, those that share coils less. */
-static void whole_series_are_planned_as_for_one_device(void **state)
+TEST(whole_series_are_planned_as_for_one_device)
 {
-    (void)state;
     const int images[] = {3, 1};
     for (int i = 0; i < 2; i++) {
-        scan s = scan_of(COILS, images[i], 0);
+        OWNED(scan) s = scan_of(COILS, images[i], 0);
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
                                             .precondition = -1, .compress = -1, .memory = INT64_C(1) << 40);
         const char *const specs[] = {"cpu:1", "cpu:1,1"};
         larmor_recon_plan plan[2];
         for (int d = 0; d < 2; d++) {
             outcome o = {.runs = 0};
-            larmor_recon *recon = open_on(specs[d], &s, opts, &o);
+            OWNED(larmor_recon) *recon = open_on(specs[d], &s, opts, &o);
             assert_ok(larmor_recon_describe(recon, 0, &plan[d]));
-            larmor_recon_free(recon);
         }
         if (images[i] > 1) assert_int_equal(plan[1].bytes, plan[0].bytes);
         if (images[i] == 1) assert_int_not_equal(plan[1].bytes, plan[0].bytes);
-        free_scan(&s);
     }
 }
 
@@ -418,11 +426,10 @@ static int at_once(const scan *s, larmor_recon_opts opts)
     return count;
 }
 
-static void a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit(void **state)
+TEST(a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit)
 {
-    (void)state;
     const int64_t much = INT64_C(1) << 40;
-    scan two = scan_of(COILS, 2, 1e-3), s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) two = scan_of(COILS, 2, 1e-3), s = scan_of(COILS, 4, 1e-3);
     assert_int_equal(at_once(&s, OPTS(.memory = much)), 3);
     assert_int_equal(at_once(&two, OPTS(.memory = much)), 1); /* the second one has all threads */
     assert_int_equal(at_once(&s, OPTS(.memory = much, .at_once = 1)), 1);
@@ -437,45 +444,16 @@ static void a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit
     assert_int_equal(at_once(&s, OPTS(.memory = plan.bytes)), 1);
     assert_int_equal(at_once(&s, OPTS(.memory = 2 * plan.bytes, .at_once = 3)), 2);
     assert_int_equal(at_once(&s, OPTS(.memory = 3 * plan.bytes)), 3);
-    free_scan(&two);
-    free_scan(&s);
 }
 
-static void images_beside_each_other_can_be_stopped_and_go_on(void **state)
+TEST(images_beside_each_other_can_be_stopped_and_go_on)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 4, 1e-3);
     const larmor_recon_opts opts = OPTS(.iters = 400, .tol = -1);
-    outcome o = {.stop_in = 3}, expected = run_on("cpu:1", &s, opts, in_order);
-    larmor_recon *recon = open_on("cpu:3", &s, opts, &o);
+    OWNED(outcome) o = {.stop_in = 3}, expected = run_on("cpu:1", &s, opts, in_order);
+    OWNED(larmor_recon) *recon = open_on("cpu:3", &s, opts, &o);
     for (int i = 0; i < 4; i++) run_one(recon, i, &o);
     o.stop_in = 0;
     for (int i = 0; i < 4; i++) run_one(recon, i, &o);
     for (int i = 0; i < 4; i++) assert_at_most(apart_by(o.image[i + 4], expected.image[i]), 0);
-    larmor_recon_free(recon);
-    free_outcome(&o);
-    free_outcome(&expected);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_images_of_a_group_are_those_of_one_device),
-        cmocka_unit_test(maps_that_slices_share_or_do_not_are_those_of_one_device),
-        cmocka_unit_test(devices_without_a_series_of_their_own_share_the_coils),
-        cmocka_unit_test(a_weight_that_later_images_cannot_share_is_that_of_one_device),
-        cmocka_unit_test(series_in_any_order_and_again_are_those_of_one_device),
-        cmocka_unit_test(an_image_that_cannot_be_made_leaves_the_others),
-        cmocka_unit_test(all_devices_of_a_group_take_part_and_say_so),
-        cmocka_unit_test(the_maps_of_the_last_series_can_be_had),
-        cmocka_unit_test(a_listener_that_stops_gets_the_iterate_and_can_go_on),
-        cmocka_unit_test(a_thread_that_is_to_stop_stops_all),
-        cmocka_unit_test(a_reconstruction_can_be_left_at_any_time),
-        cmocka_unit_test(images_of_a_group_are_in_the_processors_memory),
-        cmocka_unit_test(whole_series_are_planned_as_for_one_device),
-        cmocka_unit_test(a_processor_computes_as_many_images_at_the_same_time_as_help_and_fit),
-        cmocka_unit_test(images_beside_each_other_can_be_stopped_and_go_on),
-    };
-    RUN_TESTS(tests);
 }

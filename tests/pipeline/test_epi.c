@@ -1,9 +1,6 @@
 /* Echo-planar scans from a simulated file to the image: what differs between the directions leaves no ghost.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "larmor/pipeline.h"
@@ -58,20 +55,20 @@ static void free_stored(stored *s)
     assert_int_equal(rmdir(s->folder), 0);
 }
 
+ENDS_ITSELF_BY(free_stored, stored)
+
 /* The image of a series. */
 static float complex *image_of(const stored *s, int series, int no_ghost)
 {
     const larmor_recon_opts opts = {
         .size = sizeof opts, .maps = s->maps, .no_ghost = no_ghost, .method = "cg", .delays = LARMOR_DELAYS_OFF};
-    larmor_recon *recon;
-    larmor_recon_result result;
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) result;
     float complex *image;
     assert_ok(larmor_recon_create(s->source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     assert_ok(larmor_array_download(result.image[0].data, LARMOR_C64, (void *)&image));
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     return image;
 }
 
@@ -103,9 +100,8 @@ static const larmor_simulation_opts plain = {
 /* 1 % is what docs/epi.md promises; without the correction there are 5 % and more. A ghost is half of the distance
  *   between the
  * images of lines as far apart as those of a shot away. */
-static void no_ghost_is_left_of_any_kind_of_shots(void **state)
+TEST(no_ghost_is_left_of_any_kind_of_shots)
 {
-    (void)state;
     static const double two_echoes[] = {10, 20};
     static const struct {
         larmor_simulation_epi epi;
@@ -133,7 +129,7 @@ static void no_ghost_is_left_of_any_kind_of_shots(void **state)
         opts.echo_ms = two_echoes;
         const int shots = cases[c].epi.shots ? (int)cases[c].epi.shots : 1;
         const int images = cases[c].echoes ? 2 : 1;
-        stored s = stored_scan(&opts);
+        OWNED(stored) s = stored_scan(&opts);
         for (int i = 0; i < images; i++) {
             const int moved = MATRIX / (2 * shots * (int)cases[c].R);
             float complex *corrected = image_of(&s, i, 0);
@@ -144,52 +140,46 @@ static void no_ghost_is_left_of_any_kind_of_shots(void **state)
             assert_true(ghost_of(as_given, s.truth, moved) > 0.05);
             free(as_given);
         }
-        free_stored(&s);
     }
 }
 
 /* The gradient says where k = 0 is, which the echoes of a ghost are beside. */
-static void a_ghost_on_ramps_is_no_other_way_to_count_samples(void **state)
+TEST(a_ghost_on_ramps_is_no_other_way_to_count_samples)
 {
-    (void)state;
     static const larmor_simulation_epi epi = {RAMPS, GHOST};
     larmor_simulation_opts opts = plain;
     opts.epi = &epi;
-    stored s = stored_scan(&opts);
+    OWNED(stored) s = stored_scan(&opts);
     const larmor_raw_info info = larmor_raw_describe(s.raw);
     assert_null(strstr(info.warnings, "counts samples"));
     assert_non_null(strstr(info.traj_report, "by a gradient of 100 + 110 + 100 us"));
     assert_int_equal(info.navigators, 3);
-    free_stored(&s);
 }
 
 /* Lines for calibration, of either direction, complete the image. */
-static void calibration_lines_of_both_directions_are_lines_of_the_image(void **state)
+TEST(calibration_lines_of_both_directions_are_lines_of_the_image)
 {
-    (void)state;
     static const larmor_simulation_epi epi = {RAMPS};
     larmor_simulation_opts opts = plain;
     opts.epi = &epi;
     opts.traj.acceleration[0] = 3;
     opts.traj.calibration[0] = 12;
-    stored s = stored_scan(&opts);
+    OWNED(stored) s = stored_scan(&opts);
     larmor_group group;
     assert_ok(larmor_raw_group(s.raw, 0, &group));
     assert_int_equal(group.readouts, MATRIX / 3 + 8);
-    free_stored(&s);
 }
 
-static void the_phase_of_a_shot_is_that_of_its_navigators(void **state)
+TEST(the_phase_of_a_shot_is_that_of_its_navigators)
 {
-    (void)state;
     static const larmor_simulation_epi epi = {RAMPS, .ghost = {.phase = 0.2, .shift = -0.4}, .shots = 3,
                                               .phase_step = 0.3};
     larmor_simulation_opts opts = plain;
     opts.epi = &epi;
-    stored s = stored_scan(&opts);
+    OWNED(stored) s = stored_scan(&opts);
     larmor_encoding encoding;
     larmor_grid grid;
-    larmor_navigators lines;
+    OWNED(larmor_navigators) lines;
     assert_ok(larmor_raw_encoding(s.raw, 0, &encoding));
     assert_ok(larmor_encoding_grid(&encoding, NULL, &grid));
     assert_ok(larmor_raw_navigators(s.raw, 0, &grid, dev, &lines));
@@ -200,8 +190,6 @@ static void the_phase_of_a_shot_is_that_of_its_navigators(void **state)
         assert_at_most(fabs(found.phase - .2 - .3 * i), 0.5 * degree);
         assert_at_most(fabs(found.shift + .4), 0.005);
     }
-    larmor_navigators_free(&lines);
-    free_stored(&s);
 }
 
 /* NRMSE after the best complex scale. */
@@ -237,10 +225,10 @@ static stored stored_lines(double late)
                               .repetitions = 1};
     larmor_output *out;
     larmor_raw_writer *writer;
-    larmor_phantom *phantom;
-    larmor_array *traj, *kspace;
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj, *kspace;
     float(*y)[2 * N];
-    double *k = malloc(sizeof *k * 2 * N * MATRIX);
+    OWNED(double) *k = malloc(sizeof *k * 2 * N * MATRIX);
     assert_non_null(k);
     for (int i = 0; i < N * MATRIX; i++) {
         const int back = i / N % 2;
@@ -270,29 +258,23 @@ static stored stored_lines(double late)
     assert_ok(larmor_raw_finish(writer));
     larmor_raw_writer_free(writer);
     larmor_output_free(out);
-    larmor_phantom_free(phantom);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
     free(y);
-    free(k);
     assert_ok(larmor_raw_open(s.path, NULL, &s.raw));
     assert_ok(larmor_source_of_raw(s.raw, "scan", &s.source));
     return s;
 }
 
 /* The shift is found in the image's field of view, and the lines are corrected in that which was encoded. */
-static void oversampled_lines_in_both_directions_leave_no_ghost(void **state)
+TEST(oversampled_lines_in_both_directions_leave_no_ghost)
 {
-    (void)state;
     static const double late[] = {1, 2};
     for (int i = 0; i < 2; i++) {
-        stored s = stored_lines(late[i]);
+        OWNED(stored) s = stored_lines(late[i]);
         float complex *image = image_of(&s, 0, 0), *ghost = image_of(&s, 0, 1);
         assert_at_most(error_of(image, s.truth), 0.05);
         assert_true(error_of(ghost, s.truth) > 4 * error_of(image, s.truth));
         free(ghost);
         free(image);
-        free_stored(&s);
     }
 }
 
@@ -304,10 +286,9 @@ static int count_echoes(void *user, const larmor_event *e)
 }
 
 /* The file's reader warns of what becomes a ghost. */
-static void a_delay_between_directions_is_a_warning_where_it_is_not_corrected(void **state)
+TEST(a_delay_between_directions_is_a_warning_where_it_is_not_corrected)
 {
-    (void)state;
-    stored s = stored_lines(2);
+    OWNED(stored) s = stored_lines(2);
     assert_non_null(strstr(larmor_raw_describe(s.raw).warnings, "echoes of lines in reverse are"));
     for (int no_ghost = 0; no_ghost < 2; no_ghost++) {
         int said = 0;
@@ -322,18 +303,4 @@ static void a_delay_between_directions_is_a_warning_where_it_is_not_corrected(vo
         larmor_recon_free(recon);
         assert_int_equal(said, no_ghost);
     }
-    free_stored(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_ghost_is_left_of_any_kind_of_shots),
-        cmocka_unit_test(oversampled_lines_in_both_directions_leave_no_ghost),
-        cmocka_unit_test(a_delay_between_directions_is_a_warning_where_it_is_not_corrected),
-        cmocka_unit_test(a_ghost_on_ramps_is_no_other_way_to_count_samples),
-        cmocka_unit_test(calibration_lines_of_both_directions_are_lines_of_the_image),
-        cmocka_unit_test(the_phase_of_a_shot_is_that_of_its_navigators),
-    };
-    RUN_TESTS(tests);
 }

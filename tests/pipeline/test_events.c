@@ -1,13 +1,12 @@
 /* scan/events.c and pipeline/report.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
-static void stages_are_told_in_their_order(void **state)
+TEST(stages_are_told_in_their_order)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.weighted = 1, .listener = take_note, .user = &n);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     static const char *const stages[] = {"S:field of view\n", "S:samples\n",  "S:coil maps\n",
                                          "S:density\n",       "S:operator\n", "S:choosing lambda\n"};
     const char *at = n.text;
@@ -17,14 +16,11 @@ static void stages_are_told_in_their_order(void **state)
         at = next;
     }
     assert_true(n.steps > 0);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
-static void the_log_says_what_is_done(void **state)
+TEST(the_log_says_what_is_done)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
     larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
     larmor_recon_result result = result_of(&s, &opts);
@@ -60,17 +56,15 @@ static void the_log_says_what_is_done(void **state)
     result = result_of(&s, &opts);
     larmor_recon_result_free(&result);
     assert_noted(n, "density pipe; root sum of squares\n");
-    free_scan(&s);
 }
 
-static void steps_count_towards_all_series(void **state)
+TEST(steps_count_towards_all_series)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-4);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .iters = 5, .tol = -1,
                                         .listener = take_note, .user = &n);
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_int_equal(n.series, 0);
     assert_ok(larmor_recon_run(recon, 0, &result));
@@ -81,28 +75,23 @@ static void steps_count_towards_all_series(void **state)
     assert_int_equal(n.series, 2);
     assert_true(n.fraction > 0.5);
     larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void before_there_is_an_iterate_a_stop_leaves_nothing(void **state)
+TEST(before_there_is_an_iterate_a_stop_leaves_nothing)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-4);
     static const char *const stages[] = {"samples", "coil maps", "density", "operator", "choosing lambda"};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         notes n = {.text = "", .stop_at = stages[i]};
         const larmor_recon_opts opts = OPTS(.weighted = 1, .listener = take_note, .user = &n);
-        larmor_recon *recon = recon_of(&s, &opts);
-        larmor_recon_result result;
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon_result) result;
         assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, stages[i]);
         assert_int_equal(result.count, 0);
         n.stop_at = NULL; /* it may go on */
         n.fraction = 0;
         assert_ok(larmor_recon_run(recon, 0, &result));
         assert_int_equal(result.count, 1);
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
     }
     notes n = {.text = "", .stop_at = "field of view"};
     const larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
@@ -110,13 +99,11 @@ static void before_there_is_an_iterate_a_stop_leaves_nothing(void **state)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_STOPPED,
                    "stopped by the caller before this stage: field of view");
     assert_null(recon);
-    free_scan(&s);
 }
 
-static void a_stop_at_a_step_gives_the_iterate(void **state)
+TEST(a_stop_at_a_step_gives_the_iterate)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = "", .stop_at_step = 3};
     const larmor_recon_opts stopped =
         OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4, .iters = 50, .tol = -1,
@@ -124,13 +111,10 @@ static void a_stop_at_a_step_gives_the_iterate(void **state)
     larmor_recon_opts three = stopped;
     three.iters = 3;
     three.listener = NULL;
-    larmor_recon_result a = result_of(&s, &stopped), b = result_of(&s, &three);
+    OWNED(larmor_recon_result) a = result_of(&s, &stopped), b = result_of(&s, &three);
     assert_true(a.report.interrupted && !b.report.interrupted);
     assert_int_equal(n.steps, 3);
     assert_at_most(difference(a.image[0].data, b.image[0].data), 1e-6);
-    larmor_recon_result_free(&a);
-    larmor_recon_result_free(&b);
-    free_scan(&s);
 }
 
 /* How often it was asked whether to stop, and from which time on the answer is yes; 0: never. */
@@ -171,10 +155,9 @@ static larmor_status reconstruct(const scan *s, const larmor_recon_opts *opts, i
     return st;
 }
 
-static void every_answer_may_stop_a_reconstruction(void **state)
+TEST(every_answer_may_stop_a_reconstruction)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     /* the last one alone searches for delays, as most answers would else be asked for there */
     const larmor_recon_opts methods[] = {
         OPTS(.maps = s.maps, .iters = 20, .tol = -1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
@@ -208,14 +191,12 @@ static void every_answer_may_stop_a_reconstruction(void **state)
         larmor_stop_when(NULL, NULL);
         assert_ok(reconstruct(&s, &methods[m], &interrupted));
     }
-    free_scan(&s);
 }
 
 /* Half of k-space is missing along y. */
-static void partial_fourier_that_is_not_filled_in_is_doubted(void **state)
+TEST(partial_fourier_that_is_not_filled_in_is_doubted)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts lines = {.matrix = {N, N}, .partial_fourier = 0.6};
     larmor_readouts *r = &s.image[0];
     larmor_array_free(r->traj);
@@ -224,27 +205,11 @@ static void partial_fourier_that_is_not_filled_in_is_doubted(void **state)
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, COILS, LARMOR_C64, &r->kspace));
     s.arrays.trajectory = "cartesian";
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .partial_fourier = LARMOR_PARTIAL_ZERO);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512], all[8];
     assert_true(larmor_recon_doubt(&result.report, 0, line, sizeof line) > 0);
     if (!strstr(line, "partial Fourier along y: k-space reaches to 15/FOV on one side")) fail_msg("%s", line);
     assert_true(larmor_recon_doubt(&result.report, 0, all, sizeof all) > 0);
     assert_string_equal(all, "partial");
     assert_int_equal(larmor_recon_doubt(&result.report, 1, line, sizeof line), 0);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stages_are_told_in_their_order),
-        cmocka_unit_test(the_log_says_what_is_done),
-        cmocka_unit_test(steps_count_towards_all_series),
-        cmocka_unit_test(before_there_is_an_iterate_a_stop_leaves_nothing),
-        cmocka_unit_test(a_stop_at_a_step_gives_the_iterate),
-        cmocka_unit_test(every_answer_may_stop_a_reconstruction),
-        cmocka_unit_test(partial_fourier_that_is_not_filled_in_is_doubted),
-    };
-    RUN_TESTS(tests);
 }

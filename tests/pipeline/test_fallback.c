@@ -1,7 +1,5 @@
 /* schedule/fallback.c, with the plugin of tests/faults, for which the processor passes for a GPU.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include "tests/pipeline/scan.h"
 
 typedef struct failing_gpu {
@@ -59,9 +57,8 @@ static larmor_status run_on(const char *spec, failing_gpu *g, larmor_recon_opts 
     return st;
 }
 
-static void an_image_of_a_gpu_that_fails_is_the_processors(void **state)
+TEST(an_image_of_a_gpu_that_fails_is_the_processors)
 {
-    (void)state;
     static const char *const moments[] = {"field of view", "samples", "operator", "step"};
     static char image[N * N * 8], expected[sizeof image];
     for (int given = 0; given < 2; given++) {
@@ -82,39 +79,33 @@ static void an_image_of_a_gpu_that_fails_is_the_processors(void **state)
     }
 }
 
-static void a_gpu_that_does_not_fail_is_not_left(void **state)
+TEST(a_gpu_that_does_not_fail_is_not_left)
 {
-    (void)state;
     static char image[N * N * 8];
     failing_gpu g = {.when = "never"};
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     assert_ok(run_on("auto", &g, OPTS(.method = "grid"), 1, &result, image));
     assert_string_equal(result.report.device, "cuda:0");
     assert_null(strstr(g.notes.text, "takes over"));
-    larmor_recon_result_free(&result);
 }
 
-static void a_gpu_that_was_asked_for_is_not_left(void **state)
+TEST(a_gpu_that_was_asked_for_is_not_left)
 {
-    (void)state;
     failing_gpu g = {.when = "operator"};
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     static char image[N * N * 8];
     assert_int_equal(run_on("cuda", &g, OPTS(.iters = 3), 1, &result, image), LARMOR_ERR_BACKEND);
     assert_non_null(strstr(larmor_last_error(), "cuda:0"));
-    larmor_recon_result_free(&result);
 }
 
-static void a_gpu_is_not_left_once_an_image_was_given_away(void **state)
+TEST(a_gpu_is_not_left_once_an_image_was_given_away)
 {
-    (void)state;
     failing_gpu g = {.when = "samples", .count = -1}; /* those of the second image */
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     static char image[N * N * 8];
     assert_int_equal(run_on("auto", &g, OPTS(.method = "grid", .no_maps = 1), 2, &result, image), LARMOR_ERR_MEMORY);
     assert_non_null(strstr(larmor_last_error(), "cuda:0: device.alloc failed"));
     assert_int_equal(g.count, 1);
-    larmor_recon_result_free(&result);
 }
 
 /* Where one device of a group fails while the second image begins. one: 1: in one thread */
@@ -126,9 +117,8 @@ static larmor_status run_on_two(int one, failing_gpu *g, larmor_recon_result *re
     return st;
 }
 
-static void a_device_of_a_group_that_fails_hands_its_series_to_another(void **state)
+TEST(a_device_of_a_group_that_fails_hands_its_series_to_another)
 {
-    (void)state;
     static char image[N * N * 8], expected[sizeof image];
     failing_gpu none = {.when = "never"}, g = {.when = "step"};
     larmor_recon_result result;
@@ -142,27 +132,12 @@ static void a_device_of_a_group_that_fails_hands_its_series_to_another(void **st
     larmor_recon_result_free(&result);
 }
 
-static void the_error_of_the_last_device_of_a_group_is_returned(void **state)
+TEST(the_error_of_the_last_device_of_a_group_is_returned)
 {
-    (void)state;
     static char image[N * N * 8];
     failing_gpu g = {.when = "step"};
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     const larmor_status st = run_on_two(0, &g, &result, image);
     assert_true(st == LARMOR_ERR_BACKEND || st == LARMOR_ERR_MEMORY);
     assert_non_null(strstr(larmor_last_error(), "cuda:0: "));
-    larmor_recon_result_free(&result);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_image_of_a_gpu_that_fails_is_the_processors),
-        cmocka_unit_test(a_gpu_that_does_not_fail_is_not_left),
-        cmocka_unit_test(a_gpu_that_was_asked_for_is_not_left),
-        cmocka_unit_test(a_gpu_is_not_left_once_an_image_was_given_away),
-        cmocka_unit_test(a_device_of_a_group_that_fails_hands_its_series_to_another),
-        cmocka_unit_test(the_error_of_the_last_device_of_a_group_is_returned),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,6 +1,5 @@
 /* What the heads of readouts say, and what becomes of the image: flags, directions, discards, centres.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/pipeline/scan.h"
@@ -31,7 +30,7 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
     const int stored = SAMPLES - how->early + (how->discards ? PRE + POST : 0);
     const int turned = how->reversed && readout % 2;
     float data[2 * LONGEST * COILS], traj[2 * LONGEST] = {0};
-    double *k = (double *)values_of(s->image[0].traj);
+    OWNED(double) *k = (double *)values_of(s->image[0].traj);
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < stored; i++) {
             const int from = sample_of(how, readout, stored, i), there = from >= how->early && from < SAMPLES;
@@ -63,26 +62,22 @@ static void append_spoke(larmor_raw_writer *w, const scan *s, const store *how, 
         a.flags = how->foreign;
         assert_ok(larmor_raw_append(w, &a));
     }
-    free(k);
 }
 
 static void write_spokes(const scan *s, const store *how, const char *path)
 {
     larmor_scan header = {.coils = COILS, .readouts = SPOKES};
-    larmor_output *out;
-    larmor_raw_writer *w;
+    OWNED(larmor_output) *out;
+    OWNED(larmor_raw_writer) *w;
     header.encoding = (larmor_encoding){
         .matrix = {N, N, 1}, .recon_matrix = {N, N, 1}, .fov_mm = {N, N, 1}, .recon_fov_mm = {N, N, 1}, .ndim = 2};
     snprintf(header.encoding.trajectory, sizeof header.encoding.trajectory, "%s",
              how->type ? how->type : "goldenangle");
-    float *all = values_of(s->image[0].kspace);
+    OWNED(float) *all = values_of(s->image[0].kspace);
     assert_ok(larmor_output_open(path, 1, &out));
     assert_ok(larmor_raw_create(out, &header, &w));
     for (int r = 0; r < SPOKES; r++) append_spoke(w, s, how, r, all);
     assert_ok(larmor_raw_finish(w));
-    larmor_raw_writer_free(w);
-    larmor_output_free(out);
-    free(all);
 }
 
 static larmor_raw *stored_scan(const scan *s, const store *how)
@@ -102,18 +97,14 @@ static larmor_array *image_of(const scan *s, const store *how)
 {
     const larmor_recon_opts opts = OPTS(.maps = s->maps, .method = "cg", .iters = 20, .lambda = 1e-3,
                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .delays = LARMOR_DELAYS_OFF);
-    larmor_raw *raw = stored_scan(s, how);
-    larmor_source *source;
-    larmor_recon *recon;
-    larmor_recon_result result;
+    OWNED(larmor_raw) *raw = stored_scan(s, how);
+    OWNED(larmor_source) *source;
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) result;
     assert_ok(larmor_source_of_raw(raw, "scan", &source));
     assert_ok(larmor_recon_create(source, dev, &opts, &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     larmor_array *image = larmor_array_ref(result.image[0].data);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
     return image;
 }
 
@@ -121,42 +112,35 @@ static larmor_array *image_of(const scan *s, const store *how)
 static double change_of(const store *how)
 {
     const store simple = {.with_traj = 1, .early = how->early};
-    scan s = scan_of(COILS, 1, 0);
-    larmor_array *x = image_of(&s, how), *y = image_of(&s, &simple);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    OWNED(larmor_array) *x = image_of(&s, how), *y = image_of(&s, &simple);
     const double change = difference(x, y);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    free_scan(&s);
     return change;
 }
 
 #define SAME 1e-4 /* trajectories are stored in single precision */
 
-static void spokes_that_were_acquired_backwards_give_the_same_image(void **state)
+TEST(spokes_that_were_acquired_backwards_give_the_same_image)
 {
-    (void)state;
     assert_at_most(change_of(&(store){.reversed = 0}), SAME);
     assert_at_most(change_of(&(store){.reversed = 1}), SAME);
 }
 
-static void stored_trajectories_are_not_turned(void **state)
+TEST(stored_trajectories_are_not_turned)
 {
-    (void)state;
     assert_at_most(change_of(&(store){.reversed = 1, .with_traj = 1}), SAME);
 }
 
-static void discarded_samples_take_their_places_with_them(void **state)
+TEST(discarded_samples_take_their_places_with_them)
 {
-    (void)state;
     assert_at_most(change_of(&(store){.discards = 1}), SAME);
     assert_at_most(change_of(&(store){.discards = 1, .unsaid = 1}), SAME);
     assert_at_most(change_of(&(store){.discards = 1, .reversed = 1}), SAME);
     assert_at_most(change_of(&(store){.discards = 1, .with_traj = 1}), SAME);
 }
 
-static void early_echoes_are_where_their_heads_say(void **state)
+TEST(early_echoes_are_where_their_heads_say)
 {
-    (void)state;
     assert_at_most(change_of(&(store){.early = EARLY}), SAME);
     assert_at_most(change_of(&(store){.early = EARLY, .reversed = 1}), SAME);
     assert_at_most(change_of(&(store){.early = EARLY, .discards = 1}), SAME);
@@ -180,16 +164,14 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static larmor_raw_info info_of(const scan *s, const store *how)
 {
-    larmor_raw *raw = stored_scan(s, how);
+    OWNED(larmor_raw) *raw = stored_scan(s, how);
     const larmor_raw_info info = larmor_raw_describe(raw);
-    larmor_raw_free(raw);
     return info;
 }
 
-static void each_kind_of_readout_that_is_no_image_is_left_out_and_said(void **state)
+TEST(each_kind_of_readout_that_is_no_image_is_left_out_and_said)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     for (int i = 0; i < KINDS; i++) {
         char said[64];
         const store how = {.foreign = kinds[i].flag, .with_traj = i % 2};
@@ -204,27 +186,23 @@ static void each_kind_of_readout_that_is_no_image_is_left_out_and_said(void **st
     const larmor_raw_info info = info_of(&s, &(store){.with_traj = 1});
     assert_int_equal(info.dropped, 0);
     assert_string_equal(info.dropped_report, "");
-    free_scan(&s);
 }
 
-static void readouts_of_two_kinds_count_once(void **state)
+TEST(readouts_of_two_kinds_count_once)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_raw_info info = info_of(&s, &(store){.foreign = LARMOR_ACQ_DUMMY | LARMOR_ACQ_RT_FEEDBACK});
     char said[64];
     snprintf(said, sizeof said, "%d dummy", SPOKES);
     assert_string_equal(info.dropped_report, said);
     assert_int_equal(info.dropped, SPOKES);
     assert_int_equal(info.noise, 0);
-    free_scan(&s);
 }
 
 /* Of spokes in one direction such readouts tell nothing that is missing. */
-static void phase_corrections_of_lines_in_both_directions_are_missed(void **state)
+TEST(phase_corrections_of_lines_in_both_directions_are_missed)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const uint64_t flag = LARMOR_ACQ_PHASE_CORRECTION;
     const struct {
         store how;
@@ -241,19 +219,4 @@ static void phase_corrections_of_lines_in_both_directions_are_missed(void **stat
             strstr(info.warnings, "60 phase correction readouts are left out, as they are no lines");
         assert_int_equal(warning != NULL, cases[i].warned);
     }
-    free_scan(&s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spokes_that_were_acquired_backwards_give_the_same_image),
-        cmocka_unit_test(stored_trajectories_are_not_turned),
-        cmocka_unit_test(discarded_samples_take_their_places_with_them),
-        cmocka_unit_test(early_echoes_are_where_their_heads_say),
-        cmocka_unit_test(each_kind_of_readout_that_is_no_image_is_left_out_and_said),
-        cmocka_unit_test(readouts_of_two_kinds_count_once),
-        cmocka_unit_test(phase_corrections_of_lines_in_both_directions_are_missed),
-    };
-    RUN_TESTS(tests);
 }

@@ -28,9 +28,8 @@ static larmor_source *source_of(const scan *s)
 
 static larmor_status try_frames(const scan *s, const larmor_frames_opts *opts, larmor_source **frames)
 {
-    larmor_source *whole = source_of(s);
+    OWNED(larmor_source) *whole = source_of(s);
     const larmor_status st = larmor_source_of_frames(whole, opts, frames);
-    larmor_source_free(whole);
     return st;
 }
 
@@ -44,13 +43,13 @@ static larmor_source *frames_of(const scan *s, larmor_frames_opts opts)
 /* How the images of two sources differ, all together. */
 static double images_apart(larmor_source *a, larmor_source *b, const larmor_recon_opts *opts)
 {
-    larmor_recon *x, *y;
+    OWNED(larmor_recon) *x, *y;
     double most = 0;
     assert_ok(larmor_recon_create(a, dev, opts, &x));
     assert_ok(larmor_recon_create(b, dev, opts, &y));
     assert_int_equal(larmor_recon_series(x), larmor_recon_series(y));
     for (int i = 0; i < larmor_recon_series(x); i++) {
-        larmor_recon_result of_x, of_y;
+        OWNED(larmor_recon_result) of_x, of_y;
         assert_ok(larmor_recon_run(x, i, &of_x));
         assert_ok(larmor_recon_run(y, i, &of_y));
         assert_int_equal(of_x.count, of_y.count);
@@ -58,20 +57,15 @@ static double images_apart(larmor_source *a, larmor_source *b, const larmor_reco
             most = fmax(most, difference(of_x.image[j].data, of_y.image[j].data));
             assert_int_equal(of_x.image[j].meta.repetition, of_y.image[j].meta.repetition);
         }
-        larmor_recon_result_free(&of_x);
-        larmor_recon_result_free(&of_y);
     }
-    larmor_recon_free(x);
-    larmor_recon_free(y);
     return most;
 }
 
-static void frames_are_the_images_of_repetitions_with_the_same_spokes(void **state)
+TEST(frames_are_the_images_of_repetitions_with_the_same_spokes)
 {
-    (void)state;
     const char *const methods[] = {"cg", "grid", "tv", "llr"};
-    scan one = long_scan(NULL), two = scan_of(COILS, 2, 0);
-    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
+    OWNED(scan) one = long_scan(NULL), two = scan_of(COILS, 2, 0);
+    OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = SPOKES}), *images = source_of(&two);
     for (int i = 0; i < 4; i++) {
         const larmor_recon_opts opts =
             OPTS(.method = methods[i], .joint = i > 1, .maps = one.maps, .iters = 5, .time_weight = 1,
@@ -79,10 +73,6 @@ static void frames_are_the_images_of_repetitions_with_the_same_spokes(void **sta
         const double d = images_apart(frames, images, &opts);
         if (is_cpu() ? d != 0 : d > 1e-4) fail_msg("%s: %g", methods[i], d);
     }
-    larmor_source_free(frames);
-    larmor_source_free(images);
-    free_scan(&one);
-    free_scan(&two);
 }
 
 /* Readouts of 8 ms, each of which begins later than the one before it. */
@@ -97,11 +87,10 @@ static larmor_array *times_of(int first, int readouts)
     return times;
 }
 
-static void each_readout_of_a_frame_keeps_its_own_time(void **state)
+TEST(each_readout_of_a_frame_keeps_its_own_time)
 {
-    (void)state;
     const char *const methods[] = {"cg", "grid", "llr"};
-    scan one = long_scan(NULL), two = scan_of(COILS, 2, 0);
+    OWNED(scan) one = long_scan(NULL), two = scan_of(COILS, 2, 0);
     one.image[0].times = times_of(0, ALL);
     for (int i = 0; i < 2; i++) two.image[i].times = times_of(i * SPOKES, SPOKES);
     double hz[N * N];
@@ -122,14 +111,11 @@ static void each_readout_of_a_frame_keeps_its_own_time(void **state)
     larmor_array_free(b0);
     larmor_array_free(one.image[0].times);
     for (int i = 0; i < 2; i++) larmor_array_free(two.image[i].times);
-    free_scan(&one);
-    free_scan(&two);
 }
 
-static void the_maps_of_frames_are_those_of_all_spokes(void **state)
+TEST(the_maps_of_frames_are_those_of_all_spokes)
 {
-    (void)state;
-    scan one = long_scan(NULL);
+    OWNED(scan) one = long_scan(NULL);
     larmor_source *source[2] = {source_of(&one), frames_of(&one, (larmor_frames_opts){.spokes = 13})};
     larmor_array *maps[2];
     for (int i = 0; i < 2; i++) {
@@ -147,14 +133,13 @@ static void the_maps_of_frames_are_those_of_all_spokes(void **state)
     if (is_cpu() ? d != 0 : d > 1e-3) fail_msg("%g", d);
     larmor_array_free(maps[0]);
     larmor_array_free(maps[1]);
-    free_scan(&one);
 }
 
 /* Frame `frame` has these readouts, whose numbers are their steps. */
 static void expect_readouts(larmor_source *frames, int frame, int64_t count, const int *readout)
 {
     larmor_grid grid;
-    larmor_samples samples;
+    OWNED(larmor_samples) samples;
     larmor_group group;
     assert_ok(lmr_source_group(frames, frame, &group));
     assert_ok(lmr_source_grid(frames, 0, NULL, &grid));
@@ -165,7 +150,6 @@ static void expect_readouts(larmor_source *frames, int frame, int64_t count, con
     for (int64_t i = 0; i < count; i++)
         if (samples.step1[i] != readout[i])
             fail_msg("frame %d: readout %lld is %d, expected %d", frame, (long long)i, samples.step1[i], readout[i]);
-    larmor_samples_free(&samples);
 }
 
 static void expect_range(larmor_source *frames, int frame, int from, int to)
@@ -180,78 +164,59 @@ static int count_of(const larmor_source *frames)
     return larmor_source_describe(frames).groups;
 }
 
-static void where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much(void **state)
+TEST(where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much)
 {
-    (void)state;
-    scan one = long_scan(NULL);
-    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = 30});
+    OWNED(scan) one = long_scan(NULL);
+    OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = 30});
     larmor_recon_result result[3];
     for (int i = 0; i < 3; i++) {
         const double weight[] = {0, 4, 1};
         const larmor_recon_opts opts =
             OPTS(.method = "tv", .joint = 1, .maps = one.maps, .iters = 5, .lambda_mode = LARMOR_LAMBDA_RELATIVE,
                  .lambda = 1e-2, .time_weight = weight[i]);
-        larmor_recon *recon;
+        OWNED(larmor_recon) *recon;
         assert_ok(larmor_recon_create(frames, dev, &opts, &recon));
         assert_ok(larmor_recon_run(recon, 0, &result[i]));
-        larmor_recon_free(recon);
     }
     assert_at_most(difference(result[0].image[1].data, result[1].image[1].data), is_cpu() ? 0 : 1e-4);
     assert_true(difference(result[2].image[1].data, result[1].image[1].data) > 1e-3);
     for (int i = 0; i < 3; i++) larmor_recon_result_free(&result[i]);
-    larmor_source_free(frames);
-    free_scan(&one);
 }
 
-static void the_samples_of_a_frame_are_those_of_its_readouts(void **state)
+TEST(the_samples_of_a_frame_are_those_of_its_readouts)
 {
-    (void)state;
-    scan one = long_scan(NULL);
-    larmor_source *whole = source_of(&one), *frames = frames_of(&one, (larmor_frames_opts){.spokes = 7, .step = 5});
+    OWNED(scan) one = long_scan(NULL);
+    OWNED(larmor_source) *whole = source_of(&one),
+                         *frames = frames_of(&one, (larmor_frames_opts){.spokes = 7, .step = 5});
     larmor_grid grid;
-    larmor_samples all, some;
+    OWNED(larmor_samples) all, some;
     assert_ok(lmr_source_grid(whole, 0, NULL, &grid));
     assert_ok(lmr_source_samples(whole, 0, &grid, 0, COILS, dev, &all));
     assert_ok(lmr_source_samples(frames, 3, &grid, 0, COILS, dev, &some));
-    float *a = values_of(all.kspace), *b = values_of(some.kspace);
-    double *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
+    OWNED(float) *a = values_of(all.kspace), *b = values_of(some.kspace);
+    OWNED(double) *k = (double *)values_of(all.traj), *l = (double *)values_of(some.traj);
     for (int c = 0; c < COILS; c++)
         assert_memory_equal(a + 2 * SAMPLES * (15 + ALL * c), b + 2 * SAMPLES * 7 * c, 2 * SAMPLES * 7 * sizeof *a);
     assert_memory_equal(k + 2 * SAMPLES * 15, l, 2 * SAMPLES * 7 * sizeof *k);
-    free(a);
-    free(b);
-    free(k);
-    free(l);
-    larmor_samples_free(&all);
-    larmor_samples_free(&some);
-    larmor_source_free(whole);
-    larmor_source_free(frames);
-    free_scan(&one);
 }
 
-static void windows_slide_and_the_rest_is_dropped_or_joined(void **state)
+TEST(windows_slide_and_the_rest_is_dropped_or_joined)
 {
-    (void)state;
-    scan one = long_scan(NULL);
-    larmor_source *touching = frames_of(&one, (larmor_frames_opts){.spokes = 50});
+    OWNED(scan) one = long_scan(NULL);
+    OWNED(larmor_source) *touching = frames_of(&one, (larmor_frames_opts){.spokes = 50});
     assert_int_equal(count_of(touching), 2);
     expect_range(touching, 1, 50, 100);
     assert_string_equal(larmor_source_describe(touching).frames_report,
                         "2 of 50 readouts, one every 50; 20 readouts left out");
-    larmor_source *joined = frames_of(&one, (larmor_frames_opts){.spokes = 50, .join_rest = 1});
+    OWNED(larmor_source) *joined = frames_of(&one, (larmor_frames_opts){.spokes = 50, .join_rest = 1});
     expect_range(joined, 0, 0, 50);
     expect_range(joined, 1, 50, ALL);
-    larmor_source *sliding = frames_of(&one, (larmor_frames_opts){.spokes = 50, .step = 15});
+    OWNED(larmor_source) *sliding = frames_of(&one, (larmor_frames_opts){.spokes = 50, .step = 15});
     assert_int_equal(count_of(sliding), 5);
     for (int i = 0; i < 5; i++) expect_range(sliding, i, 15 * i, 15 * i + 50);
-    larmor_source *apart = frames_of(&one, (larmor_frames_opts){.spokes = 10, .step = 40});
+    OWNED(larmor_source) *apart = frames_of(&one, (larmor_frames_opts){.spokes = 10, .step = 40});
     assert_int_equal(count_of(apart), 3);
     expect_range(apart, 2, 80, 90);
-    larmor_source_free(touching);
-    larmor_source_free(joined);
-    larmor_source_free(sliding);
-    larmor_source_free(apart);
-    free_scan(&one);
 }
 
 enum { PLANES = 4, ANGLES = 6 };
@@ -283,10 +248,10 @@ static scan stack(int angles_first, int poor, int tilted)
     return s;
 }
 
-static void frames_of_a_stack_have_as_many_spokes_of_each_partition(void **state)
+TEST(frames_of_a_stack_have_as_many_spokes_of_each_partition)
 {
-    (void)state;
-    scan planes_first = stack(0, 0, 0), angles_first = stack(1, 0, 0), poor = stack(0, 1, 0), tilted = stack(0, 0, 1);
+    OWNED(scan) planes_first = stack(0, 0, 0), angles_first = stack(1, 0, 0), poor = stack(0, 1, 0),
+                tilted = stack(0, 0, 1);
     larmor_source *frames = frames_of(&planes_first, (larmor_frames_opts){.spokes = 2});
     assert_int_equal(count_of(frames), 3);
     expect_range(frames, 1, 2 * PLANES, 4 * PLANES);
@@ -306,23 +271,18 @@ static void frames_of_a_stack_have_as_many_spokes_of_each_partition(void **state
     larmor_source_free(frames);
     assert_refused(try_frames(&planes_first, &(larmor_frames_opts){.spokes = 7}, &frames), LARMOR_ERR_ARG,
                    "have 6 spokes in each partition");
-    free_scan(&planes_first);
-    free_scan(&angles_first);
-    free_scan(&poor);
-    free_scan(&tilted);
 }
 
-static void frames_follow_the_clock_over_midnight_and_over_pauses(void **state)
+TEST(frames_follow_the_clock_over_midnight_and_over_pauses)
 {
-    (void)state;
     larmor_stamp stamps[ALL] = {{0}};
     /* 4 ticks of 2.5 ms each; 40 readouts, a pause of 1 s, and two readouts that were stored in the wrong order */
     for (uint32_t i = 0; i < ALL; i++) stamps[i].time = (34560000 - 20 + 4 * i + (i < 40 ? 0 : 400)) % 34560000;
     const larmor_stamp exchanged = stamps[9];
     stamps[9] = stamps[10];
     stamps[10] = exchanged;
-    scan one = long_scan(stamps);
-    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.ms = 100});
+    OWNED(scan) one = long_scan(stamps);
+    OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.ms = 100});
     expect_readouts(frames, 0, 10, (int[]){0, 1, 2, 3, 4, 5, 6, 7, 8, 10});
     expect_readouts(frames, 1, 10, (int[]){9, 11, 12, 13, 14, 15, 16, 17, 18, 19});
     expect_range(frames, 3, 30, 40);
@@ -333,26 +293,20 @@ static void frames_follow_the_clock_over_midnight_and_over_pauses(void **state)
     assert_ok(lmr_source_meta(frames, 4, &meta));
     assert_int_equal(meta.time_stamp, stamps[40].time);
     assert_int_equal(meta.repetition, 4);
-    larmor_source_free(frames);
-    free_scan(&one);
 }
 
-static void ticks_may_be_of_another_length(void **state)
+TEST(ticks_may_be_of_another_length)
 {
-    (void)state;
     larmor_stamp stamps[ALL] = {{0}};
     for (uint32_t i = 0; i < ALL; i++) stamps[i].time = 7 + 4 * i;
-    scan one = long_scan(stamps);
-    larmor_source *frames = frames_of(&one, (larmor_frames_opts){.ms = 10, .step = 20, .tick_ms = .25});
+    OWNED(scan) one = long_scan(stamps);
+    OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.ms = 10, .step = 20, .tick_ms = .25});
     assert_int_equal(count_of(frames), 6);
     expect_range(frames, 1, 20, 30);
-    larmor_source_free(frames);
-    free_scan(&one);
 }
 
-static void readouts_are_binned_by_the_cardiac_cycle_that_they_are_in(void **state)
+TEST(readouts_are_binned_by_the_cardiac_cycle_that_they_are_in)
 {
-    (void)state;
     /* cycles of 20, 20 and 24 readouts, one of 40 with a missed trigger, and the last is cut; 2 ticks a readout */
     static const int begins[] = {0, 20, 40, 64, 104, 124};
     larmor_stamp stamps[ALL] = {{0}};
@@ -365,7 +319,7 @@ static void readouts_are_binned_by_the_cardiac_cycle_that_they_are_in(void **sta
         stamps[i].physiology[1] = 2 * (uint32_t)since;
         bin[i] = since < lasts[cycle] ? 4 * since / lasts[cycle] : -1;
     }
-    scan one = long_scan(stamps);
+    OWNED(scan) one = long_scan(stamps);
     larmor_source *frames = frames_of(&one, (larmor_frames_opts){.phases = 4, .gate = 1});
     assert_int_equal(count_of(frames), 4);
     for (int b = 0; b < 4; b++) {
@@ -385,19 +339,17 @@ static void readouts_are_binned_by_the_cardiac_cycle_that_they_are_in(void **sta
     assert_refused(try_frames(&one, &opts, &frames), LARMOR_ERR_ARG, "physiology stamp 0 of the readouts of arrays");
     opts = (larmor_frames_opts){.phases = 50, .gate = 1};
     assert_refused(try_frames(&one, &opts, &frames), LARMOR_ERR_ARG, "has no readouts; ask for fewer");
-    free_scan(&one);
 }
 
-static void frames_of_repetitions_and_slices_are_counted_on(void **state)
+TEST(frames_of_repetitions_and_slices_are_counted_on)
 {
-    (void)state;
-    scan s = scan_of(COILS, 4, 0);
+    OWNED(scan) s = scan_of(COILS, 4, 0);
     static const int number[] = {0, 1, 0, 1, 2, 3, 2, 3};
     for (int i = 0; i < 4; i++) {
         s.image[i].meta.slice = i % 2;
         s.image[i].meta.repetition = i / 2;
     }
-    larmor_source *frames = frames_of(&s, (larmor_frames_opts){.spokes = SPOKES / 2});
+    OWNED(larmor_source) *frames = frames_of(&s, (larmor_frames_opts){.spokes = SPOKES / 2});
     assert_int_equal(count_of(frames), 8);
     for (int i = 0; i < 8; i++) {
         larmor_group g;
@@ -405,34 +357,27 @@ static void frames_of_repetitions_and_slices_are_counted_on(void **state)
         assert_int_equal(g.repetition, number[i]);
         assert_int_equal(g.slice, i / 2 % 2);
     }
-    larmor_source *halves;
+    OWNED(larmor_source) *halves;
     assert_ok(larmor_source_of_frames(frames, &(larmor_frames_opts){.spokes = SPOKES / 4}, &halves));
     assert_int_equal(count_of(halves), 16);
     expect_range(halves, 1, 15, 30);
-    larmor_source_free(halves);
-    larmor_source_free(frames);
-    free_scan(&s);
 }
 
-static void other_frames_are_another_scan_to_a_checkpoint(void **state)
+TEST(other_frames_are_another_scan_to_a_checkpoint)
 {
-    (void)state;
-    scan one = long_scan(NULL);
+    OWNED(scan) one = long_scan(NULL);
     uint64_t print[3];
     for (int i = 0; i < 3; i++) {
-        larmor_source *frames = frames_of(&one, (larmor_frames_opts){.spokes = 10, .step = i == 2 ? 11 : 10});
+        OWNED(larmor_source) *frames = frames_of(&one, (larmor_frames_opts){.spokes = 10, .step = i == 2 ? 11 : 10});
         assert_ok(lmr_source_fingerprint(frames, &print[i]));
-        larmor_source_free(frames);
     }
     assert_true(print[0] == print[1]);
     assert_true(print[0] != print[2]);
-    free_scan(&one);
 }
 
-static void frames_that_cannot_be_are_refused(void **state)
+TEST(frames_that_cannot_be_are_refused)
 {
-    (void)state;
-    scan one = long_scan(NULL);
+    OWNED(scan) one = long_scan(NULL);
     larmor_source *frames, *whole = source_of(&one);
     const struct {
         larmor_frames_opts opts;
@@ -458,25 +403,4 @@ static void frames_that_cannot_be_are_refused(void **state)
     assert_refused(larmor_source_of_frames(NULL, &good, &frames), LARMOR_ERR_ARG, "a source and options");
     assert_refused(larmor_source_of_frames(whole, &good, NULL), LARMOR_ERR_ARG, "nowhere");
     larmor_source_free(whole);
-    free_scan(&one);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_are_the_images_of_repetitions_with_the_same_spokes),
-        cmocka_unit_test(the_maps_of_frames_are_those_of_all_spokes),
-        cmocka_unit_test(each_readout_of_a_frame_keeps_its_own_time),
-        cmocka_unit_test(where_nothing_is_chosen_differences_in_time_weigh_four_times_as_much),
-        cmocka_unit_test(the_samples_of_a_frame_are_those_of_its_readouts),
-        cmocka_unit_test(windows_slide_and_the_rest_is_dropped_or_joined),
-        cmocka_unit_test(frames_of_a_stack_have_as_many_spokes_of_each_partition),
-        cmocka_unit_test(frames_follow_the_clock_over_midnight_and_over_pauses),
-        cmocka_unit_test(ticks_may_be_of_another_length),
-        cmocka_unit_test(readouts_are_binned_by_the_cardiac_cycle_that_they_are_in),
-        cmocka_unit_test(frames_of_repetitions_and_slices_are_counted_on),
-        cmocka_unit_test(other_frames_are_another_scan_to_a_checkpoint),
-        cmocka_unit_test(frames_that_cannot_be_are_refused),
-    };
-    RUN_TESTS(tests);
 }

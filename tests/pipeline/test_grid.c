@@ -4,9 +4,8 @@
 static larmor_grid grid_of(const scan *s, const larmor_recon_opts *opts)
 {
     larmor_recon_plan plan;
-    larmor_recon *recon = recon_of(s, opts);
+    OWNED(larmor_recon) *recon = recon_of(s, opts);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
-    larmor_recon_free(recon);
     return plan.grid;
 }
 
@@ -18,9 +17,8 @@ static void expect_grid(larmor_grid g, int64_t matrix_x, int64_t matrix_y, int64
     assert_int_equal(g.crop[1], crop_y);
 }
 
-static void matrix_and_field_of_view_are_those_asked_for(void **state)
+TEST(matrix_and_field_of_view_are_those_asked_for)
 {
-    (void)state;
     scan s = scan_of(2, 1, 0);
     larmor_recon_opts opts = OPTS(.method = "grid");
     expect_grid(grid_of(&s, &opts), N, N, N, N);
@@ -54,18 +52,16 @@ static scan wide_object(int images)
     scan s = scan_of(COILS, images, 0);
     for (int i = 0; i < 2; i++) s.arrays.matrix[i] = N * 3 / 4;
     for (int i = 0; i < images; i++) {
-        double *k = (double *)values_of(s.image[i].traj);
+        OWNED(double) *k = (double *)values_of(s.image[i].traj);
         for (int j = 0; j < 2 * SAMPLES * SPOKES; j++) k[j] *= 0.75;
         assert_ok(larmor_array_write(s.image[i].traj, k, larmor_array_bytes(s.image[i].traj)));
-        free(k);
     }
     return s;
 }
 
-static void a_wide_object_enlarges_the_grid(void **state)
+TEST(a_wide_object_enlarges_the_grid)
 {
-    (void)state;
-    scan s = wide_object(1);
+    OWNED(scan) s = wide_object(1);
     notes n = {.text = ""};
     larmor_recon_opts opts = OPTS(.listener = take_note, .user = &n);
     const larmor_grid g = grid_of(&s, &opts);
@@ -76,30 +72,26 @@ static void a_wide_object_enlarges_the_grid(void **state)
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
     opts = OPTS(.method = "grid");
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
-    free_scan(&s);
 }
 
 /* A trajectory in three quarters of its unit makes the object seem wider, and k-space end at three quarters. */
-static void an_object_that_is_wide_for_another_unit_is_a_warning(void **state)
+TEST(an_object_that_is_wide_for_another_unit_is_a_warning)
 {
-    (void)state;
     for (int wrong = 0; wrong < 2; wrong++) {
-        scan s = wide_object(1);
+        OWNED(scan) s = wide_object(1);
         notes n = {.text = ""};
         const larmor_recon_opts opts = OPTS(.method = "cg", .listener = take_note, .user = &n);
         for (int i = 0; i < 2 && wrong; i++) s.arrays.matrix[i] = N;
         grid_of(&s, &opts);
         assert_noted(n, "field of view: signal reaches to");
         assert_int_equal(strstr(n.text, "k-space ends at 0.75 of its edge: both are so") != NULL, wrong);
-        free_scan(&s);
     }
 }
 
 /* A series, which takes more on the larger grid than to look for its field of view does. */
-static void without_memory_for_it_the_grid_stays_small(void **state)
+TEST(without_memory_for_it_the_grid_stays_small)
 {
-    (void)state;
-    scan s = wide_object(MOST_IMAGES);
+    OWNED(scan) s = wide_object(MOST_IMAGES);
     notes n = {.text = ""};
     larmor_recon_opts opts = OPTS(.method = "tv", .joint = 1, .eps = 1e-9, .precondition = 1, .toeplitz = 1,
                                   .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .oversample = {1},
@@ -118,15 +110,14 @@ static void without_memory_for_it_the_grid_stays_small(void **state)
     assert_noted(n, "the field of view is not enlarged, what is outside folds in");
     opts.memory = 1000000; /* not even enough for one coil */
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_MEMORY, "of memory needed with one coil at a time");
-    free_scan(&s);
 }
 
 /* Of a phantom so many times as large, by a spiral that misses every second turn. */
 static larmor_prediction prediction_of(double size, int coils)
 {
     const larmor_traj_opts arms = {.matrix = {48, 48}, .undersampling = 2};
-    larmor_phantom *plain, *phantom;
-    larmor_array *traj, *kspace;
+    OWNED(larmor_phantom) *plain, *phantom;
+    OWNED(larmor_array) *traj, *kspace;
     larmor_prediction found, none;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &plain));
     assert_ok(larmor_phantom_change(plain, &(larmor_phantom_state){.size = size}, &phantom));
@@ -139,16 +130,11 @@ static larmor_prediction prediction_of(double size, int coils)
                    "expected complex [samples, readouts, coils]");
     assert_refused(larmor_predict_field_of_view(kspace, kspace, LARMOR_SHAPE(48, 48), &none), LARMOR_ERR_SHAPE,
                    "field of view: traj is");
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    larmor_phantom_free(phantom);
-    larmor_phantom_free(plain);
     return found;
 }
 
-static void a_wide_object_is_predicted_by_a_larger_field_of_view_only(void **state)
+TEST(a_wide_object_is_predicted_by_a_larger_field_of_view_only)
 {
-    (void)state;
     const larmor_prediction wide = prediction_of(1.3, 6), fits = prediction_of(0.9, 6);
     assert_true(wide.factor > 1);
     assert_at_most(wide.gain, 0.5);
@@ -160,64 +146,54 @@ static larmor_array *maps_of(larmor_shape shape)
 {
     larmor_array *maps;
     const int64_t count = larmor_shape_count(shape);
-    float *value = calloc((size_t)count, 2 * sizeof *value);
+    OWNED(float) *value = calloc((size_t)count, 2 * sizeof *value);
     assert_non_null(value);
     for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));
-    free(value);
     return maps;
 }
 
-static void larger_maps_enlarge_the_grid(void **state)
+TEST(larger_maps_enlarge_the_grid)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 0);
-    larmor_array *maps = maps_of(LARMOR_SHAPE(48, 40, COILS));
+    OWNED(scan) s = scan_of(COILS, 2, 0);
+    OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(48, 40, COILS));
     notes n = {.text = ""};
     larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
     opts.maps_place.fov_mm[0] = 48;
     opts.maps_place.fov_mm[1] = 40;
     expect_grid(grid_of(&s, &opts), 48, 40, N, N);
     assert_noted(n, "L:field of view: the maps reach beyond it");
-    larmor_array_free(maps);
-    free_scan(&s);
 }
 
-static void given_maps_go_on_where_a_wide_object_enlarges_the_grid(void **state)
+TEST(given_maps_go_on_where_a_wide_object_enlarges_the_grid)
 {
-    (void)state;
-    scan s = wide_object(1);
-    larmor_array *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, COILS));
+    OWNED(scan) s = wide_object(1);
+    OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, COILS));
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
     const larmor_grid g = grid_of(&s, &opts);
     assert_true(g.matrix[1] >= 28);
     assert_int_equal(g.crop[0], N * 3 / 4);
     assert_noted(n, "beyond the given maps, they are found from the data");
-    larmor_array_free(maps);
-    free_scan(&s);
 }
 
-static void with_two_sets_of_given_maps_a_wide_object_is_only_said(void **state)
+TEST(with_two_sets_of_given_maps_a_wide_object_is_only_said)
 {
-    (void)state;
-    scan s = wide_object(1);
-    larmor_array *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, 1, COILS, 2));
+    OWNED(scan) s = wide_object(1);
+    OWNED(larmor_array) *maps = maps_of(LARMOR_SHAPE(N * 3 / 4, N * 3 / 4, 1, COILS, 2));
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = maps, .listener = take_note, .user = &n);
     expect_grid(grid_of(&s, &opts), N * 3 / 4, N * 3 / 4, N * 3 / 4, N * 3 / 4);
     assert_noted(n, "W:signal reaches to");
-    larmor_array_free(maps);
-    free_scan(&s);
 }
 
-static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
+TEST(maps_that_do_not_fit_are_refused_by_their_name)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 0);
+    OWNED(scan) s = scan_of(COILS, 2, 0);
     larmor_recon *recon;
-    larmor_array *small = maps_of(LARMOR_SHAPE(16, N, COILS)), *few = maps_of(LARMOR_SHAPE(N, N, 3));
-    larmor_array *two = maps_of(LARMOR_SHAPE(N, N, 1, COILS, 2)), *nothing = maps_of(LARMOR_SHAPE(N, N, COILS));
+    OWNED(larmor_array) *small = maps_of(LARMOR_SHAPE(16, N, COILS)), *few = maps_of(LARMOR_SHAPE(N, N, 3));
+    OWNED(larmor_array) *two = maps_of(LARMOR_SHAPE(N, N, 1, COILS, 2)),
+                        *nothing = maps_of(LARMOR_SHAPE(N, N, COILS));
     assert_ok(larmor_zero(nothing));
     larmor_recon_opts opts = OPTS(.maps = small);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_SHAPE,
@@ -242,19 +218,13 @@ static void maps_that_do_not_fit_are_refused_by_their_name(void **state)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "without opts.joint; got tv");
     opts = OPTS(.maps = two, .precondition = 1);
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "is not for several sets of maps, and maps has 2");
-    larmor_array_free(small);
-    larmor_array_free(few);
-    larmor_array_free(two);
-    larmor_array_free(nothing);
-    free_scan(&s);
 }
 
 /* 4096 x 32 voxels of 60 lines of 64 samples: by hand a smaller matrix is taken. */
-static void a_matrix_that_the_samples_cannot_fill_is_refused(void **state)
+TEST(a_matrix_that_the_samples_cannot_fill_is_refused)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
-    larmor_recon *recon;
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    OWNED(larmor_recon) *recon;
     larmor_array_free(s.image[0].traj);
     s.image[0].traj = NULL;
     s.arrays.trajectory = "cartesian";
@@ -263,23 +233,4 @@ static void a_matrix_that_the_samples_cannot_fill_is_refused(void **state)
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_FORMAT,
                    "a matrix of 4096 x 32 x 1 for 60 readouts of 64 samples, which cannot fill it");
     assert_ok(try_recon(&s, &smaller, &recon));
-    larmor_recon_free(recon);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_matrix_that_the_samples_cannot_fill_is_refused),
-        cmocka_unit_test(matrix_and_field_of_view_are_those_asked_for),
-        cmocka_unit_test(a_wide_object_enlarges_the_grid),
-        cmocka_unit_test(an_object_that_is_wide_for_another_unit_is_a_warning),
-        cmocka_unit_test(without_memory_for_it_the_grid_stays_small),
-        cmocka_unit_test(a_wide_object_is_predicted_by_a_larger_field_of_view_only),
-        cmocka_unit_test(larger_maps_enlarge_the_grid),
-        cmocka_unit_test(given_maps_go_on_where_a_wide_object_enlarges_the_grid),
-        cmocka_unit_test(with_two_sets_of_given_maps_a_wide_object_is_only_said),
-        cmocka_unit_test(maps_that_do_not_fit_are_refused_by_their_name),
-    };
-    RUN_TESTS(tests);
 }

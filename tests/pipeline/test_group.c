@@ -8,7 +8,7 @@
 /* The same samples with their trajectory, and with numbers of spokes alone, in another order. */
 static void expect_the_same_from_counters(const char *kind, const char *traj)
 {
-    scan with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
+    OWNED(scan) with = scan_of(COILS, 1, 0), without = scan_of(COILS, 1, 0);
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES};
     larmor_readouts *r = &with.image[0], *bare = &without.image[0];
     larmor_array_free(r->traj);
@@ -19,7 +19,7 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
     larmor_array_free(bare->traj);
     bare->traj = NULL;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, SPOKES, COILS), &bare->kspace));
-    float *all = values_of(r->kspace), *turned = values_of(r->kspace);
+    OWNED(float) *all = values_of(r->kspace), *turned = values_of(r->kspace);
     int step1[SPOKES];
     for (int i = 0; i < SPOKES; i++) {
         step1[i] = (i * 7) % SPOKES; /* 7 and SPOKES have no common divisor */
@@ -35,47 +35,36 @@ static void expect_the_same_from_counters(const char *kind, const char *traj)
                             noted = OPTS(.maps = with.maps, .method = "grid", .listener = take_note, .user = &n);
     assert_at_most(apart(&without, &noted, &with, &plain), 1e-6);
     assert_noted(n, "W:no trajectory is stored; it was made from the counters");
-    free(all);
-    free(turned);
-    free_scan(&with);
-    free_scan(&without);
 }
 
-static void counters_number_golden_spokes(void **state)
+TEST(counters_number_golden_spokes)
 {
-    (void)state;
     expect_the_same_from_counters("goldenangle", "golden");
 }
 
-static void counters_number_uniform_spokes(void **state)
+TEST(counters_number_uniform_spokes)
 {
-    (void)state;
     expect_the_same_from_counters("radial", "radial");
 }
 
-static void counters_do_not_define_other_trajectories(void **state)
+TEST(counters_do_not_define_other_trajectories)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     larmor_array_free(s.image[0].traj);
     s.image[0].traj = NULL;
     s.arrays.trajectory = "spiral";
     const larmor_recon_opts opts = OPTS(.method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
-    larmor_recon_result result;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
                    "the file stores no trajectory, and counters alone do not define a 2D spiral one");
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
 /* ---- density ---- */
 
-static void every_density_gives_the_image(void **state)
+TEST(every_density_gives_the_image)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &s.image[0].density));
     const struct {
         larmor_density density;
@@ -90,14 +79,12 @@ static void every_density_gives_the_image(void **state)
     }
     const larmor_recon_opts weighted = OPTS(.maps = s.maps, .weighted = 1), plain = OPTS(.maps = s.maps);
     assert_at_most(error_of(&s, &weighted), 1.1 * error_of(&s, &plain));
-    free_scan(&s);
 }
 
 /* Readouts that are not straight have no ramp, which is no error unless it was asked for. */
-static void a_spiral_has_a_density_of_its_own(void **state)
+TEST(a_spiral_has_a_density_of_its_own)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts spiral = {.matrix = {N, N}};
     larmor_readouts *r = &s.image[0];
     larmor_array_free(r->traj);
@@ -108,17 +95,14 @@ static void a_spiral_has_a_density_of_its_own(void **state)
     const larmor_recon_opts by_itself = OPTS(.maps = s.maps, .method = "grid"),
                             ramp = OPTS(.maps = s.maps, .method = "grid", .density = LARMOR_DENSITY_RAMP);
     assert_at_most(error_of(&s, &by_itself), 0.25);
-    larmor_recon *recon = recon_of(&s, &ramp);
+    OWNED(larmor_recon) *recon = recon_of(&s, &ramp);
     larmor_recon_result result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_ARG, "arrays: ");
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void density_weights_are_given_to_who_asks(void **state)
+TEST(density_weights_are_given_to_who_asks)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     larmor_array *ramp, *kept;
     assert_ok(larmor_density_ramp(s.image[0].traj, LARMOR_SHAPE(N, N), &ramp));
     larmor_recon_result result;
@@ -144,28 +128,23 @@ static void density_weights_are_given_to_who_asks(void **state)
     assert_refused(larmor_recon_density(recon, &kept), LARMOR_ERR_ARG, "keep_density keeps them");
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void stored_density_that_is_not_there_is_an_error(void **state)
+TEST(stored_density_that_is_not_there_is_an_error)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_recon_opts opts = OPTS(.method = "grid", .density = LARMOR_DENSITY_STORED);
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_ERR_FORMAT,
                    "opts.density file: the file stores no density");
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
 /* ---- coil maps ---- */
 
-static void a_single_coil_needs_no_maps(void **state)
+TEST(a_single_coil_needs_no_maps)
 {
-    (void)state;
-    scan s = scan_of(1, 1, 0);
+    OWNED(scan) s = scan_of(1, 1, 0);
     larmor_array_free(s.image[0].kspace);
     larmor_array *alone;
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 0, LARMOR_C64, &alone));
@@ -176,14 +155,12 @@ static void a_single_coil_needs_no_maps(void **state)
     assert_at_most(error_of(&s, &cg), 0.2);
     assert_noted(n, "one coil, no maps");
     assert_at_most(error_of(&s, &grid), 0.22);
-    free_scan(&s);
 }
 
 /* Maps from the data are given out so that they can be given in again. */
-static void estimated_maps_give_the_same_image_again(void **state)
+TEST(estimated_maps_give_the_same_image_again)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2000, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-4, 3));
     const larmor_recon_opts opts = OPTS(.method = "grid");
@@ -210,30 +187,22 @@ static void estimated_maps_give_the_same_image_again(void **state)
     assert_refused(larmor_recon_maps(recon, &maps, NULL), LARMOR_ERR_ARG, "no coil maps");
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void without_maps_it_is_the_root_sum_of_squares(void **state)
+TEST(without_maps_it_is_the_root_sum_of_squares)
 {
-    (void)state;
-    scan s = scan_of(1, 1, 0);
+    OWNED(scan) s = scan_of(1, 1, 0);
     const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1), one = OPTS(.method = "grid");
-    larmor_recon_result a = result_of(&s, &rss), b = result_of(&s, &one);
-    float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+    OWNED(larmor_recon_result) a = result_of(&s, &rss), b = result_of(&s, &one);
+    OWNED(float) *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
     for (int i = 0; i < N * N; i++)
         assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-5);
-    free(magnitude);
-    free(complex);
-    larmor_recon_result_free(&a);
-    larmor_recon_result_free(&b);
-    free_scan(&s);
 }
 
 /* The image has too few spokes for maps, the calibration enough; it serves all images of its slice. */
-static void calibration_readouts_give_the_maps(void **state)
+TEST(calibration_readouts_give_the_maps)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 0), full = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 2, 0), full = scan_of(COILS, 1, 0);
     s.image[1].calibration = larmor_array_ref(full.image[0].kspace);
     s.image[1].calibration_traj = larmor_array_ref(full.image[0].traj);
     for (int i = 0; i < 2; i++) {
@@ -280,18 +249,15 @@ static void calibration_readouts_give_the_maps(void **state)
     assert_null(strstr(n.text, "W:image 2 of 2: coil maps"));
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
-    free_scan(&s);
-    free_scan(&full);
 }
 
 /* A second set of zeros has nothing to say, so the image is the magnitude of that of the first. */
-static void a_second_set_of_maps_without_signal_changes_nothing(void **state)
+TEST(a_second_set_of_maps_without_signal_changes_nothing)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-5);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-5);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(800, COILS), &s.arrays.noise));
     assert_ok(larmor_noise_fill(s.arrays.noise, 1e-5, 3));
-    larmor_array *two, *first, *as_first;
+    OWNED(larmor_array) *two, *first, *as_first;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
     assert_ok(larmor_array_slice(two, 0, 1, &first));
     assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
@@ -301,26 +267,17 @@ static void a_second_set_of_maps_without_signal_changes_nothing(void **state)
                                                 .iters = 20, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-4);
         larmor_recon_opts soft = ordinary;
         soft.maps = two;
-        larmor_recon_result a = result_of(&s, &soft), b = result_of(&s, &ordinary);
-        float *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
+        OWNED(larmor_recon_result) a = result_of(&s, &soft), b = result_of(&s, &ordinary);
+        OWNED(float) *magnitude = values_of(a.image[0].data), *complex = values_of(b.image[0].data);
         for (int i = 0; i < N * N; i++)
             assert_at_most(fabs(magnitude[2 * i] - hypot(complex[2 * i], complex[2 * i + 1])), 1e-4);
-        free(magnitude);
-        free(complex);
-        larmor_recon_result_free(&a);
-        larmor_recon_result_free(&b);
     }
-    larmor_array_free(as_first);
-    larmor_array_free(first);
-    larmor_array_free(two);
-    free_scan(&s);
 }
 
-static void lambda_is_chosen_by_the_first_set(void **state)
+TEST(lambda_is_chosen_by_the_first_set)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
-    larmor_array *two, *first, *as_first;
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
+    OWNED(larmor_array) *two, *first, *as_first;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 1, COILS, 2), &two));
     assert_ok(larmor_array_slice(two, 0, 1, &first));
     assert_ok(larmor_array_reshape(first, LARMOR_SHAPE(N, N, COILS), &as_first));
@@ -347,43 +304,33 @@ static void lambda_is_chosen_by_the_first_set(void **state)
     assert_refused(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED, "stopped by the caller");
     assert_int_equal(result.count, 0);
     larmor_recon_free(recon);
-    larmor_array_free(as_first);
-    larmor_array_free(first);
-    larmor_array_free(two);
-    free_scan(&s);
 }
 
 /* ---- noise ---- */
 
-static void maps_of_nothing_but_noise_are_doubted(void **state)
+TEST(maps_of_nothing_but_noise_are_doubted)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_noise_fill(s.image[0].kspace, 1, 7));
     const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512];
     assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
     assert_non_null(strstr(line, "which is mostly noise or has signal folded in"));
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
 /* Data whose coils have noise of very different size, and a noise scan that says so. */
-static void whitening_uses_the_noise_scan(void **state)
+TEST(whitening_uses_the_noise_scan)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(4000, COILS), &s.arrays.noise));
     for (int c = 0; c < COILS; c++) {
-        larmor_array *data, *noise;
+        OWNED(larmor_array) *data, *noise;
         const double sigma = c ? 1e-4 : 2e-2;
         assert_ok(larmor_array_slice(s.image[0].kspace, c, 1, &data));
         assert_ok(larmor_array_slice(s.arrays.noise, c, 1, &noise));
         assert_ok(larmor_phantom_noise(data, sigma, 5 + (uint64_t)c));
         assert_ok(larmor_noise_fill(noise, sigma, 10 + (uint64_t)c));
-        larmor_array_free(data);
-        larmor_array_free(noise);
     }
     notes n = {.text = ""};
     const larmor_recon_opts with = OPTS(.maps = s.maps, .listener = take_note, .user = &n),
@@ -391,30 +338,6 @@ static void whitening_uses_the_noise_scan(void **state)
     assert_at_most(error_of(&s, &with), 0.6 * error_of(&s, &without));
     assert_noted(n, "S:whitening\nL:whitening: 4000 noise samples");
     n.fraction = 0;
-    larmor_recon_result result = result_of(&s, &with);
+    OWNED(larmor_recon_result) result = result_of(&s, &with);
     assert_at_most(fabs(result.report.noise - 1), 0.3);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_number_golden_spokes),
-        cmocka_unit_test(counters_number_uniform_spokes),
-        cmocka_unit_test(counters_do_not_define_other_trajectories),
-        cmocka_unit_test(every_density_gives_the_image),
-        cmocka_unit_test(a_spiral_has_a_density_of_its_own),
-        cmocka_unit_test(density_weights_are_given_to_who_asks),
-        cmocka_unit_test(stored_density_that_is_not_there_is_an_error),
-        cmocka_unit_test(a_single_coil_needs_no_maps),
-        cmocka_unit_test(estimated_maps_give_the_same_image_again),
-        cmocka_unit_test(without_maps_it_is_the_root_sum_of_squares),
-        cmocka_unit_test(calibration_readouts_give_the_maps),
-        cmocka_unit_test(a_second_set_of_maps_without_signal_changes_nothing),
-        cmocka_unit_test(lambda_is_chosen_by_the_first_set),
-        cmocka_unit_test(maps_of_nothing_but_noise_are_doubted),
-        cmocka_unit_test(whitening_uses_the_noise_scan),
-    };
-    RUN_TESTS(tests);
 }

@@ -57,24 +57,21 @@ static double magnitude_error(const larmor_array *image, const scan *s, int coil
 /* The error of the image, and what was said on the way. */
 static double error_with(int coils, double first, larmor_recon_opts opts, notes *n)
 {
-    scan s = half_spokes(coils, first);
+    OWNED(scan) s = half_spokes(coils, first);
     *n = (notes){.text = ""};
     opts.listener = take_note;
     opts.user = n;
     opts.delays = LARMOR_DELAYS_OFF;
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     const double error = magnitude_error(result.image[0].data, &s, coils);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
     return error;
 }
 
 static const char warned[] = "W:k-space has a hole in its centre: no sample is nearer",
                   filled[] = "tv fills this hole", not_filled[] = "is not filled, as ";
 
-static void holes_up_to_two_cycles_are_filled(void **state)
+TEST(holes_up_to_two_cycles_are_filled)
 {
-    (void)state;
     for (int coils = 1; coils <= COILS; coils += COILS - 1) {
         notes n;
         const double right = error_with(coils, 0, OPTS(), &n);
@@ -87,9 +84,8 @@ static void holes_up_to_two_cycles_are_filled(void **state)
     }
 }
 
-static void wider_holes_are_said(void **state)
+TEST(wider_holes_are_said)
 {
-    (void)state;
     notes n;
     error_with(COILS, 3, OPTS(), &n);
     assert_noted(n, warned);
@@ -97,9 +93,8 @@ static void wider_holes_are_said(void **state)
     assert_null(strstr(n.text, filled));
 }
 
-static void what_does_not_fill_a_hole_is_said(void **state)
+TEST(what_does_not_fill_a_hole_is_said)
 {
-    (void)state;
     const struct {
         larmor_recon_opts opts;
         const char *reason;
@@ -117,22 +112,10 @@ static void what_does_not_fill_a_hole_is_said(void **state)
 }
 
 /* The samples within half a cycle are missing, which hardly differ from their neighbours. */
-static void a_centre_that_is_sampled_has_no_hole(void **state)
+TEST(a_centre_that_is_sampled_has_no_hole)
 {
-    (void)state;
     notes n;
     error_with(COILS, 0.5, OPTS(), &n);
     assert_null(strstr(n.text, "hole"));
     assert_noted(n, "method from the data");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holes_up_to_two_cycles_are_filled),
-        cmocka_unit_test(wider_holes_are_said),
-        cmocka_unit_test(what_does_not_fill_a_hole_is_said),
-        cmocka_unit_test(a_centre_that_is_sampled_has_no_hole),
-    };
-    RUN_TESTS(tests);
 }

@@ -38,8 +38,8 @@ static float *image_of(const scan *s, larmor_device *on, const char *method, int
     const larmor_recon_opts opts = OPTS(.method = method, .iters = 4);
     larmor_scan_arrays arrays = s->arrays;
     larmor_source *source;
-    larmor_recon *recon;
-    larmor_recon_result result;
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) result;
     arrays.image = s->image;
     assert_ok(larmor_source_of_arrays(&arrays, &source));
     assert_ok(larmor_recon_create(source, on, &opts, &recon));
@@ -48,15 +48,13 @@ static float *image_of(const scan *s, larmor_device *on, const char *method, int
     assert_true(result.count > 0);
     float *values = values_of(result.image[0].data);
     *count = 2 * larmor_array_count(result.image[0].data);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
     return values;
 }
 
 /* The ways through errors free what they have, too: maps that do not fit, and a listener that stops. */
 static void fail_once(const scan *s)
 {
-    larmor_recon *recon;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     notes n = {.stop_at = "operator"};
     const larmor_recon_opts wrong = OPTS(.method = "grid", .maps = s->truth),
@@ -65,13 +63,11 @@ static void fail_once(const scan *s)
     assert_null(recon);
     assert_ok(try_recon(s, &stopped, &recon));
     assert_int_equal(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED);
-    larmor_recon_free(recon);
 }
 
-static void neither_memory_nor_images_change_over_many_reconstructions(void **state)
+TEST(neither_memory_nor_images_change_over_many_reconstructions)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 2, 1e-3);
     larmor_device *on[DEVICES];
     float *first[METHODS] = {NULL};
     int64_t count, before = 0, held = 0;
@@ -102,14 +98,4 @@ static void neither_memory_nor_images_change_over_many_reconstructions(void **st
 #endif
     for (int m = 0; m < METHODS; m++) free(first[m]);
     for (int d = 0; d < DEVICES; d++) larmor_device_free(on[d]);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(neither_memory_nor_images_change_over_many_reconstructions),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -23,12 +23,11 @@ static scan lines_scan(double sigma)
     return s;
 }
 
-static void by_default_the_image_is_that_of_the_chosen_method_at_its_weight(void **state)
+TEST(by_default_the_image_is_that_of_the_chosen_method_at_its_weight)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, SIGMA);
+    OWNED(scan) s = scan_of(COILS, 1, SIGMA);
     larmor_recon_opts opts = automatic(&s);
-    larmor_recon_result chosen = result_of(&s, &opts);
+    OWNED(larmor_recon_result) chosen = result_of(&s, &opts);
     const larmor_method_choice *m = &chosen.report.method;
     assert_int_equal(m->from, LARMOR_METHOD_FROM_DATA);
     assert_string_equal(m->name, "tv");
@@ -39,12 +38,9 @@ static void by_default_the_image_is_that_of_the_chosen_method_at_its_weight(void
     opts.method = m->name;
     opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
     opts.lambda = chosen.report.lambda;
-    larmor_recon_result named = result_of(&s, &opts);
+    OWNED(larmor_recon_result) named = result_of(&s, &opts);
     assert_int_equal(named.report.method.from, LARMOR_METHOD_FROM_CALLER);
     assert_at_most(difference(named.image[0].data, chosen.image[0].data), 1e-3);
-    larmor_recon_result_free(&named);
-    larmor_recon_result_free(&chosen);
-    free_scan(&s);
 }
 
 /* The signs of one readout in so many are turned: no image explains them all. */
@@ -52,25 +48,23 @@ static void turn_readouts(scan *s, int64_t every)
 {
     larmor_array *k = s->image[0].kspace;
     const larmor_shape shape = larmor_array_shape(k);
-    float *value;
+    OWNED(float) *value;
     assert_ok(larmor_array_download(k, LARMOR_C64, &value));
     const int64_t samples = shape.dim[0], all = larmor_shape_count(shape);
     for (int64_t i = 0; i < all; i++)
         for (int c = 0; i / samples % shape.dim[1] % every == 0 && c < 2; c++) value[2 * i + c] *= -1;
     larmor_array_free(k);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &s->image[0].kspace));
-    free(value);
 }
 
-static void where_tv_hardly_predicts_cg_is_compared_and_the_lesser_misfit_taken(void **state)
+TEST(where_tv_hardly_predicts_cg_is_compared_and_the_lesser_misfit_taken)
 {
-    (void)state;
     int seen = 0;
     for (int64_t every = 12; every >= 3; every -= 3) {
-        scan s = scan_of(COILS, 1, SIGMA);
+        OWNED(scan) s = scan_of(COILS, 1, SIGMA);
         larmor_recon_opts opts = automatic(&s);
         turn_readouts(&s, every);
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         const larmor_method_choice *m = &result.report.method;
         print_message("every %d: %s of %d: %.3f %.3f\n", (int)every, m->name, m->compared, m->trial[0].misfit,
                       m->trial[1].misfit);
@@ -79,17 +73,14 @@ static void where_tv_hardly_predicts_cg_is_compared_and_the_lesser_misfit_taken(
             assert_string_equal(m->trial[1].name, "cg");
             assert_string_equal(m->name, m->trial[m->trial[1].misfit < m->trial[0].misfit].name);
         }
-        larmor_recon_result_free(&result);
-        free_scan(&s);
     }
     assert_true(seen > 0);
 }
 
 /* Of few spokes with noise, by a good part. */
-static void the_image_is_nearer_to_the_object_than_that_of_cg(void **state)
+TEST(the_image_is_nearer_to_the_object_than_that_of_cg)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, SIGMA);
+    OWNED(scan) s = scan_of(COILS, 1, SIGMA);
     larmor_recon_opts opts = automatic(&s);
     const double chosen = error_of(&s, &opts);
     double best = INFINITY;
@@ -103,15 +94,13 @@ static void the_image_is_nearer_to_the_object_than_that_of_cg(void **state)
     print_message("cg %.3f, best of the others %.3f, auto %.3f\n", cg, best, chosen);
     assert_at_most(chosen, 1.1 * best);
     assert_at_most(chosen, cg / 1.1);
-    free_scan(&s);
 }
 
-static void images_of_a_scan_share_the_method_and_the_weight(void **state)
+TEST(images_of_a_scan_share_the_method_and_the_weight)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, SIGMA);
+    OWNED(scan) s = scan_of(COILS, 2, SIGMA);
     const larmor_recon_opts opts = automatic(&s);
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result[2];
     for (int i = 0; i < 2; i++) assert_ok(larmor_recon_run(recon, i, &result[i]));
     const larmor_method_choice *first = &result[0].report.method, *second = &result[1].report.method;
@@ -122,14 +111,11 @@ static void images_of_a_scan_share_the_method_and_the_weight(void **state)
     assert_int_equal(result[1].report.lambda_from, LARMOR_LAMBDA_FROM_SCAN);
     assert_true(result[1].report.weight == result[0].report.weight);
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void options_of_one_method_take_it(void **state)
+TEST(options_of_one_method_take_it)
 {
-    (void)state;
-    scan s = scan_of(COILS, 2, SIGMA);
+    OWNED(scan) s = scan_of(COILS, 2, SIGMA);
     const struct {
         larmor_recon_opts opts;
         const char *name;
@@ -145,23 +131,19 @@ static void options_of_one_method_take_it(void **state)
         larmor_recon_opts opts = cases[i].opts;
         larmor_recon_plan plan;
         opts.maps = s.maps;
-        larmor_recon *recon = recon_of(&s, &opts);
-        larmor_recon_result result;
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon_result) result;
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_string_equal(plan.method, cases[i].name);
         assert_ok(larmor_recon_run(recon, 0, &result));
         assert_string_equal(result.report.method.name, cases[i].name);
         assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_OPTIONS);
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
     }
-    free_scan(&s);
 }
 
-static void all_lines_of_a_grid_with_little_noise_stay_linear(void **state)
+TEST(all_lines_of_a_grid_with_little_noise_stay_linear)
 {
-    (void)state;
-    scan quiet = lines_scan(1e-5), noisy = lines_scan(3e-3);
+    OWNED(scan) quiet = lines_scan(1e-5), noisy = lines_scan(3e-3);
     larmor_recon_opts opts = automatic(&quiet);
     larmor_recon_result result = result_of(&quiet, &opts);
     assert_string_equal(result.report.method.name, "cg");
@@ -176,15 +158,12 @@ static void all_lines_of_a_grid_with_little_noise_stay_linear(void **state)
     larmor_recon_result_free(&result);
     opts.method = "cg";
     assert_at_most(chosen, error_of(&noisy, &opts) / 1.1);
-    free_scan(&noisy);
-    free_scan(&quiet);
 }
 
 /* The least memory that the comparison is given up for; a little more has it. */
-static void without_memory_to_compare_it_is_cg(void **state)
+TEST(without_memory_to_compare_it_is_cg)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, SIGMA);
+    OWNED(scan) s = scan_of(COILS, 1, SIGMA);
     larmor_recon_opts opts = automatic(&s);
     larmor_recon_plan plan;
     larmor_recon *recon = recon_of(&s, &opts);
@@ -206,19 +185,4 @@ static void without_memory_to_compare_it_is_cg(void **state)
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
     larmor_recon_result_free(&result);
     larmor_recon_free(recon);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_the_image_is_that_of_the_chosen_method_at_its_weight),
-        cmocka_unit_test(where_tv_hardly_predicts_cg_is_compared_and_the_lesser_misfit_taken),
-        cmocka_unit_test(the_image_is_nearer_to_the_object_than_that_of_cg),
-        cmocka_unit_test(images_of_a_scan_share_the_method_and_the_weight),
-        cmocka_unit_test(options_of_one_method_take_it),
-        cmocka_unit_test(all_lines_of_a_grid_with_little_noise_stay_linear),
-        cmocka_unit_test(without_memory_to_compare_it_is_cg),
-    };
-    RUN_TESTS(tests);
 }

@@ -19,7 +19,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
 {
     const larmor_shape all = larmor_array_shape(lines);
     const int64_t line = 3 * all.dim[1];
-    double *k = (double *)values_of(lines);
+    OWNED(double) *k = (double *)values_of(lines);
     int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
     uint64_t state = 1;
     larmor_array *some;
@@ -30,7 +30,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
         order[i] = order[j];
         order[j] = other;
     }
-    double *chosen = malloc((size_t)(line * all.dim[2]) * sizeof *chosen);
+    OWNED(double) *chosen = malloc((size_t)(line * all.dim[2]) * sizeof *chosen);
     assert_non_null(chosen);
     for (int64_t i = 0; i < all.dim[2]; i++) {
         const double *at = k + line * order[i];
@@ -41,9 +41,7 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
         if (near == taken) memcpy(chosen + line * taken++, at, (size_t)line * sizeof *at);
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, all.dim[1], taken), LARMOR_F64, chosen, &some));
-    free(chosen);
     free(order);
-    free(k);
     return some;
 }
 
@@ -81,53 +79,34 @@ static void compare(const scene *of)
     assert_true(cg > of->bound);
 }
 
-static void a_kooshball_is_nearer_to_the_object_than_cg_is(void **state)
+TEST(a_kooshball_is_nearer_to_the_object_than_cg_is)
 {
-    (void)state;
     compare(&(scene){"koosh", "shepp-logan", {.matrix = {24, 24, 24}, .undersampling = 4}, 0, 2, 1e-4, 0.24});
 }
 
-static void a_stack_of_stars_is_nearer_to_the_object_than_cg_is(void **state)
+TEST(a_stack_of_stars_is_nearer_to_the_object_than_cg_is)
 {
-    (void)state;
     compare(&(scene){"stars", "shepp-logan", {.matrix = {32, 32, 24}, .undersampling = 3}, 0, 2, 1e-4, 0.24});
 }
 
-static void a_spiral_is_nearer_to_the_object_than_cg_is(void **state)
+TEST(a_spiral_is_nearer_to_the_object_than_cg_is)
 {
-    (void)state;
     compare(&(scene){"spiral", "shepp-logan", {.matrix = {64, 64}, .undersampling = 3}, 0, 4, 3e-4, 0.16});
 }
 
-static void lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is(void **state)
+TEST(lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is)
 {
-    (void)state;
     compare(&(scene){"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 2.2, 3, 7e-5, 0.32});
 }
 
-static void a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is(void **state)
+TEST(a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is)
 {
-    (void)state;
     const scene of = {"cartesian", "shepp-logan", {.matrix = {24, 24, 24}}, 1.4, 1, 7e-5, 0.45};
     compare(&of);
-    scan s = scan_in(&of);
+    OWNED(scan) s = scan_in(&of);
     const larmor_recon_opts opts = OPTS(.oversample = {1}, .delays = LARMOR_DELAYS_OFF);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_string_equal(result.report.method.name, "tv");
     assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_ONE_COIL);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_OF_ONE_COIL);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kooshball_is_nearer_to_the_object_than_cg_is),
-        cmocka_unit_test(a_stack_of_stars_is_nearer_to_the_object_than_cg_is),
-        cmocka_unit_test(a_spiral_is_nearer_to_the_object_than_cg_is),
-        cmocka_unit_test(lines_of_a_poisson_disc_are_nearer_to_the_object_than_cg_is),
-        cmocka_unit_test(a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is),
-    };
-    RUN_TESTS(tests);
 }

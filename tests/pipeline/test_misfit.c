@@ -7,7 +7,7 @@ enum { NOISE_SAMPLES = 20000 };
 static larmor_array *left_over(const scan *s, const larmor_array *image)
 {
     const larmor_sense_opts opts = {.traj = s->image[0].traj, .nufft_tol = 1e-6};
-    larmor_op *A;
+    OWNED(larmor_op) *A;
     larmor_array *x, *r;
     assert_ok(larmor_op_sense(s->maps, &opts, &A));
     assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(image), &x));
@@ -17,7 +17,6 @@ static larmor_array *left_over(const scan *s, const larmor_array *image)
     assert_ok(larmor_op_forward(A, x, r));
     assert_ok(larmor_axpby(-1, s->image[0].kspace, 1, r));
     larmor_array_free(x);
-    larmor_op_free(A);
     return r;
 }
 
@@ -35,19 +34,18 @@ static int ring_of(const double *k)
     return ring < LARMOR_MISFIT_RINGS ? ring : LARMOR_MISFIT_RINGS - 1;
 }
 
-static void it_is_the_residual_of_a_direct_computation(void **state)
+TEST(it_is_the_residual_of_a_direct_computation)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 2e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 2e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .oversample = {1}, .eps = 1e-6);
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         const larmor_misfit *m = &result.report.misfit;
-        larmor_array *r = left_over(&s, result.image[0].data);
+        OWNED(larmor_array) *r = left_over(&s, result.image[0].data);
         assert_true(m->measured && m->fitted);
         assert_at_most(fabs(m->relative / (norm_of(r) / norm_of(s.image[0].kspace)) - 1), 1e-3);
-        float *left = values_of(r), *b = values_of(s.image[0].kspace);
+        OWNED(float) *left = values_of(r), *b = values_of(s.image[0].kspace);
         double *k, rings[2][LARMOR_MISFIT_RINGS] = {{0}};
         assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
         for (int64_t j = 0; j < (int64_t)SAMPLES * SPOKES * COILS; j++) {
@@ -58,12 +56,7 @@ static void it_is_the_residual_of_a_direct_computation(void **state)
         for (int j = 0; j < LARMOR_MISFIT_RINGS; j++)
             assert_at_most(fabs(m->by_radius[j] / sqrt(rings[0][j] / rings[1][j]) - 1), 2e-3);
         free(k);
-        free(b);
-        free(left);
-        larmor_array_free(r);
-        larmor_recon_result_free(&result);
     }
-    free_scan(&s);
 }
 
 /* Samples of the phantom's own pixels on a trajectory, and a noise scan. */
@@ -72,7 +65,7 @@ static scan scan_on(const char *name, int readouts, double sigma)
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "other", .images = 1}};
     larmor_traj_opts opts = {.matrix = {N, N}, .readouts = readouts};
     if (!strcmp(name, "cartesian")) opts.acceleration[0] = 2;
-    larmor_op *A;
+    OWNED(larmor_op) *A;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
@@ -86,13 +79,11 @@ static scan scan_on(const char *name, int readouts, double sigma)
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NOISE_SAMPLES, COILS), &s.arrays.noise));
     assert_ok(larmor_zero(s.arrays.noise));
     assert_ok(larmor_phantom_noise(s.arrays.noise, sigma, 2));
-    larmor_op_free(A);
     return s;
 }
 
-static void chi_squared_of_known_noise_is_1(void **state)
+TEST(chi_squared_of_known_noise_is_1)
 {
-    (void)state;
     const struct {
         const char *traj, *method;
         int readouts;
@@ -102,7 +93,7 @@ static void chi_squared_of_known_noise_is_1(void **state)
                  {"cartesian", "cg", 0, 1e-3}, {"golden", "tv", 40, 1e-3}, {"golden", "wavelet", 40, 1e-3},
                  {"golden", "tgv", 40, 1e-3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan s = scan_on(cases[i].traj, cases[i].readouts, cases[i].sigma);
+        OWNED(scan) s = scan_on(cases[i].traj, cases[i].readouts, cases[i].sigma);
         larmor_recon_opts opts = OPTS(.maps = s.maps, .method = cases[i].method, .oversample = {1});
         const int is_cg = !strcmp(opts.method, "cg");
         if (is_cg) {
@@ -110,23 +101,20 @@ static void chi_squared_of_known_noise_is_1(void **state)
             opts.lambda = 1e-4;
             opts.tol = 1e-4;
         }
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         const larmor_misfit *m = &result.report.misfit;
         const double scatter = 1 / sqrt(m->freedom) + 1 / sqrt((double)NOISE_SAMPLES * COILS);
         assert_true(m->measured && m->freedom < m->samples);
         assert_at_most(fabs(m->chi2 - 1), is_cg ? 3 * scatter : 0.05); /* a penalty's image is not that of a prior */
-        larmor_recon_result_free(&result);
-        free_scan(&s);
     }
 }
 
 /* Numbers of one readout, or of one coil, turned about. */
 static void turn(larmor_array *kspace, int64_t first, int64_t count)
 {
-    float *x = values_of(kspace);
+    OWNED(float) *x = values_of(kspace);
     for (int64_t i = 2 * first; i < 2 * (first + count); i++) x[i] = -x[i];
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
-    free(x);
 }
 
 static int has_doubt(const larmor_recon_report *report, const char *text)
@@ -140,14 +128,13 @@ static int has_doubt(const larmor_recon_report *report, const char *text)
 /* |x - mean of x| / |x| */
 static double around_the_mean(const larmor_array *x)
 {
-    float *v = values_of(x);
+    OWNED(float) *v = values_of(x);
     const int64_t count = larmor_array_count(x);
     double sum[2] = {0}, size = 0;
     for (int64_t i = 0; i < 2 * count; i++) {
         sum[i % 2] += v[i] / (double)count;
         size += (double)v[i] * v[i];
     }
-    free(v);
     return sqrt(fmax(0, 1 - (sum[0] * sum[0] + sum[1] * sum[1]) * (double)count / size));
 }
 
@@ -163,28 +150,26 @@ static scan scan_of_a_constant(void)
     scan s = scan_of(1, 1, 0);
     for (int i = 1; i < SPOKES; i += 2) turn(s.image[0].kspace, (int64_t)SAMPLES * i, SAMPLES);
     float *x = values_of(s.image[0].kspace), most = 0;
-    double *k = (double *)values_of(s.image[0].traj);
+    OWNED(double) *k = (double *)values_of(s.image[0].traj);
     for (int j = 0; j < SAMPLES * SPOKES; j++) most = fmaxf(most, hypotf(x[2 * j], x[2 * j + 1]));
     for (int j = 0; j < SAMPLES * SPOKES; j++)
         x[2 * j] += (float)((double)most * sinc(k[2 * j]) * sinc(k[2 * j + 1]));
     assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-4 * (double)most, 1));
-    free(k);
     free(x);
     return s;
 }
 
-static void a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is_given(void **state)
+TEST(a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is_given)
 {
-    (void)state;
-    scan s = scan_of_a_constant();
+    OWNED(scan) s = scan_of_a_constant();
     const char *const methods[] = {"tv", "tgv"};
     for (int i = 0; i < 2; i++) {
         larmor_recon_opts opts = OPTS(.method = methods[i], .oversample = {1}, .delays = LARMOR_DELAYS_OFF);
-        larmor_recon_result chosen = result_of(&s, &opts);
+        OWNED(larmor_recon_result) chosen = result_of(&s, &opts);
         opts.lambda_mode = LARMOR_LAMBDA_RELATIVE;
         opts.lambda = 1e3;
-        larmor_recon_result given = result_of(&s, &opts);
+        OWNED(larmor_recon_result) given = result_of(&s, &opts);
         print_message("%s, around the mean: chosen %.3g, given %.3g\n", methods[i],
                       around_the_mean(chosen.image[0].data), around_the_mean(given.image[0].data));
         assert_true(around_the_mean(chosen.image[0].data) > 0.1);
@@ -192,36 +177,29 @@ static void a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_wher
         assert_true(has_doubt(&chosen.report, "no image predicts samples that were held out"));
         assert_at_most(around_the_mean(given.image[0].data), i ? 0.1 : 1e-3);
         assert_true(has_doubt(&given.report, "nothing but a constant"));
-        larmor_recon_result_free(&chosen);
-        larmor_recon_result_free(&given);
     }
-    free_scan(&s);
 }
 
-static void a_readout_that_fits_far_worse_is_named(void **state)
+TEST(a_readout_that_fits_far_worse_is_named)
 {
-    (void)state;
     enum { READOUT = 7 };
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
-    larmor_recon_result right = result_of(&s, &opts);
+    OWNED(larmor_recon_result) right = result_of(&s, &opts);
     for (int c = 0; c < COILS; c++) turn(s.image[0].kspace, SAMPLES * (READOUT + SPOKES * c), SAMPLES);
-    larmor_recon_result wrong = result_of(&s, &opts);
+    OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
     assert_int_equal(right.report.misfit.bad_readouts, 0);
     assert_int_equal(right.report.misfit.worst_readout, -1);
     assert_int_equal(wrong.report.misfit.bad_readouts, 1);
     assert_int_equal(wrong.report.misfit.worst_readout, READOUT);
     assert_true(has_doubt(&wrong.report, "1 readout fits far worse than the others, the worst number 7"));
     assert_false(has_doubt(&right.report, ""));
-    larmor_recon_result_free(&right);
-    larmor_recon_result_free(&wrong);
-    free_scan(&s);
 }
 
 /* A full grid of the phantom's exact samples in two coils; the line `turned` of one coil has the other sign. */
 static larmor_misfit misfit_of_grid(int turned)
 {
-    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+    OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
     const larmor_traj_opts grid = {.matrix = {N, N}};
     const larmor_recon_opts opts = OPTS(.oversample = {1});
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
@@ -229,40 +207,33 @@ static larmor_misfit misfit_of_grid(int turned)
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, 2, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, 1e-5, 1));
     if (turned >= 0) turn(s.image[0].kspace, (int64_t)N * turned, N);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     const larmor_misfit m = result.report.misfit;
-    larmor_recon_result_free(&result);
-    free_scan(&s);
     return m;
 }
 
 /* A full grid of the phantom, so many times as large, in some coils, with some noise. */
 static larmor_recon_report report_of_size(double size, int coils, double noise)
 {
-    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+    OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
     const larmor_traj_opts grid = {.matrix = {N, N}};
     const larmor_recon_opts opts = OPTS(.oversample = {1});
-    larmor_array *wider;
+    OWNED(larmor_array) *wider;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
     assert_ok(larmor_array_create(dev, LARMOR_F64, larmor_array_shape(s.image[0].traj), &wider));
-    double *k = (double *)values_of(s.image[0].traj);
+    OWNED(double) *k = (double *)values_of(s.image[0].traj);
     for (int64_t i = 0; i < larmor_array_count(wider); i++) k[i] *= size;
     assert_ok(larmor_array_write(wider, k, larmor_array_bytes(wider)));
     assert_ok(larmor_phantom_kspace(s.phantom, wider, coils, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, noise, 1));
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     const larmor_recon_report report = result.report;
-    larmor_recon_result_free(&result);
-    larmor_array_free(wider);
-    free(k);
-    free_scan(&s);
     return report;
 }
 
-static void an_object_that_folds_in_is_named(void **state)
+TEST(an_object_that_folds_in_is_named)
 {
-    (void)state;
     for (int coils = 1; coils <= 3; coils += 2) {
         const larmor_recon_report right = report_of_size(1, coils, 1e-4), noise = report_of_size(1, coils, 1e2);
         const larmor_recon_report large = report_of_size(1.6, coils, 1e-4);
@@ -275,79 +246,66 @@ static void an_object_that_folds_in_is_named(void **state)
 
 /* On a grid larger than what was encoded: lines are farther apart than at 1/FOV of it, and copies of the object
  * meet its edges. */
-static void a_right_scan_on_a_larger_grid_is_not_doubted(void **state)
+TEST(a_right_scan_on_a_larger_grid_is_not_doubted)
 {
-    (void)state;
     const larmor_traj_opts grid = {.matrix = {N, N}};
     for (int coils = 1; coils <= 3; coils++)
         for (int i = 0; i < 2; i++) {
-            scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+            OWNED(scan) s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
             const larmor_recon_opts opts = OPTS(.oversample = {2}, .method = i ? "cg" : NULL);
             assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
             assert_ok(larmor_traj_create(dev, "cartesian", &grid, &s.image[0].traj));
             assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
-            larmor_recon_result result = result_of(&s, &opts);
+            OWNED(larmor_recon_result) result = result_of(&s, &opts);
             assert_int_equal(result.report.grid[0], 2 * N);
             assert_false(has_doubt(&result.report, ""));
-            larmor_recon_result_free(&result);
-            free_scan(&s);
         }
 }
 
 /* Maps carry signal beyond one edge of the grid over to the other, so that no image explains the lines there. */
-static void lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are(void **state)
+TEST(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are)
 {
-    (void)state;
     const int turned = N / 2 + 5;
     assert_int_equal(misfit_of_grid(-1).bad_readouts, 0);
     assert_int_equal(misfit_of_grid(turned).bad_readouts, 1);
     assert_int_equal(misfit_of_grid(turned).worst_readout, turned);
 }
 
-static void a_coil_that_fits_far_worse_is_named(void **state)
+TEST(a_coil_that_fits_far_worse_is_named)
 {
-    (void)state;
     enum { COIL = 2 };
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
     float *x = values_of(s.image[0].kspace), *coil = x + 2 * (int64_t)COIL * SAMPLES * SPOKES;
     for (int64_t i = 0; i < SAMPLES * SPOKES; i++) /* as strong, but of no object */
         for (int part = 0; part < 2; part++) coil[2 * i + part] *= (i * i / 7) % 2 ? 1 : -1;
     assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
     free(x);
-    larmor_recon_result wrong = result_of(&s, &opts);
+    OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
     assert_int_equal(wrong.report.misfit.bad_coils, 1);
     assert_int_equal(wrong.report.misfit.worst_coil, COIL);
     assert_true(has_doubt(&wrong.report, "1 coil fits far worse than the others, the worst number 2"));
-    larmor_recon_result_free(&wrong);
-    free_scan(&s);
 }
 
 /* k-space that is said to reach further than it does. */
-static void samples_that_are_not_explained_are_a_doubt(void **state)
+TEST(samples_that_are_not_explained_are_a_doubt)
 {
-    (void)state;
     const double sigma[] = {0, 1e-3, 1e-2}; /* the last one is stronger than most samples */
     for (int i = 0; i < 3; i++) {
-        scan s = scan_of(COILS, 1, sigma[i]);
+        OWNED(scan) s = scan_of(COILS, 1, sigma[i]);
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
-        larmor_recon_result right = result_of(&s, &opts);
+        OWNED(larmor_recon_result) right = result_of(&s, &opts);
         assert_true(right.report.misfit.measured);
         assert_false(has_doubt(&right.report, ""));
-        larmor_recon_result_free(&right);
-        free_scan(&s);
     }
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
-    double *k;
+    OWNED(double) *k;
     assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
-    larmor_recon_result wrong = result_of(&s, &opts);
+    OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
     assert_true(has_doubt(&wrong.report, "the image does not explain its samples"));
-    larmor_recon_result_free(&wrong);
-    free(k);
-    free_scan(&s);
 }
 
 typedef enum spoiling { NOTHING, CARRIER, COPIES, ZEROS, NOISY, QUIET } spoiling;
@@ -370,34 +328,29 @@ static void spoil(spoiling how, float *x, int coil, int r, int i)
     if (how == ZEROS && abs(i - SAMPLES / 2) < 2) at[0] = at[1] = 0;
 }
 
-static void samples_that_are_no_measurement_are_named(void **state)
+TEST(samples_that_are_no_measurement_are_named)
 {
-    (void)state;
     const char *const said[] = {
         "one frequency, 0.23 cycles per sample", "6 readouts have just the samples of the one before",
         "180 samples near the centre are exactly 0",
         "1 coil has noise alone, far more of it than the others, the loudest number 1 (from 0)"};
     for (spoiling how = NOTHING; how <= QUIET; how++) {
-        scan s = scan_of(COILS, 1, 1e-3);
+        OWNED(scan) s = scan_of(COILS, 1, 1e-3);
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
-        float *x = values_of(s.image[0].kspace);
+        OWNED(float) *x = values_of(s.image[0].kspace);
         for (int c = 0; c < COILS; c++)
             for (int r = 0; r < SPOKES; r++)
                 for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
         assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
-        free(x);
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         for (int i = 0; i < 4; i++) assert_int_equal(has_doubt(&result.report, said[i]), how == (spoiling)(i + 1));
-        larmor_recon_result_free(&result);
-        free_scan(&s);
     }
 }
 
 /* Every method, of one image and of a series, on the grid and off it; the line of the log stands for each. */
-static void every_image_has_a_misfit_or_a_line_that_says_why_not(void **state)
+TEST(every_image_has_a_misfit_or_a_line_that_says_why_not)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     const larmor_recon_opts cases[] = {
         OPTS(.maps = s.maps),
         OPTS(.maps = s.maps, .eps = 1e-8),
@@ -417,38 +370,17 @@ static void every_image_has_a_misfit_or_a_line_that_says_why_not(void **state)
         larmor_recon_opts opts = cases[i];
         opts.listener = take_note;
         opts.user = &n;
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         const larmor_misfit *m = &result.report.misfit;
         assert_true(m->measured);
         assert_at_most(m->relative, 0.4); /* weighted, the noise of the rim counts more */
         assert_int_equal(m->fitted, !opts.method || strcmp(opts.method, "grid"));
         assert_at_most(m->beyond_noise, m->relative);
         assert_noted(n, "misfit: ");
-        larmor_recon_result_free(&result);
     }
     notes n = {.text = ""};
     const larmor_recon_opts rss = OPTS(.method = "grid", .no_maps = 1, .listener = take_note, .user = &n);
-    larmor_recon_result result = result_of(&s, &rss);
+    OWNED(larmor_recon_result) result = result_of(&s, &rss);
     assert_false(result.report.misfit.measured);
     assert_noted(n, "misfit: not measured, as a root sum of squares is no image of a model");
-    larmor_recon_result_free(&result);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_the_residual_of_a_direct_computation),
-        cmocka_unit_test(chi_squared_of_known_noise_is_1),
-        cmocka_unit_test(a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is_given),
-        cmocka_unit_test(a_readout_that_fits_far_worse_is_named),
-        cmocka_unit_test(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are),
-        cmocka_unit_test(an_object_that_folds_in_is_named),
-        cmocka_unit_test(a_right_scan_on_a_larger_grid_is_not_doubted),
-        cmocka_unit_test(a_coil_that_fits_far_worse_is_named),
-        cmocka_unit_test(samples_that_are_not_explained_are_a_doubt),
-        cmocka_unit_test(samples_that_are_no_measurement_are_named),
-        cmocka_unit_test(every_image_has_a_misfit_or_a_line_that_says_why_not),
-    };
-    RUN_TESTS(tests);
 }

@@ -1,10 +1,9 @@
 /* pipeline/options.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused)
 {
-    (void)state;
-    scan s = scan_of(2, 1, 0);
+    OWNED(scan) s = scan_of(2, 1, 0);
     const struct {
         larmor_recon_opts opts;
         const char *text;
@@ -32,16 +31,14 @@ static void options_that_make_no_sense_are_refused(void **state)
         assert_refused(try_recon(&s, &wrong[i].opts, &recon), LARMOR_ERR_ARG, wrong[i].text);
         assert_null(recon);
     }
-    free_scan(&s);
 }
 
 /* Before anything is computed, and by the member's name, or by the name that the caller gave. */
-static void arrays_that_are_not_finite_are_refused_by_name(void **state)
+TEST(arrays_that_are_not_finite_are_refused_by_name)
 {
-    (void)state;
-    scan s = scan_of(2, 1, 0);
+    OWNED(scan) s = scan_of(2, 1, 0);
     double _Complex wrong[8] = {1, 1, 1, INFINITY};
-    larmor_array *array;
+    OWNED(larmor_array) *array;
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(4, 2), LARMOR_C128, wrong, &array));
     const struct {
         larmor_recon_opts opts;
@@ -60,15 +57,12 @@ static void arrays_that_are_not_finite_are_refused_by_name(void **state)
         assert_string_equal(larmor_last_error(), given[i].line);
         assert_null(recon);
     }
-    larmor_array_free(array);
-    free_scan(&s);
 }
 
 /* A caller that was compiled before most options were there, and one that was compiled after some were added. */
-static void callers_of_other_versions_are_understood(void **state)
+TEST(callers_of_other_versions_are_understood)
 {
-    (void)state;
-    scan s = scan_of(2, 1, 0);
+    OWNED(scan) s = scan_of(2, 1, 0);
     larmor_recon_plan plan;
     larmor_recon_opts early = OPTS(.method = "grid", .weighted = 1, .lambda = -5);
     early.size = offsetof(larmor_recon_opts, lambda);
@@ -93,32 +87,17 @@ static void callers_of_other_versions_are_understood(void **state)
     assert_refused(try_recon(&s, &none, &recon), LARMOR_ERR_ARG, "size is 0, expected sizeof(larmor_recon_opts)");
     none.size = SIZE_MAX;
     assert_refused(try_recon(&s, &none, &recon), LARMOR_ERR_ARG, "expected sizeof(larmor_recon_opts)");
-    free_scan(&s);
 }
 
-static void without_options_method_and_lambda_are_from_the_data_and_there_are_maps(void **state)
+TEST(without_options_method_and_lambda_are_from_the_data_and_there_are_maps)
 {
-    (void)state;
-    scan s = scan_of(2, 1, 0);
+    OWNED(scan) s = scan_of(2, 1, 0);
     larmor_recon_plan plan;
-    larmor_recon *recon = recon_of(&s, NULL);
+    OWNED(larmor_recon) *recon = recon_of(&s, NULL);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
     assert_string_equal(plan.method, "auto");
     assert_true(plan.maps && !plan.given && plan.chooses && !plan.whitened && !plan.weighted);
     assert_int_equal(plan.coils, 2);
     assert_int_equal(plan.block, 2);
     assert_int_equal(plan.grid.matrix[0], N);
-    larmor_recon_free(recon);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_that_make_no_sense_are_refused),
-        cmocka_unit_test(callers_of_other_versions_are_understood),
-        cmocka_unit_test(arrays_that_are_not_finite_are_refused_by_name),
-        cmocka_unit_test(without_options_method_and_lambda_are_from_the_data_and_there_are_maps),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,16 +4,14 @@
 static larmor_recon_plan plan_of(const scan *s, const larmor_recon_opts *opts)
 {
     larmor_recon_plan plan;
-    larmor_recon *recon = recon_of(s, opts);
+    OWNED(larmor_recon) *recon = recon_of(s, opts);
     assert_ok(larmor_recon_describe(recon, 0, &plan));
-    larmor_recon_free(recon);
     return plan;
 }
 
-static void the_limit_is_kept_by_fewer_coils_at_a_time(void **state)
+TEST(the_limit_is_kept_by_fewer_coils_at_a_time)
 {
-    (void)state;
-    scan s = scan_of(16, 1, 0);
+    OWNED(scan) s = scan_of(16, 1, 0);
     larmor_recon_opts opts = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3, .iters = 4,
                                   .precondition = -1, .compress = -1, .memory = INT64_C(1) << 40);
     const larmor_recon_plan all = plan_of(&s, &opts);
@@ -25,14 +23,12 @@ static void the_limit_is_kept_by_fewer_coils_at_a_time(void **state)
     assert_true(fewer.bytes <= opts.memory);
     assert_int_equal(fewer.limit, opts.memory);
     assert_at_most(apart(&s, &opts, &s, &free_opts), 1e-5);
-    free_scan(&s);
 }
 
 /* What nobody insists on goes first: the choice of lambda, the preconditioner, Toeplitz. */
-static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state)
+TEST(what_is_optional_is_given_up_before_the_scan_is_refused)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     notes n = {.text = ""};
     larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40, .delays = LARMOR_DELAYS_OFF,
                                   .oversample = {1, 1}, .listener = take_note, .user = &n);
@@ -53,31 +49,26 @@ static void what_is_optional_is_given_up_before_the_scan_is_refused(void **state
     assert_non_null(strstr(larmor_last_error(), "of memory needed with one coil at a time"));
     assert_non_null(strstr(larmor_last_error(), "missing. Raise opts.memory."));
     assert_true(seen_choice && seen_precondition);
-    free_scan(&s);
 }
 
-static void without_memory_to_choose_lambda_it_is_expected_from_the_noise(void **state)
+TEST(without_memory_to_choose_lambda_it_is_expected_from_the_noise)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     larmor_recon_opts opts = OPTS(.maps = s.maps, .memory = INT64_C(1) << 40);
     for (opts.memory = plan_of(&s, &opts).bytes; plan_of(&s, &opts).chooses; opts.memory -= opts.memory / 40) {
     }
     notes n = {.text = ""};
     opts.listener = take_note;
     opts.user = &n;
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_NOISE);
     assert_true(result.report.lambda > 0);
     assert_noted(n, "no memory to choose it from the data");
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
-static void what_is_insisted_on_is_not_given_up(void **state)
+TEST(what_is_insisted_on_is_not_given_up)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     larmor_recon_opts with =
         OPTS(.maps = s.maps, .precondition = 1, .toeplitz = 1, .memory = INT64_C(1) << 40,
              .delays = LARMOR_DELAYS_OFF, .oversample = {1, 1}, .lambda_mode = LARMOR_LAMBDA_RELATIVE);
@@ -91,13 +82,11 @@ static void what_is_insisted_on_is_not_given_up(void **state)
         larmor_recon_free(recon);
     with.memory = without.memory + without.memory / 20;
     assert_refused(try_recon(&s, &with, &recon), LARMOR_ERR_MEMORY, "of memory needed with one coil at a time");
-    free_scan(&s);
 }
 
-static void more_takes_more(void **state)
+TEST(more_takes_more)
 {
-    (void)state;
-    scan one = scan_of(COILS, 1, 0), four = scan_of(COILS, 4, 0);
+    OWNED(scan) one = scan_of(COILS, 1, 0), four = scan_of(COILS, 4, 0);
     const larmor_recon_opts grid = OPTS(.method = "grid"), rss = OPTS(.method = "grid", .no_maps = 1),
                             cg = OPTS(.maps = one.maps), fine = OPTS(.maps = one.maps, .eps = 1e-9),
                             joint = OPTS(.method = "tv", .joint = 1), tv = OPTS(.method = "tv"),
@@ -107,14 +96,11 @@ static void more_takes_more(void **state)
     assert_true(plan_of(&one, &none).bytes <= plan_of(&one, &pipe).bytes);
     assert_true(plan_of(&one, &cg).bytes < plan_of(&one, &fine).bytes);
     assert_true(plan_of(&one, &tv).bytes < plan_of(&four, &joint).bytes);
-    free_scan(&one);
-    free_scan(&four);
 }
 
-static void images_that_are_alike_need_alike(void **state)
+TEST(images_that_are_alike_need_alike)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 0);
+    OWNED(scan) s = scan_of(COILS, 3, 0);
     larmor_array *few;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 2, COILS), &few));
     larmor_array_free(s.image[2].kspace);
@@ -122,24 +108,9 @@ static void images_that_are_alike_need_alike(void **state)
     s.image[2].kspace = few;
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), &s.image[2].traj));
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_plan plan[3];
     for (int i = 0; i < 3; i++) assert_ok(larmor_recon_describe(recon, i, &plan[i]));
     assert_int_equal(plan[0].bytes, plan[1].bytes);
     assert_true(plan[2].bytes < plan[1].bytes);
-    larmor_recon_free(recon);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_limit_is_kept_by_fewer_coils_at_a_time),
-        cmocka_unit_test(what_is_optional_is_given_up_before_the_scan_is_refused),
-        cmocka_unit_test(without_memory_to_choose_lambda_it_is_expected_from_the_noise),
-        cmocka_unit_test(what_is_insisted_on_is_not_given_up),
-        cmocka_unit_test(more_takes_more),
-        cmocka_unit_test(images_that_are_alike_need_alike),
-    };
-    RUN_TESTS(tests);
 }

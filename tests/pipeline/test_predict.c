@@ -2,9 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/predict.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #include "tests/pipeline/scan.h"
 
 /* Processor time of one thread as it was measured on an Intel Xeon (Sapphire Rapids), without the .07 s of the
@@ -31,9 +28,8 @@ static const struct {
     {{LMR_WORK_PENALTY, 3, 1, 0, 1, 1, 8, 48 * 48 * 48, 144000}, 19.5},
 };
 
-static void the_time_of_one_thread_is_that_of_scans_that_were_measured(void **state)
+TEST(the_time_of_one_thread_is_that_of_scans_that_were_measured)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const double ratio = lmr_predict_seconds(&measured[i].work, 1) / measured[i].seconds;
         if (!(ratio > 0.45 && ratio < 2.2)) print_error("scan %zu: ratio %g\n", i, ratio);
@@ -41,9 +37,8 @@ static void the_time_of_one_thread_is_that_of_scans_that_were_measured(void **st
     }
 }
 
-static void more_work_takes_longer_and_more_threads_less(void **state)
+TEST(more_work_takes_longer_and_more_threads_less)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         for (int threads = 1; threads <= 64; threads *= 2) {
             const lmr_workload w = measured[i].work;
@@ -75,11 +70,10 @@ static larmor_source *source_of(scan *s, int images)
     return source;
 }
 
-static void what_there_is_to_do_is_read_from_scan_and_options(void **state)
+TEST(what_there_is_to_do_is_read_from_scan_and_options)
 {
-    (void)state;
-    scan s;
-    larmor_source *source = source_of(&s, 3);
+    OWNED(scan) s;
+    OWNED(larmor_source) *source = source_of(&s, 3);
     lmr_workload w;
     larmor_recon_opts opts = OPTS(.method = "cg");
     assert_ok(lmr_predict_workload(source, &opts, &w));
@@ -92,8 +86,6 @@ static void what_there_is_to_do_is_read_from_scan_and_options(void **state)
     assert_true(w.kind == LMR_WORK_GRID && !w.chooses && w.images == 1 && w.cells == 4 * N * N);
     opts = (larmor_recon_opts)OPTS(.maps_method = "nlinv");
     assert_int_equal(lmr_predict_workload(source, &opts, &w), LARMOR_ERR_UNSUPPORTED);
-    larmor_source_free(source);
-    free_scan(&s);
 }
 
 static void expect_device(larmor_source *source, const char *spec, larmor_recon_opts opts, const char *start,
@@ -109,11 +101,10 @@ static void expect_device(larmor_source *source, const char *spec, larmor_recon_
     larmor_device_free(on);
 }
 
-static void auto_takes_the_processor_where_it_is_done_before_a_gpu_begins(void **state)
+TEST(auto_takes_the_processor_where_it_is_done_before_a_gpu_begins)
 {
-    (void)state;
-    scan s;
-    larmor_source *source = source_of(&s, 1);
+    OWNED(scan) s;
+    OWNED(larmor_source) *source = source_of(&s, 1);
     const char *why = "in which a GPU begins and ends";
     expect_device(source, "auto", OPTS(.method = "cg"), NULL, "cpu:", why);
     expect_device(source, NULL, OPTS(.method = "cg"), NULL, "cpu:", why);
@@ -124,18 +115,4 @@ static void auto_takes_the_processor_where_it_is_done_before_a_gpu_begins(void *
     expect_device(source, "auto", OPTS(.method = "cg", .maps_method = "nlinv"), NULL, "cuda", "");
     expect_device(source, "cuda", OPTS(.method = "cg"), NULL, "cuda", "");
     expect_device(source, "cpu:1", OPTS(.method = "cg", .matrix = {4096}), NULL, "cpu:1", "");
-    larmor_source_free(source);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_time_of_one_thread_is_that_of_scans_that_were_measured),
-    cmocka_unit_test(more_work_takes_longer_and_more_threads_less),
-    cmocka_unit_test(what_there_is_to_do_is_read_from_scan_and_options),
-    cmocka_unit_test(auto_takes_the_processor_where_it_is_done_before_a_gpu_begins),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,10 +1,9 @@
 /* schedule/recon.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
-static void series_may_be_run_in_any_order_and_again(void **state)
+TEST(series_may_be_run_in_any_order_and_again)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-4);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "grid");
     larmor_recon *recon = recon_of(&s, &opts);
     static const int order[] = {2, 0, 1, 2, 0};
@@ -18,21 +17,18 @@ static void series_may_be_run_in_any_order_and_again(void **state)
     larmor_recon_free(recon); /* results are the caller's */
     assert_at_most(difference(result[1].image[0].data, result[4].image[0].data), is_cpu() ? 1e-7 : 1e-5);
     for (int i = 0; i < 5; i++) larmor_recon_result_free(&result[i]);
-    free_scan(&s);
 }
 
-static void an_image_that_fails_does_not_stop_the_others(void **state)
+TEST(an_image_that_fails_does_not_stop_the_others)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 0);
-    float *huge = values_of(s.image[1].kspace);
+    OWNED(scan) s = scan_of(COILS, 3, 0);
+    OWNED(float) *huge = values_of(s.image[1].kspace);
     for (size_t i = 0; i < larmor_array_bytes(s.image[1].kspace) / sizeof *huge; i++)
         huge[i] = 3e38F; /* a point whose density is N^2 times as much */
     assert_ok(larmor_array_write(s.image[1].kspace, huge, larmor_array_bytes(s.image[1].kspace)));
-    free(huge);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .listener = take_note, .user = &n);
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     larmor_recon_result result;
     for (int i = 0; i < 3; i++) {
         assert_ok(larmor_recon_run(recon, i, &result));
@@ -47,14 +43,11 @@ static void an_image_that_fails_does_not_stop_the_others(void **state)
     }
     assert_noted(n, "W:image 2 of 3: the image of slice 0");
     assert_noted(n, "it is left out\n");
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void what_is_not_there_is_refused(void **state)
+TEST(what_is_not_there_is_refused)
 {
-    (void)state;
-    scan s = scan_of(2, 1, 0);
+    OWNED(scan) s = scan_of(2, 1, 0);
     const larmor_recon_opts opts = OPTS(.method = "grid");
     larmor_recon *recon = recon_of(&s, &opts), *other;
     larmor_recon_result result;
@@ -74,15 +67,4 @@ static void what_is_not_there_is_refused(void **state)
     larmor_recon_free(recon);
     larmor_recon_free(NULL);
     larmor_recon_result_free(NULL);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(series_may_be_run_in_any_order_and_again),
-        cmocka_unit_test(an_image_that_fails_does_not_stop_the_others),
-        cmocka_unit_test(what_is_not_there_is_refused),
-    };
-    RUN_TESTS(tests);
 }

@@ -33,15 +33,13 @@ static scan scan_in(double factor, int images, int whitened, int calibrated)
 /* |image / factor - expected| relative to |expected|, at a scale that single precision holds. */
 static double off_by(const larmor_array *image, double factor, const larmor_array *expected)
 {
-    float *x = values_of(image), *y = values_of(expected);
+    OWNED(float) *x = values_of(image), *y = values_of(expected);
     double difference = 0, size = 0;
     for (int64_t i = 0; i < 2 * larmor_array_count(image); i++) {
         const double d = x[i] / factor - y[i];
         difference += d * d;
         size += (double)y[i] * y[i];
     }
-    free(x);
-    free(y);
     return sqrt(difference / size);
 }
 
@@ -54,7 +52,7 @@ static void near(double got, double expected)
 /* In the first so many of the units. */
 static void same_in_units(int units, larmor_recon_opts opts, int images, int whitened, int calibrated)
 {
-    scan plain = scan_in(1, images, whitened, calibrated);
+    OWNED(scan) plain = scan_in(1, images, whitened, calibrated);
     opts.maps = opts.maps ? plain.maps : NULL;
     const larmor_recon_result expected = result_of(&plain, &opts);
     for (int f = 0; f < units; f++) {
@@ -73,7 +71,6 @@ static void same_in_units(int units, larmor_recon_opts opts, int images, int whi
         opts.maps = opts.maps ? plain.maps : NULL;
     }
     larmor_recon_result_free((larmor_recon_result *)&expected);
-    free_scan(&plain);
 }
 
 static larmor_array *given(void)
@@ -82,18 +79,16 @@ static larmor_array *given(void)
     return (larmor_array *)&any; /* stands for the scan's own */
 }
 
-static void gridding_does_not_depend_on_the_unit(void **state)
+TEST(gridding_does_not_depend_on_the_unit)
 {
-    (void)state;
     same_in_units(ENDS, OPTS(.method = "grid", .no_maps = 1), 1, 0, 0);
     same_in_units(FACTORS, OPTS(.method = "grid"), 1, 0, 0);
     same_in_units(ENDS, OPTS(.method = "grid", .maps = given()), 1, 0, 0);
     same_in_units(ENDS, OPTS(.method = "grid", .no_maps = 1), 1, 1, 0);
 }
 
-static void conjugate_gradients_do_not_depend_on_the_unit(void **state)
+TEST(conjugate_gradients_do_not_depend_on_the_unit)
 {
-    (void)state;
     same_in_units(FACTORS, OPTS(.method = "cg"), 1, 0, 0);
     same_in_units(ENDS, OPTS(.method = "cg"), 1, 0, 1);
     same_in_units(ENDS, OPTS(.method = "cg", .maps = given()), 1, 0, 0);
@@ -102,9 +97,8 @@ static void conjugate_gradients_do_not_depend_on_the_unit(void **state)
     same_in_units(ENDS, OPTS(.method = "cg", .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-2), 1, 0, 0);
 }
 
-static void penalties_do_not_depend_on_the_unit(void **state)
+TEST(penalties_do_not_depend_on_the_unit)
 {
-    (void)state;
     same_in_units(FACTORS, OPTS(.method = "tv"), 1, 0, 0);
     same_in_units(ENDS, OPTS(.method = "wavelet", .maps = given()), 1, 0, 0);
     same_in_units(ENDS, OPTS(.method = "tv", .maps = given()), 1, 1, 0);
@@ -121,39 +115,32 @@ static double length_of(const larmor_array *x)
 
 /* With maps from the data and without any, by gridding and by a solver: with the noise readouts, when they are not
  * used, and without them the image has one unit, and so has the image of the maps that come out. */
-static void whitening_does_not_change_the_unit_of_the_image(void **state)
+TEST(whitening_does_not_change_the_unit_of_the_image)
 {
-    (void)state;
     const larmor_recon_opts opts[] = {OPTS(.method = "cg"), OPTS(.method = "grid", .no_maps = 1),
                                       OPTS(.method = "grid")};
-    scan plain = scan_in(1, 1, 0, 0), noted = scan_in(1, 1, 1, 0);
+    OWNED(scan) plain = scan_in(1, 1, 0, 0), noted = scan_in(1, 1, 1, 0);
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++) {
         larmor_recon_opts unused = opts[i];
         unused.no_whitening = 1;
-        larmor_recon_result without = result_of(&plain, &opts[i]), whitened = result_of(&noted, &opts[i]),
-                            off = result_of(&noted, &unused);
+        OWNED(larmor_recon_result) without = result_of(&plain, &opts[i]), whitened = result_of(&noted, &opts[i]),
+                                   off = result_of(&noted, &unused);
         const double length = length_of(without.image[0].data);
         assert_at_most(fabs(length_of(whitened.image[0].data) / length - 1), 0.02);
         assert_at_most(fabs(length_of(off.image[0].data) / length - 1), 0.02);
-        larmor_recon_result_free(&without);
-        larmor_recon_result_free(&whitened);
-        larmor_recon_result_free(&off);
     }
-    free_scan(&plain);
-    free_scan(&noted);
 }
 
 /* The numbers with a unit are in that of the samples: weight and objective of a penalty, the weight of cg. */
-static void reports_are_in_the_unit_of_the_samples(void **state)
+TEST(reports_are_in_the_unit_of_the_samples)
 {
-    (void)state;
     for (int whitened = 0; whitened < 2; whitened++)
         for (int method = 0; method < 2; method++) {
-            scan plain = scan_in(1, 1, whitened, 0), s = scan_in(1e-14, 1, whitened, 0);
+            OWNED(scan) plain = scan_in(1, 1, whitened, 0), s = scan_in(1e-14, 1, whitened, 0);
             larmor_recon_opts opts = OPTS(.method = method ? "tv" : "cg", .maps = plain.maps);
-            larmor_recon_result a = result_of(&plain, &opts);
+            OWNED(larmor_recon_result) a = result_of(&plain, &opts);
             opts.maps = s.maps;
-            larmor_recon_result b = result_of(&s, &opts);
+            OWNED(larmor_recon_result) b = result_of(&s, &opts);
             /* whitening by noise of 1e-14 multiplies A by 1e14, which scales what is in A^H A and in A^H b */
             const double normal = whitened ? 1e28 : 1;
             const double of_penalty = whitened ? 1e14 : 1e-14;
@@ -161,50 +148,38 @@ static void reports_are_in_the_unit_of_the_samples(void **state)
             near(b.report.weight, weight * a.report.weight);
             near(b.report.largest, normal * a.report.largest);
             if (method) near(b.report.solver.objective, (whitened ? 1 : 1e-28) * a.report.solver.objective);
-            larmor_recon_result_free(&a);
-            larmor_recon_result_free(&b);
-            free_scan(&plain);
-            free_scan(&s);
         }
 }
 
-static void images_of_any_magnitude_share_a_scan(void **state)
+TEST(images_of_any_magnitude_share_a_scan)
 {
-    (void)state;
     static const double factor[] = {1, 1e20, 1e-25};
-    scan plain = scan_in(1, 3, 0, 0), s = scan_in(1, 3, 0, 0);
+    OWNED(scan) plain = scan_in(1, 3, 0, 0), s = scan_in(1, 3, 0, 0);
     for (int i = 0; i < 3; i++) multiply(s.image[i].kspace, factor[i]);
     for (int grid = 0; grid < 2; grid++) {
         const larmor_recon_opts opts = OPTS(.method = grid ? "grid" : "cg", .maps = plain.maps);
-        larmor_recon *of_plain = recon_of(&plain, &opts), *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *of_plain = recon_of(&plain, &opts), *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
-            larmor_recon_result expected, result;
+            OWNED(larmor_recon_result) expected, result;
             assert_ok(larmor_recon_run(of_plain, i, &expected));
             assert_ok(larmor_recon_run(recon, i, &result));
             assert_int_equal(result.count, 1);
             /* each chooses its own weight, where the others of an ordinary scan take that of the first */
             assert_at_most(off_by(result.image[0].data, factor[i], expected.image[0].data), grid ? 1e-5 : 0.05);
-            larmor_recon_result_free(&expected);
-            larmor_recon_result_free(&result);
         }
-        larmor_recon_free(recon);
-        larmor_recon_free(of_plain);
     }
-    free_scan(&plain);
-    free_scan(&s);
 }
 
-static void an_image_of_zeros_is_a_failure_and_the_others_go_on(void **state)
+TEST(an_image_of_zeros_is_a_failure_and_the_others_go_on)
 {
-    (void)state;
     static const char *const methods[] = {"grid", "cg", "tv"};
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     assert_ok(larmor_zero(s.image[1].kspace));
     for (int m = 0; m < 3; m++) {
         const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps);
-        larmor_recon *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         for (int i = 0; i < 3; i++) {
-            larmor_recon_result result;
+            OWNED(larmor_recon_result) result;
             assert_ok(larmor_recon_run(recon, i, &result));
             assert_int_equal(result.count, i != 1);
             assert_int_equal(result.report.status, i == 1 ? LARMOR_ERR_NUMERIC : LARMOR_OK);
@@ -212,23 +187,6 @@ static void an_image_of_zeros_is_a_failure_and_the_others_go_on(void **state)
                 assert_non_null(strstr(result.report.message,
                                        "the image of slice 0, contrast 0, phase 0, repetition 1, "
                                        "set 0 is zero everywhere;"));
-            larmor_recon_result_free(&result);
         }
-        larmor_recon_free(recon);
     }
-    free_scan(&s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gridding_does_not_depend_on_the_unit),
-        cmocka_unit_test(conjugate_gradients_do_not_depend_on_the_unit),
-        cmocka_unit_test(penalties_do_not_depend_on_the_unit),
-        cmocka_unit_test(whitening_does_not_change_the_unit_of_the_image),
-        cmocka_unit_test(reports_are_in_the_unit_of_the_samples),
-        cmocka_unit_test(images_of_any_magnitude_share_a_scan),
-        cmocka_unit_test(an_image_of_zeros_is_a_failure_and_the_others_go_on),
-    };
-    RUN_TESTS(tests);
 }

@@ -23,28 +23,24 @@ static void expect_plan(const larmor_recon *recon, int series, const char *name,
     assert_int_equal(plan.first.repetition, repetition);
 }
 
-static void each_image_is_a_series_unless_they_are_joint(void **state)
+TEST(each_image_is_a_series_unless_they_are_joint)
 {
-    (void)state;
-    scan s = two_slices();
+    OWNED(scan) s = two_slices();
     const larmor_recon_opts opts = OPTS(.method = "grid");
-    larmor_recon *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
     assert_int_equal(larmor_recon_series(recon), 4);
     expect_plan(recon, 0, "image 1 of 4", 1, 0, 0);
     expect_plan(recon, 3, "image 4 of 4", 1, 1, 1);
-    larmor_recon_free(recon);
-    free_scan(&s);
 }
 
-static void joint_images_of_a_slice_are_one_series(void **state)
+TEST(joint_images_of_a_slice_are_one_series)
 {
-    (void)state;
-    scan s = two_slices();
+    OWNED(scan) s = two_slices();
     const char *const methods[] = {"tv", "llr"};
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = OPTS(.method = methods[i], .joint = 1, .iters = 2, .maps = s.maps);
-        larmor_recon *recon = recon_of(&s, &opts);
-        larmor_recon_result result;
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon_result) result;
         assert_int_equal(larmor_recon_series(recon), 2);
         expect_plan(recon, 0, "series 1 of 2, 2 images", 2, 0, 0);
         expect_plan(recon, 1, "series 2 of 2, 2 images", 2, 1, 0);
@@ -53,16 +49,12 @@ static void joint_images_of_a_slice_are_one_series(void **state)
         assert_int_equal(result.image[0].group, 1);
         assert_int_equal(result.image[1].group, 3);
         assert_int_equal(result.image[1].meta.repetition, 1);
-        larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
     }
-    free_scan(&s);
 }
 
-static void only_the_images_that_are_asked_for_are_made(void **state)
+TEST(only_the_images_that_are_asked_for_are_made)
 {
-    (void)state;
-    scan s = two_slices();
+    OWNED(scan) s = two_slices();
     s.image[3].meta.contrast = 1;
     s.image[3].meta.phase = 2;
     s.image[3].meta.set = 3;
@@ -76,39 +68,24 @@ static void only_the_images_that_are_asked_for_are_made(void **state)
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         larmor_recon_plan plan;
         const larmor_recon_opts opts = OPTS(.method = "grid", .only = &asked[i].only);
-        larmor_recon *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         assert_int_equal(larmor_recon_series(recon), asked[i].series);
         assert_ok(larmor_recon_describe(recon, 0, &plan));
         assert_int_equal(plan.first.slice, asked[i].slice);
         assert_int_equal(plan.first.repetition, asked[i].repetition);
-        larmor_recon_free(recon);
     }
     const larmor_counters nothing = {5, -1, -1, -1, -1, 0};
     const larmor_recon_opts opts = OPTS(.only = &nothing);
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
                    "arrays: no image has the encoding, slice, contrast");
-    free_scan(&s);
 }
 
-static void llr_needs_more_than_one_frame(void **state)
+TEST(llr_needs_more_than_one_frame)
 {
-    (void)state;
-    scan s = two_slices();
+    OWNED(scan) s = two_slices();
     const larmor_counters one = {-1, -1, -1, 1, -1, 0};
     const larmor_recon_opts opts = OPTS(.method = "llr", .only = &one);
     larmor_recon *recon;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG, "arrays has one frame of a slice");
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_image_is_a_series_unless_they_are_joint),
-        cmocka_unit_test(joint_images_of_a_slice_are_one_series),
-        cmocka_unit_test(only_the_images_that_are_asked_for_are_made),
-        cmocka_unit_test(llr_needs_more_than_one_frame),
-    };
-    RUN_TESTS(tests);
 }

@@ -40,13 +40,12 @@ static scan alike(int images)
 static void change(scan *s, int image, void (*how)(double *k, int number), int number)
 {
     larmor_readouts *r = &s->image[image];
-    double *k;
+    OWNED(double) *k;
     assert_ok(larmor_array_download(r->traj, LARMOR_F64, &k));
     how(k, number);
     const larmor_shape shape = larmor_array_shape(r->traj);
     larmor_array_free(r->traj);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &r->traj));
-    free(k);
 }
 
 /* The first zeros get another sign: the same places, in other bits. */
@@ -90,7 +89,7 @@ static void count_use(const lmr_job *job, outcome *o)
 static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, outcome *o)
 {
     larmor_scan_arrays arrays = s->arrays;
-    larmor_source *source;
+    OWNED(larmor_source) *source;
     larmor_device *on;
     larmor_recon *recon;
     larmor_recon_result result;
@@ -116,7 +115,6 @@ static void run(const char *spec, const scan *s, const larmor_recon_opts *opts, 
     }
     larmor_recon_free(recon);
     larmor_device_free(on);
-    larmor_source_free(source);
 }
 
 static double apart_by(const float *x, const float *y)
@@ -155,9 +153,8 @@ static int next_way(int way, size_t option, int all)
 
 /* ---- laws ---- */
 
-static void images_with_one_trajectory_are_those_without_sharing(void **state)
+TEST(images_with_one_trajectory_are_those_without_sharing)
 {
-    (void)state;
     const larmor_recon_opts opts[] = {
         SHARE_OPTS(.method = "cg", .iters = 6),
         SHARE_OPTS(.method = "cg", .weighted = 1),
@@ -173,7 +170,7 @@ static void images_with_one_trajectory_are_those_without_sharing(void **state)
         SHARE_OPTS(.lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1, .density = LARMOR_DENSITY_RAMP, .weighted = 1),
     };
     static outcome shared, each;
-    scan same = alike(IMAGES), others = apart_in_bits(IMAGES);
+    OWNED(scan) same = alike(IMAGES), others = apart_in_bits(IMAGES);
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++)
         for (int d = 0; d < 3; d = next_way(d, i, i < 3)) {
             larmor_recon_opts o = opts[i];
@@ -189,14 +186,11 @@ static void images_with_one_trajectory_are_those_without_sharing(void **state)
             assert_true(one_each || beside || shared.hits + shared.used > 0);
             if (d == 0 && !o.no_maps) assert_int_equal(shared.used, IMAGES - 1 + own);
         }
-    free_scan(&others);
-    free_scan(&same);
 }
 
 /* Where other voxels, phases, or terms of a field map are between, little is shared or nothing. */
-static void scans_of_all_kinds_are_those_without_sharing(void **state)
+TEST(scans_of_all_kinds_are_those_without_sharing)
 {
-    (void)state;
     const larmor_traj_opts half = {.matrix = {N, N}, .partial_fourier = .7},
                            fewer = {.matrix = {N, N}, .acceleration = {2, 1}};
     const double basis[IMAGES / 2] = {.6, .8}, start = 0;
@@ -222,7 +216,7 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
     };
     static outcome shared, each;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        scan same = alike_on(kinds[i].lines, IMAGES), others = apart_in_bits_on(kinds[i].lines, IMAGES);
+        OWNED(scan) same = alike_on(kinds[i].lines, IMAGES), others = apart_in_bits_on(kinds[i].lines, IMAGES);
         for (int j = 0; j < IMAGES; j++) {
             if (kinds[i].opts.b0) same.image[j].times = others.image[j].times = times;
             if (!kinds[i].series) continue;
@@ -236,8 +230,6 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
             assert_int_equal(each.hits + each.used,
                              kinds[i].opts.partial_fourier == LARMOR_PARTIAL_ZERO ? IMAGES : 0);
         }
-        free_scan(&others);
-        free_scan(&same);
     }
     larmor_array_free(one);
     larmor_array_free(times);
@@ -246,12 +238,11 @@ static void scans_of_all_kinds_are_those_without_sharing(void **state)
 
 /* In a scan of its own there is nothing to share. To the bit; on a GPU, where sums are taken in any order and the
  * solver may stop a step earlier or later, to a tenth of the image's noise. */
-static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
+TEST(an_image_is_the_one_of_a_scan_of_its_own)
 {
-    (void)state;
     const larmor_recon_opts opts = SHARE_OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
     static outcome together, alone;
-    scan s = alike(IMAGES);
+    OWNED(scan) s = alike(IMAGES);
     run(specs[!is_cpu()][0], &s, &opts, &together);
     assert_int_equal(together.used, IMAGES - 1);
     for (int i = 0; i < IMAGES; i++) {
@@ -265,7 +256,6 @@ static void an_image_is_the_one_of_a_scan_of_its_own(void **state)
         else
             assert_at_most(apart_by(alone.image[0], together.image[i]), 0.1 * alone.report[0].image_noise);
     }
-    free_scan(&s);
 }
 
 static void move_by_a_bit(double *k, int number)
@@ -288,14 +278,13 @@ static void exchange_readouts(double *k, int number)
 }
 
 /* The third image has another trajectory, and the fourth that of the first. */
-static void another_trajectory_among_them_is_taken_as_it_is(void **state)
+TEST(another_trajectory_among_them_is_taken_as_it_is)
 {
-    (void)state;
     void (*const how[])(double *k, int number) = {move_by_a_bit, exchange_readouts, spoil};
     const larmor_recon_opts opts = SHARE_OPTS(.at_once = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3);
     static outcome together, alone;
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
-        scan s = alike(IMAGES);
+        OWNED(scan) s = alike(IMAGES);
         change(&s, 2, how[h], 7);
         run(specs[!is_cpu()][0], &s, &opts, &together);
         assert_int_equal(together.used,
@@ -310,16 +299,14 @@ static void another_trajectory_among_them_is_taken_as_it_is(void **state)
             assert_int_equal(alone.report[0].status != LARMOR_OK, how[h] == spoil && i == 2);
             if (is_cpu()) assert_memory_equal(alone.image[0], together.image[i], sizeof alone.image[0]);
         }
-        free_scan(&s);
     }
 }
 
 /* Repetitions have the maps of the first; the angles of every second go on. */
-static void trajectories_that_take_turns_are_both_kept(void **state)
+TEST(trajectories_that_take_turns_are_both_kept)
 {
-    (void)state;
     static outcome together, each;
-    scan s = alike(IMAGES), others = apart_in_bits(IMAGES);
+    OWNED(scan) s = alike(IMAGES), others = apart_in_bits(IMAGES);
     for (int i = 0; i < IMAGES; i++) {
         s.image[i].meta = others.image[i].meta = (larmor_image_meta){.repetition = i};
         if (i % 2) change(&s, i, exchange_readouts, 9);
@@ -333,18 +320,15 @@ static void trajectories_that_take_turns_are_both_kept(void **state)
         if (!d) assert_true(together.hits >= 2);
         assert_int_equal(each.hits + each.used, 0);
     }
-    free_scan(&others);
-    free_scan(&s);
 }
 
-static void weights_that_a_caller_changes_are_his_own(void **state)
+TEST(weights_that_a_caller_changes_are_his_own)
 {
-    (void)state;
     static float first[VALUES], second[VALUES];
     const larmor_recon_opts opts = SHARE_OPTS(.method = "grid", .keep_density = 1, .at_once = 1);
-    scan s = alike(2);
+    OWNED(scan) s = alike(2);
     for (int spoilt = 0; spoilt < 2; spoilt++) {
-        larmor_recon *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result result;
         larmor_array *weights;
         assert_ok(larmor_recon_run(recon, 0, &result));
@@ -355,19 +339,16 @@ static void weights_that_a_caller_changes_are_his_own(void **state)
         assert_ok(larmor_recon_run(recon, 1, &result));
         assert_ok(larmor_array_read(result.image[0].data, spoilt ? second : first, sizeof first));
         larmor_recon_result_free(&result);
-        larmor_recon_free(recon);
     }
     assert_at_most(apart_by(second, first), is_cpu() ? 0 : 1e-4);
-    free_scan(&s);
 }
 
 /* ---- the plan ---- */
 
 /* Nothing else is left out for it, and with less memory it goes first. */
-static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
+TEST(what_is_kept_is_planned_and_the_first_to_be_left_out)
 {
-    (void)state;
-    scan s = alike(IMAGES);
+    OWNED(scan) s = alike(IMAGES);
     larmor_recon *recon = recon_of(&s, &SHARE_OPTS(.method = "cg", .at_once = 1));
     const int64_t with = recon->plan.planned;
     assert_int_equal(recon->plan.share, LMR_MAX_CACHED_TRAJECTORIES);
@@ -392,7 +373,6 @@ static void what_is_kept_is_planned_and_the_first_to_be_left_out(void **state)
     assert_int_equal(recon->plan.share, 0);
     larmor_recon_free(recon);
     s.arrays.images = IMAGES;
-    free_scan(&s);
 }
 
 /* ---- the share itself ---- */
@@ -406,10 +386,9 @@ static lmr_cached *find(const lmr_job *job, const lmr_frame *frame)
     return c;
 }
 
-static void samples_of_another_layout_have_nothing_in_common(void **state)
+TEST(samples_of_another_layout_have_nothing_in_common)
 {
-    (void)state;
-    scan s = alike(1);
+    OWNED(scan) s = alike(1);
     larmor_array *line, *more;
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
@@ -446,13 +425,11 @@ static void samples_of_another_layout_have_nothing_in_common(void **state)
     larmor_array_free(more);
     larmor_array_free(line);
     lmr_caches_close(&caches);
-    free_scan(&s);
 }
 
-static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
+TEST(a_part_is_taken_as_it_was_found_by_these_numbers)
 {
-    (void)state;
-    scan s = alike(1);
+    OWNED(scan) s = alike(1);
     const lmr_settings settings = {.eps = 1e-5};
     const lmr_scan_facts facts = {.dev = dev};
     lmr_caches caches = {.trajectories = NULL};
@@ -480,23 +457,4 @@ static void a_part_is_taken_as_it_was_found_by_these_numbers(void **state)
     job.caches->trajectories = NULL;
     assert_ok(lmr_trajectory_cache_find(&job, &frame, &c));
     assert_null(c);
-    free_scan(&s);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_with_one_trajectory_are_those_without_sharing),
-        cmocka_unit_test(scans_of_all_kinds_are_those_without_sharing),
-        cmocka_unit_test(an_image_is_the_one_of_a_scan_of_its_own),
-        cmocka_unit_test(another_trajectory_among_them_is_taken_as_it_is),
-        cmocka_unit_test(trajectories_that_take_turns_are_both_kept),
-        cmocka_unit_test(weights_that_a_caller_changes_are_his_own),
-        cmocka_unit_test(what_is_kept_is_planned_and_the_first_to_be_left_out),
-        cmocka_unit_test(samples_of_another_layout_have_nothing_in_common),
-        cmocka_unit_test(a_part_is_taken_as_it_was_found_by_these_numbers),
-    };
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    return close_after(cmocka_run_group_tests(tests, NULL, NULL));
 }

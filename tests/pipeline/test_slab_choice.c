@@ -104,11 +104,10 @@ static larmor_recon *begin_slabs(const scene *s, larmor_recon_plan *plan)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     assert_ok(larmor_recon_run(recon, series, &result));
     float *values = values_of(result.image[0].data);
     *report = result.report;
-    larmor_recon_result_free(&result);
     return values;
 }
 
@@ -129,13 +128,13 @@ static double apart_by(const float *x, const float *y)
 static void expect_alike(const scene *s)
 {
     larmor_recon_plan plan;
-    larmor_recon *whole = begin(s, "cpu:1", 0, &plan), *slabs = begin_slabs(s, &plan);
+    OWNED(larmor_recon) *whole = begin(s, "cpu:1", 0, &plan), *slabs = begin_slabs(s, &plan);
     assert_int_equal(plan.slabs, s->slabs);
     assert_true(plan.chooses && plan.precondition >= 0);
     assert_true(plan.bytes <= plan.limit);
     for (int i = 0; i < s->images; i++) {
         larmor_recon_report of_whole, of_slabs;
-        float *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
+        OWNED(float) *x = run(whole, i, &of_whole), *y = run(slabs, i, &of_slabs);
         print_message("%s, %d slabs, image %d: lambda %.4g and %.4g, %d and %d iterations, %.2g apart\n", s->name,
                       s->slabs, i, of_whole.lambda, of_slabs.lambda, of_whole.solver.iters, of_slabs.solver.iters,
                       apart_by(y, x));
@@ -145,16 +144,11 @@ static void expect_alike(const scene *s)
         assert_true(of_slabs.preconditioned);
         assert_at_most(fabs(of_slabs.lambda / of_whole.lambda - 1), OF_WEIGHT);
         assert_at_most(apart_by(y, x), OF_IMAGE);
-        free(x);
-        free(y);
     }
-    larmor_recon_free(slabs);
-    larmor_recon_free(whole);
 }
 
-static void by_default_slabs_give_the_image_of_the_whole(void **state)
+TEST(by_default_slabs_give_the_image_of_the_whole)
 {
-    (void)state;
     scene scenes[] = {
         {.name = "koosh", .traj = "koosh", .readouts = 600, .noise = 3e-4, .slabs = 2, .images = 2},
         {.name = "koosh, much noise, undersampled",
@@ -189,7 +183,7 @@ static larmor_array *delayed(const larmor_array *traj, double by)
     const larmor_shape shape = larmor_array_shape(traj);
     const int64_t samples = shape.dim[1];
     larmor_array *out;
-    double *k;
+    OWNED(double) *k;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < shape.dim[2]; r++) {
         double *of = k + 3 * samples * r, along[3], size = 0;
@@ -198,30 +192,26 @@ static larmor_array *delayed(const larmor_array *traj, double by)
         for (int64_t i = 0; i < 3 * samples; i++) of[i] += by * along[i % 3] / sqrt(size);
     }
     assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &out));
-    free(k);
     return out;
 }
 
 static larmor_source *late_scan(larmor_readouts *r)
 {
     const larmor_scan_arrays arrays = {.matrix = {SIDE, SIDE, SIDE}, .image = r, .images = 1};
-    larmor_phantom *phantom;
+    OWNED(larmor_phantom) *phantom;
     larmor_source *source;
     *r = (larmor_readouts){.traj = named_traj("koosh", 600, 0)};
-    larmor_array *traj = delayed(r->traj, 0.3);
+    OWNED(larmor_array) *traj = delayed(r->traj, 0.3);
     assert_ok(larmor_phantom_create("shepp-logan", 3, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MANY_CHANNELS, LARMOR_C64, &r->kspace));
     assert_ok(larmor_phantom_noise(r->kspace, 3e-4, 1));
     assert_ok(larmor_source_of_arrays(&arrays, &source));
-    larmor_phantom_free(phantom);
-    larmor_array_free(traj);
     return source;
 }
 
 /* As where the volume of a single coil did not fit: nothing is known when slabs are taken. */
-static void coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole(void **state)
+TEST(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole)
 {
-    (void)state;
     const larmor_recon_opts opts = OPTS(.method = "cg", .calibration = 8, .oversample = {1, 1, 1});
     larmor_readouts readouts;
     larmor_source *source = late_scan(&readouts);
@@ -254,13 +244,4 @@ static void coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole(void 
     larmor_source_free(source);
     larmor_array_free(readouts.kspace);
     larmor_array_free(readouts.traj);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_default_slabs_give_the_image_of_the_whole),
-        cmocka_unit_test(coils_are_compressed_and_delays_found_in_slabs_as_in_the_whole),
-    };
-    RUN_TESTS(tests);
 }

@@ -115,6 +115,8 @@ static void free_volume(volume *v)
     }
 }
 
+ENDS_ITSELF_BY(free_volume, volume)
+
 /* ---- reconstructions ---- */
 
 typedef struct heard {
@@ -203,13 +205,12 @@ static int64_t scarce(const volume *v, int count)
 
 static float *run(larmor_recon *recon, int series, larmor_recon_report *report)
 {
-    larmor_recon_result result;
+    OWNED(larmor_recon_result) result;
     assert_ok(larmor_recon_run(recon, series, &result));
     assert_int_equal(result.count, 1);
     float *values = values_of(result.image[0].data);
     if (report) *report = result.report;
     if (report) assert_string_equal(larmor_device_spec(larmor_array_device(result.image[0].data)), "cpu:1");
-    larmor_recon_result_free(&result);
     return values;
 }
 
@@ -223,10 +224,9 @@ static double apart_by(const float *x, const float *y)
     return sqrt(d / whole);
 }
 
-static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(void **state)
+TEST(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all)
 {
-    (void)state;
-    volume v;
+    OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
     larmor_recon *recon;
@@ -239,7 +239,7 @@ static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(v
     larmor_recon_free(recon);
     for (int count = 2; count < 4; count++) {
         const int64_t memory = scarce(&v, count);
-        float *first = NULL;
+        OWNED(float) *first = NULL;
         for (int round = 0; round < 4 - count; round++) { /* the second round is of the first image alone */
             h = (heard){.steps = 0};
             assert_ok(try_on(devices(count), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
@@ -265,20 +265,17 @@ static void the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all(v
             else
                 first = values;
         }
-        free(first);
     }
     free(whole[0]);
     free(whole[1]);
-    free_volume(&v);
 }
 
-static void the_error_of_a_device_is_one_of_the_call_and_the_next_one_works(void **state)
+TEST(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works)
 {
-    (void)state;
-    volume v;
+    OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
-    larmor_recon *recon;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     const int64_t memory = scarce(&v, 3);
     v.shy.fails = 1;
@@ -287,23 +284,18 @@ static void the_error_of_a_device_is_one_of_the_call_and_the_next_one_works(void
     assert_null(recon);
     v.shy.fails = 0;
     assert_ok(try_on(devices(3), &v, VOLUME_OPTS(.memory = memory), &h, &recon));
-    float *whole = run(recon, 0, NULL);
+    OWNED(float) *whole = run(recon, 0, NULL);
     v.shy.fails = 1;
     assert_refused(larmor_recon_run(recon, 1, &result), LARMOR_ERR_IO, "rank 1: these readouts cannot be read");
     v.shy.fails = 0;
-    float *again = run(recon, 0, NULL);
+    OWNED(float) *again = run(recon, 0, NULL);
     assert_at_most(apart_by(again, whole), is_cpu() ? 0 : 1e-5);
-    larmor_recon_free(recon);
-    free(whole);
-    free(again);
-    free_volume(&v);
 }
 
-static void a_listener_that_stops_stops_all_and_can_go_on(void **state)
+TEST(a_listener_that_stops_stops_all_and_can_go_on)
 {
-    (void)state;
     static const char *const stages[] = {"samples", "coil maps", "operator"};
-    volume v;
+    OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
     larmor_recon *recon;
@@ -333,13 +325,11 @@ static void a_listener_that_stops_stops_all_and_can_go_on(void **state)
         assert_true(st == LARMOR_STOPPED || passes);
         larmor_recon_free(recon);
     }
-    free_volume(&v);
 }
 
-static void what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line(void **state)
+TEST(what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line)
 {
-    (void)state;
-    volume v;
+    OWNED(volume) v;
     make_volume(&v);
     heard h = {.steps = 0};
     larmor_recon *recon;
@@ -360,16 +350,4 @@ static void what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_l
                    "in slabs, as the source gives no single readouts.");
     larmor_source_free(v.source);
     v.source = with;
-    free_volume(&v);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_image_of_devices_that_hold_slabs_is_that_of_one_that_holds_all),
-        cmocka_unit_test(the_error_of_a_device_is_one_of_the_call_and_the_next_one_works),
-        cmocka_unit_test(a_listener_that_stops_stops_all_and_can_go_on),
-        cmocka_unit_test(what_is_not_for_slabs_and_what_does_not_fit_either_is_refused_in_a_line),
-    };
-    RUN_TESTS(tests);
 }

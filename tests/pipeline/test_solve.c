@@ -1,10 +1,9 @@
 /* pipeline/solve.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
-static void every_method_gives_the_image(void **state)
+TEST(every_method_gives_the_image)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const struct {
         const char *method;
         double most;
@@ -13,68 +12,57 @@ static void every_method_gives_the_image(void **state)
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i].method);
         assert_at_most(error_of(&s, &opts), methods[i].most);
     }
-    free_scan(&s);
 }
 
-static void a_series_gives_every_frame(void **state)
+TEST(a_series_gives_every_frame)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 0);
+    OWNED(scan) s = scan_of(COILS, 3, 0);
     const char *const methods[] = {"tv", "llr"};
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .joint = 1);
-        larmor_recon_result result = result_of(&s, &opts);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
         assert_int_equal(result.count, 3);
         for (int f = 0; f < 3; f++) assert_at_most(difference(result.image[f].data, s.truth), 0.18);
-        larmor_recon_result_free(&result);
     }
-    free_scan(&s);
 }
 
 /* Told how, told by the noise, and chosen: the report says which. */
-static void lambda_is_as_asked_for(void **state)
+TEST(lambda_is_as_asked_for)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
         larmor_recon_opts opts =
             OPTS(.maps = s.maps, .method = methods[i], .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 2e-3);
-        larmor_recon_result given = result_of(&s, &opts);
+        OWNED(larmor_recon_result) given = result_of(&s, &opts);
         assert_at_most(fabs(given.report.lambda / 2e-3 - 1), 1e-6);
         assert_int_equal(given.report.lambda_from, LARMOR_LAMBDA_FROM_CALLER);
         assert_int_equal(given.report.choice.tried, 0);
 
         opts.lambda_mode = LARMOR_LAMBDA_NOISE;
         opts.lambda = 1;
-        larmor_recon_result once = result_of(&s, &opts);
+        OWNED(larmor_recon_result) once = result_of(&s, &opts);
         opts.lambda = 3;
-        larmor_recon_result thrice = result_of(&s, &opts);
+        OWNED(larmor_recon_result) thrice = result_of(&s, &opts);
         assert_at_most(fabs(thrice.report.weight / once.report.weight - 3), 1e-4); /* a GPU adds in any order */
 
         opts.lambda_mode = LARMOR_LAMBDA_AUTO;
-        larmor_recon_result chosen = result_of(&s, &opts);
+        OWNED(larmor_recon_result) chosen = result_of(&s, &opts);
         assert_int_equal(chosen.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
         assert_true(chosen.report.choice.tried > 0);
         assert_at_most(fabs(log(chosen.report.noise / 1e-3)), log(1.2));
-        larmor_recon_result_free(&given);
-        larmor_recon_result_free(&once);
-        larmor_recon_result_free(&thrice);
-        larmor_recon_result_free(&chosen);
     }
-    free_scan(&s);
 }
 
 /* Chosen once, for all images that have about as many samples. */
-static void the_images_of_a_scan_share_lambda(void **state)
+TEST(the_images_of_a_scan_share_lambda)
 {
-    (void)state;
-    scan s = scan_of(COILS, 3, 1e-3);
+    OWNED(scan) s = scan_of(COILS, 3, 1e-3);
     const char *const methods[] = {"cg", "tv"};
     for (int i = 0; i < 2; i++) {
         notes n = {.text = ""};
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i], .listener = take_note, .user = &n);
-        larmor_recon *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
         larmor_recon_result first, other;
         assert_ok(larmor_recon_run(recon, 0, &first));
         assert_int_equal(first.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
@@ -88,27 +76,21 @@ static void the_images_of_a_scan_share_lambda(void **state)
         assert_noted(n, "L:image 2 of 3: lambda");
         assert_null(strstr(n.text, "image 3 of 3: lambda"));
         larmor_recon_result_free(&first);
-        larmor_recon_free(recon);
     }
-    free_scan(&s);
 }
 
-static void no_lambda_is_no_penalty(void **state)
+TEST(no_lambda_is_no_penalty)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 0);
+    OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_recon_opts tv = OPTS(.maps = s.maps, .method = "tv", .lambda_mode = LARMOR_LAMBDA_RELATIVE);
-    larmor_recon_result result = result_of(&s, &tv);
+    OWNED(larmor_recon_result) result = result_of(&s, &tv);
     assert_true(result.report.weight == 0);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
 /* What changes the way changes the image by less than the way's own error. */
-static void the_way_does_not_show_in_the_image(void **state)
+TEST(the_way_does_not_show_in_the_image)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     const larmor_recon_opts plain = OPTS(.maps = s.maps, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = 1e-3,
                                          .tol = 1e-5, .precondition = -1, .toeplitz = -1);
     larmor_recon_opts other[4] = {plain, plain, plain, plain};
@@ -117,19 +99,14 @@ static void the_way_does_not_show_in_the_image(void **state)
     other[2].eps = 1e-8; /* in double precision */
     other[3].tol = -1;   /* to rounding */
     for (int i = 0; i < 4; i++) assert_at_most(apart(&s, &other[i], &s, &plain), 3e-3);
-    larmor_recon_result a = result_of(&s, &other[0]), b = result_of(&s, &other[1]), c = result_of(&s, &plain);
+    OWNED(larmor_recon_result) a = result_of(&s, &other[0]), b = result_of(&s, &other[1]), c = result_of(&s, &plain);
     assert_true(a.report.preconditioned && !c.report.preconditioned);
     assert_true(b.report.toeplitz && !c.report.toeplitz);
-    larmor_recon_result_free(&a);
-    larmor_recon_result_free(&b);
-    larmor_recon_result_free(&c);
-    free_scan(&s);
 }
 
-static void without_maps_coils_may_be_gridded_in_blocks(void **state)
+TEST(without_maps_coils_may_be_gridded_in_blocks)
 {
-    (void)state;
-    scan s = scan_of(16, 1, 0);
+    OWNED(scan) s = scan_of(16, 1, 0);
     larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .compress = -1, .memory = INT64_C(1) << 40);
     larmor_recon_plan plan;
     larmor_recon *recon = recon_of(&s, &opts);
@@ -143,41 +120,36 @@ static void without_maps_coils_may_be_gridded_in_blocks(void **state)
     larmor_recon_free(recon);
     assert_int_equal(plan.block, 8);
     assert_at_most(apart(&s, &opts, &s, &all), 1e-5);
-    free_scan(&s);
 }
 
-static void the_report_says_how_the_solver_ended(void **state)
+TEST(the_report_says_how_the_solver_ended)
 {
-    (void)state;
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .iters = 1, .tol = 1e-6,
                                         .lambda_mode = LARMOR_LAMBDA_RELATIVE, .listener = take_note, .user = &n);
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_int_equal(result.report.solver.iters, 1);
     assert_int_equal(result.report.solver.end, LARMOR_END_ITERATIONS);
     assert_noted(n, "L:image 1 of 1: the limit of iterations was reached first; opts.iters allows for more");
     assert_noted(n, "L:image 1 of 1: 1 iteration by");
     assert_true(result.report.seconds > 0);
-    larmor_recon_result_free(&result);
-    free_scan(&s);
 }
 
 /* No more iterations than at the usual tolerance, for an image as near to the truth; the report says what is left
  * to do. */
-static void an_image_with_a_penalty_ends_by_the_noise(void **state)
+TEST(an_image_with_a_penalty_ends_by_the_noise)
 {
-    (void)state;
     const char *const methods[] = {"tv", "tgv", "wavelet"};
     for (int i = 0; i < 3; i++) {
         int iters = 0, usual = 0;
         for (int seed = 1; seed <= 3; seed++) {
-            scan s = scan_of(COILS, 1, 2e-3);
+            OWNED(scan) s = scan_of(COILS, 1, 2e-3);
             assert_ok(larmor_phantom_noise(s.image[0].kspace, 2e-3, 100 + (uint64_t)seed));
             larmor_recon_opts opts = OPTS(.maps = s.maps, .method = methods[i]);
-            larmor_recon_result noisy = result_of(&s, &opts);
+            OWNED(larmor_recon_result) noisy = result_of(&s, &opts);
             opts.tol = 5e-3; /* the usual one */
-            larmor_recon_result told = result_of(&s, &opts);
+            OWNED(larmor_recon_result) told = result_of(&s, &opts);
             const larmor_recon_report *r = &noisy.report;
             assert_at_most(difference(noisy.image[0].data, s.truth), 1.01 * difference(told.image[0].data, s.truth));
             assert_at_most(fabs(r->weight / told.report.weight - 1), is_cpu() ? 0 : 1e-3); /* sums in any order */
@@ -186,26 +158,7 @@ static void an_image_with_a_penalty_ends_by_the_noise(void **state)
             assert_at_most(difference(noisy.image[0].data, told.image[0].data), 0.15 * r->image_noise);
             iters += r->solver.iters;
             usual += told.report.solver.iters;
-            larmor_recon_result_free(&noisy);
-            larmor_recon_result_free(&told);
-            free_scan(&s);
         }
         assert_true(iters <= usual);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_method_gives_the_image),
-        cmocka_unit_test(a_series_gives_every_frame),
-        cmocka_unit_test(lambda_is_as_asked_for),
-        cmocka_unit_test(the_images_of_a_scan_share_lambda),
-        cmocka_unit_test(no_lambda_is_no_penalty),
-        cmocka_unit_test(the_way_does_not_show_in_the_image),
-        cmocka_unit_test(without_maps_coils_may_be_gridded_in_blocks),
-        cmocka_unit_test(the_report_says_how_the_solver_ended),
-        cmocka_unit_test(an_image_with_a_penalty_ends_by_the_noise),
-    };
-    RUN_TESTS(tests);
 }

@@ -94,16 +94,14 @@ static fake good(void)
     return (fake){.kspace = {3, {8, 4, 2}}, .traj = {3, {2, 8, 4}}, .dtype = LARMOR_C64};
 }
 
-static void a_source_of_ones_own_is_reconstructed(void **state)
+TEST(a_source_of_ones_own_is_reconstructed)
 {
-    (void)state;
     fake f = good();
     assert_ok(run_fake(&f));
 }
 
-static void what_a_source_gives_is_checked(void **state)
+TEST(what_a_source_gives_is_checked)
 {
-    (void)state;
     fake f = good();
     f.kspace = LARMOR_SHAPE(8, 4, 3);
     assert_refused(run_fake(&f), LARMOR_ERR_SHAPE, "source gives samples c64 [8, 4, 3]");
@@ -136,9 +134,8 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
     assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
     assert_ok(larmor_recon_create(source, processor, opts, &recon));
     for (int i = 0; i < 5; i++) {
-        larmor_recon_result result;
+        OWNED(larmor_recon_result) result;
         assert_ok(larmor_recon_run(recon, i, &result));
-        larmor_recon_result_free(&result);
     }
     larmor_recon_free(recon);
     larmor_source_free(source);
@@ -146,18 +143,16 @@ static int images_from_other_threads(const larmor_recon_opts *opts)
     return f.elsewhere;
 }
 
-static void other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for(void **state)
+TEST(other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for)
 {
-    (void)state;
     larmor_recon_opts opts = OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_NONE);
     assert_int_equal(images_from_other_threads(&opts), 0);
     opts.at_once = 2;
     assert_int_equal(images_from_other_threads(&opts), 4);
 }
 
-static void incomplete_sources_are_refused(void **state)
+TEST(incomplete_sources_are_refused)
 {
-    (void)state;
     larmor_source *source;
     for (int missing = 0; missing < 5; missing++) {
         larmor_source_impl impl = whole;
@@ -175,9 +170,8 @@ static void incomplete_sources_are_refused(void **state)
     assert_refused(larmor_source_of_raw(NULL, "scan.h5", &source), LARMOR_ERR_ARG, "a file that was opened");
 }
 
-static void references_keep_a_source(void **state)
+TEST(references_keep_a_source)
 {
-    (void)state;
     fake f = good();
     larmor_source *source;
     assert_ok(larmor_source_create("fake.dat", &whole, &f, &source));
@@ -197,19 +191,16 @@ static void to_single(larmor_array **traj)
 {
     larmor_array *single;
     assert_ok(larmor_array_create(dev, LARMOR_F32, larmor_array_shape(*traj), &single));
-    double *k = (double *)values_of(*traj);
-    float *rounded = values_of(single);
+    OWNED(double) *k = (double *)values_of(*traj);
+    OWNED(float) *rounded = values_of(single);
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++) rounded[i] = (float)k[i];
     assert_ok(larmor_array_write(single, rounded, larmor_array_bytes(single)));
     larmor_array_free(*traj);
     *traj = single;
-    free(k);
-    free(rounded);
 }
 
-static void a_file_and_its_arrays_give_the_same_image(void **state)
+TEST(a_file_and_its_arrays_give_the_same_image)
 {
-    (void)state;
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
@@ -262,9 +253,9 @@ static void a_file_and_its_arrays_give_the_same_image(void **state)
 /* The image of a file of this scan. */
 static larmor_recon_result result_of_file(const scan *s, const char *path, int conjugate)
 {
-    larmor_raw *raw;
-    larmor_source *source;
-    larmor_recon *recon;
+    OWNED(larmor_raw) *raw;
+    OWNED(larmor_source) *source;
+    OWNED(larmor_recon) *recon;
     larmor_recon_result result;
     write_file(s, path);
     assert_ok(larmor_raw_open(path, &(larmor_raw_opts){.conjugate = conjugate}, &raw));
@@ -272,15 +263,11 @@ static larmor_recon_result result_of_file(const scan *s, const char *path, int c
     assert_ok(larmor_recon_create(source, dev, &OPTS(.method = "grid"), &recon));
     assert_ok(larmor_recon_run(recon, 0, &result));
     assert_int_equal(result.count, 1);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
     return result;
 }
 
-static void samples_conjugated_in_the_file_and_while_it_is_read_give_the_image(void **state)
+TEST(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image)
 {
-    (void)state;
     char folder[] = "/tmp/larmor-test-XXXXXX", path[64], other[64];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/scan.h5", folder);
@@ -368,8 +355,8 @@ static int reads_of(const scan *s, const larmor_recon_opts *opts, larmor_recon_r
 /* With a limit of memory nothing stays, and all is read anew. late: the trajectory is off by this delay. */
 static void expect_same(int images, double late, larmor_recon_opts opts, int most)
 {
-    scan s = scan_of(COILS, images, 1e-4);
-    larmor_recon_result kept, anew;
+    OWNED(scan) s = scan_of(COILS, images, 1e-4);
+    OWNED(larmor_recon_result) kept, anew;
     s.arrays.image = s.image;
     for (int i = 0; i < images && late != 0; i++) {
         larmor_array *traj;
@@ -384,32 +371,13 @@ static void expect_same(int images, double late, larmor_recon_opts opts, int mos
     assert_true(is_cpu() ? apart == 0 : apart < 1e-3);
     assert_int_equal(few, most);
     assert_true(many > few);
-    larmor_recon_result_free(&kept);
-    larmor_recon_result_free(&anew);
-    free_scan(&s);
 }
 
-static void samples_that_stay_give_the_image_of_those_read_anew(void **state)
+TEST(samples_that_stay_give_the_image_of_those_read_anew)
 {
-    (void)state;
     expect_same(1, 0, OPTS(.iters = 5), 1);
     expect_same(1, 0, OPTS(.iters = 5, .compress = 3), 2); /* of all coils, and compressed */
     expect_same(1, .4, OPTS(.iters = 5), 2);               /* and with the delays that were found */
     expect_same(1, 0, OPTS(.method = "tv", .iters = 5, .weighted = 1), 1);
     expect_same(3, 0, OPTS(.iters = 5, .at_once = 1), 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_source_of_ones_own_is_reconstructed),
-        cmocka_unit_test(what_a_source_gives_is_checked),
-        cmocka_unit_test(other_threads_call_a_source_of_ones_own_only_where_that_was_asked_for),
-        cmocka_unit_test(incomplete_sources_are_refused),
-        cmocka_unit_test(references_keep_a_source),
-        cmocka_unit_test(a_file_and_its_arrays_give_the_same_image),
-        cmocka_unit_test(samples_that_stay_give_the_image_of_those_read_anew),
-        cmocka_unit_test(samples_conjugated_in_the_file_and_while_it_is_read_give_the_image),
-    };
-    RUN_TESTS(tests);
 }

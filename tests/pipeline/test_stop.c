@@ -69,16 +69,15 @@ static double bound_of(const larmor_recon_report *r)
 }
 
 /* A tenth of the noise, or 3e-4 of the image, where there is none; and its error to the truth within 1 %. */
-static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(void **state)
+TEST(further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most)
 {
-    (void)state;
     for (int i = 0; i < SCENES; i++) {
-        scan s = scan_of_scene(&scenes[i]);
+        OWNED(scan) s = scan_of_scene(&scenes[i]);
         notes n = {.text = ""};
         larmor_recon_opts opts = opts_of(&scenes[i], &s);
         opts.listener = take_note;
         opts.user = &n;
-        larmor_recon_result stopped = result_of(&s, &opts);
+        OWNED(larmor_recon_result) stopped = result_of(&s, &opts);
         const larmor_recon_report *r = &stopped.report;
         assert_int_equal(r->solver.end, LARMOR_END_TOLERANCE);
         assert_true(r->solver.left > 0 && r->solver.left <= fmax(0.05 * r->image_noise, 1.01e-4));
@@ -89,30 +88,26 @@ static void further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most(
         opts.lambda = r->lambda;
         opts.tol = NOTHING_MORE;
         opts.iters = 1000;
-        larmor_recon_result all = result_of(&s, &opts);
+        OWNED(larmor_recon_result) all = result_of(&s, &opts);
         assert_true(all.report.solver.iters > r->solver.iters);
         assert_at_most(difference(stopped.image[0].data, all.image[0].data), bound_of(r));
         if (!scenes[i].sets)
             assert_at_most(difference(stopped.image[0].data, s.truth), 1.01 * difference(all.image[0].data, s.truth));
-        larmor_recon_result_free(&all);
-        larmor_recon_result_free(&stopped);
-        free_scan(&s);
     }
 }
 
 /* The order of readouts is that of all sums over samples; a weight is given, as others would be held out. */
-static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most(void **state)
+TEST(sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most)
 {
-    (void)state;
     for (int i = 0; i < SCENES; i++) {
         scene c = scenes[i];
         c.lambda = c.lambda > 0 ? c.lambda : 1e-3;
-        scan s = scan_of_scene(&c);
+        OWNED(scan) s = scan_of_scene(&c);
         const larmor_recon_opts opts = opts_of(&c, &s);
-        larmor_recon_result one = result_of(&s, &opts);
+        OWNED(larmor_recon_result) one = result_of(&s, &opts);
         larmor_readouts *r = &s.image[0];
-        float *samples = values_of(r->kspace), *mixed = values_of(r->kspace);
-        double *points = (double *)values_of(r->traj), *moved = (double *)values_of(r->traj);
+        OWNED(float) *samples = values_of(r->kspace), *mixed = values_of(r->kspace);
+        OWNED(double) *points = (double *)values_of(r->traj), *moved = (double *)values_of(r->traj);
         const int64_t of_traj = c.ndim * c.samples, of_data = 2 * c.samples;
         for (int64_t j = 0; j < c.readouts; j++) { /* backwards */
             const int64_t to = c.readouts - 1 - j;
@@ -123,22 +118,14 @@ static void sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_mo
         }
         assert_ok(larmor_array_write(r->kspace, mixed, larmor_array_bytes(r->kspace)));
         assert_ok(larmor_array_write(r->traj, moved, larmor_array_bytes(r->traj)));
-        larmor_recon_result other = result_of(&s, &opts);
+        OWNED(larmor_recon_result) other = result_of(&s, &opts);
         assert_at_most(difference(one.image[0].data, other.image[0].data), bound_of(&one.report));
-        larmor_recon_result_free(&other);
-        larmor_recon_result_free(&one);
-        free(moved);
-        free(points);
-        free(mixed);
-        free(samples);
-        free_scan(&s);
     }
 }
 
 /* As many bits as there are, of maps, weight, delays and image; threads are others, too, where there are any. */
-static void a_repeatable_image_has_the_same_bits_again(void **state)
+TEST(a_repeatable_image_has_the_same_bits_again)
 {
-    (void)state;
     static const struct {
         scene of;
         const char *method;
@@ -148,45 +135,27 @@ static void a_repeatable_image_has_the_same_bits_again(void **state)
         {{"golden", 2, 48, 30, 64, 4, 20, 0, 0, 0, 0}, NULL, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan s = scan_of_scene(&cases[i].of);
+        OWNED(scan) s = scan_of_scene(&cases[i].of);
         const larmor_recon_opts opts =
             OPTS(.repeatable = 1, .method = cases[i].method, .compress = cases[i].compress);
-        larmor_recon_result first = result_of(&s, &opts);
-        float *expected = values_of(first.image[0].data);
+        OWNED(larmor_recon_result) first = result_of(&s, &opts);
+        OWNED(float) *expected = values_of(first.image[0].data);
         for (int run = 0; run < 3; run++) {
-            larmor_recon_result again = result_of(&s, &opts);
-            float *got = values_of(again.image[0].data);
+            OWNED(larmor_recon_result) again = result_of(&s, &opts);
+            OWNED(float) *got = values_of(again.image[0].data);
             assert_memory_equal(got, expected, larmor_array_bytes(first.image[0].data));
             assert_true(again.report.lambda == first.report.lambda);
             assert_int_equal(again.report.solver.iters, first.report.solver.iters);
-            free(got);
-            larmor_recon_result_free(&again);
         }
-        free(expected);
-        larmor_recon_result_free(&first);
-        free_scan(&s);
     }
 }
 
-static void times_that_choose_a_grid_are_not_repeatable(void **state)
+TEST(times_that_choose_a_grid_are_not_repeatable)
 {
-    (void)state;
     const scene c = {"koosh", 3, 16, 300, 32, 4, 30, 0, 0, 0, 0};
-    scan s = scan_of_scene(&c);
+    OWNED(scan) s = scan_of_scene(&c);
     larmor_recon *recon;
     const larmor_recon_opts timed = OPTS(.repeatable = 1, .effort = LARMOR_PLAN_MEASURE);
     assert_refused(try_recon(&s, &timed, &recon), LARMOR_ERR_ARG,
                    "recon: options: repeatable and an effort that measures");
-    free_scan(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(further_iterations_change_the_image_by_a_tenth_of_its_noise_at_most),
-        cmocka_unit_test(sums_in_another_order_change_the_image_by_a_tenth_of_its_noise_at_most),
-        cmocka_unit_test(a_repeatable_image_has_the_same_bits_again),
-        cmocka_unit_test(times_that_choose_a_grid_are_not_repeatable),
-    };
-    RUN_TESTS(tests);
 }

@@ -22,7 +22,7 @@ static series series_of(double sigma)
 {
     series s = {.arrays = {.matrix = {N, N}, .trajectory = "goldenangle", .images = FRAMES}};
     const larmor_phantom_state state = {.contrast = 0.5};
-    larmor_array *still, *changed;
+    OWNED(larmor_array) *still, *changed;
     double basis[2][FRAMES], square[2] = {0, 0};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.still));
     assert_ok(larmor_phantom_change(s.still, &state, &s.changed));
@@ -32,12 +32,11 @@ static series series_of(double sigma)
     for (int t = 0; t < FRAMES; t++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = PER, .samples = SAMPLES, .first = t * PER};
         larmor_readouts *r = &s.image[t];
-        larmor_array *other;
+        OWNED(larmor_array) *other;
         assert_ok(larmor_traj_create(dev, "golden", &opts, &r->traj));
         assert_ok(larmor_phantom_kspace(s.still, r->traj, COILS, LARMOR_C64, &r->kspace));
         assert_ok(larmor_phantom_kspace(s.changed, r->traj, COILS, LARMOR_C64, &other));
         assert_ok(larmor_axpby(strength(t), other, 1 - strength(t), r->kspace));
-        larmor_array_free(other);
         if (sigma > 0) assert_ok(larmor_phantom_noise(r->kspace, sigma, 1 + (uint64_t)t));
         r->meta.repetition = t;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth[t]));
@@ -50,8 +49,6 @@ static series series_of(double sigma)
     for (int k = 0; k < 2; k++)
         for (int t = 0; t < FRAMES; t++) basis[k][t] /= sqrt(square[k]);
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, RANK), LARMOR_F64, basis, &s.basis));
-    larmor_array_free(still);
-    larmor_array_free(changed);
     return s;
 }
 
@@ -69,18 +66,19 @@ static void free_series(series *s)
     larmor_phantom_free(s->changed);
 }
 
+ENDS_ITSELF_BY(free_series, series)
+
 static larmor_status try_series(const series *s, const larmor_recon_opts *opts, larmor_recon_result *result)
 {
     larmor_scan_arrays arrays = s->arrays;
     larmor_source *source;
-    larmor_recon *recon = NULL;
+    OWNED(larmor_recon) *recon = NULL;
     *result = (larmor_recon_result){.count = 0};
     arrays.image = s->image;
     larmor_status st = larmor_source_of_arrays(&arrays, &source);
     if (!st) st = larmor_recon_create(source, dev, opts, &recon);
     larmor_source_free(source);
     if (!st) st = larmor_recon_run(recon, 0, result);
-    larmor_recon_free(recon);
     return st;
 }
 
@@ -94,40 +92,36 @@ static larmor_recon_result run(const series *s, const larmor_recon_opts *opts)
 /* The error of all frames together. */
 static double error_of_frames(const series *s, const larmor_recon_opts *opts)
 {
-    larmor_recon_result result = run(s, opts);
+    OWNED(larmor_recon_result) result = run(s, opts);
     double square = 0;
     assert_int_equal(result.count, FRAMES);
     for (int t = 0; t < FRAMES; t++) {
         square += pow(difference(result.image[t].data, s->truth[t]), 2) / FRAMES;
         assert_int_equal(result.image[t].meta.repetition, t);
     }
-    larmor_recon_result_free(&result);
     return sqrt(square);
 }
 
-static void frames_of_six_spokes_come_out_by_every_method(void **state)
+TEST(frames_of_six_spokes_come_out_by_every_method)
 {
-    (void)state;
     const struct {
         const char *method;
         double most; /* measured: 0.149, 0.117, 0.125, 0.137 */
     } cases[] = {{"cg", 0.17}, {"tv", 0.135}, {"wavelet", 0.145}, {"llr", 0.155}};
-    series s = series_of(1e-4);
+    OWNED(series) s = series_of(1e-4);
     for (int i = 0; i < 4; i++) {
         const larmor_recon_opts opts =
             OPTS(.method = cases[i].method, .maps = s.maps, .basis = s.basis, .basis_frames = 1);
         const double error = error_of_frames(&s, &opts);
         if (!(error <= cases[i].most)) fail_msg("%s: %.4f", cases[i].method, error);
     }
-    free_series(&s);
 }
 
 /* Frames whose signs alternate have a mean of about nothing. */
-static void a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result(void **state)
+TEST(a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result)
 {
-    (void)state;
-    series s = series_of(1e-4);
-    larmor_array *ones;
+    OWNED(series) s = series_of(1e-4);
+    OWNED(larmor_array) *ones;
     char line[512];
     int doubted = 0;
     for (int t = 1; t < FRAMES; t += 2) assert_ok(larmor_axpby(-1, s.image[t].kspace, 0, s.image[t].kspace));
@@ -136,7 +130,7 @@ static void a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_im
     static const char *const methods[] = {"cg", "tv", "wavelet"};
     for (int m = 0; m < 3; m++) {
         const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps, .basis = ones);
-        larmor_recon_result x = run(&s, &opts);
+        OWNED(larmor_recon_result) x = run(&s, &opts);
         double size, frame;
         for (int i = 0, kind; (kind = larmor_recon_doubt(&x.report, i, line, sizeof line)) != 0; i++)
             doubted += kind == LARMOR_MAPS_AMBIGUOUS + 4 && strstr(line, "samples that were held out") != NULL;
@@ -146,43 +140,33 @@ static void a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_im
         assert_int_equal(x.report.lambda_from, LARMOR_LAMBDA_UNPREDICTED);
         assert_int_equal(doubted, m + 1);
         assert_true(size > 0.01 * frame);
-        larmor_recon_result_free(&x);
     }
-    larmor_array_free(ones);
-    free_series(&s);
 }
 
-static void coefficients_are_images_of_their_own_and_give_the_frames(void **state)
+TEST(coefficients_are_images_of_their_own_and_give_the_frames)
 {
-    (void)state;
-    series s = series_of(1e-4);
+    OWNED(series) s = series_of(1e-4);
     const larmor_recon_opts few = OPTS(.maps = s.maps, .basis = s.basis),
                             many = OPTS(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
-    larmor_recon_result x = run(&s, &few), frames = run(&s, &many);
+    OWNED(larmor_recon_result) x = run(&s, &few), frames = run(&s, &many);
     assert_int_equal(x.count, RANK);
-    float *basis = values_of(s.basis);
+    OWNED(float) *basis = values_of(s.basis);
     for (int t = 0; t < FRAMES; t++) {
         const double *b = (const double *)basis;
-        larmor_array *sum;
+        OWNED(larmor_array) *sum;
         assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(N, N), &sum));
         for (int k = 0; k < RANK; k++) assert_ok(larmor_axpby(b[t + FRAMES * k], x.image[k].data, k > 0, sum));
         assert_at_most(difference(sum, frames.image[t].data), 1e-3); /* two runs of a GPU round differently */
-        larmor_array_free(sum);
     }
     for (int k = 0; k < RANK; k++) {
         assert_int_equal(x.image[k].meta.contrast, k);
         assert_int_equal(x.image[k].meta.repetition, 0);
     }
-    free(basis);
-    larmor_recon_result_free(&x);
-    larmor_recon_result_free(&frames);
-    free_series(&s);
 }
 
-static void toeplitz_and_the_maps_of_samples_lead_to_the_same_images(void **state)
+TEST(toeplitz_and_the_maps_of_samples_lead_to_the_same_images)
 {
-    (void)state;
-    series s = series_of(1e-4);
+    OWNED(series) s = series_of(1e-4);
     larmor_recon_result x[2];
     for (int i = 0; i < 2; i++) {
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .toeplitz = i ? 1 : -1, .tol = 1e-6,
@@ -193,37 +177,32 @@ static void toeplitz_and_the_maps_of_samples_lead_to_the_same_images(void **stat
     for (int k = 0; k < RANK; k++) assert_at_most(difference(x[0].image[k].data, x[1].image[k].data), 2e-3);
     larmor_recon_result_free(&x[0]);
     larmor_recon_result_free(&x[1]);
-    free_series(&s);
 }
 
 /* A frame whose readouts are shorter: half of them is no frame of the others' shape. */
-static void frames_of_other_lengths_are_taken(void **state)
+TEST(frames_of_other_lengths_are_taken)
 {
-    (void)state;
-    series s = series_of(0);
+    OWNED(series) s = series_of(0);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .basis_frames = 1);
     const double before = error_of_frames(&s, &opts);
     larmor_array *kspace, *traj;
     const larmor_traj_opts half = {.matrix = {N, N}, .readouts = PER + 2, .samples = SAMPLES / 2, .first = 3 * PER};
     larmor_readouts *r = &s.image[3];
-    larmor_array *other;
+    OWNED(larmor_array) *other;
     assert_ok(larmor_traj_create(dev, "golden", &half, &traj));
     assert_ok(larmor_phantom_kspace(s.still, traj, COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_kspace(s.changed, traj, COILS, LARMOR_C64, &other));
     assert_ok(larmor_axpby(strength(3), other, 1 - strength(3), kspace));
-    larmor_array_free(other);
     larmor_array_free(r->kspace);
     larmor_array_free(r->traj);
     r->kspace = kspace;
     r->traj = traj;
     assert_at_most(error_of_frames(&s, &opts), 1.2 * before);
-    free_series(&s);
 }
 
-static void bases_that_do_not_fit_are_refused(void **state)
+TEST(bases_that_do_not_fit_are_refused)
 {
-    (void)state;
-    series s = series_of(0);
+    OWNED(series) s = series_of(0);
     larmor_recon_result result;
     larmor_recon_opts opts = OPTS(.maps = s.maps, .basis = s.basis, .coefficients = RANK + 1);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "for 3 coefficients");
@@ -237,18 +216,4 @@ static void bases_that_do_not_fit_are_refused(void **state)
     s.arrays.images = FRAMES;
     assert_ok(larmor_zero(s.basis));
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_NUMERIC, "is zero");
-    free_series(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_of_six_spokes_come_out_by_every_method),
-        cmocka_unit_test(a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result),
-        cmocka_unit_test(coefficients_are_images_of_their_own_and_give_the_frames),
-        cmocka_unit_test(toeplitz_and_the_maps_of_samples_lead_to_the_same_images),
-        cmocka_unit_test(frames_of_other_lengths_are_taken),
-        cmocka_unit_test(bases_that_do_not_fit_are_refused),
-    };
-    RUN_TESTS(tests);
 }

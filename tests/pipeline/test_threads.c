@@ -1,5 +1,6 @@
 /* Whole reconstructions in several threads at the same time, each with handles of its own.
  * SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include <pthread.h>
 #include <unistd.h>
 
@@ -32,7 +33,7 @@ static larmor_status save_and_read(const larmor_recon_image *made, larmor_device
     const larmor_image image = {.data = made->data, .meta = made->meta};
     char path[128];
     larmor_output *out = NULL;
-    larmor_array *x = NULL;
+    OWNED(larmor_array) *x = NULL;
     snprintf(path, sizeof path, "%s/image%d.%s", folder, j->written_as, j->suffix);
     larmor_status st = larmor_output_open(path, 1, &out);
     if (!st) st = larmor_image_write(out, &image, 1, NULL);
@@ -41,16 +42,15 @@ static larmor_status save_and_read(const larmor_recon_image *made, larmor_device
     if (!st)
         st = larmor_array_read(x, j->again,
                                larmor_array_bytes(x) < sizeof j->again ? larmor_array_bytes(x) : sizeof j->again);
-    larmor_array_free(x);
     return st;
 }
 
 static larmor_status reconstruct(larmor_device *on, job *j)
 {
-    larmor_raw *raw = NULL;
-    larmor_source *source = NULL;
-    larmor_recon *recon = NULL;
-    larmor_recon_result result = {0};
+    OWNED(larmor_raw) *raw = NULL;
+    OWNED(larmor_source) *source = NULL;
+    OWNED(larmor_recon) *recon = NULL;
+    OWNED(larmor_recon_result) result = {0};
     const larmor_recon_opts opts = OPTS(.method = j->method, .iters = 8, .eps = j->eps);
     larmor_status st = larmor_raw_open(scan_file, NULL, &raw);
     if (!st) st = larmor_source_of_raw(raw, scan_file, &source);
@@ -59,10 +59,6 @@ static larmor_status reconstruct(larmor_device *on, job *j)
     if (!st) st = result.report.status;
     if (!st) st = larmor_array_read(result.image[0].data, j->image, sizeof j->image);
     if (!st) st = save_and_read(&result.image[0], on, j);
-    larmor_recon_result_free(&result);
-    larmor_recon_free(recon);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
     return st;
 }
 
@@ -89,12 +85,11 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void images_are_those_of_a_thread_alone(void **state)
+TEST(images_are_those_of_a_thread_alone)
 {
-    (void)state;
     static job alone[JOBS], together[JOBS];
     pthread_t thread[JOBS];
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     write_file(&s, scan_file);
     for (int i = 0; i < JOBS; i++) {
         alone[i] = kinds[i];
@@ -111,17 +106,13 @@ static void images_are_those_of_a_thread_alone(void **state)
         assert_memory_equal(together[i].image, alone[i].image, sizeof alone[i].image);
         assert_memory_equal(together[i].again, alone[i].again, sizeof alone[i].again);
     }
-    free_scan(&s);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(images_are_those_of_a_thread_alone)};
     if (!mkdtemp(folder)) return 1;
     snprintf(scan_file, sizeof scan_file, "%s/scan.h5", folder);
-    const int cannot_run = open_test_device();
-    if (cannot_run) return cannot_run;
-    const int failed = close_after(cmocka_run_group_tests(tests, NULL, NULL));
+    const int failed = run_on_device();
     for (int i = 0; i < 2 * JOBS; i++)
         for (int s = 0; s < 2; s++) {
             char path[128];

@@ -98,11 +98,10 @@ static larmor_status try_samples(spokes *s, larmor_samples *x)
 {
     static const larmor_source_impl impl = {
         .describe = describe, .encoding = encoding, .group = group, .samples = samples, .meta = meta};
-    larmor_source *source;
+    OWNED(larmor_source) *source;
     larmor_grid grid;
     assert_ok(larmor_source_create("spokes", &impl, s, &source));
     const larmor_status st = larmor_source_samples(source, 0, NULL, dev, &grid, x);
-    larmor_source_free(source);
     return st;
 }
 
@@ -120,18 +119,16 @@ static void expect_the_true_one(spokes s)
     free(s.k);
 }
 
-static void data_tell_which_usual_angle_it_is(void **state)
+TEST(data_tell_which_usual_angle_it_is)
 {
-    (void)state;
     const double usual[] = {180. / 45, 360. / 45, 111.2461180, 137.5077641, 68.7538820, 23.6281443, 32.0396956};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         for (int golden = 0; golden < 2; golden++)
             expect_the_true_one(spokes_of(2, golden ? "goldenangle" : "radial", usual[i], 45));
 }
 
-static void the_header_decides_where_data_do_not(void **state)
+TEST(the_header_decides_where_data_do_not)
 {
-    (void)state;
     expect_the_true_one(spokes_of(2, "goldenangle", 111.2461180, 5));
     expect_the_true_one(spokes_of(2, "radial", 180. / 5, 5));
     spokes odd = spokes_of(2, "radial", 77.7, 45); /* which is on no list */
@@ -139,17 +136,15 @@ static void the_header_decides_where_data_do_not(void **state)
     expect_the_true_one(odd);
 }
 
-static void partitions_of_spokes_become_a_volume(void **state)
+TEST(partitions_of_spokes_become_a_volume)
 {
-    (void)state;
     expect_the_true_one(spokes_of(3, "goldenangle", 111.2461180, 23));
     expect_the_true_one(spokes_of(3, "radial", 180. / 23, 23));
     expect_the_true_one(spokes_of(3, "radial", 68.7538820, 23));
 }
 
-static void what_counters_do_not_define_is_refused(void **state)
+TEST(what_counters_do_not_define_is_refused)
 {
-    (void)state;
     spokes s = spokes_of(3, "radial", 4, 23);
     larmor_samples x;
     for (int r = 0; r < s.readouts; r++) s.step2[r] = 0; /* no partitions: perhaps a kooshball */
@@ -159,12 +154,11 @@ static void what_counters_do_not_define_is_refused(void **state)
     free(s.k);
 }
 
-static void a_trajectory_that_is_not_the_datas_leaves_a_residual(void **state)
+TEST(a_trajectory_that_is_not_the_datas_leaves_a_residual)
 {
-    (void)state;
     spokes s = spokes_of(2, "radial", 111.2461180, 45), other = spokes_of(2, "radial", 112, 45);
     larmor_samples x;
-    larmor_array *wrong;
+    OWNED(larmor_array) *wrong;
     double own, another;
     assert_ok(try_samples(&s, &x));
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 45), LARMOR_F64, other.k, &wrong));
@@ -172,7 +166,6 @@ static void a_trajectory_that_is_not_the_datas_leaves_a_residual(void **state)
     assert_ok(larmor_traj_consistency(x.kspace, wrong, &another));
     assert_at_most(own, 0.05);
     assert_at_most(0.2, another);
-    larmor_array_free(wrong);
     larmor_samples_free(&x);
     free(other.k);
     free(s.k);
@@ -185,7 +178,7 @@ enum { LENGTHS = 12, LONG = 96 };
 /* Spokes of LONG samples that lose some at their end, one after the other. */
 static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
 {
-    double *k, *y;
+    OWNED(double) *k, *y;
     int64_t total = 0;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
     assert_ok(larmor_array_download(kspace, LARMOR_C128, &y));
@@ -201,20 +194,17 @@ static void cut(larmor_array *traj, larmor_array *kspace, larmor_samples *s)
     s->first[LENGTHS] = total;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, total, 1), LARMOR_F64, k, &s->traj));
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(total, 1, 1), LARMOR_C128, y, &s->kspace));
-    free(y);
-    free(k);
 }
 
-static void readouts_of_different_lengths_are_delayed_and_searched_one_by_one(void **state)
+TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
 {
-    (void)state;
     const double delay[6] = {1.4, -0.6, 0, 0.3};
     const larmor_traj_opts opts = {.matrix = {48, 48, 1}, .readouts = LENGTHS, .samples = LONG};
-    larmor_array *traj, *late, *kspace, *own, *aligned, *beside;
-    larmor_phantom *phantom;
-    larmor_samples s;
+    OWNED(larmor_array) *traj, *late, *kspace, *own, *aligned, *beside;
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_samples) s;
     larmor_delays found;
-    double *whole, *each;
+    OWNED(double) *whole, *each;
     assert_ok(larmor_traj_create(dev, "golden", &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
@@ -232,57 +222,29 @@ static void readouts_of_different_lengths_are_delayed_and_searched_one_by_one(vo
     assert_ok(larmor_delays_estimate(beside, aligned, NULL, &found));
     assert_int_equal(found.significant, 1);
     for (int e = 0; e < 6; e++) assert_at_most(fabs(found.delay[e] - delay[e]), 0.01);
-    larmor_array_free(beside);
-    larmor_array_free(aligned);
-    larmor_array_free(own);
-    larmor_samples_free(&s);
-    free(each);
-    free(whole);
-    larmor_phantom_free(phantom);
-    larmor_array_free(kspace);
-    larmor_array_free(late);
-    larmor_array_free(traj);
 }
 
 /* Spokes whose samples were taken `by` samples later than the trajectory says; 1 if that is warned of. */
 static int doubts_delay(double by)
 {
-    scan s = scan_of(COILS, 1, 1e-4);
+    OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
-    double *k;
+    OWNED(double) *k;
     assert_ok(larmor_array_download(s.image[0].traj, LARMOR_F64, &k));
     for (int64_t r = 0; r < SPOKES; r++) {
         double *line = k + 2 * SAMPLES * r, step[2] = {line[2] - line[0], line[3] - line[1]};
         for (int64_t i = 0; i < 2 * SAMPLES; i++) line[i] += by * step[i % 2];
     }
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
-    larmor_recon_result result = result_of(&s, &opts);
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
     assert_noted(n, "delays: the gradients are late by");
-    larmor_recon_result_free(&result);
-    free_scan(&s);
-    free(k);
     return strstr(n.text, "no gradients are early by") != NULL;
 }
 
-static void delays_that_no_gradients_have_are_a_warning(void **state)
+TEST(delays_that_no_gradients_have_are_a_warning)
 {
-    (void)state;
     assert_false(doubts_delay(2));
     assert_false(doubts_delay(-1));
     assert_true(doubts_delay(-5));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readouts_of_different_lengths_are_delayed_and_searched_one_by_one),
-        cmocka_unit_test(data_tell_which_usual_angle_it_is),
-        cmocka_unit_test(the_header_decides_where_data_do_not),
-        cmocka_unit_test(partitions_of_spokes_become_a_volume),
-        cmocka_unit_test(what_counters_do_not_define_is_refused),
-        cmocka_unit_test(delays_that_no_gradients_have_are_a_warning),
-        cmocka_unit_test(a_trajectory_that_is_not_the_datas_leaves_a_residual),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,8 +4,7 @@
 #include <malloc.h>
 #include <stdatomic.h>
 
-#include <stdio.h>
-
+#define OWN_MAIN /* the test has it */
 #include "tests/support/test.h"
 
 static atomic_llong held, peak;

@@ -28,7 +28,7 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
 {
     matrix *m = self;
     m->forwards++;
-    cplx *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
+    OWNED(cplx) *in = values_of(x), *out = calloc((size_t)m->rows, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[i] += m->a[i + m->rows * j] * in[j];
     if (m->nan_after > 0 && --m->nan_after == 0) {
@@ -36,8 +36,6 @@ static inline larmor_status matrix_forward(void *self, const larmor_array *x, la
         out[0] = NAN;
     }
     const larmor_status st = write_values(y, out);
-    free(out);
-    free(in);
     return st;
 }
 
@@ -45,12 +43,10 @@ static inline larmor_status matrix_adjoint(void *self, const larmor_array *y, la
 {
     matrix *m = self;
     m->adjoints++;
-    cplx *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
+    OWNED(cplx) *in = values_of(y), *out = calloc((size_t)m->columns, sizeof *out);
     for (int j = 0; j < m->columns; j++)
         for (int i = 0; i < m->rows; i++) out[j] += conj(m->back[i + m->rows * j]) * in[i];
     const larmor_status st = write_values(x, out);
-    free(out);
-    free(in);
     return st;
 }
 
@@ -67,7 +63,7 @@ static inline larmor_op *matrix_op(matrix *m)
 static inline void solve_directly(const matrix *m, const cplx *b, double lambda, cplx *x)
 {
     const int n = m->columns;
-    cplx *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
+    OWNED(cplx) *g = calloc((size_t)(n * (n + 1)), sizeof *g); /* row-major, the right side last */
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
             for (int r = 0; r < m->rows; r++)
@@ -90,7 +86,6 @@ static inline void solve_directly(const matrix *m, const cplx *b, double lambda,
         }
     }
     for (int i = 0; i < n; i++) x[i] = g[i * (n + 1) + n] / g[i * (n + 1) + i];
-    free(g);
 }
 
 typedef struct problem {
@@ -119,17 +114,18 @@ static inline void free_problem(problem *p)
     free(p->rhs);
 }
 
+ENDS_ITSELF_BY(free_problem, problem)
+
 /* The same matrix with a normal map, which counts. */
 static inline larmor_status matrix_normal(void *self, const larmor_array *x, larmor_array *z)
 {
     matrix *m = self;
-    larmor_array *y = zeros(larmor_array_dtype(x), LARMOR_SHAPE(m->rows));
+    OWNED(larmor_array) *y = zeros(larmor_array_dtype(x), LARMOR_SHAPE(m->rows));
     assert_ok(matrix_forward(m, x, y));
     assert_ok(matrix_adjoint(m, y, z));
     m->forwards--;
     m->adjoints--;
     m->normals++;
-    larmor_array_free(y);
     return LARMOR_OK;
 }
 
@@ -171,24 +167,22 @@ typedef struct lasso {
 static inline larmor_status lasso_apply(void *self, double t, const larmor_array *x, larmor_array *z)
 {
     const lasso *l = self;
-    cplx *values = values_of(x);
+    OWNED(cplx) *values = values_of(x);
     for (int64_t i = 0; i < larmor_array_count(x); i++) {
         const double size = cabs(values[i]);
         values[i] *= size > t * l->weight ? 1 - t * l->weight / size : 0;
     }
     const larmor_status st = write_values(z, values);
-    free(values);
     return st;
 }
 
 static inline larmor_status lasso_value(void *self, const larmor_array *x, double *g)
 {
     lasso *l = self;
-    cplx *values = values_of(x);
+    OWNED(cplx) *values = values_of(x);
     *g = 0;
     for (int64_t i = 0; i < larmor_array_count(x); i++) *g += l->weight * cabs(values[i]);
     if (++l->calls >= l->nan_after && l->nan_after > 0) *g = NAN;
-    free(values);
     return LARMOR_OK;
 }
 

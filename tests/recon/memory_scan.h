@@ -53,7 +53,7 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     const int64_t m = samples * readouts;
     scan s = {.problem = {.image = image, .samples = m, .coils = coils, .dtype = dtype}};
     const double extent = (double)image.dim[0];
-    double *k;
+    OWNED(double) *k;
     if (image.ndim == 2)
         k = radial_points(extent, samples, readouts);
     else
@@ -65,7 +65,6 @@ static inline scan scan_of(larmor_shape image, int64_t samples, int64_t readouts
     assert_ok(larmor_fill(s.maps, 1));
     s.kspace = zeros(dtype, LARMOR_SHAPE(samples, readouts, coils));
     assert_ok(larmor_fill(s.kspace, 1));
-    free(k);
     return s;
 }
 
@@ -76,6 +75,8 @@ static inline void free_scan(scan *s)
     larmor_array_free(s->maps);
     larmor_array_free(s->kspace);
 }
+
+ENDS_ITSELF_BY(free_scan, scan)
 
 static const struct {
     const char *name;

@@ -13,10 +13,9 @@ static inline double distance_squared(const cplx *a, const cplx *b, int64_t n)
 
 static inline double value_at(larmor_prox *p, larmor_dtype dtype, larmor_shape shape, const cplx *x)
 {
-    larmor_array *a = complex_array(dtype, shape, x);
+    OWNED(larmor_array) *a = complex_array(dtype, shape, x);
     double g;
     assert_ok(larmor_prox_value(p, a, &g));
-    larmor_array_free(a);
     return g;
 }
 
@@ -26,24 +25,19 @@ static inline cplx *expect_minimum(larmor_prox *p, larmor_dtype dtype, larmor_sh
 {
     const int64_t n = larmor_shape_count(shape);
     const double rounding = dtype == LARMOR_C128 ? 1e-12 : 1e-5;
-    cplx *x = random_values(n, seed), *other = malloc((size_t)n * sizeof *other);
-    larmor_array *from = complex_array(dtype, shape, x), *to = zeros(dtype, shape);
+    OWNED(cplx) *x = random_values(n, seed), *other = malloc((size_t)n * sizeof *other);
+    OWNED(larmor_array) *from = complex_array(dtype, shape, x), *to = zeros(dtype, shape);
     assert_ok(larmor_prox_apply(p, t, from, to));
     cplx *z = values_of(to);
     const double least = value_at(p, dtype, shape, z) + distance_squared(z, x, n) / (2 * t);
     for (int trial = 0; trial < 40; trial++) {
-        cplx *step = random_values(n, seed + 1 + (uint64_t)trial);
+        OWNED(cplx) *step = random_values(n, seed + 1 + (uint64_t)trial);
         const double size = pow(10, -trial % 4);
         for (int64_t i = 0; i < n; i++) other[i] = (trial % 5 ? z[i] : 0) + size * step[i];
         const double there = value_at(p, dtype, shape, other) + distance_squared(other, x, n) / (2 * t);
         assert_at_most(least + distance_squared(other, z, n) / (2 * t) - there, rounding * (least + there));
-        free(step);
     }
     assert_ok(larmor_prox_apply(p, t, from, from)); /* in place, from another start if p is one that moves */
-    larmor_array_free(from);
-    larmor_array_free(to);
-    free(other);
-    free(x);
     return z;
 }
 

@@ -61,9 +61,8 @@ static double objective_of(const proximal *t, const cplx *x, double lambda)
     return sum;
 }
 
-static void the_solution_meets_the_conditions_of_optimality(void **state)
+TEST(the_solution_meets_the_conditions_of_optimality)
 {
-    (void)state;
     for (int single = 0; single < 2; single++) {
         proximal t;
         begin(&t, single);
@@ -84,9 +83,8 @@ static void the_solution_meets_the_conditions_of_optimality(void **state)
     }
 }
 
-static void the_data_are_touched_once_and_then_the_normal_map_is_enough(void **state)
+TEST(the_data_are_touched_once_and_then_the_normal_map_is_enough)
 {
-    (void)state;
     proximal t;
     begin(&t, 0);
     const larmor_solve_opts opts = {.max_iter = 10, .tol = -1, .largest = 60, .inner = 2};
@@ -97,9 +95,8 @@ static void the_data_are_touched_once_and_then_the_normal_map_is_enough(void **s
     end(&t);
 }
 
-static void data_of_zero_give_an_image_of_zero(void **state)
+TEST(data_of_zero_give_an_image_of_zero)
 {
-    (void)state;
     proximal t;
     begin(&t, 0);
     assert_ok(larmor_zero(t.p.b));
@@ -111,9 +108,8 @@ static void data_of_zero_give_an_image_of_zero(void **state)
     end(&t);
 }
 
-static void a_start_at_the_solution_stays_there(void **state)
+TEST(a_start_at_the_solution_stays_there)
 {
-    (void)state;
     proximal t;
     begin(&t, 0);
     larmor_report first, again;
@@ -145,9 +141,8 @@ static int watching(void *user, const larmor_progress *p)
     return w->calls == w->stop_at;
 }
 
-static void the_monitor_sees_every_iteration_and_may_stop(void **state)
+TEST(the_monitor_sees_every_iteration_and_may_stop)
 {
-    (void)state;
     proximal stopped, four;
     begin(&stopped, 0);
     begin(&four, 0);
@@ -169,9 +164,8 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
     end(&four);
 }
 
-static void a_tolerance_stops_it(void **state)
+TEST(a_tolerance_stops_it)
 {
-    (void)state;
     proximal t;
     begin(&t, 0);
     larmor_report report;
@@ -182,9 +176,8 @@ static void a_tolerance_stops_it(void **state)
 }
 
 /* A matrix that has nothing to do with A, and A with the wrong sign. */
-static void a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back(void **state)
+TEST(a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back)
 {
-    (void)state;
     for (int negative = 0; negative < 2; negative++) {
         proximal t;
         begin(&t, 0);
@@ -206,9 +199,8 @@ static void a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back(void 
     }
 }
 
-static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
+TEST(what_is_not_finite_is_an_error_and_never_in_the_result)
 {
-    (void)state;
     proximal data, late, penalty;
     begin(&data, 0);
     begin(&late, 0);
@@ -237,9 +229,8 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     end(&penalty);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused)
 {
-    (void)state;
     proximal t;
     begin(&t, 0);
     assert_refused(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &(larmor_solve_opts){.lambda = -1}, NULL), LARMOR_ERR_ARG,
@@ -253,14 +244,5 @@ static void options_that_make_no_sense_are_refused(void **state)
     assert_refused(SOLVE(t.p.A, t.p.b, NULL, t.p.x, NULL, NULL), LARMOR_ERR_ARG, NAME ": a proximal map is needed");
     end(&t);
 }
-
-#define PROXIMAL_TESTS                                                                                               \
-    cmocka_unit_test(the_solution_meets_the_conditions_of_optimality),                                               \
-        cmocka_unit_test(the_data_are_touched_once_and_then_the_normal_map_is_enough),                               \
-        cmocka_unit_test(data_of_zero_give_an_image_of_zero), cmocka_unit_test(a_start_at_the_solution_stays_there), \
-        cmocka_unit_test(the_monitor_sees_every_iteration_and_may_stop), cmocka_unit_test(a_tolerance_stops_it),     \
-        cmocka_unit_test(a_wrong_adjoint_is_an_error_and_the_best_iterate_is_given_back),                            \
-        cmocka_unit_test(what_is_not_finite_is_an_error_and_never_in_the_result),                                    \
-        cmocka_unit_test(options_that_make_no_sense_are_refused)
 
 #endif

@@ -6,28 +6,23 @@
 
 static inline larmor_op *identity(larmor_dtype dtype, larmor_shape shape)
 {
-    larmor_array *ones = zeros(dtype, shape);
+    OWNED(larmor_array) *ones = zeros(dtype, shape);
     larmor_op *A;
     assert_ok(larmor_fill(ones, 1));
     assert_ok(larmor_op_diag(ones, &A));
-    larmor_array_free(ones);
     return A;
 }
 
 /* min_x 1/2 |x - b|^2 + R(x), converged; free it. */
 static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape, const cplx *b)
 {
-    larmor_op *A = identity(LARMOR_C128, shape);
-    larmor_array *data = complex_array(LARMOR_C128, shape, b), *x = zeros(LARMOR_C128, shape);
-    larmor_regulariser *r;
+    OWNED(larmor_op) *A = identity(LARMOR_C128, shape);
+    OWNED(larmor_array) *data = complex_array(LARMOR_C128, shape, b), *x = zeros(LARMOR_C128, shape);
+    OWNED(larmor_regulariser) *r;
     assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
     const larmor_solve_opts solve = {.max_iter = 300, .tol = 1e-7, .inner = 4, .penalty = 1};
     assert_ok(larmor_regularised(A, data, r, x, &solve, NULL));
     cplx *values = values_of(x);
-    larmor_regulariser_free(r);
-    larmor_array_free(data);
-    larmor_array_free(x);
-    larmor_op_free(A);
     return values;
 }
 
@@ -35,16 +30,13 @@ static inline cplx *denoise(const char *name, const larmor_regulariser_opts *opt
 static inline double penalty_of(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
                                 const cplx *x)
 {
-    larmor_regulariser *r;
+    OWNED(larmor_regulariser) *r;
     assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
-    larmor_array *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
     double g;
     assert_ok(larmor_op_forward(p.K, in, y));
     assert_ok(larmor_prox_value(p.g, y, &g));
-    larmor_array_free(in);
-    larmor_array_free(y);
-    larmor_regulariser_free(r);
     return g;
 }
 

@@ -42,4 +42,6 @@ static inline void free_scan(scan *s)
     free(s->k);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 #endif

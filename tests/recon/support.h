@@ -4,12 +4,12 @@
 #define LARMOR_TESTS_RECON_SUPPORT_H
 
 #include <complex.h>
-#include <math.h>
 
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
 typedef double complex cplx;
+ENDS_BY(free, cplx)
 
 static inline cplx *random_values(int64_t count, uint64_t seed)
 {
@@ -55,7 +55,7 @@ static inline cplx *values_of(const larmor_array *x)
 {
     const int64_t count = larmor_array_count(x);
     cplx *values = malloc((size_t)(count + 1) * sizeof *values);
-    void *host = malloc(larmor_array_bytes(x) + 1);
+    OWNED(void) *host = malloc(larmor_array_bytes(x) + 1);
     assert_true(values && host);
     assert_ok(larmor_array_read(x, host, larmor_array_bytes(x)));
     for (int64_t i = 0; i < count; i++) switch (larmor_array_dtype(x)) {
@@ -75,7 +75,6 @@ static inline cplx *values_of(const larmor_array *x)
             values[i] = (double)((int64_t *)host)[i];
             break;
         }
-    free(host);
     return values;
 }
 
@@ -97,24 +96,17 @@ static inline double normal_apart(larmor_op *A)
     const larmor_dtype dtype = larmor_op_dtype(A);
     const larmor_shape shape = larmor_op_in_shape(A);
     const int64_t count = larmor_shape_count(shape);
-    cplx *x = random_values(count, 1);
-    larmor_array *in = complex_array(dtype, shape, x), *y = zeros(dtype, larmor_op_out_shape(A));
-    larmor_array *z = zeros(dtype, shape), *normal = zeros(dtype, shape);
+    OWNED(cplx) *x = random_values(count, 1);
+    OWNED(larmor_array) *in = complex_array(dtype, shape, x), *y = zeros(dtype, larmor_op_out_shape(A));
+    OWNED(larmor_array) *z = zeros(dtype, shape), *normal = zeros(dtype, shape);
     assert_ok(larmor_fill(y, NAN));
     assert_ok(larmor_fill(z, NAN));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
     assert_ok(larmor_op_normal(A, in, normal));
-    cplx *expected = values_of(z), *got = values_of(normal);
+    OWNED(cplx) *expected = values_of(z), *got = values_of(normal);
     const double apart = difference(got, expected, count);
-    free(got);
-    free(expected);
-    free(x);
-    larmor_array_free(normal);
-    larmor_array_free(z);
-    larmor_array_free(y);
-    larmor_array_free(in);
     return apart;
 }
 

@@ -14,32 +14,26 @@ static larmor_array *wave(int kx, int ky)
     return complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, IMAGES), x);
 }
 
-static void waves_inside_the_ellipse_stay_and_others_go(void **state)
+TEST(waves_inside_the_ellipse_stay_and_others_go)
 {
-    (void)state;
     for (int ky = -NY / 2; ky < NY / 2; ky++)
         for (int kx = -NX / 2; kx <= NX / 2; kx++) {
             const int inside = 4. * kx * kx / (NX * NX) + 4. * ky * ky / (NY * NY) < 1;
-            larmor_array *before = wave(kx, ky), *after = wave(kx, ky);
+            OWNED(larmor_array) *before = wave(kx, ky), *after = wave(kx, ky);
             assert_ok(larmor_band_limit(after, 3));
-            cplx *was = values_of(before), *is = values_of(after);
+            OWNED(cplx) *was = values_of(before), *is = values_of(after);
             double left = 0, changed = 0;
             for (int i = 0; i < NX * NY * IMAGES; i++) {
                 left = fmax(left, cabs(is[i]));
                 changed = fmax(changed, cabs(is[i] - was[i]));
             }
             assert_at_most(inside ? changed : left, 1e-13);
-            free(was);
-            free(is);
-            larmor_array_free(before);
-            larmor_array_free(after);
         }
 }
 
-static void corners_go_and_ends_of_one_axis_stay(void **state)
+TEST(corners_go_and_ends_of_one_axis_stay)
 {
-    (void)state;
-    larmor_array *corner = wave(4, 2), *along = wave(4, 0);
+    OWNED(larmor_array) *corner = wave(4, 2), *along = wave(4, 0);
     double norm;
     assert_ok(larmor_band_limit(corner, 1)); /* along x alone there are no corners */
     assert_ok(larmor_nrm2(corner, &norm));
@@ -50,26 +44,11 @@ static void corners_go_and_ends_of_one_axis_stay(void **state)
     assert_ok(larmor_band_limit(along, 3));
     assert_ok(larmor_nrm2(along, &norm));
     assert_at_most(fabs(norm - sqrt(NX * NY)), 1e-12);
-    larmor_array_free(corner);
-    larmor_array_free(along);
 }
 
-static void axes_that_are_not_there_are_refused(void **state)
+TEST(axes_that_are_not_there_are_refused)
 {
-    (void)state;
-    larmor_array *x = wave(0, 0);
+    OWNED(larmor_array) *x = wave(0, 0);
     assert_refused(larmor_band_limit(x, 8), LARMOR_ERR_ARG, "");
     assert_refused(larmor_band_limit(NULL, 1), LARMOR_ERR_ARG, "an image is needed");
-    larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(waves_inside_the_ellipse_stay_and_others_go),
-    cmocka_unit_test(corners_go_and_ends_of_one_axis_stay),
-    cmocka_unit_test(axes_that_are_not_there_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

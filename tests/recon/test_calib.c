@@ -1,5 +1,6 @@
 /* recon/maps/coils.c and walsh.c: maps from data whose k-space is known exactly. SPDX-License-Identifier: Apache-2.0
  */
+#include "recon/maps/walsh.h"
 #include "tests/recon/coil_scene.h"
 
 typedef struct scan {
@@ -32,40 +33,35 @@ static void free_scan(scan *s)
     free(s->y);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 static cplx *estimate(const scan *s, const larmor_array *weights, const larmor_coils_opts *opts)
 {
-    larmor_array *maps;
+    OWNED(larmor_array) *maps;
     assert_ok(larmor_coils_estimate(s->kspace, s->traj, weights, s->image, opts, &maps, NULL));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(s->image, COILS)));
     assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(s->kspace));
     cplx *values = values_of(maps);
-    larmor_array_free(maps);
     return values;
 }
 
-static void maps_of_smooth_coils_are_found_in_2d(void **state)
+TEST(maps_of_smooth_coils_are_found_in_2d)
 {
-    (void)state;
-    scan s = radial_scan();
-    larmor_array *ramp;
+    OWNED(scan) s = radial_scan();
+    OWNED(larmor_array) *ramp;
     assert_ok(larmor_density_ramp(s.traj, s.image, &ramp));
-    cplx *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
+    OWNED(cplx) *own = estimate(&s, NULL, NULL), *given = estimate(&s, ramp, NULL);
     assert_at_most(map_error_of(s.image, own, 0.2), 0.04);
     assert_at_most(map_error_of(s.image, given, 0.2), 0.04);
-    free(given);
-    free(own);
-    larmor_array_free(ramp);
-    free_scan(&s);
 }
 
 /* The channels are isometric mixtures of the coils, so that maps of the channels are the same mixtures of the
  * maps. */
-static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **state)
+TEST(maps_of_many_channels_are_those_of_the_coils_that_they_mix)
 {
-    (void)state;
     enum { SAMPLES = 64, SPOKES = 32, CHANNELS = 150, N = 24 };
     const int64_t voxels = N * N, m = SAMPLES * SPOKES;
-    scan s = scan_of(LARMOR_SHAPE(N, N), radial_points(N, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C128);
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(N, N), radial_points(N, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C128);
     cplx *y = calloc((size_t)(m * CHANNELS), sizeof *y), along = 0;
     assert_non_null(y);
     for (int64_t c = 0; c < CHANNELS; c++)
@@ -75,10 +71,10 @@ static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **st
     larmor_array *mixed = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, SPOKES, CHANNELS), y), *maps;
     larmor_coils_report few, many;
     assert_ok(larmor_coils_estimate(mixed, s.traj, NULL, s.image, NULL, &maps, &many));
-    cplx *b = values_of(maps);
+    OWNED(cplx) *b = values_of(maps);
     larmor_array_free(maps);
     assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &few));
-    cplx *a = values_of(maps);
+    OWNED(cplx) *a = values_of(maps);
     for (int64_t c = 0; c < CHANNELS; c++)
         for (int64_t v = 0; v < voxels; v++) {
             cplx sum = 0;
@@ -90,26 +86,70 @@ static void maps_of_many_channels_are_those_of_the_coils_that_they_mix(void **st
     assert_at_most(fabs(many.dominance - few.dominance), 1e-9);
     larmor_array_free(maps);
     larmor_array_free(mixed);
-    free(a);
-    free(b);
     free(y);
-    free_scan(&s);
 }
 
-static void odd_sizes_are_as_good_as_even_ones(void **state)
+/* y[o] = sum_t taps[t] x[stride o + shift + (t - count / 2) step], 0 beyond the ends of x. */
+static void filter(const cplx *x, int length, const double *taps, int count, int step, int stride, int shift, cplx *y,
+                   int n)
 {
-    (void)state;
+    for (int o = 0; o < n; o++) {
+        y[o] = 0;
+        for (int t = 0; t < count; t++) {
+            const int at = stride * o + shift + (t - count / 2) * step;
+            if (at >= 0 && at < length) y[o] += taps[t] * x[at];
+        }
+    }
+}
+
+/* The covariance: products of two coils' images, halved by a binomial filter, under a window of sin^2 and, by 0.03
+ * for every doubling, under ever wider binomial ones. */
+TEST(a_map_is_the_dominant_vector_of_the_covariance_under_its_window)
+{
+    enum { WINDOW = 5, MOST = 12 };
+    static const double binomial[5] = {1 / 16., 4 / 16., 6 / 16., 4 / 16., 1 / 16.};
+    double taps[WINDOW];
+    for (int t = 0; t < WINDOW; t++) taps[t] = pow(sin(M_PI * (t + 1) / (WINDOW + 1)), 2);
+    for (int n = MOST - 1; n <= MOST; n++) {
+        cplx R[2][2][MOST];
+        OWNED(cplx) *x = random_values(4 * n, 5);
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 2; j++) {
+                cplx product[2 * MOST], y[MOST], z[MOST];
+                double weight = 1;
+                for (int v = 0; v < 2 * n; v++) product[v] = x[v + 2 * n * i] * conj(x[v + 2 * n * j]);
+                filter(product, 2 * n, binomial, 5, 1, 2, n % 2, z, n);
+                filter(z, n, taps, WINDOW, 1, 1, 0, y, n);
+                for (int v = 0; v < n; v++) R[i][j][v] = y[v];
+                for (int step = 1; step < n; step *= 2) {
+                    filter(y, n, binomial, 5, step, 1, 0, z, n);
+                    weight *= 0.03;
+                    for (int v = 0; v < n; v++) R[i][j][v] += weight * (y[v] = z[v]);
+                }
+            }
+        OWNED(larmor_array) *images = complex_array(LARMOR_C128, LARMOR_SHAPE(2 * n, 2), x), *maps;
+        assert_ok(lmr_walsh(images, (int64_t[]){n, 1, 1}, 2, WINDOW - 1, NULL, &maps)); /* a centre is added */
+        OWNED(cplx) *u = values_of(maps);
+        for (int v = 0; v < n; v++) {
+            const cplx a = u[v], b = u[v + n];
+            const cplx Ra = R[0][0][v] * a + R[0][1][v] * b, Rb = R[1][0][v] * a + R[1][1][v] * b;
+            const double trace = creal(R[0][0][v] + R[1][1][v]), value = creal(conj(a) * Ra + conj(b) * Rb);
+            assert_at_most(cabs(Ra - value * a) + cabs(Rb - value * b), 1e-12 * trace);
+            assert_at_most(trace / 2, value);
+        }
+    }
+}
+
+TEST(odd_sizes_are_as_good_as_even_ones)
+{
     enum { SAMPLES = 128, SPOKES = 64 };
-    scan s = scan_of(LARMOR_SHAPE(63, 51), radial_points(63, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
-    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(63, 51), radial_points(63, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
+    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 31});
     assert_at_most(map_error_of(s.image, maps, 0.2), 0.04);
-    free(maps);
-    free_scan(&s);
 }
 
-static void maps_of_smooth_coils_are_found_in_3d(void **state)
+TEST(maps_of_smooth_coils_are_found_in_3d)
 {
-    (void)state;
     enum { RAYS = 2000, N = 24 };
     double *k = malloc(3 * RAYS * N * sizeof *k);
     for (int j = 0; j < RAYS * N; j++) { /* directions by the golden angle and even heights */
@@ -118,32 +158,26 @@ static void maps_of_smooth_coils_are_found_in_3d(void **state)
         k[3 * j + 1] = t * sqrt(1 - z * z) * sin(angle);
         k[3 * j + 2] = t * z;
     }
-    scan s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
-    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(28, 24, 30), k, N, RAYS, LARMOR_C128);
+    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 24});
     assert_at_most(map_error_of(s.image, maps, 0.2), 0.06);
-    free(maps);
-    free_scan(&s);
 }
 
-static void an_image_of_one_pixel_across_is_no_trouble(void **state)
+TEST(an_image_of_one_pixel_across_is_no_trouble)
 {
-    (void)state;
     enum { SAMPLES = 64, SPOKES = 4 };
-    scan s = scan_of(LARMOR_SHAPE(64, 1), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 1), radial_points(64, SAMPLES, SPOKES), SAMPLES, SPOKES, LARMOR_C64);
     for (int j = 0; j < SAMPLES * SPOKES; j++) s.k[2 * j + 1] = 0;
     larmor_array_free(s.traj);
     s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), s.k);
-    cplx *maps = estimate(&s, NULL, NULL);
+    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
     for (int i = 0; i < 64 * COILS; i++) assert_true(isfinite(cabs(maps[i])));
-    free(maps);
-    free_scan(&s);
 }
 
-static void maps_have_unit_norm_everywhere_and_go_on_smoothly_outside(void **state)
+TEST(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside)
 {
-    (void)state;
-    scan s = radial_scan();
-    cplx *maps = estimate(&s, NULL, NULL);
+    OWNED(scan) s = radial_scan();
+    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
     const int64_t voxels = larmor_shape_count(s.image), nx = s.image.dim[0];
     double roughest = 0;
     for (int64_t i = 0; i < voxels; i++) {
@@ -156,47 +190,36 @@ static void maps_have_unit_norm_everywhere_and_go_on_smoothly_outside(void **sta
         if (sqrt(step) > roughest) roughest = sqrt(step);
     }
     assert_at_most(roughest, 0.25);
-    free(maps);
-    free_scan(&s);
 }
 
-static void the_phase_of_the_object_is_not_in_the_maps(void **state)
+TEST(the_phase_of_the_object_is_not_in_the_maps)
 {
-    (void)state;
-    scan s = radial_scan();
-    cplx *maps = estimate(&s, NULL, NULL);
+    OWNED(scan) s = radial_scan();
+    OWNED(cplx) *maps = estimate(&s, NULL, NULL);
     const int64_t m = larmor_array_count(s.kspace);
     for (int64_t i = 0; i < m; i++) s.y[i] *= -3 + 4 * I;
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
-    cplx *rephased = estimate(&s, NULL, NULL);
+    OWNED(cplx) *rephased = estimate(&s, NULL, NULL);
     assert_at_most(difference(rephased, maps, larmor_shape_count(s.image) * COILS), 3e-4);
-    free(rephased);
-    free(maps);
-    free_scan(&s);
 }
 
-static void only_the_centre_of_k_space_matters(void **state)
+TEST(only_the_centre_of_k_space_matters)
 {
-    (void)state;
-    scan s = radial_scan();
-    cplx *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    OWNED(scan) s = radial_scan();
+    OWNED(cplx) *maps = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     for (int64_t j = 0; j < 128 * 64; j++)
         for (int c = 0; c < COILS; c++)
             if (hypot(s.k[2 * j], s.k[2 * j + 1]) >= 10) s.y[j + 128 * 64 * c] = 1e6;
     larmor_array_free(s.kspace);
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS), s.y);
-    cplx *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
+    OWNED(cplx) *same = estimate(&s, NULL, &(larmor_coils_opts){.calibration = 20});
     /* a GPU's sums round differently every time */
     assert_at_most(difference(same, maps, larmor_shape_count(s.image) * COILS), 1e-4);
-    free(same);
-    free(maps);
-    free_scan(&s);
 }
 
-static void the_number_of_threads_does_not_change_a_bit(void **state)
+TEST(the_number_of_threads_does_not_change_a_bit)
 {
-    (void)state;
     larmor_device *usual = dev;
     const char *const spec[] = {"cpu:1", "cpu:3"};
     cplx *maps[2];
@@ -213,48 +236,41 @@ static void the_number_of_threads_does_not_change_a_bit(void **state)
     free(maps[1]);
 }
 
-static void data_without_a_centre_or_signal_are_refused(void **state)
+TEST(data_without_a_centre_or_signal_are_refused)
 {
-    (void)state;
-    scan s = radial_scan();
+    OWNED(scan) s = radial_scan();
     larmor_array *maps;
-    larmor_array *zero = zeros(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS));
+    OWNED(larmor_array) *zero = zeros(LARMOR_C64, LARMOR_SHAPE(128, 64, COILS));
     assert_refused(larmor_coils_estimate(zero, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
                    "coils: the centre of k-space has energy 0");
-    larmor_array *few = zeros(LARMOR_C64, LARMOR_SHAPE(128, 63, COILS));
+    OWNED(larmor_array) *few = zeros(LARMOR_C64, LARMOR_SHAPE(128, 63, COILS));
     assert_refused(larmor_coils_estimate(few, s.traj, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_SHAPE,
                    "coils: k-space is c64 [128, 63, 6]");
     for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
-    larmor_array *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
+    OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
     assert_refused(larmor_coils_estimate(s.kspace, far, NULL, s.image, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
                    "coils: no samples within 16/FOV");
     assert_null(maps);
     assert_refused(
         larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &(larmor_coils_opts){.window = -1}, &maps, NULL),
         LARMOR_ERR_ARG, "coils: calibration 0 and window -1");
-    larmor_array_free(far);
-    larmor_array_free(few);
-    larmor_array_free(zero);
-    free_scan(&s);
 }
 
 /* To the bit, and twice by the same weights, which are read only. */
-static void maps_by_the_density_of_their_trajectory_are_those_without(void **state)
+TEST(maps_by_the_density_of_their_trajectory_are_those_without)
 {
-    (void)state;
-    scan s = radial_scan();
+    OWNED(scan) s = radial_scan();
     const larmor_coils_opts plain = {.calibration = 20};
     larmor_coils_opts opts = plain;
     larmor_array *density, *other, *maps;
     assert_ok(larmor_coils_density(s.traj, s.image, &plain, &density));
     opts.density = density;
-    cplx *expected = estimate(&s, NULL, &plain);
+    OWNED(cplx) *expected = estimate(&s, NULL, &plain);
     for (int i = 0; i < 2; i++) {
-        cplx *got = estimate(&s, NULL, &opts);
+        OWNED(cplx) *got = estimate(&s, NULL, &opts);
         if (!strncmp(larmor_device_spec(dev), "cpu", 3))
             assert_memory_equal(got, expected, sizeof *got * 64 * 50 * COILS);
         assert_at_most(difference(got, expected, 64 * 50 * COILS), 1e-3);
-        free(got);
     }
     opts.calibration = 24;
     assert_refused(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, &opts, &maps, NULL), LARMOR_ERR_SHAPE,
@@ -264,15 +280,12 @@ static void maps_by_the_density_of_their_trajectory_are_those_without(void **sta
     assert_refused(larmor_coils_density(s.traj, s.image, &(larmor_coils_opts){.calibration = -1}, &maps),
                    LARMOR_ERR_ARG, "coils: calibration -1");
     for (int64_t j = 0; j < 128 * 64; j++) s.k[2 * j] = 20 + s.k[2 * j] / 64;
-    larmor_array *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
+    OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(2, 128, 64), s.k);
     assert_refused(larmor_coils_density(far, s.image, NULL, &maps), LARMOR_ERR_NUMERIC,
                    "coils: no samples within 16");
     assert_null(maps);
-    larmor_array_free(far);
     larmor_array_free(other);
     larmor_array_free(density);
-    free(expected);
-    free_scan(&s);
 }
 
 /* ---- trust ---- */
@@ -294,7 +307,8 @@ static larmor_coils_report report_of(const judged *j, double noise)
     assert_non_null(k);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
     larmor_array_free(traj);
-    scan s = scan_of(larmor_shape_of((int)shape.dim[0], j->opts.matrix), k, shape.dim[1], shape.dim[2], LARMOR_C64);
+    OWNED(scan) s =
+        scan_of(larmor_shape_of((int)shape.dim[0], j->opts.matrix), k, shape.dim[1], shape.dim[2], LARMOR_C64);
     const int64_t count = larmor_array_count(s.kspace);
     for (int64_t i = 0; i < count; i++) energy += pow(cabs(s.y[i]), 2) / (double)count;
     for (int64_t i = 0; i < count; i++) {
@@ -305,7 +319,6 @@ static larmor_coils_report report_of(const judged *j, double noise)
     s.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], COILS), s.y);
     assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.image, NULL, &maps, &report));
     larmor_array_free(maps);
-    free_scan(&s);
     return report;
 }
 
@@ -318,9 +331,8 @@ static void assert_judged(const judged *j, double noise, larmor_maps_doubt doubt
                  r.dominance);
 }
 
-static void maps_of_a_sampled_centre_are_trusted(void **state)
+TEST(maps_of_a_sampled_centre_are_trusted)
 {
-    (void)state;
     static const judged good[] = {
         {"golden", {.matrix = {48, 48}}},
         {"golden", {.matrix = {48, 48}, .undersampling = 4}},
@@ -338,9 +350,8 @@ static void maps_of_a_sampled_centre_are_trusted(void **state)
         for (double noise = 0; noise < 1; noise += 0.8) assert_judged(&good[i], noise, LARMOR_MAPS_TRUSTED);
 }
 
-static void maps_of_an_undersampled_centre_are_not_trusted(void **state)
+TEST(maps_of_an_undersampled_centre_are_not_trusted)
 {
-    (void)state;
     static const judged bad[] = {
         {"cartesian", {.matrix = {48, 48}, .acceleration = {2, 1}}},
         {"cartesian", {.matrix = {48, 49}, .acceleration = {3, 1}}},
@@ -354,32 +365,9 @@ static void maps_of_an_undersampled_centre_are_not_trusted(void **state)
         for (double noise = 0; noise < 1; noise += 0.8) assert_judged(&bad[i], noise, LARMOR_MAPS_UNDERSAMPLED);
 }
 
-static void maps_of_noise_are_not_trusted(void **state)
+TEST(maps_of_noise_are_not_trusted)
 {
-    (void)state;
     static const judged scans[] = {
         {"golden", {.matrix = {48, 48}}}, {"cartesian", {.matrix = {48, 48}}}, {"koosh", {.matrix = {20, 20, 20}}}};
     for (int i = 0; i < 3; i++) assert_judged(&scans[i], -1, LARMOR_MAPS_AMBIGUOUS);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(maps_of_smooth_coils_are_found_in_2d),
-    cmocka_unit_test(maps_by_the_density_of_their_trajectory_are_those_without),
-    cmocka_unit_test(maps_of_many_channels_are_those_of_the_coils_that_they_mix),
-    cmocka_unit_test(odd_sizes_are_as_good_as_even_ones),
-    cmocka_unit_test(maps_of_smooth_coils_are_found_in_3d),
-    cmocka_unit_test(an_image_of_one_pixel_across_is_no_trouble),
-    cmocka_unit_test(maps_have_unit_norm_everywhere_and_go_on_smoothly_outside),
-    cmocka_unit_test(the_phase_of_the_object_is_not_in_the_maps),
-    cmocka_unit_test(only_the_centre_of_k_space_matters),
-    cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
-    cmocka_unit_test(data_without_a_centre_or_signal_are_refused),
-    cmocka_unit_test(maps_of_a_sampled_centre_are_trusted),
-    cmocka_unit_test(maps_of_an_undersampled_centre_are_not_trusted),
-    cmocka_unit_test(maps_of_noise_are_not_trusted),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

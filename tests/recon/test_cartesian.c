@@ -33,89 +33,68 @@ static larmor_nufft_opts opts_of(const design *g, larmor_dtype dtype)
         .ndim = g->nd, .modes = {g->n[0], g->n[1], g->n[2]}, .batch = BATCH, .tol = 1e-9, .dtype = dtype};
 }
 
-static void it_is_the_fourier_sum_to_rounding(void **state)
+TEST(it_is_the_fourier_sum_to_rounding)
 {
-    (void)state;
     for (int i = 0; i < DESIGNS; i++) {
         const design *g = &designs[i];
         const larmor_shape image = larmor_shape_of(g->nd, g->n);
         const int64_t voxels = larmor_shape_count(image);
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
         double *k = points_of(g), error;
-        cplx *x = random_values(voxels * BATCH, 1), *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
+        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
+                    *expected = malloc((size_t)(g->m * BATCH) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, g->m, expected + g->m * b);
-        larmor_array *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k);
-        larmor_array *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
-        larmor_array *out = zeros(LARMOR_C128, LARMOR_SHAPE(g->m, BATCH));
-        larmor_op *A;
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k);
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
+        OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(g->m, BATCH));
+        OWNED(larmor_op) *A;
         assert_ok(larmor_op_cartesian(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        cplx *got = values_of(out);
+        OWNED(cplx) *got = values_of(out);
         assert_at_most(difference(got, expected, g->m * BATCH), 1e-13);
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, 1e-13);
         assert_at_most(normal_apart(A), 1e-13);
-        free(got);
-        free(expected);
-        free(x);
         free(k);
-        larmor_op_free(A);
-        larmor_array_free(out);
-        larmor_array_free(in);
-        larmor_array_free(traj);
     }
 }
 
 /* A is made of two halves of the samples, so that weights of 0 and 2 are a normal map of one of them. */
-static void the_weighted_normal_map_counts_each_sample_with_its_weight(void **state)
+TEST(the_weighted_normal_map_counts_each_sample_with_its_weight)
 {
-    (void)state;
     const design *g = &designs[2];
     const larmor_shape image = larmor_shape_of(g->nd, g->n);
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C128);
     const int64_t half = g->m / 2, voxels = larmor_shape_count(image);
-    double *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
+    OWNED(double) *k = points_of(g), *w = calloc((size_t)g->m, sizeof *w);
     assert_non_null(w);
     for (int64_t j = 0; j < half; j++) w[j] = 2;
-    larmor_array *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k), *weights = real_array(LARMOR_SHAPE(g->m), w),
-                 *part;
-    cplx *values = random_values(voxels * BATCH, 3);
-    larmor_array *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
-    larmor_array *a = zeros(LARMOR_C128, larmor_array_shape(x)), *b = zeros(LARMOR_C128, larmor_array_shape(x));
-    larmor_op *N, *A;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(g->nd, g->m), k),
+                        *weights = real_array(LARMOR_SHAPE(g->m), w), *part;
+    OWNED(cplx) *values = random_values(voxels * BATCH, 3);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), values);
+    OWNED(larmor_array) *a = zeros(LARMOR_C128, larmor_array_shape(x)),
+                        *b = zeros(LARMOR_C128, larmor_array_shape(x));
+    OWNED(larmor_op) *N, *A;
     assert_ok(larmor_array_slice(traj, 0, half, &part));
     assert_ok(larmor_op_cartesian_normal(dev, &opts, traj, weights, &N));
     assert_ok(larmor_op_cartesian(dev, &opts, part, &A));
     assert_ok(larmor_op_forward(N, x, a));
     assert_ok(larmor_op_normal(A, x, b));
-    cplx *got = values_of(a), *once = values_of(b);
+    OWNED(cplx) *got = values_of(a), *once = values_of(b);
     for (int64_t i = 0; i < voxels * BATCH; i++) once[i] *= 2;
     assert_at_most(difference(got, once, voxels * BATCH), 1e-13);
-    free(values);
-    free(once);
-    free(got);
-    larmor_op_free(A);
-    larmor_op_free(N);
-    larmor_array_free(part);
-    larmor_array_free(b);
-    larmor_array_free(a);
-    larmor_array_free(x);
-    larmor_array_free(weights);
-    larmor_array_free(traj);
-    free(w);
-    free(k);
 }
 
-static void sense_takes_ffts_where_all_samples_are_on_the_grid(void **state)
+TEST(sense_takes_ffts_where_all_samples_are_on_the_grid)
 {
-    (void)state;
     const larmor_traj_opts lines = {.matrix = {8, 6}, .acceleration = {2}, .calibration = {2}};
-    larmor_array *traj, *maps = zeros(LARMOR_C64, LARMOR_SHAPE(8, 6, 3));
+    OWNED(larmor_array) *traj, *maps = zeros(LARMOR_C64, LARMOR_SHAPE(8, 6, 3));
     larmor_op *A;
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &traj));
-    cplx *values = random_values(8 * 6 * 3, 8);
-    larmor_array *other = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 3), values);
+    OWNED(cplx) *values = random_values(8 * 6 * 3, 8);
+    OWNED(larmor_array) *other = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 6, 3), values);
     assert_ok(larmor_copy(other, maps));
     for (int block = 0; block < 3; block++)
         for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
@@ -126,42 +105,32 @@ static void sense_takes_ffts_where_all_samples_are_on_the_grid(void **state)
             assert_at_most(normal_apart(A), 1e-5);
             larmor_op_free(A);
         }
-    larmor_array *delayed;
+    OWNED(larmor_array) *delayed;
     assert_ok(larmor_traj_delay(traj, (double[6]){1e-3}, NULL, &delayed));
     assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = delayed}, &A));
     assert_string_not_equal(larmor_op_name(A), "sense-cartesian");
     larmor_op_free(A);
-    larmor_array_free(delayed);
-    larmor_array_free(other);
-    free(values);
-    larmor_array_free(maps);
-    larmor_array_free(traj);
 }
 
-static void the_phase_of_an_image_needs_a_reach(void **state)
+TEST(the_phase_of_an_image_needs_a_reach)
 {
-    (void)state;
-    cplx *values = random_values(64, 1);
-    larmor_array *x = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 8), values), *phase;
+    OWNED(cplx) *values = random_values(64, 1);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(8, 8), values), *phase;
     const double reach[3] = {2, 2, 0};
     double off, all;
     assert_ok(larmor_centre_phase(x, reach, &phase));
     assert_ok(larmor_off_phase(x, reach, phase, &off, &all));
     assert_int_equal(larmor_off_phase(x, NULL, phase, &off, &all), LARMOR_ERR_ARG);
-    larmor_array_free(phase);
     assert_int_equal(larmor_centre_phase(x, NULL, &phase), LARMOR_ERR_ARG);
     assert_null(phase);
-    larmor_array_free(x);
-    free(values);
 }
 
-static void what_is_off_the_grid_is_refused(void **state)
+TEST(what_is_off_the_grid_is_refused)
 {
-    (void)state;
     const larmor_nufft_opts opts = {.ndim = 2, .modes = {4, 4}};
     const double near[] = {0, 1, -2, 1 + 1e-6}, off[] = {0, 1, -2, 1.25};
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, 2), near), *away = real_array(LARMOR_SHAPE(2, 2), off);
-    larmor_array *none = zeros(LARMOR_F64, LARMOR_SHAPE(2, 0));
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 2), near), *away = real_array(LARMOR_SHAPE(2, 2), off);
+    OWNED(larmor_array) *none = zeros(LARMOR_F64, LARMOR_SHAPE(2, 0));
     larmor_op *A;
     int is;
     assert_ok(larmor_op_cartesian(dev, &opts, traj, &A));
@@ -176,29 +145,11 @@ static void what_is_off_the_grid_is_refused(void **state)
     assert_ok(larmor_traj_is_cartesian(none, 1, &is));
     assert_int_equal(is, 0);
     assert_ok(larmor_op_cartesian(dev, &opts, none, &A));
-    larmor_array *y = zeros(LARMOR_C64, LARMOR_SHAPE(0)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4));
+    OWNED(larmor_array) *y = zeros(LARMOR_C64, LARMOR_SHAPE(0)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4));
     double size;
     assert_ok(larmor_fill(x, 1));
     assert_ok(larmor_op_adjoint(A, y, x));
     assert_ok(larmor_nrm2(x, &size));
     assert_true(size == 0);
     larmor_op_free(A);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    larmor_array_free(none);
-    larmor_array_free(away);
-    larmor_array_free(traj);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_the_fourier_sum_to_rounding),
-    cmocka_unit_test(the_weighted_normal_map_counts_each_sample_with_its_weight),
-    cmocka_unit_test(sense_takes_ffts_where_all_samples_are_on_the_grid),
-    cmocka_unit_test(the_phase_of_an_image_needs_a_reach),
-    cmocka_unit_test(what_is_off_the_grid_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -61,69 +61,53 @@ static cplx *naive_blocks(const cut *c, const int64_t shift[3], const cplx *x)
 static void expect_blocks(const cut *c, larmor_dtype dtype, double most, larmor_op *C, const int64_t shift[3])
 {
     const int64_t count = larmor_shape_count(c->shape);
-    cplx *x = random_values(count, 1), *expected = naive_blocks(c, shift, x);
-    larmor_array *in = complex_array(dtype, c->shape, x), *out = zeros(dtype, c->out), *z = zeros(dtype, c->shape);
+    OWNED(cplx) *x = random_values(count, 1), *expected = naive_blocks(c, shift, x);
+    OWNED(larmor_array) *in = complex_array(dtype, c->shape, x), *out = zeros(dtype, c->out),
+                        *z = zeros(dtype, c->shape);
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(C, in, out));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, larmor_shape_count(c->out)), most);
     assert_ok(larmor_op_adjoint(C, out, z));
-    cplx *back = values_of(z);
+    OWNED(cplx) *back = values_of(z);
     assert_at_most(difference(back, x, count), most);
-    free(back);
-    free(got);
-    free(expected);
-    free(x);
-    larmor_array_free(z);
-    larmor_array_free(out);
-    larmor_array_free(in);
 }
 
-static void voxels_go_to_the_blocks_of_the_shifted_tiling_and_back(void **state)
+TEST(voxels_go_to_the_blocks_of_the_shifted_tiling_and_back)
 {
-    (void)state;
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            larmor_op *C;
+            OWNED(larmor_op) *C;
             assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_true(larmor_shape_equal(larmor_op_out_shape(C), cuts[i].out));
             expect_blocks(&cuts[i], type[p], limit[p], C, cuts[i].opts.shift);
-            larmor_op_free(C);
         }
 }
 
-static void it_is_an_isometry_with_an_exact_adjoint(void **state)
+TEST(it_is_an_isometry_with_an_exact_adjoint)
 {
-    (void)state;
     for (int i = 0; i < CUTS; i++)
         for (int p = 0; p < 2; p++) {
-            larmor_op *C;
+            OWNED(larmor_op) *C;
             double error, before, after;
             assert_ok(larmor_op_casorati(dev, type[p], cuts[i].shape, &cuts[i].opts, &C));
             assert_ok(larmor_op_adjoint_error(C, 3, &error));
             assert_at_most(error, limit[p]);
-            cplx *x = random_values(larmor_shape_count(cuts[i].shape), 2);
-            larmor_array *in = complex_array(type[p], cuts[i].shape, x), *z = zeros(type[p], cuts[i].shape);
-            larmor_array *out = zeros(type[p], cuts[i].out);
+            OWNED(cplx) *x = random_values(larmor_shape_count(cuts[i].shape), 2);
+            OWNED(larmor_array) *in = complex_array(type[p], cuts[i].shape, x), *z = zeros(type[p], cuts[i].shape);
+            OWNED(larmor_array) *out = zeros(type[p], cuts[i].out);
             assert_ok(larmor_op_forward(C, in, out));
             assert_ok(larmor_nrm2(in, &before));
             assert_ok(larmor_nrm2(out, &after));
             assert_at_most(fabs(after / before - 1), 1e-14);
             assert_ok(larmor_op_normal(C, in, z));
-            cplx *got = values_of(z);
+            OWNED(cplx) *got = values_of(z);
             assert_at_most(difference(got, x, larmor_shape_count(cuts[i].shape)), limit[p]);
-            free(got);
-            free(x);
-            larmor_array_free(out);
-            larmor_array_free(z);
-            larmor_array_free(in);
-            larmor_op_free(C);
         }
 }
 
-static void unusable_shapes_blocks_and_operators_are_named(void **state)
+TEST(unusable_shapes_blocks_and_operators_are_named)
 {
-    (void)state;
     larmor_op *C;
     assert_refused(larmor_op_casorati(dev, LARMOR_C64, LARMOR_SHAPE(8), NULL, &C), LARMOR_ERR_SHAPE,
                    "casorati: got c64 [8] on");
@@ -173,11 +157,11 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
 {
     const int64_t s = m < n ? m : n;
     const int64_t count = m * n * MATRICES;
-    cplx *x = calloc((size_t)count, sizeof *x), *expected = calloc((size_t)count, sizeof *expected);
+    OWNED(cplx) *x = calloc((size_t)count, sizeof *x), *expected = calloc((size_t)count, sizeof *expected);
     double sum = 0, got_sum;
     assert_true(x && expected && s <= MOST);
     for (int b = 0; b < MATRICES; b++) {
-        cplx *u = random_columns(m, s, (uint64_t)b + 1), *v = random_columns(n, s, (uint64_t)b + 100);
+        OWNED(cplx) *u = random_columns(m, s, (uint64_t)b + 1), *v = random_columns(n, s, (uint64_t)b + 100);
         double value[MOST];
         for (int64_t k = 0; k < s; k++) {
             value[k] = b == 3 && k >= s / 2 ? 0 : 0.1 * b + ldexp(1, -(int)k);
@@ -186,29 +170,21 @@ static void expect_shrunken(int p, int64_t m, int64_t n, double t, double most)
         }
         add_factors(m, n, u, value, 0, v, x + m * n * b);
         add_factors(m, n, u, value, t, v, expected + m * n * b);
-        free(u);
-        free(v);
     }
-    larmor_array *in = complex_array(type[p], LARMOR_SHAPE(m, n, MATRICES), x);
-    larmor_array *out = zeros(type[p], LARMOR_SHAPE(m, n, MATRICES));
+    OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(m, n, MATRICES), x);
+    OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(m, n, MATRICES));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(lmr_shrink_singular(t, in, out, &got_sum));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, count), most);
     assert_at_most(fabs(got_sum - sum) / sum, p ? 5e-8 : 1e-6); /* the smallest cannot be distinguished from 0 */
     double alone;
     assert_ok(lmr_shrink_singular(t, in, NULL, &alone));
     assert_at_most(fabs(alone - sum) / sum, p ? 5e-8 : 1e-6);
-    free(got);
-    free(expected);
-    free(x);
-    larmor_array_free(out);
-    larmor_array_free(in);
 }
 
-static void singular_values_shrink_by_the_threshold(void **state)
+TEST(singular_values_shrink_by_the_threshold)
 {
-    (void)state;
     const int64_t size[][2] = {{64, 7}, {5, 12}, {9, 9}, {1, 4}, {3, 1}, {100, 35}, {17, 33}, {1500, 3}};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int p = 0; p < 2; p++) {
@@ -218,69 +194,43 @@ static void singular_values_shrink_by_the_threshold(void **state)
         }
 }
 
-static void rounding_is_not_a_singular_value(void **state)
+TEST(rounding_is_not_a_singular_value)
 {
-    (void)state;
     enum { M = 64, N = 16 };
     cplx *u = random_values(M, 1), *v = random_values(N, 2), x[M * N];
     double square_u = 0, square_v = 0, sum;
     for (int i = 0; i < M; i++) square_u += pow(cabs(u[i]), 2);
     for (int j = 0; j < N; j++) square_v += pow(cabs(v[j]), 2);
     for (int i = 0; i < M * N; i++) x[i] = u[i % M] * conj(v[i / M]);
-    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(M, N, 1), x);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(M, N, 1), x);
     assert_ok(lmr_shrink_singular(0, in, NULL, &sum));
     assert_at_most(fabs(sum / sqrt(square_u * square_v) - 1), 1e-14);
-    larmor_array_free(in);
     free(u);
     free(v);
 }
 
-static void a_threshold_above_the_largest_leaves_exact_zeros(void **state)
+TEST(a_threshold_above_the_largest_leaves_exact_zeros)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
-        cplx *x = random_values(12 * 5 * 2, 1);
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
-        larmor_array *out = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
+        OWNED(cplx) *x = random_values(12 * 5 * 2, 1);
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
+        OWNED(larmor_array) *out = complex_array(type[p], LARMOR_SHAPE(12, 5, 2), x);
         double size;
         assert_ok(lmr_shrink_singular(1e3, in, out, NULL));
         assert_ok(larmor_nrm2(out, &size));
         assert_true(size == 0);
-        larmor_array_free(out);
-        larmor_array_free(in);
-        free(x);
     }
 }
 
-static void unusable_matrices_are_named(void **state)
+TEST(unusable_matrices_are_named)
 {
-    (void)state;
     cplx bad[12] = {1, NAN};
-    larmor_array *x = complex_array(LARMOR_C64, LARMOR_SHAPE(4, 3, 1), bad),
-                 *y = zeros(LARMOR_C64, LARMOR_SHAPE(3, 4, 1));
-    larmor_array *z = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3, 1)), *flat = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3));
+    OWNED(larmor_array) *x = complex_array(LARMOR_C64, LARMOR_SHAPE(4, 3, 1), bad),
+                        *y = zeros(LARMOR_C64, LARMOR_SHAPE(3, 4, 1));
+    OWNED(larmor_array) *z = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3, 1)), *flat = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3));
     assert_refused(lmr_shrink_singular(1, flat, NULL, NULL), LARMOR_ERR_SHAPE, "singular values: got c64 [4, 3] on");
     assert_refused(lmr_shrink_singular(1, x, y, NULL), LARMOR_ERR_SHAPE, "singular values: output is c64 [3, 4, 1]");
     assert_refused(lmr_shrink_singular(-1, z, z, NULL), LARMOR_ERR_ARG,
                    "singular values: threshold is -1, expected at least 0");
     assert_refused(lmr_shrink_singular(1, x, z, NULL), LARMOR_ERR_NUMERIC, "non-finite matrix");
-    larmor_array_free(flat);
-    larmor_array_free(z);
-    larmor_array_free(y);
-    larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(voxels_go_to_the_blocks_of_the_shifted_tiling_and_back),
-    cmocka_unit_test(it_is_an_isometry_with_an_exact_adjoint),
-    cmocka_unit_test(unusable_shapes_blocks_and_operators_are_named),
-    cmocka_unit_test(singular_values_shrink_by_the_threshold),
-    cmocka_unit_test(rounding_is_not_a_singular_value),
-    cmocka_unit_test(a_threshold_above_the_largest_leaves_exact_zeros),
-    cmocka_unit_test(unusable_matrices_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,74 +1,60 @@
 /* recon/solve/cg.c, on dense matrices. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/matrix.h"
 
-static void it_solves_the_regularised_normal_equations(void **state)
+TEST(it_solves_the_regularised_normal_equations)
 {
-    (void)state;
     const double lambda[] = {0, 0.5, 30};
     for (int i = 0; i < 3; i++) {
-        problem p = random_problem(20, 8);
+        OWNED(problem) p = random_problem(20, 8);
         p.A = matrix_op(&p.m);
         cplx expected[8];
         solve_directly(&p.m, p.rhs, lambda[i], expected);
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 40, .tol = 1e-13, .lambda = lambda[i]};
         assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
-        cplx *got = values_of(p.x);
+        OWNED(cplx) *got = values_of(p.x);
         assert_at_most(difference(got, expected, 8), 1e-11);
         assert_at_most(report.residual, 1e-13);
         assert_true(report.seconds >= 0);
         const double objective = misfit(&p.m, p.rhs, expected) + lambda[i] * squares(expected, 8);
         assert_at_most(fabs(report.objective / objective - 1), 1e-10);
-        free(got);
-        free_problem(&p);
     }
 }
 
-static void as_many_iterations_as_distinct_eigenvalues_are_enough(void **state)
+TEST(as_many_iterations_as_distinct_eigenvalues_are_enough)
 {
-    (void)state;
     enum { N = 24, DISTINCT = 3 };
     cplx d[N];
     for (int i = 0; i < N; i++) d[i] = 1 + i % DISTINCT;
-    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
-    cplx *rhs = random_values(N, 3);
-    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    larmor_op *D;
+    OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d),
+                        *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
+    OWNED(cplx) *rhs = random_values(N, 3);
+    OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
+    OWNED(larmor_op) *D;
     larmor_report report;
     assert_ok(larmor_op_diag(diagonal, &D));
     assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.tol = 1e-12}, &report));
     assert_int_equal(report.iters, DISTINCT);
-    larmor_op_free(D);
-    larmor_array_free(b);
-    larmor_array_free(x);
-    larmor_array_free(diagonal);
-    free(rhs);
 }
 
-static void a_heavy_lambda_leaves_the_adjoint_over_lambda(void **state)
+TEST(a_heavy_lambda_leaves_the_adjoint_over_lambda)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     const double lambda = 1e9;
-    larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+    OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(8));
     assert_ok(larmor_op_adjoint(p.A, p.b, y));
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = lambda}, NULL));
-    cplx *expected = values_of(y), *got = values_of(p.x);
+    OWNED(cplx) *expected = values_of(y), *got = values_of(p.x);
     for (int i = 0; i < 8; i++) got[i] *= lambda;
     assert_at_most(difference(got, expected, 8), 1e-7);
-    free(got);
-    free(expected);
-    larmor_array_free(y);
-    free_problem(&p);
 }
 
-static void data_of_zero_give_an_image_of_zero(void **state)
+TEST(data_of_zero_give_an_image_of_zero)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
-    cplx *start = random_values(8, 4);
+    OWNED(cplx) *start = random_values(8, 4);
     assert_ok(larmor_array_write(p.x, start, 8 * sizeof *start));
     assert_ok(larmor_zero(p.b));
     larmor_report report;
@@ -76,14 +62,11 @@ static void data_of_zero_give_an_image_of_zero(void **state)
     double norm;
     assert_ok(larmor_nrm2(p.x, &norm));
     assert_true(norm == 0 && report.iters == 0 && report.residual == 0);
-    free(start);
-    free_problem(&p);
 }
 
-static void the_solution_as_start_needs_no_iteration(void **state)
+TEST(the_solution_as_start_needs_no_iteration)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     cplx solution[8];
     solve_directly(&p.m, p.rhs, 0.1, solution);
@@ -91,13 +74,11 @@ static void the_solution_as_start_needs_no_iteration(void **state)
     larmor_report report;
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = 0.1}, &report));
     assert_int_equal(report.iters, 0);
-    free_problem(&p);
 }
 
 /* As the solution at a small weight is, where a search goes on to a large one. */
-static void a_start_far_from_the_solution_is_no_divergence(void **state)
+TEST(a_start_far_from_the_solution_is_no_divergence)
 {
-    (void)state;
     problem p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     cplx solution[8], far[8];
@@ -111,18 +92,15 @@ static void a_start_far_from_the_solution_is_no_divergence(void **state)
     free_problem(&p);
 }
 
-static void going_on_past_convergence_does_no_harm(void **state)
+TEST(going_on_past_convergence_does_no_harm)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     cplx expected[8];
     solve_directly(&p.m, p.rhs, 0, expected);
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = 400, .tol = -1}, NULL));
-    cplx *got = values_of(p.x);
+    OWNED(cplx) *got = values_of(p.x);
     assert_at_most(difference(got, expected, 8), 1e-11);
-    free(got);
-    free_problem(&p);
 }
 
 typedef struct watch {
@@ -141,10 +119,9 @@ static int watching(void *user, const larmor_progress *p)
     return w->calls == w->stop_at;
 }
 
-static void the_monitor_sees_every_iteration_and_may_stop(void **state)
+TEST(the_monitor_sees_every_iteration_and_may_stop)
 {
-    (void)state;
-    problem all = random_problem(20, 8), stopped = random_problem(20, 8), three = random_problem(20, 8);
+    OWNED(problem) all = random_problem(20, 8), stopped = random_problem(20, 8), three = random_problem(20, 8);
     all.A = matrix_op(&all.m);
     stopped.A = matrix_op(&stopped.m);
     three.A = matrix_op(&three.m);
@@ -158,13 +135,8 @@ static void the_monitor_sees_every_iteration_and_may_stop(void **state)
     assert_refused(larmor_cg(stopped.A, stopped.b, stopped.x, &opts, &report), LARMOR_STOPPED, "after 3 iterations");
     assert_int_equal(report.iters, 3);
     assert_ok(larmor_cg(three.A, three.b, three.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1}, NULL));
-    cplx *got = values_of(stopped.x), *expected = values_of(three.x);
+    OWNED(cplx) *got = values_of(stopped.x), *expected = values_of(three.x);
     assert_at_most(difference(got, expected, 8), 0);
-    free(expected);
-    free(got);
-    free_problem(&all);
-    free_problem(&stopped);
-    free_problem(&three);
 }
 
 typedef struct record {
@@ -194,10 +166,9 @@ static problem wrong_problem(uint64_t seed, double wrong)
     return p;
 }
 
-static void a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back(void **state)
+TEST(a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back)
 {
-    (void)state;
-    problem p = wrong_problem(1, 0.5);
+    OWNED(problem) p = wrong_problem(1, 0.5);
     p.A = matrix_op(&p.m);
     record best = {.best = 1};
     larmor_report report;
@@ -205,18 +176,15 @@ static void a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back(void **s
     assert_refused(larmor_cg(p.A, p.b, p.x, &opts, &report), LARMOR_ERR_NUMERIC, "cg: diverges: residual");
     assert_true(report.iters > 5 && report.iters < 100000);
     assert_true(best.best < 1 && report.residual == best.best);
-    cplx *got = values_of(p.x);
+    OWNED(cplx) *got = values_of(p.x);
     assert_at_most(difference(got, best.x, 8), 0);
-    free(got);
     free(p.m.back);
-    free_problem(&p);
 }
 
-static void residuals_that_grow_for_a_while_are_no_divergence(void **state)
+TEST(residuals_that_grow_for_a_while_are_no_divergence)
 {
-    (void)state;
     for (uint64_t seed = 1; seed < 9; seed++) {
-        problem p = wrong_problem(seed, 0.2);
+        OWNED(problem) p = wrong_problem(seed, 0.2);
         p.A = matrix_op(&p.m);
         record best = {.best = 1};
         larmor_report report;
@@ -224,46 +192,35 @@ static void residuals_that_grow_for_a_while_are_no_divergence(void **state)
         assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
         assert_true(best.best < 1 && report.residual <= 2 * best.best);
         free(p.m.back);
-        free_problem(&p);
     }
 }
 
 /* Eigenvalues of A^H A over ten decades in single precision, no lambda, and a tolerance far below the rounding. */
-static void at_the_floor_of_its_rounding_it_ends_well(void **state)
+TEST(at_the_floor_of_its_rounding_it_ends_well)
 {
-    (void)state;
     enum { N = 200 };
-    cplx *d = calloc(N, sizeof *d), *x0 = random_values(N, 5), *rhs = calloc(N, sizeof *rhs);
+    OWNED(cplx) *d = calloc(N, sizeof *d), *x0 = random_values(N, 5), *rhs = calloc(N, sizeof *rhs);
     for (int i = 0; i < N; i++) {
         d[i] = pow(10, -5. * i / N);
         rhs[i] = d[i] * x0[i];
     }
     for (int with = 0; with < 2; with++) {
         const larmor_dtype dtype = with ? LARMOR_C128 : LARMOR_C64;
-        larmor_array *diagonal = complex_array(dtype, LARMOR_SHAPE(N), d), *x = zeros(dtype, LARMOR_SHAPE(N));
-        larmor_array *b = complex_array(dtype, LARMOR_SHAPE(N), rhs);
-        larmor_op *D;
+        OWNED(larmor_array) *diagonal = complex_array(dtype, LARMOR_SHAPE(N), d), *x = zeros(dtype, LARMOR_SHAPE(N));
+        OWNED(larmor_array) *b = complex_array(dtype, LARMOR_SHAPE(N), rhs);
+        OWNED(larmor_op) *D;
         larmor_report report;
         assert_ok(larmor_op_diag(diagonal, &D));
         assert_ok(larmor_cg(D, b, x, &(larmor_solve_opts){.max_iter = 2000, .tol = -1}, &report));
-        cplx *got = values_of(x);
+        OWNED(cplx) *got = values_of(x);
         assert_at_most(difference(got, x0, N / 4), 1e-2); /* what the data determine well */
         assert_at_most(report.residual, 1e-3);
-        free(got);
-        larmor_op_free(D);
-        larmor_array_free(b);
-        larmor_array_free(x);
-        larmor_array_free(diagonal);
     }
-    free(d);
-    free(x0);
-    free(rhs);
 }
 
-static void the_end_says_why(void **state)
+TEST(the_end_says_why)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     larmor_report report;
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = 40, .tol = 1e-6}, &report));
@@ -271,25 +228,26 @@ static void the_end_says_why(void **state)
     assert_ok(larmor_zero(p.x));
     assert_ok(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.max_iter = 2, .tol = 1e-6}, &report));
     assert_int_equal(report.end, LARMOR_END_ITERATIONS);
-    free_problem(&p);
 }
 
 /* Eigenvalues of D^H D over `decades`, b random, D x = b solved until further steps change x by so much. */
 static void solve_to(int n, double decades, double change, double relative, cplx *apart, larmor_report *report,
                      double *distance, double *size)
 {
-    cplx *d = calloc((size_t)n, sizeof *d), *solution = random_values(n, 5), *rhs = calloc((size_t)n, sizeof *rhs);
+    OWNED(cplx) *d = calloc((size_t)n, sizeof *d), *solution = random_values(n, 5),
+                *rhs = calloc((size_t)n, sizeof *rhs);
     for (int i = 0; i < n; i++) {
         d[i] = pow(10, -decades / 2 * i / n);
         rhs[i] = d[i] * solution[i];
     }
-    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(n), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(n));
-    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(n), rhs);
-    larmor_op *D;
+    OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(n), d),
+                        *x = zeros(LARMOR_C128, LARMOR_SHAPE(n));
+    OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(n), rhs);
+    OWNED(larmor_op) *D;
     assert_ok(larmor_op_diag(diagonal, &D));
     const larmor_solve_opts opts = {.max_iter = 5000, .tol = -1, .change = change, .relative = relative};
     assert_ok(larmor_cg(D, b, x, &opts, report));
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     *distance = *size = 0;
     for (int i = 0; i < n; i++) {
         apart[i] = got[i] - solution[i];
@@ -298,19 +256,10 @@ static void solve_to(int n, double decades, double change, double relative, cplx
     }
     *distance = sqrt(*distance);
     *size = sqrt(*size);
-    free(got);
-    larmor_op_free(D);
-    larmor_array_free(b);
-    larmor_array_free(x);
-    larmor_array_free(diagonal);
-    free(rhs);
-    free(solution);
-    free(d);
 }
 
-static void it_ends_where_further_steps_change_little(void **state)
+TEST(it_ends_where_further_steps_change_little)
 {
-    (void)state;
     enum { SIZE = 500 };
     cplx apart[SIZE];
     double distance, size;
@@ -349,10 +298,9 @@ static int look_at_the_end(void *user, const larmor_progress *p)
     return 0;
 }
 
-static void the_monitor_is_told_when_it_will_end(void **state)
+TEST(the_monitor_is_told_when_it_will_end)
 {
-    (void)state;
-    problem p = random_problem(40, 30);
+    OWNED(problem) p = random_problem(40, 30);
     p.A = matrix_op(&p.m);
     foresight f = {.done = 0};
     larmor_report report;
@@ -361,25 +309,21 @@ static void the_monitor_is_told_when_it_will_end(void **state)
     assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
     assert_true(report.iters > 8 && report.end == LARMOR_END_TOLERANCE);
     assert_true(f.done > 0.9 && f.last < 1.2 * report.iters);
-    free_problem(&p);
 }
 
-static void an_adjoint_of_the_wrong_sign_is_named(void **state)
+TEST(an_adjoint_of_the_wrong_sign_is_named)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     cplx wrong[160];
     for (int i = 0; i < 160; i++) wrong[i] = -p.values[i];
     p.m.back = wrong;
     p.A = matrix_op(&p.m);
     assert_refused(larmor_cg(p.A, p.b, p.x, NULL, NULL), LARMOR_ERR_NUMERIC, "normal map is not positive");
-    free_problem(&p);
 }
 
-static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
+TEST(what_is_not_finite_is_an_error_and_never_in_the_result)
 {
-    (void)state;
-    problem data = random_problem(20, 8), late = random_problem(20, 8);
+    OWNED(problem) data = random_problem(20, 8), late = random_problem(20, 8);
     data.A = matrix_op(&data.m);
     late.A = matrix_op(&late.m);
     data.rhs[5] = NAN;
@@ -395,14 +339,11 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     assert_true(norm == 0);
     assert_ok(larmor_nrm2(late.x, &norm));
     assert_true(isfinite(norm) && norm > 0);
-    free_problem(&data);
-    free_problem(&late);
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.lambda = -1}, NULL), LARMOR_ERR_ARG,
                    "cg: lambda is -1, expected");
@@ -412,22 +353,21 @@ static void options_that_make_no_sense_are_refused(void **state)
                    "cg: change is -1, relative 0 and noise 0, expected at least 0");
     assert_refused(larmor_cg(p.A, p.x, p.x, NULL, NULL), LARMOR_ERR_SHAPE, "c128 [8]");
     assert_refused(larmor_cg(NULL, p.b, p.x, NULL, NULL), LARMOR_ERR_ARG, "cg: A, b and x are needed");
-    free_problem(&p);
 }
 
-static void the_inverse_as_preconditioner_needs_one_iteration(void **state)
+TEST(the_inverse_as_preconditioner_needs_one_iteration)
 {
-    (void)state;
     enum { N = 24 };
     cplx d[N], inverse[N], *rhs = random_values(N, 3);
     for (int i = 0; i < N; i++) {
         d[i] = 1 + i;
         inverse[i] = 1 / ((1. + i) * (1 + i) + 0.5);
     }
-    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d), *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
-    larmor_array *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
-    larmor_array *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
-    larmor_op *D, *M;
+    OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(N), d),
+                        *x = zeros(LARMOR_C128, LARMOR_SHAPE(N));
+    OWNED(larmor_array) *m = complex_array(LARMOR_C128, LARMOR_SHAPE(N), inverse);
+    OWNED(larmor_array) *b = complex_array(LARMOR_C128, LARMOR_SHAPE(N), rhs);
+    OWNED(larmor_op) *D, *M;
     larmor_report plain, report;
     assert_ok(larmor_op_diag(diagonal, &D));
     assert_ok(larmor_op_diag(m, &M));
@@ -439,29 +379,19 @@ static void the_inverse_as_preconditioner_needs_one_iteration(void **state)
     assert_ok(larmor_cg(D, b, x, &opts, &report));
     assert_int_equal(report.iters, 1);
     assert_at_most(fabs(report.objective / plain.objective - 1), 1e-12);
-    larmor_op_free(D);
-    larmor_op_free(M);
-    larmor_array_free(b);
-    larmor_array_free(x);
-    larmor_array_free(m);
-    larmor_array_free(diagonal);
     free(rhs);
 }
 
-static void a_preconditioner_that_is_not_positive_is_refused(void **state)
+TEST(a_preconditioner_that_is_not_positive_is_refused)
 {
-    (void)state;
-    problem p = random_problem(20, 8);
+    OWNED(problem) p = random_problem(20, 8);
     p.A = matrix_op(&p.m);
     const cplx d[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
-    larmor_op *M;
+    OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
+    OWNED(larmor_op) *M;
     assert_ok(larmor_op_diag(diagonal, &M));
     assert_refused(larmor_cg(p.A, p.b, p.x, &(larmor_solve_opts){.precondition = M}, NULL), LARMOR_ERR_NUMERIC,
                    "must be positive definite");
-    larmor_op_free(M);
-    larmor_array_free(diagonal);
-    free_problem(&p);
 }
 
 /* An operator that scales. */
@@ -469,25 +399,23 @@ static larmor_op *scaling(double by)
 {
     cplx d[8];
     for (int i = 0; i < 8; i++) d[i] = by * (1 + i);
-    larmor_array *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
+    OWNED(larmor_array) *diagonal = complex_array(LARMOR_C128, LARMOR_SHAPE(8), d);
     larmor_op *D;
     assert_ok(larmor_op_diag(diagonal, &D));
-    larmor_array_free(diagonal);
     return D;
 }
 
 /* By |judge r|, and where no other map is given by that of the preconditioner. */
-static void the_error_is_judged_by_the_map_that_is_given(void **state)
+TEST(the_error_is_judged_by_the_map_that_is_given)
 {
-    (void)state;
-    larmor_op *M = scaling(1), *tenfold = scaling(10), *same = scaling(1);
+    OWNED(larmor_op) *M = scaling(1), *tenfold = scaling(10), *same = scaling(1);
     const struct {
         larmor_op *precondition, *judge;
         double error;
     } cases[] = {{M, NULL, 3}, {M, M, 3}, {M, same, 3}, {M, tenfold, 30}, {M, tenfold, 1e-3}, {NULL, M, .1}};
     int iters[6];
     for (int i = 0; i < 6; i++) {
-        problem p = random_problem(20, 8);
+        OWNED(problem) p = random_problem(20, 8);
         larmor_report report;
         p.A = matrix_op(&p.m);
         const larmor_solve_opts opts = {.max_iter = 40,
@@ -496,8 +424,8 @@ static void the_error_is_judged_by_the_map_that_is_given(void **state)
                                         .judge = cases[i].judge,
                                         .error = cases[i].error};
         assert_ok(larmor_cg(p.A, p.b, p.x, &opts, &report));
-        larmor_array *r = zeros(LARMOR_C128, LARMOR_SHAPE(8)), *judged = zeros(LARMOR_C128, LARMOR_SHAPE(8));
-        larmor_array *Nx = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+        OWNED(larmor_array) *r = zeros(LARMOR_C128, LARMOR_SHAPE(8)), *judged = zeros(LARMOR_C128, LARMOR_SHAPE(8));
+        OWNED(larmor_array) *Nx = zeros(LARMOR_C128, LARMOR_SHAPE(8));
         double size;
         assert_ok(larmor_op_adjoint(p.A, p.b, r));
         assert_ok(larmor_op_normal(p.A, p.x, Nx));
@@ -506,42 +434,7 @@ static void the_error_is_judged_by_the_map_that_is_given(void **state)
         assert_ok(larmor_nrm2(judged, &size));
         assert_at_most(size, cases[i].error);
         iters[i] = report.iters;
-        larmor_array_free(Nx);
-        larmor_array_free(judged);
-        larmor_array_free(r);
-        free_problem(&p);
     }
     for (int i = 1; i < 4; i++) assert_int_equal(iters[i], iters[0]);
     assert_true(iters[0] > 0 && iters[4] > iters[0]);
-    larmor_op_free(same);
-    larmor_op_free(tenfold);
-    larmor_op_free(M);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_error_is_judged_by_the_map_that_is_given),
-    cmocka_unit_test(the_inverse_as_preconditioner_needs_one_iteration),
-    cmocka_unit_test(a_preconditioner_that_is_not_positive_is_refused),
-    cmocka_unit_test(it_solves_the_regularised_normal_equations),
-    cmocka_unit_test(as_many_iterations_as_distinct_eigenvalues_are_enough),
-    cmocka_unit_test(a_heavy_lambda_leaves_the_adjoint_over_lambda),
-    cmocka_unit_test(data_of_zero_give_an_image_of_zero),
-    cmocka_unit_test(the_solution_as_start_needs_no_iteration),
-    cmocka_unit_test(a_start_far_from_the_solution_is_no_divergence),
-    cmocka_unit_test(going_on_past_convergence_does_no_harm),
-    cmocka_unit_test(the_monitor_sees_every_iteration_and_may_stop),
-    cmocka_unit_test(a_wrong_adjoint_diverges_and_the_best_iterate_is_given_back),
-    cmocka_unit_test(residuals_that_grow_for_a_while_are_no_divergence),
-    cmocka_unit_test(at_the_floor_of_its_rounding_it_ends_well),
-    cmocka_unit_test(the_end_says_why),
-    cmocka_unit_test(it_ends_where_further_steps_change_little),
-    cmocka_unit_test(the_monitor_is_told_when_it_will_end),
-    cmocka_unit_test(an_adjoint_of_the_wrong_sign_is_named),
-    cmocka_unit_test(what_is_not_finite_is_an_error_and_never_in_the_result),
-    cmocka_unit_test(options_that_make_no_sense_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

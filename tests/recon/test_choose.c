@@ -6,9 +6,8 @@ enum { N = 24, COILS = 3, SPOKES = 30 };
 
 /* ---- the lowest point of a curve ---- */
 
-static void the_lowest_point_of_a_parabola_is_exact(void **state)
+TEST(the_lowest_point_of_a_parabola_is_exact)
 {
-    (void)state;
     const double at[] = {2, -1, 0.5, 5, -3, 1.25};
     lmr_curve curve = {.count = 0};
     for (int i = 0; i < 6; i++) assert_true(lmr_curve_add(&curve, at[i], 3 + 2 * pow(at[i] - 0.37, 2)));
@@ -17,9 +16,8 @@ static void the_lowest_point_of_a_parabola_is_exact(void **state)
     for (int i = 1; i < curve.count; i++) assert_true(curve.at[i] > curve.at[i - 1]);
 }
 
-static void a_curve_that_falls_to_its_end_is_lowest_there(void **state)
+TEST(a_curve_that_falls_to_its_end_is_lowest_there)
 {
-    (void)state;
     lmr_curve curve = {.count = 0};
     for (int i = 0; i < 4; i++) assert_true(lmr_curve_add(&curve, i, -i));
     assert_true(lmr_curve_lowest(&curve) == 3);
@@ -30,9 +28,8 @@ static void a_curve_that_falls_to_its_end_is_lowest_there(void **state)
     assert_false(lmr_curve_add(&curve, 40, 0));
 }
 
-static void a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it(void **state)
+TEST(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it)
 {
-    (void)state;
     const double value[] = {4, 1, 2, 5};
     lmr_curve curve = {.count = 0};
     for (int i = 0; i < 4; i++) assert_true(lmr_curve_add(&curve, i, value[i]));
@@ -42,9 +39,8 @@ static void a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it(void **
     assert_true(lmr_curve_within(&curve, 9) == 3);
 }
 
-static void between_its_points_a_curve_is_straight_and_beyond_them_level(void **state)
+TEST(between_its_points_a_curve_is_straight_and_beyond_them_level)
 {
-    (void)state;
     lmr_curve curve = {.count = 0};
     assert_true(lmr_curve_add(&curve, 2, 5) && lmr_curve_value(&curve, 7) == 5);
     assert_true(lmr_curve_add(&curve, 0, 1) && lmr_curve_add(&curve, 4, 4));
@@ -78,7 +74,7 @@ typedef struct scan {
 /* A tenth of the spokes. */
 static void hold_out(scan *s)
 {
-    larmor_array *kept, *factors;
+    OWNED(larmor_array) *kept, *factors;
     assert_ok(larmor_hold_out(s->traj, NULL, s->C, 3, &kept, &factors));
     assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = kept}, &s->held.A));
     s->factors = zeros(LARMOR_C64, s->b->shape);
@@ -86,8 +82,6 @@ static void hold_out(scan *s)
     assert_ok(larmor_sense_weigh(factors, s->factors));
     s->held.factors = s->factors;
     s->held.noise = s->noise;
-    larmor_array_free(kept);
-    larmor_array_free(factors);
 }
 
 /* Data of two discs or balls, with noise of this deviation relative to the mean sample; `noise` is another sample
@@ -99,7 +93,7 @@ static scan scan_of(const design *d, double relative)
     scan s = {.image = larmor_shape_of(ndim, d->matrix)};
     const int64_t voxels = larmor_shape_count(s.image);
     double size;
-    cplx *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
+    OWNED(cplx) *maps = malloc((size_t)(voxels * COILS) * sizeof *maps);
     s.voxels = voxels;
     s.truth = calloc((size_t)voxels, sizeof *s.truth);
     assert_ok(larmor_traj_create(dev, d->traj, &opts, &s.traj));
@@ -114,7 +108,7 @@ static scan scan_of(const design *d, double relative)
         }
     }
     s.maps = complex_array(LARMOR_C64, larmor_shape_append(s.image, COILS), maps);
-    larmor_array *x = complex_array(LARMOR_C64, s.image, s.truth);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C64, s.image, s.truth);
     assert_ok(larmor_op_sense(s.maps, &(larmor_sense_opts){.traj = s.traj}, &s.A));
     s.b = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
     s.noise = zeros(LARMOR_C64, larmor_op_out_shape(s.A));
@@ -126,8 +120,6 @@ static scan scan_of(const design *d, double relative)
     assert_ok(larmor_noise_fill(s.noise, s.deviation, 8));
     assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, s.image, LARMOR_C64, &s.C));
     hold_out(&s);
-    larmor_array_free(x);
-    free(maps);
     return s;
 }
 
@@ -149,6 +141,8 @@ static void free_scan(scan *s)
     free(s->truth);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 static void scale(larmor_array *x, double factor)
 {
     assert_ok(larmor_axpby(factor, x, 0, x));
@@ -156,9 +150,8 @@ static void scale(larmor_array *x, double factor)
 
 static double error_of(const scan *s, const larmor_array *x)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     const double error = difference(got, s->truth, s->voxels);
-    free(got);
     return error;
 }
 
@@ -167,11 +160,10 @@ static larmor_array *image_of(const scan *s, const char *name, double weight)
 {
     larmor_array *x = zeros(LARMOR_C64, s->image);
     if (name) {
-        larmor_regulariser *r;
+        OWNED(larmor_regulariser) *r;
         assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
         assert_ok(larmor_regulariser_set_weight(r, weight));
         assert_ok(larmor_regularised(s->A, s->b, r, x, &(larmor_solve_opts){.circulant = s->C, .tol = 3e-3}, NULL));
-        larmor_regulariser_free(r);
     } else {
         assert_ok(larmor_cg(s->A, s->b, x, &(larmor_solve_opts){.max_iter = 60, .lambda = weight}, NULL));
     }
@@ -181,16 +173,15 @@ static larmor_array *image_of(const scan *s, const char *name, double weight)
 /* The error at a given weight. */
 static double given(const scan *s, const char *name, double weight)
 {
-    larmor_array *x = image_of(s, name, weight);
+    OWNED(larmor_array) *x = image_of(s, name, weight);
     const double error = error_of(s, x);
-    larmor_array_free(x);
     return error;
 }
 
 /* The image's projection on the truth, relative to it. */
 static double intensity_of(const scan *s, const char *name, double weight)
 {
-    larmor_array *x = image_of(s, name, weight);
+    OWNED(larmor_array) *x = image_of(s, name, weight);
     cplx *got = values_of(x), product = 0;
     double square = 0;
     for (int64_t i = 0; i < s->voxels; i++) {
@@ -198,17 +189,15 @@ static double intensity_of(const scan *s, const char *name, double weight)
         square += pow(cabs(s->truth[i]), 2);
     }
     free(got);
-    larmor_array_free(x);
     return creal(product) / square;
 }
 
 /* The weight by conjugate gradients, name NULL, or of a regulariser; the image's error is returned. */
 static double chosen(const scan *s, const char *name, larmor_choice *choice)
 {
-    larmor_regulariser *r = NULL;
+    OWNED(larmor_regulariser) *r = NULL;
     if (name) assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
     assert_ok(larmor_choose_weight(s->A, s->b, &s->held, s->C, r, &(larmor_solve_opts){.circulant = s->C}, choice));
-    larmor_regulariser_free(r);
     return given(s, name, choice->weight);
 }
 
@@ -217,11 +206,10 @@ static const char *const penalties[] = {NULL, "tv", "wavelet"};
 /* The error at the weight that is expected from the noise. */
 static double by_noise(const scan *s, const char *name)
 {
-    larmor_regulariser *r = NULL;
+    OWNED(larmor_regulariser) *r = NULL;
     double weight;
     if (name) assert_ok(larmor_regulariser_create(dev, name, NULL, LARMOR_C64, s->image, &r));
     assert_ok(larmor_weight_of_noise(s->A, s->b, s->noise, r, &weight));
-    larmor_regulariser_free(r);
     return given(s, name, weight);
 }
 
@@ -236,22 +224,19 @@ static double above_best(const scan *s, const char *name)
     return error / best;
 }
 
-static void the_image_is_near_the_best_of_all_weights(void **state)
+TEST(the_image_is_near_the_best_of_all_weights)
 {
-    (void)state;
-    scan s = noisy_scan(0.5);
+    OWNED(scan) s = noisy_scan(0.5);
     for (int p = 0; p < 3; p++) assert_at_most(above_best(&s, penalties[p]), 1.15);
-    free_scan(&s);
 }
 
 /* With little noise nearly all of the object is left, with more the penalty takes a part. */
-static void samples_held_out_tell_how_much_of_the_object_is_left(void **state)
+TEST(samples_held_out_tell_how_much_of_the_object_is_left)
 {
-    (void)state;
     const double noise[] = {0.05, 0.1, 0.15};
     double least = 1;
     for (int i = 0; i < 3; i++) {
-        scan s = scan_of(&dense, noise[i]);
+        OWNED(scan) s = scan_of(&dense, noise[i]);
         for (int p = 0; p < 3; p++) {
             larmor_choice choice;
             chosen(&s, penalties[p], &choice);
@@ -259,46 +244,40 @@ static void samples_held_out_tell_how_much_of_the_object_is_left(void **state)
             assert_at_most(fabs(choice.intensity - left), 0.03);
             least = fmin(least, left);
         }
-        free_scan(&s);
     }
     assert_at_most(least, 0.95);
 }
 
 /* With three times the weight the worst is 1.5 and more (docs/choosing.md says what holds for images). */
-static void the_image_of_a_spiral_and_of_spokes_in_3d_is_near_the_best_too(void **state)
+TEST(the_image_of_a_spiral_and_of_spokes_in_3d_is_near_the_best_too)
 {
-    (void)state;
     const struct {
         const design *design;
         double noise;
     } cases[] = {{&spiral, 0.1}, {&spiral, 0.5}, {&koosh, 0.3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scan s = scan_of(cases[i].design, cases[i].noise);
+        OWNED(scan) s = scan_of(cases[i].design, cases[i].noise);
         for (int p = 0; p < 2; p++) assert_at_most(above_best(&s, penalties[p]), 1.25);
-        free_scan(&s);
     }
 }
 
 /* What is left is rounding, whose energy may come out negative. */
-static void a_weight_above_all_bounds_ends_without_alarm(void **state)
+TEST(a_weight_above_all_bounds_ends_without_alarm)
 {
-    (void)state;
-    scan s = noisy_scan(1);
+    OWNED(scan) s = noisy_scan(1);
     for (int p = 1; p < 3; p++) {
         larmor_choice choice;
         chosen(&s, penalties[p], &choice);
         for (double factor = 100; factor < 1e7; factor *= 100)
             assert_at_most(given(&s, penalties[p], factor * choice.weight), 1.5);
     }
-    free_scan(&s);
 }
 
-static void data_ten_times_as_large_have_the_same_image_ten_times_as_large(void **state)
+TEST(data_ten_times_as_large_have_the_same_image_ten_times_as_large)
 {
-    (void)state;
     for (int p = 0; p < 3; p++) {
         larmor_choice one, ten;
-        scan s = noisy_scan(0.3);
+        OWNED(scan) s = noisy_scan(0.3);
         chosen(&s, penalties[p], &one);
         scale(s.b, 10);
         scale(s.noise, 10);
@@ -307,55 +286,46 @@ static void data_ten_times_as_large_have_the_same_image_ten_times_as_large(void 
         assert_at_most(fabs(ten.weight / one.weight / (p ? 10 : 1) - 1),
                        3e-2); /* a GPU rounds differently each time */
         assert_int_equal(ten.tried, one.tried);
-        free_scan(&s);
     }
 }
 
 /* The noise says where to begin and when to stop, but the samples that are held out decide. */
-static void the_choice_hardly_depends_on_what_the_noise_is_taken_for(void **state)
+TEST(the_choice_hardly_depends_on_what_the_noise_is_taken_for)
 {
-    (void)state;
     const double factor[] = {0.1, 10};
     for (int p = 0; p < 3; p++) {
         larmor_choice choice;
-        scan s = noisy_scan(0.3);
+        OWNED(scan) s = noisy_scan(0.3);
         const double right = chosen(&s, penalties[p], &choice);
         for (int f = 0; f < 2; f++) {
-            scan t = noisy_scan(0.3);
+            OWNED(scan) t = noisy_scan(0.3);
             scale(t.noise, factor[f]);
             assert_at_most(chosen(&t, penalties[p], &choice), 1.1 * right);
-            free_scan(&t);
         }
         s.held.noise = NULL;
         assert_at_most(chosen(&s, penalties[p], &choice), 1.1 * right);
-        free_scan(&s);
     }
 }
 
 /* The image of so few spokes is weaker than the truth, and its noise is taken to ask for too much: the weight was
  * half to one decade too large, and the error 1.5 and 1.3 times the least. */
-static void a_weight_far_below_the_expected_one_is_found_while_the_misfit_falls(void **state)
+TEST(a_weight_far_below_the_expected_one_is_found_while_the_misfit_falls)
 {
-    (void)state;
     const design sparse[] = {{"koosh", {12, 12, 12}, 14}, {"koosh", {16, 16, 16}, 14}};
     for (int i = 0; i < 2; i++) {
-        scan s = scan_of(&sparse[i], 0.1);
+        OWNED(scan) s = scan_of(&sparse[i], 0.1);
         assert_at_most(above_best(&s, NULL), 1.15);
-        free_scan(&s);
     }
 }
 
-static void without_noise_the_weight_is_smaller_and_the_image_right(void **state)
+TEST(without_noise_the_weight_is_smaller_and_the_image_right)
 {
-    (void)state;
     for (int p = 0; p < 3; p++) {
         larmor_choice noisy, still;
-        scan s = noisy_scan(0.3), t = noisy_scan(0);
+        OWNED(scan) s = noisy_scan(0.3), t = noisy_scan(0);
         chosen(&s, penalties[p], &noisy);
         assert_at_most(chosen(&t, penalties[p], &still), 0.1);
         assert_true(still.weight > 0 && still.weight < noisy.weight);
-        free_scan(&s);
-        free_scan(&t);
     }
 }
 
@@ -364,13 +334,13 @@ static void without_noise_the_weight_is_smaller_and_the_image_right(void **state
 /* Of ten in a row one is held out: of readouts, or of a few samples that are 1 / FOV long together. */
 static void check_held(const double *points, int64_t samples, int64_t readouts, int64_t step)
 {
-    scan s = noisy_scan(0);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
-    double *w = malloc((size_t)(samples * readouts) * sizeof *w);
+    OWNED(scan) s = noisy_scan(0);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), points), *kept, *factors;
+    OWNED(double) *w = malloc((size_t)(samples * readouts) * sizeof *w);
     for (int64_t i = 0; i < samples * readouts; i++) w[i] = 0.5;
-    larmor_array *weights = real_array(LARMOR_SHAPE(samples, readouts), w);
+    OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(samples, readouts), w);
     assert_ok(larmor_hold_out(traj, weights, s.C, 3, &kept, &factors));
-    double *f = malloc((size_t)(samples * readouts) * sizeof *f);
+    OWNED(double) *f = malloc((size_t)(samples * readouts) * sizeof *f);
     assert_ok(larmor_array_read(kept, w, larmor_array_bytes(kept)));
     assert_ok(larmor_array_read(factors, f, larmor_array_bytes(factors)));
     const int64_t count = samples * readouts / step;
@@ -383,18 +353,10 @@ static void check_held(const double *points, int64_t samples, int64_t readouts, 
         assert_true(w[i] == (f[i] > 0 ? 0 : 0.5));
         assert_true((w[i] == 0) == (w[i - i % step] == 0));
     }
-    larmor_array_free(traj);
-    larmor_array_free(weights);
-    larmor_array_free(kept);
-    larmor_array_free(factors);
-    free(w);
-    free(f);
-    free_scan(&s);
 }
 
-static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples(void **state)
+TEST(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples)
 {
-    (void)state;
     double *spokes = radial_points(N, 2 * N, 40), grid[2 * 24 * 24];
     for (int i = 0; i < 24 * 24; i++) {
         grid[2 * i] = i % 24 - 12;
@@ -411,17 +373,15 @@ static void of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of
 /* Of cg, and of total variation. */
 static void expected(const scan *s, double weight[2])
 {
-    larmor_regulariser *tv;
+    OWNED(larmor_regulariser) *tv;
     assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, s->image, &tv));
     for (int p = 0; p < 2; p++) assert_ok(larmor_weight_of_noise(s->A, s->b, s->noise, p ? tv : NULL, &weight[p]));
     assert_refused(larmor_weight_of_noise(s->A, s->b, NULL, tv, &(double){0}), LARMOR_ERR_ARG, "weight of noise: ");
-    larmor_regulariser_free(tv);
 }
 
-static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state)
+TEST(the_weight_of_noise_follows_its_power_and_its_deviation)
 {
-    (void)state;
-    scan s = noisy_scan(0.1), t = noisy_scan(0.3);
+    OWNED(scan) s = noisy_scan(0.1), t = noisy_scan(0.3);
     double one[2], three[2], scaled[2];
     expected(&s, one);
     expected(&t, three);
@@ -438,35 +398,30 @@ static void the_weight_of_noise_follows_its_power_and_its_deviation(void **state
     expected(&t, scaled);
     assert_at_most(fabs(scaled[0] / three[0] - 1), 0.2);
     assert_at_most(fabs(scaled[1] / three[1] - 1), 0.1);
-    free_scan(&s);
-    free_scan(&t);
 }
 
 /* 1.5 here, for so few voxels; docs/choosing.md has the ratios of images. */
-static void the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one(void **state)
+TEST(the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one)
 {
-    (void)state;
     const double noise[] = {0.05, 0.5};
     for (int i = 0; i < 2; i++) {
-        scan s = noisy_scan(noise[i]);
+        OWNED(scan) s = noisy_scan(noise[i]);
         double weight[2];
         expected(&s, weight);
         for (int p = 0; p < 2; p++) {
             larmor_choice choice;
             assert_at_most(given(&s, penalties[p], weight[p]), 1.5 * chosen(&s, penalties[p], &choice));
         }
-        free_scan(&s);
     }
 }
 
-static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **state)
+TEST(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed)
 {
-    (void)state;
     enum { MANY = 20000 };
-    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(MANY)), *y = zeros(LARMOR_C128, LARMOR_SHAPE(MANY));
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(MANY)), *y = zeros(LARMOR_C128, LARMOR_SHAPE(MANY));
     assert_ok(larmor_noise_fill(x, 0.3, 5));
     assert_ok(larmor_noise_fill(y, 0.3, 5));
-    cplx *a = values_of(x), *b = values_of(y);
+    OWNED(cplx) *a = values_of(x), *b = values_of(y);
     assert_at_most(difference(a, b, MANY), 1e-6);
     double re = 0, im = 0, both = 0, mean = 0;
     for (int i = 0; i < MANY; i++) {
@@ -480,10 +435,6 @@ static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **
     assert_at_most(fabs(both / MANY) / 0.09, 0.03);
     assert_at_most(fabs(mean / MANY) / 0.3, 0.03);
     assert_refused(larmor_noise_fill(x, -1, 1), LARMOR_ERR_ARG, "noise: the deviation is -1");
-    free(a);
-    free(b);
-    larmor_array_free(x);
-    larmor_array_free(y);
 }
 
 /* ---- data that determine the image ---- */
@@ -491,21 +442,15 @@ static void noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed(void **
 /* Signal that the maps do not describe, as it folds in from beyond the field of view: at two edges. */
 static void add_folded(scan *s, double amplitude)
 {
-    cplx *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
-    larmor_op *A;
+    OWNED(cplx) *maps = values_of(s->maps), *x = calloc((size_t)s->voxels, sizeof *x);
+    OWNED(larmor_op) *A;
     for (int64_t i = 0; i < s->voxels * COILS; i++) maps[i] = conj(maps[i]);
     for (int64_t i = 0; i < s->voxels; i++) x[i] = amplitude * (fabs(position(s->image, i, 1)) > 0.44);
-    larmor_array *other = complex_array(LARMOR_C64, larmor_shape_append(s->image, COILS), maps);
-    larmor_array *outside = complex_array(LARMOR_C64, s->image, x), *folded = zeros(LARMOR_C64, s->b->shape);
+    OWNED(larmor_array) *other = complex_array(LARMOR_C64, larmor_shape_append(s->image, COILS), maps);
+    OWNED(larmor_array) *outside = complex_array(LARMOR_C64, s->image, x), *folded = zeros(LARMOR_C64, s->b->shape);
     assert_ok(larmor_op_sense(other, &(larmor_sense_opts){.traj = s->traj}, &A));
     assert_ok(larmor_op_forward(A, outside, folded));
     assert_ok(larmor_axpby(1, folded, 1, s->b));
-    larmor_op_free(A);
-    larmor_array_free(folded);
-    larmor_array_free(outside);
-    larmor_array_free(other);
-    free(x);
-    free(maps);
 }
 
 static larmor_array *alternating(const larmor_array *b)
@@ -519,31 +464,27 @@ static larmor_array *alternating(const larmor_array *b)
     return factors;
 }
 
-static void the_noise_is_measured_beside_a_larger_misfit_of_the_model(void **state)
+TEST(the_noise_is_measured_beside_a_larger_misfit_of_the_model)
 {
-    (void)state;
     const double taken_for[] = {1, 4};
     for (int folded = 0; folded < 2; folded++)
         for (int i = 0; i < 2; i++) {
-            scan s = scan_of(&cartesian, 0.1);
-            larmor_array *factors = alternating(s.b);
+            OWNED(scan) s = scan_of(&cartesian, 0.1);
+            OWNED(larmor_array) *factors = alternating(s.b);
             double factor;
             if (folded) add_folded(&s, 1);
             scale(s.noise, taken_for[i]);
             assert_ok(larmor_noise_left(s.A, s.b, s.noise, factors, &factor));
             assert_at_most(fabs(factor * taken_for[i] - 1), folded ? 0.25 : 0.1);
             assert_refused(larmor_noise_left(s.A, s.b, s.noise, NULL, &factor), LARMOR_ERR_ARG, "factors are needed");
-            larmor_array_free(factors);
-            free_scan(&s);
         }
 }
 
-static void of_one_coil_all_noise_is_in_the_image_and_none_is_left(void **state)
+TEST(of_one_coil_all_noise_is_in_the_image_and_none_is_left)
 {
-    (void)state;
-    scan s = scan_of(&cartesian, 0.1);
-    larmor_array *one, *b, *noise, *factors;
-    larmor_op *A;
+    OWNED(scan) s = scan_of(&cartesian, 0.1);
+    OWNED(larmor_array) *one, *b, *noise, *factors;
+    OWNED(larmor_op) *A;
     double factor;
     assert_ok(larmor_array_slice(s.maps, 0, 1, &one));
     assert_ok(larmor_array_slice(s.b, 0, 1, &b));
@@ -554,21 +495,14 @@ static void of_one_coil_all_noise_is_in_the_image_and_none_is_left(void **state)
     scale(noise, 100);
     assert_ok(larmor_noise_left(A, b, noise, factors, &factor));
     assert_true(factor == 1);
-    larmor_op_free(A);
-    larmor_array_free(factors);
-    larmor_array_free(noise);
-    larmor_array_free(b);
-    larmor_array_free(one);
-    free_scan(&s);
 }
 
 /* Samples held out of a grid would make it a problem of its own, in which what folds is the largest error. */
-static void the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds(void **state)
+TEST(the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds)
 {
-    (void)state;
     const double noise[] = {0.1, 0.5};
     for (int i = 0; i < 4; i++) {
-        scan s = scan_of(&cartesian, noise[i % 2]);
+        OWNED(scan) s = scan_of(&cartesian, noise[i % 2]);
         if (i > 1) add_folded(&s, 0.5);
         larmor_op *held = s.held.A;
         s.held.A = NULL;
@@ -579,33 +513,5 @@ static void the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds(voi
         assert_refused(larmor_choose_weight(s.A, s.b, &s.held, s.C, NULL, NULL, &choice), LARMOR_ERR_ARG,
                        "a sample of the noise");
         s.held.A = held;
-        free_scan(&s);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_lowest_point_of_a_parabola_is_exact),
-    cmocka_unit_test(a_rise_that_is_allowed_moves_the_place_up_and_none_leaves_it),
-    cmocka_unit_test(a_curve_that_falls_to_its_end_is_lowest_there),
-    cmocka_unit_test(between_its_points_a_curve_is_straight_and_beyond_them_level),
-    cmocka_unit_test(the_image_is_near_the_best_of_all_weights),
-    cmocka_unit_test(samples_held_out_tell_how_much_of_the_object_is_left),
-    cmocka_unit_test(the_image_of_a_spiral_and_of_spokes_in_3d_is_near_the_best_too),
-    cmocka_unit_test(a_weight_above_all_bounds_ends_without_alarm),
-    cmocka_unit_test(data_ten_times_as_large_have_the_same_image_ten_times_as_large),
-    cmocka_unit_test(the_choice_hardly_depends_on_what_the_noise_is_taken_for),
-    cmocka_unit_test(a_weight_far_below_the_expected_one_is_found_while_the_misfit_falls),
-    cmocka_unit_test(without_noise_the_weight_is_smaller_and_the_image_right),
-    cmocka_unit_test(of_many_spokes_one_of_ten_is_held_out_of_few_or_of_a_grid_a_tenth_of_the_samples),
-    cmocka_unit_test(the_weight_of_noise_follows_its_power_and_its_deviation),
-    cmocka_unit_test(the_weight_of_noise_makes_an_image_nearly_as_good_as_the_chosen_one),
-    cmocka_unit_test(the_noise_is_measured_beside_a_larger_misfit_of_the_model),
-    cmocka_unit_test(of_one_coil_all_noise_is_in_the_image_and_none_is_left),
-    cmocka_unit_test(the_image_of_a_grid_is_near_the_best_also_with_signal_that_folds),
-    cmocka_unit_test(noise_has_the_deviation_asked_for_and_is_the_same_for_a_seed),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,7 +1,5 @@
 /* recon/slabs/circulant_slabs.c, samples held out and the choice of the weight where each rank has a slab, by
  * mpirun: against the whole on one. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"
@@ -28,7 +26,7 @@ static larmor_array *part_of(const larmor_array *x, int d, int64_t first, int64_
     larmor_shape shape = larmor_array_shape(x);
     const int64_t all = shape.dim[d];
     int64_t before = 1, after = 1;
-    double *values, *part;
+    OWNED(double) *values, *part;
     larmor_array *y;
     const larmor_dtype from = larmor_array_dtype(x) == LARMOR_F64 ? LARMOR_F64 : LARMOR_C128;
     for (int e = 0; e < shape.ndim; e++) *(e < d ? &before : &after) *= e == d ? 1 : shape.dim[e];
@@ -41,8 +39,6 @@ static larmor_array *part_of(const larmor_array *x, int d, int64_t first, int64_
         memcpy(part + i * before * count, values + before * (i * all + first),
                (size_t)(before * count) * sizeof *part);
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(x), shape, from, part, &y));
-    free(values);
-    free(part);
     return y;
 }
 
@@ -107,7 +103,7 @@ static larmor_op *sense_of(const scene *s, int i, const larmor_array *weights)
 static void make_data(scene *s)
 {
     const larmor_shape samples = LARMOR_SHAPE(SAMPLES, s->readouts, COILS);
-    larmor_array *x = random_array(s->alone, LARMOR_SHAPE(NX, NY, NZ), 3, 0.05), *line, *some;
+    OWNED(larmor_array) *x = random_array(s->alone, LARMOR_SHAPE(NX, NY, NZ), 3, 0.05), *line, *some;
     assert_ok(larmor_array_reshape(x, LARMOR_SHAPE(NX * NY * NZ), &line));
     assert_ok(larmor_array_slice(line, NX * NY * NZ / 2 - 50, 120, &some));
     assert_ok(larmor_fill(some, 1));
@@ -117,9 +113,6 @@ static void make_data(scene *s)
     assert_ok(larmor_axpby(1, s->noise[0], 1, s->b[0]));
     s->b[1] = part_of(s->b[0], 1, s->readout, s->own);
     s->noise[1] = part_of(s->noise[0], 1, s->readout, s->own);
-    larmor_array_free(some);
-    larmor_array_free(line);
-    larmor_array_free(x);
 }
 
 static scene make_scene(int64_t readouts)
@@ -154,24 +147,25 @@ static void free_scene(scene *s)
     larmor_device_free(s->alone);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 /* got is this rank's part of expected, to a tolerance relative to the whole. */
 static void expect_part(const larmor_array *expected, int d, int64_t first, const larmor_array *got, double tol)
 {
     double size, error;
-    larmor_array *part = part_of(expected, d, first, larmor_array_shape(got).dim[d]);
+    OWNED(larmor_array) *part = part_of(expected, d, first, larmor_array_shape(got).dim[d]);
     assert_ok(larmor_nrm2(expected, &size));
     assert_ok(larmor_axpby(-1, got, 1, part));
     assert_ok(larmor_nrm2(part, &error));
     assert_true(size > 0);
     assert_at_most(error, tol * size);
-    larmor_array_free(part);
 }
 
-static void the_circulant_of_slabs_is_that_of_the_whole(void **state)
+TEST(the_circulant_of_slabs_is_that_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene(MOST);
-    larmor_array *x = random_array(s.alone, LARMOR_SHAPE(NX, NY, NZ), 9, 1), *own = part_of(x, 2, s.first, s.planes);
+    OWNED(scene) s = make_scene(MOST);
+    OWNED(larmor_array) *x = random_array(s.alone, LARMOR_SHAPE(NX, NY, NZ), 9, 1),
+                        *own = part_of(x, 2, s.first, s.planes);
     for (double lambda = 0; lambda < 2000; lambda += 1000) {
         larmor_op *M[2];
         larmor_array *y[2];
@@ -188,9 +182,6 @@ static void the_circulant_of_slabs_is_that_of_the_whole(void **state)
     }
     larmor_op *M;
     assert_refused(larmor_circulant_inverse(s.C[1], 1, NULL, 1, &M), LARMOR_ERR_UNSUPPORTED, "no penalty in slabs");
-    larmor_array_free(own);
-    larmor_array_free(x);
-    free_scene(&s);
 }
 
 static void hold_out(const scene *s, int i, larmor_array **kept, larmor_array **factors)
@@ -209,12 +200,11 @@ static void make_complex(larmor_array **x)
 }
 
 /* Whole readouts, and with fewer of them parts of readouts. */
-static void the_same_samples_are_held_out(void **state)
+TEST(the_same_samples_are_held_out)
 {
-    (void)state;
     static const int64_t readouts[] = {MOST, 23};
     for (int r = 0; r < 2; r++) {
-        scene s = make_scene(readouts[r]);
+        OWNED(scene) s = make_scene(readouts[r]);
         larmor_array *kept[2], *factors[2];
         for (int i = 0; i < 2; i++) hold_out(&s, i, &kept[i], &factors[i]);
         for (int i = 0; i < 2; i++) make_complex(&kept[i]);
@@ -225,30 +215,25 @@ static void the_same_samples_are_held_out(void **state)
             larmor_array_free(kept[i]);
             larmor_array_free(factors[i]);
         }
-        free_scene(&s);
     }
 }
 
 static larmor_choice choose(const scene *s, int i)
 {
-    larmor_array *kept, *factors;
+    OWNED(larmor_array) *kept, *factors;
     larmor_choice choice;
     hold_out(s, i, &kept, &factors);
-    larmor_op *K = sense_of(s, i, kept);
+    OWNED(larmor_op) *K = sense_of(s, i, kept);
     const larmor_held_out held = {.A = K, .factors = factors, .noise = s->noise[i]};
     if (i) assert_ok(larmor_ranks_sum_over(dev, ranks));
     assert_ok(larmor_choose_weight(s->A[i], s->b[i], &held, s->C[i], NULL, NULL, &choice));
     if (i) assert_ok(larmor_ranks_sum_over(dev, NULL));
-    larmor_op_free(K);
-    larmor_array_free(kept);
-    larmor_array_free(factors);
     return choice;
 }
 
-static void the_weight_that_slabs_choose_is_that_of_the_whole(void **state)
+TEST(the_weight_that_slabs_choose_is_that_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene(MOST);
+    OWNED(scene) s = make_scene(MOST);
     const larmor_choice whole = choose(&s, 0), slabs = choose(&s, 1), again = choose(&s, 1);
     assert_true(whole.weight > 0);
     assert_int_equal(slabs.tried, whole.tried);
@@ -257,14 +242,12 @@ static void the_weight_that_slabs_choose_is_that_of_the_whole(void **state)
     double first = slabs.weight;
     assert_ok(lmr_ranks_lead(ranks, &first));
     assert_true(first == slabs.weight); /* all ranks have the same */
-    free_scene(&s);
 }
 
 /* Of the last rank alone, but all are told. */
-static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
+TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
 {
-    (void)state;
-    scene s = make_scene(MOST);
+    OWNED(scene) s = make_scene(MOST);
     const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
     char message[64];
     larmor_circulant *C;
@@ -272,17 +255,10 @@ static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
     assert_refused(larmor_circulant_slabs(ranks, i == n - 1 ? s.b[1] : s.maps[1], NZ, s.traj[1], &C),
                    i ? LARMOR_STOPPED : LARMOR_ERR_SHAPE, message);
     assert_null(C);
-    free_scene(&s);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_circulant_of_slabs_is_that_of_the_whole),
-        cmocka_unit_test(the_same_samples_are_held_out),
-        cmocka_unit_test(the_weight_that_slabs_choose_is_that_of_the_whole),
-        cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
-    };
     if (open_ranks()) return 1;
-    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
+    return close_ranks(run_claims(NULL, NULL));
 }

@@ -5,87 +5,60 @@ static const larmor_shape image = {2, {5, 3}}, stack = {3, {5, 3, 4}};
 
 static larmor_op *random_coils(larmor_dtype dtype, uint64_t seed)
 {
-    cplx *values = random_values(60, seed);
+    OWNED(cplx) *values = random_values(60, seed);
     larmor_array *maps = complex_array(dtype, stack, values);
     larmor_op *S;
     assert_ok(larmor_op_coils(maps, &S));
     larmor_array_free(maps); /* the operator has its own reference */
-    free(values);
     return S;
 }
 
-static void every_coil_sees_the_image_times_its_map(void **state)
+TEST(every_coil_sees_the_image_times_its_map)
 {
-    (void)state;
-    larmor_op *S = random_coils(LARMOR_C128, 1);
+    OWNED(larmor_op) *S = random_coils(LARMOR_C128, 1);
     cplx *maps = random_values(60, 1), *x = random_values(15, 2), expected[60];
-    larmor_array *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, stack);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, stack);
     assert_ok(larmor_op_forward(S, in, out));
     for (int i = 0; i < 60; i++) expected[i] = maps[i] * x[i % 15];
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, 60), 1e-15);
-    free(got);
     free(x);
     free(maps);
-    larmor_array_free(out);
-    larmor_array_free(in);
-    larmor_op_free(S);
 }
 
-static void the_adjoint_is_exact(void **state)
+TEST(the_adjoint_is_exact)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-6, 1e-14};
     for (int i = 0; i < 2; i++) {
-        larmor_op *S = random_coils(dtype[i], 3);
+        OWNED(larmor_op) *S = random_coils(dtype[i], 3);
         double error;
         assert_ok(larmor_op_adjoint_error(S, 4, &error));
         assert_at_most(error, limit[i]);
-        larmor_op_free(S);
     }
 }
 
-static void the_normal_map_multiplies_by_the_sum_of_squares(void **state)
+TEST(the_normal_map_multiplies_by_the_sum_of_squares)
 {
-    (void)state;
-    larmor_op *S = random_coils(LARMOR_C128, 5);
+    OWNED(larmor_op) *S = random_coils(LARMOR_C128, 5);
     cplx *maps = random_values(60, 5), *x = random_values(15, 6), expected[15];
-    larmor_array *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, image);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, image);
     assert_ok(larmor_op_normal(S, in, out));
     for (int i = 0; i < 15; i++) {
         expected[i] = 0;
         for (int c = 0; c < 4; c++) expected[i] += pow(cabs(maps[i + 15 * c]), 2) * x[i];
     }
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, 15), 1e-15);
-    free(got);
     free(x);
     free(maps);
-    larmor_array_free(out);
-    larmor_array_free(in);
-    larmor_op_free(S);
 }
 
-static void maps_without_a_coil_dimension_are_refused(void **state)
+TEST(maps_without_a_coil_dimension_are_refused)
 {
-    (void)state;
     larmor_op *S;
-    larmor_array *flat = zeros(LARMOR_C64, LARMOR_SHAPE(6));
+    OWNED(larmor_array) *flat = zeros(LARMOR_C64, LARMOR_SHAPE(6));
     assert_refused(larmor_op_coils(flat, &S), LARMOR_ERR_SHAPE, "coils: maps are c64 [6] on");
     assert_null(S);
     assert_refused(larmor_op_coils(NULL, &S), LARMOR_ERR_ARG, "coils: no maps given");
-    larmor_array_free(flat);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_coil_sees_the_image_times_its_map),
-    cmocka_unit_test(the_adjoint_is_exact),
-    cmocka_unit_test(the_normal_map_multiplies_by_the_sum_of_squares),
-    cmocka_unit_test(maps_without_a_coil_dimension_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

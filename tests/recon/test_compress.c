@@ -7,15 +7,13 @@ enum { COILS = 6, SAMPLES = 40, READOUTS = 7, M = SAMPLES * READOUTS };
 /* Signals of `rank` sources in all coils, the sources less and less strong: [SAMPLES, READOUTS, COILS]. */
 static cplx *dependent(int rank, double noise, uint64_t seed)
 {
-    cplx *mix = random_values(COILS * COILS, seed), *source = random_values(COILS * M, seed + 1);
+    OWNED(cplx) *mix = random_values(COILS * COILS, seed), *source = random_values(COILS * M, seed + 1);
     cplx *y = random_values(COILS * M, seed + 2);
     for (int c = 0; c < COILS; c++)
         for (int t = 0; t < M; t++) {
             y[t + M * c] *= noise;
             for (int i = 0; i < rank; i++) y[t + M * c] += pow(0.3, i) * mix[c + COILS * i] * source[t + M * i];
         }
-    free(source);
-    free(mix);
     return y;
 }
 
@@ -26,9 +24,8 @@ static larmor_array *covariance_of(const larmor_array *y)
     return R;
 }
 
-static void the_covariance_is_the_sum_of_products_of_coils(void **state)
+TEST(the_covariance_is_the_sum_of_products_of_coils)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-5, 1e-13};
     cplx *y = dependent(COILS, 0, 3), expected[COILS * COILS] = {0};
@@ -36,25 +33,21 @@ static void the_covariance_is_the_sum_of_products_of_coils(void **state)
         for (int j = 0; j < COILS; j++)
             for (int t = 0; t < M; t++) expected[i + COILS * j] += 2.5 * y[t + M * i] * conj(y[t + M * j]);
     for (int p = 0; p < 2; p++) {
-        larmor_array *x = complex_array(dtype[p], LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y);
-        larmor_array *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
+        OWNED(larmor_array) *x = complex_array(dtype[p], LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y);
+        OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
         int64_t count;
         assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL)); /* it adds */
         assert_ok(larmor_coils_covariance(x, NULL, 0, 1.5, R, &count));
         assert_int_equal(count, M);
-        cplx *got = values_of(R);
+        OWNED(cplx) *got = values_of(R);
         assert_at_most(difference(got, expected, COILS * COILS), limit[p]);
-        free(got);
-        larmor_array_free(R);
-        larmor_array_free(x);
     }
     free(y);
 }
 
-static void with_a_trajectory_only_the_centre_counts(void **state)
+TEST(with_a_trajectory_only_the_centre_counts)
 {
-    (void)state;
-    cplx *y = dependent(COILS, 0, 3);
+    OWNED(cplx) *y = dependent(COILS, 0, 3);
     double k[2 * M], out[2 * M];
     int inside = 0;
     for (int t = 0; t < M; t++) {
@@ -65,66 +58,52 @@ static void with_a_trajectory_only_the_centre_counts(void **state)
         for (int c = 0; c < COILS && !in; c++) y[t + M * c] = NAN; /* it is not even read */
         out[2 * t] = out[2 * t + 1] = 100;
     }
-    larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), k);
-    larmor_array *far = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), out);
-    larmor_array *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), k);
+    OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), out);
+    OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
     int64_t count;
     assert_ok(larmor_coils_covariance(x, traj, 8, 1, R, &count));
     assert_int_equal(count, inside);
-    cplx *got = values_of(R);
+    OWNED(cplx) *got = values_of(R);
     for (int i = 0; i < COILS * COILS; i++) assert_true(isfinite(cabs(got[i])));
     assert_ok(larmor_coils_covariance(x, far, 8, 0, R, &count)); /* none there: all */
     assert_int_equal(count, M);
-    free(got);
-    larmor_array_free(R);
-    larmor_array_free(far);
-    larmor_array_free(traj);
-    larmor_array_free(x);
-    free(y);
 }
 
-static void as_many_virtual_coils_as_sources_hold_everything(void **state)
+TEST(as_many_virtual_coils_as_sources_hold_everything)
 {
-    (void)state;
     for (int rank = 1; rank <= COILS; rank++) {
-        cplx *y = dependent(rank, 0, 5);
-        larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y),
-                     *R = covariance_of(x);
+        OWNED(cplx) *y = dependent(rank, 0, 5);
+        OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y),
+                            *R = covariance_of(x);
         const larmor_compression_opts opts = {.energy = 1 - 1e-12};
         larmor_compression_report report;
-        larmor_array *C, *few, *back;
+        OWNED(larmor_array) *C, *few, *back;
         assert_ok(larmor_compression(R, &opts, &C, &report));
         assert_int_equal(report.coils, rank);
         assert_true(report.energy > 1 - 1e-12);
         assert_ok(larmor_compress_coils(C, x, &few));
         assert_int_equal(larmor_array_shape(few).dim[2], rank);
         assert_ok(larmor_expand_coils(C, few, &back));
-        cplx *got = values_of(back);
+        OWNED(cplx) *got = values_of(back);
         assert_at_most(difference(got, y, M * COILS), 1e-12);
-        free(got);
-        larmor_array_free(back);
-        larmor_array_free(few);
-        larmor_array_free(C);
-        larmor_array_free(R);
-        larmor_array_free(x);
-        free(y);
     }
 }
 
-static void the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said(void **state)
+TEST(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said)
 {
-    (void)state;
-    cplx *y = dependent(COILS, 0, 7);
-    larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y), *R = covariance_of(x);
+    OWNED(cplx) *y = dependent(COILS, 0, 7);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y),
+                        *R = covariance_of(x);
     double all, before = 0, kept;
     assert_ok(larmor_nrm2(x, &all));
     for (int coils = 1; coils <= COILS; coils++) {
         const larmor_compression_opts opts = {.coils = coils};
         larmor_compression_report report;
-        larmor_array *C, *few;
+        OWNED(larmor_array) *C, *few;
         assert_ok(larmor_compression(R, &opts, &C, &report));
-        cplx *c = values_of(C);
+        OWNED(cplx) *c = values_of(C);
         for (int i = 0; i < coils; i++)
             for (int j = 0; j < coils; j++) {
                 cplx sum = 0;
@@ -136,19 +115,12 @@ static void the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said(void **
         assert_at_most(fabs(report.energy - kept * kept / (all * all)), 1e-12);
         assert_true(report.energy > before);
         before = report.energy;
-        free(c);
-        larmor_array_free(few);
-        larmor_array_free(C);
     }
-    larmor_array_free(R);
-    larmor_array_free(x);
-    free(y);
 }
 
-static void noise_is_not_taken_for_signal(void **state)
+TEST(noise_is_not_taken_for_signal)
 {
-    (void)state;
-    cplx *y = dependent(2, 0.05, 9);
+    OWNED(cplx) *y = dependent(2, 0.05, 9);
     larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS), y), *R = covariance_of(x),
                  *C;
     const double variance = 0.05 * 0.05 * 2 / 3; /* uniform in both parts */
@@ -163,16 +135,14 @@ static void noise_is_not_taken_for_signal(void **state)
     larmor_array_free(C);
     larmor_array_free(R);
     larmor_array_free(x);
-    free(y);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
-    larmor_array *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)),
-                 *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3, COILS));
+    OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)),
+                        *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3, COILS));
     larmor_array *other = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3, COILS + 1)), *C, *y;
-    larmor_array *traj = zeros(LARMOR_F64, LARMOR_SHAPE(2, 3, 4));
+    OWNED(larmor_array) *traj = zeros(LARMOR_F64, LARMOR_SHAPE(2, 3, 4));
     larmor_compression_opts opts = {.coils = COILS + 1};
     assert_refused(larmor_compression(R, NULL, &C, NULL), LARMOR_ERR_NUMERIC, "the coils' energy is 0");
     assert_null(C);
@@ -186,21 +156,5 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_compress_coils(R, other, &y), LARMOR_ERR_SHAPE, "expected complex [..., 6]");
     assert_refused(larmor_expand_coils(R, other, &y), LARMOR_ERR_SHAPE, "expected complex [..., 6]");
     assert_null(y);
-    larmor_array_free(traj);
     larmor_array_free(other);
-    larmor_array_free(x);
-    larmor_array_free(R);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_covariance_is_the_sum_of_products_of_coils),
-        cmocka_unit_test(with_a_trajectory_only_the_centre_counts),
-        cmocka_unit_test(as_many_virtual_coils_as_sources_hold_everything),
-        cmocka_unit_test(the_rows_are_orthonormal_and_the_kept_energy_is_what_is_said),
-        cmocka_unit_test(noise_is_not_taken_for_signal),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-    };
-    RUN_TESTS(tests);
 }

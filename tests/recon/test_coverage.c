@@ -24,17 +24,15 @@ static int missing(const larmor_array *traj)
 
 static void assert_missing(const made *t, int axes)
 {
-    larmor_array *traj = trajectory(t);
+    OWNED(larmor_array) *traj = trajectory(t);
     if (missing(traj) != axes)
         fail_msg("%s, matrix %lld, %lld readouts, acceleration %lld: missing %d, expected %d", t->name,
                  (long long)t->opts.matrix[1], (long long)t->opts.readouts, (long long)t->opts.acceleration[0],
                  missing(traj), axes);
-    larmor_array_free(traj);
 }
 
-static void partial_fourier_is_recognised_in_2d_and_3d(void **state)
+TEST(partial_fourier_is_recognised_in_2d_and_3d)
 {
-    (void)state;
     const double part[] = {5 / 8., 6 / 8., 7 / 8.};
     const int64_t matrix[] = {64, 96, 97};
     for (int p = 0; p < 3; p++)
@@ -51,9 +49,8 @@ static void partial_fourier_is_recognised_in_2d_and_3d(void **state)
                     }
 }
 
-static void skipped_lines_are_no_partial_fourier(void **state)
+TEST(skipped_lines_are_no_partial_fourier)
 {
-    (void)state;
     const int64_t matrix[] = {24, 32, 50, 64, 97};
     for (int n = 0; n < 5; n++)
         for (int64_t every = 1; every <= 8; every++) {
@@ -67,9 +64,8 @@ static void skipped_lines_are_no_partial_fourier(void **state)
         }
 }
 
-static void few_spokes_and_arms_are_no_partial_fourier(void **state)
+TEST(few_spokes_and_arms_are_no_partial_fourier)
 {
-    (void)state;
     static const char *const name[] = {"golden", "radial", "spiral", "koosh"};
     for (int i = 0; i < 4; i++)
         for (int64_t readouts = 1; readouts <= 13; readouts++) {
@@ -92,14 +88,12 @@ static larmor_array *arm_of(double turns, double last, double reach)
     return real_array(LARMOR_SHAPE(2, SAMPLES, 1), k);
 }
 
-static void a_single_arm_of_few_turns_is_no_partial_fourier(void **state)
+TEST(a_single_arm_of_few_turns_is_no_partial_fourier)
 {
-    (void)state;
     for (double turns = 2; turns < 12; turns += 0.5)
         for (double last = 0; last < 6; last += 0.3) {
-            larmor_array *arm = arm_of(turns, last, 32);
+            OWNED(larmor_array) *arm = arm_of(turns, last, 32);
             assert_int_equal(missing(arm), 0);
-            larmor_array_free(arm);
         }
 }
 
@@ -117,46 +111,26 @@ static larmor_array *asymmetric_spokes(double before, double span)
     return real_array(LARMOR_SHAPE(2, SAMPLES, SPOKES), k);
 }
 
-static void half_echoes_are_partial_fourier_where_a_side_of_the_plane_is_missing(void **state)
+TEST(half_echoes_are_partial_fourier_where_a_side_of_the_plane_is_missing)
 {
-    (void)state;
-    larmor_array *all_round = asymmetric_spokes(0.2, 1), *half = asymmetric_spokes(0.2, 0.5);
+    OWNED(larmor_array) *all_round = asymmetric_spokes(0.2, 1), *half = asymmetric_spokes(0.2, 0.5);
     assert_int_equal(missing(all_round), 0);
     assert_int_equal(missing(half), 10);
-    larmor_array_free(half);
-    larmor_array_free(all_round);
     double k[3 * 40 * 16];
     for (int i = 0; i < 40 * 16; i++) {
         k[3 * i] = i % 40 - 8;
         k[3 * i + 1] = i / 40 % 4 - 2;
         k[3 * i + 2] = i / 160 - 2;
     }
-    larmor_array *lines = real_array(LARMOR_SHAPE(3, 40, 16), k);
+    OWNED(larmor_array) *lines = real_array(LARMOR_SHAPE(3, 40, 16), k);
     assert_int_equal(missing(lines), 1);
-    larmor_array_free(lines);
 }
 
-static void sides_are_counted_from_the_centre_of_k_space(void **state)
+TEST(sides_are_counted_from_the_centre_of_k_space)
 {
-    (void)state;
-    larmor_array *k = real_array(LARMOR_SHAPE(2, 3, 1), (double[]){3, -7, 5, 1, 4, 2});
+    OWNED(larmor_array) *k = real_array(LARMOR_SHAPE(2, 3, 1), (double[]){3, -7, 5, 1, 4, 2});
     larmor_coverage c;
     assert_ok(larmor_traj_coverage(k, &c));
     assert_true(c.low[0] == 0 && c.high[0] == 5 && c.low[1] == -7 && c.high[1] == 2);
-    larmor_array_free(k);
     assert_refused(larmor_traj_coverage(NULL, &c), LARMOR_ERR_SHAPE, "coverage: trajectory is missing");
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(partial_fourier_is_recognised_in_2d_and_3d),
-    cmocka_unit_test(skipped_lines_are_no_partial_fourier),
-    cmocka_unit_test(few_spokes_and_arms_are_no_partial_fourier),
-    cmocka_unit_test(a_single_arm_of_few_turns_is_no_partial_fourier),
-    cmocka_unit_test(half_echoes_are_partial_fourier_where_a_side_of_the_plane_is_missing),
-    cmocka_unit_test(sides_are_counted_from_the_centre_of_k_space),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

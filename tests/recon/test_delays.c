@@ -1,6 +1,4 @@
 /* Gradient delays are found from the samples. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/delays.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
@@ -22,17 +20,15 @@ static larmor_array *begin_later(larmor_array *traj, int64_t first)
 {
     const larmor_shape s = larmor_array_shape(traj);
     const int64_t nd = s.dim[0], n = s.dim[1], rest = n - first;
-    double *k;
+    OWNED(double) *k;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &k));
-    double *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
+    OWNED(double) *part = malloc((size_t)(nd * rest * s.dim[2]) * sizeof *part);
     assert_non_null(part);
     for (int64_t r = 0; r < s.dim[2]; r++)
         for (int64_t i = 0; i < nd * rest; i++)
             part[nd * rest * r + i] = (r % 2 ? -1 : 1) * k[nd * (n * r + first) + i];
     larmor_array *later;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, rest, s.dim[2]), LARMOR_F64, part, &later));
-    free(part);
-    free(k);
     larmor_array_free(traj);
     return later;
 }
@@ -41,8 +37,8 @@ static void simulate(const scene *s, larmor_array **traj, larmor_array **kspace)
 {
     const larmor_traj_opts opts = {
         .matrix = {s->matrix[0], s->matrix[1], s->matrix[2]}, .readouts = s->readouts, .samples = s->samples};
-    larmor_array *late;
-    larmor_phantom *plain, *phantom;
+    OWNED(larmor_array) *late;
+    OWNED(larmor_phantom) *plain, *phantom;
     double sigma;
     assert_ok(larmor_traj_create(dev, s->name, &opts, traj));
     if (s->first) *traj = begin_later(*traj, s->first);
@@ -55,19 +51,14 @@ static void simulate(const scene *s, larmor_array **traj, larmor_array **kspace)
         assert_ok(larmor_phantom_noise_level(phantom, dev, larmor_shape_of(nd, s->matrix), s->coils, s->snr, &sigma));
         assert_ok(larmor_phantom_noise(*kspace, sigma, 7));
     }
-    larmor_phantom_free(phantom);
-    larmor_phantom_free(plain);
-    larmor_array_free(late);
 }
 
 static larmor_delays find(const scene *s)
 {
-    larmor_array *traj, *kspace;
+    OWNED(larmor_array) *traj, *kspace;
     larmor_delays found;
     simulate(s, &traj, &kspace);
     assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
     return found;
 }
 
@@ -88,15 +79,13 @@ static const scene flat[] = {
 };
 enum { FLAT = sizeof flat / sizeof *flat };
 
-static void delays_in_a_plane_are_found_to_a_hundredth_of_a_sample(void **state)
+TEST(delays_in_a_plane_are_found_to_a_hundredth_of_a_sample)
 {
-    (void)state;
     for (int i = 0; i < FLAT; i++) expect_found(&flat[i], 0.01);
 }
 
-static void delays_in_a_plane_are_found_in_noise(void **state)
+TEST(delays_in_a_plane_are_found_in_noise)
 {
-    (void)state;
     for (int i = 0; i < FLAT; i++) {
         scene noisy = flat[i];
         noisy.snr = 20;
@@ -105,9 +94,8 @@ static void delays_in_a_plane_are_found_in_noise(void **state)
 }
 
 /* Spokes that pass the centre far from where they should: what is near it is found by the echoes. */
-static void delays_of_many_samples_are_found_or_not_claimed(void **state)
+TEST(delays_of_many_samples_are_found_or_not_claimed)
 {
-    (void)state;
     static const double snr[] = {0, 50, 20};
     const scene scenes[] = {{"golden", {48, 48, 1}, 55, 96, 0, 8, 0, 0, {6, 6}},
                             {"radial", {48, 48, 1}, 32, 48, 0, 4, 0, 0, {-5, 3, 0, 1}},
@@ -125,9 +113,8 @@ static void delays_of_many_samples_are_found_or_not_claimed(void **state)
 
 /* Late ones stay in the centre until their gradient begins. Early ones leave a hole there: nothing is claimed
  * where it is wide. */
-static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **state)
+TEST(delays_of_spokes_from_the_centre_are_found_or_not_claimed)
 {
-    (void)state;
     const struct {
         double x, y, xy;
         int claimed;
@@ -142,13 +129,12 @@ static void delays_of_spokes_from_the_centre_are_found_or_not_claimed(void **sta
     }
 }
 
-static void late_spokes_from_the_centre_do_not_move_before_they_start(void **state)
+TEST(late_spokes_from_the_centre_do_not_move_before_they_start)
 {
-    (void)state;
     enum { N = 16 };
     static const double late[6] = {1.5, 0.5};
     double k[2 * N], *moved;
-    larmor_array *traj, *delayed;
+    OWNED(larmor_array) *traj, *delayed;
     for (int i = 0; i < N; i++) {
         k[2 * i] = i / 2.;
         k[2 * i + 1] = -k[2 * i];
@@ -161,13 +147,10 @@ static void late_spokes_from_the_centre_do_not_move_before_they_start(void **sta
         assert_at_most(fabs(moved[2 * i + 1] + fmax(0, i - 0.5) / 2), 1e-9);
     }
     free(moved);
-    larmor_array_free(delayed);
-    larmor_array_free(traj);
 }
 
-static void delays_in_space_are_found(void **state)
+TEST(delays_in_space_are_found)
 {
-    (void)state;
     scene s = {"koosh", {32, 32, 32}, 400, 64, 0, 8, 0, 0, {1, -1.5, 0.5, -0.5, 0.2, 0.3}};
     expect_found(&s, 0.01);
     s.snr = 20;
@@ -175,17 +158,15 @@ static void delays_in_space_are_found(void **state)
 }
 
 /* Stars do not move along z, so that its delay does not show and is not claimed. */
-static void delays_of_a_stack_of_stars_are_found(void **state)
+TEST(delays_of_a_stack_of_stars_are_found)
 {
-    (void)state;
     const scene s = {"stars", {32, 32, 8}, 30, 64, 0, 8, 20, 0, {1, -1.5, 0, -0.5, 0.2, 0.3}};
     expect_found(&s, 0.05);
     assert_true(find(&s).deviation[2] > 1);
 }
 
-static void no_delays_are_claimed_where_there_are_none(void **state)
+TEST(no_delays_are_claimed_where_there_are_none)
 {
-    (void)state;
     static const double snr[] = {0, 5};
     for (int i = 0; i < FLAT; i++)
         for (int j = 0; j < 2; j++) {
@@ -198,17 +179,16 @@ static void no_delays_are_claimed_where_there_are_none(void **state)
 }
 
 /* The signal of a polarisation that is used up, and spokes with phases of their own: these are no delays. */
-static void spokes_that_contradict_each_other_have_no_delays(void **state)
+TEST(spokes_that_contradict_each_other_have_no_delays)
 {
-    (void)state;
     const scene scenes[] = {{"koosh", {32, 32, 32}, 300, 64, 32, 1, 20, 0, {0}},
                             {"golden", {48, 48, 1}, 40, 96, 48, 1, 20, 0, {0}},
                             {"golden", {48, 48, 1}, 40, 96, 0, 4, 20, 0, {0}}};
     for (int i = 0; i < 6; i++) {
         const scene *s = &scenes[i / 2];
-        larmor_array *traj, *kspace, *changed;
+        OWNED(larmor_array) *traj, *kspace, *changed;
         larmor_delays found;
-        double *y;
+        OWNED(double) *y;
         simulate(s, &traj, &kspace);
         const larmor_shape shape = larmor_array_shape(kspace);
         const int64_t n = shape.dim[0], readouts = shape.dim[1];
@@ -223,16 +203,11 @@ static void spokes_that_contradict_each_other_have_no_delays(void **state)
         assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C128, y, &changed));
         assert_ok(larmor_delays_estimate(changed, traj, NULL, &found));
         assert_int_equal(found.significant, 0);
-        free(y);
-        larmor_array_free(changed);
-        larmor_array_free(kspace);
-        larmor_array_free(traj);
     }
 }
 
-static void what_cannot_tell_of_delays_is_refused(void **state)
+TEST(what_cannot_tell_of_delays_is_refused)
 {
-    (void)state;
     larmor_array *traj, *kspace;
     larmor_delays found;
     scene s = {"spiral", {32, 32, 1}, 1, 2000, 0, 2, 0, 0, {0}};
@@ -254,9 +229,8 @@ static void what_cannot_tell_of_delays_is_refused(void **state)
 
 /* ---- spirals ---- */
 
-static void delays_of_spirals_are_found_from_their_arms_near_the_centre(void **state)
+TEST(delays_of_spirals_are_found_from_their_arms_near_the_centre)
 {
-    (void)state;
     static const double delay[][2] = {{1, 1}, {-0.6, -0.4}, {0.5, 1.5}, {2.4, 2}};
     static const double snr[] = {0, 50, 5}, within[] = {0.01, 0.03, 0.1};
     for (int i = 0; i < 4; i++)
@@ -288,8 +262,8 @@ static larmor_delays find_in_space(int is_stack, int coils, double snr, const do
     enum { SAMPLES = 60 };
     const int64_t arms = is_stack ? 96 : 400;
     double *k = malloc((size_t)(3 * SAMPLES * arms) * sizeof *k), sigma;
-    larmor_array *traj, *late, *kspace;
-    larmor_phantom *phantom;
+    OWNED(larmor_array) *traj, *late, *kspace;
+    OWNED(larmor_phantom) *phantom;
     larmor_delays found;
     assert_non_null(k);
     for (int64_t j = 0; j < SAMPLES * arms; j++)
@@ -303,17 +277,12 @@ static larmor_delays find_in_space(int is_stack, int coils, double snr, const do
         assert_ok(larmor_phantom_noise(kspace, sigma, 7));
     }
     assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
-    larmor_phantom_free(phantom);
-    larmor_array_free(kspace);
-    larmor_array_free(late);
-    larmor_array_free(traj);
     free(k);
     return found;
 }
 
-static void delays_of_arms_in_space_are_found_and_none_claimed_where_there_are_none(void **state)
+TEST(delays_of_arms_in_space_are_found_and_none_claimed_where_there_are_none)
 {
-    (void)state;
     static const double late[6] = {1, 0.7, 0.4}, late_stack[6] = {1, 0.7}, none[6] = {0};
     for (int is_stack = 0; is_stack < 2; is_stack++)
         for (int snr = 0; snr <= 30; snr += 30) {
@@ -360,9 +329,8 @@ static larmor_array *off_resonant(larmor_array *traj, int coils, double snr, dou
 }
 
 /* Arms as far apart as Nyquist asks for and twice as far, denser in the centre and not, on and off resonance. */
-static void no_delays_of_spirals_are_claimed_where_there_are_none(void **state)
+TEST(no_delays_of_spirals_are_claimed_where_there_are_none)
 {
-    (void)state;
     static const double density[] = {1, 1.5, 2.5};
     static const double snr[] = {0, 30, 8};
     for (int i = 0; i < 12; i++) {
@@ -372,26 +340,23 @@ static void no_delays_of_spirals_are_claimed_where_there_are_none(void **state)
                                        .readouts = i % 2 ? arms : arms / 2,
                                        .density = density[i / 2 % 3],
                                        .samples = 3000 / arms};
-        larmor_array *traj;
+        OWNED(larmor_array) *traj;
         larmor_delays found;
         assert_ok(larmor_traj_create(dev, "spiral", &opts, &traj));
-        larmor_array *kspace = off_resonant(traj, coils, snr[i % 3], i % 2 ? 6e-4 : 0);
+        OWNED(larmor_array) *kspace = off_resonant(traj, coils, snr[i % 3], i % 2 ? 6e-4 : 0);
         assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
         assert_int_equal(found.significant, 0);
-        larmor_array_free(kspace);
-        larmor_array_free(traj);
     }
 }
 
 /* ---- from rest in the centre ---- */
 
-static void readouts_at_rest_in_the_centre_do_not_move_before_they_start(void **state)
+TEST(readouts_at_rest_in_the_centre_do_not_move_before_they_start)
 {
-    (void)state;
     enum { N = 24 };
     static const double late[6] = {1.5, 0.5};
     double k[2 * N], *moved;
-    larmor_array *traj, *delayed;
+    OWNED(larmor_array) *traj, *delayed;
     for (int i = 0; i < N; i++) { /* a ramp of 4 samples to x and against y, then a plateau */
         k[2 * i] = i < 4 ? i * i / 8. : i - 2;
         k[2 * i + 1] = -k[2 * i];
@@ -403,8 +368,6 @@ static void readouts_at_rest_in_the_centre_do_not_move_before_they_start(void **
     for (int i = 0; i < N; i++) assert_true(moved[2 * i] >= 0 && moved[2 * i + 1] <= 0);
     assert_at_most(fabs(moved[2 * 10] - (k[2 * 10] - 1.5)), 1e-9);
     free(moved);
-    larmor_array_free(delayed);
-    larmor_array_free(traj);
 }
 
 /* ---- lines in both directions ---- */
@@ -419,7 +382,7 @@ typedef struct epi {
  * them. */
 static larmor_array *zigzag(const epi *s)
 {
-    double *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
+    OWNED(double) *k = malloc((size_t)(2 * s->samples * s->matrix) * sizeof *k);
     assert_non_null(k);
     for (int64_t r = 0; r < s->matrix; r++)
         for (int64_t i = 0; i < s->samples; i++) {
@@ -435,15 +398,14 @@ static larmor_array *zigzag(const epi *s)
         }
     larmor_array *traj;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, s->samples, s->matrix), LARMOR_F64, k, &traj));
-    free(k);
     return traj;
 }
 
 static larmor_delays find_lines(const epi *s)
 {
     const double delay[6] = {s->late, s->late};
-    larmor_array *traj = zigzag(s), *late, *kspace;
-    larmor_phantom *phantom;
+    OWNED(larmor_array) *traj = zigzag(s), *late, *kspace;
+    OWNED(larmor_phantom) *phantom;
     larmor_delays found;
     double sigma;
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
@@ -455,17 +417,12 @@ static larmor_delays find_lines(const epi *s)
         assert_ok(larmor_phantom_noise(kspace, sigma, 7));
     }
     assert_ok(larmor_delays_estimate(kspace, traj, NULL, &found));
-    larmor_phantom_free(phantom);
-    larmor_array_free(kspace);
-    larmor_array_free(late);
-    larmor_array_free(traj);
     return found;
 }
 
 /* Along the lines alone: nothing else moves parallel lines against each other. */
-static void the_delay_of_lines_in_both_directions_is_found_along_them(void **state)
+TEST(the_delay_of_lines_in_both_directions_is_found_along_them)
 {
-    (void)state;
     static const epi scans[] = {{48, 48, 8, 0, 0, 0, 0.4},   {48, 96, 8, 0, 0, 20, -0.8}, {48, 80, 8, 1, 0, 20, 0.6},
                                 {48, 48, 8, 0, 1, 10, -0.3}, {48, 48, 2, 0, 0, 20, 1.7},  {48, 96, 1, 0, 0, 50, 0.5}};
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
@@ -478,9 +435,8 @@ static void the_delay_of_lines_in_both_directions_is_found_along_them(void **sta
     }
 }
 
-static void no_delay_of_lines_is_claimed_where_there_is_none(void **state)
+TEST(no_delay_of_lines_is_claimed_where_there_is_none)
 {
-    (void)state;
     static const double snr[] = {0, 20, 5};
     for (int coils = 1; coils <= 8; coils *= 8)
         for (int j = 0; j < 6; j++) {
@@ -496,10 +452,9 @@ static double likelihood(double *place, const double *value, int64_t m, double s
 {
     const lmr_sampled s = {.nd = 2, .m = m, .columns = 4, .place = place, .value = value};
     lmr_likelihood out = {.by_place = by_place};
-    double *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
+    OWNED(double) *work = malloc((size_t)lmr_likelihood_work(m, 4) * sizeof *work);
     assert_non_null(work);
     assert_ok(lmr_likelihood_of(&s, size, noise, work, &out));
-    free(work);
     if (by) {
         by[0] = out.by_size;
         by[1] = out.by_noise;
@@ -507,9 +462,8 @@ static double likelihood(double *place, const double *value, int64_t m, double s
     return out.value;
 }
 
-static void the_likelihood_changes_by_its_derivatives(void **state)
+TEST(the_likelihood_changes_by_its_derivatives)
 {
-    (void)state;
     enum { M = 13 };
     double place[2 * M], value[4 * M], by_place[2 * M], by[2];
     for (int i = 0; i < 2 * M; i++) place[i] = 1.3 * sin(1 + i * i);
@@ -546,38 +500,12 @@ static larmor_status valley(void *self, const double *x, double *value, double *
     return LARMOR_OK;
 }
 
-static void the_least_value_of_a_curved_valley_is_found(void **state)
+TEST(the_least_value_of_a_curved_valley_is_found)
 {
-    (void)state;
     const lmr_minimise how = {.n = 2, .scale = {1, 1}, .tol = 1e-8, .most = 200};
     double x[2] = {-1.2, 1}, value, gradient[2];
     int calls = 0;
     assert_ok(lmr_minimise_by_bfgs(&how, valley, &calls, x, &value, gradient));
     assert_at_most(fabs(x[0] - 1) + fabs(x[1] - 1), 1e-6);
     assert_at_most(calls, 80);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delays_in_a_plane_are_found_to_a_hundredth_of_a_sample),
-        cmocka_unit_test(delays_in_a_plane_are_found_in_noise),
-        cmocka_unit_test(delays_of_many_samples_are_found_or_not_claimed),
-        cmocka_unit_test(delays_of_spokes_from_the_centre_are_found_or_not_claimed),
-        cmocka_unit_test(late_spokes_from_the_centre_do_not_move_before_they_start),
-        cmocka_unit_test(delays_in_space_are_found),
-        cmocka_unit_test(delays_of_a_stack_of_stars_are_found),
-        cmocka_unit_test(no_delays_are_claimed_where_there_are_none),
-        cmocka_unit_test(spokes_that_contradict_each_other_have_no_delays),
-        cmocka_unit_test(the_delay_of_lines_in_both_directions_is_found_along_them),
-        cmocka_unit_test(no_delay_of_lines_is_claimed_where_there_is_none),
-        cmocka_unit_test(readouts_at_rest_in_the_centre_do_not_move_before_they_start),
-        cmocka_unit_test(no_delays_of_spirals_are_claimed_where_there_are_none),
-        cmocka_unit_test(delays_of_spirals_are_found_from_their_arms_near_the_centre),
-        cmocka_unit_test(delays_of_arms_in_space_are_found_and_none_claimed_where_there_are_none),
-        cmocka_unit_test(what_cannot_tell_of_delays_is_refused),
-        cmocka_unit_test(the_likelihood_changes_by_its_derivatives),
-        cmocka_unit_test(the_least_value_of_a_curved_valley_is_found),
-    };
-    RUN_TESTS(tests);
 }

@@ -13,16 +13,15 @@ static double sum_of(const larmor_array *w)
 
 /* ---- ramp ---- */
 
-static void ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc(void **state)
+TEST(ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc)
 {
-    (void)state;
     enum { SPOKES = 40, N = 64 };
-    double *k = radial_points(32, N, SPOKES);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, N, SPOKES), k), *w;
+    OWNED(double) *k = radial_points(32, N, SPOKES);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, N, SPOKES), k), *w;
     assert_ok(larmor_density_ramp(traj, image, &w));
     assert_true(larmor_shape_equal(larmor_array_shape(w), LARMOR_SHAPE(N, SPOKES)));
     assert_int_equal(larmor_array_dtype(w), LARMOR_F64);
-    cplx *values = values_of(w);
+    OWNED(cplx) *values = values_of(w);
     const double step = 0.5;
     for (int j = 0; j < N * SPOKES; j++) {
         const double radius = hypot(k[2 * j], k[2 * j + 1]);
@@ -32,10 +31,6 @@ static void ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc(void
         assert_at_most(fabs(creal(values[j]) / (outermost ? 2 : 1) - area), 1e-12);
     }
     assert_at_most(fabs(sum_of(w) / (M_PI * 16 * 16) - 1), 0.04);
-    free(values);
-    free(k);
-    larmor_array_free(w);
-    larmor_array_free(traj);
 }
 
 /* Rays in random directions, samples at radius (start + i) step: [nd, n, rays] */
@@ -53,50 +48,38 @@ static double *rays_from_the_centre(int nd, int64_t n, int64_t rays, double star
     return k;
 }
 
-static void ramp_weights_of_rays_from_the_centre_sum_to_the_disc_and_the_ball(void **state)
+TEST(ramp_weights_of_rays_from_the_centre_sum_to_the_disc_and_the_ball)
 {
-    (void)state;
     enum { RAYS = 30, N = 41 };
     const double start[] = {0, 0.5, 0.8}, step = 0.4; /* a late start leaves its first sample more of the centre */
     for (int nd = 2; nd <= 3; nd++)
         for (int i = 0; i < 3; i++) {
-            double *k = rays_from_the_centre(nd, N, RAYS, start[i], step);
-            larmor_array *traj = real_array(LARMOR_SHAPE(nd, N, RAYS), k), *w;
+            OWNED(double) *k = rays_from_the_centre(nd, N, RAYS, start[i], step);
+            OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(nd, N, RAYS), k), *w;
             assert_ok(larmor_density_ramp(traj, larmor_shape_of(nd, (int64_t[]){32, 32, 32}), &w));
             const double edge = (start[i] + N - 0.5) * step;
             const double size = nd == 2 ? M_PI * edge * edge : 4 * M_PI / 3 * edge * edge * edge;
             assert_at_most(fabs(sum_of(w) / size - 1), 1e-12);
-            larmor_array_free(w);
-            larmor_array_free(traj);
-            free(k);
         }
 }
 
-static void ramp_weights_do_not_depend_on_the_order_along_a_spoke(void **state)
+TEST(ramp_weights_do_not_depend_on_the_order_along_a_spoke)
 {
-    (void)state;
     enum { SPOKES = 5, N = 12 };
     double *k = radial_points(12, N, SPOKES), back[2 * N * SPOKES];
     for (int j = 0; j < N * SPOKES; j++)
         for (int d = 0; d < 2; d++) back[2 * j + d] = k[2 * (j / N * N + N - 1 - j % N) + d];
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, N, SPOKES), k), *w;
-    larmor_array *reversed = real_array(LARMOR_SHAPE(2, N, SPOKES), back), *v;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, N, SPOKES), k), *w;
+    OWNED(larmor_array) *reversed = real_array(LARMOR_SHAPE(2, N, SPOKES), back), *v;
     assert_ok(larmor_density_ramp(traj, image, &w));
     assert_ok(larmor_density_ramp(reversed, image, &v));
-    cplx *a = values_of(w), *b = values_of(v);
+    OWNED(cplx) *a = values_of(w), *b = values_of(v);
     for (int j = 0; j < N * SPOKES; j++) assert_at_most(cabs(a[j] - b[j / N * N + N - 1 - j % N]), 1e-13);
-    free(a);
-    free(b);
     free(k);
-    larmor_array_free(v);
-    larmor_array_free(reversed);
-    larmor_array_free(w);
-    larmor_array_free(traj);
 }
 
-static void readouts_that_are_no_rays_are_refused(void **state)
+TEST(readouts_that_are_no_rays_are_refused)
 {
-    (void)state;
     double arc[2 * 20], line[2 * 20], far[2 * 20];
     for (int i = 0; i < 20; i++) {
         arc[2 * i] = 10 * cos(0.1 * i);
@@ -159,41 +142,34 @@ static double gridding_error(const larmor_array *w, const double *k, int64_t m)
 
 static void expect_unit_gain(int ramp, const double *k, int64_t samples, int64_t readouts, double limit)
 {
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, samples, readouts), k), *w;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples, readouts), k), *w;
     assert_ok(ramp ? larmor_density_ramp(traj, image, &w) : larmor_density_pipe(traj, image, 20, &w));
     assert_at_most(gridding_error(w, k, samples * readouts), limit);
-    larmor_array_free(w);
-    larmor_array_free(traj);
 }
 
-static void gridding_of_spokes_has_unit_gain_whatever_their_number(void **state)
+TEST(gridding_of_spokes_has_unit_gain_whatever_their_number)
 {
-    (void)state;
     for (int spokes = 52; spokes <= 104; spokes += 52)
         for (int ramp = 0; ramp < 2; ramp++) {
-            double *k = radial_points(32, 64, spokes);
+            OWNED(double) *k = radial_points(32, 64, spokes);
             expect_unit_gain(ramp, k, 64, spokes, ramp ? 0.02 : 0.006);
-            free(k);
         }
 }
 
-static void gridding_of_spiral_arms_has_unit_gain(void **state)
+TEST(gridding_of_spiral_arms_has_unit_gain)
 {
-    (void)state;
     enum { ARMS = 8, N = 700 };
-    double *k = malloc(2 * ARMS * N * sizeof *k);
+    OWNED(double) *k = malloc(2 * ARMS * N * sizeof *k);
     for (int j = 0; j < ARMS * N; j++) {
         const double t = (double)(j % N) / (N - 1), radius = 16 * pow(t, 1.4), angle = 2 * M_PI * radius / ARMS;
         k[2 * j] = radius * cos(angle + 2 * M_PI * (j / N) / ARMS);
         k[2 * j + 1] = radius * sin(angle + 2 * M_PI * (j / N) / ARMS);
     }
     expect_unit_gain(0, k, N, ARMS, 0.01);
-    free(k);
 }
 
-static void gridding_of_jittered_cartesian_samples_has_unit_gain(void **state)
+TEST(gridding_of_jittered_cartesian_samples_has_unit_gain)
 {
-    (void)state;
     enum { N = 48 };
     double k[2 * N * N];
     uint64_t seed = 5;
@@ -206,119 +182,87 @@ static void gridding_of_jittered_cartesian_samples_has_unit_gain(void **state)
 
 /* ---- pipe ---- */
 
-static void pipe_weights_of_a_cartesian_grid_are_one(void **state)
+TEST(pipe_weights_of_a_cartesian_grid_are_one)
 {
-    (void)state;
     double k[2 * 32 * 32];
     for (int j = 0; j < 32 * 32; j++) {
         k[2 * j] = j % 32 - 16;
         k[2 * j + 1] = j / 32 - 16;
     }
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, 32, 32), k), *w;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 32, 32), k), *w;
     assert_ok(larmor_density_pipe(traj, image, 15, &w));
-    cplx *values = values_of(w);
+    OWNED(cplx) *values = values_of(w);
     for (int j = 0; j < 32 * 32; j++) assert_at_most(cabs(values[j] - 1), 1e-3);
-    free(values);
-    larmor_array_free(w);
-    larmor_array_free(traj);
 }
 
-static void samples_taken_twice_share_their_weight(void **state)
+TEST(samples_taken_twice_share_their_weight)
 {
-    (void)state;
-    double *once = radial_points(32, 64, 20), *twice = malloc(4 * 64 * 20 * sizeof *twice);
+    OWNED(double) *once = radial_points(32, 64, 20), *twice = malloc(4 * 64 * 20 * sizeof *twice);
     memcpy(twice, once, 2 * 64 * 20 * sizeof *once);
     memcpy(twice + 2 * 64 * 20, once, 2 * 64 * 20 * sizeof *once);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, 64, 20), once), *w;
-    larmor_array *both = real_array(LARMOR_SHAPE(2, 64, 40), twice), *half;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 64, 20), once), *w;
+    OWNED(larmor_array) *both = real_array(LARMOR_SHAPE(2, 64, 40), twice), *half;
     assert_ok(larmor_density_pipe(traj, image, 10, &w));
     assert_ok(larmor_density_pipe(both, image, 10, &half));
-    cplx *a = values_of(w), *b = values_of(half);
+    OWNED(cplx) *a = values_of(w), *b = values_of(half);
     for (int j = 0; j < 2 * 64 * 20; j++) b[j] *= 2;
     assert_at_most(difference(b, a, 64 * 20), 1e-3);
     assert_at_most(difference(b + 64 * 20, a, 64 * 20), 1e-3);
-    free(a);
-    free(b);
-    free(once);
-    free(twice);
-    larmor_array_free(half);
-    larmor_array_free(both);
-    larmor_array_free(w);
-    larmor_array_free(traj);
 }
 
-static void weights_are_finite_and_not_negative_for_any_samples(void **state)
+TEST(weights_are_finite_and_not_negative_for_any_samples)
 {
-    (void)state;
     enum { M = 500 };
     double *scattered = random_points(image, M, 3), same[2 * M] = {0};
     for (int i = M; i < 2 * M; i++) scattered[i] *= 1e-3; /* half of them in a clump */
     const double *const k[] = {scattered, same};
     for (int i = 0; i < 2; i++) {
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, M, 1), k[i]), *w;
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M, 1), k[i]), *w;
         assert_ok(larmor_density_pipe(traj, image, 40, &w));
-        cplx *values = values_of(w);
+        OWNED(cplx) *values = values_of(w);
         for (int j = 0; j < M; j++) assert_true(isfinite(creal(values[j])) && creal(values[j]) >= 0);
-        free(values);
-        larmor_array_free(w);
-        larmor_array_free(traj);
     }
     free(scattered);
 }
 
-static void no_sample_weighs_more_than_one_alone(void **state)
+TEST(no_sample_weighs_more_than_one_alone)
 {
-    (void)state;
     enum { SCATTERED = 500, CLUMP = 40000, M = SCATTERED + CLUMP };
-    double *far = random_points(image, SCATTERED, 4), *k = calloc(2 * M, sizeof *k);
+    OWNED(double) *far = random_points(image, SCATTERED, 4), *k = calloc(2 * M, sizeof *k);
     memcpy(k, far, 2 * SCATTERED * sizeof *k); /* the rest sit in the centre and drown them at first */
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, M, 1), k), *single = real_array(LARMOR_SHAPE(2, 1, 1), k);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, M, 1), k), *single = real_array(LARMOR_SHAPE(2, 1, 1), k);
     larmor_array *w, *alone;
     assert_ok(larmor_density_pipe(single, image, 1, &alone));
     const double limit = sum_of(alone);
     for (int iters = 1; iters <= 3; iters++) {
         assert_ok(larmor_density_pipe(traj, image, iters, &w));
-        cplx *values = values_of(w);
+        OWNED(cplx) *values = values_of(w);
         for (int j = 0; j < M; j++) assert_at_most(creal(values[j]), 1.001 * limit);
-        free(values);
         larmor_array_free(w);
     }
     larmor_array_free(alone);
-    larmor_array_free(single);
-    larmor_array_free(traj);
-    free(k);
-    free(far);
 }
 
-static void trajectories_in_single_precision_give_the_same_weights(void **state)
+TEST(trajectories_in_single_precision_give_the_same_weights)
 {
-    (void)state;
-    double *k = radial_points(32, 64, 10);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, 64, 10), k),
-                 *in_single = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 10));
+    OWNED(double) *k = radial_points(32, 64, 10);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, 64, 10), k),
+                        *in_single = zeros(LARMOR_F32, LARMOR_SHAPE(2, 64, 10));
     float singles[2 * 64 * 10];
     for (int i = 0; i < 2 * 64 * 10; i++) singles[i] = (float)k[i];
     assert_ok(larmor_array_write(in_single, singles, sizeof singles));
     for (int ramp = 0; ramp < 2; ramp++) {
-        larmor_array *w, *v;
+        OWNED(larmor_array) *w, *v;
         assert_ok(ramp ? larmor_density_ramp(traj, image, &w) : larmor_density_pipe(traj, image, 5, &w));
         assert_ok(ramp ? larmor_density_ramp(in_single, image, &v) : larmor_density_pipe(in_single, image, 5, &v));
         assert_int_equal(larmor_array_dtype(v), LARMOR_F32);
-        cplx *a = values_of(v), *b = values_of(w);
+        OWNED(cplx) *a = values_of(v), *b = values_of(w);
         assert_at_most(difference(a, b, 640), 1e-5);
-        free(a);
-        free(b);
-        larmor_array_free(w);
-        larmor_array_free(v);
     }
-    larmor_array_free(in_single);
-    larmor_array_free(traj);
-    free(k);
 }
 
-static void one_and_three_dimensions_work_as_well(void **state)
+TEST(one_and_three_dimensions_work_as_well)
 {
-    (void)state;
     double line[24], *cube = malloc(3 * 8 * 8 * 8 * sizeof *cube);
     for (int i = 0; i < 24; i++) line[i] = (i - 12) * 0.5; /* half as far apart as Nyquist asks for */
     for (int j = 0; j < 512; j++) {
@@ -326,55 +270,26 @@ static void one_and_three_dimensions_work_as_well(void **state)
         cube[3 * j + 1] = j / 8 % 8 - 4;
         cube[3 * j + 2] = j / 64 - 4;
     }
-    larmor_array *w1, *w3, *traj1 = real_array(LARMOR_SHAPE(1, 24, 1), line);
-    larmor_array *traj3 = real_array(LARMOR_SHAPE(3, 64, 8), cube);
+    OWNED(larmor_array) *w1, *w3, *traj1 = real_array(LARMOR_SHAPE(1, 24, 1), line);
+    OWNED(larmor_array) *traj3 = real_array(LARMOR_SHAPE(3, 64, 8), cube);
     assert_ok(larmor_density_pipe(traj1, LARMOR_SHAPE(12), 20, &w1));
     assert_ok(larmor_density_pipe(traj3, LARMOR_SHAPE(8, 8, 8), 20, &w3));
     assert_at_most(fabs(sum_of(w1) - 12), 0.01);
     assert_at_most(fabs(sum_of(w3) - 512), 0.5);
-    larmor_array_free(w1);
-    larmor_array_free(w3);
-    larmor_array_free(traj1);
-    larmor_array_free(traj3);
     free(cube);
 }
 
-static void unusable_trajectories_are_named(void **state)
+TEST(unusable_trajectories_are_named)
 {
-    (void)state;
-    double *k = radial_points(32, 8, 4);
+    OWNED(double) *k = radial_points(32, 8, 4);
     larmor_array *w, *traj = real_array(LARMOR_SHAPE(2, 8, 4), k);
     assert_refused(larmor_density_pipe(traj, LARMOR_SHAPE(8, 8, 8), 0, &w), LARMOR_ERR_SHAPE,
                    "trajectory is f64 [2, 8, 4]");
     assert_refused(larmor_density_pipe(traj, image, -1, &w), LARMOR_ERR_ARG, "density pipe: -1 iterations");
     assert_refused(larmor_density_ramp(NULL, image, &w), LARMOR_ERR_ARG, "density ramp: no trajectory given");
     k[13] = INFINITY;
-    larmor_array *bad = real_array(LARMOR_SHAPE(2, 8, 4), k);
+    OWNED(larmor_array) *bad = real_array(LARMOR_SHAPE(2, 8, 4), k);
     assert_refused(larmor_density_pipe(bad, image, 0, &w), LARMOR_ERR_NUMERIC, "trajectory holds inf at element 13");
     assert_null(w);
-    larmor_array_free(bad);
     larmor_array_free(traj);
-    free(k);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(ramp_weights_of_spokes_grow_with_the_radius_and_sum_to_the_disc),
-    cmocka_unit_test(ramp_weights_of_rays_from_the_centre_sum_to_the_disc_and_the_ball),
-    cmocka_unit_test(ramp_weights_do_not_depend_on_the_order_along_a_spoke),
-    cmocka_unit_test(readouts_that_are_no_rays_are_refused),
-    cmocka_unit_test(gridding_of_spokes_has_unit_gain_whatever_their_number),
-    cmocka_unit_test(gridding_of_spiral_arms_has_unit_gain),
-    cmocka_unit_test(gridding_of_jittered_cartesian_samples_has_unit_gain),
-    cmocka_unit_test(pipe_weights_of_a_cartesian_grid_are_one),
-    cmocka_unit_test(samples_taken_twice_share_their_weight),
-    cmocka_unit_test(weights_are_finite_and_not_negative_for_any_samples),
-    cmocka_unit_test(no_sample_weighs_more_than_one_alone),
-    cmocka_unit_test(trajectories_in_single_precision_give_the_same_weights),
-    cmocka_unit_test(one_and_three_dimensions_work_as_well),
-    cmocka_unit_test(unusable_trajectories_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

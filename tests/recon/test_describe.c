@@ -1,10 +1,5 @@
 /* recon/describe: whether another description of a scan explains its samples better. SPDX-License-Identifier:
  * Apache-2.0 */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "larmor/describe.h"
 #include "larmor/maps.h"
 #include "larmor/phantom.h"
@@ -35,12 +30,11 @@ static larmor_array *upload(const double *k)
 /* Samples of the phantom with some noise where k has them. */
 static larmor_array *sampled(const double *k, double noise)
 {
-    larmor_phantom *phantom;
+    OWNED(larmor_phantom) *phantom;
     larmor_array *traj = upload(k), *kspace;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
-    larmor_phantom_free(phantom);
     larmor_array_free(traj);
     return kspace;
 }
@@ -49,18 +43,15 @@ static larmor_array *sampled(const double *k, double noise)
 static larmor_description found_for(double *is, double *said, double noise)
 {
     larmor_description found;
-    larmor_array *kspace = sampled(is, noise), *traj = upload(said);
+    OWNED(larmor_array) *kspace = sampled(is, noise), *traj = upload(said);
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
     if (is != said) free(is);
     free(said);
     return found;
 }
 
-static void a_right_description_is_not_doubted(void **state)
+TEST(a_right_description_is_not_doubted)
 {
-    (void)state;
     const double angle[] = {111.2461180, 23.6281, 180. / SPOKES}, noise[] = {1e-6, 1e-3, 5e-3};
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < 3; i++) {
@@ -79,18 +70,16 @@ static void expect_clear(larmor_description found, const char *name)
     assert_non_null(strstr(found.name, name));
 }
 
-static void every_second_readout_mirrored_is_named(void **state)
+TEST(every_second_readout_mirrored_is_named)
 {
-    (void)state;
     double *said = spokes_of(111.2461180);
     for (int r = 0; r < SPOKES; r += 2)
         for (int i = 0; i < SAMPLES; i++) said[2 * (i + SAMPLES * r) + 1] *= -1;
     expect_clear(found_for(spokes_of(111.2461180), said, 1e-4), "every second readout mirrored along y");
 }
 
-static void samples_that_are_later_than_described_are_named(void **state)
+TEST(samples_that_are_later_than_described_are_named)
 {
-    (void)state;
     double *said = spokes_of(111.2461180), *is = spokes_of(111.2461180);
     for (int r = 0; r < SPOKES; r++)
         for (int i = 0; i < SAMPLES; i++)
@@ -101,9 +90,8 @@ static void samples_that_are_later_than_described_are_named(void **state)
     expect_clear(found_for(is, said, 1e-4), "all readouts 3 samples later");
 }
 
-static void other_angles_are_named(void **state)
+TEST(other_angles_are_named)
 {
-    (void)state;
     expect_clear(found_for(spokes_of(111.2461180), spokes_of(23.6281), 1e-4), "111.25 degrees");
     expect_clear(found_for(spokes_of(111.2461180), spokes_of(111.9), 1e-4), "degrees");
     expect_clear(found_for(spokes_of(180. / SPOKES), spokes_of(360. / SPOKES), 1e-4), "degrees");
@@ -112,10 +100,10 @@ static void other_angles_are_named(void **state)
 /* What is found for an object that is shifted along x and y by `shift` fields of view at a time from 0 to 1. */
 static larmor_description found_moving(double (*shift)(double time))
 {
-    double *k = spokes_of(111.2461180);
-    larmor_array *kspace = sampled(k, 1e-4), *traj = upload(k);
+    OWNED(double) *k = spokes_of(111.2461180);
+    OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
     larmor_description found;
-    float *x;
+    OWNED(float) *x;
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int c = 0; c < COILS; c++)
         for (int r = 0; r < SPOKES; r++)
@@ -128,10 +116,6 @@ static larmor_description found_moving(double (*shift)(double time))
             }
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    free(x);
-    free(k);
     return found;
 }
 
@@ -150,9 +134,8 @@ static double to_and_fro(double time)
     return 0.07 * pow(sin(M_PI * time * SPOKES / 9.3), 2);
 }
 
-static void an_object_that_moves_is_named(void **state)
+TEST(an_object_that_moves_is_named)
 {
-    (void)state;
     expect_clear(found_moving(once), "a move by 8.");
     expect_clear(found_moving(once), "after 40 % of the scan");
     expect_clear(found_moving(steadily), "drifts by 1");
@@ -160,9 +143,8 @@ static void an_object_that_moves_is_named(void **state)
 }
 
 /* Spokes in the order of their angles show a turn only where they begin, end and are turned. */
-static void an_object_that_turns_is_named(void **state)
+TEST(an_object_that_turns_is_named)
 {
-    (void)state;
     double *said = spokes_of(180. / SPOKES), *is = spokes_of(180. / SPOKES);
     const double angle = -20 * M_PI / 180;
     for (int i = 0; i < 2 * SAMPLES * SPOKES; i++)
@@ -183,14 +165,13 @@ static void an_object_that_turns_is_named(void **state)
 }
 
 /* Each readout is of an object somewhere else. */
-static void an_object_that_never_rests_is_explained_by_no_image(void **state)
+TEST(an_object_that_never_rests_is_explained_by_no_image)
 {
-    (void)state;
-    double *k = spokes_of(111.2461180);
-    larmor_array *kspace = sampled(k, 1e-4), *traj = upload(k);
+    OWNED(double) *k = spokes_of(111.2461180);
+    OWNED(larmor_array) *kspace = sampled(k, 1e-4), *traj = upload(k);
     larmor_description still, moving;
     uint32_t chance = 7;
-    float *x;
+    OWNED(float) *x;
     assert_ok(larmor_compare_descriptions(kspace, traj, &still));
     assert_ok(larmor_array_download(kspace, LARMOR_C64, &x));
     for (int r = 0; r < SPOKES; r++) {
@@ -213,18 +194,13 @@ static void an_object_that_never_rests_is_explained_by_no_image(void **state)
     assert_true(still.unexplained == 0 && !still.is_clear);
     assert_at_most(moving.unexplained, moving.misfit);
     assert_at_most(1 / moving.unexplained, 1 / 0.3);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    free(x);
-    free(k);
 }
 
 /* Arms that are as far apart as the field of view asks for: hardly two of them pass the same cell of k-space. */
-static void arms_of_a_spiral_with_swapped_axes_are_named(void **state)
+TEST(arms_of_a_spiral_with_swapped_axes_are_named)
 {
-    (void)state;
     enum { ARMS = 12, POINTS = 320 };
-    double *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
+    OWNED(double) *is = malloc(sizeof *is * 2 * POINTS * ARMS), *said = malloc(sizeof *said * 2 * POINTS * ARMS);
     for (int a = 0; a < ARMS; a++)
         for (int i = 0; i < POINTS; i++) {
             double *k = is + 2 * (i + POINTS * a), *s = said + 2 * (i + POINTS * a);
@@ -236,7 +212,7 @@ static void arms_of_a_spiral_with_swapped_axes_are_named(void **state)
         }
     for (int wrong = 0; wrong < 2; wrong++) {
         larmor_array *traj, *kspace;
-        larmor_phantom *phantom;
+        OWNED(larmor_phantom) *phantom;
         larmor_description found;
         const larmor_shape shape = LARMOR_SHAPE(2, POINTS, ARMS);
         assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, is, &traj));
@@ -251,17 +227,13 @@ static void arms_of_a_spiral_with_swapped_axes_are_named(void **state)
         if (wrong) assert_non_null(strstr(found.name, "every second readout with x and y swapped"));
         larmor_array_free(traj);
         larmor_array_free(kspace);
-        larmor_phantom_free(phantom);
     }
-    free(said);
-    free(is);
 }
 
-static void what_cannot_be_compared_says_so(void **state)
+TEST(what_cannot_be_compared_says_so)
 {
-    (void)state;
     larmor_description found;
-    larmor_array *kspace, *traj;
+    OWNED(larmor_array) *kspace, *traj;
     double k[2 * SAMPLES * 2] = {0};
     for (int i = 0; i < SAMPLES; i++) k[2 * i] = k[2 * (SAMPLES + i) + 1] = (i - SAMPLES / 2) / 2.;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 2), LARMOR_F64, k, &traj));
@@ -269,12 +241,9 @@ static void what_cannot_be_compared_says_so(void **state)
     assert_ok(larmor_fill(kspace, 1));
     assert_ok(larmor_compare_descriptions(kspace, traj, &found));
     assert_true(found.reach == 0 && !found.is_clear);
-    larmor_array *other;
+    OWNED(larmor_array) *other;
     assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), &other));
     assert_int_equal(larmor_compare_descriptions(other, traj, &found), LARMOR_ERR_SHAPE);
-    larmor_array_free(other);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
 }
 
 /* ---- coils ---- */
@@ -284,34 +253,27 @@ enum { MAP_COILS = 4 };
 /* What is found where the samples of one coil are conjugated; below 0: of none. */
 static larmor_description found_for_coils(int conjugated, double noise)
 {
-    double *k = spokes_of(111.2461180);
-    larmor_phantom *phantom;
-    larmor_array *traj = upload(k), *kspace, *region;
+    OWNED(double) *k = spokes_of(111.2461180);
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj = upload(k), *kspace, *region;
     larmor_region_report report;
     larmor_description found;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_noise(kspace, noise, 1));
     const int64_t points = larmor_array_count(kspace) / MAP_COILS;
-    float *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
+    OWNED(float) *x = malloc((size_t)(2 * points * MAP_COILS) * sizeof *x);
     assert_non_null(x);
     assert_ok(larmor_array_read(kspace, x, larmor_array_bytes(kspace)));
     for (int64_t i = points * conjugated; i >= 0 && i < points * (conjugated + 1); i++) x[2 * i + 1] *= -1;
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
     assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
     assert_ok(larmor_compare_coils(region, &found));
-    larmor_array_free(region);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    larmor_phantom_free(phantom);
-    free(x);
-    free(k);
     return found;
 }
 
-static void a_coil_whose_samples_are_conjugated_is_named_and_others_are_not(void **state)
+TEST(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const double noise[] = {0, 1e-4, 5e-4, 2e-2};
         const larmor_description right = found_for_coils(-1, noise[i]);
@@ -330,11 +292,11 @@ static void a_coil_whose_samples_are_conjugated_is_named_and_others_are_not(void
 static larmor_description found_for_maps(void (*change)(float *maps))
 {
     double *k = spokes_of(111.2461180), fov[3];
-    larmor_phantom *phantom;
-    larmor_array *traj = upload(k), *kspace, *region, *maps, *changed;
+    OWNED(larmor_phantom) *phantom;
+    OWNED(larmor_array) *traj = upload(k), *kspace, *region, *maps, *changed;
     larmor_region_report report;
     larmor_description found;
-    float *s;
+    OWNED(float) *s;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
     assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), MAP_COILS, &maps));
@@ -344,13 +306,6 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     change(s);
     assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N, MAP_COILS), LARMOR_C64, s, &changed));
     assert_ok(larmor_compare_maps(region, fov, changed, &found));
-    larmor_array_free(changed);
-    larmor_array_free(maps);
-    larmor_array_free(region);
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    larmor_phantom_free(phantom);
-    free(s);
     free(k);
     return found;
 }
@@ -401,17 +356,15 @@ static void replace(float *s)
         }
 }
 
-static void true_maps_are_not_doubted(void **state)
+TEST(true_maps_are_not_doubted)
 {
-    (void)state;
     const larmor_description found = found_for_maps(keep);
     assert_int_equal(found.is_clear, 0);
     assert_at_most(found.misfit, 0.05);
 }
 
-static void maps_that_do_not_fit_are_named(void **state)
+TEST(maps_that_do_not_fit_are_named)
 {
-    (void)state;
     expect_clear(found_for_maps(conjugate), "their conjugates");
     expect_clear(found_for_maps(mirror), "the maps mirrored along x");
     expect_clear(found_for_maps(reorder), "another order");
@@ -427,8 +380,8 @@ enum { LINES = 40 };
  * described: whether the trajectory says that they go backwards. */
 static larmor_description found_for_lines(int described, double late, int coils)
 {
-    double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
-    larmor_phantom *phantom;
+    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    OWNED(larmor_phantom) *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
     for (int r = 0; r < LINES; r++)
@@ -449,21 +402,16 @@ static larmor_description found_for_lines(int described, double late, int coils)
     assert_at_most(10, found.reach);
     larmor_array_free(traj);
     larmor_array_free(kspace);
-    larmor_phantom_free(phantom);
-    free(said);
-    free(is);
     return found;
 }
 
-static void lines_that_are_described_rightly_are_not_doubted(void **state)
+TEST(lines_that_are_described_rightly_are_not_doubted)
 {
-    (void)state;
     for (int coils = 1; coils <= 4; coils++) assert_int_equal(found_for_lines(1, 0, coils).is_clear, 0);
 }
 
-static void lines_that_are_described_wrongly_are_named(void **state)
+TEST(lines_that_are_described_wrongly_are_named)
 {
-    (void)state;
     for (int coils = 2; coils <= 4; coils++) {
         const larmor_description back = found_for_lines(0, 0, coils), late = found_for_lines(1, 1, coils);
         assert_int_equal(back.is_clear, 1);
@@ -476,7 +424,7 @@ static void lines_that_are_described_wrongly_are_named(void **state)
 /* The energy of echoes far from the centre of lines, or of golden-angle spokes that are described as lines. */
 static double far_echo_of(int spokes, double sigma)
 {
-    double *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
+    OWNED(double) *is = malloc(sizeof *is * 2 * N * LINES), *said = malloc(sizeof *said * 2 * N * LINES);
     larmor_phantom *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
@@ -500,14 +448,11 @@ static double far_echo_of(int spokes, double sigma)
     larmor_array_free(traj);
     larmor_array_free(kspace);
     larmor_phantom_free(phantom);
-    free(said);
-    free(is);
     return found.far_echo;
 }
 
-static void spokes_that_are_described_as_lines_all_have_the_echo(void **state)
+TEST(spokes_that_are_described_as_lines_all_have_the_echo)
 {
-    (void)state;
     for (double sigma = 2e-4; sigma < 1e-2; sigma *= 10) {
         assert_at_most(fabs(far_echo_of(1, sigma) - 1), 0.3);
         assert_at_most(far_echo_of(0, sigma), 0.02);
@@ -518,7 +463,7 @@ static void spokes_that_are_described_as_lines_all_have_the_echo(void **state)
  * The object is `size` times the phantom. */
 static larmor_description found_for_step(double shift, double gain, double size, double noise, int coils)
 {
-    double *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
+    OWNED(double) *k = malloc(sizeof *k * 2 * N * LINES), *is = malloc(sizeof *k * 2 * N * LINES);
     larmor_phantom *phantom;
     larmor_array *traj, *kspace;
     larmor_description found;
@@ -549,14 +494,11 @@ static larmor_description found_for_step(double shift, double gain, double size,
     larmor_array_free(kspace);
     larmor_phantom_free(phantom);
     free(x);
-    free(is);
-    free(k);
     return found;
 }
 
-static void a_step_between_lines_is_named(void **state)
+TEST(a_step_between_lines_is_named)
 {
-    (void)state;
     for (int coils = 1; coils <= 4; coils++)
         for (double noise = 2e-4; noise < (coils > 2 ? 3e-3 : 3e-4); noise *= 10) {
             const larmor_description still = found_for_step(0, 1, 1, noise, coils);
@@ -578,34 +520,9 @@ static void a_step_between_lines_is_named(void **state)
         }
 }
 
-static void an_object_that_folds_has_no_step(void **state)
+TEST(an_object_that_folds_has_no_step)
 {
-    (void)state;
     for (int coils = 1; coils <= 4; coils++)
         for (double size = 1.3; size < 2; size += 0.2)
             assert_int_equal(found_for_step(0, 1, size, 0, coils).is_clear, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_right_description_is_not_doubted),
-        cmocka_unit_test(every_second_readout_mirrored_is_named),
-        cmocka_unit_test(samples_that_are_later_than_described_are_named),
-        cmocka_unit_test(other_angles_are_named),
-        cmocka_unit_test(an_object_that_moves_is_named),
-        cmocka_unit_test(an_object_that_turns_is_named),
-        cmocka_unit_test(an_object_that_never_rests_is_explained_by_no_image),
-        cmocka_unit_test(arms_of_a_spiral_with_swapped_axes_are_named),
-        cmocka_unit_test(what_cannot_be_compared_says_so),
-        cmocka_unit_test(true_maps_are_not_doubted),
-        cmocka_unit_test(maps_that_do_not_fit_are_named),
-        cmocka_unit_test(lines_that_are_described_rightly_are_not_doubted),
-        cmocka_unit_test(lines_that_are_described_wrongly_are_named),
-        cmocka_unit_test(a_step_between_lines_is_named),
-        cmocka_unit_test(an_object_that_folds_has_no_step),
-        cmocka_unit_test(spokes_that_are_described_as_lines_all_have_the_echo),
-        cmocka_unit_test(a_coil_whose_samples_are_conjugated_is_named_and_others_are_not),
-    };
-    RUN_TESTS(tests);
 }

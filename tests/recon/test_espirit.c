@@ -21,11 +21,9 @@ static double *grid_points(int nd, const int64_t side[3], double spacing)
 /* The scene's exact k-space on such a grid, [side..., COILS]. */
 static larmor_array *exact_region(int nd, const int64_t side[3], double spacing, larmor_dtype dtype)
 {
-    double *k = grid_points(nd, side, spacing);
-    cplx *y = coil_kspace(k, nd, side[0] * side[1] * side[2]);
+    OWNED(double) *k = grid_points(nd, side, spacing);
+    OWNED(cplx) *y = coil_kspace(k, nd, side[0] * side[1] * side[2]);
     larmor_array *region = complex_array(dtype, larmor_shape_append(larmor_shape_of(nd, side), COILS), y);
-    free(y);
-    free(k);
     return region;
 }
 
@@ -36,14 +34,12 @@ typedef struct found {
 
 static found find(larmor_array *region, larmor_shape image, const larmor_espirit_opts *opts)
 {
-    larmor_array *maps, *values;
+    OWNED(larmor_array) *maps, *values;
     found f;
     assert_ok(larmor_espirit(region, image, opts, &maps, &values, &f.report));
     assert_int_equal(larmor_array_dtype(maps), larmor_array_dtype(region));
     f.maps = values_of(maps);
     f.values = values_of(values);
-    larmor_array_free(maps);
-    larmor_array_free(values);
     return f;
 }
 
@@ -53,82 +49,73 @@ static void free_found(found *f)
     free(f->values);
 }
 
-static const int64_t square[3] = {24, 24, 1}, cube[3] = {10, 10, 10};
+ENDS_ITSELF_BY(free_found, found)
+
+static const int64_t square[3] = {24, 24, 1};
+static const int64_t cube[3] = {10, 10, 10};
 
 /* ---- aliasing ---- */
 
 static double aliasing_of(const char *name, larmor_traj_opts opts, const double *encoded)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     double aliasing;
     opts.matrix[0] = opts.matrix[1] = 64;
     assert_ok(larmor_traj_create(dev, name, &opts, &traj));
     assert_ok(larmor_calibration_aliasing(traj, LARMOR_SHAPE(64, 64), encoded, &aliasing));
-    larmor_array_free(traj);
     return aliasing;
 }
 
-static void every_rth_line_aliases_r_minus_1_times(void **state)
+TEST(every_rth_line_aliases_r_minus_1_times)
 {
-    (void)state;
     for (int64_t R = 1; R <= 4; R++) {
         const double aliasing = aliasing_of("cartesian", (larmor_traj_opts){.acceleration = {R, 1}}, NULL);
         assert_at_most(fabs(aliasing - (double)(R - 1)), 0.12);
     }
 }
 
-static void a_dense_centre_does_not_alias(void **state)
+TEST(a_dense_centre_does_not_alias)
 {
-    (void)state;
     assert_at_most(aliasing_of("golden", (larmor_traj_opts){.undersampling = 2}, NULL), 0.03);
     assert_at_most(aliasing_of("spiral", (larmor_traj_opts){.density = 2}, NULL), 0.03);
     assert_at_most(0.5, aliasing_of("spiral", (larmor_traj_opts){.undersampling = 2}, NULL));
 }
 
-static void what_aliases_beyond_the_object_does_not_count(void **state)
+TEST(what_aliases_beyond_the_object_does_not_count)
 {
-    (void)state;
     const double half[3] = {1, 0.5, 1};
     assert_at_most(aliasing_of("cartesian", (larmor_traj_opts){.acceleration = {2, 1}}, half), 0.03);
 }
 
 /* ---- maps ---- */
 
-static void maps_are_the_coils_up_to_a_factor_in_2d_and_3d(void **state)
+TEST(maps_are_the_coils_up_to_a_factor_in_2d_and_3d)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int i = 0; i < 2; i++) {
-        larmor_array *region = exact_region(2, square, 1, dtype[i]);
-        found f = find(region, LARMOR_SHAPE(48, 40), NULL);
+        OWNED(larmor_array) *region = exact_region(2, square, 1, dtype[i]);
+        OWNED(found) f = find(region, LARMOR_SHAPE(48, 40), NULL);
         assert_at_most(map_error_of(LARMOR_SHAPE(48, 40), f.maps, 0.2), 0.01);
-        free_found(&f);
-        larmor_array_free(region);
     }
-    larmor_array *region = exact_region(3, cube, 1, LARMOR_C64);
+    OWNED(larmor_array) *region = exact_region(3, cube, 1, LARMOR_C64);
     const larmor_espirit_opts opts = {.kernel = {4, 4, 4}};
-    found f = find(region, LARMOR_SHAPE(20, 16, 18), &opts);
+    OWNED(found) f = find(region, LARMOR_SHAPE(20, 16, 18), &opts);
     assert_at_most(map_error_of(LARMOR_SHAPE(20, 16, 18), f.maps, 0.2), 0.03);
     assert_int_equal(f.report.rows, 64 * COILS);
-    free_found(&f);
-    larmor_array_free(region);
 }
 
 /* The exact region with all coils twice, the second time turned by a quarter. */
 static larmor_array *doubled_region(void)
 {
     const int64_t samples = square[0] * square[1];
-    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
-    cplx *once = values_of(region), *twice = malloc(2 * COILS * (size_t)samples * sizeof *twice);
+    OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
+    OWNED(cplx) *once = values_of(region), *twice = malloc(2 * COILS * (size_t)samples * sizeof *twice);
     assert_non_null(twice);
     for (int64_t i = 0; i < COILS * samples; i++) {
         twice[i] = once[i];
         twice[COILS * samples + i] = I * once[i];
     }
     larmor_array *both = complex_array(LARMOR_C128, LARMOR_SHAPE(square[0], square[1], 2 * COILS), twice);
-    free(twice);
-    free(once);
-    larmor_array_free(region);
     return both;
 }
 
@@ -140,58 +127,46 @@ static void assert_doubled(larmor_shape image, const found *f)
     assert_at_most(map_error_of(image, f->maps, 0.2), 0.01);
 }
 
-static void copies_of_coils_take_no_mixtures_of_their_own(void **state)
+TEST(copies_of_coils_take_no_mixtures_of_their_own)
 {
-    (void)state;
-    larmor_array *both = doubled_region();
-    found f = find(both, LARMOR_SHAPE(40, 40), &(larmor_espirit_opts){.coils = COILS});
+    OWNED(larmor_array) *both = doubled_region();
+    OWNED(found) f = find(both, LARMOR_SHAPE(40, 40), &(larmor_espirit_opts){.coils = COILS});
     assert_int_equal(f.report.coils, COILS);
     assert_doubled(LARMOR_SHAPE(40, 40), &f);
-    free_found(&f);
-    larmor_array_free(both);
 }
 
 /* Where there are many voxels, eigenvectors of a coarser grid are interpolated. */
-static void maps_of_many_voxels_are_interpolated_and_still_the_coils(void **state)
+TEST(maps_of_many_voxels_are_interpolated_and_still_the_coils)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(360, 300);
-    larmor_array *both = doubled_region();
-    found f = find(both, image, NULL);
+    OWNED(larmor_array) *both = doubled_region();
+    OWNED(found) f = find(both, image, NULL);
     assert_true(f.report.grid[0] < 360 && f.report.grid[1] < 300);
     assert_doubled(image, &f);
-    free_found(&f);
-    larmor_array_free(both);
 }
 
 /* Samples 1/2 apart belong to a field of view of 2. */
-static void the_grid_of_the_samples_may_be_finer_than_that_of_the_image(void **state)
+TEST(the_grid_of_the_samples_may_be_finer_than_that_of_the_image)
 {
-    (void)state;
     const int64_t side[3] = {40, 24, 1};
-    double *k = grid_points(2, side, 1);
+    OWNED(double) *k = grid_points(2, side, 1);
     for (int64_t j = 0; j < side[0] * side[1]; j++) k[2 * j] /= 2;
-    cplx *y = coil_kspace(k, 2, side[0] * side[1]);
-    larmor_array *region = complex_array(LARMOR_C128, LARMOR_SHAPE(side[0], side[1], COILS), y);
+    OWNED(cplx) *y = coil_kspace(k, 2, side[0] * side[1]);
+    OWNED(larmor_array) *region = complex_array(LARMOR_C128, LARMOR_SHAPE(side[0], side[1], COILS), y);
     const larmor_espirit_opts opts = {.fov = {2, 1}};
-    found f = find(region, LARMOR_SHAPE(40, 40), &opts);
+    OWNED(found) f = find(region, LARMOR_SHAPE(40, 40), &opts);
     assert_at_most(map_error_of(LARMOR_SHAPE(40, 40), f.maps, 0.2), 0.02);
-    free_found(&f);
-    larmor_array_free(region);
-    free(y);
-    free(k);
 }
 
-static void eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them(void **state)
+TEST(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(48, 48);
     const int64_t voxels = 48 * 48;
     const larmor_crop_mode crop[] = {LARMOR_CROP_NONE, LARMOR_CROP_SOFT, LARMOR_CROP_HARD};
-    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
+    OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
     for (int i = 0; i < 3; i++) {
         const larmor_espirit_opts opts = {.crop = crop[i], .cropped_below = 0.9};
-        found f = find(region, image, &opts);
+        OWNED(found) f = find(region, image, &opts);
         int zeros = 0, between = 0;
         for (int64_t p = 0; p < voxels; p++) {
             double r[2], size = 0;
@@ -209,23 +184,20 @@ static void eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them(v
         }
         if (crop[i] != LARMOR_CROP_NONE) assert_true(zeros > 100);
         if (crop[i] == LARMOR_CROP_SOFT) assert_true(between > 10);
-        free_found(&f);
     }
-    larmor_array_free(region);
 }
 
 /* Every second sample of a field of view that is twice as wide: halves of the object lie on each other. */
-static void an_object_that_folds_needs_two_sets_which_hold_both_coils(void **state)
+TEST(an_object_that_folds_needs_two_sets_which_hold_both_coils)
 {
-    (void)state;
     const larmor_shape half = LARMOR_SHAPE(16, 32);
     const int64_t voxels = 16 * 32;
-    double *k = grid_points(2, square, 1);
+    OWNED(double) *k = grid_points(2, square, 1);
     for (int64_t j = 0; j < 24 * 24; j++) k[2 * j] *= 2;
-    cplx *y = coil_kspace(k, 2, 24 * 24);
-    larmor_array *region = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), y);
+    OWNED(cplx) *y = coil_kspace(k, 2, 24 * 24);
+    OWNED(larmor_array) *region = complex_array(LARMOR_C128, LARMOR_SHAPE(24, 24, COILS), y);
     const larmor_espirit_opts opts = {.sets = 2, .threshold = 1e-7}; /* the coils differ by little */
-    found f = find(region, half, &opts);
+    OWNED(found) f = find(region, half, &opts);
     assert_true(f.report.folded > 0.3);
     double left[2] = {0, 0}, count = 0;
     for (int64_t p = 0; p < voxels; p++) {
@@ -249,75 +221,56 @@ static void an_object_that_folds_needs_two_sets_which_hold_both_coils(void **sta
     assert_true(count > 50);
     assert_true(sqrt(left[0] / count) > 0.05);   /* one set does not hold them */
     assert_at_most(sqrt(left[1] / count), 0.01); /* two do */
-    free_found(&f);
-    larmor_array_free(region);
-    free(y);
-    free(k);
 }
 
-static void an_object_that_does_not_fold_has_one_set(void **state)
+TEST(an_object_that_does_not_fold_has_one_set)
 {
-    (void)state;
-    larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
-    found f = find(region, LARMOR_SHAPE(32, 32), NULL);
+    OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C64);
+    OWNED(found) f = find(region, LARMOR_SHAPE(32, 32), NULL);
     assert_at_most(f.report.folded, 0.05);
-    free_found(&f);
-    larmor_array_free(region);
 }
 
 /* Noise of a fifth of the region's energy, far above the threshold of 0.001, spans the whole space of windows. */
-static void noise_is_no_signal(void **state)
+TEST(noise_is_no_signal)
 {
-    (void)state;
-    larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
-    larmor_array *noise = zeros(LARMOR_C64, LARMOR_SHAPE(24, 24, COILS));
+    OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C64);
+    OWNED(larmor_array) *noise = zeros(LARMOR_C64, LARMOR_SHAPE(24, 24, COILS));
     double size;
     assert_ok(larmor_nrm2(region, &size));
     assert_ok(larmor_noise_fill(noise, size * sqrt(0.1 / (24 * 24 * COILS)), 5));
-    found clean = find(region, LARMOR_SHAPE(32, 32), NULL);
+    OWNED(found) clean = find(region, LARMOR_SHAPE(32, 32), NULL);
     assert_ok(larmor_axpby(1, noise, 1, region));
-    found noisy = find(region, LARMOR_SHAPE(32, 32), NULL);
+    OWNED(found) noisy = find(region, LARMOR_SHAPE(32, 32), NULL);
     assert_in_range(noisy.report.signal, 1, clean.report.signal);
     assert_at_most(noisy.report.folded, 0.05);
     assert_at_most(map_error_of(LARMOR_SHAPE(32, 32), noisy.maps, 0.3), 0.1);
-    larmor_array *maps = NULL;
+    OWNED(larmor_array) *maps = NULL;
     assert_ok(larmor_zero(region));
     assert_ok(larmor_axpby(1, noise, 0, region));
     const larmor_status st = larmor_espirit(region, LARMOR_SHAPE(32, 32), NULL, &maps, NULL, &noisy.report);
     assert_true(st == LARMOR_ERR_NUMERIC || noisy.report.signal < 10); /* the edge is of many, not of each */
-    larmor_array_free(maps);
-    free_found(&noisy);
-    free_found(&clean);
-    larmor_array_free(noise);
-    larmor_array_free(region);
 }
 
-static void neither_the_phase_nor_the_size_of_the_object_is_in_the_maps(void **state)
+TEST(neither_the_phase_nor_the_size_of_the_object_is_in_the_maps)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(32, 32);
-    larmor_array *region = exact_region(2, square, 1, LARMOR_C128);
-    found f = find(region, image, NULL);
+    OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C128);
+    OWNED(found) f = find(region, image, NULL);
     const double factor[2] = {-3e-9, 4e-9}, none[2] = {0, 0};
     assert_ok(larmor_axpby_complex(factor, region, none, region));
-    found same = find(region, image, NULL);
+    OWNED(found) same = find(region, image, NULL);
     assert_at_most(difference(same.maps, f.maps, 32 * 32 * COILS), 1e-3);
-    free_found(&same);
-    free_found(&f);
-    larmor_array_free(region);
 }
 
-static void the_number_of_threads_does_not_change_a_bit(void **state)
+TEST(the_number_of_threads_does_not_change_a_bit)
 {
-    (void)state;
     larmor_device *usual = dev;
     const char *const spec[] = {"cpu:1", "cpu:3"};
     found f[2];
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_device_open(spec[i], &dev));
-        larmor_array *region = exact_region(2, square, 1, LARMOR_C64);
+        OWNED(larmor_array) *region = exact_region(2, square, 1, LARMOR_C64);
         f[i] = find(region, LARMOR_SHAPE(32, 20), NULL);
-        larmor_array_free(region);
         larmor_device_free(dev);
     }
     dev = usual;
@@ -326,11 +279,10 @@ static void the_number_of_threads_does_not_change_a_bit(void **state)
     free_found(&f[1]);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
     larmor_array *maps, *zero = zeros(LARMOR_C64, LARMOR_SHAPE(12, 12, COILS));
-    larmor_array *thin = zeros(LARMOR_C64, LARMOR_SHAPE(12, 2, COILS));
+    OWNED(larmor_array) *thin = zeros(LARMOR_C64, LARMOR_SHAPE(12, 2, COILS));
     const larmor_shape image = LARMOR_SHAPE(32, 32);
     assert_refused(larmor_espirit(zero, image, NULL, &maps, NULL, NULL), LARMOR_ERR_NUMERIC,
                    "espirit: the calibration region has energy 0");
@@ -354,7 +306,6 @@ static void what_makes_no_sense_is_refused(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_refused(larmor_espirit(zero, image, &refused[i].opts, &maps, NULL, NULL), LARMOR_ERR_ARG,
                        refused[i].says);
-    larmor_array_free(thin);
     larmor_array_free(zero);
 }
 
@@ -367,10 +318,9 @@ typedef struct sampled {
 /* The scene's samples at points [2, n, lines]. */
 static sampled sample(const double *k, int64_t n, int64_t lines)
 {
-    cplx *y = coil_kspace(k, 2, n * lines);
+    OWNED(cplx) *y = coil_kspace(k, 2, n * lines);
     const sampled s = {real_array(LARMOR_SHAPE(2, n, lines), k),
                        complex_array(LARMOR_C64, LARMOR_SHAPE(n, lines, COILS), y)};
-    free(y);
     return s;
 }
 
@@ -380,12 +330,13 @@ static void free_sampled(sampled *s)
     larmor_array_free(s->kspace);
 }
 
+ENDS_ITSELF_BY(free_sampled, sampled)
+
 /* Every third line, all lines from -9 to 7, and line 2 twice. */
-static void lines_on_the_grid_are_taken_as_they_are(void **state)
+TEST(lines_on_the_grid_are_taken_as_they_are)
 {
-    (void)state;
     enum { N = 48 };
-    double *k = malloc(2 * N * (N + 1) * sizeof *k);
+    OWNED(double) *k = malloc(2 * N * (N + 1) * sizeof *k);
     int64_t lines = 0;
     for (int64_t ky = -24; ky <= 24; ky++) {
         const int64_t line = ky < 24 ? ky : 2;
@@ -396,8 +347,8 @@ static void lines_on_the_grid_are_taken_as_they_are(void **state)
         }
         lines++;
     }
-    sampled s = sample(k, N, lines);
-    larmor_array *region;
+    OWNED(sampled) s = sample(k, N, lines);
+    OWNED(larmor_array) *region;
     larmor_region_report report;
     assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
     assert_true(report.cartesian && report.fov[0] == 1 && report.fov[1] == 1);
@@ -415,62 +366,47 @@ static void lines_on_the_grid_are_taken_as_they_are(void **state)
     assert_at_most(difference(got, expected, 24 * 17 * COILS), 1e-6);
     free(expected);
     free(got);
-    larmor_array_free(region);
-    free_sampled(&s);
-    free(k);
 }
 
-static void samples_anywhere_are_solved_for_the_same_region(void **state)
+TEST(samples_anywhere_are_solved_for_the_same_region)
 {
-    (void)state;
     enum { SAMPLES = 128, SPOKES = 80 };
-    double *k = radial_points(64, SAMPLES, SPOKES);
-    sampled s = sample(k, SAMPLES, SPOKES);
-    larmor_array *region, *exact;
+    OWNED(double) *k = radial_points(64, SAMPLES, SPOKES);
+    OWNED(sampled) s = sample(k, SAMPLES, SPOKES);
+    OWNED(larmor_array) *region, *exact;
     larmor_region_report report;
     const larmor_region_opts opts = {.side = {16, 16}};
     assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), &opts, &region, &report));
     assert_false(report.cartesian);
     const int64_t side[3] = {16, 16, 1};
     exact = exact_region(2, side, 1, LARMOR_C64);
-    cplx *a = values_of(region), *b = values_of(exact);
+    OWNED(cplx) *a = values_of(region), *b = values_of(exact);
     assert_true(larmor_shape_equal(larmor_array_shape(region), larmor_array_shape(exact)));
     assert_at_most(difference(a, b, 16 * 16 * COILS), 0.02);
-    free(a);
-    free(b);
-    larmor_array_free(exact);
-    larmor_array_free(region);
-    free_sampled(&s);
-    free(k);
 }
 
-static void the_region_of_few_spokes_is_smaller(void **state)
+TEST(the_region_of_few_spokes_is_smaller)
 {
-    (void)state;
     enum { SAMPLES = 128, SPOKES = 13 };
-    double *k = radial_points(64, SAMPLES, SPOKES);
-    sampled s = sample(k, SAMPLES, SPOKES);
-    larmor_array *region;
+    OWNED(double) *k = radial_points(64, SAMPLES, SPOKES);
+    OWNED(sampled) s = sample(k, SAMPLES, SPOKES);
+    OWNED(larmor_array) *region;
     assert_ok(larmor_calibration_region(s.kspace, s.traj, LARMOR_SHAPE(64, 64), NULL, &region, NULL));
     assert_in_range(larmor_array_shape(region).dim[0], 4, 16);
-    larmor_array_free(region);
-    free_sampled(&s);
-    free(k);
 }
 
 /* ---- normalisation ---- */
 
-static void each_normalisation_keeps_its_own_sum(void **state)
+TEST(each_normalisation_keeps_its_own_sum)
 {
-    (void)state;
     enum { VOXELS = 60 };
-    cplx *random = random_values(VOXELS * COILS * 2, 3);
+    OWNED(cplx) *random = random_values(VOXELS * COILS * 2, 3);
     const larmor_normalise_mode mode[] = {LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_SUM, LARMOR_NORMALISE_BODY};
     for (int i = 0; i < 3; i++) {
-        cplx *x = malloc(VOXELS * COILS * 2 * sizeof *x);
+        OWNED(cplx) *x = malloc(VOXELS * COILS * 2 * sizeof *x);
         for (int j = 0; j < VOXELS * COILS * 2; j++) /* a body coil that sees all, and a voxel of zeros */
             x[j] = j % VOXELS ? 2 + random[j] : 0;
-        larmor_array *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(12, 5, COILS, 2), x);
+        OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(12, 5, COILS, 2), x);
         assert_ok(larmor_maps_normalise(maps, 2, mode[i]));
         cplx *y = values_of(maps), factor = 1;
         double spread[2] = {1e9, 0};
@@ -494,34 +430,5 @@ static void each_normalisation_keeps_its_own_sum(void **state)
         /* of coils that are nearly alike the dominant combination is nearly their mean */
         if (mode[i] == LARMOR_NORMALISE_BODY) assert_at_most(spread[1] / spread[0], 1.1);
         free(y);
-        free(x);
-        larmor_array_free(maps);
     }
-    free(random);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_rth_line_aliases_r_minus_1_times),
-    cmocka_unit_test(a_dense_centre_does_not_alias),
-    cmocka_unit_test(what_aliases_beyond_the_object_does_not_count),
-    cmocka_unit_test(maps_are_the_coils_up_to_a_factor_in_2d_and_3d),
-    cmocka_unit_test(copies_of_coils_take_no_mixtures_of_their_own),
-    cmocka_unit_test(maps_of_many_voxels_are_interpolated_and_still_the_coils),
-    cmocka_unit_test(the_grid_of_the_samples_may_be_finer_than_that_of_the_image),
-    cmocka_unit_test(eigenvalues_are_near_1_where_there_is_signal_and_crops_follow_them),
-    cmocka_unit_test(an_object_that_folds_needs_two_sets_which_hold_both_coils),
-    cmocka_unit_test(an_object_that_does_not_fold_has_one_set),
-    cmocka_unit_test(noise_is_no_signal),
-    cmocka_unit_test(neither_the_phase_nor_the_size_of_the_object_is_in_the_maps),
-    cmocka_unit_test(the_number_of_threads_does_not_change_a_bit),
-    cmocka_unit_test(what_makes_no_sense_is_refused),
-    cmocka_unit_test(lines_on_the_grid_are_taken_as_they_are),
-    cmocka_unit_test(samples_anywhere_are_solved_for_the_same_region),
-    cmocka_unit_test(the_region_of_few_spokes_is_smaller),
-    cmocka_unit_test(each_normalisation_keeps_its_own_sum),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -59,7 +59,7 @@ enum { SCANS = sizeof scans / sizeof *scans, SEEING = SCANS - 2 };
  * deviation relative to the root mean square of the samples. */
 static larmor_extent extent_of(const scan *s, const blob *object, int coils, int silent, double noise)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     larmor_extent extent;
     uint64_t seed = 7;
     assert_ok(larmor_traj_create(dev, s->name, &s->opts, &traj));
@@ -67,7 +67,7 @@ static larmor_extent extent_of(const scan *s, const blob *object, int coils, int
     const int nd = (int)shape.dim[0];
     const int64_t m = shape.dim[1] * shape.dim[2];
     double *k = malloc(larmor_array_bytes(traj)), energy = 0;
-    cplx *y = calloc((size_t)(m * coils), sizeof *y);
+    OWNED(cplx) *y = calloc((size_t)(m * coils), sizeof *y);
     assert_true(k && y);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
     for (int c = 0; c < silent; c++)
@@ -85,12 +85,9 @@ static larmor_extent extent_of(const scan *s, const blob *object, int coils, int
         const double re = test_random(&seed);
         y[j] += sigma * (re + I * test_random(&seed));
     }
-    larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), y);
+    OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], coils), y);
     const larmor_shape image = larmor_shape_of(nd, s->opts.matrix);
     assert_ok(larmor_field_of_view_extent(kspace, traj, image, NULL, &extent));
-    larmor_array_free(kspace);
-    larmor_array_free(traj);
-    free(y);
     free(k);
     return extent;
 }
@@ -103,9 +100,8 @@ static void assert_within(const scan *s, const blob *object, int coils, int sile
                  coils, noise, s->opts.undersampling, e.factor[0], e.factor[1], e.factor[2], e.outside);
 }
 
-static void an_object_within_the_field_of_view_asks_for_no_more(void **state)
+TEST(an_object_within_the_field_of_view_asks_for_no_more)
 {
-    (void)state;
     const double noise[] = {0, 0.1, 2};
     for (int i = 0; i < SCANS; i++)
         for (double under = 1; under <= 4; under *= 4)
@@ -116,15 +112,13 @@ static void an_object_within_the_field_of_view_asks_for_no_more(void **state)
             }
 }
 
-static void noise_is_no_object(void **state)
+TEST(noise_is_no_object)
 {
-    (void)state;
     for (int i = 0; i < SCANS; i++) assert_within(&scans[i], NULL, 2, 2, 1);
 }
 
-static void coils_without_signal_change_nothing(void **state)
+TEST(coils_without_signal_change_nothing)
 {
-    (void)state;
     for (int i = 0; i < 4; i += 2) {
         assert_within(&scans[i], inside, 8, 2, 0.1);
         const double two = extent_of(&scans[i], wide, 2, 2, 0).factor[1];
@@ -132,9 +126,8 @@ static void coils_without_signal_change_nothing(void **state)
     }
 }
 
-static void an_object_beyond_the_field_of_view_is_found_along_its_axis(void **state)
+TEST(an_object_beyond_the_field_of_view_is_found_along_its_axis)
 {
-    (void)state;
     const double noise[] = {0, 0.1};
     for (int i = 0; i < SEEING; i++)
         for (int n = 0; n < 2; n++) {
@@ -145,9 +138,8 @@ static void an_object_beyond_the_field_of_view_is_found_along_its_axis(void **st
         }
 }
 
-static void a_small_object_apart_is_found(void **state)
+TEST(a_small_object_apart_is_found)
 {
-    (void)state;
     for (int i = 0; i < SEEING; i++) {
         const larmor_extent e = extent_of(&scans[i], bag, 1, 1, 0.05);
         if (!(e.factor[0] == 1 && e.factor[2] == 1 && e.factor[1] > 1.15 && e.factor[1] < 1.6))
@@ -156,17 +148,15 @@ static void a_small_object_apart_is_found(void **state)
     }
 }
 
-static void phase_encoding_cannot_tell_and_asks_for_nothing(void **state)
+TEST(phase_encoding_cannot_tell_and_asks_for_nothing)
 {
-    (void)state;
     assert_within(&scans[SCANS - 1], wide, 2, 2, 0);
     assert_within(&scans[SCANS - 1], bag, 2, 2, 0.1);
 }
 
 /* Signal outside that a larger field of view does not explain. */
-static void errors_that_appear_outside_do_not_enlarge_the_field_of_view(void **state)
+TEST(errors_that_appear_outside_do_not_enlarge_the_field_of_view)
 {
-    (void)state;
     const fault wrong[] = {{&scans[0], 2, 0}, {&scans[0], 3, 0}, {&scans[2], 0, 3}};
     int outside = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -184,32 +174,13 @@ static void errors_that_appear_outside_do_not_enlarge_the_field_of_view(void **s
     assert_at_most(right.enlarged, 0.3 * right.misfit);
 }
 
-static void senseless_options_are_refused(void **state)
+TEST(senseless_options_are_refused)
 {
-    (void)state;
-    larmor_array *k = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4)), *traj = zeros(LARMOR_F64, LARMOR_SHAPE(2, 4, 4));
+    OWNED(larmor_array) *k = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4)), *traj = zeros(LARMOR_F64, LARMOR_SHAPE(2, 4, 4));
     larmor_extent e;
     assert_refused(larmor_field_of_view_extent(k, traj, LARMOR_SHAPE(8, 8), &(larmor_extent_opts){.most = 5}, &e),
                    LARMOR_ERR_ARG, "extent: most 5 and threshold 0.03");
     assert_refused(
         larmor_field_of_view_extent(k, traj, LARMOR_SHAPE(8, 8), &(larmor_extent_opts){.threshold = -1}, &e),
         LARMOR_ERR_ARG, "extent: most 2 and threshold -1");
-    larmor_array_free(traj);
-    larmor_array_free(k);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_object_within_the_field_of_view_asks_for_no_more),
-    cmocka_unit_test(noise_is_no_object),
-    cmocka_unit_test(coils_without_signal_change_nothing),
-    cmocka_unit_test(an_object_beyond_the_field_of_view_is_found_along_its_axis),
-    cmocka_unit_test(a_small_object_apart_is_found),
-    cmocka_unit_test(phase_encoding_cannot_tell_and_asks_for_nothing),
-    cmocka_unit_test(errors_that_appear_outside_do_not_enlarge_the_field_of_view),
-    cmocka_unit_test(senseless_options_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -59,48 +59,39 @@ static cplx *direct(larmor_shape shape, unsigned axes, larmor_fft_opts opts, int
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
-    free(got);
 }
 
-static void both_directions_are_the_sums_of_their_definition(void **state)
+TEST(both_directions_are_the_sums_of_their_definition)
 {
-    (void)state;
     for (int c = 0; c < CASES * 2 * 4; c++) {
         const int p = c % 2;
         const larmor_fft_opts opts = {.unitary = c / 2 % 2, .centred = c / 4 % 2};
         const larmor_shape shape = cases[c / 8].shape;
         const unsigned axes = cases[c / 8].axes;
-        larmor_op *F;
+        OWNED(larmor_op) *F;
         assert_ok(larmor_op_fft(dev, type[p], shape, axes, &opts, &F));
-        cplx *x = random_values(larmor_shape_count(shape), 1);
-        cplx *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
-        larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 1);
+        OWNED(cplx) *forward = direct(shape, axes, opts, -1, x), *adjoint = direct(shape, axes, opts, 1, x);
+        OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         assert_ok(larmor_op_forward(F, in, out));
         expect(p, out, forward);
         assert_ok(larmor_op_adjoint(F, in, out));
         expect(p, out, adjoint);
         expect(p, in, x); /* untouched */
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_op_free(F);
-        free(x);
-        free(forward);
-        free(adjoint);
     }
 }
 
-static void a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none(void **state)
+TEST(a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none)
 {
-    (void)state;
     const larmor_shape shape = LARMOR_SHAPE(9, 4, 6);
     for (int c = 0; c < 8; c++) {
         const int p = c % 2, unitary = c / 2 % 2;
-        larmor_op *F;
+        OWNED(larmor_op) *F;
         assert_ok(larmor_op_fft(dev, type[p], shape, 5, &(larmor_fft_opts){unitary, c / 4}, &F));
         cplx *x = random_values(216, 2), expected[216];
-        larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+        OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         double before, after, error;
         assert_ok(larmor_op_adjoint_error(F, 3, &error));
         assert_at_most(error, limit[p]);
@@ -111,47 +102,32 @@ static void a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none(void *
         for (int i = 0; i < 216; i++) expected[i] = (unitary ? 1 : 54) * x[i];
         assert_ok(larmor_op_normal(F, in, out));
         expect(p, out, expected);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_op_free(F);
         free(x);
     }
 }
 
-static void a_view_that_begins_anywhere_can_be_transformed(void **state)
+TEST(a_view_that_begins_anywhere_can_be_transformed)
 {
-    (void)state;
-    larmor_op *F;
+    OWNED(larmor_op) *F;
     assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(5, 5, 1), 3, NULL, &F));
-    cplx *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
-    larmor_array *in = complex_array(LARMOR_C64, LARMOR_SHAPE(5, 5, 1), x);
-    larmor_array *all = zeros(LARMOR_C64, LARMOR_SHAPE(5, 5, 3)), *middle;
+    OWNED(cplx) *x = random_values(25, 4), *expected = direct(LARMOR_SHAPE(5, 5), 3, (larmor_fft_opts){0}, -1, x);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C64, LARMOR_SHAPE(5, 5, 1), x);
+    OWNED(larmor_array) *all = zeros(LARMOR_C64, LARMOR_SHAPE(5, 5, 3)), *middle;
     assert_ok(larmor_array_slice(all, 1, 1, &middle)); /* 200 bytes from the beginning */
     assert_ok(larmor_op_forward(F, in, middle));
     expect(0, middle, expected);
-    larmor_array_free(in);
-    larmor_array_free(middle);
-    larmor_array_free(all);
-    larmor_op_free(F);
-    free(x);
-    free(expected);
 }
 
-static void an_image_without_numbers_has_a_transform_without_numbers(void **state)
+TEST(an_image_without_numbers_has_a_transform_without_numbers)
 {
-    (void)state;
-    larmor_op *F;
+    OWNED(larmor_op) *F;
     assert_ok(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(4, 0, 3), 7, NULL, &F));
-    larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3));
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3)), *y = zeros(LARMOR_C64, LARMOR_SHAPE(4, 0, 3));
     assert_ok(larmor_op_forward(F, x, y));
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_op_free(F);
 }
 
-static void axes_and_types_that_are_not_there_are_refused(void **state)
+TEST(axes_and_types_that_are_not_there_are_refused)
 {
-    (void)state;
     larmor_op *F;
     char text[200];
     snprintf(text, sizeof text, "fft: axes are 0x5, expected bits of the 2 dimensions of c64 [4, 4] on %s",
@@ -164,17 +140,4 @@ static void axes_and_types_that_are_not_there_are_refused(void **state)
                    "fft: no device given");
     assert_refused(larmor_op_fft(dev, LARMOR_C64, LARMOR_SHAPE(-4), 1, NULL, &F), LARMOR_ERR_SHAPE,
                    "fft: c64 [-4] on");
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(both_directions_are_the_sums_of_their_definition),
-    cmocka_unit_test(a_unitary_transform_keeps_the_norm_and_its_normal_map_is_none),
-    cmocka_unit_test(a_view_that_begins_anywhere_can_be_transformed),
-    cmocka_unit_test(an_image_without_numbers_has_a_transform_without_numbers),
-    cmocka_unit_test(axes_and_types_that_are_not_there_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

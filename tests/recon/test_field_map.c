@@ -10,6 +10,7 @@ typedef struct object {
     int ndim;
     double f[MOST], magnitude[MOST];
 } object;
+ENDS_BY(free, object)
 
 static double centred(int64_t i, int64_t n)
 {
@@ -33,7 +34,7 @@ static object *make_object(int ndim, double slope, double curve, double offset)
 /* With a phase of the object's own and noise of this deviation. */
 static larmor_array *make_echoes(const object *o, int echoes, const double *t, double noise)
 {
-    cplx *x = malloc((size_t)(o->count * echoes) * sizeof *x);
+    OWNED(cplx) *x = malloc((size_t)(o->count * echoes) * sizeof *x);
     uint64_t seed = 3;
     assert_non_null(x);
     for (int64_t j = 0; j < o->count * echoes; j++) {
@@ -44,21 +45,19 @@ static larmor_array *make_echoes(const object *o, int echoes, const double *t, d
     }
     larmor_shape shape = larmor_shape_of(o->ndim, o->dim);
     larmor_array *all = complex_array(LARMOR_C64, larmor_shape_append(shape, echoes), x);
-    free(x);
     return all;
 }
 
 /* Root mean square of map - truth where the object is. */
 static double error_of(const object *o, const larmor_array *map)
 {
-    cplx *got = values_of(map);
+    OWNED(cplx) *got = values_of(map);
     double sum = 0, count = 0;
     for (int64_t i = 0; i < o->count; i++) {
         if (!(o->magnitude[i] > 0)) continue;
         sum += pow(creal(got[i]) - o->f[i], 2);
         count++;
     }
-    free(got);
     return sqrt(sum / count);
 }
 
@@ -73,102 +72,80 @@ static larmor_array *map_of(const object *o, int echoes, const double *t, double
     return map;
 }
 
-static void a_phase_that_rises_is_a_positive_frequency(void **state)
+TEST(a_phase_that_rises_is_a_positive_frequency)
 {
-    (void)state;
-    object *o = make_object(2, 0, 0, 37);
+    OWNED(object) *o = make_object(2, 0, 0, 37);
     const double t[] = {2e-3, 5e-3};
-    larmor_array *map = map_of(o, 2, t, 0, NULL, NULL);
-    cplx *got = values_of(map);
+    OWNED(larmor_array) *map = map_of(o, 2, t, 0, NULL, NULL);
+    OWNED(cplx) *got = values_of(map);
     for (int64_t i = 0; i < o->count; i++) assert_at_most(fabs(creal(got[i]) - 37), 1e-3); /* outside, too */
-    free(got);
-    larmor_array_free(map);
-    free(o);
 }
 
-static void wraps_in_space_are_undone_in_two_and_three_dimensions(void **state)
+TEST(wraps_in_space_are_undone_in_two_and_three_dimensions)
 {
-    (void)state;
     const double t[] = {1e-3, 6e-3}; /* 200 Hz: the object spans 480 */
     for (int ndim = 2; ndim < 4; ndim++) {
-        object *o = make_object(ndim, 300, 120, 20);
+        OWNED(object) *o = make_object(ndim, 300, 120, 20);
         larmor_field_map_report report;
-        larmor_array *map = map_of(o, 2, t, 0, &(larmor_field_map_opts){.smooth = 0.5}, &report);
+        OWNED(larmor_array) *map = map_of(o, 2, t, 0, &(larmor_field_map_opts){.smooth = 0.5}, &report);
         assert_at_most(error_of(o, map), 0.5);
         assert_int_equal(report.regions, 1);
         assert_true(report.wraps > 0);
         assert_true(fabs(report.unambiguous - 200) < 1e-6);
         assert_true(report.low > -300 && report.low < -150 && report.high < 320 && report.high > 200);
-        larmor_array_free(map);
-        free(o);
     }
 }
 
-static void noise_is_smoothed_away_by_confidence(void **state)
+TEST(noise_is_smoothed_away_by_confidence)
 {
-    (void)state;
     const double t[] = {1e-3, 3e-3};
-    object *o = make_object(2, 150, 60, -10);
-    larmor_array *rough = map_of(o, 2, t, 0.05, &(larmor_field_map_opts){.smooth = -1}, NULL);
-    larmor_array *usual = map_of(o, 2, t, 0.05, NULL, NULL);
+    OWNED(object) *o = make_object(2, 150, 60, -10);
+    OWNED(larmor_array) *rough = map_of(o, 2, t, 0.05, &(larmor_field_map_opts){.smooth = -1}, NULL);
+    OWNED(larmor_array) *usual = map_of(o, 2, t, 0.05, NULL, NULL);
     assert_true(error_of(o, rough) > 5); /* phases of the dark part are off by 0.1 and more */
     assert_at_most(error_of(o, usual), 2);
-    larmor_array_free(usual);
-    larmor_array_free(rough);
-    free(o);
 }
 
-static void echoes_further_apart_make_it_exact_in_any_order(void **state)
+TEST(echoes_further_apart_make_it_exact_in_any_order)
 {
-    (void)state;
-    object *o = make_object(2, 150, 60, -10);
+    OWNED(object) *o = make_object(2, 150, 60, -10);
     const double near[] = {1e-3, 2.5e-3}, far[ECHOES] = {21e-3, 1e-3, 2.5e-3, 9e-3}; /* wraps in time */
     const larmor_field_map_opts opts = {.smooth = -1};
-    larmor_array *two = map_of(o, 2, near, 0.01, &opts, NULL), *four = map_of(o, ECHOES, far, 0.01, &opts, NULL);
+    OWNED(larmor_array) *two = map_of(o, 2, near, 0.01, &opts, NULL),
+                        *four = map_of(o, ECHOES, far, 0.01, &opts, NULL);
     assert_true(error_of(o, two) > 5 * error_of(o, four));
     assert_at_most(error_of(o, four), 0.5);
-    larmor_array_free(four);
-    larmor_array_free(two);
-    free(o);
 }
 
-static void parts_that_do_not_touch_continue_each_other(void **state)
+TEST(parts_that_do_not_touch_continue_each_other)
 {
-    (void)state;
     const double t[] = {1e-3, 6e-3};
-    object *o = make_object(2, 250, 0, 0);
+    OWNED(object) *o = make_object(2, 250, 0, 0);
     for (int64_t i = 0; i < o->count; i++)
         if (i % N > 16 && i % N < 20) o->magnitude[i] = 0;
     larmor_field_map_report report;
-    larmor_array *map = map_of(o, 2, t, 0.01, NULL, &report);
+    OWNED(larmor_array) *map = map_of(o, 2, t, 0.01, NULL, &report);
     assert_int_equal(report.regions, 2);
     assert_at_most(error_of(o, map), 2);
-    larmor_array_free(map);
-    free(o);
 }
 
-static void beyond_the_object_it_goes_on_and_stays_in_range(void **state)
+TEST(beyond_the_object_it_goes_on_and_stays_in_range)
 {
-    (void)state;
     const double t[] = {1e-3, 3e-3};
-    object *o = make_object(2, 100, 0, 0);
+    OWNED(object) *o = make_object(2, 100, 0, 0);
     larmor_field_map_report report;
-    larmor_array *map = map_of(o, 2, t, 0.01, NULL, &report);
-    cplx *got = values_of(map);
+    OWNED(larmor_array) *map = map_of(o, 2, t, 0.01, NULL, &report);
+    OWNED(cplx) *got = values_of(map);
     for (int64_t i = 0; i < o->count; i++)
         assert_true(creal(got[i]) > report.low - 1e-3 && creal(got[i]) < report.high + 1e-3);
     assert_true(creal(got[N / 2 * N + N - 1]) > 60); /* the edge at +x, where the object ends at 80 */
     assert_true(creal(got[N / 2 * N]) < -60);
-    free(got);
-    larmor_array_free(map);
-    free(o);
 }
 
-static void unusable_echoes_are_named(void **state)
+TEST(unusable_echoes_are_named)
 {
-    (void)state;
     const double t[] = {1e-3, 3e-3}, same[] = {1e-3, 1e-3}, nan[] = {1e-3, NAN};
-    object *o = make_object(2, 100, 0, 0);
+    OWNED(object) *o = make_object(2, 100, 0, 0);
     larmor_array *x = make_echoes(o, 2, t, 0), *map, *none = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, 2));
     assert_refused(larmor_field_map(x, 2, same, NULL, &map, NULL), LARMOR_ERR_ARG,
                    "field map: two echoes have the same time, 1 ms");
@@ -185,20 +162,4 @@ static void unusable_echoes_are_named(void **state)
     assert_refused(larmor_field_map(none, 2, t, NULL, &map, NULL), LARMOR_ERR_NUMERIC, "not finite at element 0");
     larmor_array_free(none);
     larmor_array_free(x);
-    free(o);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_phase_that_rises_is_a_positive_frequency),
-    cmocka_unit_test(wraps_in_space_are_undone_in_two_and_three_dimensions),
-    cmocka_unit_test(noise_is_smoothed_away_by_confidence),
-    cmocka_unit_test(echoes_further_apart_make_it_exact_in_any_order),
-    cmocka_unit_test(parts_that_do_not_touch_continue_each_other),
-    cmocka_unit_test(beyond_the_object_it_goes_on_and_stays_in_range),
-    cmocka_unit_test(unusable_echoes_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -8,12 +8,10 @@ enum { NX = 6, NY = 5, VOXELS = NX * NY, FRAMES = 3, MOST = 12 };
 static void random_ops(larmor_dtype dtype, const int samples[FRAMES], larmor_op *ops[FRAMES])
 {
     for (int t = 0; t < FRAMES; t++) {
-        double *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, samples[t]), k);
+        OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples[t], (uint64_t)t + 1);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples[t]), k);
         assert_ok(larmor_op_nufft(
             dev, &(larmor_nufft_opts){.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype}, traj, &ops[t]));
-        larmor_array_free(traj);
-        free(k);
     }
 }
 
@@ -31,15 +29,15 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
     assert_true(larmor_shape_equal(larmor_op_in_shape(A), LARMOR_SHAPE(NX, NY, FRAMES)));
     assert_true(larmor_shape_equal(larmor_op_out_shape(A), out));
-    cplx *x = random_values(VOXELS * FRAMES, 4);
-    larmor_array *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x), *y = zeros(LARMOR_C128, out);
-    larmor_array *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x), *y = zeros(LARMOR_C128, out);
+    OWNED(larmor_array) *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
-    cplx *got = values_of(y), *back = values_of(z);
+    OWNED(cplx) *got = values_of(y), *back = values_of(z);
     for (int t = 0, first = 0; t < FRAMES; first += samples[t++]) {
-        larmor_array *one = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x + VOXELS * t);
-        larmor_array *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
+        OWNED(larmor_array) *one = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x + VOXELS * t);
+        OWNED(larmor_array) *samples_of_one = zeros(LARMOR_C128, LARMOR_SHAPE(samples[t]));
         assert_ok(larmor_op_forward(ops[t], one, samples_of_one));
         cplx *expected = values_of(samples_of_one);
         assert_at_most(difference(got + first, expected, samples[t]), rounding);
@@ -48,34 +46,23 @@ static void expect_frame_by_frame(const int samples[FRAMES], larmor_shape out)
         expected = values_of(one);
         assert_at_most(difference(back + VOXELS * t, expected, VOXELS), rounding);
         free(expected);
-        larmor_array_free(samples_of_one);
-        larmor_array_free(one);
     }
-    free(back);
-    free(got);
-    free(x);
-    larmor_array_free(z);
-    larmor_array_free(y);
-    larmor_array_free(in);
     larmor_op_free(A);
     free_ops(ops);
 }
 
-static void every_frame_has_its_own_operator(void **state)
+TEST(every_frame_has_its_own_operator)
 {
-    (void)state;
     expect_frame_by_frame((int[]){9, 9, 9}, LARMOR_SHAPE(9, FRAMES));
 }
 
-static void ragged_frames_make_one_long_vector(void **state)
+TEST(ragged_frames_make_one_long_vector)
 {
-    (void)state;
     expect_frame_by_frame((int[]){9, 5, MOST}, LARMOR_SHAPE(26));
 }
 
-static void the_adjoint_is_exact(void **state)
+TEST(the_adjoint_is_exact)
 {
-    (void)state;
     for (int c = 0; c < 4; c++) {
         larmor_op *ops[FRAMES], *A;
         double error;
@@ -94,9 +81,8 @@ static larmor_status triple(void *self, const larmor_array *x, larmor_array *y)
     return larmor_axpby(3, x, 0, y);
 }
 
-static void the_operators_own_normal_maps_survive(void **state)
+TEST(the_operators_own_normal_maps_survive)
 {
-    (void)state;
     static const larmor_op_impl impl = {"triple", triple, triple, NULL, NULL};
     larmor_op *ops[FRAMES], *A, *N;
     random_ops(LARMOR_C128, (int[]){9, 5, MOST}, ops);
@@ -107,30 +93,23 @@ static void the_operators_own_normal_maps_survive(void **state)
     larmor_op_free(N);
     ops[1] = with;
     assert_ok(larmor_op_frames(ops, FRAMES, &A));
-    cplx *x = random_values(VOXELS * FRAMES, 4);
-    larmor_array *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x);
-    larmor_array *y = zeros(LARMOR_C128, larmor_op_out_shape(A)), *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
-    larmor_array *normal = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    OWNED(cplx) *x = random_values(VOXELS * FRAMES, 4);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, larmor_op_in_shape(A), x);
+    OWNED(larmor_array) *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
+                        *z = zeros(LARMOR_C128, larmor_op_in_shape(A));
+    OWNED(larmor_array) *normal = zeros(LARMOR_C128, larmor_op_in_shape(A));
     assert_ok(larmor_op_forward(A, in, y));
     assert_ok(larmor_op_adjoint(A, y, z));
     assert_ok(larmor_op_normal(A, in, normal));
-    cplx *got = values_of(normal), *expected = values_of(z);
+    OWNED(cplx) *got = values_of(normal), *expected = values_of(z);
     for (int v = 0; v < VOXELS; v++) expected[VOXELS + v] = 3 * x[VOXELS + v];
     assert_at_most(difference(got, expected, VOXELS * FRAMES), 1e-15);
-    free(expected);
-    free(got);
-    free(x);
-    larmor_array_free(normal);
-    larmor_array_free(z);
-    larmor_array_free(y);
-    larmor_array_free(in);
     larmor_op_free(A);
     free_ops(ops);
 }
 
-static void frames_apart_give_the_same_bits(void **state)
+TEST(frames_apart_give_the_same_bits)
 {
-    (void)state;
     enum { MANY = 13 };
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int c = 0; c < 4; c++) {
@@ -138,17 +117,13 @@ static void frames_apart_give_the_same_bits(void **state)
         larmor_op *ops[MANY], *A[2];
         for (int t = 0; t < MANY; t++) {
             const int64_t samples = ragged ? 5 + t : 9;
-            double *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
-            larmor_array *traj = real_array(LARMOR_SHAPE(2, samples), k);
+            OWNED(double) *k = random_points(LARMOR_SHAPE(NX, NY), samples, (uint64_t)t + 1);
+            OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, samples), k);
             const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .tol = 1e-4, .dtype = dtype[c % 2]};
-            larmor_op *F, *N;
+            OWNED(larmor_op) *F, *N;
             assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
             assert_ok(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
             assert_ok(larmor_op_with_normal(F, N, &ops[t]));
-            larmor_op_free(N);
-            larmor_op_free(F);
-            larmor_array_free(traj);
-            free(k);
         }
         assert_ok(larmor_op_frames(ops, MANY, &A[0]));
         assert_ok(larmor_op_frames_apart(ops, MANY, &A[1]));
@@ -157,18 +132,15 @@ static void frames_apart_give_the_same_bits(void **state)
         assert_true(larmor_shape_equal(out, larmor_op_out_shape(A[1])));
         cplx *x = random_values(VOXELS * MANY, 4), *got[2][3];
         for (int i = 0; i < 2; i++) {
-            larmor_array *image = complex_array(dtype[c % 2], in, x);
-            larmor_array *y = zeros(dtype[c % 2], out), *z = zeros(dtype[c % 2], in), *n = zeros(dtype[c % 2], in);
+            OWNED(larmor_array) *image = complex_array(dtype[c % 2], in, x);
+            OWNED(larmor_array) *y = zeros(dtype[c % 2], out), *z = zeros(dtype[c % 2], in),
+                                *n = zeros(dtype[c % 2], in);
             assert_ok(larmor_op_forward(A[i], image, y));
             assert_ok(larmor_op_adjoint(A[i], y, z));
             assert_ok(larmor_op_normal(A[i], image, n));
             got[i][0] = values_of(y);
             got[i][1] = values_of(z);
             got[i][2] = values_of(n);
-            larmor_array_free(n);
-            larmor_array_free(z);
-            larmor_array_free(y);
-            larmor_array_free(image);
             larmor_op_free(A[i]);
         }
         /* a GPU adds in another order each time */
@@ -192,9 +164,8 @@ static larmor_status refuse(void *self, const larmor_array *x, larmor_array *y)
 }
 
 /* The first frame in their order that fails is named, whichever thread had it. */
-static void the_first_frame_that_fails_is_named(void **state)
+TEST(the_first_frame_that_fails_is_named)
 {
-    (void)state;
     enum { MANY = 8 };
     static const larmor_op_impl good = {"triple", triple, triple, NULL, NULL},
                                 bad = {"refuse", refuse, refuse, NULL, NULL};
@@ -205,47 +176,27 @@ static void the_first_frame_that_fails_is_named(void **state)
         for (int t = 0; t < MANY; t++)
             assert_ok(larmor_op_create(dev, t < 3 ? &good : &bad, &number[t], LARMOR_C64, shape, shape, &ops[t]));
         assert_ok((apart ? larmor_op_frames_apart : larmor_op_frames)(ops, MANY, &A));
-        larmor_array *x = zeros(LARMOR_C64, all), *y = zeros(LARMOR_C64, all);
+        OWNED(larmor_array) *x = zeros(LARMOR_C64, all), *y = zeros(LARMOR_C64, all);
         for (int i = 0; i < 5; i++)
             assert_refused(larmor_op_forward(A, x, y), LARMOR_ERR_NUMERIC, "frame 3 is not for this");
-        larmor_array_free(y);
-        larmor_array_free(x);
         larmor_op_free(A);
         for (int t = 0; t < MANY; t++) larmor_op_free(ops[t]);
     }
 }
 
-static void unusable_operators_are_named(void **state)
+TEST(unusable_operators_are_named)
 {
-    (void)state;
     larmor_op *ops[FRAMES], *A;
     random_ops(LARMOR_C128, (int[]){9, 9, 9}, ops);
     assert_refused(larmor_op_frames(ops, 0, &A), LARMOR_ERR_ARG, "frames: got 0 operators, expected at least 1");
     assert_null(A);
     larmor_op *gap[] = {ops[0], NULL};
     assert_refused(larmor_op_frames(gap, 2, &A), LARMOR_ERR_ARG, "frames: operator 1 is NULL");
-    larmor_array *d = zeros(LARMOR_C128, LARMOR_SHAPE(NY, NX));
-    larmor_op *D;
+    OWNED(larmor_array) *d = zeros(LARMOR_C128, LARMOR_SHAPE(NY, NX));
+    OWNED(larmor_op) *D;
     assert_ok(larmor_op_diag(d, &D));
     larmor_op *mixed[] = {ops[0], D};
     assert_refused(larmor_op_frames(mixed, 2, &A), LARMOR_ERR_SHAPE, "frames: input of operator 1 is c128 [5, 6] on");
     assert_null(A);
-    larmor_op_free(D);
-    larmor_array_free(d);
     free_ops(ops);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_frame_has_its_own_operator),
-    cmocka_unit_test(ragged_frames_make_one_long_vector),
-    cmocka_unit_test(the_adjoint_is_exact),
-    cmocka_unit_test(the_operators_own_normal_maps_survive),
-    cmocka_unit_test(frames_apart_give_the_same_bits),
-    cmocka_unit_test(the_first_frame_that_fails_is_named),
-    cmocka_unit_test(unusable_operators_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

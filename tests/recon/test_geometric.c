@@ -46,10 +46,9 @@ static larmor_array *transformed(const larmor_array *x)
     const larmor_fft_opts centred = {.centred = 1, .unitary = 1};
     const larmor_shape shape = larmor_array_shape(x);
     larmor_array *y = zeros(LARMOR_C128, shape);
-    larmor_op *F;
+    OWNED(larmor_op) *F;
     assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 3, &centred, &F));
     assert_ok(larmor_op_forward(F, x, y));
-    larmor_op_free(F);
     return y;
 }
 
@@ -64,25 +63,21 @@ static larmor_array *along_of(const larmor_array *kspace, const larmor_array *tr
 static larmor_array *matrices(const cplx *images, int64_t n, const larmor_compression_opts *opts,
                               larmor_compression_report *report)
 {
-    larmor_array *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0);
+    OWNED(larmor_array) *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0);
     larmor_array *R = along_of(kspace, traj, NULL), *C;
     assert_ok(larmor_geometric_compression(R, n, opts, &C, report));
     larmor_array_free(R);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_array_free(x);
     return C;
 }
 
-static void the_rows_are_orthonormal_at_each_place(void **state)
+TEST(the_rows_are_orthonormal_at_each_place)
 {
-    (void)state;
     const int64_t places[] = {1, 7, N, PLACES, 50};
-    cplx *images = ring_images(.01, 3);
+    OWNED(cplx) *images = ring_images(.01, 3);
     for (int p = 0; p < 5; p++) {
         const larmor_compression_opts opts = {.coils = 3};
-        larmor_array *C = matrices(images, places[p], &opts, NULL);
-        cplx *c = values_of(C);
+        OWNED(larmor_array) *C = matrices(images, places[p], &opts, NULL);
+        OWNED(cplx) *c = values_of(C);
         for (int64_t at = 0; at < places[p]; at++)
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++) {
@@ -91,165 +86,109 @@ static void the_rows_are_orthonormal_at_each_place(void **state)
                         sum += c[i + 3 * (l + COILS * at)] * conj(c[j + 3 * (l + COILS * at)]);
                     assert_at_most(cabs(sum - (i == j)), 1e-12);
                 }
-        free(c);
-        larmor_array_free(C);
     }
-    free(images);
 }
 
-static void samples_of_virtual_coils_are_those_of_their_images(void **state)
+TEST(samples_of_virtual_coils_are_those_of_their_images)
 {
-    (void)state;
-    cplx *images = ring_images(.01, 3);
+    OWNED(cplx) *images = ring_images(.01, 3);
     const larmor_compression_opts opts = {.coils = 4};
-    larmor_array *C = matrices(images, N, &opts, NULL), *x = image_array(images), *kspace = transformed(x);
-    larmor_array *traj = lines_of(0), *few, *expected, *got;
+    OWNED(larmor_array) *C = matrices(images, N, &opts, NULL), *x = image_array(images), *kspace = transformed(x);
+    OWNED(larmor_array) *traj = lines_of(0), *few, *expected, *got;
     assert_ok(larmor_compress_coils(C, x, &few));
     expected = transformed(few);
     assert_ok(larmor_compress_readouts(C, kspace, traj, &got));
-    cplx *a = values_of(got), *b = values_of(expected);
+    OWNED(cplx) *a = values_of(got), *b = values_of(expected);
     assert_at_most(difference(a, b, N * LINES * 4), 1e-12);
-    free(b);
-    free(a);
-    larmor_array_free(got);
-    larmor_array_free(expected);
-    larmor_array_free(few);
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_array_free(x);
-    larmor_array_free(C);
-    free(images);
 }
 
-static void all_coils_come_back_whole(void **state)
+TEST(all_coils_come_back_whole)
 {
-    (void)state;
-    cplx *images = ring_images(.01, 3);
+    OWNED(cplx) *images = ring_images(.01, 3);
     const larmor_compression_opts opts = {.coils = COILS};
     larmor_compression_report report;
-    larmor_array *C = matrices(images, N, &opts, &report), *x = image_array(images), *few, *back;
+    OWNED(larmor_array) *C = matrices(images, N, &opts, &report), *x = image_array(images), *few, *back;
     assert_int_equal(report.coils, COILS);
     assert_true(report.energy > 1 - 1e-12);
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    cplx *got = values_of(back);
+    OWNED(cplx) *got = values_of(back);
     assert_at_most(difference(got, images, SIZE), 1e-12);
-    free(got);
-    larmor_array_free(back);
-    larmor_array_free(few);
-    larmor_array_free(x);
-    larmor_array_free(C);
-    free(images);
 }
 
 /* The part of the images that a compression leaves out, in amplitude. */
 static double lost(const larmor_array *C, const cplx *images)
 {
-    larmor_array *x = image_array(images), *few, *back;
+    OWNED(larmor_array) *x = image_array(images), *few, *back;
     assert_ok(larmor_compress_coils(C, x, &few));
     assert_ok(larmor_expand_coils(C, few, &back));
-    cplx *got = values_of(back);
+    OWNED(cplx) *got = values_of(back);
     const double part = difference(got, images, SIZE);
-    free(got);
-    larmor_array_free(back);
-    larmor_array_free(few);
-    larmor_array_free(x);
     return part;
 }
 
-static void as_many_coils_hold_more_than_those_of_one_matrix(void **state)
+TEST(as_many_coils_hold_more_than_those_of_one_matrix)
 {
-    (void)state;
-    cplx *images = ring_images(0, 3);
-    larmor_array *x = image_array(images), *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
+    OWNED(cplx) *images = ring_images(0, 3);
+    OWNED(larmor_array) *x = image_array(images), *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS));
     assert_ok(larmor_coils_covariance(x, NULL, 0, 1, R, NULL));
     for (int coils = 1; coils <= 4; coils++) {
         const larmor_compression_opts opts = {.coils = coils};
         larmor_compression_report one, each;
-        larmor_array *C = matrices(images, N, &opts, &each), *single;
+        OWNED(larmor_array) *C = matrices(images, N, &opts, &each), *single;
         assert_ok(larmor_compression(R, &opts, &single, &one));
         assert_int_equal(each.coils, coils);
         assert_true(lost(C, images) < .8 * lost(single, images));
         assert_true(each.energy <= 1 - .2 * pow(lost(C, images), 2)); /* no more is promised than is kept */
-        larmor_array_free(single);
-        larmor_array_free(C);
     }
-    larmor_array_free(R);
-    larmor_array_free(x);
-    free(images);
 }
 
 /* Virtual coils hear the same whichever way readouts run, and where the object is turned over they are turned
  * over. */
-static void flips_change_nothing(void **state)
+TEST(flips_change_nothing)
 {
-    (void)state;
-    cplx *images = ring_images(.01, 3), *mirrored = ring_images(.01, 3), *reversed;
+    OWNED(cplx) *images = ring_images(.01, 3), *mirrored = ring_images(.01, 3), *reversed;
     const larmor_compression_opts opts = {.coils = 4};
     larmor_compression_report upright, turned;
-    larmor_array *up = lines_of(0), *down = lines_of(1), *C = matrices(images, N, &opts, &upright);
-    larmor_array *x = image_array(images), *kspace = transformed(x), *from_up, *from_down;
-    cplx *k = values_of(kspace);
+    OWNED(larmor_array) *up = lines_of(0), *down = lines_of(1), *C = matrices(images, N, &opts, &upright);
+    OWNED(larmor_array) *x = image_array(images), *kspace = transformed(x), *from_up, *from_down;
+    OWNED(cplx) *k = values_of(kspace);
     reversed = values_of(kspace);
     for (int t = 0; t < SIZE; t++) {
         reversed[t] = k[t / N * N + N - 1 - t % N];
         mirrored[t] = images[t / N * N + (N - t % N) % N]; /* the origin stays */
     }
-    larmor_array *back = image_array(reversed);
+    OWNED(larmor_array) *back = image_array(reversed);
     assert_ok(larmor_compress_readouts(C, kspace, up, &from_up));
     assert_ok(larmor_compress_readouts(C, back, down, &from_down));
-    cplx *a = values_of(from_up), *b = values_of(from_down);
+    OWNED(cplx) *a = values_of(from_up), *b = values_of(from_down);
     for (int t = 0; t < N * LINES * 4; t++) assert_at_most(cabs(b[t] - a[t / N * N + N - 1 - t % N]), 1e-12);
-    larmor_array *R = along_of(back, down, NULL), *same = along_of(kspace, up, NULL);
-    cplx *first = values_of(R), *second = values_of(same);
+    OWNED(larmor_array) *R = along_of(back, down, NULL), *same = along_of(kspace, up, NULL);
+    OWNED(cplx) *first = values_of(R), *second = values_of(same);
     assert_at_most(difference(first, second, COILS * COILS * PLACES * LARMOR_GEOMETRIC_PARTS), 1e-12);
-    larmor_array *M = matrices(mirrored, N, &opts, &turned);
+    OWNED(larmor_array) *M = matrices(mirrored, N, &opts, &turned);
     assert_at_most(fabs(turned.energy - upright.energy), .1 * (1 - upright.energy));
     assert_at_most(fabs(lost(M, mirrored) / lost(C, images) - 1), .1);
-    free(second);
-    free(first);
-    free(b);
-    free(a);
-    larmor_array_free(M);
-    larmor_array_free(same);
-    larmor_array_free(R);
-    larmor_array_free(from_down);
-    larmor_array_free(from_up);
-    larmor_array_free(back);
-    larmor_array_free(kspace);
-    larmor_array_free(x);
-    larmor_array_free(C);
-    larmor_array_free(down);
-    larmor_array_free(up);
-    free(k);
-    free(reversed);
-    free(mirrored);
-    free(images);
 }
 
 /* Without alignment the phases of eigenvectors, and their order, are whatever a library makes of them. */
-static void matrices_change_little_from_place_to_place(void **state)
+TEST(matrices_change_little_from_place_to_place)
 {
-    (void)state;
     enum { FINE = 4 * N };
-    cplx *images = ring_images(.001, 3);
+    OWNED(cplx) *images = ring_images(.001, 3);
     const larmor_compression_opts opts = {.coils = 4};
-    larmor_array *C = matrices(images, FINE, &opts, NULL);
-    cplx *c = values_of(C);
+    OWNED(larmor_array) *C = matrices(images, FINE, &opts, NULL);
+    OWNED(cplx) *c = values_of(C);
     for (int64_t at = FINE / 8; at < FINE * 7 / 8; at++)
         assert_at_most(difference(c + 4 * COILS * at, c + 4 * COILS * (at - 1), 4 * COILS), .15);
-    free(c);
-    larmor_array_free(C);
-    free(images);
 }
 
-static void noise_is_not_taken_for_signal(void **state)
+TEST(noise_is_not_taken_for_signal)
 {
-    (void)state;
-    cplx *images = ring_images(1, 3);
+    OWNED(cplx) *images = ring_images(1, 3);
     larmor_array *x = image_array(images), *kspace = transformed(x), *traj = lines_of(0), *C;
     double count;
-    larmor_array *R = along_of(kspace, traj, &count);
+    OWNED(larmor_array) *R = along_of(kspace, traj, &count);
     larmor_compression_opts opts = {.energy = .99, .noise = 2. / 3 * count, .samples = count};
     larmor_compression_report told, unaware;
     assert_ok(larmor_geometric_compression(R, N, &opts, &C, &told));
@@ -259,22 +198,19 @@ static void noise_is_not_taken_for_signal(void **state)
     larmor_array_free(C);
     assert_in_range(told.coils, 2, 4);
     assert_true(unaware.coils > told.coils);
-    larmor_array_free(R);
     larmor_array_free(traj);
     larmor_array_free(kspace);
     larmor_array_free(x);
-    free(images);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
-    larmor_array *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS, PLACES, LARMOR_GEOMETRIC_PARTS));
+    OWNED(larmor_array) *R = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS, PLACES, LARMOR_GEOMETRIC_PARTS));
     larmor_array *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, LINES, COILS)), *traj = lines_of(0), *C, *y;
-    larmor_array *matrix = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N));
-    larmor_array *fewer = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N / 2));
+    OWNED(larmor_array) *matrix = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N));
+    OWNED(larmor_array) *fewer = zeros(LARMOR_C128, LARMOR_SHAPE(3, COILS, N / 2));
     double off[2 * N * LINES] = {.5};
-    larmor_array *between = real_array(LARMOR_SHAPE(2, N, LINES), off);
+    OWNED(larmor_array) *between = real_array(LARMOR_SHAPE(2, N, LINES), off);
     assert_refused(larmor_geometric_compression(R, N, NULL, &C, NULL), LARMOR_ERR_NUMERIC, "energy is 0");
     assert_null(C);
     assert_refused(larmor_geometric_compression(R, 0, NULL, &C, NULL), LARMOR_ERR_ARG, "0 places");
@@ -287,25 +223,6 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_compress_readouts(R, x, traj, &y), LARMOR_ERR_SHAPE, "[virtual coils, coils, places]");
     assert_refused(larmor_compress_coils(fewer, x, &y), LARMOR_ERR_SHAPE, "expected complex [12, ..., 10]");
     assert_null(y);
-    larmor_array_free(between);
-    larmor_array_free(fewer);
-    larmor_array_free(matrix);
     larmor_array_free(traj);
     larmor_array_free(x);
-    larmor_array_free(R);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rows_are_orthonormal_at_each_place),
-        cmocka_unit_test(samples_of_virtual_coils_are_those_of_their_images),
-        cmocka_unit_test(all_coils_come_back_whole),
-        cmocka_unit_test(as_many_coils_hold_more_than_those_of_one_matrix),
-        cmocka_unit_test(flips_change_nothing),
-        cmocka_unit_test(matrices_change_little_from_place_to_place),
-        cmocka_unit_test(noise_is_not_taken_for_signal),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-    };
-    RUN_TESTS(tests);
 }

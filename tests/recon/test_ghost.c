@@ -47,8 +47,8 @@ static scan make_scan(const scene *s, uint64_t seed)
 {
     scan out = {.lines = s->lines};
     const int64_t m = (int64_t)SAMPLES * s->lines;
-    cplx *y = malloc((size_t)(m * COILS) * sizeof *y);
-    double *k = malloc((size_t)(2 * m) * sizeof *k);
+    OWNED(cplx) *y = malloc((size_t)(m * COILS) * sizeof *y);
+    OWNED(double) *k = malloc((size_t)(2 * m) * sizeof *k);
     out.truth = malloc((size_t)(m * COILS) * sizeof *out.truth);
     assert_true(y && k && out.truth);
     const double noise = s->noise * cabs(signal_at(0, 0, 0));
@@ -67,8 +67,6 @@ static scan make_scan(const scene *s, uint64_t seed)
             }
     out.kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, s->lines, COILS), y);
     out.traj = real_array(LARMOR_SHAPE(2, SAMPLES, s->lines), k);
-    free(k);
-    free(y);
     return out;
 }
 
@@ -79,15 +77,16 @@ static void free_scan(scan *s)
     free(s->truth);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 /* The ghost of a thin object at x = 0.3 that is left, relative to the object. */
 static double ghost_left(const scene *s, const larmor_ghost *found)
 {
     return fabs(s->phase - found->phase) / 2 + .3 * M_PI * fabs(s->shift - found->shift);
 }
 
-static void the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object(void **state)
+TEST(the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object)
 {
-    (void)state;
     static const double phases[] = {0, .3, -.8, 1.3}, shifts[] = {0, .2, -.9, 4.1};
     for (int ramps = 0; ramps < 2; ramps++)
         for (int noisy = 0; noisy < 2; noisy++)
@@ -99,7 +98,7 @@ static void the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object(voi
                                      noisy ? .003 : 0,
                                      partial ? 44 : N,
                                      partial ? -12 : -N / 2};
-                    scan x = make_scan(&s, 7);
+                    OWNED(scan) x = make_scan(&s, 7);
                     larmor_ghost found;
                     larmor_ghost_report report;
                     assert_ok(larmor_ghost_estimate(x.kspace, x.traj, LARMOR_SHAPE(N, N), NULL, &found, &report));
@@ -107,21 +106,19 @@ static void the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object(voi
                     assert_int_equal(report.is_clear, s.phase != 0 || s.shift != 0);
                     assert_at_most(fabs(report.spacing - 1), 1e-9);
                     assert_at_most(ghost_left(&s, &found), .01);
-                    free_scan(&x);
                 }
 }
 
 /* Against the samples as they would be without a ghost. */
-static void corrected_lines_are_those_without_a_ghost(void **state)
+TEST(corrected_lines_are_those_without_a_ghost)
 {
-    (void)state;
     for (int ramps = 0; ramps < 2; ramps++) {
         const scene s = {ramps, .7, -.6, 0, N, -N / 2};
-        scan x = make_scan(&s, 1);
+        OWNED(scan) x = make_scan(&s, 1);
         larmor_ghost all[N];
         for (int l = 0; l < N; l++) all[l] = (larmor_ghost){s.phase, s.shift};
         assert_ok(larmor_ghost_correct(x.kspace, x.traj, all));
-        cplx *y = values_of(x.kspace);
+        OWNED(cplx) *y = values_of(x.kspace);
         double *k = NULL, error = 0, size = 0;
         assert_ok(larmor_array_download(x.traj, LARMOR_F64, &k));
         for (int64_t i = 0; i < (int64_t)SAMPLES * N; i++)
@@ -137,15 +134,12 @@ static void corrected_lines_are_those_without_a_ghost(void **state)
             assert_at_most(fabs(moved - ramps * sign * s.shift / 2), 1e-9);
         }
         free(k);
-        free(y);
-        free_scan(&x);
     }
 }
 
 /* Three lines, as scanners acquire them, whose phase grows with time, too. */
-static void navigators_give_the_phase_and_the_shift_whatever_grows_with_time(void **state)
+TEST(navigators_give_the_phase_and_the_shift_whatever_grows_with_time)
 {
-    (void)state;
     for (int ramps = 0; ramps < 2; ramps++)
         for (int first = 0; first < 2; first++) {
             const scene s = {ramps, 2.6, -1.3, 0, 3, 0};
@@ -160,21 +154,18 @@ static void navigators_give_the_phase_and_the_shift_whatever_grows_with_time(voi
                         y[i + SAMPLES * (l + 3 * c)] =
                             cexp(I * (sign * s.phase / 2 + .5 * l)) * signal_at(kx + sign * s.shift / 2, 0, c);
                     }
-            larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), y);
-            larmor_array *traj = real_array(LARMOR_SHAPE(SAMPLES, 3), k);
+            OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, 3, COILS), y);
+            OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(SAMPLES, 3), k);
             larmor_ghost found;
             assert_ok(larmor_ghost_navigators(kspace, traj, 0, 3, &found));
             assert_at_most(fabs(found.phase - s.phase), 3e-3);
             assert_at_most(fabs(found.shift - s.shift), 3e-3);
             assert_int_equal(larmor_ghost_navigators(kspace, traj, 0, 4, &found), LARMOR_ERR_ARG);
-            larmor_array_free(traj);
-            larmor_array_free(kspace);
         }
 }
 
-static void readouts_that_are_no_lines_of_both_directions_stay_as_they_are(void **state)
+TEST(readouts_that_are_no_lines_of_both_directions_stay_as_they_are)
 {
-    (void)state;
     for (int spokes = 0; spokes < 2; spokes++) {
         double k[2 * SAMPLES * 16];
         for (int l = 0; l < 16; l++)
@@ -183,31 +174,16 @@ static void readouts_that_are_no_lines_of_both_directions_stay_as_they_are(void 
                 k[2 * (i + SAMPLES * l)] = at * cos(angle);
                 k[2 * (i + SAMPLES * l) + 1] = spokes ? at * sin(angle) : l - 8;
             }
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, 16), k);
-        cplx *y = random_values(SAMPLES * 16, 3);
-        larmor_array *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, 16, 1), y);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, 16), k);
+        OWNED(cplx) *y = random_values(SAMPLES * 16, 3);
+        OWNED(larmor_array) *kspace = complex_array(LARMOR_C64, LARMOR_SHAPE(SAMPLES, 16, 1), y);
         larmor_ghost found, all[16];
         larmor_ghost_report report;
         for (int l = 0; l < 16; l++) all[l] = (larmor_ghost){1, 1};
         assert_ok(larmor_ghost_estimate(kspace, traj, LARMOR_SHAPE(N, N), NULL, &found, &report));
         assert_true(report.forward == 0 && report.backward == 0 && found.phase == 0 && found.shift == 0);
         assert_ok(larmor_ghost_correct(kspace, traj, all));
-        cplx *after = values_of(kspace);
+        OWNED(cplx) *after = values_of(kspace);
         for (int i = 0; i < SAMPLES * 16; i++) assert_at_most(cabs(after[i] - y[i]), 1e-6);
-        free(after);
-        free(y);
-        larmor_array_free(kspace);
-        larmor_array_free(traj);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ghost_of_the_image_is_found_within_a_hundredth_of_the_object),
-        cmocka_unit_test(corrected_lines_are_those_without_a_ghost),
-        cmocka_unit_test(navigators_give_the_phase_and_the_shift_whatever_grows_with_time),
-        cmocka_unit_test(readouts_that_are_no_lines_of_both_directions_stay_as_they_are),
-    };
-    RUN_TESTS(tests);
 }

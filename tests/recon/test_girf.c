@@ -1,7 +1,6 @@
 /* The impulse response of gradients changes trajectories as its transfer function says. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <complex.h>
-#include <math.h>
 
 #include "larmor/delays.h"
 #include "larmor/recon.h"
@@ -63,7 +62,7 @@ static larmor_array *make(const char *name, int64_t readouts, int64_t samples)
 /* With turned axes if degrees are not 0. */
 static double *apply(const larmor_array *traj, transfer h, int crossed, double degrees)
 {
-    larmor_array *response = response_of(h, 3, crossed), *made;
+    OWNED(larmor_array) *response = response_of(h, 3, crossed), *made;
     larmor_girf girf = {.response = response, .spacing_hz = spacing, .dwell_s = dwell};
     const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
     const double axes[3][3] = {{c, s, 0}, {-s, c, 0}, {0, 0, 1}};
@@ -71,8 +70,6 @@ static double *apply(const larmor_array *traj, transfer h, int crossed, double d
     assert_ok(larmor_girf_apply(traj, &girf, &made));
     double *k;
     assert_ok(larmor_array_download(made, LARMOR_F64, &k));
-    larmor_array_free(made);
-    larmor_array_free(response);
     return k;
 }
 
@@ -93,47 +90,37 @@ static double farthest(const larmor_array *traj, const double *a, const double *
     return most;
 }
 
-static void perfect_gradients_change_nothing(void **state)
+TEST(perfect_gradients_change_nothing)
 {
-    (void)state;
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
-        larmor_array *traj = make(names[i], 5, 300);
-        double *k = values(traj);
+        OWNED(larmor_array) *traj = make(names[i], 5, 300);
+        OWNED(double) *k = values(traj);
         for (int crossed = 0; crossed < 2; crossed++) {
-            double *made = apply(traj, identity, crossed, crossed ? 30 : 0);
+            OWNED(double) *made = apply(traj, identity, crossed, crossed ? 30 : 0);
             assert_at_most(farthest(traj, k, made, 0), 1e-9);
-            free(made);
         }
-        free(k);
-        larmor_array_free(traj);
     }
 }
 
-static void a_delay_is_that_of_larmor_traj_delay(void **state)
+TEST(a_delay_is_that_of_larmor_traj_delay)
 {
-    (void)state;
     const double delay[6] = {late[0], late[1], late[2]};
     const char *names[] = {"golden", "koosh", "spiral"};
     for (int i = 0; i < 3; i++) {
-        larmor_array *traj = make(names[i], 5, i == 2 ? 700 : 64);
-        larmor_array *delayed;
+        OWNED(larmor_array) *traj = make(names[i], 5, i == 2 ? 700 : 64);
+        OWNED(larmor_array) *delayed;
         assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
-        double *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
+        OWNED(double) *k = values(delayed), *made = apply(traj, pure_delay, 0, 0);
         /* curved readouts begin with a kink, which the two interpolate differently */
         assert_at_most(farthest(traj, k, made, i == 2 ? 20 : 0), i == 2 ? 2e-3 : 1e-9);
-        free(made);
-        free(k);
-        larmor_array_free(delayed);
-        larmor_array_free(traj);
     }
 }
 
 /* k(t) = (1 - cos(w t)) / w^2 begins at rest; a low-pass of first order follows it as its differential equation
  * says. */
-static void a_low_pass_gives_the_solution_of_its_differential_equation(void **state)
+TEST(a_low_pass_gives_the_solution_of_its_differential_equation)
 {
-    (void)state;
     enum { N = 1000 };
     const double w = 2 * M_PI * 2000, tau = time_constant;
     static double k[2 * N], expected[2 * N];
@@ -144,49 +131,37 @@ static void a_low_pass_gives_the_solution_of_its_differential_equation(void **st
         expected[2 * i] = 1 - (cos(w * t) + x * sin(w * t)) / (1 + x * x) - exp(-t / tau) * x * x / (1 + x * x);
         expected[2 * i + 1] = -2 * expected[2 * i];
     }
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, N, 1), LARMOR_F64, k, &traj));
-    double *made = apply(traj, low_pass, 0, 0);
+    OWNED(double) *made = apply(traj, low_pass, 0, 0);
     assert_at_most(farthest(traj, expected, made, 0), 1e-3);
     assert_true(farthest(traj, k, made, 0) > 0.2);
-    free(made);
-    larmor_array_free(traj);
 }
 
-static void what_leaks_to_another_axis_moves_it(void **state)
+TEST(what_leaks_to_another_axis_moves_it)
 {
-    (void)state;
-    larmor_array *traj = make("golden", 7, 64);
-    double *k = values(traj), *made = apply(traj, leak, 1, 0);
+    OWNED(larmor_array) *traj = make("golden", 7, 64);
+    OWNED(double) *k = values(traj), *made = apply(traj, leak, 1, 0);
     for (int64_t i = 0; i < 64 * 7; i++) {
         const int64_t first = i / 64 * 64;
         const double step = k[2 * (first + 1) + 1] - k[2 * first + 1];
         assert_at_most(fabs(made[2 * i] - k[2 * i] - 0.1 * (k[2 * i + 1] - late[0] * step)), 1e-9);
         assert_at_most(fabs(made[2 * i + 1] - k[2 * i + 1]), 1e-9);
     }
-    free(made);
-    free(k);
-    larmor_array_free(traj);
 }
 
 /* A quarter turn exchanges the delays of x and y. */
-static void directions_choose_the_axes(void **state)
+TEST(directions_choose_the_axes)
 {
-    (void)state;
     const double delay[6] = {late[1], late[0], late[2]};
-    larmor_array *traj = make("golden", 7, 64), *delayed;
+    OWNED(larmor_array) *traj = make("golden", 7, 64), *delayed;
     assert_ok(larmor_traj_delay(traj, delay, NULL, &delayed));
-    double *k = values(delayed), *made = apply(traj, pure_delay, 0, 90);
+    OWNED(double) *k = values(delayed), *made = apply(traj, pure_delay, 0, 90);
     assert_at_most(farthest(traj, k, made, 0), 1e-9);
-    free(made);
-    free(k);
-    larmor_array_free(delayed);
-    larmor_array_free(traj);
 }
 
-static void what_is_no_response_is_refused(void **state)
+TEST(what_is_no_response_is_refused)
 {
-    (void)state;
     larmor_array *traj = make("koosh", 5, 16), *two = response_of(identity, 2, 0), *made;
     larmor_girf girf = {.response = two, .spacing_hz = 0, .dwell_s = dwell};
     assert_refused(larmor_girf_apply(traj, &girf, &made), LARMOR_ERR_ARG, "girf: frequencies are 0 Hz apart");
@@ -198,17 +173,4 @@ static void what_is_no_response_is_refused(void **state)
     assert_refused(larmor_girf_apply(two, &girf, &made), LARMOR_ERR_SHAPE, "girf: trajectory is c128");
     larmor_array_free(two);
     larmor_array_free(traj);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(perfect_gradients_change_nothing),
-        cmocka_unit_test(a_delay_is_that_of_larmor_traj_delay),
-        cmocka_unit_test(a_low_pass_gives_the_solution_of_its_differential_equation),
-        cmocka_unit_test(what_leaks_to_another_axis_moves_it),
-        cmocka_unit_test(directions_choose_the_axes),
-        cmocka_unit_test(what_is_no_response_is_refused),
-    };
-    RUN_TESTS(tests);
 }

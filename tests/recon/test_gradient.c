@@ -72,26 +72,22 @@ static void direct_symmetrised(const axes *a, const cplx *v, cplx *y)
 /* |got - expected|, relative to the largest difference possible: expected may be all zeros */
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     double most = 0;
     for (int64_t i = 0; i < larmor_array_count(x); i++) most = fmax(most, cabs(got[i] - expected[i]));
     assert_at_most(most, 8 * limit[p]);
-    free(got);
 }
 
 /* The normal map of x is the adjoint of y, the forward map of x. */
 static void expect_normal(larmor_op *op, int p, const larmor_array *x, const larmor_array *y)
 {
-    larmor_array *normal = NULL, *adjoint = NULL;
+    OWNED(larmor_array) *normal = NULL, *adjoint = NULL;
     assert_ok(larmor_array_create(dev, type[p], larmor_op_in_shape(op), &normal));
     assert_ok(larmor_array_create(dev, type[p], larmor_op_in_shape(op), &adjoint));
     assert_ok(larmor_op_normal(op, x, normal));
     assert_ok(larmor_op_adjoint(op, y, adjoint));
-    cplx *expected = values_of(adjoint);
+    OWNED(cplx) *expected = values_of(adjoint);
     expect(p, normal, expected);
-    free(expected);
-    larmor_array_free(normal);
-    larmor_array_free(adjoint);
 }
 
 typedef larmor_status constructor(larmor_device *, larmor_dtype, larmor_shape, unsigned, const double *,
@@ -101,14 +97,14 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
                                        int p, int spaced)
 {
     const axes a = axes_of(c, spaced);
-    larmor_op *op;
+    OWNED(larmor_op) *op;
     double error;
     assert_ok(create(dev, type[p], cases[c].shape, cases[c].axes, spaced ? spacing : NULL, &op));
     const int64_t in_count = larmor_shape_count(larmor_op_in_shape(op));
     const int64_t out_count = larmor_shape_count(larmor_op_out_shape(op));
-    cplx *x = random_values(in_count, 1), *y = random_values(out_count, 2);
-    larmor_array *in = complex_array(type[p], larmor_op_in_shape(op), x);
-    larmor_array *out = complex_array(type[p], larmor_op_out_shape(op), y); /* what it held must not matter */
+    OWNED(cplx) *x = random_values(in_count, 1), *y = random_values(out_count, 2);
+    OWNED(larmor_array) *in = complex_array(type[p], larmor_op_in_shape(op), x);
+    OWNED(larmor_array) *out = complex_array(type[p], larmor_op_out_shape(op), y); /* what it held must not matter */
     assert_ok(larmor_op_forward(op, in, out));
     direct(&a, x, y);
     expect(p, out, y);
@@ -117,23 +113,16 @@ static void expect_forward_and_adjoint(constructor *create, void direct(const ax
         assert_ok(larmor_op_adjoint_error(op, 3, &error));
         assert_at_most(error, limit[p]);
     }
-    larmor_array_free(in);
-    larmor_array_free(out);
-    larmor_op_free(op);
-    free(x);
-    free(y);
 }
 
-static void gradients_are_forward_differences_and_their_adjoint_is_exact(void **state)
+TEST(gradients_are_forward_differences_and_their_adjoint_is_exact)
 {
-    (void)state;
     for (int c = 0; c < CASES * 4; c++)
         expect_forward_and_adjoint(larmor_op_gradient, direct_gradient, c / 4, c % 2, c / 2 % 2);
 }
 
-static void symmetrised_gradients_are_as_defined_and_their_adjoint_is_exact(void **state)
+TEST(symmetrised_gradients_are_as_defined_and_their_adjoint_is_exact)
 {
-    (void)state;
     for (int c = 0; c < CASES * 4; c++)
         if (larmor_shape_count(cases[c / 4].shape) > 4) /* smaller fields have none */
             expect_forward_and_adjoint(larmor_op_symmetrised_gradient, direct_symmetrised, c / 4, c % 2, c / 2 % 2);
@@ -148,20 +137,18 @@ static larmor_op *op_of(constructor *create, larmor_shape shape)
 
 static void expect_zero(larmor_op *op, larmor_array *x)
 {
-    larmor_array *y = zeros(LARMOR_C128, larmor_op_out_shape(op));
+    OWNED(larmor_array) *y = zeros(LARMOR_C128, larmor_op_out_shape(op));
     double norm;
     assert_ok(larmor_op_forward(op, x, y));
     assert_ok(larmor_nrm2(y, &norm));
     assert_at_most(norm, 1e-13);
     larmor_array_free(x);
-    larmor_array_free(y);
 }
 
-static void affine_images_constant_fields_and_rotations_have_no_symmetrised_gradient(void **state)
+TEST(affine_images_constant_fields_and_rotations_have_no_symmetrised_gradient)
 {
-    (void)state;
     const larmor_shape shape = LARMOR_SHAPE(6, 5, 4);
-    larmor_op *G = op_of(larmor_op_gradient, shape), *E = op_of(larmor_op_symmetrised_gradient, shape);
+    OWNED(larmor_op) *G = op_of(larmor_op_gradient, shape), *E = op_of(larmor_op_symmetrised_gradient, shape);
     cplx affine[120], constant[360], rotation[360];
     for (int i = 0; i < 120; i++) {
         const double at[] = {i % 6, i / 6 % 5, i / 30}, component[] = {0, 1, 2};
@@ -171,51 +158,40 @@ static void affine_images_constant_fields_and_rotations_have_no_symmetrised_grad
         rotation[i + 120] = at[0] * spacing[0];
         rotation[i + 240] = 0;
     }
-    larmor_array *image = complex_array(LARMOR_C128, shape, affine);
+    OWNED(larmor_array) *image = complex_array(LARMOR_C128, shape, affine);
     larmor_array *field = zeros(LARMOR_C128, larmor_op_out_shape(G));
     assert_ok(larmor_op_forward(G, image, field));
-    larmor_array_free(image);
     expect_zero(E, field);
     expect_zero(E, complex_array(LARMOR_C128, larmor_op_out_shape(G), constant));
     expect_zero(E, complex_array(LARMOR_C128, larmor_op_out_shape(G), rotation));
-    larmor_op_free(G);
-    larmor_op_free(E);
 }
 
-static void the_symmetrised_gradient_of_a_gradient_holds_second_differences(void **state)
+TEST(the_symmetrised_gradient_of_a_gradient_holds_second_differences)
 {
-    (void)state;
     enum { N = 8 };
     const larmor_shape shape = LARMOR_SHAPE(N, N);
-    larmor_op *G = op_of(larmor_op_gradient, shape), *E = op_of(larmor_op_symmetrised_gradient, shape), *EG;
+    OWNED(larmor_op) *G = op_of(larmor_op_gradient, shape), *E = op_of(larmor_op_symmetrised_gradient, shape), *EG;
     assert_ok(larmor_op_chain(E, G, &EG));
     cplx square[N * N];
     for (int i = 0; i < N * N; i++) { /* 3 x^2 + x y in units of the spacing */
         const double x = i % N * spacing[0], y = i / N * spacing[1];
         square[i] = 3 * x * x + x * y;
     }
-    larmor_array *image = complex_array(LARMOR_C128, shape, square);
-    larmor_array *tensor = zeros(LARMOR_C128, larmor_op_out_shape(EG));
+    OWNED(larmor_array) *image = complex_array(LARMOR_C128, shape, square);
+    OWNED(larmor_array) *tensor = zeros(LARMOR_C128, larmor_op_out_shape(EG));
     assert_ok(larmor_op_forward(EG, image, tensor));
-    cplx *h = values_of(tensor);
+    OWNED(cplx) *h = values_of(tensor);
     for (int i = 0; i < N * N; i++)
         if (i % N > 0 && i % N < N - 1 && i / N > 0 && i / N < N - 1) {
             assert_at_most(cabs(h[i] - 6), 1e-12);
             assert_at_most(cabs(h[i + N * N] - sqrt(2)), 1e-12); /* twice the mixed derivative over sqrt(2) */
             assert_at_most(cabs(h[i + 2 * N * N]), 1e-12);
         }
-    free(h);
-    larmor_array_free(image);
-    larmor_array_free(tensor);
-    larmor_op_free(EG);
-    larmor_op_free(E);
-    larmor_op_free(G);
 }
 
-static void axes_and_spacings_that_are_none_are_refused(void **state)
+TEST(axes_and_spacings_that_are_none_are_refused)
 {
-    (void)state;
-    larmor_op *G;
+    OWNED(larmor_op) *G;
     const larmor_shape shape = LARMOR_SHAPE(4, 4);
     assert_refused(larmor_op_gradient(dev, LARMOR_C64, shape, 0, NULL, &G), LARMOR_ERR_ARG,
                    "gradient: no axes given, expected at least one");
@@ -225,45 +201,25 @@ static void axes_and_spacings_that_are_none_are_refused(void **state)
     assert_refused(larmor_op_gradient(dev, LARMOR_C64, shape, 3, (double[]){1, 0}, &G), LARMOR_ERR_ARG,
                    "gradient: spacing is 0 along axis 1, expected a finite number > 0");
     assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 1, (double[]){1, 0}, &G)); /* that axis is none */
-    larmor_op_free(G);
     assert_refused(larmor_op_gradient(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 2, 2, 2, 2, 2, 2), 1, NULL, &G),
                    LARMOR_ERR_SHAPE, "gradient: the image has 8 dimensions, expected at most 7");
 }
 
-static void images_without_elements_have_no_differences(void **state)
+TEST(images_without_elements_have_no_differences)
 {
-    (void)state;
     const larmor_shape shapes[] = {LARMOR_SHAPE(0), LARMOR_SHAPE(0, 16), LARMOR_SHAPE(16, 0), LARMOR_SHAPE(1, 0, 4)};
     for (int i = 0; i < 4; i++) {
-        larmor_op *G = NULL, *E = NULL;
+        OWNED(larmor_op) *G = NULL, *E = NULL;
         assert_ok(larmor_op_gradient(dev, LARMOR_C64, shapes[i], 1, NULL, &G));
         assert_ok(larmor_op_symmetrised_gradient(dev, LARMOR_C64, shapes[i], 1, NULL, &E));
-        larmor_array *x = zeros(LARMOR_C64, larmor_op_in_shape(G)), *y = zeros(LARMOR_C64, larmor_op_out_shape(G));
-        larmor_array *z = zeros(LARMOR_C64, larmor_op_in_shape(G));
+        OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_op_in_shape(G)),
+                            *y = zeros(LARMOR_C64, larmor_op_out_shape(G));
+        OWNED(larmor_array) *z = zeros(LARMOR_C64, larmor_op_in_shape(G));
         assert_ok(larmor_op_forward(G, x, y));
         assert_ok(larmor_op_adjoint(G, y, x));
         assert_ok(larmor_op_normal(G, x, z));
         double error;
         assert_ok(larmor_op_adjoint_error(G, 1, &error));
         assert_ok(larmor_op_adjoint_error(E, 1, &error));
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
-        larmor_op_free(E);
-        larmor_op_free(G);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(gradients_are_forward_differences_and_their_adjoint_is_exact),
-    cmocka_unit_test(symmetrised_gradients_are_as_defined_and_their_adjoint_is_exact),
-    cmocka_unit_test(affine_images_constant_fields_and_rotations_have_no_symmetrised_gradient),
-    cmocka_unit_test(the_symmetrised_gradient_of_a_gradient_holds_second_differences),
-    cmocka_unit_test(axes_and_spacings_that_are_none_are_refused),
-    cmocka_unit_test(images_without_elements_have_no_differences),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

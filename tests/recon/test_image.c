@@ -3,9 +3,8 @@
 
 enum { COILS = 5 };
 
-static void root_sum_of_squares_is_that(void **state)
+TEST(root_sum_of_squares_is_that)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-6, 1e-15};
     for (int p = 0; p < 2; p++) {
@@ -13,23 +12,20 @@ static void root_sum_of_squares_is_that(void **state)
         cplx *coils = random_values(63 * COILS, 1), expected[63] = {0};
         for (int i = 0; i < 63 * COILS; i++) expected[i % 63] += pow(cabs(coils[i]), 2);
         for (int i = 0; i < 63; i++) expected[i] = csqrt(expected[i]);
-        larmor_array *c = complex_array(dtype[p], larmor_shape_append(image, COILS), coils),
-                     *x = zeros(dtype[p], image);
+        OWNED(larmor_array) *c = complex_array(dtype[p], larmor_shape_append(image, COILS), coils),
+                            *x = zeros(dtype[p], image);
         assert_ok(larmor_root_sum_of_squares(c, x));
-        cplx *got = values_of(x);
+        OWNED(cplx) *got = values_of(x);
         assert_at_most(difference(got, expected, 63), limit[p]);
-        free(got);
         free(coils);
-        larmor_array_free(x);
-        larmor_array_free(c);
     }
 }
 
-static void division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees(void **state)
+TEST(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
-    cplx *maps = random_values(120 * COILS, 2), *truth = random_values(120, 3), *sum = calloc(120, sizeof *sum);
+    OWNED(cplx) *maps = random_values(120 * COILS, 2), *truth = random_values(120, 3),
+                *sum = calloc(120, sizeof *sum);
     assert_non_null(sum);
     for (int c = 0; c < COILS; c++) {
         maps[7 + 120 * c] = 0;
@@ -37,43 +33,31 @@ static void division_by_energy_undoes_the_combination_of_coils_and_clears_what_n
         for (int i = 0; i < 120; i++) sum[i] += conj(maps[i + 120 * c]) * maps[i + 120 * c] * truth[i];
     }
     truth[7] = truth[8] = 0;
-    larmor_array *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
-    larmor_array *x = complex_array(LARMOR_C128, image, sum);
+    OWNED(larmor_array) *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, sum);
     assert_ok(larmor_divide_by_energy(s, x));
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, truth, 120), 1e-14);
-    free(got);
-    free(sum);
-    free(truth);
-    free(maps);
-    larmor_array_free(x);
-    larmor_array_free(s);
 }
 
-static void what_no_coil_sees_is_cleared_and_nothing_else(void **state)
+TEST(what_no_coil_sees_is_cleared_and_nothing_else)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(6, 5, 4);
-    cplx *maps = random_values(120 * COILS, 2), *values = random_values(120, 3);
+    OWNED(cplx) *maps = random_values(120 * COILS, 2), *values = random_values(120, 3);
     for (int c = 0; c < COILS; c++) {
         maps[7 + 120 * c] = maps[119 + 120 * c] = 0;
         maps[8 + 120 * c] *= 1e-9;
         if (c) maps[9 + 120 * c] = 0; /* one coil is enough */
     }
-    larmor_array *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
-    larmor_array *x = complex_array(LARMOR_C128, image, values), *other = zeros(LARMOR_C128, LARMOR_SHAPE(6, 5));
+    OWNED(larmor_array) *s = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, values),
+                        *other = zeros(LARMOR_C128, LARMOR_SHAPE(6, 5));
     assert_ok(larmor_clear_unseen(s, x));
     values[7] = values[119] = 0;
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_true(got[7] == 0 && got[119] == 0);
     assert_at_most(difference(got, values, 120), 1e-15);
     assert_refused(larmor_clear_unseen(s, other), LARMOR_ERR_SHAPE, "clear unseen: ");
-    free(got);
-    free(values);
-    free(maps);
-    larmor_array_free(x);
-    larmor_array_free(s);
-    larmor_array_free(other);
 }
 
 static int64_t source(int64_t i, int64_t from, int64_t to)
@@ -82,9 +66,8 @@ static int64_t source(int64_t i, int64_t from, int64_t to)
     return at < 0 || at >= from ? -1 : at;
 }
 
-static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
+TEST(crop_keeps_the_centre_and_surrounds_it_with_zeros)
 {
-    (void)state;
     const int64_t sizes[][6] = {{8, 6, 4, 4, 4, 2}, {7, 5, 3, 4, 8, 3}, {4, 5, 1, 9, 2, 1},
                                 {6, 3, 2, 6, 3, 2}, {8, 5, 4, 3, 8, 1}, {5, 8, 3, 8, 5, 4}};
     for (int t = 0; t < 6 * 3; t++) {
@@ -92,11 +75,11 @@ static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
         const int nd = t % 3 + 1;
         const larmor_shape in = larmor_shape_of(nd, from), out = larmor_shape_of(nd, to);
         const int64_t n = larmor_shape_count(out);
-        cplx *values = random_values(larmor_shape_count(in), 4);
-        larmor_array *x = complex_array(LARMOR_C128, in, values), *y;
+        OWNED(cplx) *values = random_values(larmor_shape_count(in), 4);
+        OWNED(larmor_array) *x = complex_array(LARMOR_C128, in, values), *y;
         assert_ok(larmor_crop(x, out, 2.5, &y));
         assert_true(larmor_shape_equal(larmor_array_shape(y), out));
-        cplx *got = values_of(y);
+        OWNED(cplx) *got = values_of(y);
         for (int64_t i = 0; i < n; i++) {
             int64_t rest = i, at = 0, step = 1;
             for (int d = 0; d < nd; d++) {
@@ -107,10 +90,6 @@ static void crop_keeps_the_centre_and_surrounds_it_with_zeros(void **state)
             }
             assert_true(got[i] == (at < 0 ? 0 : 2.5 * values[at]));
         }
-        free(got);
-        free(values);
-        larmor_array_free(y);
-        larmor_array_free(x);
     }
 }
 
@@ -130,82 +109,56 @@ static cplx *waves(int64_t nx, int64_t ny)
     return x;
 }
 
-static void other_voxels_of_a_band_are_the_same_image(void **state)
+TEST(other_voxels_of_a_band_are_the_same_image)
 {
-    (void)state;
     static const int64_t sizes[][2] = {{12, 15}, {20, 18}, {9, 8}};
     for (int from = 0; from < 3; from++)
         for (int to = 0; to < 3; to++) {
             const larmor_shape a = LARMOR_SHAPE(sizes[from][0], sizes[from][1]);
             const larmor_shape b = LARMOR_SHAPE(sizes[to][0], sizes[to][1]);
-            cplx *x = waves(a.dim[0], a.dim[1]), *expected = waves(b.dim[0], b.dim[1]);
-            larmor_array *in = complex_array(LARMOR_C128, a, x), *out;
+            OWNED(cplx) *x = waves(a.dim[0], a.dim[1]), *expected = waves(b.dim[0], b.dim[1]);
+            OWNED(larmor_array) *in = complex_array(LARMOR_C128, a, x), *out;
             assert_ok(larmor_resize_band(in, b, &out));
-            cplx *got = values_of(out);
+            OWNED(cplx) *got = values_of(out);
             assert_at_most(difference(got, expected, larmor_shape_count(b)), 1e-12);
-            free(got);
-            free(expected);
-            free(x);
-            larmor_array_free(out);
-            larmor_array_free(in);
         }
 }
 
-static void maps_with_other_voxels_are_about_the_same_in_every_coil(void **state)
+TEST(maps_with_other_voxels_are_about_the_same_in_every_coil)
 {
-    (void)state;
     enum { FROM = 40, TO = 56 };
-    cplx *x = malloc(sizeof *x * FROM * FROM * 2);
+    OWNED(cplx) *x = malloc(sizeof *x * FROM * FROM * 2);
     assert_non_null(x);
     for (int64_t i = 0; i < FROM * FROM * 2; i++)
         x[i] = (double)(1 + i / (FROM * FROM)) * wave(i % FROM, FROM) * wave(i / FROM % FROM, FROM);
     larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(FROM, FROM, 2), x), *out;
     assert_ok(larmor_resize(in, LARMOR_SHAPE(TO, TO), &out));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     for (int64_t i = 0; i < TO * TO * 2; i++) {
         const int64_t u = i % TO, v = i / TO % TO, edge = 3;
         const cplx expected = (double)(1 + i / (TO * TO)) * wave(u, TO) * wave(v, TO);
         if (u < edge || v < edge || u >= TO - edge || v >= TO - edge) continue;
         assert_at_most(cabs(got[i] - expected), 0.03);
     }
-    free(got);
-    free(x);
     larmor_array_free(out);
     larmor_array_free(in);
 }
 
-static void arrays_that_do_not_fit_are_named(void **state)
+TEST(arrays_that_do_not_fit_are_named)
 {
-    (void)state;
     larmor_array *coils = zeros(LARMOR_C64, LARMOR_SHAPE(4, 4, 2)), *x = zeros(LARMOR_C64, LARMOR_SHAPE(4, 3)), *y;
     assert_refused(larmor_root_sum_of_squares(coils, x), LARMOR_ERR_SHAPE,
                    "root sum of squares: coil images is c64 [4, 4, 2]");
     assert_refused(larmor_divide_by_energy(NULL, x), LARMOR_ERR_SHAPE, "divide by energy: maps are NULL");
     assert_refused(larmor_crop(x, LARMOR_SHAPE(2), 1, &y), LARMOR_ERR_SHAPE, "crop: got c64 [4, 3]");
     assert_refused(larmor_resize_band(x, LARMOR_SHAPE(2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
-    larmor_array *none;
+    OWNED(larmor_array) *none;
     assert_ok(larmor_array_create(larmor_array_device(x), LARMOR_C64, LARMOR_SHAPE(4, 0), &none));
     assert_refused(larmor_resize(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE, "expected voxels in dimension 1");
     assert_refused(larmor_resize_band(none, LARMOR_SHAPE(2, 2), &y), LARMOR_ERR_SHAPE,
                    "expected voxels in dimension 1");
-    larmor_array_free(none);
     assert_refused(larmor_resize(x, LARMOR_SHAPE(2, 2, 2), &y), LARMOR_ERR_SHAPE, "resize: got c64 [4, 3]");
     assert_null(y);
     larmor_array_free(coils);
     larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(root_sum_of_squares_is_that),
-    cmocka_unit_test(division_by_energy_undoes_the_combination_of_coils_and_clears_what_no_coil_sees),
-    cmocka_unit_test(what_no_coil_sees_is_cleared_and_nothing_else),
-    cmocka_unit_test(crop_keeps_the_centre_and_surrounds_it_with_zeros),
-    cmocka_unit_test(other_voxels_of_a_band_are_the_same_image),
-    cmocka_unit_test(maps_with_other_voxels_are_about_the_same_in_every_coil),
-    cmocka_unit_test(arrays_that_do_not_fit_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -20,37 +20,32 @@ static larmor_array *floats(int64_t count, const double *values)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
-    free(got);
 }
 
-static void the_first_outlier_is_found(void **state)
+TEST(the_first_outlier_is_found)
 {
-    (void)state;
     enum { N = 100000 };
-    double *x = calloc(N, sizeof *x);
+    OWNED(double) *x = calloc(N, sizeof *x);
     assert_non_null(x);
     const double bad[] = {NAN, INFINITY, -INFINITY, -1};
     for (int c = 0; c < 5; c++) {
         if (c < 4) x[70001] = x[90000] = bad[c];
         if (c == 4) x[70001] = x[90000] = -0.5;
-        larmor_array *a = floats(N, x);
+        OWNED(larmor_array) *a = floats(N, x);
         int64_t index;
         double value;
         assert_ok(lmr_find_outlier(a, -0.5, &index, &value));
         assert_int_equal(index, c < 4 ? 70001 : -1);
         assert_true(c != 3 || value == -1);
-        larmor_array_free(a);
     }
-    free(x);
 }
 
 enum { M = 5000, ND = 2, COILS = 3 };
 
-static void samples_are_selected_in_order_picked_weighted_and_tapered(void **state)
+TEST(samples_are_selected_in_order_picked_weighted_and_tapered)
 {
-    (void)state;
     const double radius[3] = {8, 5, 1};
     double *k = random_points(LARMOR_SHAPE(20, 20), M, 1), w[M], taper[M], point[ND * M];
     int64_t index[M], count = 0, found;
@@ -66,14 +61,14 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
     }
     for (int p = 0; p < 2; p++) {
         const lmr_recon_kernels *kernels = table(p);
-        cplx *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
-        cplx *in_double = malloc((size_t)(ND * count) * sizeof *in_double);
+        OWNED(cplx) *y = random_values(M * COILS, 3), *chosen = malloc((size_t)(count * COILS) * sizeof *chosen);
+        OWNED(cplx) *in_double = malloc((size_t)(ND * count) * sizeof *in_double);
         assert_true(chosen && in_double);
         for (int64_t i = 0; i < count * COILS; i++) chosen[i] = w[i % count] * y[index[i % count] + M * (i / count)];
-        larmor_array *points = real_array(LARMOR_SHAPE(ND, M), k), *where = zeros(LARMOR_F64, LARMOR_SHAPE(M));
-        larmor_array *picked = zeros(LARMOR_F64, LARMOR_SHAPE(ND, count)), *weights = floats(count, w);
-        larmor_array *from = complex_array(type[p], LARMOR_SHAPE(M, COILS), y);
-        larmor_array *to = zeros(type[p], LARMOR_SHAPE(count, COILS));
+        OWNED(larmor_array) *points = real_array(LARMOR_SHAPE(ND, M), k), *where = zeros(LARMOR_F64, LARMOR_SHAPE(M));
+        OWNED(larmor_array) *picked = zeros(LARMOR_F64, LARMOR_SHAPE(ND, count)), *weights = floats(count, w);
+        OWNED(larmor_array) *from = complex_array(type[p], LARMOR_SHAPE(M, COILS), y);
+        OWNED(larmor_array) *to = zeros(type[p], LARMOR_SHAPE(count, COILS));
         assert_ok(kernels->select(dev->ctx, ND, M, points->data, radius, 0.9, where->data, &found));
         assert_int_equal(found, count);
         assert_ok(kernels->pick(dev->ctx, ND, count, where->data, 3, points->data, picked->data));
@@ -85,48 +80,33 @@ static void samples_are_selected_in_order_picked_weighted_and_tapered(void **sta
         assert_ok(kernels->taper(dev->ctx, ND, count, picked->data, radius, weights->data));
         for (int64_t i = 0; i < count; i++) in_double[i] = taper[i];
         expect(1, weights, in_double);
-        larmor_array_free(points);
-        larmor_array_free(where);
-        larmor_array_free(picked);
-        larmor_array_free(weights);
-        larmor_array_free(from);
-        larmor_array_free(to);
-        free(y);
-        free(chosen);
-        free(in_double);
     }
     free(k);
 }
 
-static void weights_are_balanced_by_the_density_they_give(void **state)
+TEST(weights_are_balanced_by_the_density_they_give)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
-        cplx *g = random_values(M, 4), *expected = random_values(M, 5);
+        OWNED(cplx) *g = random_values(M, 4), *expected = random_values(M, 5);
         double w[M];
         uint64_t seed = 6;
         for (int j = 0; j < M; j++) w[j] = 2 + test_random(&seed);
         for (int j = 0; j < M; j++) expected[j] = j == 3 ? w[j] : w[j] / cabs(g[j]);
         g[3] = 0;
-        larmor_array *weights = floats(M, w), *values = complex_array(type[p], LARMOR_SHAPE(M), g);
+        OWNED(larmor_array) *weights = floats(M, w), *values = complex_array(type[p], LARMOR_SHAPE(M), g);
         assert_ok(table(p)->balance(dev->ctx, M, weights->data, values->data));
         expect(p, weights, expected);
         expect(p, values, expected);
-        larmor_array_free(weights);
-        larmor_array_free(values);
-        free(g);
-        free(expected);
     }
 }
 
-static void the_overlap_of_balls_falls_from_one_to_zero(void **state)
+TEST(the_overlap_of_balls_falls_from_one_to_zero)
 {
-    (void)state;
     const int64_t dim[] = {12, 8, 6};
     for (int c = 0; c < 2 * 3; c++) {
         const int p = c % 2, nd = c / 2 + 1;
         const larmor_shape shape = larmor_shape_of(nd, dim);
-        larmor_array *x = zeros(type[p], shape);
+        OWNED(larmor_array) *x = zeros(type[p], shape);
         cplx expected[12 * 8 * 6];
         for (int64_t i = 0; i < larmor_shape_count(shape); i++) {
             double r = 0;
@@ -138,20 +118,19 @@ static void the_overlap_of_balls_falls_from_one_to_zero(void **state)
         }
         assert_ok(table(p)->overlap(dev->ctx, nd, dim, 7, x->data));
         expect(p, x, expected);
-        larmor_array_free(x);
     }
 }
 
-static void covariances_are_sums_over_samples_and_products_come_in_pairs(void **state)
+TEST(covariances_are_sums_over_samples_and_products_come_in_pairs)
 {
-    (void)state;
     enum { PAIRS = COILS * (COILS + 1) / 2 };
     static const int left[PAIRS] = {0, 0, 1, 0, 1, 2}, right[PAIRS] = {0, 1, 1, 2, 2, 2};
     for (int p = 0; p < 2; p++) {
         cplx *x = random_values(M * COILS, 7), cov[COILS * COILS] = {0}, *products = malloc(4 * M * sizeof *products);
         assert_non_null(products);
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(M, COILS), x);
-        larmor_array *sums = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)), *y = zeros(type[p], LARMOR_SHAPE(M, 4));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(M, COILS), x);
+        OWNED(larmor_array) *sums = zeros(LARMOR_C128, LARMOR_SHAPE(COILS, COILS)),
+                            *y = zeros(type[p], LARMOR_SHAPE(M, 4));
         for (int i = 0; i < COILS * COILS * M; i++)
             cov[i / M] += x[i % M + M * (i / M % COILS)] * conj(x[i % M + M * (i / M / COILS)]);
         assert_ok(table(p)->covariance(dev->ctx, M, COILS, in->data, sums->data));
@@ -160,8 +139,8 @@ static void covariances_are_sums_over_samples_and_products_come_in_pairs(void **
             products[i] = x[i % M + M * left[2 + i / M]] * conj(x[i % M + M * right[2 + i / M]]);
         assert_ok(table(p)->products(dev->ctx, M, 2, 4, in->data, y->data));
         expect(p, y, products);
-        larmor_array *all = zeros(type[p], LARMOR_SHAPE(COILS, COILS, M + 1));
-        cplx *scattered = calloc(COILS * COILS * (M + 1), sizeof *scattered);
+        OWNED(larmor_array) *all = zeros(type[p], LARMOR_SHAPE(COILS, COILS, M + 1));
+        OWNED(cplx) *scattered = calloc(COILS * COILS * (M + 1), sizeof *scattered);
         assert_non_null(scattered);
         for (int i = 0; i < 4 * M; i++) {
             const int at = left[2 + i / M] + COILS * right[2 + i / M];
@@ -170,19 +149,13 @@ static void covariances_are_sums_over_samples_and_products_come_in_pairs(void **
         }
         assert_ok(table(p)->scatter(dev->ctx, M, COILS, 2, 4, y->data, all->data));
         expect(p, all, scattered);
-        larmor_array_free(in);
-        larmor_array_free(sums);
-        larmor_array_free(y);
-        larmor_array_free(all);
         free(x);
         free(products);
-        free(scattered);
     }
 }
 
-static void vectors_are_aligned_with_the_last(void **state)
+TEST(vectors_are_aligned_with_the_last)
 {
-    (void)state;
     enum { PIXELS = 301 };
     for (int p = 0; p < 2; p++) {
         cplx *v = random_values(COILS * COILS * (PIXELS + 1), 8), maps[PIXELS * COILS];
@@ -193,21 +166,18 @@ static void vectors_are_aligned_with_the_last(void **state)
             for (int c = 0; c < COILS; c++) along += conj(reference[c]) * own[c];
             for (int c = 0; c < COILS; c++) maps[i + PIXELS * c] = own[c] * conj(along) / cabs(along);
         }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(COILS, COILS, PIXELS + 1), v);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(PIXELS, COILS));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(COILS, COILS, PIXELS + 1), v);
+        OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(PIXELS, COILS));
         assert_ok(table(p)->align(dev->ctx, PIXELS, COILS, in->data, out->data));
         expect(p, out, maps);
-        larmor_array_free(in);
-        larmor_array_free(out);
         free(v);
     }
 }
 
 enum { INNER = 3, LENGTH = 11, OUTER = 4 };
 
-static void filters_stride_over_the_middle_dimension(void **state)
+TEST(filters_stride_over_the_middle_dimension)
 {
-    (void)state;
     static const struct {
         int64_t n, step, stride, shift;
     } cases[] = {{LENGTH, 1, 1, 0}, {LENGTH, 3, 1, 0}, {5, 1, 2, 1}, {6, 1, 2, 0}, {LENGTH, 16, 1, 0}};
@@ -224,22 +194,19 @@ static void filters_stride_over_the_middle_dimension(void **state)
                 if (from >= 0 && from < LENGTH)
                     y[i] += taps[t] * x[i % inner + inner * (from + LENGTH * (i / inner / n))];
             }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x), *tap = floats(5, taps);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x),
+                            *tap = floats(5, taps);
+        OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
         assert_ok(table(p)->filter(dev->ctx, dim, n, 5, tap->data, cases[c / 4].step, cases[c / 4].stride,
                                    cases[c / 4].shift, in->data, out->data));
         expect(p, out, y);
-        larmor_array_free(in);
-        larmor_array_free(tap);
-        larmor_array_free(out);
         free(x);
     }
 }
 
 /* Cubic convolution is exact for polynomials of second order, away from the edges, and keeps the samples. */
-static void interpolation_is_exact_for_parabolas(void **state)
+TEST(interpolation_is_exact_for_parabolas)
 {
-    (void)state;
     const int64_t sizes[] = {LENGTH, 2 * LENGTH, 37};
     for (int c = 0; c < 3 * 4; c++) {
         const int p = c % 2;
@@ -250,29 +217,25 @@ static void interpolation_is_exact_for_parabolas(void **state)
             const double t = i / inner % LENGTH - LENGTH / 2;
             x[i] = (i % inner) + t * I + (1 + i / inner / LENGTH) * t * t;
         }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(inner, LENGTH, OUTER), x);
+        OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(inner, n, OUTER));
         assert_ok(table(p)->resize(dev->ctx, dim, n, in->data, out->data));
-        cplx *y = values_of(out);
+        OWNED(cplx) *y = values_of(out);
         for (int64_t i = 0; i < inner * n * OUTER; i++) {
             const double t = (double)(i / inner % n - n / 2) * LENGTH / (double)n;
             if (fabs(t) > 3.9) continue;
             const cplx truth = (double)(i % inner) + t * I + (double)(1 + i / inner / n) * t * t;
             assert_at_most(cabs(y[i] - truth), 60 * limit[p]);
         }
-        larmor_array_free(in);
-        larmor_array_free(out);
-        free(y);
     }
 }
 
-static void powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found(void **state)
+TEST(powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found)
 {
-    (void)state;
     const int halves[] = {1, -1, -2};
     for (int c = 0; c < 3 * 2; c++) {
         const int p = c % 2;
-        cplx *x = random_values(M, 10), *y = random_values(M, 11);
+        OWNED(cplx) *x = random_values(M, 10), *y = random_values(M, 11);
         double most = 0, found;
         x[17] = 0.25;
         x[18] = NAN;
@@ -281,30 +244,10 @@ static void powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found(v
             y[i] = v > 0.25 ? pow(v, halves[c / 2] / 2.) : 0;
             if (v > most) most = v;
         }
-        larmor_array *a = complex_array(type[p], LARMOR_SHAPE(M), x);
+        OWNED(larmor_array) *a = complex_array(type[p], LARMOR_SHAPE(M), x);
         assert_ok(table(p)->largest(dev->ctx, M, a->data, &found));
         assert_true(found == most);
         assert_ok(table(p)->power(dev->ctx, M, halves[c / 2], 0.25, a->data));
         expect(p, a, y);
-        larmor_array_free(a);
-        free(x);
-        free(y);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_first_outlier_is_found),
-    cmocka_unit_test(samples_are_selected_in_order_picked_weighted_and_tapered),
-    cmocka_unit_test(weights_are_balanced_by_the_density_they_give),
-    cmocka_unit_test(the_overlap_of_balls_falls_from_one_to_zero),
-    cmocka_unit_test(covariances_are_sums_over_samples_and_products_come_in_pairs),
-    cmocka_unit_test(vectors_are_aligned_with_the_last),
-    cmocka_unit_test(filters_stride_over_the_middle_dimension),
-    cmocka_unit_test(interpolation_is_exact_for_parabolas),
-    cmocka_unit_test(powers_are_of_the_real_part_above_a_limit_and_the_largest_is_found),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

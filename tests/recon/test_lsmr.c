@@ -3,51 +3,42 @@
 
 enum { ROWS = 20, COLUMNS = 8 };
 
-static void it_solves_the_regularised_least_squares_problem(void **state)
+TEST(it_solves_the_regularised_least_squares_problem)
 {
-    (void)state;
     const double lambda[] = {0, 0.5, 30};
     for (int i = 0; i < 3; i++) {
-        problem p = random_problem(ROWS, COLUMNS);
+        OWNED(problem) p = random_problem(ROWS, COLUMNS);
         p.A = matrix_op(&p.m);
         cplx expected[COLUMNS];
         solve_directly(&p.m, p.rhs, lambda[i], expected);
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = lambda[i]};
         assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
-        cplx *got = values_of(p.x);
+        OWNED(cplx) *got = values_of(p.x);
         assert_at_most(difference(got, expected, COLUMNS), 1e-11);
         const double objective = misfit(&p.m, p.rhs, expected) + lambda[i] * squares(expected, COLUMNS);
         assert_at_most(fabs(report.objective / objective - 1), 1e-10);
         assert_at_most(report.residual, 1e-13);
-        free(got);
-        free_problem(&p);
     }
 }
 
-static void single_precision_gets_as_far_as_it_can(void **state)
+TEST(single_precision_gets_as_far_as_it_can)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.m.single = 1;
     p.A = matrix_op(&p.m);
-    larmor_array *b = complex_array(LARMOR_C64, LARMOR_SHAPE(ROWS), p.rhs),
-                 *x = zeros(LARMOR_C64, LARMOR_SHAPE(COLUMNS));
+    OWNED(larmor_array) *b = complex_array(LARMOR_C64, LARMOR_SHAPE(ROWS), p.rhs),
+                        *x = zeros(LARMOR_C64, LARMOR_SHAPE(COLUMNS));
     cplx expected[COLUMNS];
     solve_directly(&p.m, p.rhs, 0, expected);
     assert_ok(larmor_lsmr(p.A, b, x, &(larmor_solve_opts){.max_iter = 30, .tol = -1}, NULL));
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-5);
-    free(got);
-    larmor_array_free(b);
-    larmor_array_free(x);
-    free_problem(&p);
 }
 
-static void weights_make_it_the_weighted_problem(void **state)
+TEST(weights_make_it_the_weighted_problem)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = matrix_op(&p.m);
     double w[ROWS];
     cplx scaled[ROWS * COLUMNS], rhs[ROWS], expected[COLUMNS];
@@ -58,45 +49,39 @@ static void weights_make_it_the_weighted_problem(void **state)
     }
     const matrix m = {.rows = ROWS, .columns = COLUMNS, .a = scaled, .back = scaled};
     solve_directly(&m, rhs, 0.7, expected);
-    larmor_array *weights = real_array(LARMOR_SHAPE(ROWS), w);
+    OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(ROWS), w);
     larmor_report report;
     const larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = 0.7, .weights = weights};
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
-    cplx *got = values_of(p.x);
+    OWNED(cplx) *got = values_of(p.x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-10);
     const double objective = misfit(&m, rhs, expected) + 0.7 * squares(expected, COLUMNS);
     assert_at_most(fabs(report.objective / objective - 1), 1e-10);
-    free(got);
-    larmor_array_free(weights);
-    free_problem(&p);
 }
 
-static void any_start_leads_to_the_same_solution(void **state)
+TEST(any_start_leads_to_the_same_solution)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = matrix_op(&p.m);
     cplx expected[COLUMNS], *far = random_values(COLUMNS, 8);
     solve_directly(&p.m, p.rhs, 0.5, expected);
     assert_ok(larmor_array_write(p.x, far, COLUMNS * sizeof *far));
     larmor_solve_opts opts = {.max_iter = 60, .tol = 1e-13, .lambda = 0.5};
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, NULL));
-    cplx *got = values_of(p.x);
+    OWNED(cplx) *got = values_of(p.x);
     assert_at_most(difference(got, expected, COLUMNS), 1e-11);
     larmor_report report;
     opts.tol = 1e-6; /* and at the solution there is nothing to do */
     assert_ok(larmor_lsmr(p.A, p.b, p.x, &opts, &report));
     assert_int_equal(report.iters, 0);
-    free(got);
     free(far);
-    free_problem(&p);
 }
 
 /* What the monitor is told, against what the iterate says. */
 static int checking(void *user, const larmor_progress *p)
 {
     const problem *q = user;
-    cplx *x = values_of(p->x);
+    OWNED(cplx) *x = values_of(p->x);
     assert_at_most(fabs(p->objective / (misfit(&q->m, q->rhs, x) + 0.5 * squares(x, COLUMNS)) - 1), 1e-10);
     cplx r[ROWS];
     for (int i = 0; i < ROWS; i++) {
@@ -114,26 +99,22 @@ static int checking(void *user, const larmor_progress *p)
         rhs += pow(cabs(h), 2);
     }
     assert_at_most(fabs(p->residual - sqrt(gradient / rhs)), 1e-10);
-    free(x);
     return p->iter == 5;
 }
 
-static void residual_and_objective_are_those_of_the_iterate_and_the_monitor_may_stop(void **state)
+TEST(residual_and_objective_are_those_of_the_iterate_and_the_monitor_may_stop)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = matrix_op(&p.m);
     larmor_report report;
     const larmor_solve_opts opts = {.lambda = 0.5, .tol = -1, .monitor = checking, .user = &p};
     assert_refused(larmor_lsmr(p.A, p.b, p.x, &opts, &report), LARMOR_STOPPED, "lsmr: stopped by the caller after 5");
     assert_int_equal(report.iters, 5);
-    free_problem(&p);
 }
 
-static void a_wrong_adjoint_is_seen_in_the_first_iteration(void **state)
+TEST(a_wrong_adjoint_is_seen_in_the_first_iteration)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     cplx wrong[ROWS * COLUMNS];
     for (int i = 0; i < ROWS * COLUMNS; i++) wrong[i] = conj(p.values[i]);
     p.m.back = wrong;
@@ -143,13 +124,11 @@ static void a_wrong_adjoint_is_seen_in_the_first_iteration(void **state)
     double norm;
     assert_ok(larmor_nrm2(p.x, &norm));
     assert_true(norm == 0);
-    free_problem(&p);
 }
 
-static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
+TEST(what_is_not_finite_is_an_error_and_never_in_the_result)
 {
-    (void)state;
-    problem data = random_problem(ROWS, COLUMNS), late = random_problem(ROWS, COLUMNS);
+    OWNED(problem) data = random_problem(ROWS, COLUMNS), late = random_problem(ROWS, COLUMNS);
     data.A = matrix_op(&data.m);
     late.A = matrix_op(&late.m);
     data.rhs[5] = NAN;
@@ -163,14 +142,11 @@ static void what_is_not_finite_is_an_error_and_never_in_the_result(void **state)
     double norm;
     assert_ok(larmor_nrm2(late.x, &norm));
     assert_true(isfinite(norm) && norm > 0);
-    free_problem(&data);
-    free_problem(&late);
 }
 
-static void data_of_zero_and_odd_options_are_handled(void **state)
+TEST(data_of_zero_and_odd_options_are_handled)
 {
-    (void)state;
-    problem p = random_problem(ROWS, COLUMNS);
+    OWNED(problem) p = random_problem(ROWS, COLUMNS);
     p.A = matrix_op(&p.m);
     larmor_report report;
     assert_refused(larmor_lsmr(p.A, p.b, p.x, &(larmor_solve_opts){.weights = p.b}, NULL), LARMOR_ERR_ARG,
@@ -182,21 +158,4 @@ static void data_of_zero_and_odd_options_are_handled(void **state)
     double norm;
     assert_ok(larmor_nrm2(p.x, &norm));
     assert_true(norm == 0 && report.iters == 0 && report.residual == 0);
-    free_problem(&p);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_solves_the_regularised_least_squares_problem),
-    cmocka_unit_test(single_precision_gets_as_far_as_it_can),
-    cmocka_unit_test(weights_make_it_the_weighted_problem),
-    cmocka_unit_test(any_start_leads_to_the_same_solution),
-    cmocka_unit_test(residual_and_objective_are_those_of_the_iterate_and_the_monitor_may_stop),
-    cmocka_unit_test(a_wrong_adjoint_is_seen_in_the_first_iteration),
-    cmocka_unit_test(what_is_not_finite_is_an_error_and_never_in_the_result),
-    cmocka_unit_test(data_of_zero_and_odd_options_are_handled),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -18,78 +18,63 @@ static void expect_products(int p, larmor_op *op, int64_t batch)
         once[i] = w[i % N] * x[i];
         twice[i] = w[i % N] * once[i];
     }
-    larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+    OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
     larmor_status (*const maps[])(larmor_op *, const larmor_array *,
                                   larmor_array *) = {larmor_op_forward, larmor_op_adjoint, larmor_op_normal};
     for (int map = 0; map < 3; map++) {
         assert_ok(maps[map](op, in, out));
-        cplx *got = values_of(out);
+        OWNED(cplx) *got = values_of(out);
         assert_at_most(difference(got, map < 2 ? once : twice, N * batch), limit[p]);
-        free(got);
     }
-    larmor_array_free(in);
-    larmor_array_free(out);
     free(x);
 }
 
-static void a_mask_multiplies_the_image(void **state)
+TEST(a_mask_multiplies_the_image)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
-        larmor_op *M;
-        larmor_array *mask = real_array(LARMOR_SHAPE(4, 3), w);
+        OWNED(larmor_op) *M;
+        OWNED(larmor_array) *mask = real_array(LARMOR_SHAPE(4, 3), w);
         assert_ok(larmor_op_mask(mask, type[p], &M));
         assert_ok(larmor_zero(mask)); /* it has a copy */
         assert_true(larmor_shape_equal(larmor_op_out_shape(M), LARMOR_SHAPE(4, 3)));
         expect_products(p, M, 1);
-        larmor_array_free(mask);
-        larmor_op_free(M);
     }
 }
 
-static void weights_multiply_every_channel(void **state)
+TEST(weights_multiply_every_channel)
 {
-    (void)state;
     for (int c = 0; c < 4; c++) {
-        larmor_op *W;
-        larmor_array *weights = real_array(LARMOR_SHAPE(6, 2), w);
+        OWNED(larmor_op) *W;
+        OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(6, 2), w);
         assert_ok(larmor_op_weights(weights, type[c % 2], c / 2 ? CHANNELS : 0, &W));
-        larmor_array_free(weights);
         assert_int_equal(larmor_op_in_shape(W).ndim, c / 2 ? 3 : 2);
         expect_products(c % 2, W, c / 2 ? CHANNELS : 1);
         double error;
         assert_ok(larmor_op_adjoint_error(W, 2, &error));
         assert_at_most(error, limit[c % 2]);
-        larmor_op_free(W);
     }
 }
 
-static void roots_of_weights_are_a_copy(void **state)
+TEST(roots_of_weights_are_a_copy)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
-        larmor_array *weights = real_array(LARMOR_SHAPE(N), w), *root;
+        OWNED(larmor_array) *weights = real_array(LARMOR_SHAPE(N), w), *root;
         assert_ok(lmr_weights_copy("test", "weights", weights, type[p], 1, &root));
         assert_int_equal(larmor_array_dtype(root), p ? LARMOR_F64 : LARMOR_F32);
-        cplx *got = values_of(root), *kept = values_of(weights);
+        OWNED(cplx) *got = values_of(root), *kept = values_of(weights);
         for (int i = 0; i < N; i++) {
             assert_at_most(cabs(got[i] - sqrt(w[i])), limit[p]);
             assert_true(creal(kept[i]) == w[i]);
         }
-        free(got);
-        free(kept);
-        larmor_array_free(weights);
-        larmor_array_free(root);
     }
 }
 
-static void what_is_no_weight_is_refused(void **state)
+TEST(what_is_no_weight_is_refused)
 {
-    (void)state;
     larmor_op *W;
     double bad[] = {1, -0.5, NAN};
-    larmor_array *negative = real_array(LARMOR_SHAPE(2), bad), *none = real_array(LARMOR_SHAPE(1), bad + 2);
-    larmor_array *phases = zeros(LARMOR_C64, LARMOR_SHAPE(2));
+    OWNED(larmor_array) *negative = real_array(LARMOR_SHAPE(2), bad), *none = real_array(LARMOR_SHAPE(1), bad + 2);
+    OWNED(larmor_array) *phases = zeros(LARMOR_C64, LARMOR_SHAPE(2));
     assert_refused(larmor_op_weights(negative, LARMOR_C64, 1, &W), LARMOR_ERR_ARG,
                    "weights: element 1 of the weights is -0.5, expected at least 0");
     assert_null(W);
@@ -104,19 +89,4 @@ static void what_is_no_weight_is_refused(void **state)
                    "mask: dtype is f64, expected c64 or c128");
     assert_refused(larmor_op_weights(negative, LARMOR_C64, -1, &W), LARMOR_ERR_ARG,
                    "weights: batch is -1, expected at least 0");
-    larmor_array_free(negative);
-    larmor_array_free(none);
-    larmor_array_free(phases);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_mask_multiplies_the_image),
-    cmocka_unit_test(weights_multiply_every_channel),
-    cmocka_unit_test(roots_of_weights_are_a_copy),
-    cmocka_unit_test(what_is_no_weight_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -5,49 +5,42 @@
 #include "tests/recon/allocated.h"
 #include "tests/recon/memory_scan.h"
 
-static void density_takes_no_more_than_estimated(void **state)
+TEST(density_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
-        larmor_array *w;
+        OWNED(scan) s = scan_case(c);
+        OWNED(larmor_array) *w;
         int64_t estimate;
         assert_ok(larmor_density_memory(dev, &s.problem, &estimate));
         begin();
         assert_ok(larmor_density_pipe(s.traj, s.problem.image, 1, &w));
         expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(w), 2.5);
-        larmor_array_free(w);
-        free_scan(&s);
     }
 }
 
-static void coil_maps_take_no_more_than_estimated(void **state)
+TEST(coil_maps_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
-        larmor_array *maps;
+        OWNED(scan) s = scan_case(c);
+        OWNED(larmor_array) *maps;
         int64_t estimate;
         assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
         begin();
         assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
         const int64_t result = (int64_t)larmor_array_bytes(maps);
         expect_estimate(cases[c].name, estimate + result, 0, 5); /* all samples might be in the centre */
-        larmor_array_free(maps);
-        free_scan(&s);
     }
 }
 
-static void espirit_takes_no_more_than_estimated(void **state)
+TEST(espirit_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
         if (cases[c].readouts < 10) continue; /* no region to find maps from */
-        scan s = scan_case(c);
-        larmor_array *region, *maps;
+        OWNED(scan) s = scan_case(c);
+        OWNED(larmor_array) *region, *maps;
         larmor_region_report found;
         int64_t estimate;
         assert_ok(larmor_noise_fill(s.kspace, 0.1, 1)); /* a point in the centre, and noise */
@@ -58,98 +51,81 @@ static void espirit_takes_no_more_than_estimated(void **state)
         assert_ok(larmor_fill(region, 1));
         assert_ok(larmor_espirit(region, s.problem.image, &opts, &maps, NULL, NULL));
         expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(maps), 12); /* the region may be small */
-        larmor_array_free(region);
-        larmor_array_free(maps);
-        free_scan(&s);
     }
 }
 
-static void maps_of_a_thousand_channels_take_less_than_half_a_gigabyte(void **state)
+TEST(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte)
 {
-    (void)state;
     const larmor_problem p = {.image = LARMOR_SHAPE(32, 32), .samples = 160, .coils = 1024, .dtype = LARMOR_C64};
     int64_t estimate;
     assert_ok(larmor_coils_memory(dev, &p, NULL, &estimate));
     assert_in_range(estimate, 64 << 20, 512 << 20);
 }
 
-static void maps_of_many_channels_take_no_more_than_estimated(void **state)
+TEST(maps_of_many_channels_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
-    scan s = scan_of(LARMOR_SHAPE(12, 12), 24, 16, 200, LARMOR_C64, 0);
-    larmor_array *maps;
+    OWNED(scan) s = scan_of(LARMOR_SHAPE(12, 12), 24, 16, 200, LARMOR_C64, 0);
+    OWNED(larmor_array) *maps;
     int64_t estimate;
     assert_ok(larmor_coils_memory(dev, &s.problem, NULL, &estimate));
     begin();
     assert_ok(larmor_coils_estimate(s.kspace, s.traj, NULL, s.problem.image, NULL, &maps, NULL));
     expect_estimate("200 channels", estimate + (int64_t)larmor_array_bytes(maps), 0, 2);
-    larmor_array_free(maps);
-    free_scan(&s);
 }
 
-static void nonlinear_inversion_takes_no_more_than_estimated(void **state)
+TEST(nonlinear_inversion_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < 2 * CASES; c++) {
-        scan s = scan_case(c / 2);
+        OWNED(scan) s = scan_case(c / 2);
         const larmor_nlinv_opts opts = {
             .steps = 1, .inner = 1, .weights = c % 2 ? s.weights : NULL, .sets = 1 + c % 2};
-        larmor_array *x, *maps;
+        OWNED(larmor_array) *x, *maps;
         int64_t estimate;
         assert_ok(larmor_nlinv_memory(dev, &s.problem, &opts, &estimate));
         begin();
         assert_ok(larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, &x, &maps, NULL));
         const int64_t result = (int64_t)(larmor_array_bytes(x) + larmor_array_bytes(maps));
         expect_estimate(cases[c / 2].name, estimate + result, 0, 3);
-        larmor_array_free(maps);
-        larmor_array_free(x);
-        free_scan(&s);
     }
 }
 
-static void inversion_of_less_resolution_takes_no_more_than_estimated(void **state)
+TEST(inversion_of_less_resolution_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
+        OWNED(scan) s = scan_case(c);
         const larmor_nlinv_opts opts = {.steps = 1, .inner = 1, .weights = s.weights, .side = 6};
-        larmor_array *maps;
+        OWNED(larmor_array) *maps;
         int64_t estimate;
         assert_ok(larmor_nlinv_memory(dev, &s.problem, &opts, &estimate));
         begin();
         assert_ok(larmor_nlinv(s.kspace, s.traj, s.problem.image, &opts, NULL, &maps, NULL));
         const int64_t result = (int64_t)larmor_array_bytes(maps);
         expect_estimate(cases[c].name, estimate + result, 0, 12); /* all samples might be in the centre */
-        larmor_array_free(maps);
-        free_scan(&s);
     }
 }
 
-static void the_search_beyond_the_field_of_view_takes_no_more_than_estimated(void **state)
+TEST(the_search_beyond_the_field_of_view_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
+        OWNED(scan) s = scan_case(c);
         larmor_extent extent;
         int64_t estimate;
         assert_ok(larmor_extent_memory(dev, &s.problem, NULL, &estimate));
         begin();
         assert_ok(larmor_field_of_view_extent(s.kspace, s.traj, s.problem.image, NULL, &extent));
         expect_estimate(cases[c].name, estimate, 0, 5); /* all samples might be in the centre */
-        free_scan(&s);
     }
 }
 
-static void the_prediction_of_the_field_of_view_takes_no_more_than_estimated(void **state)
+TEST(the_prediction_of_the_field_of_view_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
+        OWNED(scan) s = scan_case(c);
         larmor_prediction prediction;
         int64_t estimate;
         if (s.problem.image.ndim == 2) {
@@ -158,23 +134,5 @@ static void the_prediction_of_the_field_of_view_takes_no_more_than_estimated(voi
             assert_ok(larmor_predict_field_of_view(s.kspace, s.traj, s.problem.image, &prediction));
             expect_estimate(cases[c].name, estimate, 0, 8); /* all samples might be in the centre */
         }
-        free_scan(&s);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(density_takes_no_more_than_estimated),
-    cmocka_unit_test(coil_maps_take_no_more_than_estimated),
-    cmocka_unit_test(espirit_takes_no_more_than_estimated),
-    cmocka_unit_test(maps_of_a_thousand_channels_take_less_than_half_a_gigabyte),
-    cmocka_unit_test(maps_of_many_channels_take_no_more_than_estimated),
-    cmocka_unit_test(nonlinear_inversion_takes_no_more_than_estimated),
-    cmocka_unit_test(inversion_of_less_resolution_takes_no_more_than_estimated),
-    cmocka_unit_test(the_search_beyond_the_field_of_view_takes_no_more_than_estimated),
-    cmocka_unit_test(the_prediction_of_the_field_of_view_takes_no_more_than_estimated),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -46,12 +46,11 @@ static larmor_segments *segments_of(int side)
     return segments;
 }
 
-static void the_operator_takes_no_more_than_estimated_with_any_block(void **state)
+TEST(the_operator_takes_no_more_than_estimated_with_any_block)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES * 12; c++) {
-        scan s = scan_case(c / 12);
+        OWNED(scan) s = scan_case(c / 12);
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = c % 2 ? s.weights : NULL,
                                         .block = c / 2 % 2 ? (s.problem.coils + 2) / 3 : 0,
@@ -69,20 +68,18 @@ static void the_operator_takes_no_more_than_estimated_with_any_block(void **stat
         expect_estimate(cases[c / 12].name, estimate, 0, 2.5);
         expect_estimate(cases[c / 12].name, blind, 0, cases[c / 12].is_stack ? 10 : 2.5);
         free_applied(A, &held);
-        free_scan(&s);
     }
 }
 
-static void several_sets_of_maps_are_in_the_estimate(void **state)
+TEST(several_sets_of_maps_are_in_the_estimate)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES * 4; c++) {
-        scan s = scan_case(c / 4);
+        OWNED(scan) s = scan_case(c / 4);
         const larmor_sense_opts opts = {
             .traj = s.traj, .block = c % 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
         const larmor_shape image = larmor_shape_append(s.problem.image, 2);
-        larmor_array *maps = zeros(s.problem.dtype, larmor_shape_append(larmor_array_shape(s.maps), 2));
+        OWNED(larmor_array) *maps = zeros(s.problem.dtype, larmor_shape_append(larmor_array_shape(s.maps), 2));
         larmor_op *A;
         int64_t estimate;
         s.problem.sets = 2;
@@ -92,18 +89,15 @@ static void several_sets_of_maps_are_in_the_estimate(void **state)
         apply(A, &s, &held);
         expect_estimate(cases[c / 4].name, estimate, 0, 2.5);
         free_applied(A, &held);
-        larmor_array_free(maps);
-        free_scan(&s);
     }
 }
 
-static void coefficients_take_no_more_than_estimated(void **state)
+TEST(coefficients_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES * 8; c++) {
         enum { RANK = 3 };
-        scan s = scan_case(c / 8);
+        OWNED(scan) s = scan_case(c / 8);
         const int is_complex = c & 1;
         const larmor_sense_opts opts = {
             .traj = s.traj, .block = c & 2 ? (s.problem.coils + 2) / 3 : 0, .toeplitz = c & 4 ? 1 : -1};
@@ -111,7 +105,8 @@ static void coefficients_take_no_more_than_estimated(void **state)
         const larmor_shape k = larmor_array_shape(s.kspace);
         const int in_double = s.problem.dtype == LARMOR_C128;
         const larmor_dtype real = in_double ? LARMOR_F64 : LARMOR_F32;
-        larmor_array *factors = zeros(is_complex ? s.problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
+        OWNED(larmor_array) *factors =
+            zeros(is_complex ? s.problem.dtype : real, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
         larmor_op *A;
         int64_t estimate;
         assert_ok(larmor_fill(factors, 1));
@@ -121,24 +116,21 @@ static void coefficients_take_no_more_than_estimated(void **state)
         apply(A, &s, &held);
         expect_estimate(cases[c / 8].name, estimate, 0, 2.5);
         free_applied(A, &held);
-        larmor_array_free(factors);
-        free_scan(&s);
     }
 }
 
-static void coefficients_with_off_resonance_take_no_more_than_estimated(void **state)
+TEST(coefficients_with_off_resonance_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < 8; c++) {
         enum { RANK = 3 };
-        scan s = scan_of(LARMOR_SHAPE(32, 32), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
-        larmor_segments *segments = segments_of(32);
+        OWNED(scan) s = scan_of(LARMOR_SHAPE(32, 32), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
+        OWNED(larmor_segments) *segments = segments_of(32);
         const larmor_sense_opts opts = {
             .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
         const larmor_shape in = larmor_shape_append(s.problem.image, RANK);
         const larmor_shape k = larmor_array_shape(s.kspace);
-        larmor_array *factors = zeros(s.problem.dtype, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
+        OWNED(larmor_array) *factors = zeros(s.problem.dtype, LARMOR_SHAPE(k.dim[0], k.dim[1], RANK));
         larmor_op *A;
         int64_t estimate;
         assert_ok(larmor_fill(factors, 1));
@@ -148,15 +140,11 @@ static void coefficients_with_off_resonance_take_no_more_than_estimated(void **s
         apply(A, &s, &held);
         expect_estimate("coefficients with off-resonance", estimate, SMALL, 2.5);
         free_applied(A, &held);
-        larmor_segments_free(segments);
-        larmor_array_free(factors);
-        free_scan(&s);
     }
 }
 
-static void fewer_coils_at_a_time_need_less(void **state)
+TEST(fewer_coils_at_a_time_need_less)
 {
-    (void)state;
     const larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 100000, .coils = 16, .dtype = LARMOR_C64};
     int64_t previous = INT64_MAX;
     for (int64_t block = 16; block >= 1; block /= 2) {
@@ -171,9 +159,8 @@ static void fewer_coils_at_a_time_need_less(void **state)
 }
 
 /* Of readouts that are as long as `seconds`, for a map of `range` Hz. */
-static void off_resonance_takes_no_more_than_estimated(void **state)
+TEST(off_resonance_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     const struct {
         larmor_dtype dtype;
@@ -187,15 +174,15 @@ static void off_resonance_takes_no_more_than_estimated(void **state)
     for (int c = 0; c < 4; c++) {
         const larmor_shape image = LARMOR_SHAPE(48, 40);
         const int64_t voxels = larmor_shape_count(image), n = spans[c].samples;
-        scan s = scan_of(image, n, 2, 3, spans[c].dtype, 0);
-        double *map = malloc((size_t)voxels * sizeof *map), *t = malloc((size_t)n * sizeof *t);
+        OWNED(scan) s = scan_of(image, n, 2, 3, spans[c].dtype, 0);
+        OWNED(double) *map = malloc((size_t)voxels * sizeof *map), *t = malloc((size_t)n * sizeof *t);
         for (int64_t i = 0; i < voxels; i++) map[i] = spans[c].range * (double)i / (double)voxels;
         for (int64_t i = 0; i < n; i++) t[i] = spans[c].seconds * (double)i / (double)n;
-        larmor_array *field = real_array(image, map), *times = real_array(LARMOR_SHAPE(n), t), *narrow;
+        OWNED(larmor_array) *field = real_array(image, map), *times = real_array(LARMOR_SHAPE(n), t), *narrow;
         assert_ok(larmor_array_convert(field, LARMOR_F32, &narrow));
         const larmor_off_resonance_opts opts = {.segments = spans[c].segments};
-        larmor_array *x = zeros(spans[c].dtype, image);
-        larmor_op *F, *A;
+        OWNED(larmor_array) *x = zeros(spans[c].dtype, image);
+        OWNED(larmor_op) *F, *A;
         int64_t estimate;
         assert_ok(larmor_op_sense(s.maps, &(larmor_sense_opts){.traj = s.traj, .toeplitz = -1}, &F));
         assert_ok(larmor_op_adjoint(F, s.kspace, x));
@@ -204,25 +191,15 @@ static void off_resonance_takes_no_more_than_estimated(void **state)
         assert_ok(larmor_op_off_resonance(F, narrow, times, &opts, &A));
         assert_ok(larmor_op_adjoint(A, s.kspace, x));
         expect_estimate("off-resonance", estimate, SMALL, 2);
-        larmor_op_free(A);
-        larmor_op_free(F);
-        larmor_array_free(x);
-        larmor_array_free(narrow);
-        larmor_array_free(times);
-        larmor_array_free(field);
-        free(t);
-        free(map);
-        free_scan(&s);
     }
 }
 
-static void off_resonance_in_sense_is_in_the_estimate(void **state)
+TEST(off_resonance_in_sense_is_in_the_estimate)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < 8; c++) {
-        scan s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
-        larmor_segments *segments = segments_of(64);
+        OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 4 ? LARMOR_C128 : LARMOR_C64, 0);
+        OWNED(larmor_segments) *segments = segments_of(64);
         const larmor_sense_opts opts = {
             .traj = s.traj, .off_resonance = segments, .block = c % 2 ? 2 : 0, .toeplitz = c / 2 % 2 ? 1 : -1};
         larmor_op *A;
@@ -233,52 +210,29 @@ static void off_resonance_in_sense_is_in_the_estimate(void **state)
         apply(A, &s, &held);
         expect_estimate("off-resonance in SENSE", estimate, SMALL, 2.5);
         free_applied(A, &held);
-        larmor_segments_free(segments);
-        free_scan(&s);
     }
 }
 
-static void a_stack_of_planes_takes_no_more_than_estimated(void **state)
+TEST(a_stack_of_planes_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
         if (!cases[c].is_stack) continue;
         for (int batch = 0; batch < 3; batch += 2) {
-            scan s = scan_case(c);
+            OWNED(scan) s = scan_case(c);
             const int64_t *n = s.problem.image.dim;
             const larmor_nufft_opts opts = {.ndim = 3, .modes = {n[0], n[1], n[2]}, .batch = batch, .tol = 1e-4};
-            larmor_op *A;
+            OWNED(larmor_op) *A;
             int64_t estimate;
             assert_ok(larmor_stack_of_stars_memory(dev, &opts, s.traj, &estimate));
             begin();
             assert_ok(larmor_op_stack_of_stars(dev, &opts, s.traj, &A));
-            larmor_array *x = zeros(LARMOR_C64, larmor_op_in_shape(A)),
-                         *y = zeros(LARMOR_C64, larmor_op_out_shape(A));
+            OWNED(larmor_array) *x = zeros(LARMOR_C64, larmor_op_in_shape(A)),
+                                *y = zeros(LARMOR_C64, larmor_op_out_shape(A));
             const int64_t vectors = (int64_t)(larmor_array_bytes(x) + larmor_array_bytes(y));
             assert_ok(larmor_op_adjoint(A, y, x));
             assert_ok(larmor_op_forward(A, x, y));
             expect_estimate(cases[c].name, estimate + vectors, 0, 2.5);
-            larmor_op_free(A);
-            larmor_array_free(x);
-            larmor_array_free(y);
-            free_scan(&s);
         }
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_operator_takes_no_more_than_estimated_with_any_block),
-    cmocka_unit_test(several_sets_of_maps_are_in_the_estimate),
-    cmocka_unit_test(coefficients_take_no_more_than_estimated),
-    cmocka_unit_test(coefficients_with_off_resonance_take_no_more_than_estimated),
-    cmocka_unit_test(fewer_coils_at_a_time_need_less),
-    cmocka_unit_test(off_resonance_takes_no_more_than_estimated),
-    cmocka_unit_test(off_resonance_in_sense_is_in_the_estimate),
-    cmocka_unit_test(a_stack_of_planes_takes_no_more_than_estimated),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -38,40 +38,37 @@ static void free_vectors(vectors *v)
     larmor_array_free(v->start);
 }
 
+ENDS_ITSELF_BY(free_vectors, vectors)
+
 /* SENSE of the scan with weights or without, whose maps have run. */
 static larmor_op *warm_sense(const scan *s, const larmor_array *weights, larmor_array *x)
 {
     larmor_op *A;
     assert_ok(larmor_op_sense(s->maps, &(larmor_sense_opts){.traj = s->traj, .weights = weights}, &A));
-    larmor_array *b = zeros(s->problem.dtype, larmor_op_out_shape(A)), *z = zeros(s->problem.dtype, s->problem.image);
+    OWNED(larmor_array) *b = zeros(s->problem.dtype, larmor_op_out_shape(A)),
+                        *z = zeros(s->problem.dtype, s->problem.image);
     assert_ok(larmor_op_forward(A, x, b));
     assert_ok(larmor_op_adjoint(A, b, z));
     assert_ok(larmor_op_normal(A, x, z));
-    larmor_array_free(z);
-    larmor_array_free(b);
     return A;
 }
 
-static void the_circulant_takes_no_more_than_estimated(void **state)
+TEST(the_circulant_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < CASES; c++) {
-        scan s = scan_case(c);
-        larmor_circulant *C;
+        OWNED(scan) s = scan_case(c);
+        OWNED(larmor_circulant) *C;
         int64_t estimate;
         assert_ok(larmor_circulant_memory(dev, &s.problem, &estimate));
         begin();
         assert_ok(larmor_circulant_create(s.maps, s.traj, s.weights, s.problem.image, s.problem.dtype, &C));
         expect_estimate(cases[c].name, estimate, 0, 3);
-        larmor_circulant_free(C);
-        free_scan(&s);
     }
 }
 
-static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **state)
+TEST(each_regulariser_and_its_solver_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
@@ -81,12 +78,12 @@ static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **s
             const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
             const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
             const larmor_regulariser_opts opts = {.series = series};
-            larmor_array *x = zeros(dtype, shape), *b = zeros(dtype, shape);
-            larmor_op *A = warm_operator(dtype, shape, x, b);
-            scan s = scan_of(image, 128, 60, 1, dtype, 0);
+            OWNED(larmor_array) *x = zeros(dtype, shape), *b = zeros(dtype, shape);
+            OWNED(larmor_op) *A = warm_operator(dtype, shape, x, b);
+            OWNED(scan) s = scan_of(image, 128, 60, 1, dtype, 0);
             larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
-            larmor_circulant *C = NULL;
-            larmor_regulariser *r;
+            OWNED(larmor_circulant) *C = NULL;
+            OWNED(larmor_regulariser) *r;
             int64_t estimate;
             if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
             solve.circulant = C;
@@ -95,23 +92,16 @@ static void each_regulariser_and_its_solver_take_no_more_than_estimated(void **s
             assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
             assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
             expect_estimate(info.name, estimate, 0, 1.5);
-            larmor_regulariser_free(r);
-            larmor_circulant_free(C);
-            larmor_op_free(A);
-            larmor_array_free(x);
-            larmor_array_free(b);
-            free_scan(&s);
         }
 }
 
-static void conjugate_gradients_take_no_more_than_estimated(void **state)
+TEST(conjugate_gradients_take_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     const larmor_shape shape = LARMOR_SHAPE(300, 200);
     for (int preconditioned = 0; preconditioned < 2; preconditioned++) {
-        vectors v = warm_vectors(shape);
-        larmor_op *M;
+        OWNED(vectors) v = warm_vectors(shape);
+        OWNED(larmor_op) *M;
         assert_ok(larmor_fill(v.x, 1));
         assert_ok(larmor_op_diag(v.x, &M));
         const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .precondition = preconditioned ? M : NULL};
@@ -120,19 +110,16 @@ static void conjugate_gradients_take_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_cg(v.A, v.b, v.start, &opts, NULL));
         expect_estimate("cg", estimate, SMALL, 1.3);
-        larmor_op_free(M);
-        free_vectors(&v);
     }
 }
 
-static void lsmr_takes_no_more_than_estimated(void **state)
+TEST(lsmr_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     const larmor_shape shape = LARMOR_SHAPE(300, 200);
     for (int weighted = 0; weighted < 2; weighted++) {
-        vectors v = warm_vectors(shape);
-        larmor_array *weights = zeros(LARMOR_F64, shape);
+        OWNED(vectors) v = warm_vectors(shape);
+        OWNED(larmor_array) *weights = zeros(LARMOR_F64, shape);
         assert_ok(larmor_fill(weights, 2));
         const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .weights = weighted ? weights : NULL};
         int64_t estimate;
@@ -140,20 +127,17 @@ static void lsmr_takes_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_lsmr(v.A, v.b, v.start, &opts, NULL));
         expect_estimate("lsmr", estimate, SMALL, 1.1);
-        larmor_array_free(weights);
-        free_vectors(&v);
     }
 }
 
-static void primal_dual_splitting_takes_no_more_than_estimated(void **state)
+TEST(primal_dual_splitting_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     const larmor_shape shape = LARMOR_SHAPE(300, 200);
     for (int with_K = 0; with_K < 2; with_K++) {
-        vectors v = warm_vectors(shape);
-        larmor_op *K = NULL;
-        larmor_prox *g;
+        OWNED(vectors) v = warm_vectors(shape);
+        OWNED(larmor_op) *K = NULL;
+        OWNED(larmor_prox) *g;
         if (with_K) assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 3, NULL, &K));
         const larmor_shape Kx = K ? larmor_op_out_shape(K) : shape;
         assert_ok(larmor_prox_l1(dev, 0.1, LARMOR_C64, Kx, &g));
@@ -163,36 +147,29 @@ static void primal_dual_splitting_takes_no_more_than_estimated(void **state)
         begin();
         assert_ok(larmor_pdhg(v.A, v.b, K, g, v.start, &opts, NULL));
         expect_estimate("pdhg", estimate, SMALL, 1.3);
-        larmor_prox_free(g);
-        larmor_op_free(K);
-        free_vectors(&v);
     }
 }
 
-static void the_kspace_preconditioner_takes_no_more_than_estimated(void **state)
+TEST(the_kspace_preconditioner_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < 2 * CASES; c++) {
-        scan s = scan_case(c / 2);
-        larmor_array *p;
+        OWNED(scan) s = scan_case(c / 2);
+        OWNED(larmor_array) *p;
         int64_t estimate;
         if (c % 2) s.problem.coils = 1;
         assert_ok(larmor_precondition_kspace_memory(dev, &s.problem, &estimate));
         begin();
         assert_ok(larmor_precondition_kspace(c % 2 ? NULL : s.maps, s.traj, s.problem.image, s.problem.dtype, 0, &p));
         expect_estimate(cases[c / 2].name, estimate, (int64_t)larmor_array_bytes(p), 2.5);
-        larmor_array_free(p);
-        free_scan(&s);
     }
 }
 
-static void the_choice_of_the_weight_takes_no_more_than_estimated(void **state)
+TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
 {
-    (void)state;
     only_for_processors();
     for (int c = 0; c < 2; c++) {
-        scan s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
+        OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 48), 128, 60, 4, LARMOR_C64, 0);
         const larmor_shape image = s.problem.image;
         larmor_array *x = zeros(LARMOR_C64, image), *kept, *factors, *all;
         larmor_held_out out = {.noise = zeros(LARMOR_C64, larmor_array_shape(s.kspace))};
@@ -232,13 +209,11 @@ static void the_choice_of_the_weight_takes_no_more_than_estimated(void **state)
         larmor_array_free(kept);
         larmor_array_free(factors);
         larmor_array_free(all);
-        free_scan(&s);
     }
 }
 
-static void impossible_sizes_are_refused(void **state)
+TEST(impossible_sizes_are_refused)
 {
-    (void)state;
     int64_t bytes;
     larmor_problem p = {.image = LARMOR_SHAPE(128, 128), .samples = 1000, .dtype = LARMOR_C64};
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "memory: a device, an image");
@@ -246,20 +221,4 @@ static void impossible_sizes_are_refused(void **state)
     p.samples = INT64_MAX;
     assert_refused(larmor_sense_memory(dev, &p, NULL, &bytes), LARMOR_ERR_ARG, "nufft: the modes are too many");
     assert_int_equal(bytes, 0);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_circulant_takes_no_more_than_estimated),
-    cmocka_unit_test(each_regulariser_and_its_solver_take_no_more_than_estimated),
-    cmocka_unit_test(conjugate_gradients_take_no_more_than_estimated),
-    cmocka_unit_test(lsmr_takes_no_more_than_estimated),
-    cmocka_unit_test(primal_dual_splitting_takes_no_more_than_estimated),
-    cmocka_unit_test(the_kspace_preconditioner_takes_no_more_than_estimated),
-    cmocka_unit_test(the_choice_of_the_weight_takes_no_more_than_estimated),
-    cmocka_unit_test(impossible_sizes_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -3,6 +3,8 @@
 #include "recon/maps/nlinv.h"
 #include "tests/recon/support.h"
 
+ENDS_ITSELF_BY(lmr_nlinv_free, lmr_nlinv)
+
 enum { N = 24, COILS = 4, SPOKES = 40, SAMPLES = 2 * N, VOXELS = N * N };
 
 static const larmor_nlinv_opts defaults = {
@@ -35,19 +37,15 @@ static scene scene_of(larmor_dtype dtype, int spokes)
 {
     scene s;
     draw(&s);
-    double *k = radial_points(N, SAMPLES, spokes);
+    OWNED(double) *k = radial_points(N, SAMPLES, spokes);
     s.traj = real_array(LARMOR_SHAPE(2, SAMPLES, spokes), k);
-    larmor_array *maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), s.maps);
-    larmor_array *x = complex_array(dtype, LARMOR_SHAPE(N, N), s.object);
+    OWNED(larmor_array) *maps = complex_array(dtype, LARMOR_SHAPE(N, N, COILS), s.maps);
+    OWNED(larmor_array) *x = complex_array(dtype, LARMOR_SHAPE(N, N), s.object);
     const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-6};
-    larmor_op *A;
+    OWNED(larmor_op) *A;
     s.kspace = zeros(dtype, LARMOR_SHAPE(SAMPLES, spokes, COILS));
     assert_ok(larmor_op_sense(maps, &opts, &A));
     assert_ok(larmor_op_forward(A, x, s.kspace));
-    larmor_op_free(A);
-    larmor_array_free(x);
-    larmor_array_free(maps);
-    free(k);
     return s;
 }
 
@@ -57,11 +55,13 @@ static void free_scene(scene *s)
     larmor_array_free(s->kspace);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 /* How far the coil images x_m s_cm, summed over sets, are from those of the scene, where the object is. */
 static double products_apart(const scene *s, const larmor_array *x, const larmor_array *maps, int sets)
 {
-    cplx *image = values_of(x), *map = values_of(maps), *got = calloc(VOXELS * COILS, sizeof *got),
-         *expected = calloc(VOXELS * COILS, sizeof *expected);
+    OWNED(cplx) *image = values_of(x), *map = values_of(maps), *got = calloc(VOXELS * COILS, sizeof *got),
+                *expected = calloc(VOXELS * COILS, sizeof *expected);
     assert_true(got && expected);
     for (int c = 0; c < COILS; c++)
         for (int i = 0; i < VOXELS; i++) {
@@ -70,10 +70,6 @@ static double products_apart(const scene *s, const larmor_array *x, const larmor
                 got[i + VOXELS * c] += image[i + VOXELS * m] * map[i + VOXELS * (c + COILS * m)];
         }
     const double apart = difference(got, expected, VOXELS * COILS);
-    free(expected);
-    free(got);
-    free(map);
-    free(image);
     return apart;
 }
 
@@ -93,49 +89,38 @@ static lmr_nlinv model_of(const scene *s, larmor_dtype dtype, int sets)
 static larmor_array *unknowns_of(const lmr_nlinv *n, uint64_t seed)
 {
     const int64_t count = lmr_nlinv_unknowns(n);
-    cplx *values = random_values(count, seed);
+    OWNED(cplx) *values = random_values(count, seed);
     larmor_array *x = complex_array(n->dtype, LARMOR_SHAPE(count), values);
-    free(values);
     return x;
 }
 
-static void the_derivative_is_the_limit_of_differences(void **state)
+TEST(the_derivative_is_the_limit_of_differences)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C128, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C128, SPOKES);
     for (int sets = 1; sets <= 2; sets++) {
-        lmr_nlinv n = model_of(&s, LARMOR_C128, sets);
-        larmor_array *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
+        OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, sets);
+        OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
         const double h = 1e-5;
         assert_ok(lmr_nlinv_at(&n, x));
-        cplx *here = values_of(n.sum);
+        OWNED(cplx) *here = values_of(n.sum);
         assert_ok(lmr_nlinv_normal(&n, d, z)); /* the derivative along d stays in sum */
-        cplx *along = values_of(n.sum);
+        OWNED(cplx) *along = values_of(n.sum);
         assert_ok(larmor_axpby(h, d, 1, x));
         assert_ok(lmr_nlinv_at(&n, x));
-        cplx *there = values_of(n.sum);
+        OWNED(cplx) *there = values_of(n.sum);
         for (int i = 0; i < VOXELS * COILS; i++) there[i] = (there[i] - here[i]) / h;
         assert_at_most(difference(there, along, VOXELS * COILS), 1e-4);
-        free(there);
-        free(along);
-        free(here);
-        larmor_array_free(z);
-        larmor_array_free(d);
-        larmor_array_free(x);
-        lmr_nlinv_free(&n);
     }
-    free_scene(&s);
 }
 
-static void the_adjoint_belongs_to_the_derivative(void **state)
+TEST(the_adjoint_belongs_to_the_derivative)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C128, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C128, SPOKES);
     for (int sets = 1; sets <= 2; sets++) {
-        lmr_nlinv n = model_of(&s, LARMOR_C128, sets);
-        larmor_array *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
-        cplx *values = random_values(VOXELS * COILS, 4);
-        larmor_array *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), values);
+        OWNED(lmr_nlinv) n = model_of(&s, LARMOR_C128, sets);
+        OWNED(larmor_array) *x = unknowns_of(&n, 1), *d = unknowns_of(&n, 2), *z = unknowns_of(&n, 3);
+        OWNED(cplx) *values = random_values(VOXELS * COILS, 4);
+        OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), values);
         double left[2], right[2];
         assert_ok(lmr_nlinv_at(&n, x));
         assert_ok(lmr_nlinv_normal(&n, d, z));
@@ -143,49 +128,36 @@ static void the_adjoint_belongs_to_the_derivative(void **state)
         assert_ok(lmr_nlinv_adjoint(&n, y, z));
         assert_ok(larmor_dot(z, d, right));
         assert_at_most(hypot(left[0] - right[0], left[1] - right[1]), 1e-10 * hypot(left[0], left[1]));
-        free(values);
-        larmor_array_free(y);
-        larmor_array_free(z);
-        larmor_array_free(d);
-        larmor_array_free(x);
-        lmr_nlinv_free(&n);
     }
-    free_scene(&s);
 }
 
 /* ---- inversion ---- */
 
-static void image_and_maps_explain_undersampled_data(void **state)
+TEST(image_and_maps_explain_undersampled_data)
 {
-    (void)state;
     static const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int i = 0; i < 2; i++) {
-        scene s = scene_of(dtype[i], SPOKES / 2); /* about half of what the Nyquist criterion asks for */
-        larmor_array *x, *maps;
+        OWNED(scene) s = scene_of(dtype[i], SPOKES / 2); /* about half of what the Nyquist criterion asks for */
+        OWNED(larmor_array) *x, *maps;
         larmor_nlinv_report report;
         assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, &x, &maps, &report));
         assert_at_most(report.residual, 0.03);
         assert_at_most(products_apart(&s, x, maps, 1), 0.12);
-        cplx *map = values_of(maps);
+        OWNED(cplx) *map = values_of(maps);
         for (int v = 0; v < VOXELS; v++) {
             double energy = 0;
             for (int c = 0; c < COILS; c++) energy += pow(cabs(map[v + VOXELS * c]), 2);
             assert_at_most(fabs(energy - 1), 1e-4);
         }
-        free(map);
-        larmor_array_free(maps);
-        larmor_array_free(x);
-        free_scene(&s);
     }
 }
 
-static void maps_are_those_of_the_coils_where_the_object_is(void **state)
+TEST(maps_are_those_of_the_coils_where_the_object_is)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C64, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     larmor_array *maps;
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
-    cplx *map = values_of(maps);
+    OWNED(cplx) *map = values_of(maps);
     double apart = 0, all = 0;
     for (int v = 0; v < VOXELS; v++) {
         cplx along = 0;
@@ -199,9 +171,7 @@ static void maps_are_those_of_the_coils_where_the_object_is(void **state)
         all += energy;
     }
     assert_at_most(sqrt(apart / all), 0.03);
-    free(map);
     larmor_array_free(maps);
-    free_scene(&s);
 }
 
 /* Of maps of unit norm: sqrt(1 - mean |a^H b|^2) over the object. */
@@ -219,58 +189,45 @@ static double directions_apart(const scene *s, const cplx *a, const cplx *b)
     return sqrt(fmax(0, apart) / inside);
 }
 
-static void maps_of_less_resolution_are_nearly_those_of_all(void **state)
+TEST(maps_of_less_resolution_are_nearly_those_of_all)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C64, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     const larmor_nlinv_opts low = {.side = 16};
     larmor_array *x, *maps, *few;
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), NULL, NULL, &maps, NULL));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, NULL, &few, NULL));
-    cplx *a = values_of(maps), *b = values_of(few);
+    OWNED(cplx) *a = values_of(maps), *b = values_of(few);
     assert_at_most(directions_apart(&s, a, b), 0.05);
     larmor_array_free(few);
     assert_refused(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &low, &x, &few, NULL), LARMOR_ERR_ARG,
                    "nlinv: side 16, expected at least as many as the image has");
-    free(b);
-    free(a);
     larmor_array_free(maps);
-    free_scene(&s);
 }
 
-static void the_unit_of_the_samples_does_not_matter(void **state)
+TEST(the_unit_of_the_samples_does_not_matter)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C128, SPOKES); /* rounding grows from step to step */
-    larmor_array *x, *maps, *other, *same;
+    OWNED(scene) s = scene_of(LARMOR_C128, SPOKES); /* rounding grows from step to step */
+    OWNED(larmor_array) *x, *maps, *other, *same;
     const larmor_nlinv_opts opts = {.steps = 8};
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &x, &maps, NULL));
     assert_ok(larmor_axpby(1e6, s.kspace, 0, s.kspace));
     assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &other, &same, NULL));
     assert_ok(larmor_axpby(1e6, x, 0, x));
-    cplx *a = values_of(x), *b = values_of(other);
+    OWNED(cplx) *a = values_of(x), *b = values_of(other);
     assert_at_most(difference(a, b, VOXELS), 1e-3);
-    free(b);
-    free(a);
-    larmor_array_free(same);
-    larmor_array_free(other);
-    larmor_array_free(maps);
-    larmor_array_free(x);
-    free_scene(&s);
 }
 
 /* What lies outside is folded into the field of view by Cartesian samples: the coils there are others. */
-static void two_sets_explain_what_folds_and_one_does_not(void **state)
+TEST(two_sets_explain_what_folds_and_one_does_not)
 {
-    (void)state;
-    scene s;
+    OWNED(scene) s;
     draw(&s);
     double k[2 * VOXELS];
     for (int i = 0; i < VOXELS; i++) {
         k[2 * i] = i % N - N / 2;
         k[2 * i + 1] = i / N - N / 2;
     }
-    cplx *folded = calloc(VOXELS * COILS, sizeof *folded);
+    OWNED(cplx) *folded = calloc(VOXELS * COILS, sizeof *folded);
     assert_non_null(folded);
     for (int c = 0; c < COILS; c++) /* a second object, through the maps of half a field of view away */
         for (int i = 0; i < VOXELS; i++) {
@@ -278,9 +235,9 @@ static void two_sets_explain_what_folds_and_one_does_not(void **state)
             folded[i + VOXELS * c] =
                 s.object[i] * s.maps[i + VOXELS * c] + 0.7 * s.object[far] * s.maps[far + VOXELS * c];
         }
-    larmor_array *images = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), folded);
+    OWNED(larmor_array) *images = complex_array(LARMOR_C64, LARMOR_SHAPE(N, N, COILS), folded);
     const larmor_nufft_opts nufft = {.ndim = 2, .modes = {N, N}, .batch = COILS, .tol = 1e-5, .dtype = LARMOR_C64};
-    larmor_op *F;
+    OWNED(larmor_op) *F;
     s.traj = real_array(LARMOR_SHAPE(2, N, N), k);
     s.kspace = zeros(LARMOR_C64, LARMOR_SHAPE(N, N, COILS));
     assert_ok(larmor_op_nufft(dev, &nufft, s.traj, &F));
@@ -289,20 +246,14 @@ static void two_sets_explain_what_folds_and_one_does_not(void **state)
     for (int sets = 1; sets <= 2; sets++) {
         const larmor_nlinv_opts opts = {.sets = sets};
         larmor_nlinv_report report;
-        larmor_array *x, *maps;
+        OWNED(larmor_array) *x, *maps;
         assert_ok(larmor_nlinv(s.kspace, s.traj, LARMOR_SHAPE(N, N), &opts, &x, &maps, &report));
         assert_int_equal(larmor_array_shape(maps).ndim, sets == 1 ? 3 : 4);
         assert_int_equal(larmor_array_shape(x).ndim, sets == 1 ? 2 : 3);
         residual[sets - 1] = report.residual;
-        larmor_array_free(maps);
-        larmor_array_free(x);
     }
     print_message("residuals %.3g with one set, %.3g with two\n", residual[0], residual[1]);
     assert_at_most(residual[1], 0.5 * residual[0]);
-    larmor_op_free(F);
-    larmor_array_free(images);
-    free(folded);
-    free_scene(&s);
 }
 
 static int stop_at_two(void *user, const larmor_progress *p)
@@ -314,10 +265,9 @@ static int stop_at_two(void *user, const larmor_progress *p)
     return p->iter == 2;
 }
 
-static void a_monitor_stops_it(void **state)
+TEST(a_monitor_stops_it)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C64, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     int seen = 0;
     const larmor_nlinv_opts opts = {.steps = 5, .monitor = stop_at_two, .user = &seen};
     larmor_array *x, *maps;
@@ -325,16 +275,14 @@ static void a_monitor_stops_it(void **state)
     assert_int_equal(seen, 2);
     assert_null(x);
     assert_null(maps);
-    free_scene(&s);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
-    scene s = scene_of(LARMOR_C64, SPOKES);
+    OWNED(scene) s = scene_of(LARMOR_C64, SPOKES);
     const larmor_shape image = LARMOR_SHAPE(N, N);
     larmor_array *maps, *few = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, SPOKES - 1));
-    larmor_array *weights = zeros(LARMOR_F64, LARMOR_SHAPE(SAMPLES, SPOKES));
+    OWNED(larmor_array) *weights = zeros(LARMOR_F64, LARMOR_SHAPE(SAMPLES, SPOKES));
     larmor_nlinv_opts opts = {.reduction = 0.5};
     assert_refused(larmor_nlinv(s.kspace, s.traj, image, &opts, NULL, &maps, NULL), LARMOR_ERR_ARG,
                    "nlinv: reduction is 0.5, expected 1 to");
@@ -350,23 +298,5 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_refused(larmor_nlinv(s.kspace, s.traj, image, NULL, NULL, &maps, NULL), LARMOR_ERR_NUMERIC,
                    "the samples' energy is 0");
     assert_null(maps);
-    larmor_array_free(weights);
     larmor_array_free(few);
-    free_scene(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_derivative_is_the_limit_of_differences),
-        cmocka_unit_test(the_adjoint_belongs_to_the_derivative),
-        cmocka_unit_test(image_and_maps_explain_undersampled_data),
-        cmocka_unit_test(maps_are_those_of_the_coils_where_the_object_is),
-        cmocka_unit_test(maps_of_less_resolution_are_nearly_those_of_all),
-        cmocka_unit_test(the_unit_of_the_samples_does_not_matter),
-        cmocka_unit_test(two_sets_explain_what_folds_and_one_does_not),
-        cmocka_unit_test(a_monitor_stops_it),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-    };
-    RUN_TESTS(tests);
 }

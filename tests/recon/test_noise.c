@@ -50,9 +50,8 @@ static double from_identity(const cplx *cov, int coils, double value)
 
 enum { COILS = 5, M = 400 };
 
-static void its_own_noise_becomes_white_to_rounding(void **state)
+TEST(its_own_noise_becomes_white_to_rounding)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-5, 1e-12}, scale[] = {1, 0.308};
     cplx *noise = coupled_noise(M, COILS, 1), cov[COILS * COILS];
@@ -60,118 +59,95 @@ static void its_own_noise_becomes_white_to_rounding(void **state)
     assert_true(from_identity(cov, COILS, 2) > 0.5);
     for (int i = 0; i < 2; i++)
         for (int s = 0; s < 2; s++) {
-            larmor_array *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W;
+            OWNED(larmor_array) *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W;
             assert_ok(larmor_noise_whitening(n, scale[s], &W));
             assert_ok(larmor_whiten(W, n));
-            cplx *white = values_of(n);
+            OWNED(cplx) *white = values_of(n);
             covariance(white, M, COILS, cov);
             /* variance 1 in each part is 2 together; scale is an amplitude */
             assert_at_most(from_identity(cov, COILS, 2 * scale[s] * scale[s]), limit[i]);
-            free(white);
-            larmor_array_free(W);
-            larmor_array_free(n);
         }
     free(noise);
 }
 
-static void data_with_another_dwell_time_have_unit_noise_after_scaling(void **state)
+TEST(data_with_another_dwell_time_have_unit_noise_after_scaling)
 {
-    (void)state;
     enum { MANY = 20000 };
     const double dwell = 2.4, noise_dwell = 20, bandwidth = 0.793;
     const double scale = sqrt(dwell / noise_dwell * bandwidth);
     cplx *scan = coupled_noise(MANY, COILS, 2), *data = coupled_noise(MANY, COILS, 3), cov[COILS * COILS];
     for (int i = 0; i < MANY * COILS; i++) data[i] /= scale; /* a wider band has more noise */
-    larmor_array *n = complex_array(LARMOR_C64, LARMOR_SHAPE(MANY, COILS), scan), *W;
-    larmor_array *y = complex_array(LARMOR_C64, LARMOR_SHAPE(100, MANY / 100, COILS), data);
+    OWNED(larmor_array) *n = complex_array(LARMOR_C64, LARMOR_SHAPE(MANY, COILS), scan), *W;
+    OWNED(larmor_array) *y = complex_array(LARMOR_C64, LARMOR_SHAPE(100, MANY / 100, COILS), data);
     assert_ok(larmor_noise_whitening(n, scale, &W));
     assert_ok(larmor_whiten(W, y));
-    cplx *white = values_of(y);
+    OWNED(cplx) *white = values_of(y);
     covariance(white, MANY, COILS, cov);
     assert_at_most(from_identity(cov, COILS, 2), 5 / sqrt(MANY));
     double real = 0;
     for (int i = 0; i < MANY * COILS; i++) real += pow(creal(white[i]), 2) / (MANY * COILS);
     assert_at_most(fabs(real - 1), 0.02);
-    free(white);
     free(data);
     free(scan);
-    larmor_array_free(y);
-    larmor_array_free(W);
-    larmor_array_free(n);
 }
 
-static void few_samples_keep_the_variances_and_shrink_the_correlations(void **state)
+TEST(few_samples_keep_the_variances_and_shrink_the_correlations)
 {
-    (void)state;
     enum { FEW = 3 }; /* the covariance of 5 coils has rank 3 */
     cplx *noise = coupled_noise(FEW, COILS, 4), cov[COILS * COILS], white[COILS * COILS] = {0};
     covariance(noise, FEW, COILS, cov);
     for (int i = 0; i < COILS * COILS; i++)
         if (i % (COILS + 1)) cov[i] /= 1 + (double)COILS / FEW;
-    larmor_array *n = complex_array(LARMOR_C128, LARMOR_SHAPE(FEW, COILS), noise), *W;
+    OWNED(larmor_array) *n = complex_array(LARMOR_C128, LARMOR_SHAPE(FEW, COILS), noise), *W;
     assert_ok(larmor_noise_whitening(n, 1, &W));
-    cplx *w = values_of(W);
+    OWNED(cplx) *w = values_of(W);
     for (int i = 0; i < COILS; i++)
         for (int j = 0; j < COILS; j++)
             for (int a = 0; a < COILS; a++)
                 for (int b = 0; b < COILS; b++)
                     white[i + COILS * j] += w[i + COILS * a] * cov[a + COILS * b] * conj(w[j + COILS * b]);
     assert_at_most(from_identity(white, COILS, 2), 1e-12);
-    free(w);
     free(noise);
-    larmor_array_free(W);
-    larmor_array_free(n);
 }
 
-static void noise_that_cannot_be_used_is_named(void **state)
+TEST(noise_that_cannot_be_used_is_named)
 {
-    (void)state;
-    cplx *noise = coupled_noise(M, COILS, 5);
+    OWNED(cplx) *noise = coupled_noise(M, COILS, 5);
     larmor_array *W, *one = complex_array(LARMOR_C64, LARMOR_SHAPE(1, COILS), noise);
     assert_refused(larmor_noise_whitening(one, 1, &W), LARMOR_ERR_NUMERIC, "noise: 1 samples, expected at least 2");
     for (int64_t t = 0; t < M; t++) noise[t + M * 3] = noise[t + M * 1];
-    larmor_array *copies = complex_array(LARMOR_C128, LARMOR_SHAPE(M, COILS), noise);
+    OWNED(larmor_array) *copies = complex_array(LARMOR_C128, LARMOR_SHAPE(M, COILS), noise);
     assert_refused(larmor_noise_whitening(copies, 1, &W), LARMOR_ERR_NUMERIC, "is singular");
     for (int64_t t = 0; t < M; t++) noise[t + M * 3] = 0;
-    larmor_array *dead = complex_array(LARMOR_C64, LARMOR_SHAPE(M, COILS), noise);
+    OWNED(larmor_array) *dead = complex_array(LARMOR_C64, LARMOR_SHAPE(M, COILS), noise);
     assert_refused(larmor_noise_whitening(dead, 1, &W), LARMOR_ERR_NUMERIC, "noise: coil 3 has variance 0");
     noise[7] = NAN;
-    larmor_array *bad = complex_array(LARMOR_C64, LARMOR_SHAPE(M, COILS), noise);
+    OWNED(larmor_array) *bad = complex_array(LARMOR_C64, LARMOR_SHAPE(M, COILS), noise);
     assert_refused(larmor_noise_whitening(bad, 1, &W), LARMOR_ERR_NUMERIC, "noise: coil 0 has variance nan");
     assert_null(W);
     assert_refused(larmor_noise_whitening(bad, 0, &W), LARMOR_ERR_ARG, "noise: scale is 0");
-    larmor_array_free(bad);
-    larmor_array_free(dead);
-    larmor_array_free(copies);
     larmor_array_free(one);
-    free(noise);
 }
 
-static void colouring_takes_whitening_back(void **state)
+TEST(colouring_takes_whitening_back)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-5, 1e-13};
-    cplx *noise = coupled_noise(M, COILS, 1);
+    OWNED(cplx) *noise = coupled_noise(M, COILS, 1);
     for (int i = 0; i < 2; i++) {
-        larmor_array *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W, *C;
+        OWNED(larmor_array) *n = complex_array(dtype[i], LARMOR_SHAPE(M, COILS), noise), *W, *C;
         assert_ok(larmor_noise_whitening(n, 0.3, &W));
         assert_ok(larmor_noise_colouring(W, &C));
         assert_ok(larmor_whiten(W, n));
         assert_ok(larmor_whiten(C, n));
-        cplx *back = values_of(n);
+        OWNED(cplx) *back = values_of(n);
         double rest = 0, all = 0;
         for (int j = 0; j < M * COILS; j++) {
             rest += pow(cabs(back[j] - noise[j]), 2);
             all += pow(cabs(noise[j]), 2);
         }
         assert_at_most(sqrt(rest / all), limit[i]);
-        free(back);
-        larmor_array_free(C);
-        larmor_array_free(W);
-        larmor_array_free(n);
     }
-    free(noise);
     const cplx singular[4] = {1, 2, 2, 4};
     larmor_array *W = complex_array(LARMOR_C64, LARMOR_SHAPE(2, 2), singular), *C;
     assert_refused(larmor_noise_colouring(W, &C), LARMOR_ERR_NUMERIC, "has no inverse");
@@ -182,41 +158,19 @@ static void colouring_takes_whitening_back(void **state)
     larmor_array_free(W);
 }
 
-static void whitening_mixes_the_coils_of_every_sample(void **state)
+TEST(whitening_mixes_the_coils_of_every_sample)
 {
-    (void)state;
     enum { SAMPLES = 70001, N = 3 }; /* more than are mixed at a time */
-    cplx *data = random_values(SAMPLES * N, 6), *w = random_values(N * N, 7);
-    cplx *expected = calloc(SAMPLES * N, sizeof *expected);
+    OWNED(cplx) *data = random_values(SAMPLES * N, 6), *w = random_values(N * N, 7);
+    OWNED(cplx) *expected = calloc(SAMPLES * N, sizeof *expected);
     for (int64_t t = 0; t < SAMPLES; t++)
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) expected[t + SAMPLES * i] += w[i + N * j] * data[t + SAMPLES * j];
-    larmor_array *W = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N), w);
-    larmor_array *y = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, 1, N), data);
+    OWNED(larmor_array) *W = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N), w);
+    OWNED(larmor_array) *y = complex_array(LARMOR_C128, LARMOR_SHAPE(SAMPLES, 1, N), data);
     assert_ok(larmor_whiten(W, y));
-    cplx *got = values_of(y);
+    OWNED(cplx) *got = values_of(y);
     assert_at_most(difference(got, expected, SAMPLES * N), 1e-15);
-    larmor_array *other = zeros(LARMOR_C128, LARMOR_SHAPE(4, 2));
+    OWNED(larmor_array) *other = zeros(LARMOR_C128, LARMOR_SHAPE(4, 2));
     assert_refused(larmor_whiten(W, other), LARMOR_ERR_SHAPE, "whiten: matrix is c128 [3, 3]");
-    free(got);
-    free(expected);
-    free(w);
-    free(data);
-    larmor_array_free(other);
-    larmor_array_free(y);
-    larmor_array_free(W);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(its_own_noise_becomes_white_to_rounding),
-    cmocka_unit_test(data_with_another_dwell_time_have_unit_noise_after_scaling),
-    cmocka_unit_test(few_samples_keep_the_variances_and_shrink_the_correlations),
-    cmocka_unit_test(noise_that_cannot_be_used_is_named),
-    cmocka_unit_test(colouring_takes_whitening_back),
-    cmocka_unit_test(whitening_mixes_the_coils_of_every_sample),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -16,12 +16,11 @@ static scan random_scan(larmor_dtype dtype, double tol, int64_t coils)
     uint64_t seed = 2;
     for (int i = 0; i < VOXELS; i++) s.field[i] = (i % 5 ? -100 : 300) + 50 * test_random(&seed);
     for (int j = 0; j < M; j++) s.times[j] = 2e-3 + 8e-3 * (j % SAMPLES) / SAMPLES + 1e-4 * (j / SAMPLES % 2);
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
     s.field_array = real_array(LARMOR_SHAPE(NX, NY), s.field);
     s.times_array = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.times);
     const larmor_nufft_opts opts = {.ndim = 2, .modes = {NX, NY}, .batch = coils, .tol = tol, .dtype = dtype};
     assert_ok(larmor_op_nufft(dev, &opts, traj, &s.F));
-    larmor_array_free(traj);
     return s;
 }
 
@@ -33,6 +32,8 @@ static void free_scan(scan *s)
     free(s->k);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 /* One voxel's signal at one sample, with the phase of the definition. */
 static cplx signal_of(const scan *s, int i, int j)
 {
@@ -40,29 +41,23 @@ static cplx signal_of(const scan *s, int i, int j)
            cexp(+2 * M_PI * I * s->field[i] * s->times[j]);
 }
 
-static void it_is_the_sum_with_the_phase_of_the_field(void **state)
+TEST(it_is_the_sum_with_the_phase_of_the_field)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, 1e-10, COILS);
+    OWNED(scan) s = random_scan(LARMOR_C128, 1e-10, COILS);
     cplx *x = random_values(VOXELS * COILS, 3), expected[M * COILS] = {0};
     for (int c = 0; c < COILS; c++)
         for (int j = 0; j < M; j++)
             for (int i = 0; i < VOXELS; i++) expected[j + M * c] += signal_of(&s, i, j) * x[i + VOXELS * c];
-    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
-    larmor_array *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
-    larmor_op *A;
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+    OWNED(larmor_op) *A;
     assert_ok(
         larmor_op_off_resonance(s.F, s.field_array, s.times_array, &(larmor_off_resonance_opts){.error = 1e-5}, &A));
     assert_ok(larmor_fill(out, NAN));
     assert_ok(larmor_op_forward(A, in, out));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-5);
-    free(got);
     free(x);
-    larmor_op_free(A);
-    larmor_array_free(out);
-    larmor_array_free(in);
-    free_scan(&s);
 }
 
 /* The largest error of any voxel's signal at any sample: what the bound is about. */
@@ -72,22 +67,18 @@ static double worst(const scan *s, larmor_op *A)
     for (int i = 0; i < VOXELS; i++) {
         cplx x[VOXELS] = {0};
         x[i] = 1;
-        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x),
-                     *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x),
+                            *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
-        cplx *got = values_of(out);
+        OWNED(cplx) *got = values_of(out);
         for (int j = 0; j < M; j++) most = fmax(most, cabs(got[j] - signal_of(s, i, j)));
-        free(got);
-        larmor_array_free(out);
-        larmor_array_free(in);
     }
     return most;
 }
 
-static void the_error_keeps_its_bound_with_as_few_segments_as_can(void **state)
+TEST(the_error_keeps_its_bound_with_as_few_segments_as_can)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, 1e-12, 0);
+    OWNED(scan) s = random_scan(LARMOR_C128, 1e-12, 0);
     const double bound[] = {0.3, 2e-2, 1e-3, 1e-5};
     int before = 0;
     for (int c = 0; c < 4; c++) {
@@ -111,19 +102,17 @@ static void the_error_keeps_its_bound_with_as_few_segments_as_can(void **state)
         assert_at_most(larger, 1.5 * worst(&s, A));
         larmor_op_free(A);
     }
-    free_scan(&s);
 }
 
-static void a_constant_frequency_is_one_segment_and_a_pure_phase(void **state)
+TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, 1e-6, COILS);
+    OWNED(scan) s = random_scan(LARMOR_C128, 1e-6, COILS);
     for (int i = 0; i < VOXELS; i++) s.field[i] = -123.25;
-    larmor_array *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
-    cplx *x = random_values(VOXELS * COILS, 3);
-    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
-    larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
-    larmor_op *A;
+    OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
+    OWNED(cplx) *x = random_values(VOXELS * COILS, 3);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
+    OWNED(larmor_op) *A;
     int segments;
     double error;
     assert_ok(larmor_op_off_resonance(s.F, field, s.times_array, NULL, &A));
@@ -131,36 +120,27 @@ static void a_constant_frequency_is_one_segment_and_a_pure_phase(void **state)
     assert_int_equal(segments, 1);
     assert_at_most(error, 1e-13);
     assert_ok(larmor_op_forward(s.F, in, out));
-    cplx *expected = values_of(out);
+    OWNED(cplx) *expected = values_of(out);
     for (int j = 0; j < M * COILS; j++) expected[j] *= cexp(2 * M_PI * I * -123.25 * s.times[j % M]);
     assert_ok(larmor_op_forward(A, in, out));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 1e-13);
-    free(got);
-    free(expected);
-    free(x);
-    larmor_op_free(A);
-    larmor_array_free(out);
-    larmor_array_free(in);
-    larmor_array_free(field);
-    free_scan(&s);
 }
 
 /* As wide as a number can be narrow, too. */
-static void a_constant_frequency_is_one_term_of_the_toeplitz_normal_map(void **state)
+TEST(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map)
 {
-    (void)state;
     const double wider[] = {0, 5e-324};
     for (int c = 0; c < 2; c++) {
-        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
+        OWNED(scan) s = random_scan(LARMOR_C128, 1e-9, COILS);
         for (int i = 0; i < VOXELS; i++) s.field[i] = i ? 0 : wider[c];
-        larmor_array *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+        OWNED(larmor_array) *field = real_array(LARMOR_SHAPE(NX, NY), s.field);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
-        larmor_segments *segments;
+        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
-        larmor_op *A, *N, *both;
+        OWNED(larmor_op) *A, *N, *both;
         assert_ok(larmor_segments_create(field, s.times_array, NULL, &segments));
         assert_ok(larmor_op_segments(s.F, segments, &A));
         assert_ok(larmor_op_segments_toeplitz(&nufft, traj, NULL, segments, &N));
@@ -168,44 +148,33 @@ static void a_constant_frequency_is_one_term_of_the_toeplitz_normal_map(void **s
         assert_int_equal(info.terms, 1);
         assert_ok(larmor_op_with_normal(A, N, &both));
         assert_at_most(normal_apart(both), 1e-8);
-        larmor_op_free(both);
-        larmor_op_free(N);
-        larmor_op_free(A);
-        larmor_segments_free(segments);
-        larmor_array_free(traj);
-        larmor_array_free(field);
-        free_scan(&s);
     }
 }
 
-static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
+TEST(the_adjoint_is_exact_and_the_normal_map_follows)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
         const larmor_dtype dtype = p ? LARMOR_C128 : LARMOR_C64;
-        scan s = random_scan(dtype, 1e-4, COILS);
-        larmor_op *A;
+        OWNED(scan) s = random_scan(dtype, 1e-4, COILS);
+        OWNED(larmor_op) *A;
         double error;
         assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, NULL, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, p ? 1e-14 : 2e-6);
         assert_at_most(normal_apart(A), p ? 1e-14 : 1e-6);
-        larmor_op_free(A);
-        free_scan(&s);
     }
 }
 
 /* With weights, of several coils, and of readouts whose times differ; the segments of the operator itself are more
  * exact than the terms, so that the difference is theirs. */
-static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(void **state)
+TEST(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error)
 {
-    (void)state;
     const double bounds[] = {1e-2, 1e-3, 1e-5};
     int before = 0;
     for (int c = 0; c < 6; c++) {
         const double bound = bounds[c / 2];
-        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k), *w = NULL;
+        OWNED(scan) s = random_scan(LARMOR_C128, 1e-9, COILS);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k), *w = NULL;
         double weights[M];
         uint64_t seed = 7;
         for (int j = 0; j < M; j++) weights[j] = test_random(&seed) + 1.5;
@@ -213,9 +182,9 @@ static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(voi
         const larmor_nufft_opts nufft = {
             .ndim = 2, .modes = {NX, NY}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
         const larmor_off_resonance_opts opts = {.error = 1e-5, .normal_error = bound};
-        larmor_segments *segments;
+        OWNED(larmor_segments) *segments;
         larmor_segments_info info;
-        larmor_op *A, *W, *WA, *N, *both;
+        OWNED(larmor_op) *A, *W, *WA, *N, *both;
         assert_ok(larmor_segments_create(s.field_array, s.times_array, &opts, &segments));
         assert_ok(larmor_segments_describe(segments, &info));
         assert_int_equal(info.terms, 0);
@@ -227,38 +196,27 @@ static void the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error(voi
         if (c % 2 == 0) assert_true(info.terms > before);
         before = info.terms;
         for (int j = 0; j < M; j++) weights[j] = c % 2 ? sqrt(weights[j]) : 1;
-        larmor_array *root = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
+        OWNED(larmor_array) *root = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), weights);
         assert_ok(larmor_op_weights(root, LARMOR_C128, COILS, &W));
         assert_ok(larmor_op_chain(W, A, &WA));
         assert_ok(larmor_op_with_normal(WA, N, &both));
         assert_at_most(normal_apart(both), bound);
-        larmor_op_free(both);
-        larmor_op_free(WA);
-        larmor_op_free(W);
-        larmor_op_free(N);
-        larmor_op_free(A);
-        larmor_segments_free(segments);
-        larmor_array_free(root);
-        larmor_array_free(w);
-        larmor_array_free(traj);
-        free_scan(&s);
     }
 }
 
 /* SENSE in blocks, the last one smaller, with and without Toeplitz, against SENSE without off-resonance where the
  * field is constant, and against itself. */
-static void sense_has_the_phases_between_coils_and_samples(void **state)
+TEST(sense_has_the_phases_between_coils_and_samples)
 {
-    (void)state;
     for (int c = 0; c < 4; c++) {
-        scan s = random_scan(LARMOR_C128, 1e-9, COILS);
+        OWNED(scan) s = random_scan(LARMOR_C128, 1e-9, COILS);
         enum { MANY = 3 };
-        cplx *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
-        larmor_array *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
-        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
-        larmor_segments *segments;
-        larmor_op *A;
+        OWNED(cplx) *m = random_values(VOXELS * MANY, 11), *x = random_values(VOXELS, 12);
+        OWNED(larmor_array) *maps = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, MANY), m);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS), s.k);
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY), x);
+        OWNED(larmor_segments) *segments;
+        OWNED(larmor_op) *A;
         assert_ok(larmor_segments_create(s.field_array, s.times_array,
                                          &(larmor_off_resonance_opts){.error = 1e-5, .normal_error = 1e-5},
                                          &segments));
@@ -269,7 +227,7 @@ static void sense_has_the_phases_between_coils_and_samples(void **state)
                                         .toeplitz = c / 2 ? 1 : -1};
         assert_ok(larmor_op_sense(maps, &opts, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), c / 2);
-        larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(A));
         assert_ok(larmor_op_forward(A, in, out));
         cplx *got = values_of(out), expected[M * MANY] = {0};
         for (int j = 0; j < M * MANY; j++)
@@ -277,50 +235,33 @@ static void sense_has_the_phases_between_coils_and_samples(void **state)
         assert_at_most(difference(got, expected, M * MANY), 2e-5);
         assert_at_most(normal_apart(A), c / 2 ? 2e-5 : 1e-14);
         free(got);
-        free(m);
-        free(x);
-        larmor_op_free(A);
-        larmor_segments_free(segments);
-        larmor_array_free(out);
-        larmor_array_free(in);
-        larmor_array_free(traj);
-        larmor_array_free(maps);
-        free_scan(&s);
     }
 }
 
-static void times_of_one_readout_stand_for_all(void **state)
+TEST(times_of_one_readout_stand_for_all)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, 1e-6, COILS);
+    OWNED(scan) s = random_scan(LARMOR_C128, 1e-6, COILS);
     for (int j = 0; j < M; j++) s.times[j] = s.times[j % SAMPLES];
-    larmor_array *one = real_array(LARMOR_SHAPE(SAMPLES), s.times);
-    larmor_array *all = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.times);
+    OWNED(larmor_array) *one = real_array(LARMOR_SHAPE(SAMPLES), s.times);
+    OWNED(larmor_array) *all = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.times);
     cplx *x = random_values(VOXELS * COILS, 3), *y[2];
-    larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     for (int i = 0; i < 2; i++) {
-        larmor_array *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
-        larmor_op *A;
+        OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
+        OWNED(larmor_op) *A;
         assert_ok(larmor_op_off_resonance(s.F, s.field_array, i ? one : all, NULL, &A));
         assert_ok(larmor_op_forward(A, in, out));
         y[i] = values_of(out);
-        larmor_op_free(A);
-        larmor_array_free(out);
     }
     assert_at_most(difference(y[1], y[0], M * COILS), 1e-15);
     free(y[0]);
     free(y[1]);
     free(x);
-    larmor_array_free(in);
-    larmor_array_free(all);
-    larmor_array_free(one);
-    free_scan(&s);
 }
 
-static void unusable_inputs_are_named(void **state)
+TEST(unusable_inputs_are_named)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C64, 1e-4, COILS);
+    OWNED(scan) s = random_scan(LARMOR_C64, 1e-4, COILS);
     larmor_op *A;
     const larmor_off_resonance_opts negative = {.segments = -1}, none = {0}, tight = {.error = 1e-20};
     assert_refused(larmor_op_off_resonance(NULL, s.field_array, s.times_array, NULL, &A), LARMOR_ERR_ARG,
@@ -350,22 +291,4 @@ static void unusable_inputs_are_named(void **state)
     assert_refused(larmor_op_off_resonance_info(s.F, &segments, NULL), LARMOR_ERR_ARG,
                    "off-resonance: got operator nufft, expected one of larmor_op_off_resonance");
     larmor_array_free(bad);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_the_sum_with_the_phase_of_the_field),
-    cmocka_unit_test(the_error_keeps_its_bound_with_as_few_segments_as_can),
-    cmocka_unit_test(a_constant_frequency_is_one_segment_and_a_pure_phase),
-    cmocka_unit_test(a_constant_frequency_is_one_term_of_the_toeplitz_normal_map),
-    cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
-    cmocka_unit_test(the_toeplitz_normal_map_is_that_of_the_operator_to_its_own_error),
-    cmocka_unit_test(sense_has_the_phases_between_coils_and_samples),
-    cmocka_unit_test(times_of_one_readout_stand_for_all),
-    cmocka_unit_test(unusable_inputs_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

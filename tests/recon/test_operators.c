@@ -35,10 +35,11 @@ static larmor_array *trajectory(const char *name, int64_t nz)
 
 static void make_fourier(operators *all)
 {
-    larmor_array *maps = ones(LARMOR_C64, LARMOR_SHAPE(N, N, 2)), *traj = trajectory("radial", 0);
-    larmor_array *stars = trajectory("stars", 4);
+    OWNED(larmor_array) *maps = ones(LARMOR_C64, LARMOR_SHAPE(N, N, 2)), *traj = trajectory("radial", 0);
+    OWNED(larmor_array) *stars = trajectory("stars", 4);
     const larmor_shape t = larmor_array_shape(traj);
-    larmor_array *field = zeros(LARMOR_F64, LARMOR_SHAPE(N, N)), *times = zeros(LARMOR_F64, LARMOR_SHAPE(t.dim[1]));
+    OWNED(larmor_array) *field = zeros(LARMOR_F64, LARMOR_SHAPE(N, N)),
+                        *times = zeros(LARMOR_F64, LARMOR_SHAPE(t.dim[1]));
     const larmor_nufft_opts flat = {.ndim = 2, .modes = {N, N}, .tol = 1e-4};
     const larmor_nufft_opts thick = {.ndim = 3, .modes = {N, N, 4}, .tol = 1e-4};
     assert_ok(larmor_op_coils(maps, next(all)));
@@ -55,18 +56,13 @@ static void make_fourier(operators *all)
     larmor_array_free(weights);
     assert_ok(larmor_op_stack_of_stars(dev, &thick, stars, next(all)));
     assert_ok(larmor_op_off_resonance(all->op[1], field, times, NULL, next(all)));
-    larmor_array_free(times);
-    larmor_array_free(field);
-    larmor_array_free(stars);
-    larmor_array_free(traj);
-    larmor_array_free(maps);
 }
 
 static void make_others(operators *all)
 {
     const larmor_shape image = LARMOR_SHAPE(N, N);
-    larmor_array *real = ones(LARMOR_F32, image), *diagonal = ones(LARMOR_C64, image);
-    larmor_array *basis = ones(LARMOR_C64, LARMOR_SHAPE(3, 2));
+    OWNED(larmor_array) *real = ones(LARMOR_F32, image), *diagonal = ones(LARMOR_C64, image);
+    OWNED(larmor_array) *basis = ones(LARMOR_C64, LARMOR_SHAPE(3, 2));
     larmor_op *F;
     assert_ok(larmor_op_fft(dev, LARMOR_C64, image, 3, NULL, &F));
     *next(all) = F;
@@ -79,9 +75,6 @@ static void make_others(operators *all)
     assert_ok(larmor_op_subspace(dev, LARMOR_C64, image, basis, next(all)));
     assert_ok(larmor_op_casorati(dev, LARMOR_C64, LARMOR_SHAPE(N, N, 3), NULL, next(all)));
     assert_ok(larmor_op_diag(diagonal, next(all)));
-    larmor_array_free(basis);
-    larmor_array_free(diagonal);
-    larmor_array_free(real);
 }
 
 static void free_all(operators *all)
@@ -89,18 +82,19 @@ static void free_all(operators *all)
     while (all->count) larmor_op_free(all->op[--all->count]);
 }
 
+ENDS_ITSELF_BY(free_all, operators)
+
 typedef larmor_status map(larmor_op *, const larmor_array *, larmor_array *);
 
-static void none_works_in_place_and_each_says_so(void **state)
+TEST(none_works_in_place_and_each_says_so)
 {
-    (void)state;
-    operators all = {0};
+    OWNED(operators) all = {0};
     make_fourier(&all);
     make_others(&all);
     int square = 0;
     for (int i = 0; i < all.count; i++) {
         larmor_op *A = all.op[i];
-        larmor_array *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
+        OWNED(larmor_array) *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
         char text[128];
         snprintf(text, sizeof text, "%s: input and output share memory", larmor_op_name(A));
         assert_refused(larmor_op_normal(A, x, x), LARMOR_ERR_ARG, text);
@@ -109,10 +103,8 @@ static void none_works_in_place_and_each_says_so(void **state)
             assert_refused(larmor_op_forward(A, x, x), LARMOR_ERR_ARG, text);
             assert_refused(larmor_op_adjoint(A, x, x), LARMOR_ERR_ARG, text);
         }
-        larmor_array_free(x);
     }
     assert_true(square >= 6);
-    free_all(&all);
 }
 
 static const char *running;
@@ -125,10 +117,9 @@ static larmor_status no_memory_left(void *ctx, size_t bytes, void **ptr)
 }
 
 /* So that graphs can record them. */
-static void none_allocates_from_its_second_call_on(void **state)
+TEST(none_allocates_from_its_second_call_on)
 {
-    (void)state;
-    operators all = {0};
+    OWNED(operators) all = {0};
     make_fourier(&all);
     make_others(&all);
     const lmr_backend *real = dev->be;
@@ -136,9 +127,9 @@ static void none_allocates_from_its_second_call_on(void **state)
     full.alloc = no_memory_left;
     for (int i = 0; i < all.count; i++) {
         larmor_op *A = all.op[i];
-        larmor_array *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A)),
-                     *z = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
-        larmor_array *y = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
+        OWNED(larmor_array) *x = zeros(larmor_op_dtype(A), larmor_op_in_shape(A)),
+                            *z = zeros(larmor_op_dtype(A), larmor_op_in_shape(A));
+        OWNED(larmor_array) *y = zeros(larmor_op_dtype(A), larmor_op_out_shape(A));
         running = larmor_op_name(A);
         for (int call = 0; call < 2; call++) {
             if (call) dev->be = &full;
@@ -147,18 +138,5 @@ static void none_allocates_from_its_second_call_on(void **state)
             assert_ok(larmor_op_normal(A, x, z));
         }
         dev->be = real;
-        larmor_array_free(z);
-        larmor_array_free(y);
-        larmor_array_free(x);
     }
-    free_all(&all);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_works_in_place_and_each_says_so),
-        cmocka_unit_test(none_allocates_from_its_second_call_on),
-    };
-    RUN_TESTS(tests);
 }

@@ -4,32 +4,28 @@
 static larmor_op *diagonal(larmor_dtype dtype, const cplx *values, int n)
 {
     larmor_op *D;
-    larmor_array *d = complex_array(dtype, LARMOR_SHAPE(n), values);
+    OWNED(larmor_array) *d = complex_array(dtype, LARMOR_SHAPE(n), values);
     assert_ok(larmor_op_diag(d, &D));
-    larmor_array_free(d);
     return D;
 }
 
-static void it_is_the_largest_eigenvalue_of_the_normal_map(void **state)
+TEST(it_is_the_largest_eigenvalue_of_the_normal_map)
 {
-    (void)state;
     const cplx d[] = {1, -2 * I, 3 + 4 * I, 0.5, 2};
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int i = 0; i < 2; i++) {
-        larmor_op *D = diagonal(dtype[i], d, 5);
+        OWNED(larmor_op) *D = diagonal(dtype[i], d, 5);
         double largest;
         assert_ok(larmor_opnorm(D, 0, &largest));
         assert_at_most(fabs(largest - 25), 1e-4);
-        larmor_op_free(D);
     }
 }
 
-static void more_steps_come_closer_from_below(void **state)
+TEST(more_steps_come_closer_from_below)
 {
-    (void)state;
     cplx d[40];
     for (int i = 0; i < 40; i++) d[i] = sqrt(1 + i / 39.);
-    larmor_op *D = diagonal(LARMOR_C128, d, 40);
+    OWNED(larmor_op) *D = diagonal(LARMOR_C128, d, 40);
     double before = 0, largest;
     for (int iters = 1; iters <= 1024; iters *= 4) {
         assert_ok(larmor_opnorm(D, iters, &largest));
@@ -37,43 +33,35 @@ static void more_steps_come_closer_from_below(void **state)
         before = largest;
     }
     assert_at_most(2 - largest, 1e-6);
-    larmor_op_free(D);
 }
 
-static void two_runs_agree_to_the_last_bit(void **state)
+TEST(two_runs_agree_to_the_last_bit)
 {
-    (void)state;
-    cplx *d = random_values(33, 7);
-    larmor_op *D = diagonal(LARMOR_C64, d, 33);
+    OWNED(cplx) *d = random_values(33, 7);
+    OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 33);
     double first, second;
     assert_ok(larmor_opnorm(D, 9, &first));
     assert_ok(larmor_opnorm(D, 9, &second));
     assert_true(first == second);
-    larmor_op_free(D);
-    free(d);
 }
 
-static void the_zero_operator_has_norm_zero(void **state)
+TEST(the_zero_operator_has_norm_zero)
 {
-    (void)state;
     const cplx d[3] = {0};
-    larmor_op *D = diagonal(LARMOR_C64, d, 3);
+    OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 3);
     double largest = 1;
     assert_ok(larmor_opnorm(D, 0, &largest));
     assert_true(largest == 0);
-    larmor_op_free(D);
 }
 
-static void operators_that_are_not_finite_are_refused(void **state)
+TEST(operators_that_are_not_finite_are_refused)
 {
-    (void)state;
     const cplx d[3] = {1, NAN, 2};
-    larmor_op *D = diagonal(LARMOR_C64, d, 3);
+    OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 3);
     double largest = 1;
     assert_refused(larmor_opnorm(D, 0, &largest), LARMOR_ERR_NUMERIC, "opnorm: |A^H A x| is nan");
     assert_true(largest == 0);
     assert_refused(larmor_opnorm(D, -1, &largest), LARMOR_ERR_ARG, "opnorm: -1 iterations");
-    larmor_op_free(D);
 }
 
 static int always(void *user)
@@ -82,30 +70,14 @@ static int always(void *user)
     return 1;
 }
 
-static void it_ends_when_the_caller_asks_to_stop(void **state)
+TEST(it_ends_when_the_caller_asks_to_stop)
 {
-    (void)state;
     const cplx d[2] = {1, 2};
-    larmor_op *D = diagonal(LARMOR_C64, d, 2);
+    OWNED(larmor_op) *D = diagonal(LARMOR_C64, d, 2);
     double largest = 1;
     larmor_stop_when(always, NULL);
     const larmor_status st = larmor_opnorm(D, 0, &largest);
     larmor_stop_when(NULL, NULL);
     assert_int_equal(st, LARMOR_STOPPED);
     assert_true(largest == 0);
-    larmor_op_free(D);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_the_largest_eigenvalue_of_the_normal_map),
-    cmocka_unit_test(more_steps_come_closer_from_below),
-    cmocka_unit_test(two_runs_agree_to_the_last_bit),
-    cmocka_unit_test(the_zero_operator_has_norm_zero),
-    cmocka_unit_test(operators_that_are_not_finite_are_refused),
-    cmocka_unit_test(it_ends_when_the_caller_asks_to_stop),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

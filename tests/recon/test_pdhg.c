@@ -12,9 +12,8 @@ static larmor_status with_identity(larmor_op *A, const larmor_array *b, larmor_p
 #define NORMALS 1 /* per iteration at most */
 #include "tests/recon/proximal.h"
 
-static void a_preconditioner_saves_iterations_and_keeps_the_solution(void **state)
+TEST(a_preconditioner_saves_iterations_and_keeps_the_solution)
 {
-    (void)state;
     int iters[2];
     cplx *got[2];
     for (int with = 0; with < 2; with++) {
@@ -26,30 +25,18 @@ static void a_preconditioner_saves_iterations_and_keeps_the_solution(void **stat
             inverse[j] = 1 / (squares(t.p.values + ROWS * j, ROWS));
         }
         t.l.weight = 0.05;
-        larmor_array *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), inverse);
-        larmor_op *M;
+        OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), inverse);
+        OWNED(larmor_op) *M;
         assert_ok(larmor_op_diag(d, &M));
         larmor_report report;
         const larmor_solve_opts opts = {.max_iter = 20000, .tol = 1e-10, .precondition = with ? M : NULL};
         assert_ok(SOLVE(t.p.A, t.p.b, t.g, t.p.x, &opts, &report));
         iters[with] = report.iters;
         got[with] = values_of(t.p.x);
-        larmor_op_free(M);
-        larmor_array_free(d);
         end(&t);
     }
     assert_true(iters[1] < iters[0] / 2);
     assert_at_most(difference(got[1], got[0], COLUMNS), 1e-6);
     free(got[0]);
     free(got[1]);
-}
-
-static const struct CMUnitTest tests[] = {
-    PROXIMAL_TESTS,
-    cmocka_unit_test(a_preconditioner_saves_iterations_and_keeps_the_solution),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -16,11 +16,10 @@ typedef struct sense {
 static larmor_status precondition_circulant(larmor_array *maps, const larmor_array *traj, const larmor_array *weights,
                                             larmor_shape image, larmor_dtype dtype, double lambda, larmor_op **M)
 {
-    larmor_circulant *C;
+    OWNED(larmor_circulant) *C;
     *M = NULL;
     larmor_status st = larmor_circulant_create(maps, traj, weights, image, dtype, &C);
     if (!st) st = larmor_circulant_inverse(C, lambda, NULL, 0, M);
-    larmor_circulant_free(C);
     return st;
 }
 
@@ -129,26 +128,20 @@ static double *nearest(const sense *p, int channels, const double *e)
 static double wave_error(larmor_op *M, const sense *p, const double *e, int64_t m, double factor)
 {
     const size_t bytes = (size_t)p->voxels * sizeof(cplx);
-    cplx *in = malloc(bytes), *expected = malloc(bytes);
+    OWNED(cplx) *in = malloc(bytes), *expected = malloc(bytes);
     for (int64_t i = 0; i < p->voxels; i++) {
         in[i] = e[i] > 0 ? wave(p->image, m, i) / e[i] : 1;
         expected[i] = e[i] * wave(p->image, m, i) / factor;
     }
-    larmor_array *x = complex_array(LARMOR_C128, p->image, in), *y = zeros(LARMOR_C128, p->image);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, p->image, in), *y = zeros(LARMOR_C128, p->image);
     assert_ok(larmor_op_forward(M, x, y));
-    cplx *got = values_of(y);
+    OWNED(cplx) *got = values_of(y);
     const double error = difference(got, expected, p->voxels);
-    free(got);
-    free(in);
-    free(expected);
-    larmor_array_free(x);
-    larmor_array_free(y);
     return error;
 }
 
-static void the_circulant_is_the_nearest_one_to_what_coils_see(void **state)
+TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
 {
-    (void)state;
     const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
     for (int c = 0; c < 12; c++) {
         const int coils = c % 2 ? COILS : 0;
@@ -169,9 +162,8 @@ static void the_circulant_is_the_nearest_one_to_what_coils_see(void **state)
     }
 }
 
-static void smooth_maps_on_a_coarse_grid_are_enough(void **state)
+TEST(smooth_maps_on_a_coarse_grid_are_enough)
 {
-    (void)state;
     sense p = make((larmor_shape){1, {150}}, COILS, 0);
     double *e = sight(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels);
@@ -184,9 +176,8 @@ static void smooth_maps_on_a_coarse_grid_are_enough(void **state)
     drop(&p);
 }
 
-static void the_preconditioner_is_self_adjoint_and_positive(void **state)
+TEST(the_preconditioner_is_self_adjoint_and_positive)
 {
-    (void)state;
     sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
     larmor_op *M;
     assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, 0, &M));
@@ -194,16 +185,13 @@ static void the_preconditioner_is_self_adjoint_and_positive(void **state)
     assert_ok(larmor_op_adjoint_error(M, 1, &error));
     assert_at_most(error, 1e-12);
     for (uint64_t seed = 1; seed < 9; seed++) {
-        cplx *values = random_values(p.voxels, seed);
-        larmor_array *x = complex_array(LARMOR_C128, p.image, values), *y = zeros(LARMOR_C128, p.image);
+        OWNED(cplx) *values = random_values(p.voxels, seed);
+        OWNED(larmor_array) *x = complex_array(LARMOR_C128, p.image, values), *y = zeros(LARMOR_C128, p.image);
         double product[2];
         assert_ok(larmor_op_forward(M, x, y));
         assert_ok(larmor_dot(x, y, product));
         assert_true(product[0] > 0);
         assert_at_most(fabs(product[1]), 1e-6 * product[0]);
-        free(values);
-        larmor_array_free(x);
-        larmor_array_free(y);
     }
     larmor_op_free(M);
     drop(&p);
@@ -214,11 +202,9 @@ static larmor_status around_forward(void *self, const larmor_array *x, larmor_ar
 {
     (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
-    cplx *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
+    OWNED(cplx) *in = values_of(x), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + 1) % n] - in[i];
     const larmor_status st = larmor_array_write(y, out, larmor_array_bytes(y));
-    free(in);
-    free(out);
     return st;
 }
 
@@ -226,17 +212,14 @@ static larmor_status around_adjoint(void *self, const larmor_array *y, larmor_ar
 {
     (void)self;
     const int64_t n = larmor_array_shape(x).dim[0], count = larmor_array_count(x);
-    cplx *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
+    OWNED(cplx) *in = values_of(y), *out = malloc((size_t)count * sizeof *out);
     for (int64_t i = 0; i < count; i++) out[i] = in[i / n * n + (i + n - 1) % n] - in[i];
     const larmor_status st = larmor_array_write(x, out, larmor_array_bytes(x));
-    free(in);
-    free(out);
     return st;
 }
 
-static void a_penalty_adds_the_symbol_of_its_operator(void **state)
+TEST(a_penalty_adds_the_symbol_of_its_operator)
 {
-    (void)state;
     static const larmor_op_impl impl = {"around", around_forward, around_adjoint, NULL, NULL};
     sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
     int64_t seen;
@@ -273,9 +256,8 @@ static double row_error(const sense *p, int rows, int r, double lambda, double w
     return sum;
 }
 
-static void the_weights_in_kspace_minimise_the_frobenius_norm(void **state)
+TEST(the_weights_in_kspace_minimise_the_frobenius_norm)
 {
-    (void)state;
     const larmor_shape image[] = {{1, {9}}, {2, {6, 5}}, {3, {3, 4, 3}}};
     for (int c = 0; c < 12; c++) {
         const int coils = c % 2 ? COILS : 0;
@@ -312,9 +294,9 @@ static scan radial_scan(larmor_dtype dtype)
     enum { N = 64, SPOKES = 40 };
     scan s;
     const larmor_shape image = {2, {N, N}};
-    double *k = radial_points(N, 2 * N, SPOKES);
+    OWNED(double) *k = radial_points(N, 2 * N, SPOKES);
     s.traj = real_array(LARMOR_SHAPE(2, 2 * N, SPOKES), k);
-    cplx *x = calloc(N * N, sizeof *x), *maps = malloc(N * N * COILS * sizeof *maps);
+    OWNED(cplx) *x = calloc(N * N, sizeof *x), *maps = malloc(N * N * COILS * sizeof *maps);
     for (int i = 0; i < N * N; i++) {
         const double u = position(image, i, 0), v = position(image, i, 1);
         x[i] = (hypot(u, v) < 0.4) + (hypot(u - 0.1, v) < 0.1);
@@ -330,9 +312,6 @@ static scan radial_scan(larmor_dtype dtype)
     s.kspace = zeros(dtype, larmor_op_out_shape(s.A));
     assert_ok(larmor_op_forward(s.A, s.truth, s.kspace));
     assert_ok(larmor_opnorm(s.A, 20, &s.largest));
-    free(k);
-    free(x);
-    free(maps);
     return s;
 }
 
@@ -345,12 +324,13 @@ static void free_scan(scan *s)
     larmor_op_free(s->A);
 }
 
-static void preconditioned_conjugate_gradients_need_a_third_fewer_iterations(void **state)
+ENDS_ITSELF_BY(free_scan, scan)
+
+TEST(preconditioned_conjugate_gradients_need_a_third_fewer_iterations)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int t = 0; t < 2; t++) {
-        scan s = radial_scan(dtype[t]);
+        OWNED(scan) s = radial_scan(dtype[t]);
         const larmor_shape image = larmor_op_in_shape(s.A);
         larmor_array *x[2] = {zeros(dtype[t], image), zeros(dtype[t], image)};
         larmor_op *M;
@@ -369,43 +349,35 @@ static void preconditioned_conjugate_gradients_need_a_third_fewer_iterations(voi
         larmor_op_free(M);
         larmor_array_free(x[0]);
         larmor_array_free(x[1]);
-        free_scan(&s);
     }
 }
 
-static void weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations(void **state)
+TEST(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations)
 {
-    (void)state;
-    scan s = radial_scan(LARMOR_C64);
+    OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
-    larmor_array *p;
+    OWNED(larmor_array) *p;
     double error[2];
-    cplx *truth = values_of(s.truth);
+    OWNED(cplx) *truth = values_of(s.truth);
     assert_ok(larmor_precondition_kspace(s.maps, s.traj, image, LARMOR_C64, 0, &p));
     for (int with = 0; with < 2; with++) {
-        larmor_array *x = zeros(LARMOR_C64, image);
+        OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
         const larmor_solve_opts opts = {.max_iter = 6, .tol = -1, .weights = with ? p : NULL};
         assert_ok(larmor_lsmr(s.A, s.kspace, x, &opts, NULL));
-        cplx *got = values_of(x);
+        OWNED(cplx) *got = values_of(x);
         error[with] = difference(got, truth, larmor_shape_count(image));
-        free(got);
-        larmor_array_free(x);
     }
     assert_at_most(error[1], 0.6 * error[0]);
-    free(truth);
-    larmor_array_free(p);
-    free_scan(&s);
 }
 
-static void a_circulant_saves_steps_of_admm(void **state)
+TEST(a_circulant_saves_steps_of_admm)
 {
-    (void)state;
-    scan s = radial_scan(LARMOR_C64);
+    OWNED(scan) s = radial_scan(LARMOR_C64);
     const larmor_shape image = larmor_op_in_shape(s.A);
-    larmor_array *x = zeros(LARMOR_C64, image);
-    larmor_circulant *C;
-    larmor_op *K;
-    larmor_prox *g;
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, image);
+    OWNED(larmor_circulant) *C;
+    OWNED(larmor_op) *K;
+    OWNED(larmor_prox) *g;
     larmor_report plain, fast;
     larmor_solve_opts opts = {.max_iter = 12, .tol = -1, .inner = 1, .largest = s.largest};
     assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
@@ -416,33 +388,24 @@ static void a_circulant_saves_steps_of_admm(void **state)
     opts.circulant = C;
     assert_ok(larmor_admm(s.A, s.kspace, K, g, x, &opts, &fast));
     assert_true(fast.objective < plain.objective / 2);
-    larmor_array_free(x);
-    larmor_circulant_free(C);
-    larmor_op_free(K);
-    larmor_prox_free(g);
-    free_scan(&s);
 }
 
 static cplx *inverse_of_ones(larmor_circulant *C, const sense *p)
 {
-    larmor_op *M;
-    larmor_array *x, *y;
+    OWNED(larmor_op) *M;
+    OWNED(larmor_array) *x, *y;
     assert_ok(larmor_circulant_inverse(C, 0.1, NULL, 0, &M));
     assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &x));
     assert_ok(larmor_array_create(dev, LARMOR_C128, p->image, &y));
     assert_ok(larmor_fill(x, 1));
     assert_ok(larmor_op_forward(M, x, y));
     cplx *values = values_of(y);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    larmor_op_free(M);
     return values;
 }
 
 /* Used for several maps, and for one coil. */
-static void a_circulant_is_that_of_its_point_spread_function(void **state)
+TEST(a_circulant_is_that_of_its_point_spread_function)
 {
-    (void)state;
     sense p = make((larmor_shape){2, {16, 15}}, COILS, 1), q = make((larmor_shape){2, {16, 15}}, COILS, 1);
     for (int64_t i = 0; i < q.voxels * COILS; i++) q.s[i] *= i % 7 ? I : 0.5;
     larmor_array *more = complex_array(LARMOR_C128, larmor_shape_append(q.image, COILS), q.s);
@@ -450,17 +413,13 @@ static void a_circulant_is_that_of_its_point_spread_function(void **state)
     larmor_array *spread;
     assert_ok(larmor_circulant_spread(p.traj, p.weights, p.image, LARMOR_C128, &spread));
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
-        larmor_circulant *C, *own;
+        OWNED(larmor_circulant) *C, *own;
         assert_ok(larmor_circulant_of_spread(maps[i], spread, &C));
         assert_ok(larmor_circulant_create(maps[i], p.traj, p.weights, p.image, LARMOR_C128, &own));
-        cplx *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
+        OWNED(cplx) *got = inverse_of_ones(C, &p), *expected = inverse_of_ones(own, &p);
         if (!strncmp(larmor_device_spec(dev), "cpu", 3))
             assert_memory_equal(got, expected, sizeof *got * (size_t)p.voxels);
         assert_at_most(difference(got, expected, p.voxels), 1e-12);
-        free(got);
-        free(expected);
-        larmor_circulant_free(own);
-        larmor_circulant_free(C);
     }
     larmor_circulant *C;
     assert_refused(larmor_circulant_of_spread(p.maps, p.maps, &C), LARMOR_ERR_SHAPE,
@@ -474,9 +433,8 @@ static void a_circulant_is_that_of_its_point_spread_function(void **state)
 }
 
 /* All points of the grid as often as eigenvalues need: A^H A is V times the identity. */
-static void the_noise_of_an_image_is_that_of_its_solution(void **state)
+TEST(the_noise_of_an_image_is_that_of_its_solution)
 {
-    (void)state;
     enum { NX = 6, NY = 5, V = NX * NY };
     const double lambda = 7;
     double k[2 * V];
@@ -485,10 +443,11 @@ static void the_noise_of_an_image_is_that_of_its_solution(void **state)
         k[2 * i + 1] = i / NX - NY / 2;
     }
     const larmor_shape image = {2, {NX, NY}}, series = {3, {NX, NY, 3}};
-    larmor_array *traj = real_array((larmor_shape){3, {2, V, 1}}, k);
-    cplx *noise = random_values(3 * V, 4);
-    larmor_array *one = complex_array(LARMOR_C128, image, noise), *three = complex_array(LARMOR_C128, series, noise);
-    larmor_circulant *C;
+    OWNED(larmor_array) *traj = real_array((larmor_shape){3, {2, V, 1}}, k);
+    OWNED(cplx) *noise = random_values(3 * V, 4);
+    OWNED(larmor_array) *one = complex_array(LARMOR_C128, image, noise),
+                        *three = complex_array(LARMOR_C128, series, noise);
+    OWNED(larmor_circulant) *C;
     double norm, size;
     assert_ok(larmor_circulant_create(NULL, traj, NULL, image, LARMOR_C128, &C));
     assert_ok(larmor_circulant_noise(C, lambda, one, &norm));
@@ -499,16 +458,10 @@ static void the_noise_of_an_image_is_that_of_its_solution(void **state)
     assert_at_most(fabs(norm * (1.01 * V + lambda) / size - 1), 1e-3);
     assert_refused(larmor_circulant_noise(C, -1, one, &norm), LARMOR_ERR_ARG, "circulant: lambda is -1");
     assert_refused(larmor_circulant_noise(NULL, 0, one, &norm), LARMOR_ERR_ARG, "circulant noise: a circulant and");
-    larmor_circulant_free(C);
-    larmor_array_free(three);
-    larmor_array_free(one);
-    larmor_array_free(traj);
-    free(noise);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
     sense p = make((larmor_shape){2, {6, 5}}, COILS, 1);
     larmor_op *M;
     larmor_array *w;
@@ -530,23 +483,4 @@ static void what_does_not_fit_is_refused(void **state)
     assert_null(M);
     larmor_array_free(negative);
     drop(&p);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_circulant_is_the_nearest_one_to_what_coils_see),
-    cmocka_unit_test(smooth_maps_on_a_coarse_grid_are_enough),
-    cmocka_unit_test(the_preconditioner_is_self_adjoint_and_positive),
-    cmocka_unit_test(a_penalty_adds_the_symbol_of_its_operator),
-    cmocka_unit_test(the_weights_in_kspace_minimise_the_frobenius_norm),
-    cmocka_unit_test(preconditioned_conjugate_gradients_need_a_third_fewer_iterations),
-    cmocka_unit_test(weights_in_kspace_bring_lsmr_closer_to_the_truth_in_as_many_iterations),
-    cmocka_unit_test(a_circulant_saves_steps_of_admm),
-    cmocka_unit_test(a_circulant_is_that_of_its_point_spread_function),
-    cmocka_unit_test(the_noise_of_an_image_is_that_of_its_solution),
-    cmocka_unit_test(what_does_not_fit_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

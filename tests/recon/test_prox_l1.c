@@ -7,79 +7,65 @@
 
 static const larmor_dtype both[] = {LARMOR_C64, LARMOR_C128};
 
-static void l1_is_the_sum_of_magnitudes(void **state)
+TEST(l1_is_the_sum_of_magnitudes)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
-        larmor_prox *p;
+        OWNED(larmor_prox) *p;
         assert_ok(larmor_prox_l1(dev, 0.7, both[i], SHAPE, &p));
-        cplx *x = random_values(60, 3);
+        OWNED(cplx) *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 60; j++) sum += 0.7 * cabs(x[j]);
         assert_at_most(fabs(value_at(p, both[i], SHAPE, x) - sum), 1e-6 * sum);
-        free(x);
         free(expect_minimum(p, both[i], SHAPE, 0.9, 11));
-        larmor_prox_free(p);
     }
 }
 
-static void l1_shrinks_every_number_by_weight_times_step(void **state)
+TEST(l1_shrinks_every_number_by_weight_times_step)
 {
-    (void)state;
-    larmor_prox *p;
+    OWNED(larmor_prox) *p;
     assert_ok(larmor_prox_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(3), &p));
     const cplx x[3] = {3 + 4 * I, 0.1, -2 * I};
-    larmor_array *a = complex_array(LARMOR_C128, LARMOR_SHAPE(3), x);
+    OWNED(larmor_array) *a = complex_array(LARMOR_C128, LARMOR_SHAPE(3), x);
     assert_ok(larmor_prox_apply(p, 2, a, a));
-    cplx *z = values_of(a);
+    OWNED(cplx) *z = values_of(a);
     const cplx expected[3] = {2.4 + 3.2 * I, 0, -1 * I};
     assert_at_most(difference(z, expected, 3), 1e-15);
-    free(z);
-    larmor_array_free(a);
-    larmor_prox_free(p);
 }
 
-static void groups_are_those_of_the_last_dimension(void **state)
+TEST(groups_are_those_of_the_last_dimension)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
-        larmor_prox *p;
+        OWNED(larmor_prox) *p;
         assert_ok(larmor_prox_group_l1(dev, 0.7, both[i], SHAPE, &p));
-        cplx *x = random_values(60, 3);
+        OWNED(cplx) *x = random_values(60, 3);
         double sum = 0;
         for (int j = 0; j < 20; j++)
             sum += 0.7 * sqrt(pow(cabs(x[j]), 2) + pow(cabs(x[j + 20]), 2) + pow(cabs(x[j + 40]), 2));
         assert_at_most(fabs(value_at(p, both[i], SHAPE, x) - sum), 1e-6 * sum);
-        free(x);
         free(expect_minimum(p, both[i], SHAPE, 0.9, 13));
-        larmor_prox_free(p);
     }
 }
 
-static void a_stack_treats_every_range_by_its_own_part(void **state)
+TEST(a_stack_treats_every_range_by_its_own_part)
 {
-    (void)state;
     larmor_prox *part[2], *stack;
     assert_ok(larmor_prox_group_l1(dev, 0.5, LARMOR_C128, LARMOR_SHAPE(5, 4, 2), &part[0]));
     assert_ok(larmor_prox_l1(dev, 2, LARMOR_C128, LARMOR_SHAPE(5, 4, 1), &part[1]));
     assert_ok(larmor_prox_stack(part, 2, &stack));
     assert_true(larmor_shape_equal(larmor_prox_shape(stack), SHAPE));
-    cplx *x = random_values(60, 31), *z = expect_minimum(stack, LARMOR_C128, SHAPE, 0.3, 31);
+    OWNED(cplx) *x = random_values(60, 31), *z = expect_minimum(stack, LARMOR_C128, SHAPE, 0.3, 31);
     assert_at_most(fabs(value_at(stack, LARMOR_C128, SHAPE, x) -
                         value_at(part[0], LARMOR_C128, LARMOR_SHAPE(5, 4, 2), x) -
                         value_at(part[1], LARMOR_C128, LARMOR_SHAPE(5, 4, 1), x + 40)),
                    1e-12);
     for (int i = 40; i < 60; i++) assert_at_most(cabs(z[i] - fmax(0, 1 - 0.6 / cabs(x[i])) * x[i]), 1e-15);
-    free(x);
-    free(z);
     for (int i = 0; i < 2; i++) larmor_prox_free(part[i]);
     larmor_prox_free(stack);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-    (void)state;
-    larmor_prox *p = (larmor_prox *)1, *q;
+    OWNED(larmor_prox) *p = (larmor_prox *)1, *q;
     assert_refused(larmor_prox_l1(dev, -1, LARMOR_C64, SHAPE, &p), LARMOR_ERR_ARG,
                    "l1: weight is -1, expected a finite number >= 0");
     assert_null(p);
@@ -94,19 +80,4 @@ static void what_makes_no_sense_is_refused(void **state)
     larmor_prox *stack;
     assert_refused(larmor_prox_stack((larmor_prox *[]){p, q}, 2, &stack), LARMOR_ERR_SHAPE,
                    "stack: part 1 has size 3 in dimension 1, expected 4");
-    larmor_prox_free(p);
-    larmor_prox_free(q);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(l1_is_the_sum_of_magnitudes),
-    cmocka_unit_test(l1_shrinks_every_number_by_weight_times_step),
-    cmocka_unit_test(groups_are_those_of_the_last_dimension),
-    cmocka_unit_test(a_stack_treats_every_range_by_its_own_part),
-    cmocka_unit_test(what_makes_no_sense_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -15,9 +15,8 @@ static void rank_1(cplx *x)
 }
 
 /* In one block, whose singular values but one are 0, at either shift. */
-static void a_series_of_rank_1_costs_its_norm(void **state)
+TEST(a_series_of_rank_1_costs_its_norm)
 {
-    (void)state;
     cplx x[N], zero[N] = {0};
     rank_1(x);
     const double norm = sqrt(distance_squared(x, zero, N));
@@ -25,23 +24,20 @@ static void a_series_of_rank_1_costs_its_norm(void **state)
     assert_at_most(fabs(cost / ((sqrt(NX * NY) + sqrt(FRAMES)) * norm) - 1), 1e-6);
 }
 
-static void a_noisy_series_of_rank_1_comes_closer_to_the_truth(void **state)
+TEST(a_noisy_series_of_rank_1_comes_closer_to_the_truth)
 {
-    (void)state;
     cplx truth[N], *noise = random_values(N, 5), b[N];
     rank_1(truth);
     for (int i = 0; i < N; i++) b[i] = truth[i] + 0.3 * noise[i];
-    cplx *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
+    OWNED(cplx) *x = denoise("llr", &(larmor_regulariser_opts){.lambda = 0.1}, SERIES, b);
     assert_at_most(difference(x, truth, N), 0.75 * difference(b, truth, N));
-    free(x);
     free(noise);
 }
 
 /* Pure noise of deviation s is all gone at lambda somewhat above s, whatever the block and the number of frames. */
-static void lambda_means_the_same_for_all_blocks(void **state)
+TEST(lambda_means_the_same_for_all_blocks)
 {
-    (void)state;
-    cplx *noise = random_values(N, 6);
+    OWNED(cplx) *noise = random_values(N, 6);
     const double deviation = sqrt(2 / 3.), unit = sqrt(28 / 45. / (2 / 3.)); /* E|b|^4 = 28/45 */
     for (int64_t block = 2; block <= 8; block *= 2) {
         const larmor_regulariser_opts opts = {.lambda = 1.6 * deviation / unit, .block = {block, block, block}};
@@ -49,12 +45,10 @@ static void lambda_means_the_same_for_all_blocks(void **state)
         assert_at_most(sqrt(distance_squared(x, zero, N) / distance_squared(noise, zero, N)), 0.02);
         free(x);
     }
-    free(noise);
 }
 
-static void one_frame_is_refused(void **state)
+TEST(one_frame_is_refused)
 {
-    (void)state;
     larmor_regulariser *r;
     assert_refused(larmor_regulariser_create(dev, "llr", NULL, LARMOR_C64, LARMOR_SHAPE(8, 8, 1), &r),
                    LARMOR_ERR_SHAPE, "llr: got c64 [8, 8, 1] on");
@@ -62,16 +56,4 @@ static void one_frame_is_refused(void **state)
     assert_refused(larmor_regulariser_create(dev, "llr", &(larmor_regulariser_opts){.block = {4, -2, 1}}, LARMOR_C64,
                                              SERIES, &r),
                    LARMOR_ERR_ARG, "llr: block[1] is -2, expected at least 1, or 0 for the default");
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_series_of_rank_1_costs_its_norm),
-    cmocka_unit_test(a_noisy_series_of_rank_1_comes_closer_to_the_truth),
-    cmocka_unit_test(lambda_means_the_same_for_all_blocks),
-    cmocka_unit_test(one_frame_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

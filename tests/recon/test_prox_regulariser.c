@@ -20,9 +20,8 @@ static larmor_shape shape_of(int i)
     return is_series(i) ? LARMOR_SHAPE(N, N, FRAMES) : IMAGE;
 }
 
-static void they_are_listed_and_described(void **state)
+TEST(they_are_listed_and_described)
 {
-    (void)state;
     int count = 0;
     for (; name_at(count); count++) {
         assert_true(strlen(larmor_regulariser_entry(count).help) > 20);
@@ -32,9 +31,8 @@ static void they_are_listed_and_described(void **state)
     assert_null(name_at(-1));
 }
 
-static void an_unknown_name_lists_the_known(void **state)
+TEST(an_unknown_name_lists_the_known)
 {
-    (void)state;
     larmor_regulariser *r = (larmor_regulariser *)1;
     assert_refused(larmor_regulariser_create(dev, "tvv", NULL, LARMOR_C64, IMAGE, &r), LARMOR_ERR_ARG,
                    "regulariser: got \"tvv\", expected ");
@@ -66,9 +64,8 @@ static part part_of(int i)
     return t;
 }
 
-static void every_operator_has_its_adjoint(void **state)
+TEST(every_operator_has_its_adjoint)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const part t = part_of(i);
         double error;
@@ -82,29 +79,26 @@ static void every_operator_has_its_adjoint(void **state)
 
 static larmor_array *random_array(larmor_shape shape, double size, unsigned seed)
 {
-    cplx *values = random_values((int)larmor_shape_count(shape), seed);
+    OWNED(cplx) *values = random_values((int)larmor_shape_count(shape), seed);
     for (int64_t i = 0; i < larmor_shape_count(shape); i++) values[i] *= size;
     larmor_array *x = complex_array(LARMOR_C128, shape, values);
-    free(values);
     return x;
 }
 
 /* g(z) + |z - x|^2 / (2 t) */
 static double moreau(const part *p, double t, const larmor_array *x, const larmor_array *z)
 {
-    larmor_array *d = zeros(LARMOR_C128, p->shape);
+    OWNED(larmor_array) *d = zeros(LARMOR_C128, p->shape);
     double g, norm;
     assert_ok(larmor_copy(z, d));
     assert_ok(larmor_axpby(-1, x, 1, d));
     assert_ok(larmor_nrm2(d, &norm));
     assert_ok(larmor_prox_value(p->p.g, z, &g));
-    larmor_array_free(d);
     return g + norm * norm / (2 * t);
 }
 
-static void every_proximal_map_gives_the_least_of_its_sum(void **state)
+TEST(every_proximal_map_gives_the_least_of_its_sum)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const part p = part_of(i);
         const double t = 0.2;
@@ -125,13 +119,12 @@ static void every_proximal_map_gives_the_least_of_its_sum(void **state)
 }
 
 /* |P x - P y|^2 <= Re <P x - P y, x - y> */
-static void every_proximal_map_is_firmly_nonexpansive(void **state)
+TEST(every_proximal_map_is_firmly_nonexpansive)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const part p = part_of(i);
-        larmor_array *x = random_array(p.shape, 1, 7), *y = random_array(p.shape, 1, 8);
-        larmor_array *Px = zeros(LARMOR_C128, p.shape), *Py = zeros(LARMOR_C128, p.shape);
+        OWNED(larmor_array) *x = random_array(p.shape, 1, 7), *y = random_array(p.shape, 1, 8);
+        OWNED(larmor_array) *Px = zeros(LARMOR_C128, p.shape), *Py = zeros(LARMOR_C128, p.shape);
         double norm, inner[2];
         assert_ok(larmor_prox_apply(p.p.g, 0.3, x, Px));
         assert_ok(larmor_prox_apply(p.p.g, 0.3, y, Py));
@@ -140,55 +133,44 @@ static void every_proximal_map_is_firmly_nonexpansive(void **state)
         assert_ok(larmor_nrm2(Px, &norm));
         assert_ok(larmor_dot(Px, x, inner));
         assert_true(norm > 0 && norm * norm <= inner[0] * (1 + 1e-12));
-        larmor_array_free(x);
-        larmor_array_free(y);
-        larmor_array_free(Px);
-        larmor_array_free(Py);
         larmor_regulariser_free(p.r);
     }
 }
 
 /* What makes lambda a number without a unit. */
-static void every_penalty_grows_in_proportion(void **state)
+TEST(every_penalty_grows_in_proportion)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const part p = part_of(i);
-        larmor_array *x = random_array(p.shape, 1, 9);
+        OWNED(larmor_array) *x = random_array(p.shape, 1, 9);
         double once, twice;
         assert_ok(larmor_prox_value(p.p.g, x, &once));
         assert_ok(larmor_axpby(2, x, 0, x));
         assert_ok(larmor_prox_value(p.p.g, x, &twice));
         assert_true(once > 0);
         assert_at_most(fabs(twice / once - 2), 1e-12);
-        larmor_array_free(x);
         larmor_regulariser_free(p.r);
     }
 }
 
 /* Denoised, an image that the penalty likes, here one of few values, is nearer to the truth. */
-static void every_penalty_takes_noise_off_a_disc(void **state)
+TEST(every_penalty_takes_noise_off_a_disc)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const larmor_shape shape = shape_of(i);
         const int count = (int)larmor_shape_count(shape);
-        cplx *noisy = random_values(count, 11), *truth = malloc((size_t)count * sizeof *truth);
+        OWNED(cplx) *noisy = random_values(count, 11), *truth = malloc((size_t)count * sizeof *truth);
         for (int j = 0; j < count; j++) {
             truth[j] = hypot(j % N - 7, j / N % N - 8) < 5 ? 1 : 0;
             noisy[j] = truth[j] + 0.2 * noisy[j];
         }
-        cplx *image = denoise(name_at(i), &(larmor_regulariser_opts){.lambda = 0.1}, shape, noisy);
+        OWNED(cplx) *image = denoise(name_at(i), &(larmor_regulariser_opts){.lambda = 0.1}, shape, noisy);
         assert_at_most(difference(image, truth, count), 0.9 * difference(noisy, truth, count));
-        free(image);
-        free(truth);
-        free(noisy);
     }
 }
 
-static void lambda_has_a_default_and_may_be_none(void **state)
+TEST(lambda_has_a_default_and_may_be_none)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const larmor_shape shape = shape_of(i);
         larmor_regulariser *r;
@@ -213,17 +195,14 @@ typedef struct scan {
 static scan make_scan(void)
 {
     scan s = {random_values(N * N * COILS, 1), malloc(sizeof(cplx) * M * COILS), random_points(IMAGE, M, 2)};
-    cplx *truth = malloc(sizeof *truth * N * N), *seen = malloc(sizeof *seen * N * N),
-         *noise = random_values(M * COILS, 3);
+    OWNED(cplx) *truth = malloc(sizeof *truth * N * N), *seen = malloc(sizeof *seen * N * N),
+                *noise = random_values(M * COILS, 3);
     for (int i = 0; i < N * N; i++) truth[i] = hypot(i % N - 7, i / N - 8) < 5 ? 1 + 0.5 * I : 0.1;
     for (int c = 0; c < COILS; c++) {
         for (int i = 0; i < N * N; i++) seen[i] = s.maps[i + N * N * c] * truth[i];
         direct_forward(seen, IMAGE, s.k, M, s.kspace + M * c);
     }
     for (int j = 0; j < M * COILS; j++) s.kspace[j] += 0.5 * noise[j];
-    free(truth);
-    free(seen);
-    free(noise);
     return s;
 }
 
@@ -234,38 +213,39 @@ static void free_scan(scan *s)
     free(s->k);
 }
 
+ENDS_ITSELF_BY(free_scan, scan)
+
 /* The image of the scan with data times `data`, A times `gain` and every readout `times` over; free it. */
 static cplx *reconstruct(int entry, const scan *s, double data, double gain, int times, double *weight)
 {
     const int64_t m = (int64_t)M * times;
     const larmor_shape kspace = LARMOR_SHAPE(SAMPLES, READOUTS * times, COILS);
-    double *k = malloc(sizeof *k * 2 * (size_t)m);
-    cplx *y = malloc(sizeof *y * COILS * (size_t)m), *maps = malloc(sizeof *maps * N * N * COILS);
+    OWNED(double) *k = malloc(sizeof *k * 2 * (size_t)m);
+    OWNED(cplx) *y = malloc(sizeof *y * COILS * (size_t)m), *maps = malloc(sizeof *maps * N * N * COILS);
     for (int t = 0; t < times; t++) {
         memcpy(k + 2 * M * t, s->k, sizeof *k * 2 * M);
         for (int c = 0; c < COILS; c++)
             for (int j = 0; j < M; j++) y[j + M * t + m * c] = data * gain * s->kspace[j + M * c];
     }
     for (int i = 0; i < N * N * COILS; i++) maps[i] = gain * s->maps[i];
-    larmor_array *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS * times), k),
-                 *sense = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), maps),
-                 *b = complex_array(LARMOR_C128, kspace, y), *all, *x;
+    OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, SAMPLES, READOUTS * times), k),
+                        *sense = complex_array(LARMOR_C128, LARMOR_SHAPE(N, N, COILS), maps),
+                        *b = complex_array(LARMOR_C128, kspace, y), *all, *x;
     const int series = is_series(entry);
     const larmor_shape shape = shape_of(entry);
-    larmor_op *A, *one;
-    larmor_circulant *C;
-    larmor_regulariser *r;
+    OWNED(larmor_op) *A, *one;
+    OWNED(larmor_circulant) *C;
+    OWNED(larmor_regulariser) *r;
     assert_ok(larmor_op_sense(sense, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-12}, &one));
     assert_ok(larmor_circulant_create(sense, traj, NULL, IMAGE, LARMOR_C128, &C));
     if (series) {
         assert_ok(larmor_op_frames((larmor_op *[]){one, one}, FRAMES, &A));
-        cplx *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
+        OWNED(cplx) *twice = malloc(sizeof *twice * 2 * COILS * (size_t)m);
         for (int64_t j = 0; j < COILS * m; j++) {
             twice[j] = y[j];
             twice[j + COILS * m] = 0.8 * y[j];
         }
         all = complex_array(LARMOR_C128, larmor_op_out_shape(A), twice);
-        free(twice);
     } else {
         A = larmor_op_ref(one);
         all = larmor_array_ref(b);
@@ -275,94 +255,67 @@ static cplx *reconstruct(int entry, const scan *s, double data, double gain, int
     assert_ok(larmor_regularised(A, all, r, x, &(larmor_solve_opts){.circulant = C}, NULL));
     *weight = larmor_regulariser_weight(r);
     cplx *image = values_of(x);
-    larmor_regulariser_free(r);
-    larmor_circulant_free(C);
-    larmor_op_free(A);
-    larmor_op_free(one);
-    larmor_array_free(traj);
-    larmor_array_free(sense);
-    larmor_array_free(b);
-    larmor_array_free(all);
-    larmor_array_free(x);
-    free(k);
-    free(y);
-    free(maps);
     return image;
 }
 
 static void expect_same_image(double data, double gain, int times, double heavier)
 {
-    scan s = make_scan();
+    OWNED(scan) s = make_scan();
     for (int i = 0; name_at(i); i++) {
         const int64_t count = larmor_shape_count(shape_of(i));
         double before, after;
-        cplx *once = reconstruct(i, &s, 1, 1, 1, &before), *again = reconstruct(i, &s, data, gain, times, &after);
+        OWNED(cplx) *once = reconstruct(i, &s, 1, 1, 1, &before),
+                    *again = reconstruct(i, &s, data, gain, times, &after);
         for (int64_t j = 0; j < count; j++) again[j] /= data;
         assert_at_most(difference(again, once, count), 1e-6);
         assert_at_most(fabs(after / before - heavier), 1e-9 * heavier);
-        free(once);
-        free(again);
     }
-    free_scan(&s);
 }
 
-static void data_a_thousand_times_as_large_make_the_same_image_a_thousand_times_as_large(void **state)
+TEST(data_a_thousand_times_as_large_make_the_same_image_a_thousand_times_as_large)
 {
-    (void)state;
     expect_same_image(1000, 1, 1, 1000);
     expect_same_image(1e-6, 1, 1, 1e-6);
 }
 
-static void readouts_measured_twice_leave_the_image_alone(void **state)
+TEST(readouts_measured_twice_leave_the_image_alone)
 {
-    (void)state;
     expect_same_image(1, 1, 2, 2);
 }
 
-static void another_unit_of_k_space_leaves_the_image_alone(void **state)
+TEST(another_unit_of_k_space_leaves_the_image_alone)
 {
-    (void)state;
     expect_same_image(1, 300, 1, 300 * 300);
 }
 
-static void empty_space_leaves_the_unit_alone(void **state)
+TEST(empty_space_leaves_the_unit_alone)
 {
-    (void)state;
     double unit[2];
     for (int i = 0; i < 2; i++) {
         const larmor_shape shape = LARMOR_SHAPE(i ? 100 : 10);
-        cplx *b = calloc(100, sizeof *b), *some = random_values(10, 4);
+        OWNED(cplx) *b = calloc(100, sizeof *b), *some = random_values(10, 4);
         memcpy(b, some, 10 * sizeof *b);
-        larmor_op *A = identity(LARMOR_C128, shape);
-        larmor_array *data = complex_array(LARMOR_C128, shape, b);
+        OWNED(larmor_op) *A = identity(LARMOR_C128, shape);
+        OWNED(larmor_array) *data = complex_array(LARMOR_C128, shape, b);
         assert_ok(larmor_lambda_unit(A, data, &unit[i]));
-        larmor_op_free(A);
-        larmor_array_free(data);
-        free(b);
-        free(some);
     }
     assert_at_most(fabs(unit[1] - unit[0]), 1e-14);
 }
 
 /* ---- what solving promises ---- */
 
-static void no_data_make_no_image(void **state)
+TEST(no_data_make_no_image)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         const larmor_shape shape = shape_of(i);
-        larmor_op *A = identity(LARMOR_C64, shape);
-        larmor_array *b = zeros(LARMOR_C64, shape), *x = zeros(LARMOR_C64, shape);
-        larmor_regulariser *r;
+        OWNED(larmor_op) *A = identity(LARMOR_C64, shape);
+        OWNED(larmor_array) *b = zeros(LARMOR_C64, shape), *x = zeros(LARMOR_C64, shape);
+        OWNED(larmor_regulariser) *r;
         double norm;
         assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C64, shape, &r));
         assert_ok(larmor_regularised(A, b, r, x, NULL, NULL));
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm == 0 && larmor_regulariser_weight(r) == 0);
-        larmor_regulariser_free(r);
-        larmor_op_free(A);
-        larmor_array_free(b);
-        larmor_array_free(x);
     }
 }
 
@@ -379,15 +332,14 @@ static int watch(void *user, const larmor_progress *p)
     return ++s->calls == s->stop_at;
 }
 
-static void the_monitor_sees_images_and_can_stop(void **state)
+TEST(the_monitor_sees_images_and_can_stop)
 {
-    (void)state;
     for (int i = 0; name_at(i); i++) {
         if (is_series(i)) continue;
-        larmor_op *A = identity(LARMOR_C64, IMAGE);
-        cplx *values = random_values(N * N, 2);
-        larmor_array *b = complex_array(LARMOR_C64, IMAGE, values), *x = zeros(LARMOR_C64, IMAGE);
-        larmor_regulariser *r;
+        OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
+        OWNED(cplx) *values = random_values(N * N, 2);
+        OWNED(larmor_array) *b = complex_array(LARMOR_C64, IMAGE, values), *x = zeros(LARMOR_C64, IMAGE);
+        OWNED(larmor_regulariser) *r;
         larmor_report report;
         seen s = {.stop_at = 3};
         double norm;
@@ -399,17 +351,11 @@ static void the_monitor_sees_images_and_can_stop(void **state)
         assert_true(larmor_shape_equal(s.shape, IMAGE));
         assert_ok(larmor_nrm2(x, &norm));
         assert_true(norm > 1);
-        free(values);
-        larmor_regulariser_free(r);
-        larmor_op_free(A);
-        larmor_array_free(b);
-        larmor_array_free(x);
     }
 }
 
-static void no_possible_shape_is_refused(void **state)
+TEST(no_possible_shape_is_refused)
 {
-    (void)state;
     const larmor_shape wrong[] = {{99, {N, N}}, {-1, {N, N}}, {2, {N, -1}}};
     int64_t none;
     for (int c = 0; c < 3; c++)
@@ -428,10 +374,9 @@ static void no_possible_shape_is_refused(void **state)
         }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
-    larmor_op *A = identity(LARMOR_C64, IMAGE);
+    OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
     larmor_array *b = zeros(LARMOR_C64, IMAGE), *x = zeros(LARMOR_C64, LARMOR_SHAPE(N, N - 1));
     larmor_regulariser *r;
     assert_ok(larmor_regulariser_create(dev, "tv", NULL, LARMOR_C64, IMAGE, &r));
@@ -443,31 +388,6 @@ static void what_does_not_fit_is_refused(void **state)
     x = zeros(LARMOR_C64, IMAGE);
     assert_refused(larmor_regularised(A, b, r, x, NULL, NULL), LARMOR_ERR_NUMERIC, "expected a finite number");
     larmor_regulariser_free(r);
-    larmor_op_free(A);
     larmor_array_free(b);
     larmor_array_free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(they_are_listed_and_described),
-    cmocka_unit_test(an_unknown_name_lists_the_known),
-    cmocka_unit_test(every_operator_has_its_adjoint),
-    cmocka_unit_test(every_proximal_map_gives_the_least_of_its_sum),
-    cmocka_unit_test(every_proximal_map_is_firmly_nonexpansive),
-    cmocka_unit_test(every_penalty_grows_in_proportion),
-    cmocka_unit_test(every_penalty_takes_noise_off_a_disc),
-    cmocka_unit_test(lambda_has_a_default_and_may_be_none),
-    cmocka_unit_test(data_a_thousand_times_as_large_make_the_same_image_a_thousand_times_as_large),
-    cmocka_unit_test(readouts_measured_twice_leave_the_image_alone),
-    cmocka_unit_test(another_unit_of_k_space_leaves_the_image_alone),
-    cmocka_unit_test(empty_space_leaves_the_unit_alone),
-    cmocka_unit_test(no_data_make_no_image),
-    cmocka_unit_test(the_monitor_sees_images_and_can_stop),
-    cmocka_unit_test(no_possible_shape_is_refused),
-    cmocka_unit_test(what_does_not_fit_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

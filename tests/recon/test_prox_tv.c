@@ -1,9 +1,8 @@
 /* recon/prox/tv.c. SPDX-License-Identifier: Apache-2.0 */
 #include "tests/recon/regulariser_support.h"
 
-static void a_constant_costs_nothing(void **state)
+TEST(a_constant_costs_nothing)
 {
-    (void)state;
     cplx x[60];
     for (int i = 0; i < 60; i++) x[i] = 2 - 3 * I;
     assert_at_most(penalty_of("tv", NULL, LARMOR_SHAPE(60), x), 0);
@@ -11,11 +10,10 @@ static void a_constant_costs_nothing(void **state)
     assert_at_most(penalty_of("tv", NULL, LARMOR_SHAPE(5, 4, 3), x), 0);
 }
 
-static void it_is_the_sum_of_the_lengths_of_gradients(void **state)
+TEST(it_is_the_sum_of_the_lengths_of_gradients)
 {
-    (void)state;
     enum { NX = 5, NY = 4, NZ = 3 };
-    cplx *x = random_values(NX * NY * NZ, 4);
+    OWNED(cplx) *x = random_values(NX * NY * NZ, 4);
     double sum = 0;
     for (int z = 0; z < NZ; z++)
         for (int y = 0; y < NY; y++)
@@ -27,12 +25,10 @@ static void it_is_the_sum_of_the_lengths_of_gradients(void **state)
                 sum += sqrt(pow(cabs(dx), 2) + pow(cabs(dy), 2) + pow(cabs(dz), 2));
             }
     assert_at_most(fabs(penalty_of("tv", NULL, LARMOR_SHAPE(NX, NY, NZ), x) - sum), 1e-12 * sum);
-    free(x);
 }
 
-static void along_time_it_has_a_weight_of_its_own(void **state)
+TEST(along_time_it_has_a_weight_of_its_own)
 {
-    (void)state;
     const larmor_shape shape = LARMOR_SHAPE(5, 4, 3);
     cplx x[60], y[60];
     for (int i = 0; i < 60; i++) {
@@ -51,9 +47,8 @@ static void along_time_it_has_a_weight_of_its_own(void **state)
 }
 
 /* A surface costs its area, whatever the shape of the voxels: per volume of a voxel. */
-static void a_step_costs_its_area_whichever_way_it_faces(void **state)
+TEST(a_step_costs_its_area_whichever_way_it_faces)
 {
-    (void)state;
     enum { NX = 6, NY = 5, NZ = 4 };
     const double side[3] = {2, 3, 8};
     const int64_t size[3] = {NX, NY, NZ};
@@ -71,60 +66,39 @@ static void a_step_costs_its_area_whichever_way_it_faces(void **state)
     }
 }
 
-static void a_huge_lambda_leaves_the_mean(void **state)
+TEST(a_huge_lambda_leaves_the_mean)
 {
-    (void)state;
     cplx *b = random_values(48, 6), mean = 0, expected[48];
     for (int i = 0; i < 48; i++) mean += b[i] / 48;
     for (int i = 0; i < 48; i++) expected[i] = mean;
-    cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 5}, LARMOR_SHAPE(8, 6), b);
+    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 5}, LARMOR_SHAPE(8, 6), b);
     assert_at_most(difference(x, expected, 48), 1e-2);
-    free(x);
     free(b);
 }
 
-static void edges_stay_and_noise_goes(void **state)
+TEST(edges_stay_and_noise_goes)
 {
-    (void)state;
     enum { N = 24 };
     cplx truth[N * N], *noise = random_values(N * N, 8), b[N * N];
     for (int i = 0; i < N * N; i++) {
         truth[i] = i % N < N / 3 ? 1 : 2;
         b[i] = truth[i] + 0.2 * noise[i];
     }
-    cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 0.15}, LARMOR_SHAPE(N, N), b);
+    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = 0.15}, LARMOR_SHAPE(N, N), b);
     assert_at_most(difference(x, truth, N * N), 0.4 * difference(b, truth, N * N));
     assert_at_most(0.7, creal(x[N / 3 + N * N / 2] - x[N / 3 - 1 + N * N / 2]));
-    free(x);
     free(noise);
 }
 
 /* The solution of 1D total variation of a step is known: both levels move towards each other by weight / length. */
-static void a_step_is_lowered_by_the_weight(void **state)
+TEST(a_step_is_lowered_by_the_weight)
 {
-    (void)state;
     cplx b[20], expected[20];
     const double lambda = 0.5, unit = sqrt((10 * 1 + 10 * 81.0) / (10 * 1 + 10 * 9.0)), weight = lambda * unit;
     for (int i = 0; i < 20; i++) {
         b[i] = i < 10 ? 1 : 3;
         expected[i] = i < 10 ? 1 + weight / 10 : 3 - weight / 10;
     }
-    cplx *x = denoise("tv", &(larmor_regulariser_opts){.lambda = lambda}, LARMOR_SHAPE(20), b);
+    OWNED(cplx) *x = denoise("tv", &(larmor_regulariser_opts){.lambda = lambda}, LARMOR_SHAPE(20), b);
     assert_at_most(difference(x, expected, 20), 1e-5);
-    free(x);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_constant_costs_nothing),
-    cmocka_unit_test(it_is_the_sum_of_the_lengths_of_gradients),
-    cmocka_unit_test(along_time_it_has_a_weight_of_its_own),
-    cmocka_unit_test(a_step_costs_its_area_whichever_way_it_faces),
-    cmocka_unit_test(a_huge_lambda_leaves_the_mean),
-    cmocka_unit_test(edges_stay_and_noise_goes),
-    cmocka_unit_test(a_step_is_lowered_by_the_weight),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

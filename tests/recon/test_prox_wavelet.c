@@ -4,107 +4,72 @@
 #define SHAPE LARMOR_SHAPE(16, 12)
 enum { N = 192 };
 
-static void its_transforms_are_a_tight_frame(void **state)
+TEST(its_transforms_are_a_tight_frame)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const larmor_dtype dtype = i ? LARMOR_C128 : LARMOR_C64;
         const double limit = i ? 1e-14 : 1e-6;
-        larmor_regulariser *r;
+        OWNED(larmor_regulariser) *r;
         assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, dtype, SHAPE, &r));
         larmor_op *K = larmor_regulariser_penalty(r).K;
         double error;
         assert_ok(larmor_op_adjoint_error(K, 3, &error));
         assert_at_most(error, limit);
-        cplx *x = random_values(N, 7);
-        larmor_array *in = complex_array(dtype, SHAPE, x), *c = zeros(dtype, larmor_op_out_shape(K)),
-                     *out = zeros(dtype, SHAPE), *normal = zeros(dtype, SHAPE);
+        OWNED(cplx) *x = random_values(N, 7);
+        OWNED(larmor_array) *in = complex_array(dtype, SHAPE, x), *c = zeros(dtype, larmor_op_out_shape(K)),
+                            *out = zeros(dtype, SHAPE), *normal = zeros(dtype, SHAPE);
         assert_ok(larmor_op_forward(K, in, c));
         assert_ok(larmor_op_adjoint(K, c, out));
         assert_ok(larmor_op_normal(K, in, normal));
-        cplx *back = values_of(out), *same = values_of(normal);
+        OWNED(cplx) *back = values_of(out), *same = values_of(normal);
         assert_at_most(difference(back, x, N), 10 * limit);
         assert_at_most(difference(same, x, N), 10 * limit);
-        free(x);
-        free(back);
-        free(same);
-        larmor_array_free(in);
-        larmor_array_free(c);
-        larmor_array_free(out);
-        larmor_array_free(normal);
-        larmor_regulariser_free(r);
     }
 }
 
-static void images_of_a_series_are_transformed_by_themselves(void **state)
+TEST(images_of_a_series_are_transformed_by_themselves)
 {
-    (void)state;
     enum { IMAGES = 3 };
     const larmor_regulariser_opts opts = {.series = 1};
     const larmor_shape shape = LARMOR_SHAPE(16, 12, IMAGES);
-    larmor_regulariser *one, *all;
+    OWNED(larmor_regulariser) *one, *all;
     assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &one));
     assert_ok(larmor_regulariser_create(dev, "wavelet", &opts, LARMOR_C128, shape, &all));
     const larmor_penalty single = larmor_regulariser_penalty(one), series = larmor_regulariser_penalty(all);
-    cplx *x = random_values(N * IMAGES, 11);
-    larmor_array *in = complex_array(LARMOR_C128, shape, x), *c = zeros(LARMOR_C128, larmor_op_out_shape(series.K));
+    OWNED(cplx) *x = random_values(N * IMAGES, 11);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x),
+                        *c = zeros(LARMOR_C128, larmor_op_out_shape(series.K));
     double g, sum = 0, each;
     assert_ok(larmor_op_forward(series.K, in, c));
     assert_ok(larmor_prox_value(series.g, c, &g));
     for (int i = 0; i < IMAGES; i++) {
-        larmor_array *image = complex_array(LARMOR_C128, SHAPE, x + N * i);
-        larmor_array *own = zeros(LARMOR_C128, larmor_op_out_shape(single.K));
+        OWNED(larmor_array) *image = complex_array(LARMOR_C128, SHAPE, x + N * i);
+        OWNED(larmor_array) *own = zeros(LARMOR_C128, larmor_op_out_shape(single.K));
         assert_ok(larmor_op_forward(single.K, image, own));
         assert_ok(larmor_prox_value(single.g, own, &each));
         sum += each;
-        larmor_array_free(own);
-        larmor_array_free(image);
     }
     assert_at_most(fabs(g - sum), 1e-12 * sum);
-    free(x);
-    larmor_array_free(c);
-    larmor_array_free(in);
-    larmor_regulariser_free(one);
-    larmor_regulariser_free(all);
 }
 
-static void its_penalty_is_the_mean_of_four_shifts(void **state)
+TEST(its_penalty_is_the_mean_of_four_shifts)
 {
-    (void)state;
-    larmor_regulariser *r;
-    larmor_op *W;
+    OWNED(larmor_regulariser) *r;
+    OWNED(larmor_op) *W;
     assert_ok(larmor_regulariser_create(dev, "wavelet", NULL, LARMOR_C128, SHAPE, &r));
     assert_ok(larmor_op_wavelet(dev, LARMOR_C128, SHAPE, NULL, &W));
     const larmor_penalty penalty = larmor_regulariser_penalty(r);
-    cplx *x = random_values(N, 9);
-    larmor_array *in = complex_array(LARMOR_C128, SHAPE, x), *c = zeros(LARMOR_C128, larmor_op_out_shape(penalty.K)),
-                 *y = zeros(LARMOR_C128, SHAPE);
+    OWNED(cplx) *x = random_values(N, 9);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, SHAPE, x),
+                        *c = zeros(LARMOR_C128, larmor_op_out_shape(penalty.K)), *y = zeros(LARMOR_C128, SHAPE);
     double g, sum = 0;
     assert_ok(larmor_op_forward(penalty.K, in, c));
     assert_ok(larmor_prox_value(penalty.g, c, &g));
     for (int s = 0; s < 4; s++) {
         assert_ok(larmor_op_wavelet_shift(W, (int64_t[]){s, s, 0}));
         assert_ok(larmor_op_forward(W, in, y));
-        cplx *values = values_of(y);
+        OWNED(cplx) *values = values_of(y);
         for (int i = 0; i < N; i++) sum += cabs(values[i]) / 4;
-        free(values);
     }
     assert_at_most(fabs(g - sum), 1e-12 * sum);
-    free(x);
-    larmor_array_free(in);
-    larmor_array_free(c);
-    larmor_array_free(y);
-    larmor_op_free(W);
-    larmor_regulariser_free(r);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(its_transforms_are_a_tight_frame),
-    cmocka_unit_test(images_of_a_series_are_transformed_by_themselves),
-    cmocka_unit_test(its_penalty_is_the_mean_of_four_shifts),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -84,13 +84,12 @@ static larmor_status by_preconditioned_cg(problem *p, larmor_prox *g, const larm
     (void)g;
     cplx half[COLUMNS];
     for (int i = 0; i < COLUMNS; i++) half[i] = 0.5 + 0.02 * i;
-    larmor_array *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), half);
+    OWNED(larmor_array) *d = complex_array(LARMOR_C128, LARMOR_SHAPE(COLUMNS), half);
     larmor_solve_opts own = *o;
     assert_ok(larmor_op_diag(d, &own.precondition));
     own.error = 1e-12;
     const larmor_status st = larmor_cg(p->A, p->b, p->x, &own, report);
     larmor_op_free(own.precondition);
-    larmor_array_free(d);
     return st;
 }
 
@@ -105,12 +104,11 @@ static larmor_status by_weighted_lsmr(problem *p, larmor_prox *g, const larmor_s
     (void)g;
     double w[ROWS];
     for (int i = 0; i < ROWS; i++) w[i] = 1 + 0.1 * i;
-    larmor_array *weights;
+    OWNED(larmor_array) *weights;
     assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ROWS), LARMOR_F64, w, &weights));
     larmor_solve_opts own = *o;
     own.weights = weights;
     const larmor_status st = larmor_lsmr(p->A, p->b, p->x, &own, report);
-    larmor_array_free(weights);
     return st;
 }
 
@@ -139,9 +137,9 @@ static problem slow_problem(void)
 /* x is zeros before, and the caller's to free after. */
 static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, larmor_report *report)
 {
-    problem p = slow_problem();
+    OWNED(problem) p = slow_problem();
     p.A = matrix_op(&p.m);
-    larmor_prox *g;
+    OWNED(larmor_prox) *g;
     larmor_solve_opts o = *given;
     o.max_iter = ITERS;
     o.tol = -1;
@@ -149,16 +147,13 @@ static larmor_status solve(int which, const larmor_solve_opts *given, cplx **x, 
     assert_ok(larmor_prox_l1(dev, 0.3, LARMOR_C128, LARMOR_SHAPE(COLUMNS), &g));
     const larmor_status st = solvers[which](&p, g, &o, report);
     *x = values_of(p.x);
-    larmor_prox_free(g);
-    free_problem(&p);
     return st;
 }
 
 /* ---- laws ---- */
 
-static void a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not(void **state)
+TEST(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not)
 {
-    (void)state;
     for (int which = 0; which < SOLVERS; which++) {
         cplx *expected, *got;
         larmor_report whole, part;
@@ -181,29 +176,24 @@ static void a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not(
     }
 }
 
-static void without_a_state_the_run_begins_at_x(void **state)
+TEST(without_a_state_the_run_begins_at_x)
 {
-    (void)state;
     for (int which = 0; which < SOLVERS; which++) {
-        cplx *expected, *got;
+        OWNED(cplx) *expected, *got;
         larmor_report report;
         assert_ok(solve(which, &(larmor_solve_opts){0}, &expected, &report));
         assert_ok(solve(which, &(larmor_solve_opts){.resume = do_not}, &got, &report));
         assert_at_most(difference(got, expected, COLUMNS), 0);
-        free(got);
-        free(expected);
     }
 }
 
-static void a_state_that_cannot_be_had_is_an_error(void **state)
+TEST(a_state_that_cannot_be_had_is_an_error)
 {
-    (void)state;
     for (int which = 0; which < SOLVERS; which++) {
-        cplx *got;
+        OWNED(cplx) *got;
         larmor_report report;
         assert_refused(solve(which, &(larmor_solve_opts){.resume = fail_to}, &got, &report), LARMOR_ERR_FORMAT,
                        "the state is damaged");
-        free(got);
     }
 }
 
@@ -216,11 +206,11 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
     const int series = !strcmp(name, "llr");
     const larmor_shape shape = series ? LARMOR_SHAPE(SIDE, SIDE, FRAMES) : LARMOR_SHAPE(SIDE, SIDE);
     const int64_t count = larmor_shape_count(shape);
-    cplx *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
-    larmor_array *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
-                 *image = zeros(LARMOR_C128, shape);
-    larmor_op *A;
-    larmor_regulariser *r;
+    OWNED(cplx) *factors = random_values((int)count, 3), *rhs = random_values((int)count, 4);
+    OWNED(larmor_array) *d = complex_array(LARMOR_C128, shape, factors), *b = complex_array(LARMOR_C128, shape, rhs),
+                        *image = zeros(LARMOR_C128, shape);
+    OWNED(larmor_op) *A;
+    OWNED(larmor_regulariser) *r;
     o.max_iter = ITERS;
     o.tol = -1;
     assert_ok(larmor_op_diag(d, &A));
@@ -228,19 +218,11 @@ static larmor_status penalised(const char *name, larmor_solve_opts o, cplx **x, 
                                         LARMOR_C128, shape, &r));
     const larmor_status st = larmor_regularised(A, b, r, image, &o, report);
     *x = values_of(image);
-    larmor_regulariser_free(r);
-    larmor_op_free(A);
-    larmor_array_free(image);
-    larmor_array_free(b);
-    larmor_array_free(d);
-    free(rhs);
-    free(factors);
     return st;
 }
 
-static void so_does_a_run_with_any_penalty(void **state)
+TEST(so_does_a_run_with_any_penalty)
 {
-    (void)state;
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++) {
         const int count = SIDE * SIDE * (!strcmp(info.name, "llr") ? FRAMES : 1);
@@ -260,16 +242,4 @@ static void so_does_a_run_with_any_penalty(void **state)
         }
         free(expected);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_run_that_is_stopped_anywhere_and_resumed_ends_as_one_that_was_not),
-    cmocka_unit_test(without_a_state_the_run_begins_at_x),
-    cmocka_unit_test(a_state_that_cannot_be_had_is_an_error),
-    cmocka_unit_test(so_does_a_run_with_any_penalty),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

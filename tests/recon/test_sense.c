@@ -4,48 +4,40 @@
 
 static void expect_direct_sum(larmor_shape image)
 {
-    scan s = random_scan(LARMOR_C128, image, 1e-10);
+    OWNED(scan) s = random_scan(LARMOR_C128, image, 1e-10);
     cplx *x = random_values(s.voxels, 4), *seen = malloc((size_t)s.voxels * sizeof *seen), expected[M * COILS];
     for (int c = 0; c < COILS; c++) {
         for (int64_t i = 0; i < s.voxels; i++) seen[i] = s.maps[i + s.voxels * c] * x[i];
         direct_forward(seen, image, s.k, M, expected + M * c);
         for (int j = 0; j < M; j++) expected[j + M * c] *= sqrt(s.weights[j]);
     }
-    larmor_array *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, s.kspace_shape);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, image, x), *out = zeros(LARMOR_C128, s.kspace_shape);
     assert_ok(larmor_op_forward(s.A, in, out));
-    cplx *got = values_of(out);
+    OWNED(cplx) *got = values_of(out);
     assert_at_most(difference(got, expected, M * COILS), 2e-10);
-    free(got);
     free(seen);
     free(x);
-    larmor_array_free(out);
-    larmor_array_free(in);
-    free_scan(&s);
 }
 
-static void it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d(void **state)
+TEST(it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d)
 {
-    (void)state;
     expect_direct_sum(LARMOR_SHAPE(10, 7));
 }
 
-static void it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d(void **state)
+TEST(it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d)
 {
-    (void)state;
     expect_direct_sum(LARMOR_SHAPE(6, 5, 8));
 }
 
-static void the_adjoint_is_exact(void **state)
+TEST(the_adjoint_is_exact)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     const double limit[] = {1e-6, 1e-14};
     for (int i = 0; i < 2; i++) {
-        scan s = random_scan(dtype[i], LARMOR_SHAPE(10, 7), i ? 1e-10 : 1e-4);
+        OWNED(scan) s = random_scan(dtype[i], LARMOR_SHAPE(10, 7), i ? 1e-10 : 1e-4);
         double error;
         assert_ok(larmor_op_adjoint_error(s.A, 5, &error));
         assert_at_most(error, limit[i]);
-        free_scan(&s);
     }
 }
 
@@ -62,22 +54,18 @@ static larmor_op *sense_of(const scan *s, int weighted, double tol, int64_t bloc
     return A;
 }
 
-static void the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
+TEST(the_normal_map_is_the_adjoint_after_the_forward_map)
 {
-    (void)state;
     for (int c = 0; c < 2 * 2 * 3; c++) { /* for Toeplitz to the tolerance, else to rounding */
-        scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
-        larmor_op *A = sense_of(&s, c % 2, 1e-10, c / 4, c / 2 % 2 ? 1 : -1);
+        OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+        OWNED(larmor_op) *A = sense_of(&s, c % 2, 1e-10, c / 4, c / 2 % 2 ? 1 : -1);
         assert_at_most(normal_apart(A), c / 2 % 2 ? 2e-10 : 1e-14);
-        larmor_op_free(A);
-        free_scan(&s);
     }
 }
 
-static void it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils(void **state)
+TEST(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+    OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
     const larmor_nufft_opts nufft = {.ndim = 2, .modes = {10, 7}, .batch = COILS, .tol = 1e-10, .dtype = LARMOR_C128};
     larmor_op *F, *T, *FT, *S, *chain, *A[2] = {sense_of(&s, 0, 1e-10, 0, 1), sense_of(&s, 0, 1e-10, 2, -1)};
     assert_ok(larmor_op_nufft(dev, &nufft, s.traj, &F));
@@ -85,63 +73,50 @@ static void it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils(
     assert_ok(larmor_op_with_normal(F, T, &FT));
     assert_ok(larmor_op_coils(s.maps_array, &S));
     assert_ok(larmor_op_chain(FT, S, &chain));
-    cplx *x = random_values(70, 6);
-    larmor_array *in = complex_array(LARMOR_C128, s.image, x), *z = zeros(LARMOR_C128, s.image);
+    OWNED(cplx) *x = random_values(70, 6);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x), *z = zeros(LARMOR_C128, s.image);
     assert_ok(larmor_op_normal(chain, in, z));
-    cplx *expected = values_of(z);
+    OWNED(cplx) *expected = values_of(z);
     for (int i = 0; i < 2; i++) {
         assert_ok(larmor_op_normal(A[i], in, z));
-        cplx *got = values_of(z);
+        OWNED(cplx) *got = values_of(z);
         assert_at_most(difference(got, expected, 70), i ? 2e-10 : 1e-14);
-        free(got);
         larmor_op_free(A[i]);
     }
     assert_int_equal(larmor_sense_uses_toeplitz(chain), 0);
-    free(expected);
-    free(x);
-    larmor_array_free(z);
-    larmor_array_free(in);
     larmor_op_free(chain);
     larmor_op_free(S);
     larmor_op_free(FT);
     larmor_op_free(T);
     larmor_op_free(F);
-    free_scan(&s);
 }
 
-static void without_weights_they_are_one(void **state)
+TEST(without_weights_they_are_one)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+    OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
     double ones[M];
     for (int j = 0; j < M; j++) ones[j] = 1;
-    larmor_array *w = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), ones);
-    cplx *x = random_values(70, 6);
-    larmor_array *in = complex_array(LARMOR_C128, s.image, x);
+    OWNED(larmor_array) *w = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), ones);
+    OWNED(cplx) *x = random_values(70, 6);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, x);
     larmor_array *y[2] = {zeros(LARMOR_C128, s.kspace_shape), zeros(LARMOR_C128, s.kspace_shape)};
     cplx *values[2];
     for (int i = 0; i < 2; i++) {
-        larmor_op *A;
+        OWNED(larmor_op) *A;
         assert_ok(larmor_op_sense(s.maps_array, &(larmor_sense_opts){.traj = s.traj, .weights = i ? w : NULL}, &A));
         assert_ok(larmor_op_forward(A, in, y[i]));
         values[i] = values_of(y[i]);
-        larmor_op_free(A);
     }
     assert_at_most(difference(values[1], values[0], M * COILS), 0);
     for (int i = 0; i < 2; i++) {
         free(values[i]);
         larmor_array_free(y[i]);
     }
-    free(x);
-    larmor_array_free(in);
-    larmor_array_free(w);
-    free_scan(&s);
 }
 
-static void unusable_inputs_are_named(void **state)
+TEST(unusable_inputs_are_named)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C64, LARMOR_SHAPE(10, 7), 0);
+    OWNED(scan) s = random_scan(LARMOR_C64, LARMOR_SHAPE(10, 7), 0);
     larmor_op *A;
     assert_refused(larmor_op_sense(s.maps_array, NULL, &A), LARMOR_ERR_ARG, "sense: no trajectory given");
     assert_null(A);
@@ -149,94 +124,58 @@ static void unusable_inputs_are_named(void **state)
                    LARMOR_ERR_ARG, "sense: iters is -1");
     const larmor_sense_opts backwards = {.traj = s.traj, .block = -1};
     assert_refused(larmor_op_sense(s.maps_array, &backwards, &A), LARMOR_ERR_ARG, "sense: block is -1 coils");
-    larmor_array *image; /* maps without coils */
+    OWNED(larmor_array) *image; /* maps without coils */
     assert_ok(larmor_array_reshape(s.maps_array, LARMOR_SHAPE(10, larmor_array_count(s.maps_array) / 10), &image));
     for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
         const larmor_sense_opts opts = {.traj = s.traj, .toeplitz = toeplitz};
         assert_refused(larmor_op_sense(image, &opts, &A), LARMOR_ERR_SHAPE, "sense: maps are c64 [10, ");
         assert_null(A);
     }
-    larmor_array_free(image);
-    larmor_array *no_coils = zeros(LARMOR_C64, LARMOR_SHAPE(10, 7, 0));
+    OWNED(larmor_array) *no_coils = zeros(LARMOR_C64, LARMOR_SHAPE(10, 7, 0));
     assert_refused(larmor_op_sense(no_coils, &(larmor_sense_opts){.traj = s.traj}, &A), LARMOR_ERR_SHAPE,
                    "sense: maps are c64 [10, 7, 0]");
-    larmor_array_free(no_coils);
     s.weights[11] = -2;
-    larmor_array *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
+    OWNED(larmor_array) *negative = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), s.weights);
     const larmor_sense_opts bad = {.traj = s.traj, .weights = negative};
     assert_refused(larmor_op_sense(s.maps_array, &bad, &A), LARMOR_ERR_ARG,
                    "sense: element 11 of the weights is -2, expected");
-    larmor_array *few = real_array(LARMOR_SHAPE(SAMPLES, READOUTS - 1), s.weights);
+    OWNED(larmor_array) *few = real_array(LARMOR_SHAPE(SAMPLES, READOUTS - 1), s.weights);
     const larmor_sense_opts short_weights = {.traj = s.traj, .weights = few};
     assert_refused(larmor_op_sense(s.maps_array, &short_weights, &A), LARMOR_ERR_SHAPE,
                    "sense: weight array is f64 [6, 4] on");
     assert_null(A);
-    larmor_array_free(few);
-    larmor_array_free(negative);
-    free_scan(&s);
 }
 
-static void data_are_weighed_by_the_root_of_the_weights(void **state)
+TEST(data_are_weighed_by_the_root_of_the_weights)
 {
-    (void)state;
     const larmor_dtype dtype[] = {LARMOR_C64, LARMOR_C128};
     for (int p = 0; p < 2; p++) {
-        scan s = random_scan(dtype[p], LARMOR_SHAPE(10, 7), 1e-5);
-        cplx *values = random_values(M * COILS, 5);
-        larmor_array *b = complex_array(dtype[p], s.kspace_shape, values);
+        OWNED(scan) s = random_scan(dtype[p], LARMOR_SHAPE(10, 7), 1e-5);
+        OWNED(cplx) *values = random_values(M * COILS, 5);
+        OWNED(larmor_array) *b = complex_array(dtype[p], s.kspace_shape, values);
         assert_ok(larmor_sense_weigh(NULL, b));
-        cplx *same = values_of(b);
+        OWNED(cplx) *same = values_of(b);
         assert_at_most(difference(same, values, M * COILS), 1e-7);
         assert_ok(larmor_sense_weigh(s.weights_array, b));
         for (int i = 0; i < M * COILS; i++) values[i] *= sqrt(s.weights[i % M]);
-        cplx *got = values_of(b);
+        OWNED(cplx) *got = values_of(b);
         assert_at_most(difference(got, values, M * COILS), p ? 1e-15 : 2e-7);
         assert_true(got[7] == 0);
-        free(got);
-        free(same);
-        free(values);
-        larmor_array_free(b);
-        free_scan(&s);
     }
 }
 
 /* Data without noise and off the model have one solution, whatever their weights. */
-static void weights_do_not_move_the_solution_of_data_that_fit(void **state)
+TEST(weights_do_not_move_the_solution_of_data_that_fit)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
-    cplx *truth = random_values(s.voxels, 4);
-    larmor_array *in = complex_array(LARMOR_C128, s.image, truth), *b = zeros(LARMOR_C128, s.kspace_shape);
-    larmor_array *x = zeros(LARMOR_C128, s.image);
-    larmor_op *plain;
+    OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
+    OWNED(cplx) *truth = random_values(s.voxels, 4);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, s.image, truth), *b = zeros(LARMOR_C128, s.kspace_shape);
+    OWNED(larmor_array) *x = zeros(LARMOR_C128, s.image);
+    OWNED(larmor_op) *plain;
     assert_ok(larmor_op_sense(s.maps_array, &(larmor_sense_opts){.traj = s.traj, .nufft_tol = 1e-10}, &plain));
     assert_ok(larmor_op_forward(plain, in, b));
     assert_ok(larmor_sense_weigh(s.weights_array, b));
     assert_ok(larmor_cg(s.A, b, x, &(larmor_solve_opts){.max_iter = 200, .tol = 1e-10}, NULL));
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, truth, s.voxels), 1e-6);
-    free(got);
-    free(truth);
-    larmor_op_free(plain);
-    larmor_array_free(x);
-    larmor_array_free(b);
-    larmor_array_free(in);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(data_are_weighed_by_the_root_of_the_weights),
-    cmocka_unit_test(weights_do_not_move_the_solution_of_data_that_fit),
-    cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_2d),
-    cmocka_unit_test(it_is_the_weighted_fourier_sum_of_the_coil_images_in_3d),
-    cmocka_unit_test(the_adjoint_is_exact),
-    cmocka_unit_test(the_normal_map_is_the_adjoint_after_the_forward_map),
-    cmocka_unit_test(it_is_the_chain_of_a_nufft_with_a_toeplitz_normal_map_and_the_coils),
-    cmocka_unit_test(without_weights_they_are_one),
-    cmocka_unit_test(unusable_inputs_are_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

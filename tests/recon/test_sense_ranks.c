@@ -49,6 +49,8 @@ static void free_scene(scene *s)
     larmor_device_free(s->alone);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 static larmor_op *sense_of(const scene *s, int which, larmor_sense_opts opts, int weighted)
 {
     larmor_op *A;
@@ -63,7 +65,7 @@ typedef larmor_status (*map)(larmor_op *A, const larmor_array *x, larmor_array *
 /* What comes out for x of that seed, to be freed. */
 static float *apply(larmor_op *A, map what, larmor_shape in, larmor_shape out, int64_t *count)
 {
-    larmor_array *x, *y;
+    OWNED(larmor_array) *x, *y;
     float *values;
     assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, in, &x));
     assert_ok(larmor_array_create(larmor_op_device(A), LARMOR_C64, out, &y));
@@ -71,16 +73,14 @@ static float *apply(larmor_op *A, map what, larmor_shape in, larmor_shape out, i
     assert_ok(what(A, x, y));
     assert_ok(larmor_array_download(y, LARMOR_C64, &values));
     *count = 2 * larmor_array_count(y);
-    larmor_array_free(x);
-    larmor_array_free(y);
     return values;
 }
 
 static void expect_close(larmor_op *shared, larmor_op *alone, map what, larmor_shape in, larmor_shape out)
 {
     int64_t count;
-    float *a = apply(alone, what, in, out, &count), *b = apply(shared, what, in, out, &count);
-    float *again = apply(shared, what, in, out, &count);
+    OWNED(float) *a = apply(alone, what, in, out, &count), *b = apply(shared, what, in, out, &count);
+    OWNED(float) *again = apply(shared, what, in, out, &count);
     double error = 0, size = 0;
     for (int64_t i = 0; i < count; i++) {
         error += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
@@ -88,18 +88,14 @@ static void expect_close(larmor_op *shared, larmor_op *alone, map what, larmor_s
     }
     assert_at_most(error, 1e-12 * size);
     assert_memory_equal(b, again, (size_t)count * sizeof *b);
-    free(a);
-    free(b);
-    free(again);
 }
 
-static void sense_on_ranks_is_that_of_one_process_and_the_same_each_time(void **state)
+TEST(sense_on_ranks_is_that_of_one_process_and_the_same_each_time)
 {
-    (void)state;
-    scene s = make_scene(COILS);
+    OWNED(scene) s = make_scene(COILS);
     const larmor_sense_opts kinds[] = {{.toeplitz = -1}, {.toeplitz = 1}, {.toeplitz = 1, .block = 1}};
     for (int i = 0; i < 3; i++) {
-        larmor_op *shared = sense_of(&s, 0, kinds[i], i == 1), *alone = sense_of(&s, 1, kinds[i], i == 1);
+        OWNED(larmor_op) *shared = sense_of(&s, 0, kinds[i], i == 1), *alone = sense_of(&s, 1, kinds[i], i == 1);
         const larmor_shape in = larmor_op_in_shape(alone), out = larmor_op_out_shape(alone);
         double error;
         assert_true(larmor_shape_equal(out, larmor_op_out_shape(shared)));
@@ -109,10 +105,7 @@ static void sense_on_ranks_is_that_of_one_process_and_the_same_each_time(void **
         expect_close(shared, alone, larmor_op_normal, in, in);
         assert_ok(larmor_op_adjoint_error(shared, 3, &error));
         assert_at_most(error, 1e-6);
-        larmor_op_free(shared);
-        larmor_op_free(alone);
     }
-    free_scene(&s);
 }
 
 /* Of rank 0, or of the rank that has most. */
@@ -123,9 +116,8 @@ static int64_t own_coils(int64_t all)
 }
 
 /* A rank computes the rows of its coils alone: the memory of less than all is planned. */
-static void less_memory_is_planned_for_the_coils_of_a_rank(void **state)
+TEST(less_memory_is_planned_for_the_coils_of_a_rank)
 {
-    (void)state;
     larmor_device *alone;
     const larmor_problem p = {.image = LARMOR_SHAPE(64, 64), .samples = 4096, .coils = 32, .dtype = LARMOR_C64};
     int64_t here, apart;
@@ -140,49 +132,30 @@ static void less_memory_is_planned_for_the_coils_of_a_rank(void **state)
     larmor_device_free(alone);
 }
 
-static void too_few_coils_are_not_shared(void **state)
+TEST(too_few_coils_are_not_shared)
 {
-    (void)state;
-    scene s = make_scene(1);
-    larmor_op *one = sense_of(&s, 0, (larmor_sense_opts){0}, 0), *alone = sense_of(&s, 1, (larmor_sense_opts){0}, 0);
+    OWNED(scene) s = make_scene(1);
+    OWNED(larmor_op) *one = sense_of(&s, 0, (larmor_sense_opts){0}, 0),
+                     *alone = sense_of(&s, 1, (larmor_sense_opts){0}, 0);
     expect_close(one, alone, larmor_op_normal, larmor_op_in_shape(alone), larmor_op_in_shape(alone));
-    larmor_op_free(one);
-    larmor_op_free(alone);
-    free_scene(&s);
 }
 
-static void what_is_wrong_on_all_is_said_once_and_the_next_operator_is_made(void **state)
+TEST(what_is_wrong_on_all_is_said_once_and_the_next_operator_is_made)
 {
-    (void)state;
-    scene s = make_scene(COILS);
+    OWNED(scene) s = make_scene(COILS);
     larmor_op *A;
     const larmor_sense_opts opts = {.traj = s.traj[0], .nufft_tol = 1e-30};
     assert_int_not_equal(larmor_op_sense(s.maps[0], &opts, &A), LARMOR_OK);
     assert_null(strstr(larmor_last_error(), "rank"));
-    larmor_op *works = sense_of(&s, 0, (larmor_sense_opts){0}, 0);
-    larmor_op_free(works);
-    free_scene(&s);
+    OWNED(larmor_op) *works = sense_of(&s, 0, (larmor_sense_opts){0}, 0);
 }
 
-static void a_group_of_devices_is_refused(void **state)
+TEST(a_group_of_devices_is_refused)
 {
-    (void)state;
     larmor_device *group;
     assert_ok(larmor_device_open("cpu:1,1", &group));
     assert_refused(larmor_sense_share(group, ranks), LARMOR_ERR_ARG, "one device for each rank");
     larmor_device_free(group);
-}
-
-static int lead(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sense_on_ranks_is_that_of_one_process_and_the_same_each_time),
-        cmocka_unit_test(less_memory_is_planned_for_the_coils_of_a_rank),
-        cmocka_unit_test(too_few_coils_are_not_shared),
-        cmocka_unit_test(what_is_wrong_on_all_is_said_once_and_the_next_operator_is_made),
-        cmocka_unit_test(a_group_of_devices_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int main(void)
@@ -190,6 +163,6 @@ int main(void)
     if (open_ranks()) return 1;
     const larmor_status st = larmor_sense_share(dev, ranks);
     int failed = st != LARMOR_OK;
-    if (!failed && larmor_ranks_number(ranks) == 0) failed = lead();
+    if (!failed && larmor_ranks_number(ranks) == 0) failed = run_claims(NULL, NULL);
     return close_ranks(failed);
 }

@@ -13,13 +13,12 @@ static sets random_sets(const scan *s, larmor_dtype dtype, const larmor_sense_op
 {
     sets all;
     const int64_t each = s->voxels * COILS;
-    cplx *values = random_values(each * SETS, 11);
+    OWNED(cplx) *values = random_values(each * SETS, 11);
     all.maps = complex_array(dtype, larmor_shape_append(s->maps_shape, SETS), values);
     for (int m = 0; m < SETS; m++) {
         all.own[m] = complex_array(dtype, s->maps_shape, values + m * each);
         assert_ok(larmor_op_sense(all.own[m], opts, &all.A[m]));
     }
-    free(values);
     return all;
 }
 
@@ -32,20 +31,21 @@ static void free_sets(sets *all)
     }
 }
 
+ENDS_ITSELF_BY(free_sets, sets)
+
 /* Coil images of several sets add up; the adjoint gives each set its own. */
-static void several_sets_of_maps_are_a_sum_of_operators(void **state)
+TEST(several_sets_of_maps_are_a_sum_of_operators)
 {
-    (void)state;
     const larmor_shape images[] = {LARMOR_SHAPE(12), LARMOR_SHAPE(10, 7), LARMOR_SHAPE(6, 5, 4)};
     for (int c = 0; c < 3 * (COILS + 1) * 2; c++) {
-        scan s = random_scan(LARMOR_C128, images[c % 3], 1e-6);
+        OWNED(scan) s = random_scan(LARMOR_C128, images[c % 3], 1e-6);
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = s.weights_array,
                                         .nufft_tol = 1e-6,
                                         .block = c / 3 % (COILS + 1),
                                         .toeplitz = c / 3 / (COILS + 1) ? 1 : -1};
-        sets all = random_sets(&s, LARMOR_C128, &opts);
-        larmor_op *A;
+        OWNED(sets) all = random_sets(&s, LARMOR_C128, &opts);
+        OWNED(larmor_op) *A;
         double error;
         assert_ok(larmor_op_sense(all.maps, &opts, &A));
         const larmor_shape in = larmor_shape_append(s.image, SETS);
@@ -54,69 +54,51 @@ static void several_sets_of_maps_are_a_sum_of_operators(void **state)
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, 1e-14);
 
-        cplx *x = random_values(s.voxels * SETS, 6);
-        larmor_array *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
-        larmor_array *sum = zeros(LARMOR_C128, s.kspace_shape), *part = zeros(LARMOR_C128, s.kspace_shape);
-        larmor_array *back = zeros(LARMOR_C128, in), *normal = zeros(LARMOR_C128, in);
+        OWNED(cplx) *x = random_values(s.voxels * SETS, 6);
+        OWNED(larmor_array) *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
+        OWNED(larmor_array) *sum = zeros(LARMOR_C128, s.kspace_shape), *part = zeros(LARMOR_C128, s.kspace_shape);
+        OWNED(larmor_array) *back = zeros(LARMOR_C128, in), *normal = zeros(LARMOR_C128, in);
         assert_ok(larmor_op_forward(A, X, y));
         assert_ok(larmor_op_adjoint(A, y, back));
         assert_ok(larmor_op_normal(A, X, normal));
-        cplx *got = values_of(back), *quick = values_of(normal);
+        OWNED(cplx) *got = values_of(back), *quick = values_of(normal);
         for (int m = 0; m < SETS; m++) {
-            larmor_array *one = complex_array(LARMOR_C128, s.image, x + m * s.voxels),
-                         *z = zeros(LARMOR_C128, s.image);
+            OWNED(larmor_array) *one = complex_array(LARMOR_C128, s.image, x + m * s.voxels),
+                                *z = zeros(LARMOR_C128, s.image);
             assert_ok(larmor_op_forward(all.A[m], one, part));
             assert_ok(larmor_axpby(1, part, 1, sum));
             assert_ok(larmor_op_adjoint(all.A[m], y, z));
-            cplx *expected = values_of(z);
+            OWNED(cplx) *expected = values_of(z);
             assert_at_most(difference(got + m * s.voxels, expected, (int)s.voxels), 1e-13);
             assert_at_most(difference(quick + m * s.voxels, expected, (int)s.voxels),
                            opts.toeplitz > 0 ? 1e-5 : 1e-13);
-            free(expected);
-            larmor_array_free(one);
-            larmor_array_free(z);
         }
-        cplx *whole = values_of(y), *added = values_of(sum);
+        OWNED(cplx) *whole = values_of(y), *added = values_of(sum);
         assert_at_most(difference(whole, added, M * COILS), 1e-13);
-        free(whole);
-        free(added);
-        free(got);
-        free(quick);
-        free(x);
-        larmor_array_free(X);
-        larmor_array_free(y);
-        larmor_array_free(sum);
-        larmor_array_free(part);
-        larmor_array_free(back);
-        larmor_array_free(normal);
-        larmor_op_free(A);
-        free_sets(&all);
-        free_scan(&s);
     }
 }
 
 /* An object that folds: two sets of maps separate what two places have put into one voxel, one set does not. */
-static void two_sets_unfold_what_one_cannot(void **state)
+TEST(two_sets_unfold_what_one_cannot)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
-    cplx *maps = random_values(s.voxels * COILS * 2, 11), *x = random_values(s.voxels * 2, 6);
+    OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(5, 4), 1e-10);
+    OWNED(cplx) *maps = random_values(s.voxels * COILS * 2, 11), *x = random_values(s.voxels * 2, 6);
     const larmor_shape shape = larmor_shape_append(s.maps_shape, 2), in = larmor_shape_append(s.image, 2);
     const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-10};
     const larmor_solve_opts solve = {.max_iter = 500, .tol = 1e-8};
-    larmor_array *both = complex_array(LARMOR_C128, shape, maps),
-                 *one = complex_array(LARMOR_C128, s.maps_shape, maps);
-    larmor_array *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
-    larmor_array *found = zeros(LARMOR_C128, in), *single = zeros(LARMOR_C128, s.image);
-    larmor_array *rest = zeros(LARMOR_C128, s.kspace_shape);
-    larmor_op *A, *B;
+    OWNED(larmor_array) *both = complex_array(LARMOR_C128, shape, maps),
+                        *one = complex_array(LARMOR_C128, s.maps_shape, maps);
+    OWNED(larmor_array) *X = complex_array(LARMOR_C128, in, x), *y = zeros(LARMOR_C128, s.kspace_shape);
+    OWNED(larmor_array) *found = zeros(LARMOR_C128, in), *single = zeros(LARMOR_C128, s.image);
+    OWNED(larmor_array) *rest = zeros(LARMOR_C128, s.kspace_shape);
+    OWNED(larmor_op) *A, *B;
     larmor_report report;
     double left = 0, all = 0;
     assert_ok(larmor_op_sense(both, &opts, &A));
     assert_ok(larmor_op_sense(one, &opts, &B));
     assert_ok(larmor_op_forward(A, X, y));
     assert_ok(larmor_cg(A, y, found, &solve, &report));
-    cplx *got = values_of(found);
+    OWNED(cplx) *got = values_of(found);
     assert_at_most(difference(got, x, (int)s.voxels * 2), 1e-5);
     assert_ok(larmor_cg(B, y, single, &solve, &report));
     assert_ok(larmor_op_forward(B, single, rest));
@@ -124,27 +106,4 @@ static void two_sets_unfold_what_one_cannot(void **state)
     assert_ok(larmor_nrm2(rest, &left));
     assert_ok(larmor_nrm2(y, &all));
     assert_true(left > 0.2 * all);
-    free(got);
-    free(x);
-    free(maps);
-    larmor_array_free(both);
-    larmor_array_free(one);
-    larmor_array_free(X);
-    larmor_array_free(y);
-    larmor_array_free(found);
-    larmor_array_free(single);
-    larmor_array_free(rest);
-    larmor_op_free(A);
-    larmor_op_free(B);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(several_sets_of_maps_are_a_sum_of_operators),
-    cmocka_unit_test(two_sets_unfold_what_one_cannot),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,7 +1,5 @@
 /* recon/slabs/nufft_slabs.c, recon/slabs/sense_slabs.c and larmor_ranks_sum_over, by mpirun: what ranks have
  * together against the whole on one. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "core/array.h"
 #include "core/device.h"
 #include "core/random.h"
@@ -23,7 +21,7 @@ static larmor_array *part_of(const larmor_array *x, int64_t before, int64_t all,
                              larmor_shape shape)
 {
     const int64_t last = larmor_array_count(x) / (before * all);
-    double *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
+    OWNED(double) *values, *part = malloc((size_t)(2 * before * count * last + 1) * sizeof *part);
     larmor_array *y;
     assert_non_null(part);
     assert_ok(larmor_array_download(x, LARMOR_C128, &values));
@@ -31,8 +29,6 @@ static larmor_array *part_of(const larmor_array *x, int64_t before, int64_t all,
         memcpy(part + 2 * i * before * count, values + 2 * before * (i * all + first),
                (size_t)(2 * before * count) * sizeof *part);
     assert_ok(larmor_array_upload(dev, larmor_array_dtype(x), shape, LARMOR_C128, part, &y));
-    free(values);
-    free(part);
     return y;
 }
 
@@ -77,6 +73,8 @@ static void free_scene(scene *s)
     larmor_device_free(s->alone);
 }
 
+ENDS_ITSELF_BY(free_scene, scene)
+
 static larmor_array *like(const larmor_array *x)
 {
     larmor_array *y;
@@ -89,13 +87,12 @@ static void expect_part(const larmor_array *expected, int64_t before, int64_t al
                         const larmor_array *got, double tol)
 {
     double size, error;
-    larmor_array *part = part_of(expected, before, all, first, count, larmor_array_shape(got));
+    OWNED(larmor_array) *part = part_of(expected, before, all, first, count, larmor_array_shape(got));
     assert_ok(larmor_nrm2(expected, &size));
     assert_ok(larmor_axpby(-1, got, 1, part));
     assert_ok(larmor_nrm2(part, &error));
     assert_true(size > 0);
     assert_at_most(error, tol * size);
-    larmor_array_free(part);
 }
 
 static void expect_planes(const scene *s, const larmor_array *expected, const larmor_array *got, double tol)
@@ -127,10 +124,9 @@ static void expect_same_maps(const scene *s, larmor_op *const A[2], larmor_array
     }
 }
 
-static void a_nufft_in_slabs_is_that_of_the_whole(void **state)
+TEST(a_nufft_in_slabs_is_that_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     const larmor_nufft_opts opts = {
         .type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .batch = COILS, .tol = 1e-9, .dtype = LARMOR_C128};
     for (int sign = -1; sign < 2; sign += 2) {
@@ -143,13 +139,11 @@ static void a_nufft_in_slabs_is_that_of_the_whole(void **state)
         larmor_op_free(F[0]);
         larmor_op_free(F[1]);
     }
-    free_scene(&s);
 }
 
-static void all_points_may_be_on_one_rank(void **state)
+TEST(all_points_may_be_on_one_rank)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
     const larmor_nufft_opts opts = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-9, .dtype = LARMOR_C128};
     larmor_array *traj, *y[2];
@@ -157,7 +151,7 @@ static void all_points_may_be_on_one_rank(void **state)
     s.point = 0;
     s.points = is_last ? POINTS : 0;
     assert_ok(larmor_array_to(s.traj[0], dev, &traj));
-    larmor_array *own;
+    OWNED(larmor_array) *own;
     assert_ok(larmor_array_slice(traj, 0, s.points, &own));
     y[0] = random_array(s.alone, LARMOR_SHAPE(POINTS), 6);
     y[1] = part_of(y[0], 1, POINTS, 0, s.points, LARMOR_SHAPE(s.points));
@@ -168,9 +162,7 @@ static void all_points_may_be_on_one_rank(void **state)
         larmor_op_free(F[i]);
         larmor_array_free(y[i]);
     }
-    larmor_array_free(own);
     larmor_array_free(traj);
-    free_scene(&s);
 }
 
 /* toeplitz: of those in slabs. */
@@ -183,10 +175,9 @@ static void make_sense(const scene *s, int toeplitz, larmor_op *A[2])
     assert_ok(larmor_op_sense_slabs(ranks, s->maps[1], NZ, &opts, &A[1]));
 }
 
-static void sense_in_slabs_is_that_of_the_whole(void **state)
+TEST(sense_in_slabs_is_that_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     for (int toeplitz = -1; toeplitz < 2; toeplitz += 2) {
         larmor_op *A[2];
         larmor_array *z[2];
@@ -202,15 +193,13 @@ static void sense_in_slabs_is_that_of_the_whole(void **state)
             larmor_op_free(A[i]);
         }
     }
-    free_scene(&s);
 }
 
-static void sums_and_random_numbers_are_those_of_the_whole(void **state)
+TEST(sums_and_random_numbers_are_those_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     double whole, parts, product[2], of_parts[2], apart[3], near[3];
-    larmor_array *x = like(s.image[1]), *y = like(s.image[0]);
+    OWNED(larmor_array) *x = like(s.image[1]), *y = like(s.image[0]);
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     assert_ok(lmr_random_fill(x, 4));
     assert_ok(larmor_nrm2(s.image[1], &parts));
@@ -226,15 +215,11 @@ static void sums_and_random_numbers_are_those_of_the_whole(void **state)
     assert_at_most(fabs(parts - whole), 1e-13 * whole);
     assert_at_most(fabs(of_parts[0] - product[0]), 1e-13 * product[0]);
     expect_planes(&s, y, x, 0);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    free_scene(&s);
 }
 
-static void solvers_in_slabs_find_the_solution_of_the_whole(void **state)
+TEST(solvers_in_slabs_find_the_solution_of_the_whole)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     larmor_op *A[2];
     larmor_array *x[2];
     larmor_report report[2];
@@ -255,14 +240,12 @@ static void solvers_in_slabs_find_the_solution_of_the_whole(void **state)
         larmor_array_free(x[i]);
         larmor_op_free(A[i]);
     }
-    free_scene(&s);
 }
 
 /* Of the last rank alone, but all are told. */
-static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
+TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
 {
-    (void)state;
-    scene s = make_scene();
+    OWNED(scene) s = make_scene();
     const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
     char message[64];
     double size;
@@ -275,7 +258,7 @@ static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
     /* where one rank is not well in the place of a sum, and of an operator */
     const larmor_nufft_opts nufft = {.type = 2, .ndim = 3, .modes = {NX, NY, NZ}, .tol = 1e-5, .dtype = LARMOR_C128};
     assert_ok(larmor_op_nufft_slabs(dev, ranks, &nufft, s.traj[1], &F));
-    larmor_array *y;
+    OWNED(larmor_array) *y;
     assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(s.points), &y));
     assert_ok(larmor_ranks_sum_over(dev, ranks));
     for (int k = 0; k < 2; k++) {
@@ -288,21 +271,11 @@ static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
         assert_refused(st, i ? LARMOR_STOPPED : LARMOR_ERR_NUMERIC, message);
     }
     assert_ok(larmor_ranks_sum_over(dev, NULL));
-    larmor_array_free(y);
     larmor_op_free(F);
-    free_scene(&s);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_nufft_in_slabs_is_that_of_the_whole),
-        cmocka_unit_test(all_points_may_be_on_one_rank),
-        cmocka_unit_test(sense_in_slabs_is_that_of_the_whole),
-        cmocka_unit_test(sums_and_random_numbers_are_those_of_the_whole),
-        cmocka_unit_test(solvers_in_slabs_find_the_solution_of_the_whole),
-        cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
-    };
     if (open_ranks()) return 1;
-    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
+    return close_ranks(run_claims(NULL, NULL));
 }

@@ -4,15 +4,14 @@
 
 /* Of three trajectories that differ in kz alone: partitions with the same angles, with their own, and none. On a
  * processor the first two go by planes; all are the NUFFT in 3D within the tolerance. */
-static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
+TEST(partitions_go_by_planes_and_the_rest_by_the_volume)
 {
-    (void)state;
     enum { NZ = 4, SPOKES = 5, ALL = NZ * SPOKES };
     const larmor_shape image = LARMOR_SHAPE(10, 8, NZ);
     const larmor_nufft_opts nufft = {.ndim = 3, .modes = {10, 8, NZ}, .batch = COILS, .dtype = LARMOR_C128};
-    cplx *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
-    larmor_array *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
-    larmor_array *x = complex_array(LARMOR_C128, image, values);
+    OWNED(cplx) *maps = random_values(10 * 8 * NZ * COILS, 1), *values = random_values(10 * 8 * NZ, 2);
+    OWNED(larmor_array) *m = complex_array(LARMOR_C128, larmor_shape_append(image, COILS), maps);
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, image, values);
     for (int t = 0; t < 3; t++) {
         double k[ALL][SAMPLES][3];
         for (int j = 0; j < ALL; j++)
@@ -23,12 +22,12 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
                 k[j][i][1] = r * sin(angle);
                 k[j][i][2] = j % NZ - NZ / 2 + (t == 2 && j == 7 ? 0.25 : 0);
             }
-        larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, ALL), &k[0][0][0]);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(3, SAMPLES, ALL), &k[0][0][0]);
         larmor_op *A, *S, *F[2] = {NULL, NULL}, *chain;
-        larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
+        OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, ALL, COILS));
         assert_ok(larmor_op_sense(m, &(larmor_sense_opts){.traj = traj, .nufft_tol = 1e-6, .toeplitz = -1}, &A));
         assert_ok(larmor_op_forward(A, x, y));
-        cplx *got = values_of(y);
+        OWNED(cplx) *got = values_of(y);
         assert_ok(larmor_op_coils(m, &S));
         larmor_nufft_opts opts = nufft;
         opts.tol = 1e-6;
@@ -46,50 +45,37 @@ static void partitions_go_by_planes_and_the_rest_by_the_volume(void **state)
             larmor_op_free(chain);
             larmor_op_free(F[i]);
         }
-        free(got);
         larmor_op_free(S);
         larmor_op_free(A);
-        larmor_array_free(y);
-        larmor_array_free(traj);
     }
-    larmor_array_free(x);
-    larmor_array_free(m);
-    free(values);
-    free(maps);
 }
 
-static void toeplitz_is_chosen_where_it_pays(void **state)
+TEST(toeplitz_is_chosen_where_it_pays)
 {
-    (void)state;
     const struct {
         int64_t side, coils, samples, iters;
         int expected;
     } cases[] = {{32, 4, 40000, 30, 1}, {32, 4, 40000, 0, 1}, {32, 1, 40000, 1, 0}, {128, 2, 50, 30, 0}};
     for (int i = 0; i < 4; i++) {
         const larmor_shape image = LARMOR_SHAPE(cases[i].side, cases[i].side);
-        double *k = random_points(image, cases[i].samples, 2);
-        larmor_array *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
-        larmor_array *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
-        larmor_op *A;
+        OWNED(double) *k = random_points(image, cases[i].samples, 2);
+        OWNED(larmor_array) *traj = real_array(LARMOR_SHAPE(2, cases[i].samples, 1), k);
+        OWNED(larmor_array) *maps = zeros(LARMOR_C64, larmor_shape_append(image, cases[i].coils));
+        OWNED(larmor_op) *A;
         assert_ok(larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj, .iters = cases[i].iters}, &A));
         assert_int_equal(larmor_sense_uses_toeplitz(A), cases[i].expected);
-        larmor_op_free(A);
-        larmor_array_free(maps);
-        larmor_array_free(traj);
-        free(k);
     }
 }
 
 /* With an effort either may win; both are the same map within the tolerance. */
-static void what_is_timed_is_adjoint_of_forward_still(void **state)
+TEST(what_is_timed_is_adjoint_of_forward_still)
 {
-    (void)state;
     const int64_t block[] = {0, 2};
     for (int effort = LARMOR_PLAN_MEASURE; effort <= LARMOR_PLAN_EXHAUSTIVE; effort++)
         for (int i = 0; i < 2; i++)
             for (int toeplitz = -1; toeplitz <= 1; toeplitz++) {
-                scan s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
-                larmor_op *A;
+                OWNED(scan) s = random_scan(LARMOR_C128, LARMOR_SHAPE(10, 7), 1e-10);
+                OWNED(larmor_op) *A;
                 const larmor_sense_opts opts = {.traj = s.traj,
                                                 .weights = i ? s.weights_array : NULL,
                                                 .nufft_tol = 1e-8,
@@ -99,8 +85,8 @@ static void what_is_timed_is_adjoint_of_forward_still(void **state)
                 assert_ok(larmor_op_sense(s.maps_array, &opts, &A));
                 if (toeplitz) assert_int_equal(larmor_sense_uses_toeplitz(A), toeplitz > 0);
                 const larmor_shape image = larmor_op_in_shape(A);
-                larmor_array *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
-                             *z = zeros(LARMOR_C128, image), *two = zeros(LARMOR_C128, image);
+                OWNED(larmor_array) *x = zeros(LARMOR_C128, image), *y = zeros(LARMOR_C128, larmor_op_out_shape(A)),
+                                    *z = zeros(LARMOR_C128, image), *two = zeros(LARMOR_C128, image);
                 assert_ok(larmor_fill(x, 1.5));
                 assert_ok(larmor_op_normal(A, x, z));
                 assert_ok(larmor_op_forward(A, x, y));
@@ -110,19 +96,12 @@ static void what_is_timed_is_adjoint_of_forward_still(void **state)
                 assert_ok(larmor_axpby(-1, two, 1, z));
                 assert_ok(larmor_nrm2(z, &off));
                 assert_at_most(off, 4e-8 * norm);
-                larmor_array_free(x);
-                larmor_array_free(y);
-                larmor_array_free(z);
-                larmor_array_free(two);
-                larmor_op_free(A);
-                free_scan(&s);
             }
     larmor_wisdom_forget(dev);
 }
 
-static void what_may_be_timed_is_in_the_estimate_of_memory(void **state)
+TEST(what_may_be_timed_is_in_the_estimate_of_memory)
 {
-    (void)state;
     const larmor_problem p = {
         .image = LARMOR_SHAPE(64, 64), .samples = 40000, .coils = 4, .dtype = LARMOR_C64, .weighted = 1};
     larmor_sense_opts opts = {.iters = 30, .toeplitz = -1, .effort = LARMOR_PLAN_MEASURE};
@@ -135,13 +114,12 @@ static void what_may_be_timed_is_in_the_estimate_of_memory(void **state)
     assert_true(open > on && open > pair); /* both are there at a time */
 }
 
-static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
+TEST(some_coils_at_a_time_give_the_same_to_rounding)
 {
-    (void)state;
     for (int c = 0; c < 2 * 2 * COILS * 2; c++) { /* a block of COILS and more is all coils at once */
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         const double limit = c % 2 ? 1e-14 : 2e-6;
-        scan s = random_scan(dtype, LARMOR_SHAPE(10, 7), 1e-4);
+        OWNED(scan) s = random_scan(dtype, LARMOR_SHAPE(10, 7), 1e-4);
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = c / 2 % 2 ? s.weights_array : NULL,
                                         .nufft_tol = 1e-4,
@@ -151,7 +129,7 @@ static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
         all.block = 0;
         larmor_op *A[2];
         cplx *x = random_values(70, 6), *y[2], *back[2], *normal[2];
-        larmor_array *in = complex_array(dtype, s.image, x);
+        OWNED(larmor_array) *in = complex_array(dtype, s.image, x);
         for (int i = 0; i < 2; i++) {
             larmor_array *out = zeros(dtype, s.kspace_shape), *z = zeros(dtype, s.image);
             assert_ok(larmor_op_sense(s.maps_array, i ? &opts : &all, &A[i]));
@@ -175,8 +153,6 @@ static void some_coils_at_a_time_give_the_same_to_rounding(void **state)
             free(normal[i]);
         }
         free(x);
-        larmor_array_free(in);
-        free_scan(&s);
     }
 }
 
@@ -186,7 +162,7 @@ static cplx *all_maps(larmor_op *A, larmor_array *x)
     const larmor_shape in = larmor_op_in_shape(A), out = larmor_op_out_shape(A);
     const int64_t voxels = larmor_shape_count(in), samples = larmor_shape_count(out);
     cplx *all = malloc(sizeof *all * (size_t)(samples + 2 * voxels));
-    larmor_array *y = zeros(larmor_op_dtype(A), out), *z = zeros(larmor_op_dtype(A), in);
+    OWNED(larmor_array) *y = zeros(larmor_op_dtype(A), out), *z = zeros(larmor_op_dtype(A), in);
     assert_ok(larmor_op_forward(A, x, y));
     cplx *values = values_of(y);
     memcpy(all, values, sizeof *all * (size_t)samples);
@@ -197,8 +173,6 @@ static cplx *all_maps(larmor_op *A, larmor_array *x)
         memcpy(all + samples + i * voxels, values, sizeof *all * (size_t)voxels);
         free(values);
     }
-    larmor_array_free(z);
-    larmor_array_free(y);
     return all;
 }
 
@@ -209,15 +183,14 @@ static int is_processor(void)
 
 /* All coils and some at a time, by Toeplitz and without, on the grid, and two sets of maps: an operator that gets
  * other maps is that which is made of them, and its adjoint is what it is in two steps. */
-static void other_maps_make_the_operator_of_these_maps(void **state)
+TEST(other_maps_make_the_operator_of_these_maps)
 {
-    (void)state;
     const larmor_shape image = LARMOR_SHAPE(9, 8);
     if (larmor_device_members(dev)) return; /* which share the coils */
     for (int kind = 0; kind < 8; kind++) {
         const larmor_dtype dtype = kind % 2 ? LARMOR_C128 : LARMOR_C64;
         const int sets = kind == 6 ? 2 : 1;
-        scan s = random_scan(dtype, image, 1e-5);
+        OWNED(scan) s = random_scan(dtype, image, 1e-5);
         if (kind == 7) { /* on the grid */
             double k[2 * M];
             for (int j = 0; j < 2 * M; j++) k[j] = j % 2 ? j / 12 - 2 : j / 2 % 6 - 3;
@@ -231,82 +204,49 @@ static void other_maps_make_the_operator_of_these_maps(void **state)
         larmor_shape shape = s.maps_shape, in = s.image;
         if (sets > 1) shape = larmor_shape_append(shape, sets);
         if (sets > 1) in = larmor_shape_append(in, sets);
-        cplx *first = random_values(larmor_shape_count(shape), 11),
-             *then = random_values(larmor_shape_count(shape), 12);
-        cplx *values = random_values(larmor_shape_count(in), 13);
-        larmor_array *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
-        larmor_array *x = complex_array(dtype, in, values);
+        OWNED(cplx) *first = random_values(larmor_shape_count(shape), 11),
+                    *then = random_values(larmor_shape_count(shape), 12);
+        OWNED(cplx) *values = random_values(larmor_shape_count(in), 13);
+        OWNED(larmor_array) *before = complex_array(dtype, shape, first), *after = complex_array(dtype, shape, then);
+        OWNED(larmor_array) *x = complex_array(dtype, in, values);
         larmor_op *A, *B;
         assert_ok(larmor_op_sense(before, &opts, &A));
         free(all_maps(A, x)); /* whose work arrays are not empty */
         assert_ok(larmor_sense_set_maps(A, after));
         assert_ok(larmor_op_sense(after, &opts, &B));
-        cplx *got = all_maps(A, x), *expected = all_maps(B, x);
+        OWNED(cplx) *got = all_maps(A, x), *expected = all_maps(B, x);
         const int64_t voxels = larmor_shape_count(in), count = M * COILS + 2 * voxels;
         if (is_processor()) assert_memory_equal(got, expected, sizeof *got * (size_t)count);
         assert_at_most(difference(got, expected, count), 1e-5);
 
-        larmor_array *y = zeros(dtype, s.kspace_shape), *images = zeros(dtype, s.maps_shape), *z = zeros(dtype, in);
+        OWNED(larmor_array) *y = zeros(dtype, s.kspace_shape), *images = zeros(dtype, s.maps_shape),
+                            *z = zeros(dtype, in);
         assert_ok(larmor_op_forward(B, x, y));
         assert_ok(larmor_sense_coil_images(B, y, images));
         larmor_op_free(B);
         assert_ok(larmor_sense_combine(A, images, z));
-        cplx *two = values_of(z);
+        OWNED(cplx) *two = values_of(z);
         if (is_processor()) assert_memory_equal(two, expected + M * COILS, sizeof *two * (size_t)voxels);
         assert_at_most(difference(two, expected + M * COILS, voxels), 1e-5);
 
-        larmor_array *fewer = zeros(dtype, LARMOR_SHAPE(9, 8, COILS - 1));
+        OWNED(larmor_array) *fewer = zeros(dtype, LARMOR_SHAPE(9, 8, COILS - 1));
         assert_int_equal(larmor_sense_set_maps(A, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_coil_images(A, y, fewer), LARMOR_ERR_SHAPE);
         assert_int_equal(larmor_sense_combine(A, fewer, z), LARMOR_ERR_SHAPE);
-        cplx *still = all_maps(A, x);
+        OWNED(cplx) *still = all_maps(A, x);
         assert_at_most(difference(still, expected, count), 1e-5);
-        larmor_array_free(fewer);
-        larmor_array_free(z);
-        larmor_array_free(images);
-        larmor_array_free(y);
         larmor_op_free(A);
-        larmor_array_free(x);
-        larmor_array_free(after);
-        larmor_array_free(before);
-        free(still);
-        free(two);
-        free(expected);
-        free(got);
-        free(values);
-        free(then);
-        free(first);
-        free_scan(&s);
     }
 }
 
-static void operators_of_another_kind_get_no_other_maps(void **state)
+TEST(operators_of_another_kind_get_no_other_maps)
 {
-    (void)state;
-    scan s = random_scan(LARMOR_C64, LARMOR_SHAPE(9, 8), 1e-5);
-    larmor_op *S;
-    larmor_array *x = zeros(LARMOR_C64, s.image);
+    OWNED(scan) s = random_scan(LARMOR_C64, LARMOR_SHAPE(9, 8), 1e-5);
+    OWNED(larmor_op) *S;
+    OWNED(larmor_array) *x = zeros(LARMOR_C64, s.image);
     assert_ok(larmor_op_coils(s.maps_array, &S));
     assert_int_equal(larmor_sense_set_maps(S, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_int_equal(larmor_sense_coil_images(S, s.maps_array, s.maps_array), LARMOR_ERR_UNSUPPORTED);
     assert_refused(larmor_sense_combine(S, s.maps_array, x), LARMOR_ERR_UNSUPPORTED,
                    "sense: the operator is coils, expected one of larmor_op_sense whose coils are on one device");
-    larmor_array_free(x);
-    larmor_op_free(S);
-    free_scan(&s);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(partitions_go_by_planes_and_the_rest_by_the_volume),
-    cmocka_unit_test(toeplitz_is_chosen_where_it_pays),
-    cmocka_unit_test(what_is_timed_is_adjoint_of_forward_still),
-    cmocka_unit_test(what_may_be_timed_is_in_the_estimate_of_memory),
-    cmocka_unit_test(some_coils_at_a_time_give_the_same_to_rounding),
-    cmocka_unit_test(other_maps_make_the_operator_of_these_maps),
-    cmocka_unit_test(operators_of_another_kind_get_no_other_maps),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -16,9 +16,8 @@ static const lmr_sparse_kernels *table(int p)
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
-    free(got);
 }
 
 /* ---- groups ---- */
@@ -36,166 +35,121 @@ static const struct {
 } sizes[] = {{5, 1}, {1000, 1}, {40001, 1}, {513, 3}, {20000, 2}, {7, 20}, {0, 4}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static void groups_are_shrunk_by_their_norm(void **state)
+TEST(groups_are_shrunk_by_their_norm)
 {
-    (void)state;
     const double t = 0.9;
     for (int c = 0; c < 2 * SIZES; c++) {
         const int p = c % 2;
         const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
-        cplx *x = random_values(n * groups, 1), *small = malloc((size_t)(n * groups + 1) * sizeof *small);
+        OWNED(cplx) *x = random_values(n * groups, 1), *small = malloc((size_t)(n * groups + 1) * sizeof *small);
         assert_non_null(small);
         if (n > 1) x[1] = 0; /* a zero, alone or in its group */
         for (int64_t i = 0; i < n * groups; i++) {
             const double size = norm_of(x, n, groups, i % n);
             small[i] = x[i] * (size > t ? 1 - t / size : 0);
         }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
-        larmor_array *out = zeros(type[p], LARMOR_SHAPE(n, groups));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
+        OWNED(larmor_array) *out = zeros(type[p], LARMOR_SHAPE(n, groups));
         assert_ok(table(p)->shrink_groups(dev->ctx, n, groups, t, in->data, out->data));
         if (n) expect(p, out, small);
         assert_ok(table(p)->shrink_groups(dev->ctx, n, groups, t, in->data, in->data)); /* in place */
         if (n) expect(p, in, small);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        free(x);
-        free(small);
     }
 }
 
-static void shrinking_by_nothing_keeps_all(void **state)
+TEST(shrinking_by_nothing_keeps_all)
 {
-    (void)state;
     for (int p = 0; p < 2; p++) {
-        cplx *x = random_values(20, 9);
+        OWNED(cplx) *x = random_values(20, 9);
         x[3] = x[13] = 0; /* a group of zeros */
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(10, 2), x);
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(10, 2), x);
         assert_ok(table(p)->shrink_groups(dev->ctx, 10, 2, 0, in->data, in->data));
         expect(p, in, x);
-        larmor_array_free(in);
-        free(x);
     }
 }
 
-static void a_number_that_is_none_stays_so(void **state)
+TEST(a_number_that_is_none_stays_so)
 {
-    (void)state;
     const cplx x[] = {1, NAN, 2, 3};
     for (int p = 0; p < 2; p++) {
-        larmor_array *a = complex_array(type[p], LARMOR_SHAPE(2, 2), x);
+        OWNED(larmor_array) *a = complex_array(type[p], LARMOR_SHAPE(2, 2), x);
         assert_ok(table(p)->shrink_groups(dev->ctx, 2, 2, 1, a->data, a->data));
-        cplx *y = values_of(a);
+        OWNED(cplx) *y = values_of(a);
         assert_true(isnan(creal(y[1])) && !isnan(creal(y[0])) && !isnan(creal(y[2])));
-        free(y);
-        larmor_array_free(a);
     }
 }
 
-static void norms_are_summed_in_double(void **state)
+TEST(norms_are_summed_in_double)
 {
-    (void)state;
     for (int c = 0; c < 2 * SIZES; c++) {
         const int p = c % 2;
         const int64_t n = sizes[c / 2].n, groups = sizes[c / 2].groups;
-        cplx *x = random_values(n * groups, 3);
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
-        cplx *rounded = values_of(in);
+        OWNED(cplx) *x = random_values(n * groups, 3);
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(n, groups), x);
+        OWNED(cplx) *rounded = values_of(in);
         double expected = 0, sum, again;
         for (int64_t i = 0; i < n; i++) expected += norm_of(rounded, n, groups, i);
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &sum));
         assert_at_most(fabs(sum - expected), 1e-14 * (double)n);
         assert_ok(table(p)->sum_norms(dev->ctx, n, groups, in->data, &again));
         assert_true(sum == again);
-        larmor_array_free(in);
-        free(x);
-        free(rounded);
     }
 }
 
 /* ---- products and moves ---- */
 
-static void phases_are_products_of_those_of_each_axis(void **state)
+TEST(phases_are_products_of_those_of_each_axis)
 {
-    (void)state;
     const int64_t dim[][3] = {{5, 4, 3}, {7, 1, 1}, {130, 70, 1}};
     for (int c = 0; c < 3 * 4; c++) {
         const int p = c % 2, conjugate = c / 2 % 2;
         const int64_t *n = dim[c / 4], batch = 2, total = n[0] * n[1] * n[2] * batch;
-        cplx *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
-        cplx *expected = malloc((size_t)total * sizeof *expected);
+        OWNED(cplx) *x = random_values(total, 4), *q = random_values(n[0] + n[1] + n[2], 5);
+        OWNED(cplx) *expected = malloc((size_t)total * sizeof *expected);
         assert_non_null(expected);
         for (int64_t i = 0; i < total; i++) {
             const cplx f = q[i % n[0]] * q[n[0] + i / n[0] % n[1]] * q[n[0] + n[1] + i / n[0] / n[1] % n[2]];
             expected[i] = 0.3 * (conjugate ? conj(f) : f) * x[i];
         }
-        larmor_array *phases = complex_array(type[p], LARMOR_SHAPE(n[0] + n[1] + n[2]), q);
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(total), x), *out = zeros(type[p], LARMOR_SHAPE(total));
+        OWNED(larmor_array) *phases = complex_array(type[p], LARMOR_SHAPE(n[0] + n[1] + n[2]), q);
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(total), x),
+                            *out = zeros(type[p], LARMOR_SHAPE(total));
         assert_ok(table(p)->modulate(dev->ctx, n, batch, phases->data, conjugate, 0.3, in->data, out->data));
         expect(p, out, expected);
         assert_ok(table(p)->modulate(dev->ctx, n, batch, phases->data, conjugate, 0.3, in->data, in->data));
         expect(p, in, expected); /* in place */
-        larmor_array_free(phases);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        free(x);
-        free(q);
-        free(expected);
     }
 }
 
-static void transposing_moves_every_number_to_its_mirrored_place(void **state)
+TEST(transposing_moves_every_number_to_its_mirrored_place)
 {
-    (void)state;
     const int64_t dim[][3] = {{1, 5, 2}, {6, 1, 3}, {40, 33, 2}, {3, 500, 1}, {16, 16, 16}, {150, 151, 1}, {4, 0, 2}};
     for (int c = 0; c < 7 * 2; c++) {
         const int p = c % 2;
         const int64_t *n = dim[c / 2], total = n[0] * n[1] * n[2];
-        cplx *x = random_values(total, 6), *expected = malloc((size_t)(total + 1) * sizeof *expected);
+        OWNED(cplx) *x = random_values(total, 6), *expected = malloc((size_t)(total + 1) * sizeof *expected);
         assert_non_null(expected);
         for (int64_t i = 0; i < total; i++) {
             const int64_t a = i % n[0], b = i / n[0] % n[1], k = i / n[0] / n[1];
             expected[b + n[1] * (a + n[0] * k)] = x[i];
         }
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(total), x), *out = zeros(type[p], LARMOR_SHAPE(total));
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(total), x),
+                            *out = zeros(type[p], LARMOR_SHAPE(total));
         assert_ok(table(p)->transpose(dev->ctx, n, in->data, out->data));
         if (total) expect(p, out, expected);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        free(x);
-        free(expected);
     }
 }
 
-static void a_box_is_copied_and_nothing_around_it(void **state)
+TEST(a_box_is_copied_and_nothing_around_it)
 {
-    (void)state;
     const lmr_box box = {.ndim = 3, .dim = {7, 6, 5}, .extent = {3, 6, 2}};
     for (int p = 0; p < 2; p++) {
-        cplx *x = random_values(210, 7), *y = random_values(210, 8);
-        larmor_array *in = complex_array(type[p], LARMOR_SHAPE(210), x);
-        larmor_array *out = complex_array(type[p], LARMOR_SHAPE(210), y);
+        OWNED(cplx) *x = random_values(210, 7), *y = random_values(210, 8);
+        OWNED(larmor_array) *in = complex_array(type[p], LARMOR_SHAPE(210), x);
+        OWNED(larmor_array) *out = complex_array(type[p], LARMOR_SHAPE(210), y);
         for (int i = 0; i < 210; i++)
             if (i % 7 < 3 && i / 42 < 2) y[i] = x[i];
         assert_ok(table(p)->copy_box(dev->ctx, &box, in->data, out->data));
         expect(p, out, y);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        free(x);
-        free(y);
     }
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(groups_are_shrunk_by_their_norm),
-    cmocka_unit_test(shrinking_by_nothing_keeps_all),
-    cmocka_unit_test(a_number_that_is_none_stays_so),
-    cmocka_unit_test(norms_are_summed_in_double),
-    cmocka_unit_test(phases_are_products_of_those_of_each_axis),
-    cmocka_unit_test(transposing_moves_every_number_to_its_mirrored_place),
-    cmocka_unit_test(a_box_is_copied_and_nothing_around_it),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -43,9 +43,8 @@ static double *points_of(const design *g)
 
 static larmor_array *traj_of(const design *g)
 {
-    double *k = points_of(g);
+    OWNED(double) *k = points_of(g);
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, g->readouts), k);
-    free(k);
     return traj;
 }
 
@@ -54,39 +53,31 @@ static larmor_nufft_opts opts_of(const design *g, larmor_dtype dtype, double tol
     return (larmor_nufft_opts){.ndim = 3, .modes = {NX, NY, g->nz}, .batch = BATCH, .tol = tol, .dtype = dtype};
 }
 
-static void it_is_the_fourier_sum_in_the_order_of_the_readouts(void **state)
+TEST(it_is_the_fourier_sum_in_the_order_of_the_readouts)
 {
-    (void)state;
     for (int i = 0; i < DESIGNS; i++) {
         const design *g = &designs[i];
         const larmor_shape image = LARMOR_SHAPE(NX, NY, g->nz);
         const int64_t voxels = larmor_shape_count(image), m = SAMPLES * g->readouts;
         const larmor_nufft_opts opts = opts_of(g, LARMOR_C128, 1e-10);
-        double *k = points_of(g);
-        cplx *x = random_values(voxels * BATCH, 1), *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
+        OWNED(double) *k = points_of(g);
+        OWNED(cplx) *x = random_values(voxels * BATCH, 1),
+                    *expected = malloc((size_t)(m * BATCH + 1) * sizeof *expected);
         assert_non_null(expected);
         for (int b = 0; b < BATCH; b++) direct_forward(x + voxels * b, image, k, m, expected + m * b);
-        larmor_array *traj = traj_of(g), *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
-        larmor_array *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, g->readouts, BATCH));
-        larmor_op *A;
+        OWNED(larmor_array) *traj = traj_of(g),
+                            *in = complex_array(LARMOR_C128, larmor_shape_append(image, BATCH), x);
+        OWNED(larmor_array) *out = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, g->readouts, BATCH));
+        OWNED(larmor_op) *A;
         assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_forward(A, in, out));
-        cplx *got = values_of(out);
+        OWNED(cplx) *got = values_of(out);
         if (m) assert_at_most(difference(got, expected, m * BATCH), 1e-9);
-        free(got);
-        free(expected);
-        free(x);
-        free(k);
-        larmor_op_free(A);
-        larmor_array_free(out);
-        larmor_array_free(in);
-        larmor_array_free(traj);
     }
 }
 
-static void it_agrees_with_the_nufft_in_3d(void **state)
+TEST(it_agrees_with_the_nufft_in_3d)
 {
-    (void)state;
     for (int c = 0; c < 2 * DESIGNS; c++) {
         const design *g = &designs[c / 2];
         if (!g->readouts) continue;
@@ -94,23 +85,21 @@ static void it_agrees_with_the_nufft_in_3d(void **state)
         larmor_nufft_opts opts = opts_of(g, dtype, 1e-5);
         opts.sign = g->nz == 5 ? 1 : 0;
         opts.batch = 0; /* also the other sign, and without a batch */
-        larmor_array *traj = traj_of(g);
+        OWNED(larmor_array) *traj = traj_of(g);
         larmor_op *op[2];
         cplx *x = random_values(NX * NY * g->nz, 1), *y[2], *z[2];
-        larmor_array *in = complex_array(dtype, LARMOR_SHAPE(NX, NY, g->nz), x);
+        OWNED(larmor_array) *in = complex_array(dtype, LARMOR_SHAPE(NX, NY, g->nz), x);
         assert_ok(larmor_op_nufft(dev, &opts, traj, &op[0]));
         assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &op[1]));
         assert_true(larmor_shape_equal(larmor_op_in_shape(op[0]), larmor_op_in_shape(op[1])));
         assert_true(larmor_shape_equal(larmor_op_out_shape(op[0]), larmor_op_out_shape(op[1])));
         for (int i = 0; i < 2; i++) {
-            larmor_array *out = zeros(dtype, larmor_op_out_shape(op[i])),
-                         *back = zeros(dtype, larmor_op_in_shape(op[i]));
+            OWNED(larmor_array) *out = zeros(dtype, larmor_op_out_shape(op[i])),
+                                *back = zeros(dtype, larmor_op_in_shape(op[i]));
             assert_ok(larmor_op_forward(op[i], in, out));
             assert_ok(larmor_op_adjoint(op[i], out, back));
             y[i] = values_of(out);
             z[i] = values_of(back);
-            larmor_array_free(back);
-            larmor_array_free(out);
             larmor_op_free(op[i]);
         }
         assert_at_most(difference(y[1], y[0], SAMPLES * g->readouts), 2e-5);
@@ -120,64 +109,52 @@ static void it_agrees_with_the_nufft_in_3d(void **state)
             free(z[i]);
         }
         free(x);
-        larmor_array_free(in);
-        larmor_array_free(traj);
     }
 }
 
-static void the_adjoint_is_exact_and_the_normal_map_follows(void **state)
+TEST(the_adjoint_is_exact_and_the_normal_map_follows)
 {
-    (void)state;
     for (int c = 0; c < 2 * DESIGNS; c++) {
         const design *g = &designs[c / 2];
         if (!g->readouts) continue;
         const larmor_dtype dtype = c % 2 ? LARMOR_C128 : LARMOR_C64;
         const larmor_nufft_opts opts = opts_of(g, dtype, 1e-4);
-        larmor_array *traj = traj_of(g);
-        larmor_op *A;
+        OWNED(larmor_array) *traj = traj_of(g);
+        OWNED(larmor_op) *A;
         double error;
         assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
         assert_ok(larmor_op_adjoint_error(A, 5, &error));
         assert_at_most(error, c % 2 ? 1e-14 : 1e-6);
         assert_at_most(normal_apart(A), c % 2 ? 1e-14 : 1e-6);
-        larmor_op_free(A);
-        larmor_array_free(traj);
     }
 }
 
-static void without_readouts_the_adjoint_is_zero(void **state)
+TEST(without_readouts_the_adjoint_is_zero)
 {
-    (void)state;
     const design *g = &designs[DESIGNS - 1];
     const larmor_nufft_opts opts = opts_of(g, LARMOR_C64, 1e-4);
-    larmor_array *traj = traj_of(g);
-    larmor_op *A;
+    OWNED(larmor_array) *traj = traj_of(g);
+    OWNED(larmor_op) *A;
     double size;
     assert_ok(larmor_op_stack_of_stars(dev, &opts, traj, &A));
-    larmor_array *y = zeros(LARMOR_C64, larmor_op_out_shape(A)), *x = zeros(LARMOR_C64, larmor_op_in_shape(A));
+    OWNED(larmor_array) *y = zeros(LARMOR_C64, larmor_op_out_shape(A)), *x = zeros(LARMOR_C64, larmor_op_in_shape(A));
     assert_ok(larmor_fill(x, NAN));
     assert_ok(larmor_op_adjoint(A, y, x));
     assert_ok(larmor_nrm2(x, &size));
     assert_true(size == 0);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    larmor_op_free(A);
-    larmor_array_free(traj);
 }
 
-static void a_stack_is_known_by_its_kz_and_its_sets_of_angles(void **state)
+TEST(a_stack_is_known_by_its_kz_and_its_sets_of_angles)
 {
-    (void)state;
     int is;
     int64_t sets;
     for (int i = 0; i < DESIGNS; i++) {
-        larmor_array *traj = traj_of(&designs[i]);
+        OWNED(larmor_array) *traj = traj_of(&designs[i]);
         assert_ok(larmor_traj_is_stack(traj, designs[i].nz, &is, &sets));
         assert_int_equal(is, 1);
         assert_int_equal(sets, designs[i].sets);
-        larmor_array_free(traj);
     }
-    double *k = points_of(&designs[0]);
+    OWNED(double) *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] += 9e-6; /* what a change of units may leave */
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
     assert_ok(larmor_traj_is_stack(traj, 4, &is, NULL));
@@ -188,20 +165,17 @@ static void a_stack_is_known_by_its_kz_and_its_sets_of_angles(void **state)
     assert_ok(larmor_traj_is_stack(traj, 4, &is, &sets));
     assert_int_equal(is, 0);
     assert_int_equal(sets, 0);
-    larmor_array *flat = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 8));
+    OWNED(larmor_array) *flat = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 8));
     assert_ok(larmor_traj_is_stack(flat, 4, &is, &sets));
     assert_int_equal(is, 0);
-    larmor_array_free(flat);
     larmor_array_free(traj);
-    free(k);
 }
 
-static void what_is_no_stack_is_named(void **state)
+TEST(what_is_no_stack_is_named)
 {
-    (void)state;
     larmor_op *A;
     const larmor_nufft_opts opts = opts_of(&designs[0], LARMOR_C64, 0);
-    double *k = points_of(&designs[0]);
+    OWNED(double) *k = points_of(&designs[0]);
     k[3 * (5 * SAMPLES + 2) + 2] = 0.25;
     k[3 * (6 * SAMPLES) + 2] = 0.5;
     larmor_array *traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
@@ -219,7 +193,7 @@ static void what_is_no_stack_is_named(void **state)
     traj = real_array(LARMOR_SHAPE(3, SAMPLES, 8), k);
     assert_refused(larmor_op_stack_of_stars(dev, &opts, traj, &A), LARMOR_ERR_NUMERIC,
                    "stack of stars: trajectory holds");
-    larmor_array *flat = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 8));
+    OWNED(larmor_array) *flat = zeros(LARMOR_F64, LARMOR_SHAPE(2, SAMPLES, 8));
     assert_refused(larmor_op_stack_of_stars(dev, &opts, flat, &A), LARMOR_ERR_SHAPE,
                    "stack of stars: trajectory is f64 [2, 7, 8] on");
     larmor_nufft_opts plane = opts;
@@ -227,21 +201,5 @@ static void what_is_no_stack_is_named(void **state)
     assert_refused(larmor_op_stack_of_stars(dev, &plane, traj, &A), LARMOR_ERR_ARG,
                    "stack of stars: got 2 dimensions of 8 x 9 x 4 modes");
     assert_null(A);
-    larmor_array_free(flat);
     larmor_array_free(traj);
-    free(k);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(it_is_the_fourier_sum_in_the_order_of_the_readouts),
-    cmocka_unit_test(it_agrees_with_the_nufft_in_3d),
-    cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_follows),
-    cmocka_unit_test(without_readouts_the_adjoint_is_zero),
-    cmocka_unit_test(a_stack_is_known_by_its_kz_and_its_sets_of_angles),
-    cmocka_unit_test(what_is_no_stack_is_named),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -15,7 +15,7 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
 {
     scan s = {.image = image, .images = larmor_shape_append(image, RANK)};
     const larmor_shape maps = larmor_shape_append(image, COILS);
-    cplx *values = random_values(larmor_shape_count(maps), 1), *basis = random_values(FRAMES * RANK, 2);
+    OWNED(cplx) *values = random_values(larmor_shape_count(maps), 1), *basis = random_values(FRAMES * RANK, 2);
     double *k = random_points(image, M, 3), weight[M];
     uint64_t seed = 4;
     for (int j = 0; j < M; j++) weight[j] = 1.5 + test_random(&seed);
@@ -26,8 +26,6 @@ static scan scan_of(larmor_dtype dtype, larmor_shape image, int is_complex)
     s.basis = complex_array(LARMOR_C128, LARMOR_SHAPE(FRAMES, RANK), basis);
     assert_ok(larmor_basis_factors(s.basis, frame, READOUTS, SAMPLES, dev, dtype, &s.factors));
     assert_int_equal(larmor_array_dtype(s.factors) == dtype, is_complex);
-    free(values);
-    free(basis);
     free(k);
     return s;
 }
@@ -40,6 +38,8 @@ static void free_scan(scan *s)
     larmor_array_free(s->basis);
     larmor_array_free(s->factors);
 }
+
+ENDS_ITSELF_BY(free_scan, scan)
 
 static larmor_op *op_of(const scan *s, int weighted, int toeplitz, int64_t block, double tol)
 {
@@ -57,73 +57,60 @@ static larmor_op *op_of(const scan *s, int weighted, int toeplitz, int64_t block
 /* x, random */
 static larmor_array *random_array(larmor_dtype dtype, larmor_shape shape, uint64_t seed)
 {
-    cplx *values = random_values(larmor_shape_count(shape), seed);
+    OWNED(cplx) *values = random_values(larmor_shape_count(shape), seed);
     larmor_array *x = complex_array(dtype, shape, values);
-    free(values);
     return x;
 }
 
 static double apart(const larmor_array *a, const larmor_array *b)
 {
-    cplx *x = values_of(a), *y = values_of(b);
+    OWNED(cplx) *x = values_of(a), *y = values_of(b);
     const double d = difference(x, y, larmor_array_count(a));
-    free(x);
-    free(y);
     return d;
 }
 
 /* y(:, r, :) of each readout is that of SENSE of its frame, sum_k basis(frame, k) x_k. */
-static void each_readout_measures_its_frame(void **state)
+TEST(each_readout_measures_its_frame)
 {
-    (void)state;
     for (int is_complex = 0; is_complex < 2; is_complex++) {
-        scan s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
+        OWNED(scan) s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
         const larmor_sense_opts opts = {.traj = s.traj, .weights = s.weights, .nufft_tol = 1e-10, .toeplitz = -1};
-        larmor_op *A = op_of(&s, 1, -1, 0, 1e-10), *B, *one;
-        larmor_array *x = random_array(LARMOR_C128, s.images, 5);
-        larmor_array *frames = zeros(LARMOR_C128, larmor_shape_append(s.image, FRAMES));
-        larmor_array *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
+        OWNED(larmor_op) *A = op_of(&s, 1, -1, 0, 1e-10), *B, *one;
+        OWNED(larmor_array) *x = random_array(LARMOR_C128, s.images, 5);
+        OWNED(larmor_array) *frames = zeros(LARMOR_C128, larmor_shape_append(s.image, FRAMES));
+        OWNED(larmor_array) *y = zeros(LARMOR_C128, LARMOR_SHAPE(SAMPLES, READOUTS, COILS));
         assert_ok(larmor_op_subspace(dev, LARMOR_C128, s.image, s.basis, &B));
         assert_ok(larmor_op_sense(s.maps, &opts, &one));
         assert_ok(larmor_op_forward(B, x, frames));
         assert_ok(larmor_op_forward(A, x, y));
         cplx *got = values_of(y), expected[M * COILS];
         for (int t = 0; t < FRAMES; t++) {
-            larmor_array *image;
+            OWNED(larmor_array) *image;
             assert_ok(larmor_array_part(frames, t, 1, s.image, &image));
             assert_ok(larmor_op_forward(one, image, y));
-            cplx *values = values_of(y);
+            OWNED(cplx) *values = values_of(y);
             for (int c = 0; c < COILS; c++)
                 for (int r = 0; r < READOUTS; r++)
                     for (int i = 0; i < SAMPLES && frame[r] == t; i++)
                         expected[(c * READOUTS + r) * SAMPLES + i] = values[(c * READOUTS + r) * SAMPLES + i];
-            free(values);
-            larmor_array_free(image);
         }
         assert_at_most(difference(got, expected, M * COILS), 1e-9);
         free(got);
-        larmor_array_free(y);
-        larmor_array_free(frames);
-        larmor_array_free(x);
-        larmor_op_free(one);
-        larmor_op_free(B);
-        larmor_op_free(A);
-        free_scan(&s);
     }
 }
 
-static void the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_map(void **state)
+TEST(the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_map)
 {
-    (void)state;
     for (int c = 0; c < 32; c++) {
         const int in_double = c & 1, is_complex = c >> 1 & 1, weighted = c >> 2 & 1, solid = c >> 3 & 1;
         const int64_t block = c >> 4 & 1 ? 2 : 0;
         const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
         const double tol = in_double ? 1e-9 : 1e-5;
-        scan s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
-        larmor_op *A = op_of(&s, weighted, 1, block, tol);
-        larmor_array *x = random_array(dtype, s.images, 6), *z = zeros(dtype, s.images), *w = zeros(dtype, s.images);
-        larmor_array *y = zeros(dtype, larmor_op_out_shape(A));
+        OWNED(scan) s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
+        OWNED(larmor_op) *A = op_of(&s, weighted, 1, block, tol);
+        OWNED(larmor_array) *x = random_array(dtype, s.images, 6), *z = zeros(dtype, s.images),
+                            *w = zeros(dtype, s.images);
+        OWNED(larmor_array) *y = zeros(dtype, larmor_op_out_shape(A));
         double error;
         assert_ok(larmor_op_adjoint_error(A, 7, &error));
         assert_at_most(error, in_double ? 1e-13 : 2e-6);
@@ -131,12 +118,6 @@ static void the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_ma
         assert_ok(larmor_op_forward(A, x, y));
         assert_ok(larmor_op_adjoint(A, y, w));
         if (!(apart(z, w) <= 3 * tol)) fail_msg("case %d: %.2e", c, apart(z, w));
-        larmor_array_free(x);
-        larmor_array_free(y);
-        larmor_array_free(z);
-        larmor_array_free(w);
-        larmor_op_free(A);
-        free_scan(&s);
     }
 }
 
@@ -155,28 +136,27 @@ static field field_of(const scan *s, double error)
     const int64_t voxels = larmor_shape_count(s->image);
     for (int64_t i = 0; i < voxels; i++) f.hz[i] = (i % 3 ? -100 : 260) + 20 * test_random(&seed);
     for (int j = 0; j < M; j++) f.times[j] = 8e-3 * (j % SAMPLES) / SAMPLES + 1e-3 * (j / SAMPLES % 2);
-    larmor_array *map = real_array(s->image, f.hz);
-    larmor_array *when = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), f.times);
+    OWNED(larmor_array) *map = real_array(s->image, f.hz);
+    OWNED(larmor_array) *when = real_array(LARMOR_SHAPE(SAMPLES, READOUTS), f.times);
     const larmor_off_resonance_opts opts = {.error = error, .normal_error = error};
     assert_ok(larmor_segments_create(map, when, &opts, &f.segments));
-    larmor_array_free(when);
-    larmor_array_free(map);
     return f;
 }
 
 /* y_c(j) = sum_k factors(j, k) sum_r s_c(r) x_k(r) exp(-2 pi i k_j r / N) exp(2 pi i f(r) t_j), the sums written
  * out. */
-static void with_off_resonance_it_is_the_sum_with_the_phase_of_the_field(void **state)
+TEST(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field)
 {
-    (void)state;
     for (int is_complex = 0; is_complex < 2; is_complex++) {
-        scan s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
+        OWNED(scan) s = scan_of(LARMOR_C128, LARMOR_SHAPE(8, 7), is_complex);
         field f = field_of(&s, 1e-5);
-        larmor_op *A;
+        OWNED(larmor_op) *A;
         const larmor_sense_opts opts = {.traj = s.traj, .nufft_tol = 1e-9, .off_resonance = f.segments};
         assert_ok(larmor_op_subspace_sense(s.maps, s.factors, &opts, &A));
-        larmor_array *x = random_array(LARMOR_C128, s.images, 5), *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
-        cplx *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj), *in = values_of(x);
+        OWNED(larmor_array) *x = random_array(LARMOR_C128, s.images, 5),
+                            *y = zeros(LARMOR_C128, larmor_op_out_shape(A));
+        OWNED(cplx) *maps = values_of(s.maps), *basis = values_of(s.basis), *k = values_of(s.traj),
+                    *in = values_of(x);
         cplx expected[M * COILS] = {0};
         const int voxels = (int)larmor_shape_count(s.image);
         for (int j = 0; j < M; j++) {
@@ -189,30 +169,20 @@ static void with_off_resonance_it_is_the_sum_with_the_phase_of_the_field(void **
             }
         }
         assert_ok(larmor_op_forward(A, x, y));
-        cplx *got = values_of(y);
+        OWNED(cplx) *got = values_of(y);
         assert_at_most(difference(got, expected, M * COILS), 2e-5);
-        free(got);
-        free(in);
-        free(k);
-        free(basis);
-        free(maps);
-        larmor_array_free(x);
-        larmor_array_free(y);
-        larmor_op_free(A);
         larmor_segments_free(f.segments);
-        free_scan(&s);
     }
 }
 
-static void with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map(void **state)
+TEST(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map)
 {
-    (void)state;
     for (int c = 0; c < 32; c++) {
         const int in_double = c & 1, is_complex = c >> 1 & 1, weighted = c >> 2 & 1, solid = c >> 3 & 1;
         const larmor_dtype dtype = in_double ? LARMOR_C128 : LARMOR_C64;
-        scan s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
+        OWNED(scan) s = scan_of(dtype, solid ? LARMOR_SHAPE(5, 6, 4) : LARMOR_SHAPE(9, 8), is_complex);
         field f = field_of(&s, 1e-4);
-        larmor_op *A;
+        OWNED(larmor_op) *A;
         double error;
         const larmor_sense_opts opts = {.traj = s.traj,
                                         .weights = weighted ? s.weights : NULL,
@@ -225,18 +195,15 @@ static void with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_m
         assert_ok(larmor_op_adjoint_error(A, 7, &error));
         assert_at_most(error, in_double ? 1e-13 : 4e-6);
         if (!(normal_apart(A) <= 5e-4)) fail_msg("case %d: %.2e", c, normal_apart(A));
-        larmor_op_free(A);
         larmor_segments_free(f.segments);
-        free_scan(&s);
     }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
-    (void)state;
-    scan s = scan_of(LARMOR_C64, LARMOR_SHAPE(8, 7), 0);
+    OWNED(scan) s = scan_of(LARMOR_C64, LARMOR_SHAPE(8, 7), 0);
     const larmor_sense_opts opts = {.traj = s.traj};
-    larmor_array *other = zeros(LARMOR_F32, LARMOR_SHAPE(SAMPLES, READOUTS + 1, RANK));
+    OWNED(larmor_array) *other = zeros(LARMOR_F32, LARMOR_SHAPE(SAMPLES, READOUTS + 1, RANK));
     larmor_array *many = zeros(LARMOR_F32, LARMOR_SHAPE(SAMPLES, READOUTS, 33)), *factors;
     larmor_op *A;
     assert_refused(larmor_op_subspace_sense(s.maps, other, &opts, &A), LARMOR_ERR_SHAPE, "factors");
@@ -246,9 +213,7 @@ static void what_does_not_fit_is_refused(void **state)
     const int wrong[2] = {0, FRAMES};
     assert_refused(larmor_basis_factors(s.basis, wrong, 2, 1, dev, LARMOR_C64, &factors), LARMOR_ERR_ARG,
                    "readout 1 is of frame 4, the basis has 4");
-    larmor_array_free(other);
     larmor_array_free(many);
-    free_scan(&s);
 }
 
 /* ---- bases of curves ---- */
@@ -256,7 +221,7 @@ static void what_does_not_fit_is_refused(void **state)
 /* [frames, curves] sums of two functions of time and a weak third one. */
 static larmor_array *curves_of(int frames, int curves, int is_complex)
 {
-    cplx *values = malloc(sizeof *values * (size_t)(frames * curves));
+    OWNED(cplx) *values = malloc(sizeof *values * (size_t)(frames * curves));
     assert_non_null(values);
     for (int c = 0; c < curves; c++)
         for (int t = 0; t < frames; t++) {
@@ -265,22 +230,20 @@ static larmor_array *curves_of(int frames, int curves, int is_complex)
             if (is_complex) values[t + frames * c] *= cexp(I * u * c);
         }
     larmor_array *x = complex_array(LARMOR_C128, LARMOR_SHAPE(frames, curves), values);
-    free(values);
     return x;
 }
 
-static void a_basis_is_orthonormal_and_holds_the_energy_that_it_says(void **state)
+TEST(a_basis_is_orthonormal_and_holds_the_energy_that_it_says)
 {
-    (void)state;
     static const int sizes[][2] = {{40, 7}, {9, 60}, {12, 12}};
     for (int i = 0; i < 3; i++)
         for (int is_complex = 0; is_complex < 2; is_complex++) {
             const int frames = sizes[i][0], count = sizes[i][1], rank = 2;
-            larmor_array *curves = curves_of(frames, count, is_complex), *basis;
+            OWNED(larmor_array) *curves = curves_of(frames, count, is_complex), *basis;
             double kept, all = 0, held = 0;
             assert_ok(larmor_basis_of_curves(curves, rank, 0, &basis, &kept));
             assert_int_equal(larmor_array_dtype(basis), is_complex ? LARMOR_C128 : LARMOR_F64);
-            cplx *d = values_of(curves), *b = values_of(basis);
+            OWNED(cplx) *d = values_of(curves), *b = values_of(basis);
             for (int k = 0; k < rank; k++)
                 for (int l = 0; l < rank; l++) {
                     cplx sum = 0;
@@ -296,16 +259,11 @@ static void a_basis_is_orthonormal_and_holds_the_energy_that_it_says(void **stat
                 }
             }
             assert_at_most(fabs(held / all - kept), 1e-9);
-            free(d);
-            free(b);
-            larmor_array_free(basis);
-            larmor_array_free(curves);
         }
 }
 
-static void the_rank_is_the_least_that_holds_the_energy(void **state)
+TEST(the_rank_is_the_least_that_holds_the_energy)
 {
-    (void)state;
     larmor_array *curves = curves_of(30, 20, 0), *basis;
     const struct {
         double energy;
@@ -323,18 +281,4 @@ static void the_rank_is_the_least_that_holds_the_energy(void **state)
     assert_ok(larmor_zero(curves));
     assert_refused(larmor_basis_of_curves(curves, 1, 0, &basis, NULL), LARMOR_ERR_NUMERIC, "all zero");
     larmor_array_free(curves);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_readout_measures_its_frame),
-        cmocka_unit_test(the_adjoint_is_exact_and_the_normal_map_is_that_after_the_forward_map),
-        cmocka_unit_test(with_off_resonance_it_is_the_sum_with_the_phase_of_the_field),
-        cmocka_unit_test(with_off_resonance_the_normal_map_is_the_adjoint_after_the_forward_map),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(a_basis_is_orthonormal_and_holds_the_energy_that_it_says),
-        cmocka_unit_test(the_rank_is_the_least_that_holds_the_energy),
-    };
-    RUN_TESTS(tests);
 }

@@ -41,22 +41,18 @@ static void make_scene(scene *s, larmor_nufft_opts opts)
 static larmor_op *slabs_of(const scene *s, int first, int end, int weighted)
 {
     larmor_op *N;
-    larmor_array *traj = upload(s->k + 3 * first, LARMOR_SHAPE(3, end - first));
-    larmor_array *weights = weighted ? upload(s->w + first, LARMOR_SHAPE(end - first)) : NULL;
+    OWNED(larmor_array) *traj = upload(s->k + 3 * first, LARMOR_SHAPE(3, end - first));
+    OWNED(larmor_array) *weights = weighted ? upload(s->w + first, LARMOR_SHAPE(end - first)) : NULL;
     assert_ok(larmor_op_toeplitz_slabs(dev, ranks, &s->opts, traj, weights, &N));
-    larmor_array_free(weights);
-    larmor_array_free(traj);
     return N;
 }
 
 static larmor_op *whole_of(const scene *s, int weighted)
 {
     larmor_op *N;
-    larmor_array *traj = upload(s->k, LARMOR_SHAPE(3, POINTS));
-    larmor_array *weights = weighted ? upload(s->w, LARMOR_SHAPE(POINTS)) : NULL;
+    OWNED(larmor_array) *traj = upload(s->k, LARMOR_SHAPE(3, POINTS));
+    OWNED(larmor_array) *weights = weighted ? upload(s->w, LARMOR_SHAPE(POINTS)) : NULL;
     assert_ok(larmor_op_toeplitz(dev, &s->opts, traj, weights, &N));
-    larmor_array_free(weights);
-    larmor_array_free(traj);
     return N;
 }
 
@@ -72,21 +68,20 @@ static void cut(const scene *s, const double *from, double *to)
 
 static double *apply_whole(const scene *s, larmor_op *N)
 {
-    larmor_array *y;
+    OWNED(larmor_array) *y;
     double *values;
     assert_ok(larmor_array_create(dev, s->opts.dtype, larmor_array_shape(s->x), &y));
     assert_ok(larmor_op_forward(N, s->x, y));
     assert_ok(larmor_array_download(y, LARMOR_C128, &values));
-    larmor_array_free(y);
     return values;
 }
 
 static double *apply_slab(const scene *s, larmor_op *N)
 {
-    larmor_array *x, *y;
+    OWNED(larmor_array) *x, *y;
     double *all, *values;
     const larmor_shape shape = larmor_op_in_shape(N);
-    double *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
+    OWNED(double) *part = malloc((size_t)larmor_shape_count(shape) * 2 * sizeof *part + 1);
     assert_non_null(part);
     assert_ok(larmor_array_download(s->x, LARMOR_C128, &all));
     cut(s, all, part);
@@ -94,9 +89,6 @@ static double *apply_slab(const scene *s, larmor_op *N)
     assert_ok(larmor_array_create(dev, s->opts.dtype, shape, &y));
     assert_ok(larmor_op_forward(N, x, y));
     assert_ok(larmor_array_download(y, LARMOR_C128, &values));
-    larmor_array_free(x);
-    larmor_array_free(y);
-    free(part);
     free(all);
     return values;
 }
@@ -105,9 +97,9 @@ static double *apply_slab(const scene *s, larmor_op *N)
 static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
 {
     const int64_t count = 2 * larmor_shape_count(larmor_op_in_shape(N)), all = 2 * larmor_array_count(s->x);
-    larmor_op *whole = whole_of(s, weighted);
+    OWNED(larmor_op) *whole = whole_of(s, weighted);
     double *expected = apply_whole(s, whole), *got = apply_slab(s, N), *again = apply_slab(s, N), error = 0, size = 0;
-    double *slab = malloc((size_t)count * sizeof *slab + 1);
+    OWNED(double) *slab = malloc((size_t)count * sizeof *slab + 1);
     assert_non_null(slab);
     cut(s, expected, slab);
     for (int64_t i = 0; i < all; i++) size += expected[i] * expected[i];
@@ -115,11 +107,9 @@ static void expect_whole(const scene *s, larmor_op *N, int weighted, double tol)
     assert_at_most(error, tol * tol * size);
     assert_true(size > 0);
     assert_memory_equal(got, again, (size_t)count * sizeof *got);
-    free(slab);
     free(again);
     free(got);
     free(expected);
-    larmor_op_free(whole);
 }
 
 /* The points of this rank. */
@@ -130,9 +120,8 @@ static void share(int *first, int *end)
     *end = (number + 1) * POINTS / count;
 }
 
-static void slabs_convolve_as_the_whole_does(void **state)
+TEST(slabs_convolve_as_the_whole_does)
 {
-    (void)state;
     const struct {
         larmor_nufft_opts opts;
         int weighted;
@@ -155,9 +144,8 @@ static void slabs_convolve_as_the_whole_does(void **state)
     }
 }
 
-static void all_points_may_be_on_one_rank(void **state)
+TEST(all_points_may_be_on_one_rank)
 {
-    (void)state;
     scene s;
     make_scene(&s, (larmor_nufft_opts){.ndim = 3, .modes = {9, 8, 7}, .tol = 1e-5, .dtype = LARMOR_C64});
     const int is_last = larmor_ranks_number(ranks) == larmor_ranks_count(ranks) - 1;
@@ -167,9 +155,8 @@ static void all_points_may_be_on_one_rank(void **state)
     larmor_array_free(s.x);
 }
 
-static void parts_follow_each_other(void **state)
+TEST(parts_follow_each_other)
 {
-    (void)state;
     int64_t first, count;
     assert_ok(larmor_ranks_part(NULL, 7, &first, &count));
     assert_true(first == 0 && count == 7);
@@ -180,30 +167,22 @@ static void parts_follow_each_other(void **state)
 }
 
 /* Of the last rank alone, but all are told. */
-static void what_one_rank_cannot_do_all_refuse_with_its_message(void **state)
+TEST(what_one_rank_cannot_do_all_refuse_with_its_message)
 {
-    (void)state;
     const int n = larmor_ranks_count(ranks), i = larmor_ranks_number(ranks);
     const larmor_nufft_opts opts = {.ndim = i == n - 1 ? 2 : 3, .modes = {8, 8, 8}, .tol = 1e-5};
     const double k[3] = {0, 0, 0};
     char message[64];
-    larmor_array *traj = upload(k, LARMOR_SHAPE(3, 1));
+    OWNED(larmor_array) *traj = upload(k, LARMOR_SHAPE(3, 1));
     larmor_op *N;
     snprintf(message, sizeof message, "rank %d: toeplitz: slabs: got ndim 2", n - 1);
     assert_refused(larmor_op_toeplitz_slabs(dev, ranks, &opts, traj, NULL, &N), i ? LARMOR_STOPPED : LARMOR_ERR_ARG,
                    message);
     assert_null(N);
-    larmor_array_free(traj);
 }
 
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slabs_convolve_as_the_whole_does),
-        cmocka_unit_test(all_points_may_be_on_one_rank),
-        cmocka_unit_test(parts_follow_each_other),
-        cmocka_unit_test(what_one_rank_cannot_do_all_refuse_with_its_message),
-    };
     if (open_ranks()) return 1;
-    return close_ranks(cmocka_run_group_tests(tests, NULL, NULL));
+    return close_ranks(run_claims(NULL, NULL));
 }

@@ -1,30 +1,26 @@
 /* Lines at the integers. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     assert_ok(larmor_traj_create(dev, "cartesian", opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    larmor_array_free(traj);
     return k;
 }
 
-static void every_integer_of_the_matrix_is_sampled_in_order(void **state)
+TEST(every_integer_of_the_matrix_is_sampled_in_order)
 {
-    (void)state;
     const int64_t matrix[3][3] = {{6, 5, 0}, {7, 8, 1}, {4, 3, 5}};
     for (int m = 0; m < 3; m++) {
         larmor_traj_opts opts = {0};
         memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
         larmor_shape s;
-        double *k = make(&opts, &s);
+        OWNED(double) *k = make(&opts, &s);
         const int64_t *n = matrix[m];
         const int64_t nz = n[2] > 1 ? n[2] : 1;
         const int64_t nd = n[2] > 1 ? 3 : 2;
@@ -34,16 +30,14 @@ static void every_integer_of_the_matrix_is_sampled_in_order(void **state)
             assert_true(k[nd * i + 1] == (double)(i / n[0] % n[1] - n[1] / 2));
             if (nd == 3) assert_true(k[3 * i + 2] == (double)(i / (n[0] * n[1]) - nz / 2));
         }
-        free(k);
     }
 }
 
-static void fewer_lines_are_evenly_spread_and_keep_the_centre(void **state)
+TEST(fewer_lines_are_evenly_spread_and_keep_the_centre)
 {
-    (void)state;
     for (int64_t lines = 1; lines <= 32; lines++) {
         larmor_shape s;
-        double *k = make(&(larmor_traj_opts){.matrix = {4, 32}, .readouts = lines}, &s);
+        OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {4, 32}, .readouts = lines}, &s);
         int seen[32] = {0}, gap = 0, widest = 0;
         for (int64_t j = 0; j < lines; j++) seen[(int)k[2 * 4 * j + 1] + 16]++;
         assert_int_equal(seen[16], 1);
@@ -53,22 +47,18 @@ static void fewer_lines_are_evenly_spread_and_keep_the_centre(void **state)
             widest = gap > widest ? gap : widest;
         }
         assert_int_equal(widest + 1 < 32 ? widest + 1 : 32, (32 + lines - 1) / lines);
-        free(k);
     }
 }
 
-static void more_samples_make_a_finer_line(void **state)
+TEST(more_samples_make_a_finer_line)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make(&(larmor_traj_opts){.matrix = {8, 2}, .samples = 16}, &s);
+    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {8, 2}, .samples = 16}, &s);
     for (int i = 0; i < 16; i++) assert_true(k[2 * i] == -4 + 0.5 * i);
-    free(k);
 }
 
-static void more_lines_than_there_are_is_refused(void **state)
+TEST(more_lines_than_there_are_is_refused)
 {
-    (void)state;
     larmor_array *traj;
     const larmor_traj_opts opts = {.matrix = {8, 8}, .readouts = 9};
     assert_refused(larmor_traj_create(dev, "cartesian", &opts, &traj), LARMOR_ERR_ARG,
@@ -79,7 +69,7 @@ static void more_lines_than_there_are_is_refused(void **state)
 static void count_roles(const larmor_traj_opts *opts, int count[4])
 {
     larmor_shape s;
-    double *k = make(opts, &s);
+    OWNED(double) *k = make(opts, &s);
     memset(count, 0, 4 * sizeof *count);
     for (int64_t j = 0; j < s.dim[2]; j++) {
         const double *line = k + s.dim[0] * s.dim[1] * j;
@@ -91,12 +81,10 @@ static void count_roles(const larmor_traj_opts *opts, int count[4])
             assert_false(other[1] == line[1] && (s.dim[0] == 2 || other[2] == line[2]));
         }
     }
-    free(k);
 }
 
-static void acceleration_keeps_every_rth_line_and_the_middle_all(void **state)
+TEST(acceleration_keeps_every_rth_line_and_the_middle_all)
 {
-    (void)state;
     int count[4];
     /* ky -16 .. 15: -15, -12, .. 15 are of the grid; -6 .. 5 in the middle, of these -6, -3, 0 and 3 in both */
     count_roles(&(larmor_traj_opts){.matrix = {4, 32}, .acceleration = {3}, .calibration = {12}}, count);
@@ -117,9 +105,8 @@ static void acceleration_keeps_every_rth_line_and_the_middle_all(void **state)
     for (int i = 0; i < 4; i++) assert_int_equal(larmor_traj_line_role(&none[i], 0, 0), 0);
 }
 
-static void acceleration_and_calibration_go_along_y_and_z(void **state)
+TEST(acceleration_and_calibration_go_along_y_and_z)
 {
-    (void)state;
     int count[4];
     count_roles(&(larmor_traj_opts){.matrix = {2, 12, 9}, .acceleration = {2, 3}, .calibration = {4, 3}}, count);
     assert_int_equal(count[1] + count[3], 6 * 3); /* ky -6, -4 .. 4; kz -3, 0, 3 */
@@ -129,9 +116,8 @@ static void acceleration_and_calibration_go_along_y_and_z(void **state)
     assert_int_equal(count[2] + count[3], 8 * 5); /* as many partitions as lines, at most all */
 }
 
-static void partial_fourier_leaves_out_the_first_lines(void **state)
+TEST(partial_fourier_leaves_out_the_first_lines)
 {
-    (void)state;
     larmor_shape s;
     double *k = make(&(larmor_traj_opts){.matrix = {2, 32}, .partial_fourier = 0.625}, &s);
     assert_int_equal(s.dim[2], 20);
@@ -147,9 +133,8 @@ static void partial_fourier_leaves_out_the_first_lines(void **state)
     assert_int_equal(count[1] + count[3], 20);
 }
 
-static void patterns_that_make_no_sense_are_refused(void **state)
+TEST(patterns_that_make_no_sense_are_refused)
 {
-    (void)state;
     const struct {
         larmor_traj_opts opts;
         const char *message;
@@ -167,19 +152,4 @@ static void patterns_that_make_no_sense_are_refused(void **state)
         assert_refused(larmor_traj_create(dev, "cartesian", &bad[i].opts, &traj), LARMOR_ERR_ARG, bad[i].message);
     assert_refused(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .calibration = {4}}, &traj),
                    LARMOR_ERR_ARG, "traj: golden got acceleration, calibration lines or partial Fourier");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_integer_of_the_matrix_is_sampled_in_order),
-        cmocka_unit_test(fewer_lines_are_evenly_spread_and_keep_the_centre),
-        cmocka_unit_test(more_samples_make_a_finer_line),
-        cmocka_unit_test(more_lines_than_there_are_is_refused),
-        cmocka_unit_test(acceleration_keeps_every_rth_line_and_the_middle_all),
-        cmocka_unit_test(acceleration_and_calibration_go_along_y_and_z),
-        cmocka_unit_test(partial_fourier_leaves_out_the_first_lines),
-        cmocka_unit_test(patterns_that_make_no_sense_are_refused),
-    };
-    RUN_TESTS(tests);
 }

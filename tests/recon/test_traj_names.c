@@ -1,7 +1,5 @@
 /* Trajectories by name: the table, its refusals, and what all trajectories have in common.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/nufft.h"
 #include "larmor/recon.h"
 #include "tests/support/test.h"
@@ -17,17 +15,15 @@ static double *points_of(larmor_array *traj)
 /* 1 if the trajectory takes a matrix of three dimensions. */
 static int takes_solid(const char *name)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     const larmor_traj_opts opts = {.matrix = {8, 8, 4}};
     const larmor_status st = larmor_traj_create(dev, name, &opts, &traj);
     if (st) assert_non_null(strstr(larmor_last_error(), "got matrix 8 x 8 x 4, expected two dimensions; use "));
-    larmor_array_free(traj);
     return st == LARMOR_OK;
 }
 
-static void every_trajectory_stays_within_the_matrix(void **state)
+TEST(every_trajectory_stays_within_the_matrix)
 {
-    (void)state;
     static const int64_t matrix[4][3] = {{32, 0, 0}, {31, 17, 0}, {16, 16, 12}, {9, 24, 7}};
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++)
@@ -35,7 +31,7 @@ static void every_trajectory_stays_within_the_matrix(void **state)
             for (int64_t samples = 0; samples < 12; samples += 11) {
                 larmor_traj_opts opts = {.samples = samples};
                 memcpy(opts.matrix, matrix[m], sizeof opts.matrix);
-                larmor_array *traj;
+                OWNED(larmor_array) *traj;
                 assert_ok(larmor_traj_create(dev, info.name, &opts, &traj));
                 assert_int_equal(larmor_array_dtype(traj), LARMOR_F64);
                 const larmor_shape shape = larmor_array_shape(traj);
@@ -45,24 +41,21 @@ static void every_trajectory_stays_within_the_matrix(void **state)
                 assert_int_equal(shape.ndim, 3);
                 assert_int_equal(nd, info.solid || m > 1 ? 3 : 2);
                 if (samples) assert_int_equal(shape.dim[1], samples);
-                double *k = points_of(traj);
+                OWNED(double) *k = points_of(traj);
                 for (int64_t i = 0; i < larmor_array_count(traj); i++) {
                     const double half = (double)n[i % nd] / 2;
                     if (!(k[i] >= -half && k[i] < half))
                         fail_msg("%s: k = %g is not in [%g, %g)", info.name, k[i], -half, half);
                 }
-                free(k);
-                larmor_array_free(traj);
             }
     assert_true(takes_solid("stars") && !takes_solid("radial"));
 }
 
-static void every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim(void **state)
+TEST(every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim)
 {
-    (void)state;
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
-        larmor_array *traj;
+        OWNED(larmor_array) *traj;
         assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {24}}, &traj));
         const int64_t nd = larmor_array_shape(traj).dim[0], points = larmor_array_count(traj) / nd;
         double *k = points_of(traj), nearest = INFINITY, reach[3] = {0};
@@ -77,13 +70,11 @@ static void every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_th
         assert_true(nearest == 0);
         for (int64_t d = 0; d < nd; d++) assert_true(reach[d] >= 0.9 * 12);
         free(k);
-        larmor_array_free(traj);
     }
 }
 
-static void every_trajectory_is_described_with_the_name_of_its_header(void **state)
+TEST(every_trajectory_is_described_with_the_name_of_its_header)
 {
-    (void)state;
     static const char *const headers[] = {"cartesian", "epi", "radial", "goldenangle", "spiral"};
     larmor_traj_info info;
     int count = 0;
@@ -99,13 +90,12 @@ static void every_trajectory_is_described_with_the_name_of_its_header(void **sta
 }
 
 /* Whatever its points are, the NUFFT at them has an adjoint. */
-static void the_nufft_at_every_trajectory_has_its_adjoint(void **state)
+TEST(the_nufft_at_every_trajectory_has_its_adjoint)
 {
-    (void)state;
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++) {
-        larmor_array *traj;
-        larmor_op *F;
+        OWNED(larmor_array) *traj;
+        OWNED(larmor_op) *F;
         double error;
         assert_ok(larmor_traj_create(dev, info.name, &(larmor_traj_opts){.matrix = {12}}, &traj));
         larmor_nufft_opts opts = {.ndim = (int)larmor_array_shape(traj).dim[0], .dtype = LARMOR_C128};
@@ -113,14 +103,11 @@ static void the_nufft_at_every_trajectory_has_its_adjoint(void **state)
         assert_ok(larmor_op_nufft(dev, &opts, traj, &F));
         assert_ok(larmor_op_adjoint_error(F, 1, &error));
         assert_at_most(error, 1e-11);
-        larmor_op_free(F);
-        larmor_array_free(traj);
     }
 }
 
-static void a_trajectory_is_the_same_on_every_device_with_any_number_of_threads(void **state)
+TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
 {
-    (void)state;
     const larmor_traj_opts opts = {.matrix = {14, 12, 0}, .readouts = 37};
     larmor_device *others[2];
     assert_ok(larmor_device_open("cpu:1", &others[0]));
@@ -128,53 +115,45 @@ static void a_trajectory_is_the_same_on_every_device_with_any_number_of_threads(
     larmor_traj_info info;
     for (int t = 0; (info = larmor_traj_entry(t)).name; t++)
         for (int i = 0; i < 2; i++) {
-            larmor_array *traj, *other;
+            OWNED(larmor_array) *traj, *other;
             larmor_traj_opts of = opts;
             if (takes_solid(info.name)) of.matrix[2] = 10;
             if (info.lines) of.readouts = 5;
             assert_ok(larmor_traj_create(dev, info.name, &of, &traj));
             assert_ok(larmor_traj_create(others[i], info.name, &of, &other));
             assert_true(larmor_shape_equal(larmor_array_shape(traj), larmor_array_shape(other)));
-            double *k = points_of(traj), *same = points_of(other);
+            OWNED(double) *k = points_of(traj), *same = points_of(other);
             assert_memory_equal(k, same, larmor_array_bytes(traj));
-            free(k);
-            free(same);
-            larmor_array_free(traj);
-            larmor_array_free(other);
         }
     larmor_device_free(others[0]);
     larmor_device_free(others[1]);
 }
 
-static void the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it(void **state)
+TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
 {
-    (void)state;
     const char *names[] = {"radial", "golden", "spiral", "koosh"};
     for (int t = 0; t < 4; t++)
         for (int64_t samples = 20; samples <= 21; samples++) {
-            larmor_array *traj;
+            OWNED(larmor_array) *traj;
             assert_ok(larmor_traj_create(
                 dev, names[t], &(larmor_traj_opts){.matrix = {24}, .samples = samples, .readouts = 13}, &traj));
             const larmor_shape shape = larmor_array_shape(traj);
             assert_int_equal(shape.dim[1], samples);
             assert_int_equal(shape.dim[2], 13);
-            double *k = points_of(traj);
+            OWNED(double) *k = points_of(traj);
             const int64_t nd = shape.dim[0];
             const int64_t centre = t == 2 ? 0 : samples / 2;
             for (int64_t j = 0; j < 13; j++)
                 for (int64_t d = 0; d < nd; d++) assert_true(k[d + nd * (centre + samples * j)] == 0);
-            free(k);
-            larmor_array_free(traj);
         }
 }
 
-static void undersampling_divides_the_default_number_of_readouts(void **state)
+TEST(undersampling_divides_the_default_number_of_readouts)
 {
-    (void)state;
     const char *name;
     for (int t = 0; (name = larmor_traj_entry(t).name); t++) {
         larmor_traj_opts opts = {.matrix = {64, 64, takes_solid(name) ? 8 : 1}};
-        larmor_array *full, *some;
+        OWNED(larmor_array) *full, *some;
         assert_ok(larmor_traj_create(dev, name, &opts, &full));
         opts.undersampling = 4;
         assert_ok(larmor_traj_create(dev, name, &opts, &some));
@@ -182,14 +161,11 @@ static void undersampling_divides_the_default_number_of_readouts(void **state)
         assert_int_equal(a.dim[1], b.dim[1]);
         assert_at_most(fabs((double)a.dim[2] / 4 - (double)b.dim[2]), 8);
         assert_true(b.dim[2] * 4 >= a.dim[2]);
-        larmor_array_free(some);
-        larmor_array_free(full);
     }
 }
 
-static void an_unknown_name_is_answered_with_the_known_ones(void **state)
+TEST(an_unknown_name_is_answered_with_the_known_ones)
 {
-    (void)state;
     larmor_array *traj;
     const larmor_traj_opts opts = {.matrix = {32}};
     assert_refused(larmor_traj_create(dev, "raidal", &opts, &traj), LARMOR_ERR_ARG,
@@ -208,9 +184,8 @@ static void an_unknown_name_is_answered_with_the_known_ones(void **state)
     assert_refused(larmor_traj_create(dev, NULL, &opts, &traj), LARMOR_ERR_ARG, "traj: got \"(null)\", expected ");
 }
 
-static void sizes_out_of_range_are_refused(void **state)
+TEST(sizes_out_of_range_are_refused)
 {
-    (void)state;
     const struct {
         larmor_traj_opts opts;
         const char *message;
@@ -238,9 +213,8 @@ static void sizes_out_of_range_are_refused(void **state)
     assert_refused(larmor_traj_create(dev, "golden", &huge, &traj), LARMOR_ERR_SHAPE, "");
 }
 
-static void trajectories_in_the_plane_refuse_a_solid_matrix(void **state)
+TEST(trajectories_in_the_plane_refuse_a_solid_matrix)
 {
-    (void)state;
     const larmor_traj_opts opts = {.matrix = {32, 32, 16}}, flat = {.matrix = {32, 32, 1}};
     larmor_array *traj;
     assert_refused(larmor_traj_create(dev, "radial", &opts, &traj), LARMOR_ERR_ARG,
@@ -249,21 +223,4 @@ static void trajectories_in_the_plane_refuse_a_solid_matrix(void **state)
     assert_refused(larmor_traj_create(dev, "spiral", &opts, &traj), LARMOR_ERR_ARG, "spiral got matrix");
     assert_refused(larmor_traj_create(dev, "koosh", &flat, &traj), LARMOR_ERR_ARG,
                    "traj: koosh got matrix 32 x 32 x 1, expected three dimensions; use golden");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_trajectory_stays_within_the_matrix),
-        cmocka_unit_test(every_trajectory_samples_the_centre_and_nine_tenths_of_the_way_to_the_rim),
-        cmocka_unit_test(every_trajectory_is_described_with_the_name_of_its_header),
-        cmocka_unit_test(the_nufft_at_every_trajectory_has_its_adjoint),
-        cmocka_unit_test(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads),
-        cmocka_unit_test(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it),
-        cmocka_unit_test(undersampling_divides_the_default_number_of_readouts),
-        cmocka_unit_test(an_unknown_name_is_answered_with_the_known_ones),
-        cmocka_unit_test(sizes_out_of_range_are_refused),
-        cmocka_unit_test(trajectories_in_the_plane_refuse_a_solid_matrix),
-    };
-    RUN_TESTS(tests);
 }

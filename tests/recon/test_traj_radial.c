@@ -1,18 +1,15 @@
 /* Spokes in the plane and in space. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const char *name, const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     assert_ok(larmor_traj_create(dev, name, opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    larmor_array_free(traj);
     return k;
 }
 
@@ -29,74 +26,64 @@ static double rotation(double from, double to)
     return remainder(to - from, 2 * M_PI);
 }
 
-static void spokes_are_sampled_evenly_from_minus_half_the_matrix(void **state)
+TEST(spokes_are_sampled_evenly_from_minus_half_the_matrix)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make("radial", &(larmor_traj_opts){.matrix = {48}, .samples = 100, .readouts = 7}, &s);
+    OWNED(double) *k = make("radial", &(larmor_traj_opts){.matrix = {48}, .samples = 100, .readouts = 7}, &s);
     for (int j = 0; j < 7; j++)
         for (int i = 0; i < 100; i++) {
             const double r = -24 + 0.48 * i, angle = M_PI * j / 7;
             assert_at_most(fabs(k[2 * (i + 100 * j)] - r * cos(angle)), 1e-13);
             assert_at_most(fabs(k[2 * (i + 100 * j) + 1] - r * sin(angle)), 1e-13);
         }
-    free(k);
 }
 
-static void default_spokes_are_at_most_one_apart_at_the_rim(void **state)
+TEST(default_spokes_are_at_most_one_apart_at_the_rim)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make("radial", &(larmor_traj_opts){.matrix = {64}}, &s);
+    OWNED(double) *k = make("radial", &(larmor_traj_opts){.matrix = {64}}, &s);
     assert_int_equal(s.dim[1], 128);
     assert_at_most(fabs(rotation(angle_of(k, 128, 0), angle_of(k, 128, 1))) * 32, 1);
     assert_true((double)(s.dim[2] - 1) < M_PI * 32); /* and no more of them than needed */
-    free(k);
 }
 
-static void golden_spokes_are_the_golden_angle_apart(void **state)
+TEST(golden_spokes_are_the_golden_angle_apart)
 {
-    (void)state;
     const struct {
         int64_t tiny;
         double degrees;
     } published[] = {{0, 111.2461}, {1, 111.2461}, {2, 68.7539}, {3, 49.7508}, {5, 32.0397}, {7, 23.6281}};
     for (int t = 0; t < 6; t++) {
         larmor_shape s;
-        double *k =
+        OWNED(double) *k =
             make("golden", &(larmor_traj_opts){.matrix = {32}, .readouts = 500, .tiny = published[t].tiny}, &s);
         for (int64_t j = 0; j + 1 < 500; j++) {
             const double step = rotation(angle_of(k, s.dim[1], j), angle_of(k, s.dim[1], j + 1)) * 180 / M_PI;
             assert_at_most(fabs(step - published[t].degrees), 5e-5);
         }
         assert_at_most(fabs(angle_of(k, s.dim[1], 0)), 1e-15);
-        free(k);
     }
 }
 
-static void a_longer_voxel_stretches_the_spokes(void **state)
+TEST(a_longer_voxel_stretches_the_spokes)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make("golden", &(larmor_traj_opts){.matrix = {64, 32}, .samples = 64, .readouts = 20}, &s);
+    OWNED(double) *k = make("golden", &(larmor_traj_opts){.matrix = {64, 32}, .samples = 64, .readouts = 20}, &s);
     for (int j = 0; j < 20; j++) assert_at_most(fabs(hypot(k[128 * j] / 32, k[128 * j + 1] / 16) - 1), 1e-14);
-    free(k);
 }
 
-static void uniform_spokes_know_no_tiny_angle(void **state)
+TEST(uniform_spokes_know_no_tiny_angle)
 {
-    (void)state;
     larmor_array *traj;
     assert_refused(larmor_traj_create(dev, "radial", &(larmor_traj_opts){.matrix = {32}, .tiny = 7}, &traj),
                    LARMOR_ERR_ARG, "traj: radial got tiny 7, but its spokes are uniform over pi; use golden");
 }
 
-static void koosh_directions_are_uniform_over_the_half_sphere(void **state)
+TEST(koosh_directions_are_uniform_over_the_half_sphere)
 {
-    (void)state;
     enum { SPOKES = 4000, BANDS = 10, SECTORS = 20 };
     larmor_shape s;
-    double *k = make("koosh", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
+    OWNED(double) *k = make("koosh", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
     int box[BANDS * SECTORS] = {0};
     double moment[3][3] = {{0}};
     for (int j = 0; j < SPOKES; j++) {
@@ -112,29 +99,12 @@ static void koosh_directions_are_uniform_over_the_half_sphere(void **state)
     for (int i = 0; i < BANDS * SECTORS; i++) assert_in_range(box[i], 14, 26); /* 20 each; by chance 5 to 38 */
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) assert_at_most(fabs(moment[a][b] - (a == b ? 1 / 3.0 : 0)), 2e-3);
-    free(k);
 }
 
-static void default_koosh_spokes_cover_the_sphere(void **state)
+TEST(default_koosh_spokes_cover_the_sphere)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make("koosh", &(larmor_traj_opts){.matrix = {16}}, &s);
+    OWNED(double) *k = make("koosh", &(larmor_traj_opts){.matrix = {16}}, &s);
     assert_int_equal(s.dim[1], 32);
     assert_int_equal(s.dim[2], (int64_t)ceil(2 * M_PI * 8 * 8)); /* one per unit of the half sphere's area */
-    free(k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spokes_are_sampled_evenly_from_minus_half_the_matrix),
-        cmocka_unit_test(default_spokes_are_at_most_one_apart_at_the_rim),
-        cmocka_unit_test(golden_spokes_are_the_golden_angle_apart),
-        cmocka_unit_test(a_longer_voxel_stretches_the_spokes),
-        cmocka_unit_test(uniform_spokes_know_no_tiny_angle),
-        cmocka_unit_test(koosh_directions_are_uniform_over_the_half_sphere),
-        cmocka_unit_test(default_koosh_spokes_cover_the_sphere),
-    };
-    RUN_TESTS(tests);
 }

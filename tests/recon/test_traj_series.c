@@ -1,57 +1,49 @@
 /* Trajectories of a series go on from one repetition to the next; late gradients shift them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const char *name, larmor_traj_opts opts, int64_t first, larmor_shape *shape)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     opts.first = first;
     assert_ok(larmor_traj_create(dev, name, &opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    larmor_array_free(traj);
     return k;
 }
 
-static void golden_angles_and_means_go_on(void **state)
+TEST(golden_angles_and_means_go_on)
 {
-    (void)state;
     enum { N = 13, REPETITIONS = 3 };
     const char *names[] = {"golden", "koosh", "golden"};
     for (int i = 0; i < 3; i++) {
         larmor_traj_opts opts = {.matrix = {10}, .samples = 6, .readouts = N, .tiny = i == 2 ? 5 : 0};
         larmor_shape s;
         opts.readouts = REPETITIONS * N;
-        double *all = make(names[i], opts, 0, &s);
+        OWNED(double) *all = make(names[i], opts, 0, &s);
         const size_t each = (size_t)(s.dim[0] * s.dim[1] * N);
         opts.readouts = N;
         for (int r = 0; r < REPETITIONS; r++) {
-            double *k = make(names[i], opts, (int64_t)r * N, &s);
+            OWNED(double) *k = make(names[i], opts, (int64_t)r * N, &s);
             assert_memory_equal(k, all + each * (size_t)r, each * sizeof *k);
-            free(k);
         }
-        free(all);
     }
 }
 
-static void the_stars_of_a_stack_go_on(void **state)
+TEST(the_stars_of_a_stack_go_on)
 {
-    (void)state;
     enum { SPOKES = 7, NZ = 3, SAMPLES = 8 };
     larmor_shape s;
-    double *stack = make("stars", (larmor_traj_opts){.matrix = {8, 8, NZ}, .samples = SAMPLES, .readouts = SPOKES},
-                         2 * SPOKES * NZ, &s);
-    double *star =
+    OWNED(double) *stack =
+        make("stars", (larmor_traj_opts){.matrix = {8, 8, NZ}, .samples = SAMPLES, .readouts = SPOKES},
+             2 * SPOKES * NZ, &s);
+    OWNED(double) *star =
         make("golden", (larmor_traj_opts){.matrix = {8}, .samples = SAMPLES, .readouts = SPOKES}, 2 * SPOKES, &s);
     for (int i = 0; i < SAMPLES * SPOKES * NZ; i++)
         for (int d = 0; d < 2; d++) assert_true(stack[3 * i + d] == star[2 * (i % (SAMPLES * SPOKES)) + d]);
-    free(star);
-    free(stack);
 }
 
 static double angle_at(const double *k, const larmor_shape *s, int64_t readout)
@@ -61,9 +53,8 @@ static double angle_at(const double *k, const larmor_shape *s, int64_t readout)
 }
 
 /* Even readouts keep their distance, and each repetition is rotated into the gaps that the others have left. */
-static void even_spokes_and_arms_turn_into_the_gaps(void **state)
+TEST(even_spokes_and_arms_turn_into_the_gaps)
 {
-    (void)state;
     enum { N = 9, REPETITIONS = 8 };
     const char *names[] = {"radial", "spiral"};
     for (int i = 0; i < 2; i++) {
@@ -72,34 +63,28 @@ static void even_spokes_and_arms_turn_into_the_gaps(void **state)
         for (int r = 0; r < REPETITIONS; r++) {
             larmor_shape s;
             const larmor_traj_opts opts = {.matrix = {24}, .samples = 50, .readouts = N};
-            double *k = make(names[i], opts, (int64_t)r * N, &s), *still = make(names[i], opts, 0, &s);
+            OWNED(double) *k = make(names[i], opts, (int64_t)r * N, &s), *still = make(names[i], opts, 0, &s);
             for (int j = 0; j < N; j++) {
                 const double moved = remainder(angle_at(k, &s, j) - angle_at(still, &s, j), 2 * M_PI) / spacing;
                 assert_at_most(fabs(moved - fmod(r * 0.6180339887498949, 1)), 1e-9);
                 angle[r] = moved;
             }
-            free(still);
-            free(k);
         }
         for (int r = 0; r < REPETITIONS; r++)
             for (int q = 0; q < r; q++) assert_true(fabs(remainder(angle[r] - angle[q], 1)) > 0.5 / REPETITIONS);
     }
 }
 
-static void cartesian_lines_stay(void **state)
+TEST(cartesian_lines_stay)
 {
-    (void)state;
     larmor_shape s;
-    double *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
-    double *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
+    OWNED(double) *a = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 0, &s);
+    OWNED(double) *b = make("cartesian", (larmor_traj_opts){.matrix = {4, 6}}, 12, &s);
     assert_memory_equal(a, b, (size_t)larmor_shape_count(s) * sizeof *a);
-    free(b);
-    free(a);
 }
 
-static void a_start_out_of_range_is_refused(void **state)
+TEST(a_start_out_of_range_is_refused)
 {
-    (void)state;
     larmor_array *traj;
     assert_refused(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .first = -1}, &traj),
                    LARMOR_ERR_ARG, "traj: got -1 readouts before the first, expected 0 to 2^40");
@@ -107,28 +92,25 @@ static void a_start_out_of_range_is_refused(void **state)
 
 static double *delayed(const char *name, larmor_traj_opts opts, const double delay[6], larmor_shape *shape)
 {
-    larmor_array *traj, *late;
+    OWNED(larmor_array) *traj, *late;
     assert_ok(larmor_traj_create(dev, name, &opts, &traj));
     assert_ok(larmor_traj_delay(traj, delay, NULL, &late));
     *shape = larmor_array_shape(late);
     double *k = malloc(larmor_array_bytes(late));
     assert_non_null(k);
     assert_ok(larmor_array_read(late, k, larmor_array_bytes(late)));
-    larmor_array_free(late);
-    larmor_array_free(traj);
     return k;
 }
 
-static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
+TEST(a_late_gradient_shifts_straight_readouts_exactly)
 {
-    (void)state;
     const double delay[6] = {0.7, -1.3, 2.25};
     const char *names[] = {"golden", "koosh", "cartesian"};
     for (int i = 0; i < 3; i++)
         for (int64_t samples = 3; samples < 40; samples += 7) {
             const larmor_traj_opts opts = {.matrix = {16}, .samples = samples, .readouts = 5};
             larmor_shape s;
-            double *late = delayed(names[i], opts, delay, &s), *k = make(names[i], opts, 0, &s);
+            OWNED(double) *late = delayed(names[i], opts, delay, &s), *k = make(names[i], opts, 0, &s);
             const int64_t nd = s.dim[0], n = s.dim[1];
             for (int64_t j = 0; j < larmor_shape_count(s); j++) {
                 const int64_t d = j % nd, readout = j / (nd * n);
@@ -136,21 +118,18 @@ static void a_late_gradient_shifts_straight_readouts_exactly(void **state)
                 const double step = line[nd] - line[0];
                 assert_at_most(fabs(late[j] - (k[j] - step * delay[d])), 1e-12);
             }
-            free(k);
-            free(late);
         }
 }
 
 /* By minus the symmetric matrix of delays times the readout's step, in the units in which the axes are alike. */
-static void a_coupling_shifts_each_axis_by_what_the_other_does(void **state)
+TEST(a_coupling_shifts_each_axis_by_what_the_other_does)
 {
-    (void)state;
     const double delay[6] = {0.7, -1.3, 2.25, 0.4, -0.3, 0.2}, fov[3] = {1, 2, 0.5};
     const double S[3][3] = {{0.7, 0.4, -0.3}, {0.4, -1.3, 0.2}, {-0.3, 0.2, 2.25}};
     const char *names[] = {"golden", "koosh"};
     for (int i = 0; i < 2; i++) {
-        larmor_array *traj, *late;
-        double *k, *moved;
+        OWNED(larmor_array) *traj, *late;
+        OWNED(double) *k, *moved;
         assert_ok(larmor_traj_create(dev, names[i], &(larmor_traj_opts){.matrix = {16}, .samples = 20, .readouts = 7},
                                      &traj));
         assert_ok(larmor_traj_delay(traj, delay, fov, &late));
@@ -164,35 +143,27 @@ static void a_coupling_shifts_each_axis_by_what_the_other_does(void **state)
             for (int d = 0; d < nd; d++) shift += S[j % nd][d] * (line[nd + d] - line[d]) * fov[j % nd] / fov[d];
             assert_at_most(fabs(moved[j] - (k[j] - shift)), 1e-12);
         }
-        free(moved);
-        free(k);
-        larmor_array_free(late);
-        larmor_array_free(traj);
     }
 }
 
 /* A spiral between its samples is another, denser sampling of the same spiral. */
-static void a_late_gradient_keeps_to_a_curved_readout(void **state)
+TEST(a_late_gradient_keeps_to_a_curved_readout)
 {
-    (void)state;
     larmor_shape s, dense;
     const double half[6] = {0.5, 0.5}; /* half a sample is one of the doubled number */
     larmor_traj_opts opts = {.matrix = {32}, .samples = 700, .readouts = 4};
-    double *late = delayed("spiral", opts, half, &s);
+    OWNED(double) *late = delayed("spiral", opts, half, &s);
     opts.samples = 1400;
-    double *k = make("spiral", opts, 0, &dense);
+    OWNED(double) *k = make("spiral", opts, 0, &dense);
     for (int64_t readout = 0; readout < 4; readout++)
         for (int64_t i = 20; i < 700; i++)
             for (int d = 0; d < 2; d++)
                 assert_at_most(fabs(late[d + 2 * (i + 700 * readout)] - k[d + 2 * (2 * i - 1 + 1400 * readout)]),
                                1e-3);
-    free(k);
-    free(late);
 }
 
-static void delays_out_of_range_are_refused(void **state)
+TEST(delays_out_of_range_are_refused)
 {
-    (void)state;
     larmor_array *traj, *late;
     assert_ok(larmor_traj_create(dev, "golden", &(larmor_traj_opts){.matrix = {8}, .readouts = 2}, &traj));
     assert_refused(larmor_traj_delay(traj, (double[6]){17, 0, 0}, NULL, &late), LARMOR_ERR_ARG,
@@ -205,20 +176,4 @@ static void delays_out_of_range_are_refused(void **state)
     assert_refused(larmor_traj_delay(traj, (double[6]){0, 0, 0}, NULL, &late), LARMOR_ERR_SHAPE,
                    "traj delay: got c64 [2, 3, 4]");
     larmor_array_free(traj);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_angles_and_means_go_on),
-        cmocka_unit_test(the_stars_of_a_stack_go_on),
-        cmocka_unit_test(even_spokes_and_arms_turn_into_the_gaps),
-        cmocka_unit_test(cartesian_lines_stay),
-        cmocka_unit_test(a_start_out_of_range_is_refused),
-        cmocka_unit_test(a_late_gradient_shifts_straight_readouts_exactly),
-        cmocka_unit_test(a_late_gradient_keeps_to_a_curved_readout),
-        cmocka_unit_test(a_coupling_shifts_each_axis_by_what_the_other_does),
-        cmocka_unit_test(delays_out_of_range_are_refused),
-    };
-    RUN_TESTS(tests);
 }

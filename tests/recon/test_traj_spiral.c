@@ -1,18 +1,15 @@
 /* Spiral arms. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
 static double *make(const larmor_traj_opts *opts, larmor_shape *shape)
 {
-    larmor_array *traj;
+    OWNED(larmor_array) *traj;
     assert_ok(larmor_traj_create(dev, "spiral", opts, &traj));
     *shape = larmor_array_shape(traj);
     double *k = malloc(larmor_array_bytes(traj));
     assert_non_null(k);
     assert_ok(larmor_array_read(traj, k, larmor_array_bytes(traj)));
-    larmor_array_free(traj);
     return k;
 }
 
@@ -36,14 +33,13 @@ static const larmor_traj_opts cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static void arms_are_at_most_one_apart(void **state)
+TEST(arms_are_at_most_one_apart)
 {
-    (void)state;
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
         double *k = make(&cases[t], &s), worst = 0;
         const int64_t n = s.dim[1];
-        double *angle = calloc((size_t)n, sizeof *angle), *radius = calloc((size_t)n, sizeof *radius);
+        OWNED(double) *angle = calloc((size_t)n, sizeof *angle), *radius = calloc((size_t)n, sizeof *radius);
         assert_non_null(angle);
         assert_non_null(radius);
         polar(k, n, angle, radius);
@@ -56,15 +52,12 @@ static void arms_are_at_most_one_apart(void **state)
         }
         assert_at_most(worst, 1.001);
         assert_true(worst > 0.9); /* nor closer than it needs */
-        free(radius);
-        free(angle);
         free(k);
     }
 }
 
-static void samples_are_equally_far_apart_along_an_arm(void **state)
+TEST(samples_are_equally_far_apart_along_an_arm)
 {
-    (void)state;
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
         double *k = make(&cases[t], &s), least = 1e9, most = 0;
@@ -79,26 +72,23 @@ static void samples_are_equally_far_apart_along_an_arm(void **state)
     }
 }
 
-static void arms_reach_the_rim(void **state)
+TEST(arms_reach_the_rim)
 {
-    (void)state;
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
-        double *k = make(&cases[t], &s);
+        OWNED(double) *k = make(&cases[t], &s);
         const double *last = k + 2 * (s.dim[1] - 1), rim = (double)cases[t].matrix[0] / 2;
         const double reach = hypot(last[0], last[1]);
         assert_true(reach < rim);
         assert_at_most(rim - reach, 0.5);
-        free(k);
     }
 }
 
-static void the_radius_grows_with_the_angle_to_the_power_of_the_density(void **state)
+TEST(the_radius_grows_with_the_angle_to_the_power_of_the_density)
 {
-    (void)state;
     for (int t = 0; t < CASES; t++) {
         larmor_shape s;
-        double *k = make(&cases[t], &s);
+        OWNED(double) *k = make(&cases[t], &s);
         const int64_t n = s.dim[1];
         const double density = cases[t].density > 0 ? cases[t].density : 1;
         const double rim = (double)cases[t].matrix[0] / 2;
@@ -109,15 +99,13 @@ static void the_radius_grows_with_the_angle_to_the_power_of_the_density(void **s
             assert_at_most(fabs(k[2 * i] - radius * cos(angle)), 1e-9);
             assert_at_most(fabs(k[2 * i + 1] - radius * sin(angle)), 1e-9);
         }
-        free(k);
     }
 }
 
-static void all_arms_are_the_first_one_turned(void **state)
+TEST(all_arms_are_the_first_one_turned)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make(&(larmor_traj_opts){.matrix = {40}, .readouts = 6}, &s);
+    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {40}, .readouts = 6}, &s);
     for (int64_t j = 0; j < 6; j++)
         for (int64_t i = 0; i < s.dim[1]; i++) {
             const double *first = k + 2 * i, *other = k + 2 * (i + s.dim[1] * j), c = cos(M_PI / 3 * (double)j),
@@ -125,32 +113,15 @@ static void all_arms_are_the_first_one_turned(void **state)
             assert_at_most(fabs(other[0] - (c * first[0] - d * first[1])), 1e-12);
             assert_at_most(fabs(other[1] - (d * first[0] + c * first[1])), 1e-12);
         }
-    free(k);
 }
 
-static void few_samples_still_lie_on_the_spiral_and_reach_out(void **state)
+TEST(few_samples_still_lie_on_the_spiral_and_reach_out)
 {
-    (void)state;
     larmor_shape s;
-    double *k = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1, .samples = 4}, &s);
-    double *full = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1}, &s);
+    OWNED(double) *k = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1, .samples = 4}, &s);
+    OWNED(double) *full = make(&(larmor_traj_opts){.matrix = {64}, .readouts = 1}, &s);
     for (int64_t i = 0; i < 4; i++) { /* at quarters of the length: where the full spiral is then, or beside it */
         const int64_t at = i * s.dim[1] / 4;
         assert_at_most(hypot(k[2 * i] - full[2 * at], k[2 * i + 1] - full[2 * at + 1]), 0.51);
     }
-    free(full);
-    free(k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arms_are_at_most_one_apart),
-        cmocka_unit_test(samples_are_equally_far_apart_along_an_arm),
-        cmocka_unit_test(arms_reach_the_rim),
-        cmocka_unit_test(the_radius_grows_with_the_angle_to_the_power_of_the_density),
-        cmocka_unit_test(all_arms_are_the_first_one_turned),
-        cmocka_unit_test(few_samples_still_lie_on_the_spiral_and_reach_out),
-    };
-    RUN_TESTS(tests);
 }

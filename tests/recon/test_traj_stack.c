@@ -1,14 +1,11 @@
 /* A stack of stars. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "larmor/recon.h"
 #include "tests/support/test.h"
 
-static void every_partition_holds_the_same_golden_star(void **state)
+TEST(every_partition_holds_the_same_golden_star)
 {
-    (void)state;
     enum { SPOKES = 11, SAMPLES = 20, NZ = 5 };
-    larmor_array *stack, *star;
+    OWNED(larmor_array) *stack, *star;
     larmor_traj_opts opts = {.matrix = {16, 16, NZ}, .samples = SAMPLES, .readouts = SPOKES, .tiny = 3};
     assert_ok(larmor_traj_create(dev, "stars", &opts, &stack));
     opts.matrix[2] = 1;
@@ -22,14 +19,11 @@ static void every_partition_holds_the_same_golden_star(void **state)
         assert_true(k[3 * i] == flat[2 * same] && k[3 * i + 1] == flat[2 * same + 1]);
         assert_true(k[3 * i + 2] == i / (SAMPLES * SPOKES) - NZ / 2); /* -2, -1, 0, 1, 2: partitions outermost */
     }
-    larmor_array_free(star);
-    larmor_array_free(stack);
 }
 
-static void a_single_partition_is_a_star_in_the_plane(void **state)
+TEST(a_single_partition_is_a_star_in_the_plane)
 {
-    (void)state;
-    larmor_array *stack, *star;
+    OWNED(larmor_array) *stack, *star;
     const larmor_traj_opts opts = {.matrix = {16}, .readouts = 9};
     assert_ok(larmor_traj_create(dev, "stars", &opts, &stack));
     assert_ok(larmor_traj_create(dev, "golden", &opts, &star));
@@ -38,15 +32,4 @@ static void a_single_partition_is_a_star_in_the_plane(void **state)
     assert_ok(larmor_array_read(stack, a, sizeof a));
     assert_ok(larmor_array_read(star, b, sizeof b));
     assert_memory_equal(a, b, sizeof a);
-    larmor_array_free(star);
-    larmor_array_free(stack);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_partition_holds_the_same_golden_star),
-        cmocka_unit_test(a_single_partition_is_a_star_in_the_plane),
-    };
-    RUN_TESTS(tests);
 }

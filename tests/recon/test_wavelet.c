@@ -8,9 +8,8 @@
 static const larmor_dtype type[] = {LARMOR_C64, LARMOR_C128};
 static const double limit[] = {2e-6, 1e-14};
 
-static void filters_are_orthonormal_and_their_moments_vanish(void **state)
+TEST(filters_are_orthonormal_and_their_moments_vanish)
 {
-    (void)state;
     for (int order = 1; order <= LMR_DAUBECHIES; order++) {
         const double *h = lmr_daubechies[order - 1];
         double sum = 0;
@@ -43,7 +42,7 @@ static void split_line(int order, int64_t n, int64_t step, cplx *x)
 {
     const double *h = lmr_daubechies[order - 1];
     const int64_t m = n - n % 2, low = n - n / 2;
-    cplx *y = calloc((size_t)n, sizeof *y);
+    OWNED(cplx) *y = calloc((size_t)n, sizeof *y);
     assert_non_null(y);
     for (int64_t k = 0; k < m / 2; k++)
         for (int t = 0; t < 2 * order; t++) {
@@ -53,7 +52,6 @@ static void split_line(int order, int64_t n, int64_t step, cplx *x)
         }
     if (n % 2) y[m / 2] = x[step * (n - 1)];
     for (int64_t i = 0; i < n; i++) x[step * i] = y[i];
-    free(y);
 }
 
 /* Does f to every line along axis that begins in the box of these extents. */
@@ -119,9 +117,8 @@ static cplx *direct(larmor_shape shape, larmor_wavelet_opts o, int64_t least, co
 
 static void expect(int p, const larmor_array *x, const cplx *expected)
 {
-    cplx *got = values_of(x);
+    OWNED(cplx) *got = values_of(x);
     assert_at_most(difference(got, expected, larmor_array_count(x)), limit[p]);
-    free(got);
 }
 
 /* Even and odd sizes, one to three axes, between other dimensions, and several threads. */
@@ -152,37 +149,31 @@ static larmor_op *wavelet_of(int p, larmor_shape shape, larmor_wavelet_opts opts
     return W;
 }
 
-static void coefficients_are_those_of_every_line_filtered_level_by_level(void **state)
+TEST(coefficients_are_those_of_every_line_filtered_level_by_level)
 {
-    (void)state;
     for (int c = 0; c < 2 * CASES; c++) {
         const int p = c % 2;
         const larmor_shape shape = cases[c / 2].shape;
         const larmor_wavelet_opts opts = cases[c / 2].opts;
-        larmor_op *W = wavelet_of(p, shape, opts);
-        cplx *x = random_values(larmor_shape_count(shape), 1), *expected = direct(shape, opts, 2 * opts.order, x);
-        larmor_array *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
+        OWNED(larmor_op) *W = wavelet_of(p, shape, opts);
+        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 1),
+                    *expected = direct(shape, opts, 2 * opts.order, x);
+        OWNED(larmor_array) *in = complex_array(type[p], shape, x), *out = zeros(type[p], shape);
         assert_ok(larmor_op_forward(W, in, out));
         expect(p, out, expected);
         expect(p, in, x);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_op_free(W);
-        free(x);
-        free(expected);
     }
 }
 
-static void the_adjoint_is_the_inverse_on_both_sides(void **state)
+TEST(the_adjoint_is_the_inverse_on_both_sides)
 {
-    (void)state;
     for (int c = 0; c < 2 * CASES; c++) {
         const int p = c % 2;
         const larmor_shape shape = cases[c / 2].shape;
-        larmor_op *W = wavelet_of(p, shape, cases[c / 2].opts);
-        cplx *x = random_values(larmor_shape_count(shape), 2);
-        larmor_array *in = complex_array(type[p], shape, x);
-        larmor_array *out = zeros(type[p], shape), *back = zeros(type[p], shape);
+        OWNED(larmor_op) *W = wavelet_of(p, shape, cases[c / 2].opts);
+        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 2);
+        OWNED(larmor_array) *in = complex_array(type[p], shape, x);
+        OWNED(larmor_array) *out = zeros(type[p], shape), *back = zeros(type[p], shape);
         double error;
         assert_ok(larmor_op_adjoint_error(W, 3, &error));
         assert_at_most(error, limit[p]);
@@ -194,18 +185,12 @@ static void the_adjoint_is_the_inverse_on_both_sides(void **state)
         expect(p, back, x);
         assert_ok(larmor_op_normal(W, in, back));
         expect(p, back, x);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_array_free(back);
-        larmor_op_free(W);
-        free(x);
     }
 }
 
 /* Images of less than sixteen along each axis are split down to eight. */
-static void the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers(void **state)
+TEST(the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers)
 {
-    (void)state;
     static const struct {
         larmor_shape shape;
         larmor_wavelet_opts opts;
@@ -215,37 +200,28 @@ static void the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers(void 
                 {{2, {7, 6}}, {2, 0, 0x3, {0}}, 8}};
     for (int i = 0; i < 3; i++) {
         const larmor_shape shape = each[i].shape;
-        larmor_op *W;
+        OWNED(larmor_op) *W;
         assert_ok(larmor_op_wavelet(dev, LARMOR_C128, shape, NULL, &W));
-        cplx *x = random_values(larmor_shape_count(shape), 4),
-             *expected = direct(shape, each[i].opts, each[i].least, x);
-        larmor_array *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
+        OWNED(cplx) *x = random_values(larmor_shape_count(shape), 4),
+                    *expected = direct(shape, each[i].opts, each[i].least, x);
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
         assert_ok(larmor_op_forward(W, in, out));
         expect(1, out, expected);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_op_free(W);
-        free(x);
-        free(expected);
     }
 }
 
-static void polynomials_leave_no_details_away_from_the_edges(void **state)
+TEST(polynomials_leave_no_details_away_from_the_edges)
 {
-    (void)state;
     enum { N = 64 };
     for (int order = 1; order <= LMR_DAUBECHIES; order++) {
-        larmor_op *W = wavelet_of(1, LARMOR_SHAPE(N), (larmor_wavelet_opts){.order = order, .levels = 1});
+        OWNED(larmor_op) *W = wavelet_of(1, LARMOR_SHAPE(N), (larmor_wavelet_opts){.order = order, .levels = 1});
         cplx x[N];
         for (int i = 0; i < N; i++) x[i] = pow((i - 32.0) / 32, order - 1);
-        larmor_array *in = complex_array(LARMOR_C128, LARMOR_SHAPE(N), x), *out = zeros(LARMOR_C128, LARMOR_SHAPE(N));
+        OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(N), x),
+                            *out = zeros(LARMOR_C128, LARMOR_SHAPE(N));
         assert_ok(larmor_op_forward(W, in, out));
-        cplx *y = values_of(out);
+        OWNED(cplx) *y = values_of(out);
         for (int k = order; k < N / 2 - order; k++) assert_at_most(cabs(y[N / 2 + k]), 1e-13);
-        free(y);
-        larmor_array_free(in);
-        larmor_array_free(out);
-        larmor_op_free(W);
     }
 }
 
@@ -256,8 +232,8 @@ static cplx *denoised(larmor_op *W, larmor_op *chain, larmor_shape shape, int64_
 {
     const lmr_sparse_kernels *kernels;
     const int64_t count = larmor_shape_count(shape);
-    larmor_array *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
-    larmor_array *back = zeros(LARMOR_C128, shape), *sum = zeros(LARMOR_C128, shape);
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *out = zeros(LARMOR_C128, shape);
+    OWNED(larmor_array) *back = zeros(LARMOR_C128, shape), *sum = zeros(LARMOR_C128, shape);
     assert_ok(lmr_sparse_kernels_of(dev, LARMOR_C128, &kernels));
     for (int64_t s = 0; s < period * period; s++) {
         assert_ok(larmor_op_wavelet_shift(W, (int64_t[]){s % period, s / period, 0}));
@@ -267,43 +243,29 @@ static cplx *denoised(larmor_op *W, larmor_op *chain, larmor_shape shape, int64_
         assert_ok(larmor_axpby(1 / (double)(period * period), back, 1, sum));
     }
     cplx *y = values_of(sum);
-    larmor_array_free(in);
-    larmor_array_free(out);
-    larmor_array_free(back);
-    larmor_array_free(sum);
     return y;
 }
 
-static void averaged_over_all_shifts_denoising_does_not_see_where_the_image_is(void **state)
+TEST(averaged_over_all_shifts_denoising_does_not_see_where_the_image_is)
 {
-    (void)state;
     const larmor_shape shape = LARMOR_SHAPE(16, 8);
     const int64_t period = 4; /* of two levels */
-    larmor_op *W = wavelet_of(1, shape, (larmor_wavelet_opts){.order = 1, .levels = 2}), *same, *chain;
+    OWNED(larmor_op) *W = wavelet_of(1, shape, (larmor_wavelet_opts){.order = 1, .levels = 2}), *same, *chain;
     assert_ok(larmor_op_fft(dev, LARMOR_C128, shape, 0, NULL, &same)); /* the identity */
     assert_ok(larmor_op_chain(same, W, &chain));
-    cplx *x = random_values(128, 5), *y = denoised(W, chain, shape, period, x);
+    OWNED(cplx) *x = random_values(128, 5), *y = denoised(W, chain, shape, period, x);
     for (int64_t shift = 1; shift < 4; shift++)
         for (int axis = 0; axis < 2; axis++) {
-            cplx *moved = rolled(shape, axis, shift, x), *expected = rolled(shape, axis, shift, y);
-            cplx *got = denoised(W, chain, shape, period, moved);
+            OWNED(cplx) *moved = rolled(shape, axis, shift, x), *expected = rolled(shape, axis, shift, y);
+            OWNED(cplx) *got = denoised(W, chain, shape, period, moved);
             assert_at_most(difference(got, expected, 128), 1e-14);
-            free(moved);
-            free(expected);
-            free(got);
         }
     assert_true(difference(y, x, 128) > 0.1); /* it did something */
-    free(x);
-    free(y);
-    larmor_op_free(chain);
-    larmor_op_free(same);
-    larmor_op_free(W);
 }
 
-static void options_that_are_none_are_refused(void **state)
+TEST(options_that_are_none_are_refused)
 {
-    (void)state;
-    larmor_op *W;
+    OWNED(larmor_op) *W;
     const larmor_shape shape = LARMOR_SHAPE(4, 4, 4, 4);
     assert_refused(larmor_op_wavelet(dev, LARMOR_C64, shape, &(larmor_wavelet_opts){.order = 11}, &W), LARMOR_ERR_ARG,
                    "wavelet: order is 11, expected 1 to 10 vanishing moments, or 0 for 2");
@@ -318,20 +280,4 @@ static void options_that_are_none_are_refused(void **state)
     assert_refused(larmor_op_wavelet_shift(W, (int64_t[3]){0}), LARMOR_ERR_ARG,
                    "wavelet: shift of fft, expected three numbers for a wavelet transform");
     assert_refused(larmor_op_wavelet_shift(NULL, (int64_t[3]){0}), LARMOR_ERR_ARG, "wavelet: shift of NULL");
-    larmor_op_free(W);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(filters_are_orthonormal_and_their_moments_vanish),
-    cmocka_unit_test(coefficients_are_those_of_every_line_filtered_level_by_level),
-    cmocka_unit_test(the_adjoint_is_the_inverse_on_both_sides),
-    cmocka_unit_test(the_defaults_are_four_taps_on_all_axes_down_to_sixteen_numbers),
-    cmocka_unit_test(polynomials_leave_no_details_away_from_the_edges),
-    cmocka_unit_test(averaged_over_all_shifts_denoising_does_not_see_where_the_image_is),
-    cmocka_unit_test(options_that_are_none_are_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

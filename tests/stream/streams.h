@@ -49,7 +49,7 @@ static inline int remove_scan_and_folder(void **state)
     return remove_folder(state);
 }
 
-#define WITH_SCAN(test) cmocka_unit_test_setup_teardown(test, make_scan_and_folder, remove_scan_and_folder)
+#define WITH_SCAN(claim) TEST_IN(claim, make_scan_and_folder, remove_scan_and_folder)
 
 /* ---- a connection ---- */
 

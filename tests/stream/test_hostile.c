@@ -103,9 +103,8 @@ static void assert_closes(const bytes *b, int mutant)
     if (last != LARMOR_MESSAGE_CLOSE) fail_msg("mutant %d: the last message is %d (%s)", mutant, last, l.why);
 }
 
-static void whatever_comes_a_session_ends_with_close(void **state)
+WITH_SCAN(whatever_comes_a_session_ends_with_close)
 {
-    (void)state;
     static bytes whole, b;
     uint64_t seed = 4711;
     struct rusage before, after;
@@ -124,11 +123,4 @@ static void whatever_comes_a_session_ends_with_close(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     assert_at_most((double)(after.ru_maxrss - before.ru_maxrss) / 1024, 100); /* MiB */
 #endif
-}
-
-static const struct CMUnitTest tests[] = {WITH_SCAN(whatever_comes_a_session_ends_with_close)};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

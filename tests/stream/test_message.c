@@ -27,7 +27,7 @@ static int free_ends(void **state)
     return 0;
 }
 
-#define WITH_ENDS(test) cmocka_unit_test_setup_teardown(test, make_ends, free_ends)
+#define WITH_ENDS(claim) TEST_IN(claim, make_ends, free_ends)
 
 static const float data[2 * 5 * 2] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
 static const float traj[2 * 5] = {0.5f, -1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -60,9 +60,8 @@ static const larmor_acquisition readout = {.flags = LAST_IN_SLICE | LARMOR_ACQ_R
                                            .measurement_uid = 22,
                                            .table_mm = {23, 24, 25}};
 
-static void an_acquisition_has_the_bytes_of_ismrmrd(void **state)
+WITH_ENDS(an_acquisition_has_the_bytes_of_ismrmrd)
 {
-    (void)state;
     ISMRMRD_AcquisitionHeader h;
     uint16_t id;
     float numbers[10 + 20];
@@ -92,9 +91,8 @@ static void an_acquisition_has_the_bytes_of_ismrmrd(void **state)
     assert_memory_equal(numbers + 10, data, sizeof data);
 }
 
-static void an_acquisition_is_received_as_it_was_sent(void **state)
+WITH_ENDS(an_acquisition_is_received_as_it_was_sent)
 {
-    (void)state;
     larmor_message m;
     send_acquisition(left, &readout);
     assert_ok(larmor_stream_receive(right, &m));
@@ -106,9 +104,8 @@ static void an_acquisition_is_received_as_it_was_sent(void **state)
     assert_memory_equal(&m.acquisition, &readout, sizeof readout);
 }
 
-static void an_image_has_the_bytes_of_ismrmrd_and_is_received_as_it_was_sent(void **state)
+WITH_ENDS(an_image_has_the_bytes_of_ismrmrd_and_is_received_as_it_was_sent)
 {
-    (void)state;
     larmor_message m = {.kind = LARMOR_MESSAGE_IMAGE,
                         .image = {.type = LARMOR_PIXEL_FLOAT,
                                   .dim = {5, 2, 2},
@@ -154,9 +151,8 @@ static void an_image_has_the_bytes_of_ismrmrd_and_is_received_as_it_was_sent(voi
     assert_memory_equal(&m.image, &sent.image, sizeof m.image);
 }
 
-static void texts_end_in_a_zero_that_is_counted(void **state)
+WITH_ENDS(texts_end_in_a_zero_that_is_counted)
 {
-    (void)state;
     larmor_message m;
     static const struct {
         larmor_message_kind kind;
@@ -179,9 +175,8 @@ static void texts_end_in_a_zero_that_is_counted(void **state)
     assert_memory_equal(raw, "\5\0\3\0\0\0ab", 9);
 }
 
-static void waveforms_and_arrays_are_passed_over(void **state)
+WITH_ENDS(waveforms_and_arrays_are_passed_over)
 {
-    (void)state;
     static const unsigned char waveform[2 + 40 + 24] = {[0] = 1026 & 255, 1026 >> 8, [2 + 28] = 3, [2 + 30] = 2};
     static const unsigned char array[2 + 6 + 16 + 12] = {
         [0] = 1030 & 255, 1030 >> 8, 2, 0, 0, 0, 2, 0, [8] = 2, [16] = 3};
@@ -196,9 +191,8 @@ static void waveforms_and_arrays_are_passed_over(void **state)
     }
 }
 
-static void the_end_is_no_error_between_messages_and_one_within(void **state)
+WITH_ENDS(the_end_is_no_error_between_messages_and_one_within)
 {
-    (void)state;
     larmor_message m;
     send_text(left, LARMOR_MESSAGE_CLOSE, NULL);
     assert_int_equal(write(ends[0], "\3\0\7\0", 4), 4);
@@ -210,9 +204,8 @@ static void the_end_is_no_error_between_messages_and_one_within(void **state)
 }
 
 /* Nothing follows them, and the sender stays: what waited for their content would wait for ever. */
-static void what_is_longer_than_allowed_is_refused_before_any_of_it_is_awaited(void **state)
+WITH_ENDS(what_is_longer_than_allowed_is_refused_before_any_of_it_is_awaited)
 {
-    (void)state;
     ISMRMRD_AcquisitionHeader a = {.number_of_samples = 65535, .active_channels = 1000};
     ISMRMRD_AcquisitionHeader with_traj = {
         .number_of_samples = 65535, .trajectory_dimensions = 65535, .active_channels = 0};
@@ -242,9 +235,8 @@ static void what_is_longer_than_allowed_is_refused_before_any_of_it_is_awaited(v
     }
 }
 
-static void what_is_no_message_is_refused(void **state)
+WITH_ENDS(what_is_no_message_is_refused)
 {
-    (void)state;
     static const struct {
         int bytes;
         unsigned char raw[16];
@@ -260,9 +252,8 @@ static void what_is_no_message_is_refused(void **state)
     }
 }
 
-static void where_nobody_reads_sending_fails_without_a_signal(void **state)
+WITH_ENDS(where_nobody_reads_sending_fails_without_a_signal)
 {
-    (void)state;
     int fd[2];
     larmor_stream *pipe_end;
     larmor_stream_free(right);
@@ -282,9 +273,8 @@ static int wants_to_stop(void *user)
     return ++*(int *)user > 3;
 }
 
-static void waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowed(void **state)
+WITH_ENDS(waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowed)
 {
-    (void)state;
     larmor_message m;
     larmor_stream *impatient;
     int asked = 0;
@@ -299,9 +289,8 @@ static void waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowe
     larmor_stream_free(impatient);
 }
 
-static void what_does_not_fit_into_a_message_is_not_sent(void **state)
+WITH_ENDS(what_does_not_fit_into_a_message_is_not_sent)
 {
-    (void)state;
     larmor_acquisition a = readout;
     a.slice = 65536;
     larmor_message m = {.kind = LARMOR_MESSAGE_ACQUISITION, .acquisition = a};
@@ -313,23 +302,4 @@ static void what_does_not_fit_into_a_message_is_not_sent(void **state)
     assert_refused(larmor_stream_send(left, &m), LARMOR_ERR_ARG, "a number does not fit");
     m = (larmor_message){.kind = LARMOR_MESSAGE_WAVEFORM};
     assert_refused(larmor_stream_send(left, &m), LARMOR_ERR_ARG, "kind 1026 are not sent");
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_ENDS(an_acquisition_has_the_bytes_of_ismrmrd),
-    WITH_ENDS(an_acquisition_is_received_as_it_was_sent),
-    WITH_ENDS(an_image_has_the_bytes_of_ismrmrd_and_is_received_as_it_was_sent),
-    WITH_ENDS(texts_end_in_a_zero_that_is_counted),
-    WITH_ENDS(waveforms_and_arrays_are_passed_over),
-    WITH_ENDS(the_end_is_no_error_between_messages_and_one_within),
-    WITH_ENDS(what_is_longer_than_allowed_is_refused_before_any_of_it_is_awaited),
-    WITH_ENDS(what_is_no_message_is_refused),
-    WITH_ENDS(where_nobody_reads_sending_fails_without_a_signal),
-    WITH_ENDS(waiting_ends_when_the_caller_asks_and_after_the_time_that_was_allowed),
-    WITH_ENDS(what_does_not_fit_into_a_message_is_not_sent),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -18,9 +18,8 @@ static void assert_parameter(int i, const char *name, const char *value)
     assert_string_equal(parameters.each[i].value, value);
 }
 
-static void values_are_texts_as_they_are_written(void **state)
+TEST(values_are_texts_as_they_are_written)
 {
-    (void)state;
     assert_ok(read_text(
         " {\"version\":\"1.1.0\", \"x\":{\"y\":[1]}, \"parameters\" : {\"a\":\"b c\", \"n\":-1.50e3,"
         "\"t\":true,\"f\":false,\"none\":null,\"list\":[1, 2.5,\"x\"],\"empty\":[],\"deep\":{\"a\":1}}} \n"));
@@ -33,9 +32,8 @@ static void values_are_texts_as_they_are_written(void **state)
     assert_parameter(5, "empty", "");
 }
 
-static void without_a_member_of_that_name_all_are_parameters(void **state)
+TEST(without_a_member_of_that_name_all_are_parameters)
 {
-    (void)state;
     assert_ok(read_text("{\"method\":\"cg\",\"iters\":3}"));
     assert_int_equal(parameters.count, 2);
     assert_parameter(1, "iters", "3");
@@ -45,16 +43,14 @@ static void without_a_member_of_that_name_all_are_parameters(void **state)
     assert_int_equal(parameters.count, 0);
 }
 
-static void escaped_characters_are_read(void **state)
+TEST(escaped_characters_are_read)
 {
-    (void)state;
     assert_ok(read_text("{\"\\u0061\":\"\\\"\\\\\\/\\n\\u00e9\\u20ac\\ud83d\"}"));
     assert_parameter(0, "a", "\"\\/\n\xc3\xa9\xe2\x82\xac?");
 }
 
-static void what_is_no_json_is_refused_with_its_place(void **state)
+TEST(what_is_no_json_is_refused_with_its_place)
 {
-    (void)state;
     static const struct {
         const char *text, *why;
     } wrong[] = {
@@ -79,9 +75,8 @@ static void what_is_no_json_is_refused_with_its_place(void **state)
     }
 }
 
-static void a_text_that_is_cut_anywhere_is_refused(void **state)
+TEST(a_text_that_is_cut_anywhere_is_refused)
 {
-    (void)state;
     static const char whole[] = "{\"a\":\"\\u0041\\n\",\"parameters\":{\"b\":[1,true,null],\"c\":{\"d\":1.5}}}";
     for (size_t length = 0; length + 1 < sizeof whole - 1; length++) {
         char *cut = malloc(length + 1); /* of just this size, for AddressSanitizer */
@@ -93,9 +88,8 @@ static void a_text_that_is_cut_anywhere_is_refused(void **state)
     assert_ok(read_text(whole));
 }
 
-static void depth_and_number_are_bounded(void **state)
+TEST(depth_and_number_are_bounded)
 {
-    (void)state;
     static char text[20000];
     size_t used = 0;
     for (int i = 0; i < 1000; i++) used += (size_t)sprintf(text + used, "{\"a\":");
@@ -106,27 +100,11 @@ static void depth_and_number_are_bounded(void **state)
     assert_refused(read_text(text), LARMOR_ERR_FORMAT, "parameters: more than 256; fewer expected.");
 }
 
-static void names_are_the_same_whatever_their_dashes_and_case(void **state)
+TEST(names_are_the_same_whatever_their_dashes_and_case)
 {
-    (void)state;
     assert_true(lmr_parameter_is("spokesPerFrame", "spokes-per-frame"));
     assert_true(lmr_parameter_is("spokes_per_frame", "spokes-per-frame"));
     assert_false(lmr_parameter_is("spokes", "spokes-per-frame"));
     assert_false(lmr_parameter_is("spokes-per-frames", "spokes-per-frame"));
     lmr_parameters_free(&parameters);
-}
-
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(values_are_texts_as_they_are_written),
-    cmocka_unit_test(without_a_member_of_that_name_all_are_parameters),
-    cmocka_unit_test(escaped_characters_are_read),
-    cmocka_unit_test(what_is_no_json_is_refused_with_its_place),
-    cmocka_unit_test(a_text_that_is_cut_anywhere_is_refused),
-    cmocka_unit_test(depth_and_number_are_bounded),
-    cmocka_unit_test(names_are_the_same_whatever_their_dashes_and_case),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -69,9 +69,8 @@ static void send_half(larmor_stream *to, int half)
     }
 }
 
-static void sessions_are_side_by_side_and_give_the_same_images(void **state)
+WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images)
 {
-    (void)state;
     served s;
     larmor_stream *slow, *fast, *gone;
     larmor_response got;
@@ -108,9 +107,8 @@ static void sessions_are_side_by_side_and_give_the_same_images(void **state)
     free_images(&want);
 }
 
-static void more_clients_than_sessions_wait_for_their_turn(void **state)
+WITH_SCAN(more_clients_than_sessions_wait_for_their_turn)
 {
-    (void)state;
     served s;
     larmor_stream *first, *second;
     larmor_response got;
@@ -131,9 +129,8 @@ static void more_clients_than_sessions_wait_for_their_turn(void **state)
     stop(&s);
 }
 
-static void a_session_that_cannot_begin_is_told_and_closed(void **state)
+WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed)
 {
-    (void)state;
     served s;
     larmor_stream *client;
     larmor_response got;
@@ -147,9 +144,8 @@ static void a_session_that_cannot_begin_is_told_and_closed(void **state)
     stop(&s);
 }
 
-static void a_server_that_stops_ends_its_sessions(void **state)
+WITH_SCAN(a_server_that_stops_ends_its_sessions)
 {
-    (void)state;
     served s;
     larmor_stream *client;
     serve(&s, "127.0.0.1:0", 2);
@@ -160,9 +156,8 @@ static void a_server_that_stops_ends_its_sessions(void **state)
     larmor_stream_free(client);
 }
 
-static void a_unix_socket_is_for_its_owner_and_goes_with_the_server(void **state)
+WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server)
 {
-    (void)state;
     served s;
     struct stat made;
     larmor_stream *client;
@@ -182,9 +177,8 @@ static void a_unix_socket_is_for_its_owner_and_goes_with_the_server(void **state
     assert_false(is_there(path));
 }
 
-static void the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not(void **state)
+WITH_SCAN(the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not)
 {
-    (void)state;
     larmor_server *server;
     const char *path = in_folder("socket"), *file = in_folder("file");
     struct sockaddr_un {
@@ -202,9 +196,8 @@ static void the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not(void 
     assert_true(is_there(file));
 }
 
-static void what_is_no_address_is_refused(void **state)
+WITH_SCAN(what_is_no_address_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"",      "localhost",    "localhost:",   ":9002",
                                         "h:x",   "h:1x",         "h:65536",      "localhost:-1",
                                         "[::1]", "localhost: 1", "localhost:+1", "localhost:99999999999999999999"};
@@ -220,19 +213,4 @@ static void what_is_no_address_is_refused(void **state)
     memset(longer, '/', sizeof longer);
     longer[sizeof longer - 1] = 0;
     assert_refused(larmor_stream_connect(longer, NULL, &stream), LARMOR_ERR_ARG, "at most 107 characters");
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_SCAN(sessions_are_side_by_side_and_give_the_same_images),
-    WITH_SCAN(more_clients_than_sessions_wait_for_their_turn),
-    WITH_SCAN(a_session_that_cannot_begin_is_told_and_closed),
-    WITH_SCAN(a_server_that_stops_ends_its_sessions),
-    WITH_SCAN(a_unix_socket_is_for_its_owner_and_goes_with_the_server),
-    WITH_SCAN(the_socket_of_a_server_that_died_is_replaced_and_a_file_is_not),
-    WITH_SCAN(what_is_no_address_is_refused),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

@@ -1,7 +1,5 @@
 /* stream/session.c, stream/readouts.c, stream/pixels.c, stream/client.c: a scan that is sent gives the images of its
  * file. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
-
 #include "tests/stream/streams.h"
 
 static void request(line *l, const char *parameters, larmor_response *got)
@@ -9,9 +7,8 @@ static void request(line *l, const char *parameters, larmor_response *got)
     assert_ok(larmor_stream_request(l->client, &(larmor_request){.raw = scan, .parameters = parameters}, dev, got));
 }
 
-static void images_are_those_of_the_file_bit_for_bit(void **state)
+WITH_SCAN(images_are_those_of_the_file_bit_for_bit)
 {
-    (void)state;
     line l;
     larmor_response got;
     larmor_session_opts opts = quick();
@@ -98,21 +95,18 @@ static void assert_images_come_while_the_scan_goes_on(int by_slice)
     assert_int_equal(l.report.images, 4);
 }
 
-static void a_slice_comes_when_its_last_readout_was_sent(void **state)
+WITH_SCAN(a_slice_comes_when_its_last_readout_was_sent)
 {
-    (void)state;
     assert_images_come_while_the_scan_goes_on(1);
 }
 
-static void a_repetition_comes_when_its_last_readout_was_sent(void **state)
+WITH_SCAN(a_repetition_comes_when_its_last_readout_was_sent)
 {
-    (void)state;
     assert_images_come_while_the_scan_goes_on(0);
 }
 
-static void what_no_flag_completes_comes_at_the_end(void **state)
+WITH_SCAN(what_no_flag_completes_comes_at_the_end)
 {
-    (void)state;
     line l;
     larmor_response got;
     begin(&l, quick());
@@ -194,9 +188,8 @@ static void assert_whole_numbers(const char *config, const char *bits, int most)
     free_images(&want);
 }
 
-static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **state)
+WITH_SCAN(images_in_whole_numbers_have_one_scale_and_what_a_host_needs)
 {
-    (void)state;
     assert_whole_numbers("{\"pixels\":\"int16\"}", NULL, 4095);
     assert_whole_numbers("{\"pixels\":\"int16\",\"bits\":10}", "14", 1023);
     assert_whole_numbers("{\"pixels\":\"int16\"}", "14", 16383);
@@ -204,9 +197,8 @@ static void images_in_whole_numbers_have_one_scale_and_what_a_host_needs(void **
 }
 
 /* What comes later may be brighter than the first slice: it is cut off, and that is said. */
-static void what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_warning(void **state)
+WITH_SCAN(what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_warning)
 {
-    (void)state;
     line l;
     int largest[2] = {0, 0}, warned = 0, count = 0;
     larmor_session_opts opts = quick();
@@ -239,9 +231,8 @@ static void what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_
 }
 
 /* Which of the file's acquisitions are read as they are stored. */
-static void all_acquisitions_of_a_file_are_there_as_it_has_them(void **state)
+WITH_SCAN(all_acquisitions_of_a_file_are_there_as_it_has_them)
 {
-    (void)state;
     larmor_raw *used, *stored, *again;
     larmor_acquisition a[3] = {acquisition(0), acquisition(1), acquisition(2)};
     static float zeros[2 * 64 * 2];
@@ -285,9 +276,8 @@ static larmor_status set(void *user, const char *name, const char *value)
     return LARMOR_OK;
 }
 
-static void parameters_are_set_and_unknown_ones_are_a_warning(void **state)
+WITH_SCAN(parameters_are_set_and_unknown_ones_are_a_warning)
 {
-    (void)state;
     line l;
     known k = {""};
     int warned = 0;
@@ -341,9 +331,8 @@ static void assert_ends_with(const char *header, const char *parameters, int rea
     assert_int_equal(errors, 1);
 }
 
-static void an_error_is_told_and_then_the_session_is_closed(void **state)
+WITH_SCAN(an_error_is_told_and_then_the_session_is_closed)
 {
-    (void)state;
     const char *xml = larmor_raw_xml(scan);
     assert_ends_with("<nonsense>", NULL, 20, LARMOR_ERR_FORMAT, "header", 0);
     assert_ends_with(NULL, NULL, 1, LARMOR_ERR_FORMAT, "session: an acquisition before the header.", 0);
@@ -355,9 +344,8 @@ static void an_error_is_told_and_then_the_session_is_closed(void **state)
     assert_ends_with(xml, NULL, 40, LARMOR_ERR_MEMORY, "session: an acquisition of ", 20000);
 }
 
-static void a_scan_of_noise_alone_gives_no_image_and_no_error(void **state)
+WITH_SCAN(a_scan_of_noise_alone_gives_no_image_and_no_error)
 {
-    (void)state;
     line l;
     begin(&l, quick());
     send_text(l.client, LARMOR_MESSAGE_HEADER, larmor_raw_xml(scan));
@@ -371,9 +359,8 @@ static void a_scan_of_noise_alone_gives_no_image_and_no_error(void **state)
     assert_int_equal(l.report.images, 0);
 }
 
-static void a_question_for_dependencies_is_answered_by_close(void **state)
+WITH_SCAN(a_question_for_dependencies_is_answered_by_close)
 {
-    (void)state;
     static const char *const configs[] = {"default_measurement_dependencies.xml", "null"};
     for (int with_scan = 0; with_scan < 2; with_scan++) {
         line l;
@@ -390,9 +377,8 @@ static void a_question_for_dependencies_is_answered_by_close(void **state)
     }
 }
 
-static void a_client_that_vanishes_ends_its_session(void **state)
+WITH_SCAN(a_client_that_vanishes_ends_its_session)
 {
-    (void)state;
     line l;
     begin(&l, quick()); /* before it has said anything: a look at whether the port answers */
     end(&l);
@@ -407,9 +393,8 @@ static void a_client_that_vanishes_ends_its_session(void **state)
 }
 
 /* It would take for ever: only its end ends it. */
-static void a_client_that_vanishes_ends_the_reconstruction(void **state)
+WITH_SCAN(a_client_that_vanishes_ends_the_reconstruction)
 {
-    (void)state;
     line l;
     int began = 0;
     larmor_session_opts opts = quick();
@@ -434,25 +419,4 @@ static void a_client_that_vanishes_ends_the_reconstruction(void **state)
     end(&l);
     assert_int_equal(l.status, LARMOR_ERR_IO);
     assert_string_equal(l.why, "session: the other side has gone.");
-}
-
-static const struct CMUnitTest tests[] = {
-    WITH_SCAN(images_are_those_of_the_file_bit_for_bit),
-    WITH_SCAN(a_slice_comes_when_its_last_readout_was_sent),
-    WITH_SCAN(a_repetition_comes_when_its_last_readout_was_sent),
-    WITH_SCAN(what_no_flag_completes_comes_at_the_end),
-    WITH_SCAN(images_in_whole_numbers_have_one_scale_and_what_a_host_needs),
-    WITH_SCAN(what_is_too_bright_for_the_scale_of_the_first_image_is_cut_off_with_a_warning),
-    WITH_SCAN(all_acquisitions_of_a_file_are_there_as_it_has_them),
-    WITH_SCAN(parameters_are_set_and_unknown_ones_are_a_warning),
-    WITH_SCAN(an_error_is_told_and_then_the_session_is_closed),
-    WITH_SCAN(a_scan_of_noise_alone_gives_no_image_and_no_error),
-    WITH_SCAN(a_question_for_dependencies_is_answered_by_close),
-    WITH_SCAN(a_client_that_vanishes_ends_its_session),
-    WITH_SCAN(a_client_that_vanishes_ends_the_reconstruction),
-};
-
-int main(void)
-{
-    RUN_TESTS(tests);
 }

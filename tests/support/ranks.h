@@ -2,6 +2,7 @@
 #ifndef LMR_TEST_RANKS_H
 #define LMR_TEST_RANKS_H
 
+#define OWN_MAIN
 #include "larmor/ranks.h"
 #include "tests/support/test.h"
 

@@ -1,20 +1,15 @@
-/* What every test file includes: cmocka, the device under test, assert_ok. SPDX-License-Identifier: Apache-2.0 */
+/* What every test file includes: its list of tests, the device under test, assert_ok and, unless the file defines
+ * OWN_MAIN, main. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_TESTS_SUPPORT_TEST_H
 #define LARMOR_TESTS_SUPPORT_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include <math.h>
 
 #include "larmor/array.h"
 #include "larmor/device.h"
 #include "larmor/status.h"
+#include "tests/support/claims.h"
+#include "tests/support/own.h"
 
 /* Fails with larmor's own message. */
 #define assert_ok(call)                                                                                              \
@@ -57,16 +52,19 @@ static inline int close_after(int failures)
     return failures ? 1 : 0;
 }
 
-/* int main(void) { RUN_TESTS(tests); }, with a static const struct CMUnitTest tests[]. Of them run those whose
- * name fits the pattern in LARMOR_TEST_FILTER, e.g. "*clustered*": for tools under which the whole file takes too
- * long. */
-#define RUN_TESTS(tests)                                                                                             \
-    do {                                                                                                             \
-        const int cannot_run_ = open_test_device();                                                                  \
-        if (cannot_run_) return cannot_run_;                                                                         \
-        cmocka_set_test_filter(getenv("LARMOR_TEST_FILTER"));                                                        \
-        return close_after(cmocka_run_group_tests(tests, NULL, NULL));                                               \
-    } while (0)
+/* All tests of the file on dev, which is closed after them; returns the program's exit status. */
+static inline int run_on_device(void)
+{
+    const int cannot_run = open_test_device();
+    return cannot_run ? cannot_run : close_after(run_claims(NULL, NULL));
+}
+
+#ifndef OWN_MAIN
+int main(void)
+{
+    return run_on_device();
+}
+#endif
 
 /* A small seeded generator, the same numbers everywhere: xorshift64*. In [-1, 1). */
 static inline double test_random(uint64_t *state)

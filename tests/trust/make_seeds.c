@@ -1,5 +1,6 @@
 /* Small scans in the layouts that writers choose, to be damaged: make_seeds FOLDER. Each has the same readouts and
  * the same header. SPDX-License-Identifier: Apache-2.0 */
+#define OWN_MAIN
 #include "tests/io/mrd_scan.h"
 
 int main(int argc, char **argv)
