@@ -203,10 +203,11 @@ static larmor_status answer_order(lmr_devices *d, const order *o)
     d->worker->task = &t;
     lmr_run_task(d->worker, &t);
     put_answer(&p, d->recon, &t);
-    LMR_TRY(p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(d->ranks->link, 0, LMR_TAG_ANSWER, p.bytes, p.size));
+    const larmor_status st =
+        p.failed ? LMR_NO_MEMORY() : d->ranks->by->send(d->ranks->link, 0, LMR_TAG_ANSWER, p.bytes, p.size);
     free(p.bytes);
     lmr_clear_task(&t);
-    return LARMOR_OK;
+    return st;
 }
 
 static larmor_status serve(lmr_devices *d)

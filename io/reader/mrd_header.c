@@ -420,10 +420,10 @@ larmor_status lmr_mrd_header_parse(const char *text, int64_t bytes, lmr_mrd_head
         p->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     }
     const int ready = out->encoding && p && p->xml.parser && p->c;
-    LMR_TRY(ready ? parse(p, text, bytes) : LMR_NO_MEMORY());
+    const larmor_status st = ready ? parse(p, text, bytes) : LMR_NO_MEMORY();
     if (p && p->xml.parser) XML_ParserFree(p->xml.parser);
     if (p && p->c) freelocale(p->c);
-    return LARMOR_OK;
+    return st;
 }
 
 void lmr_mrd_header_free(lmr_mrd_header *header)

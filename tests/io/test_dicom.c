@@ -124,9 +124,10 @@ IN_FOLDER(values_come_back_within_half_a_step_of_the_slope)
                 const int v = z * NX * NY + i;
                 const float *f = values;
                 const double *g = values;
-                const double expected[] = {hypot((double)f[2 * v], (double)f[2 * v + 1]), (double)f[v],
-                                           hypot(g[2 * v], g[2 * v + 1])};
-                assert_near(stored(d, i), expected[t < 2 && types[t] == LARMOR_F32 ? 1 : t], 0.5001 * step);
+                double expected = (double)f[v];
+                if (types[t] == LARMOR_C64) expected = hypot((double)f[2 * v], (double)f[2 * v + 1]);
+                if (types[t] == LARMOR_C128) expected = hypot(g[2 * v], g[2 * v + 1]);
+                assert_near(stored(d, i), expected, 0.5001 * step);
             }
             dicom_close(d);
         }

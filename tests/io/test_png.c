@@ -94,7 +94,8 @@ IN_FOLDER(png_of_one_bright_voxel_shows_it)
     const picture p = read_png(in_folder("x.png"));
     for (int i = 0; i < 10000; i++) assert_int_equal(p.pixel[i], i == 7 ? 255 : 0);
     free(p.pixel);
-    assert_refused(larmor_image_read(in_folder("x.png"), dev, &x), LARMOR_ERR_ARG,
+    larmor_array *none;
+    assert_refused(larmor_image_read(in_folder("x.png"), dev, &none), LARMOR_ERR_ARG,
                    "use one of .h5, .nii, .nii.gz, .cfl, .npy");
 }
 

@@ -139,7 +139,8 @@ TEST(maps_of_more_voxels_reach_further)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);
     free(v);
     free(u);
-    assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &around),
+    larmor_array *none;
+    assert_refused(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(4, 4), (double[]){1, 0}, 3, &none),
                    LARMOR_ERR_ARG, "phantom coils: got an extent of 0, expected more than 0, at most 100");
 }
 

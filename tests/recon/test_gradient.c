@@ -200,7 +200,8 @@ TEST(axes_and_spacings_that_are_none_are_refused)
                    "symmetrised gradient: axes are 0x4, expected bits of the 2 dimensions of c64 [4, 4] on");
     assert_refused(larmor_op_gradient(dev, LARMOR_C64, shape, 3, (double[]){1, 0}, &G), LARMOR_ERR_ARG,
                    "gradient: spacing is 0 along axis 1, expected a finite number > 0");
-    assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 1, (double[]){1, 0}, &G)); /* that axis is none */
+    OWNED(larmor_op) *along_x;
+    assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 1, (double[]){1, 0}, &along_x)); /* that axis is none */
     assert_refused(larmor_op_gradient(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 2, 2, 2, 2, 2, 2), 1, NULL, &G),
                    LARMOR_ERR_SHAPE, "gradient: the image has 8 dimensions, expected at most 7");
 }
