@@ -298,6 +298,7 @@ static int make_recon(recon_run *r, larmor_recon_opts *opts)
     opts->checkpoint = r->checkpoint;
     const larmor_status st = larmor_recon_create(r->source, r->dev, opts, &r->recon);
     if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    if (!code && recon_is_first(r)) recon_identify(r);
     if (!code && recon_is_first(r)) code = recon_check_saved(r);
     if (!code && recon_is_first(r)) code = recon_reserve(r);
     return recon_share(r, code);

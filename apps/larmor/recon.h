@@ -53,6 +53,7 @@ typedef struct recon_run {
     larmor_device *dev;
     larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */
     larmor_recon *recon;
+    uint64_t identity; /* of the scan and the options; 0 leaves it to the images */
     larmor_image_meta b0_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */

@@ -223,13 +223,11 @@ static int write_files(const recon_run *r, const recon_files *files, const larmo
     return code;
 }
 
-/* Of the scan and the options, where UIDs follow from it; 0 leaves that to the images. */
-static uint64_t identity_of(const recon_run *r)
+void recon_identify(recon_run *r)
 {
-    uint64_t identity = 0;
     int folders = 0;
     for (int i = 0; i < r->s->outputs.count; i++) folders += larmor_format_of(r->s->outputs.text[i]).is_folder;
-    return folders && !larmor_recon_fingerprint(r->recon, &identity) ? identity : 0;
+    if (folders && larmor_recon_fingerprint(r->recon, &r->identity)) r->identity = 0;
 }
 
 static int write_all(recon_run *r)
@@ -246,7 +244,7 @@ static int write_all(recon_run *r)
     const larmor_write_opts opts = {.magnitude = s->magnitude,
                                     .phase = s->dicom_phase,
                                     .anonymous = s->anonymous,
-                                    .identity = identity_of(r),
+                                    .identity = r->identity,
                                     .header = larmor_raw_xml(r->raw),
                                     .notes = describe_run(r, &common),
                                     .each = each,

@@ -18,6 +18,9 @@ int recon_open_checkpoint(recon_run *r);
 /* Refuse to save maps of several slices and weights of several images. */
 int recon_check_saved(const recon_run *r);
 
+/* The run's identity, where UIDs follow from it; while the arrays of the options are there. */
+void recon_identify(recon_run *r);
+
 /* Write all of them. */
 int recon_write(recon_run *r);
 
