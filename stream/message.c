@@ -183,23 +183,9 @@ static larmor_message_image image_of(const lmr_mrd_image *h)
                                   .channels = h->channels,
                                   .kind = h->image_type,
                                   .index = h->image_index,
-                                  .series = h->image_series_index};
+                                  .series = h->image_series_index,
+                                  .meta = lmr_mrd_meta_of(h)};
     larmor_image_meta *m = &image.meta;
-    *m = (larmor_image_meta){.slice = h->slice,
-                             .contrast = h->contrast,
-                             .phase = h->phase,
-                             .repetition = h->repetition,
-                             .set = h->set,
-                             .average = h->average,
-                             .measurement_uid = h->measurement_uid,
-                             .time_stamp = h->acquisition_time_stamp};
-    memcpy(m->physiology_stamp, h->physiology_time_stamp, sizeof m->physiology_stamp);
-    lmr_mrd_get_floats(m->fov_mm, h->field_of_view);
-    lmr_mrd_get_floats(m->position_mm, h->position);
-    lmr_mrd_get_floats(m->read_dir, h->read_dir);
-    lmr_mrd_get_floats(m->phase_dir, h->phase_dir);
-    lmr_mrd_get_floats(m->slice_dir, h->slice_dir);
-    lmr_mrd_get_floats(m->table_mm, h->patient_table_position);
     m->place_unknown = 1;
     for (int d = 0; d < 3; d++) m->place_unknown &= m->read_dir[d] == 0 && m->phase_dir[d] == 0;
     return image;
@@ -342,41 +328,6 @@ static larmor_status put_name(larmor_stream *s, const larmor_message *m)
     return LARMOR_OK;
 }
 
-static lmr_mrd_readout_head head_of(const larmor_acquisition *a, uint32_t counter)
-{
-    lmr_mrd_readout_head h = {.version = LMR_MRD_VERSION,
-                              .flags = a->flags,
-                              .measurement_uid = a->measurement_uid,
-                              .scan_counter = counter,
-                              .acquisition_time_stamp = a->time_stamp,
-                              .number_of_samples = (uint16_t)a->samples,
-                              .available_channels = (uint16_t)a->coils,
-                              .active_channels = (uint16_t)a->coils,
-                              .discard_pre = (uint16_t)a->discard_pre,
-                              .discard_post = (uint16_t)a->discard_post,
-                              .center_sample = (uint16_t)a->center_sample,
-                              .encoding_space_ref = (uint16_t)a->encoding,
-                              .trajectory_dimensions = (uint16_t)a->traj_dims,
-                              .sample_time_us = (float)a->dwell_us,
-                              .idx = {.kspace_encode_step_1 = (uint16_t)a->step1,
-                                      .kspace_encode_step_2 = (uint16_t)a->step2,
-                                      .average = (uint16_t)a->average,
-                                      .slice = (uint16_t)a->slice,
-                                      .contrast = (uint16_t)a->contrast,
-                                      .phase = (uint16_t)a->phase,
-                                      .repetition = (uint16_t)a->repetition,
-                                      .set = (uint16_t)a->set,
-                                      .segment = (uint16_t)a->segment}};
-    for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
-    memcpy(h.physiology_time_stamp, a->physiology_stamp, sizeof h.physiology_time_stamp);
-    lmr_mrd_set_floats(h.position, a->position_mm);
-    lmr_mrd_set_floats(h.read_dir, a->read_dir);
-    lmr_mrd_set_floats(h.phase_dir, a->phase_dir);
-    lmr_mrd_set_floats(h.slice_dir, a->slice_dir);
-    lmr_mrd_set_floats(h.patient_table_position, a->table_mm);
-    return h;
-}
-
 static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition *a)
 {
     const int64_t numbers[] = {a->samples,  a->traj_dims, a->discard_pre, a->discard_post, a->center_sample,
@@ -388,7 +339,7 @@ static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition 
     if ((data && !a->data) || (points && !a->traj))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: an acquisition cannot be sent: it has no %s", s->name,
                         a->data ? "trajectory" : "data");
-    const lmr_mrd_readout_head head = head_of(a, s->counter++);
+    const lmr_mrd_readout_head head = lmr_mrd_head_of(a, s->counter++);
     lmr_bytes_add(&s->going, &head, sizeof head);
     if (points) lmr_bytes_add(&s->going, a->traj, points * sizeof *a->traj);
     if (data) lmr_bytes_add(&s->going, a->data, data * sizeof *a->data);
@@ -397,32 +348,12 @@ static larmor_status put_acquisition(larmor_stream *s, const larmor_acquisition 
 
 static lmr_mrd_image image_head(const larmor_message_image *image, size_t attributes)
 {
-    const larmor_image_meta *m = &image->meta;
-    lmr_mrd_image h = {.version = LMR_MRD_VERSION,
-                       .data_type = (uint16_t)image->type,
-                       .measurement_uid = m->measurement_uid,
-                       .channels = (uint16_t)image->channels,
-                       .average = (uint16_t)m->average,
-                       .slice = (uint16_t)m->slice,
-                       .contrast = (uint16_t)m->contrast,
-                       .phase = (uint16_t)m->phase,
-                       .repetition = (uint16_t)m->repetition,
-                       .set = (uint16_t)m->set,
-                       .acquisition_time_stamp = m->time_stamp,
-                       .image_type = (uint16_t)image->kind,
-                       .image_index = (uint16_t)image->index,
-                       .image_series_index = (uint16_t)image->series,
-                       .attribute_string_len = (uint32_t)attributes};
-    for (int d = 0; d < 3; d++) h.matrix_size[d] = (uint16_t)image->dim[d];
-    memcpy(h.physiology_time_stamp, m->physiology_stamp, sizeof h.physiology_time_stamp);
-    lmr_mrd_set_floats(h.field_of_view, m->fov_mm);
-    lmr_mrd_set_floats(h.position, m->position_mm);
-    if (!m->place_unknown) { /* else 0, as in the scan */
-        lmr_mrd_set_floats(h.read_dir, m->read_dir);
-        lmr_mrd_set_floats(h.phase_dir, m->phase_dir);
-        lmr_mrd_set_floats(h.slice_dir, m->slice_dir);
-    }
-    lmr_mrd_set_floats(h.patient_table_position, m->table_mm);
+    lmr_mrd_image h = lmr_mrd_image_of(&image->meta, image->dim, attributes);
+    h.data_type = (uint16_t)image->type;
+    h.channels = (uint16_t)image->channels;
+    h.image_type = (uint16_t)image->kind;
+    h.image_index = (uint16_t)image->index;
+    h.image_series_index = (uint16_t)image->series;
     return h;
 }
 

@@ -51,32 +51,11 @@ static larmor_status check_ranges(const char *path, const lmr_images *images)
 
 static lmr_mrd_image header_of(const lmr_images *images, int i, int is_complex, size_t attributes)
 {
-    const larmor_image_meta *m = &images->image[i].meta;
-    lmr_mrd_image h = {.version = LMR_MRD_VERSION,
-                       .data_type = is_complex ? LMR_MRD_COMPLEX_FLOAT : LMR_MRD_FLOAT,
-                       .measurement_uid = m->measurement_uid,
-                       .channels = 1,
-                       .average = (uint16_t)m->average,
-                       .slice = (uint16_t)m->slice,
-                       .contrast = (uint16_t)m->contrast,
-                       .phase = (uint16_t)m->phase,
-                       .repetition = (uint16_t)m->repetition,
-                       .set = (uint16_t)m->set,
-                       .acquisition_time_stamp = m->time_stamp,
-                       .image_index = (uint16_t)(i + 1),
-                       .attribute_string_len = (uint32_t)attributes};
+    lmr_mrd_image h = lmr_mrd_image_of(&images->image[i].meta, images->dim, attributes);
+    h.data_type = is_complex ? LMR_MRD_COMPLEX_FLOAT : LMR_MRD_FLOAT;
+    h.image_index = (uint16_t)(i + 1);
     h.image_type = images->opts->magnitude ? LMR_MRD_MAGNITUDE : LMR_MRD_REAL;
     if (is_complex) h.image_type = LMR_MRD_COMPLEX;
-    for (int k = 0; k < 3; k++) h.matrix_size[k] = (uint16_t)images->dim[k];
-    memcpy(h.physiology_time_stamp, m->physiology_stamp, sizeof h.physiology_time_stamp);
-    lmr_mrd_set_floats(h.field_of_view, m->fov_mm);
-    lmr_mrd_set_floats(h.position, m->position_mm);
-    if (!m->place_unknown) { /* else 0, as in the scan */
-        lmr_mrd_set_floats(h.read_dir, m->read_dir);
-        lmr_mrd_set_floats(h.phase_dir, m->phase_dir);
-        lmr_mrd_set_floats(h.slice_dir, m->slice_dir);
-    }
-    lmr_mrd_set_floats(h.patient_table_position, m->table_mm);
     return h;
 }
 

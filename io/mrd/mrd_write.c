@@ -99,34 +99,8 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
 
 static lmr_mrd_readout_head head_of(const larmor_raw_writer *w, const larmor_acquisition *a)
 {
-    lmr_mrd_readout_head h = {.version = LMR_MRD_VERSION,
-                              .flags = a->flags,
-                              .scan_counter = (uint32_t)(w->written + w->waiting),
-                              .number_of_samples = (uint16_t)a->samples,
-                              .available_channels = (uint16_t)(a->coils > w->scan.coils ? a->coils : w->scan.coils),
-                              .active_channels = (uint16_t)a->coils,
-                              .discard_pre = (uint16_t)a->discard_pre,
-                              .discard_post = (uint16_t)a->discard_post,
-                              .center_sample = (uint16_t)a->center_sample,
-                              .encoding_space_ref = (uint16_t)a->encoding,
-                              .trajectory_dimensions = (uint16_t)a->traj_dims,
-                              .sample_time_us = (float)a->dwell_us,
-                              .acquisition_time_stamp = a->time_stamp,
-                              .idx = {.kspace_encode_step_1 = (uint16_t)a->step1,
-                                      .kspace_encode_step_2 = (uint16_t)a->step2,
-                                      .average = (uint16_t)a->average,
-                                      .slice = (uint16_t)a->slice,
-                                      .contrast = (uint16_t)a->contrast,
-                                      .phase = (uint16_t)a->phase,
-                                      .repetition = (uint16_t)a->repetition,
-                                      .set = (uint16_t)a->set,
-                                      .segment = (uint16_t)a->segment}};
-    for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
-    memcpy(h.physiology_time_stamp, a->physiology_stamp, sizeof h.physiology_time_stamp);
-    lmr_mrd_set_floats(h.position, a->position_mm);
-    lmr_mrd_set_floats(h.read_dir, a->read_dir);
-    lmr_mrd_set_floats(h.phase_dir, a->phase_dir);
-    lmr_mrd_set_floats(h.slice_dir, a->slice_dir);
+    lmr_mrd_readout_head h = lmr_mrd_head_of(a, (uint32_t)(w->written + w->waiting));
+    if (a->coils < w->scan.coils) h.available_channels = (uint16_t)w->scan.coils;
     return h;
 }
 

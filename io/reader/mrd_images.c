@@ -262,31 +262,11 @@ static larmor_status read_images(const lmr_input *input, lmr_reader_array *array
     return LARMOR_OK;
 }
 
-static larmor_image_meta meta_of(const lmr_mrd_image *h)
-{
-    larmor_image_meta meta = {.slice = h->slice,
-                              .contrast = h->contrast,
-                              .phase = h->phase,
-                              .repetition = h->repetition,
-                              .set = h->set,
-                              .average = h->average,
-                              .measurement_uid = h->measurement_uid,
-                              .time_stamp = h->acquisition_time_stamp};
-    memcpy(meta.physiology_stamp, h->physiology_time_stamp, sizeof meta.physiology_stamp);
-    lmr_mrd_get_floats(meta.fov_mm, h->field_of_view);
-    lmr_mrd_get_floats(meta.position_mm, h->position);
-    lmr_mrd_get_floats(meta.read_dir, h->read_dir);
-    lmr_mrd_get_floats(meta.phase_dir, h->phase_dir);
-    lmr_mrd_get_floats(meta.slice_dir, h->slice_dir);
-    lmr_mrd_get_floats(meta.table_mm, h->patient_table_position);
-    return meta;
-}
-
 static larmor_status read_meta(const lmr_input *input, larmor_image_meta *meta)
 {
     lmr_mrd_image h = {0};
     LMR_TRY(read_series(&input->source, "/header", read_first, &h));
-    *meta = meta_of(&h);
+    *meta = lmr_mrd_meta_of(&h);
     return LARMOR_OK;
 }
 
@@ -317,7 +297,7 @@ static void take_headers(int64_t first, int64_t n, const unsigned char *elements
     for (int64_t i = 0; i < n && !h->status; i++) {
         lmr_mrd_image header = {0};
         h->status = lmr_mrd_decode_image(h->type, elements + (size_t)i * h->bytes, &header);
-        if (!h->status) h->meta[first + i] = meta_of(&header);
+        if (!h->status) h->meta[first + i] = lmr_mrd_meta_of(&header);
     }
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "larmor/io.h"
+
 #define LMR_MRD_SERIES "/dataset/image_0" /* where images are by convention */
 #define LMR_MRD_RANK 5                    /* of their data: {images, channels, z, y, x} */
 
@@ -63,5 +65,12 @@ static inline void lmr_mrd_get_floats(double to[3], const void *from)
     memcpy(f, from, sizeof f);
     for (int k = 0; k < 3; k++) to[k] = (double)f[k];
 }
+
+/* All numbers but user's. */
+lmr_mrd_readout_head lmr_mrd_head_of(const larmor_acquisition *a, uint32_t counter);
+
+/* Of one channel, without its types, index and series. */
+lmr_mrd_image lmr_mrd_image_of(const larmor_image_meta *m, const int64_t dim[3], size_t attributes);
+larmor_image_meta lmr_mrd_meta_of(const lmr_mrd_image *h);
 
 #endif
