@@ -1,7 +1,9 @@
 #!/bin/sh
-# Build larmor and run every test; one of them, package.examples, installs it into a folder of its own and builds and
-# runs the examples with that. With LARMOR_WERROR=ON in the environment warnings are errors.
-# Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --trust [OPTION...]
+# Build larmor and run its tests but for the longest, which tests/long.txt names. With LARMOR_WERROR=ON in the environment
+# warnings are errors.
+# Usage: scripts/check.sh [cpu|asan [library]|tsan|cuda|arm] | scripts/check.sh --long [BASE] | scripts/check.sh --trust [OPTION...]
+#   --long: the longest tests; with BASE, a commit, those that the change since it touches. One of them, package.examples,
+#         installs larmor into a folder of its own and builds and runs the examples with that.
 #   asan: with AddressSanitizer and UndefinedBehaviorSanitizer, without the tests labelled long or trust, and without those
 #         of sources and of the installation; asan library: those of the library alone but for the longest ones, for
 #         less time
@@ -22,6 +24,25 @@ if [ "$preset" = --trust ]; then
     cmake --build --preset cpu -j "$(nproc 2>/dev/null || echo 2)" --target larmor_cli trust_make_seeds faults \
         faulty larmor_reader
     exec python3 tests/trust/trust.py --program build/cpu/apps/larmor --helpers build/cpu/tests "$@"
+fi
+# What tests/long.txt says, as two columns.
+long_tests() {
+    grep -v '^#' tests/long.txt
+}
+long=
+if [ "$preset" = --long ]; then
+    preset=cpu
+    if [ $# -gt 1 ]; then
+        changed=$(git diff --name-only "$2")
+        long=$(long_tests | while read -r name touched; do
+            own=$(echo "$name" | tr . /)
+            ! echo "$changed" | grep -qE "$touched|^tests/${own%/*}/(test_)?${own##*/}[.]" || echo "$name"
+        done)
+        [ -n "$long" ] || { echo "no long test is touched since $2" && exit 0; }
+    else
+        long=$(long_tests | cut -d' ' -f1)
+    fi
+    long="^($(echo "$long" | paste -sd '|'))(@|\$)"
 fi
 case $preset in
 arm)
@@ -64,7 +85,18 @@ asan | tsan)
     which="-LE long|trust -E ^(check|package)[.]"
     [ "${2:-}" != library ] || which="-LE long|trust -R ^($layers)[.] -E ^($longest)@"
     ;;
+cpu)
+    which="-E ^($(long_tests | cut -d' ' -f1 | paste -sd '|'))(@|\$)"
+    [ -z "$long" ] || which="-R $long"
+    ;;
 *) which="" ;;
 esac
+if [ "$preset" = cpu ]; then
+    for name in $(long_tests | cut -d' ' -f1); do
+        ! ctest --preset cpu -N -R "^$name(@|\$)" | grep -q 'Total Tests: 0$' || {
+            echo "tests/long.txt: there is no test $name" && exit 1
+        }
+    done
+fi
 # shellcheck disable=SC2086 # words are meant
 ctest --preset "$preset" -j "$jobs" $which
