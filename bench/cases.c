@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "try.h"
+
 typedef struct case_list {
     const bench_wish *wish;
     bench_case *c;
@@ -250,7 +252,7 @@ larmor_status bench_list_cases(const bench_wish *wish, bench_case **cases, int *
         if (!strcmp(wish->matrix, sets[i].name)) sets[i].add(&list);
     set_precompute(&list);
     if (wish->equal_error) add_tolerances(&list);
-    if (!st && list.lacks_memory) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!st && list.lacks_memory) st = NO_MEMORY();
     if (!st && !list.count)
         st = larmor_fail(LARMOR_ERR_ARG, "%s%s: no case of it fits the other options",
                          wish->matrix ? "--matrix " : "--tol", wish->matrix ? wish->matrix : "");

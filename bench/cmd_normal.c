@@ -77,28 +77,26 @@ static larmor_status time_steps(normal_run *r, const larmor_array *b, double *se
 static larmor_status measure(normal_run *r, int repeats)
 {
     normal_result *result = r->result;
-    larmor_array *b = NULL;
+    APP_OWNED(larmor_array) *b = NULL;
     double seconds, size;
-    larmor_status st = LARMOR_OK;
-    for (int round = 0; round <= repeats && !st; round++) /* the first one is cold */
-        for (int i = 0; i < 2 && !st; i++) {
+    for (int round = 0; round <= repeats; round++) /* the first one is cold */
+        for (int i = 0; i < 2; i++) {
             if (app_stopped()) return LARMOR_STOPPED;
             const int calls = round ? (int)fmin(200, fmax(1, ceil(0.02 / result->seconds[i]))) : 1;
-            st = time_map(r, i, calls, &seconds);
+            TRY(time_map(r, i, calls, &seconds));
             if (round < 2 || seconds < result->seconds[i]) result->seconds[i] = seconds;
         }
-    if (!st) st = larmor_nrm2(r->y[1], &size);
-    if (!st) st = larmor_axpby(-1, r->y[0], 1, r->y[1]);
-    if (!st) st = larmor_nrm2(r->y[1], &result->difference);
+    TRY(larmor_nrm2(r->y[1], &size));
+    TRY(larmor_axpby(-1, r->y[0], 1, r->y[1]));
+    TRY(larmor_nrm2(r->y[1], &result->difference));
     result->difference /= size;
-    if (!st) st = larmor_array_create(r->data.dev, larmor_array_dtype(r->x), larmor_op_out_shape(r->A[0]), &b);
-    if (!st) st = larmor_noise_fill(b, 1, 3);
-    for (int round = 0; round <= repeats && !st; round++) {
-        st = time_steps(r, b, &seconds);
+    TRY(larmor_array_create(r->data.dev, larmor_array_dtype(r->x), larmor_op_out_shape(r->A[0]), &b));
+    TRY(larmor_noise_fill(b, 1, 3));
+    for (int round = 0; round <= repeats; round++) {
+        TRY(time_steps(r, b, &seconds));
         if (round < 2 || seconds < result->step) result->step = seconds;
     }
-    larmor_array_free(b);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status run_case(larmor_device *dev, int repeats, const bench_case *c, normal_result *result)
@@ -182,27 +180,23 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const settings *s = given;
-    int code = APP_DONE;
-    larmor_device *dev = NULL;
-    bench_lines *lines = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(bench_lines) *lines = NULL;
     normal_result result;
     char text[BENCH_LABEL], label[BENCH_LABEL + 16];
     const bench_case c = case_of(s);
     snprintf(label, sizeof label, "normal %s", bench_case_label(&c, text));
-    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
-    if (s->json) APP_OR(done, APP_RUN, bench_lines_open(s->json, dev, NULL, &lines));
+    APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    if (s->json) APP_TRY(APP_RUN, bench_lines_open(s->json, dev, NULL, &lines));
     if (bench_lines_have(lines, label)) {
         app_log("%s: had this case already", s->json);
-        goto done;
+        return APP_DONE;
     }
-    APP_OR(done, APP_RUN, run_case(dev, (int)s->repeats, &c, &result));
+    APP_TRY(APP_RUN, run_case(dev, (int)s->repeats, &c, &result));
     printf("%s: Toeplitz %.3f ms, NUFFTs %.3f ms, difference %.1e; a step of conjugate gradients %.3f ms\n", label,
            1e3 * result.seconds[0], 1e3 * result.seconds[1], result.difference, 1e3 * result.step);
-    if (lines) APP_OR(done, APP_RUN, write_case(lines, &result, label));
-done:
-    bench_lines_close(lines);
-    larmor_device_free(dev);
-    return code;
+    if (lines) APP_TRY(APP_RUN, write_case(lines, &result, label));
+    return APP_DONE;
 }
 
 const app_command cmd_normal = {

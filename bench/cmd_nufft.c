@@ -122,16 +122,15 @@ static int measure(work *w)
     const settings *s = w->s;
     const char *library = s->peer_library ? s->peer_library : s->peer;
     int code = APP_DONE;
-    APP_OR(done, APP_INPUT, bench_list_cases(&s->wish, &w->cases, &w->count));
-    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &w->place.dev));
-    if (s->peer) APP_OR(done, APP_INPUT, bench_peer_open(s->peer, s->peer_library, w->place.dev, &w->place.peer));
-    if (s->json) APP_OR(done, APP_RUN, bench_lines_open(s->json, w->place.dev, library, &w->lines));
-    APP_OR(done, APP_RUN, app_use_wisdom(w->place.dev, s->plan, s->calibrate, &w->place.effort));
+    APP_TRY(APP_INPUT, bench_list_cases(&s->wish, &w->cases, &w->count));
+    APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &w->place.dev));
+    if (s->peer) APP_TRY(APP_INPUT, bench_peer_open(s->peer, s->peer_library, w->place.dev, &w->place.peer));
+    if (s->json) APP_TRY(APP_RUN, bench_lines_open(s->json, w->place.dev, library, &w->lines));
+    APP_TRY(APP_RUN, app_use_wisdom(w->place.dev, s->plan, s->calibrate, &w->place.effort));
     w->place.repeats = (int)s->repeats;
     w->place.budget = s->budget;
     code = run_cases(w);
     app_keep_wisdom(w->place.dev, s->plan, s->calibrate);
-done:
     return code;
 }
 

@@ -239,17 +239,13 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const settings *s = given;
-    int code = APP_DONE;
-    larmor_device *dev = NULL;
-    bench_lines *lines = NULL;
-    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
-    if (s->json) APP_OR(done, APP_RUN, bench_lines_open(s->json, dev, NULL, &lines));
-    if (s->calibrate) APP_OR(done, APP_RUN, larmor_nufft_calibrate(dev));
-    APP_OR(done, APP_RUN, run_cases(s, dev, lines));
-done:
-    bench_lines_close(lines);
-    larmor_device_free(dev);
-    return code;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(bench_lines) *lines = NULL;
+    APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    if (s->json) APP_TRY(APP_RUN, bench_lines_open(s->json, dev, NULL, &lines));
+    if (s->calibrate) APP_TRY(APP_RUN, larmor_nufft_calibrate(dev));
+    APP_TRY(APP_RUN, run_cases(s, dev, lines));
+    return APP_DONE;
 }
 
 const app_command cmd_planner = {

@@ -56,6 +56,12 @@ typedef struct scaling_run {
     double one; /* seconds of one device; 0: not known */
 } scaling_run;
 
+static void free_run(scaling_run *r)
+{
+    bench_lines_close(r->lines);
+    scaling_close(&r->place);
+}
+
 static int is_of(const settings *s, const char *what)
 {
     return !strcmp(s->what, what);
@@ -144,26 +150,22 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const settings *s = given;
-    scaling_run r = {.s = s};
-    int code = APP_DONE;
+    APP_FREED_BY(free_run) scaling_run r = {.s = s};
     const int types = is_of(s, "weak") ? 2 : 1;
     if (is_of(s, "slabs") && larmor_ranks_started() < 2) {
         app_error("--what slabs: is for processes; start it by mpirun -n 2 or more.");
         return APP_USAGE;
     }
-    APP_OR(done, APP_INPUT, scaling_open(s->device, s->threads, (int)s->repeats, &r.place));
+    APP_TRY(APP_INPUT, scaling_open(s->device, s->threads, (int)s->repeats, &r.place));
     if (s->json && scaling_is_first(&r.place))
-        APP_OR(done, APP_RUN, bench_lines_open(s->json, r.place.group[r.place.devices - 1], NULL, &r.lines));
+        APP_TRY(APP_RUN, bench_lines_open(s->json, r.place.group[r.place.devices - 1], NULL, &r.lines));
     for (int type = 1; type <= types; type++) {
         r.c = case_of(s, type);
         const larmor_status st = measure_all(&r);
-        if (st && !scaling_is_first(&r.place)) goto done; /* rank 0 says it */
-        APP_OR(done, APP_RUN, st);
+        if (st && !scaling_is_first(&r.place)) return APP_DONE; /* rank 0 says it */
+        APP_TRY(APP_RUN, st);
     }
-done:
-    bench_lines_close(r.lines);
-    scaling_close(&r.place);
-    return code;
+    return APP_DONE;
 }
 
 const app_command cmd_scaling = {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "try.h"
+
 enum { STREAM_OUTPUTS = 3, BLOCKS = 256, CHUNK = 512 };
 
 static double _Complex value_at(const void *x, int is_double, int64_t i)
@@ -144,7 +146,7 @@ static larmor_status sum_points(const bench_case *c, const double *points, const
                                 bench_direct *direct)
 {
     double _Complex(*sums)[BENCH_MOST_OUTPUTS] = calloc(BLOCKS, sizeof *sums);
-    if (!sums) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!sums) return NO_MEMORY();
 #pragma omp parallel for schedule(dynamic)
     for (int b = 0; b < BLOCKS; b++)
         add_points(c, points, targets, in, direct, c->points * b / BLOCKS, c->points * (b + 1) / BLOCKS, sums[b]);
@@ -192,7 +194,7 @@ static larmor_status sum_all_modes(const bench_case *c, const double *points, co
             lacking = 1;
         free(wave);
     }
-    return lacking ? larmor_fail(LARMOR_ERR_MEMORY, "out of host memory") : LARMOR_OK;
+    return lacking ? NO_MEMORY() : LARMOR_OK;
 }
 
 larmor_status bench_direct_sum(const bench_case *c, const double *points, const double *targets, const void *in,

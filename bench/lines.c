@@ -62,7 +62,7 @@ larmor_status bench_lines_open(const char *path, larmor_device *dev, const char 
 {
     *out = NULL;
     bench_lines *lines = calloc(1, sizeof *lines);
-    if (!lines) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!lines) return NO_MEMORY();
     lines->path = path;
     lines->dev = dev;
     lines->peer_library = peer_library;
@@ -117,7 +117,7 @@ static void put_in_one_line(const char *text, FILE *out)
 larmor_status bench_line_begin(bench_lines *lines, const char *description, const bench_case *c, json **j)
 {
     FILE *memory = open_memstream(&lines->text, &lines->size);
-    if (!memory) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!memory) return NO_MEMORY();
     *j = &lines->j;
     lines->j = (json){memory, 0, 0};
     json_open(*j, NULL, '{');
@@ -155,7 +155,7 @@ larmor_status bench_line_end(bench_lines *lines)
     if (!failed) put_in_one_line(lines->text, lines->out);
     lines->is_new = 0;
     free(lines->text);
-    if (failed) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (failed) return NO_MEMORY();
     if (!fflush(lines->out) && !ferror(lines->out)) return LARMOR_OK;
     return larmor_fail(LARMOR_ERR_IO, "%s: cannot be written: %s", lines->path, strerror(errno));
 }

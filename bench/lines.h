@@ -4,6 +4,7 @@
 
 #include "case.h"
 #include "json.h"
+#include "try.h"
 
 typedef struct bench_lines bench_lines;
 
@@ -13,6 +14,7 @@ typedef struct bench_lines bench_lines;
  * Errors        LARMOR_ERR_FORMAT for a file that has other lines; LARMOR_ERR_IO; LARMOR_ERR_MEMORY. */
 larmor_status bench_lines_open(const char *path, larmor_device *dev, const char *peer_library, bench_lines **lines);
 void bench_lines_close(bench_lines *lines); /* NULL is fine */
+APP_OWNS(bench_lines, bench_lines_close)
 
 /* 1 if the file had a line of this case when it was opened; 0 without a file, lines NULL. */
 int bench_lines_have(const bench_lines *lines, const char *description);

@@ -9,6 +9,8 @@
 
 #include "peer_calls.h"
 
+#include "try.h"
+
 struct bench_peer {
     void *library;
     const bench_peer_calls *calls;
@@ -54,7 +56,7 @@ larmor_status bench_peer_open(const char *name, const char *path, larmor_device 
                            "-DLARMOR_FINUFFT_ROOT=FOLDER, which has include/%s.h",
                            name, name, name);
     bench_peer *peer = calloc(1, sizeof *peer);
-    if (!peer) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!peer) return NO_MEMORY();
     peer->calls = calls;
     peer->is_cuda = is_cuda;
     peer->number = number;
@@ -108,7 +110,7 @@ larmor_status bench_peer_work_create(bench_peer *peer, const bench_case *c, cons
 {
     *work = (bench_peer_work){.peer = peer, .c = c, .data = data};
     work->points = malloc((size_t)(c->ndim * c->points) * sizeof *work->points + 1);
-    larmor_status st = work->points ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_status st = work->points ? LARMOR_OK : NO_MEMORY();
     for (int d = 0; d < c->ndim && !st; d++) {
         const double radian = 2 * M_PI / (c->type == 3 ? 1 : (double)c->modes[d]);
         st = put_column(c, data, data->points, d, radian, work->points, &work->radians[d]);

@@ -192,7 +192,7 @@ larmor_status scaling_weak(scaling_place *place, const bench_case *c, int count,
     weak_job *job = calloc((size_t)here, sizeof *job);
     double *each = calloc((size_t)place->repeats, sizeof *each);
     larmor_device *group = place->group[here - 1];
-    larmor_status st = job && each ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_status st = job && each ? LARMOR_OK : NO_MEMORY();
     for (int i = 0; i < here && !st; i++) {
         larmor_device *member = larmor_device_member(group, i);
         job[i].dev = member ? member : group;
@@ -248,7 +248,7 @@ static larmor_status make_scan(bench_case *c, int images, int given, scan *s)
     if (!st) st = noise(s->host, LARMOR_C64, LARMOR_SHAPE(samples, readouts, c->batch), 1, &s->kspace);
     if (!st) st = noise(s->host, LARMOR_C64, LARMOR_SHAPE(c->modes[0], c->modes[1], c->batch), 2, &s->maps);
     s->image = calloc((size_t)images, sizeof *s->image);
-    if (!st && !s->image) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!st && !s->image) st = NO_MEMORY();
     for (int i = 0; i < images && !st; i++) {
         s->image[i] = (larmor_readouts){.kspace = s->kspace, .traj = s->traj};
         *(given ? &s->image[i].meta.repetition : &s->image[i].meta.slice) = i;
@@ -285,7 +285,7 @@ larmor_status scaling_series(scaling_place *place, bench_case *c, int count, int
                               .oversample = {1, 1, 1},
                               .memory = INT64_C(1) << 50,
                               .ranks = place->ranks};
-    larmor_status st = each ? make_scan(c, images, given, &s) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_status st = each ? make_scan(c, images, given, &s) : NO_MEMORY();
     if (given) opts.maps = s.maps;
     if (!st) st = larmor_recon_create(s.source, place->group[place->ranks ? 0 : count - 1], &opts, &recon);
     if (place->ranks && st)
@@ -307,45 +307,38 @@ done:
 /* The normal map, or the map itself of one that is normal. */
 static larmor_status time_maps(const scaling_place *place, larmor_op *A, int is_normal, double *seconds)
 {
-    larmor_array *x = NULL, *y = NULL;
+    APP_OWNED(larmor_array) *x = NULL, *y = NULL;
     larmor_device *dev = larmor_op_device(A);
-    double *each = calloc((size_t)place->repeats, sizeof *each);
-    larmor_status st = each ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    if (!st) st = noise(dev, larmor_op_dtype(A), larmor_op_in_shape(A), 3, &x);
-    if (!st) st = larmor_array_create(dev, larmor_op_dtype(A), larmor_op_in_shape(A), &y);
-    for (int r = -1; r < place->repeats && !st; r++) {
+    APP_HEAP double *each = calloc((size_t)place->repeats, sizeof *each);
+    if (!each) return NO_MEMORY();
+    TRY(noise(dev, larmor_op_dtype(A), larmor_op_in_shape(A), 3, &x));
+    TRY(larmor_array_create(dev, larmor_op_dtype(A), larmor_op_in_shape(A), &y));
+    for (int r = -1; r < place->repeats; r++) {
         const double began = app_now();
-        st = app_stopped() ? LARMOR_STOPPED : LARMOR_OK;
-        if (!st) st = is_normal ? larmor_op_forward(A, x, y) : larmor_op_normal(A, x, y);
-        if (!st) st = larmor_device_sync(dev);
+        if (app_stopped()) return LARMOR_STOPPED;
+        TRY(is_normal ? larmor_op_forward(A, x, y) : larmor_op_normal(A, x, y));
+        TRY(larmor_device_sync(dev));
         each[r < 0 ? 0 : r] = app_now() - began;
     }
-    if (!st) *seconds = median(each, place->repeats);
-    larmor_array_free(x);
-    larmor_array_free(y);
-    free(each);
-    return st;
+    *seconds = median(each, place->repeats);
+    return LARMOR_OK;
 }
 
 larmor_status scaling_coils(scaling_place *place, const bench_case *c, int count, double *seconds)
 {
     bench_case own = *c;
-    bench_data data = {.dev = NULL};
-    larmor_array *maps = NULL;
-    larmor_op *A = NULL;
+    APP_FREED_BY(bench_data_free) bench_data data = {.dev = NULL};
+    APP_OWNED(larmor_array) *maps = NULL;
+    APP_OWNED(larmor_op) *A = NULL;
     larmor_device *dev = place->group[place->ranks ? 0 : count - 1];
-    larmor_status st = place->ranks ? larmor_sense_share(dev, place->ranks) : LARMOR_OK;
-    if (!scaling_is_first(place)) return st;
+    if (place->ranks) TRY(larmor_sense_share(dev, place->ranks));
+    if (!scaling_is_first(place)) return LARMOR_OK;
     own.batch = 1; /* of the samples, which nobody needs */
-    if (!st) st = bench_data_draw(dev, &own, &data);
-    if (!st) st = noise(dev, LARMOR_C64, larmor_shape_append(larmor_shape_of(c->ndim, c->modes), c->batch), 2, &maps);
+    TRY(bench_data_draw(dev, &own, &data));
+    TRY(noise(dev, LARMOR_C64, larmor_shape_append(larmor_shape_of(c->ndim, c->modes), c->batch), 2, &maps));
     const larmor_sense_opts opts = {.traj = data.traj, .nufft_tol = c->tol, .toeplitz = 1};
-    if (!st) st = larmor_op_sense(maps, &opts, &A);
-    if (!st) st = time_maps(place, A, 0, seconds);
-    larmor_op_free(A);
-    larmor_array_free(maps);
-    bench_data_free(&data);
-    return st;
+    TRY(larmor_op_sense(maps, &opts, &A));
+    return time_maps(place, A, 0, seconds);
 }
 
 /* This rank's part of the points. */
@@ -359,23 +352,19 @@ static larmor_status points_of(const scaling_place *place, const bench_data *dat
 larmor_status scaling_slabs(scaling_place *place, const bench_case *c, double *seconds)
 {
     bench_case own = *c;
-    bench_data data = {.dev = NULL};
-    larmor_array *traj = NULL;
-    larmor_op *N = NULL;
+    APP_FREED_BY(bench_data_free) bench_data data = {.dev = NULL};
+    APP_OWNED(larmor_array) *traj = NULL;
+    APP_OWNED(larmor_op) *N = NULL;
     larmor_device *dev = place->group[0];
     larmor_nufft_opts opts = {.ndim = 3, .tol = c->tol, .dtype = c->is_double ? LARMOR_C128 : LARMOR_C64};
     memcpy(opts.modes, c->modes, sizeof opts.modes);
     own.batch = 1;
-    larmor_status st = meet(place, bench_data_draw(dev, &own, &data));
-    if (!st) st = meet(place, points_of(place, &data, &traj));
-    if (!st && place->ranks)
-        st = larmor_op_toeplitz_slabs(dev, place->ranks, &opts, traj, NULL, &N);
-    else if (!st)
-        st = larmor_op_toeplitz(dev, &opts, traj, NULL, &N);
-    if (!st) st = time_maps(place, N, 1, seconds);
-    if (!st) st = slowest(place, LARMOR_OK, seconds);
-    larmor_op_free(N);
-    larmor_array_free(traj);
-    bench_data_free(&data);
-    return st;
+    TRY(meet(place, bench_data_draw(dev, &own, &data)));
+    TRY(meet(place, points_of(place, &data, &traj)));
+    if (place->ranks)
+        TRY(larmor_op_toeplitz_slabs(dev, place->ranks, &opts, traj, NULL, &N));
+    else
+        TRY(larmor_op_toeplitz(dev, &opts, traj, NULL, &N));
+    TRY(time_maps(place, N, 1, seconds));
+    return slowest(place, LARMOR_OK, seconds);
 }

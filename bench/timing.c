@@ -122,17 +122,15 @@ static larmor_status warm_up(bench_subject *const *subjects, int count, double *
 larmor_status bench_measure(bench_subject *const *subjects, int count, int repeats, double budget)
 {
     static const double part[BENCH_STAGES] = {0.1, 0.3, 0.6};
-    double *seconds = calloc((size_t)count * (size_t)repeats, sizeof *seconds);
-    double *warm = calloc((size_t)count * BENCH_STAGES, sizeof *warm);
+    APP_HEAP double *seconds = calloc((size_t)count * (size_t)repeats, sizeof *seconds);
+    APP_HEAP double *warm = calloc((size_t)count * BENCH_STAGES, sizeof *warm);
     const double start = app_now();
-    larmor_status st = seconds && warm ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    if (!st) st = warm_up(subjects, count, warm);
+    if (!seconds || !warm) return NO_MEMORY();
+    TRY(warm_up(subjects, count, warm));
     const double rest = budget - (app_now() - start);
-    for (int stage = 0; stage < BENCH_STAGES && !st; stage++) {
+    for (int stage = 0; stage < BENCH_STAGES; stage++) {
         const limits l = {repeats, rest > budget / 2 ? LEAST_REPEATS : 1, part[stage] * rest};
-        st = measure_stage(subjects, count, stage, l, warm + stage * count, seconds);
+        TRY(measure_stage(subjects, count, stage, l, warm + stage * count, seconds));
     }
-    free(seconds);
-    free(warm);
-    return st;
+    return LARMOR_OK;
 }

@@ -4,8 +4,8 @@
 #define APP_COMMON_H
 
 #include "args.h"
-#include "larmor/larmor.h"
 #include "messages.h"
+#include "try.h"
 
 /* Where a call failed decides the exit code: reading what the user gave, or everything after. */
 typedef enum app_phase { APP_INPUT, APP_RUN } app_phase;
@@ -16,14 +16,11 @@ int app_fail(app_phase phase, larmor_status status);
 /* The same with "FILE: " before the message. */
 int app_fail_in(app_phase phase, larmor_status status, const char *file);
 
-/* Store the exit code of a failed call in the local `code` and jump. */
-#define APP_OR(label, phase, call)                                                                                   \
+/* Return the exit code of a failed call. */
+#define APP_TRY(phase, call)                                                                                         \
     do {                                                                                                             \
         const larmor_status app_st_ = (call);                                                                        \
-        if (app_st_) {                                                                                               \
-            code = app_fail(phase, app_st_);                                                                         \
-            goto label;                                                                                              \
-        }                                                                                                            \
+        if (app_st_) return app_fail(phase, app_st_);                                                                \
     } while (0)
 
 /* What was typed, for the provenance of files; "" before app_set_command_line. Cut at 4 KiB. */

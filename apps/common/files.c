@@ -117,7 +117,7 @@ static larmor_status check_others(const char *const *paths, int count)
 {
     const size_t all = (size_t)(written.count + count);
     const char **path = malloc(all * sizeof *path);
-    if (!path) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!path) return NO_MEMORY();
     memcpy(path, written.path, (size_t)written.count * sizeof *path);
     memcpy(path + written.count, paths, (size_t)count * sizeof *path);
     const larmor_status st = larmor_files_check(read_files.path, read_files.count, path, (int)all);

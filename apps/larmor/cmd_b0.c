@@ -91,6 +91,15 @@ typedef struct b0_run {
     app_progress progress;
 } b0_run;
 
+static void free_run(b0_run *r)
+{
+    larmor_field_maps_free(&r->maps);
+    larmor_array_free(r->coil_maps);
+    larmor_source_free(r->source);
+    larmor_raw_free(r->raw);
+    larmor_device_free(r->dev);
+}
+
 static void report(const b0_run *r, double seconds)
 {
     json j = {stdout, 0, 0};
@@ -118,13 +127,10 @@ static void report(const b0_run *r, double seconds)
 
 static int write_maps(const b0_run *r, larmor_output *out)
 {
-    larmor_image *images = calloc((size_t)r->maps.count, sizeof *images);
-    larmor_status st = images ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int i = 0; i < r->maps.count && !st; i++)
-        images[i] = (larmor_image){r->maps.image[i].data, r->maps.image[i].meta};
-    if (!st) st = larmor_image_write(out, images, r->maps.count, NULL);
-    free(images);
-    if (st) return app_fail(APP_RUN, st);
+    APP_HEAP larmor_image *images = calloc((size_t)r->maps.count, sizeof *images);
+    if (!images) return app_fail(APP_RUN, NO_MEMORY());
+    for (int i = 0; i < r->maps.count; i++) images[i] = (larmor_image){r->maps.image[i].data, r->maps.image[i].meta};
+    APP_TRY(APP_RUN, larmor_image_write(out, images, r->maps.count, NULL));
     app_log("wrote %s: %d field map%s in Hz", r->s->output, r->maps.count, app_s(r->maps.count));
     return APP_DONE;
 }
@@ -138,31 +144,29 @@ static int estimate(b0_run *r, const larmor_echo_opts *echo)
     opts.listener = app_listen;
     opts.user = &r->progress;
     code = given_open(r->input, &s->raw, &s->given, &r->raw);
-    if (code) goto done;
-    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
-    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    if (code) return code;
+    APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);
     if (strcmp(s->maps, "auto") != 0) {
-        APP_OR(done, APP_INPUT, app_read_array(s->maps, r->dev, &r->coil_maps));
-        APP_OR(done, APP_INPUT, map_place(s->maps, &s->maps_fov, &opts.maps_place));
+        APP_TRY(APP_INPUT, app_read_array(s->maps, r->dev, &r->coil_maps));
+        APP_TRY(APP_INPUT, map_place(s->maps, &s->maps_fov, &opts.maps_place));
     }
     opts.maps = r->coil_maps;
     const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &opts, echo, &r->maps);
-    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
-done:
-    return code;
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    return APP_DONE;
 }
 
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const double began = app_now();
-    b0_run r = {.s = s, .input = files->name[0]};
+    APP_FREED_BY(free_run) b0_run r = {.s = s, .input = files->name[0]};
     double ms[LARMOR_MAX_ECHOES];
-    larmor_output *out = NULL;
+    APP_OWNED(larmor_output) *out = NULL;
     larmor_echo_opts echo = {.rounds = (int)s->rounds,
                              .map = {.smooth = s->smooth > 0 ? s->smooth : -1, .threshold = s->threshold}};
-    int code = APP_DONE;
     if (s->maps_fov.count && !strcmp(s->maps, "auto")) {
         app_error("--maps-fov: has no effect with --maps auto; it is an option of --maps FILE.");
         return APP_USAGE;
@@ -171,21 +175,14 @@ static int run(const void *given, const app_files *files)
         echo.echoes = read_times(s->echo_times, ms);
         echo.echo_ms = ms;
     }
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
     app_progress_begin(&r.progress, "field map");
-    code = estimate(&r, &echo);
+    int code = estimate(&r, &echo);
     app_progress_end(&r.progress);
     if (!code) app_has_computed();
     if (!code) code = write_maps(&r, out);
     if (!code && s->json) report(&r, app_now() - began);
     if (!code) app_log("done in %.2f s", app_now() - began);
-done:
-    larmor_field_maps_free(&r.maps);
-    larmor_array_free(r.coil_maps);
-    larmor_source_free(r.source);
-    larmor_raw_free(r.raw);
-    larmor_device_free(r.dev);
-    larmor_output_free(out);
     return code;
 }
 

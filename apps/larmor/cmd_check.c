@@ -61,23 +61,19 @@ static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const char *path = files->name[0];
-    larmor_device *dev = NULL;
-    larmor_findings findings = {0};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_FREED_BY(larmor_findings_free) larmor_findings findings = {0};
     larmor_raw_opts raw = s->raw;
-    larmor_trajectory trajectory;
+    APP_FREED_BY(larmor_trajectory_free) larmor_trajectory trajectory;
     int code = given_read(&s->given, &raw, &trajectory);
-    if (code) goto done;
-    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
-    APP_OR(done, APP_INPUT, larmor_check(path, &raw, dev, &findings));
+    if (code) return code;
+    APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &dev));
+    APP_TRY(APP_INPUT, larmor_check(path, &raw, dev, &findings));
     if (s->json)
         print_json(path, &findings);
     else
         print_text(path, &findings);
     if (findings.errors) code = APP_REFUSED;
-done:
-    larmor_trajectory_free(&trajectory);
-    larmor_findings_free(&findings);
-    larmor_device_free(dev);
     return code;
 }
 

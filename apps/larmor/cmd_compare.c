@@ -47,33 +47,29 @@ static void print(const settings *s, const app_files *files, const larmor_compar
 static larmor_status compare(const larmor_image_set *a, const larmor_image_set *b, const larmor_compare_opts *opts,
                              larmor_comparison *d)
 {
-    larmor_array *p = NULL, *q = NULL;
+    APP_OWNED(larmor_array) *p = NULL, *q = NULL;
     if (!a->has_counters && !b->has_counters) return larmor_compare(a->all, b->all, opts, d);
-    larmor_status st = larmor_images_stack(a->image, a->count, &p);
-    if (!st) st = larmor_images_stack(b->image, b->count, &q);
-    if (!st) st = larmor_compare(p, q, opts, d);
-    larmor_array_free(p);
-    larmor_array_free(q);
-    return st;
+    TRY(larmor_images_stack(a->image, a->count, &p));
+    TRY(larmor_images_stack(b->image, b->count, &q));
+    return larmor_compare(p, q, opts, d);
 }
 
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const larmor_compare_opts opts = {.magnitude = s->magnitude, .transpose = s->transpose, .inside = (int)s->inside};
-    larmor_device *dev = NULL;
-    larmor_image_set a = {.count = 0}, b = {.count = 0};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_FREED_BY(larmor_images_free) larmor_image_set a = {.count = 0}, b = {.count = 0};
     larmor_comparison d;
     int code = APP_DONE;
-    APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, app_read_images(files->name[0], dev, &a));
-    APP_OR(done, APP_INPUT, app_read_images(files->name[1], dev, &b));
+    APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
+    APP_TRY(APP_INPUT, app_read_images(files->name[0], dev, &a));
+    APP_TRY(APP_INPUT, app_read_images(files->name[1], dev, &b));
     const larmor_status st = compare(&a, &b, &opts, &d);
     if (st) {
         char both[1024];
         snprintf(both, sizeof both, "%s against %s", files->name[0], files->name[1]);
-        code = app_fail_in(APP_INPUT, st, both);
-        goto done;
+        return app_fail_in(APP_INPUT, st, both);
     }
     if (d.without_phase && !s->magnitude)
         app_log("%s holds magnitudes alone: magnitudes are compared", files->name[d.without_phase - 1]);
@@ -82,10 +78,6 @@ static int run(const void *given, const app_files *files)
         app_error("%s: nrmse %.6g is above %g.", files->name[0], d.nrmse, s->tol);
         code = APP_FAILED;
     }
-done:
-    larmor_images_free(&a);
-    larmor_images_free(&b);
-    larmor_device_free(dev);
     return code;
 }
 

@@ -47,22 +47,17 @@ static larmor_status write_any(const settings *s, larmor_output *out, const larm
 
 static int convert_image(const settings *s, const char *from, const char *to)
 {
-    larmor_device *dev = NULL;
-    larmor_output *out = NULL;
-    larmor_image_set set = {.count = 0};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
     app_window_text shown = {""};
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, app_output_open(to, s->force, &out));
-    APP_OR(done, APP_RUN, app_describe(s->bids, out));
-    APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, app_read_images(from, dev, &set));
-    APP_OR(done, APP_RUN, write_any(s, out, &set, &shown));
+    APP_TRY(APP_RUN, app_output_open(to, s->force, &out));
+    APP_TRY(APP_RUN, app_describe(s->bids, out));
+    APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
+    APP_TRY(APP_INPUT, app_read_images(from, dev, &set));
+    APP_TRY(APP_RUN, write_any(s, out, &set, &shown));
     app_log("wrote %s%s", to, shown.s);
-done:
-    larmor_images_free(&set);
-    larmor_device_free(dev);
-    larmor_output_free(out);
-    return code;
+    return APP_DONE;
 }
 
 static larmor_status read_samples(const char *path, larmor_device *dev, larmor_array **kspace)
@@ -79,21 +74,21 @@ static int convert_scan(const settings *s)
 {
     larmor_grid_opts opts = {.matrix = {0}};
     larmor_encoding space;
-    larmor_device *dev = NULL;
-    larmor_output *out = NULL;
-    larmor_array *traj = NULL, *kspace = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_OWNED(larmor_array) *traj = NULL, *kspace = NULL;
     char both[512];
     int code = APP_DONE;
     for (int d = 0; d < s->matrix.count; d++) opts.matrix[d] = (int64_t)s->matrix.value[d];
     for (int d = 0; d < s->fov.count; d++) opts.fov_mm[d] = s->fov.value[d];
     snprintf(both, sizeof both, "%s with %s", s->kspace, s->traj);
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
-    APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_traj_read(s->traj, 3, dev, &traj));
-    APP_OR(done, APP_INPUT, read_samples(s->kspace, dev, &kspace));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
+    APP_TRY(APP_INPUT, larmor_traj_read(s->traj, 3, dev, &traj));
+    APP_TRY(APP_INPUT, read_samples(s->kspace, dev, &kspace));
     const larmor_status st = larmor_raw_save(out, kspace, traj, &opts, &space);
     if (st) code = st == LARMOR_ERR_IO ? app_fail(APP_RUN, st) : app_fail_in(APP_INPUT, st, both);
-    if (code) goto done;
+    if (code) return code;
     const int64_t *n = space.matrix;
     const larmor_shape points = larmor_array_shape(traj);
     const int64_t coils = larmor_array_count(kspace) / (points.dim[1] * points.dim[2]);
@@ -101,11 +96,6 @@ static int convert_scan(const settings *s)
             s->output, (long long)points.dim[2], app_s(points.dim[2]), (long long)points.dim[1], app_s(points.dim[1]),
             (long long)coils, app_s(coils), (long long)n[0], (long long)n[1], (long long)n[2], space.fov_mm[0],
             space.fov_mm[1], space.fov_mm[2]);
-done:
-    larmor_array_free(traj);
-    larmor_array_free(kspace);
-    larmor_device_free(dev);
-    larmor_output_free(out);
     return code;
 }
 

@@ -80,22 +80,17 @@ static larmor_status read_scan(const settings *s, const char *path, larmor_devic
                                larmor_array **traj)
 {
     larmor_grid_opts grid_opts = {.oversample = {0}};
-    larmor_raw *raw = NULL;
-    larmor_source *source = NULL;
-    larmor_samples samples = {0};
+    APP_OWNED(larmor_raw) *raw = NULL;
+    APP_OWNED(larmor_source) *source = NULL;
+    APP_FREED_BY(larmor_samples_free) larmor_samples samples = {0};
     larmor_grid grid;
     for (int d = 0; d < s->matrix.count; d++) grid_opts.matrix[d] = (int64_t)s->matrix.value[d];
-    larmor_status st = larmor_raw_open(path, &s->raw, &raw);
-    if (!st) st = larmor_source_of_raw(raw, path, &source);
-    if (!st) st = larmor_source_samples(source, (int)s->index, &grid_opts, dev, &grid, &samples);
-    if (!st) {
-        *image = larmor_shape_of(grid.ndim, grid.matrix);
-        *traj = larmor_array_ref(samples.traj);
-    }
-    larmor_samples_free(&samples);
-    larmor_source_free(source);
-    larmor_raw_free(raw);
-    return st;
+    TRY(larmor_raw_open(path, &s->raw, &raw));
+    TRY(larmor_source_of_raw(raw, path, &source));
+    TRY(larmor_source_samples(source, (int)s->index, &grid_opts, dev, &grid, &samples));
+    *image = larmor_shape_of(grid.ndim, grid.matrix);
+    *traj = larmor_array_ref(samples.traj);
+    return LARMOR_OK;
 }
 
 /* The image that --matrix names. */
@@ -132,32 +127,26 @@ static double sum_of(const larmor_array *w)
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
-    larmor_device *dev = NULL;
-    larmor_array *traj = NULL, *w = NULL, *three = NULL;
-    larmor_output *out = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_array) *traj = NULL, *w = NULL, *three = NULL;
+    APP_OWNED(larmor_output) *out = NULL;
     larmor_shape image = {0};
     int code = check(s, files);
     if (code) return code;
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
-    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &dev));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &dev));
     if (s->trajectory) {
         image = image_of(&s->matrix);
-        APP_OR(done, APP_INPUT, larmor_traj_read(s->trajectory, image.ndim, dev, &traj));
+        APP_TRY(APP_INPUT, larmor_traj_read(s->trajectory, image.ndim, dev, &traj));
     } else {
-        APP_OR(done, APP_INPUT, read_scan(s, files->name[0], dev, &image, &traj));
+        APP_TRY(APP_INPUT, read_scan(s, files->name[0], dev, &image, &traj));
     }
-    APP_OR(done, APP_INPUT, method_named(s->method)->make(traj, image, &w));
+    APP_TRY(APP_INPUT, method_named(s->method)->make(traj, image, &w));
     const larmor_shape shape = larmor_array_shape(w);
-    APP_OR(done, APP_RUN, larmor_array_reshape(w, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), &three));
-    APP_OR(done, APP_RUN, larmor_array_save(out, three));
+    APP_TRY(APP_RUN, larmor_array_reshape(w, LARMOR_SHAPE(1, shape.dim[0], shape.dim[1]), &three));
+    APP_TRY(APP_RUN, larmor_array_save(out, three));
     app_log("wrote %s: weights of %lld x %lld samples, their sum is %.5g cells of 1/FOV^%d", s->output,
             (long long)shape.dim[0], (long long)shape.dim[1], sum_of(w), image.ndim);
-done:
-    larmor_array_free(three);
-    larmor_array_free(w);
-    larmor_array_free(traj);
-    larmor_device_free(dev);
-    larmor_output_free(out);
     return code;
 }
 

@@ -45,18 +45,16 @@ static int run(const void *given, const app_files *files)
 {
     (void)files;
     const json_settings *s = given;
-    larmor_device_info *infos = calloc(MAX_DEVICES, sizeof *infos); /* too large for a small stack */
-    int count, code = APP_DONE;
-    if (!infos) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
-    APP_OR(done, APP_RUN, larmor_device_list(infos, MAX_DEVICES, &count));
+    APP_HEAP larmor_device_info *infos = calloc(MAX_DEVICES, sizeof *infos); /* too large for a small stack */
+    int count;
+    if (!infos) return app_fail(APP_RUN, NO_MEMORY());
+    APP_TRY(APP_RUN, larmor_device_list(infos, MAX_DEVICES, &count));
     if (count > MAX_DEVICES) count = MAX_DEVICES;
     if (s->json)
         print_json(infos, count);
     else
         print_text(infos, count);
-done:
-    free(infos);
-    return code;
+    return APP_DONE;
 }
 
 const app_command cmd_devices = {

@@ -124,15 +124,12 @@ static larmor_status print_groups(const larmor_raw *raw, int count)
 static larmor_status plan_recon(const char *path, larmor_raw *raw, larmor_recon **recon)
 {
     const larmor_recon_opts opts = {.size = sizeof opts, .oversample = {1}};
-    larmor_device *dev = NULL;
-    larmor_source *source = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_source) *source = NULL;
     *recon = NULL;
-    larmor_status st = larmor_device_open("cpu", &dev);
-    if (!st) st = larmor_source_of_raw(raw, path, &source);
-    if (!st) st = larmor_recon_create(source, dev, &opts, recon);
-    larmor_source_free(source);
-    larmor_device_free(dev);
-    return st;
+    TRY(larmor_device_open("cpu", &dev));
+    TRY(larmor_source_of_raw(raw, path, &source));
+    return larmor_recon_create(source, dev, &opts, recon);
 }
 
 static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
@@ -157,24 +154,22 @@ static void print_plan(const larmor_recon_plan *plan, int first, int end)
 
 static larmor_status print_plans(const char *path, larmor_raw *raw)
 {
-    larmor_recon *recon;
+    APP_OWNED(larmor_recon) *recon = NULL;
     larmor_recon_plan plan, other;
     if (plan_recon(path, raw, &recon)) {
         printf("recon would refuse it: %s\n", app_line_in_options(larmor_last_error()).s);
         return LARMOR_OK;
     }
     const int count = larmor_recon_series(recon);
-    larmor_status st = LARMOR_OK;
-    for (int first = 0, end; first < count && !st; first = end) {
-        st = larmor_recon_describe(recon, first, &plan);
-        for (end = first + 1; end < count && !st; end++) {
-            st = larmor_recon_describe(recon, end, &other);
+    for (int first = 0, end; first < count; first = end) {
+        TRY(larmor_recon_describe(recon, first, &plan));
+        for (end = first + 1; end < count; end++) {
+            TRY(larmor_recon_describe(recon, end, &other));
             if (!same_plan(&plan, &other)) break;
         }
-        if (!st) print_plan(&plan, first, end);
+        print_plan(&plan, first, end);
     }
-    larmor_recon_free(recon);
-    return st;
+    return LARMOR_OK;
 }
 
 /* ---- text ---- */
@@ -333,8 +328,7 @@ static larmor_status show_image(const char *path, int as_json)
 {
     larmor_image_info *image = calloc(1, sizeof *image);
     larmor_device *dev = NULL;
-    larmor_status st =
-        image ? larmor_device_open("cpu:1", &dev) : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    larmor_status st = image ? larmor_device_open("cpu:1", &dev) : NO_MEMORY();
     if (!st) st = larmor_image_describe(path, dev, image);
     if (!st && as_json) info_image_json(path, image);
     if (!st && !as_json) info_image_print(path, image);
@@ -348,14 +342,14 @@ static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
     const char *path = files->name[0];
-    larmor_raw *raw = NULL;
+    APP_OWNED(larmor_raw) *raw = NULL;
     larmor_raw_opts opts = s->raw;
-    larmor_trajectory trajectory;
+    APP_FREED_BY(larmor_trajectory_free) larmor_trajectory trajectory;
     int code = given_read(&s->given, &opts, &trajectory);
-    if (code) goto done;
+    if (code) return code;
     if (is_image_name(path)) {
-        APP_OR(done, APP_INPUT, show_image(path, s->json));
-        goto done;
+        APP_TRY(APP_INPUT, show_image(path, s->json));
+        return APP_DONE;
     }
     const larmor_status st = larmor_raw_open(path, &opts, &raw);
     if (st == LARMOR_ERR_FORMAT) { /* no scan, but perhaps images */
@@ -363,20 +357,16 @@ static int run(const void *given, const app_files *files)
         snprintf(why, sizeof why, "%s", larmor_last_error());
         const int damaged = strstr(why, "Copy it again") != NULL; /* and not inspected any further */
         const larmor_status shown = damaged ? st : show_image(path, s->json);
-        if (!shown) goto done;
+        if (!shown) return APP_DONE;
         const int newer = strstr(larmor_last_error(), "newer HDF5") != NULL; /* images that are not read */
-        code = app_fail(APP_INPUT, shown == LARMOR_ERR_MEMORY || newer ? shown : larmor_fail(st, "%s", why));
-        goto done;
+        return app_fail(APP_INPUT, shown == LARMOR_ERR_MEMORY || newer ? shown : larmor_fail(st, "%s", why));
     }
-    APP_OR(done, APP_INPUT, st);
+    APP_TRY(APP_INPUT, st);
     const larmor_raw_info r = larmor_raw_describe(raw);
     char warnings[sizeof r.warnings];
     fputs(app_in_options(r.warnings, warnings, sizeof warnings), stderr);
-    APP_OR(done, APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
+    APP_TRY(APP_INPUT, s->json ? write_json(path, raw) : print_text(path, raw));
     if (!s->json) info_sandbox_print();
-done:
-    larmor_trajectory_free(&trajectory);
-    larmor_raw_free(raw);
     return code;
 }
 

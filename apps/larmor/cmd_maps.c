@@ -84,17 +84,16 @@ static int open_all(maps_run *r)
         opts.matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
         opts.fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
     }
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &r->output));
-    if (s->eigenvalues) APP_OR(done, APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &r->output));
+    if (s->eigenvalues) APP_TRY(APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
     code = given_open(r->input, &s->raw, &s->given, &r->raw);
-    if (code) goto done;
-    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
-    APP_OR(done, APP_RUN, app_open_device(s->device, s->threads, &r->dev));
+    if (code) return code;
+    APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_TRY(APP_RUN, app_open_device(s->device, s->threads, &r->dev));
     app_may_leave(r->dev);
     const larmor_status st = larmor_recon_create(r->source, r->dev, &opts, &r->recon);
-    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
-done:
-    return code;
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    return APP_DONE;
 }
 
 /* The first series; those of other slices have maps of their own and are refused. */
@@ -102,9 +101,9 @@ static int check_slices(maps_run *r)
 {
     larmor_recon_plan other;
     int code = APP_DONE, slices = 1;
-    APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, 0, &r->plan));
+    APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &r->plan));
     for (int i = 1; i < larmor_recon_series(r->recon); i++) {
-        APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, i, &other));
+        APP_TRY(APP_RUN, larmor_recon_describe(r->recon, i, &other));
         slices += other.first.slice != r->plan.first.slice || other.first.encoding != r->plan.first.encoding;
     }
     if (slices > 1) {
@@ -114,7 +113,6 @@ static int check_slices(maps_run *r)
         app_error("%s: one coil has no maps to find.", r->input);
         code = APP_USAGE;
     }
-done:
     return code;
 }
 
@@ -131,43 +129,36 @@ static int find(maps_run *r)
 
 static int write_eigenvalues(maps_run *r, const larmor_image_meta *meta)
 {
-    larmor_array *values = NULL, *view[2] = {NULL, NULL};
+    APP_OWNED(larmor_array) *values = NULL, *first = NULL, *second = NULL;
+    larmor_array **view[2] = {&first, &second};
     larmor_image image[2];
-    int code = APP_DONE;
     const int sets = r->plan.sets;
     if (!r->values_output) return APP_DONE;
-    APP_OR(done, APP_RUN, larmor_recon_eigenvalues(r->recon, &values));
+    APP_TRY(APP_RUN, larmor_recon_eigenvalues(r->recon, &values));
     const larmor_shape shape = larmor_array_shape(values);
     for (int i = 0; i < sets; i++) {
-        APP_OR(done, APP_RUN, larmor_array_part(values, i, 1, larmor_shape_of(shape.ndim - 1, shape.dim), &view[i]));
-        image[i] = (larmor_image){view[i], *meta};
+        APP_TRY(APP_RUN, larmor_array_part(values, i, 1, larmor_shape_of(shape.ndim - 1, shape.dim), view[i]));
+        image[i] = (larmor_image){*view[i], *meta};
         image[i].meta.set = i;
     }
     const larmor_write_opts opts = {.magnitude = 1, .header = larmor_raw_xml(r->raw)};
-    APP_OR(done, APP_RUN, larmor_image_write(r->values_output, image, sets, &opts));
+    APP_TRY(APP_RUN, larmor_image_write(r->values_output, image, sets, &opts));
     app_log("wrote %s: eigenvalues of %d set%s", r->s->eigenvalues, sets, app_s(sets));
-done:
-    for (int i = 0; i < 2; i++) larmor_array_free(view[i]);
-    larmor_array_free(values);
-    return code;
+    return APP_DONE;
 }
 
 static int write_all(maps_run *r)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
-    larmor_array *maps = NULL;
+    APP_OWNED(larmor_array) *maps = NULL;
     larmor_image_meta meta;
     char left_out[64] = "";
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, larmor_recon_maps(r->recon, &maps, &meta));
-    APP_OR(done, APP_RUN, map_save(r->output, maps, r->plan.sets, &meta));
+    APP_TRY(APP_RUN, larmor_recon_maps(r->recon, &maps, &meta));
+    APP_TRY(APP_RUN, map_save(r->output, maps, r->plan.sets, &meta));
     if (info.dead_coils) snprintf(left_out, sizeof left_out, ", zeros for %d left out", info.dead_coils);
     app_log("wrote %s: %s of %d coil%s%s", r->s->output, r->plan.sets > 1 ? "2 sets of maps" : "the maps", info.coils,
             app_s(info.coils), left_out);
-    code = write_eigenvalues(r, &meta);
-done:
-    larmor_array_free(maps);
-    return code;
+    return write_eigenvalues(r, &meta);
 }
 
 static void report(const maps_run *r, double seconds)

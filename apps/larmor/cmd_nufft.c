@@ -6,7 +6,6 @@
 
 #include "commands.h"
 #include "common.h"
-#include "try.h"
 
 typedef struct settings {
     int64_t type;
@@ -57,41 +56,34 @@ static const app_option options[] = {
  * components must be 0, as BART has them for z in two dimensions. */
 static larmor_status read_coordinates(const char *path, int *ndim, larmor_shape *shape, double **out)
 {
-    larmor_device *host = NULL;
-    larmor_array *x = NULL;
-    double _Complex *values = NULL;
+    APP_OWNED(larmor_device) *host = NULL;
+    APP_OWNED(larmor_array) *x = NULL;
+    APP_HEAP double _Complex *values = NULL;
     *out = NULL;
-    larmor_status st = larmor_device_open("cpu", &host);
-    if (!st) st = app_read_array(path, host, &x);
-    if (!st) st = larmor_array_download(x, LARMOR_C128, &values);
-    if (st) goto done;
+    TRY(larmor_device_open("cpu", &host));
+    TRY(app_read_array(path, host, &x));
+    TRY(larmor_array_download(x, LARMOR_C128, &values));
     *shape = larmor_array_shape(x);
     const int64_t rows = shape->ndim ? shape->dim[0] : 1;
     const int64_t count = larmor_array_count(x) / rows;
     if (!*ndim) *ndim = rows < 4 ? (int)rows : 4;
-    if (rows > 3 || rows < *ndim) {
-        st = larmor_fail(LARMOR_ERR_SHAPE, "%s: %lld coordinates of each point, expected %d%s.", path,
-                         (long long)rows, *ndim > 3 ? 3 : *ndim, *ndim < 3 || *ndim > 3 ? " to 3" : "");
-        goto done;
-    }
+    if (rows > 3 || rows < *ndim)
+        return larmor_fail(LARMOR_ERR_SHAPE, "%s: %lld coordinates of each point, expected %d%s.", path,
+                           (long long)rows, *ndim > 3 ? 3 : *ndim, *ndim < 3 || *ndim > 3 ? " to 3" : "");
     *out = malloc((size_t)(*ndim * count) * sizeof **out + 1);
-    if (!*out) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int64_t i = 0; !st && i < rows * count; i++) {
+    if (!*out) return NO_MEMORY();
+    for (int64_t i = 0; i < rows * count; i++) {
         const int64_t d = i % rows;
         const double value = creal(values[i]);
         if (d < *ndim)
             (*out)[i / rows * *ndim + d] = value;
         else if (value != 0)
-            st = larmor_fail(LARMOR_ERR_SHAPE, "%s: coordinate %lld of point %lld is %g, but there are %d modes.",
-                             path, (long long)d, (long long)(i / rows), value, *ndim);
-        if (!st && cimag(values[i]) != 0)
-            st = larmor_fail(LARMOR_ERR_SHAPE, "%s: point %lld is not real.", path, (long long)(i / rows));
+            return larmor_fail(LARMOR_ERR_SHAPE, "%s: coordinate %lld of point %lld is %g, but there are %d modes.",
+                               path, (long long)d, (long long)(i / rows), value, *ndim);
+        if (cimag(values[i]) != 0)
+            return larmor_fail(LARMOR_ERR_SHAPE, "%s: point %lld is not real.", path, (long long)(i / rows));
     }
-done:
-    free(values);
-    larmor_array_free(x);
-    larmor_device_free(host);
-    return st;
+    return LARMOR_OK;
 }
 
 typedef struct points {
@@ -99,6 +91,11 @@ typedef struct points {
     larmor_shape shape; /* without the coordinates */
     int64_t count;
 } points;
+
+static void free_points(points *p)
+{
+    larmor_array_free(p->array);
+}
 
 static larmor_status read_points(const char *path, larmor_device *dev, int *ndim, points *p)
 {
@@ -245,11 +242,11 @@ static void report(const settings *s, const larmor_nufft_opts *o, const larmor_d
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
-    larmor_device *dev = NULL;
-    larmor_output *out = NULL;
-    larmor_array *x = NULL, *y = NULL;
-    larmor_nufft *plan = NULL;
-    points at = {0}, to = {0};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_OWNED(larmor_array) *x = NULL, *y = NULL;
+    APP_OWNED(larmor_nufft) *plan = NULL;
+    APP_FREED_BY(free_points) points at = {0}, to = {0};
     larmor_shape shape;
     int code = check_usage(s);
     if (code) return code;
@@ -264,36 +261,28 @@ static int run(const void *given, const app_files *files)
     for (int d = 0; d < 3; d++) o.modes[d] = d < s->modes.count ? (int64_t)s->modes.value[d] : 1;
     for (int d = 0; d < s->grid.count; d++) o.grid[d] = (int64_t)s->grid.value[d];
     if (s->type == 3) o.mode_order = LARMOR_MODES_CENTRED;
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
-    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
     if (s->repeatable) larmor_device_set_repeatable(dev, 1);
     app_may_leave(dev);
-    APP_OR(done, APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
-    if (s->type == 3) APP_OR(done, APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
-    APP_OR(done, APP_INPUT, read_values(s, files->name[0], dev, &x));
+    APP_TRY(APP_INPUT, read_points(s->traj, dev, &o.ndim, &at));
+    if (s->type == 3) APP_TRY(APP_INPUT, read_points(s->targets, dev, &o.ndim, &to));
+    APP_TRY(APP_INPUT, read_values(s, files->name[0], dev, &x));
     o.dtype = larmor_array_dtype(x);
     code = find_shapes(s, files->name[0], x, &at, &to, &o, &shape);
-    if (code) goto done;
-    APP_OR(done, APP_RUN, larmor_output_reserve(out, o.dtype, shape, 0));
-    APP_OR(done, APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
-    if (s->tol == 0) APP_OR(done, APP_INPUT, larmor_nufft_least_tol(dev, &o, &o.tol));
-    APP_OR(done, APP_INPUT, larmor_nufft_create(dev, &o, &plan));
-    APP_OR(done, APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
-    APP_OR(done, APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
-    APP_OR(done, APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
-    APP_OR(done, APP_RUN, save(s, &o, out, y));
+    if (code) return code;
+    APP_TRY(APP_RUN, larmor_output_reserve(out, o.dtype, shape, 0));
+    APP_TRY(APP_RUN, app_use_wisdom(dev, s->plan, 0, &o.effort));
+    if (s->tol == 0) APP_TRY(APP_INPUT, larmor_nufft_least_tol(dev, &o, &o.tol));
+    APP_TRY(APP_INPUT, larmor_nufft_create(dev, &o, &plan));
+    APP_TRY(APP_INPUT, larmor_nufft_set_points(plan, at.array, to.array));
+    APP_TRY(APP_RUN, larmor_array_create(dev, o.dtype, shape, &y));
+    APP_TRY(APP_RUN, (s->adjoint ? larmor_nufft_execute_adjoint : larmor_nufft_execute)(plan, x, y));
+    APP_TRY(APP_RUN, save(s, &o, out, y));
     app_has_computed();
     app_keep_wisdom(dev, s->plan, 0);
     report(s, &o, dev, at.count, larmor_nufft_describe(plan));
-done:
-    larmor_nufft_free(plan);
-    larmor_array_free(y);
-    larmor_array_free(x);
-    larmor_array_free(at.array);
-    larmor_array_free(to.array);
-    larmor_device_free(dev);
-    larmor_output_free(out);
-    return code;
+    return APP_DONE;
 }
 
 const app_command cmd_nufft = {

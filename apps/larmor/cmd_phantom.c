@@ -334,15 +334,21 @@ typedef struct outputs {
     larmor_output *scan, *truth, *maps, *field;
 } outputs;
 
+static void free_outputs(outputs *out)
+{
+    larmor_output_free(out->field);
+    larmor_output_free(out->maps);
+    larmor_output_free(out->truth);
+    larmor_output_free(out->scan);
+}
+
 static int open_outputs(const settings *s, outputs *out)
 {
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out->scan));
-    if (s->truth) APP_OR(done, APP_RUN, app_output_open(s->truth, s->force, &out->truth));
-    if (s->maps) APP_OR(done, APP_RUN, app_output_open(s->maps, s->force, &out->maps));
-    if (s->field_map) APP_OR(done, APP_RUN, app_output_open(s->field_map, s->force, &out->field));
-done:
-    return code;
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out->scan));
+    if (s->truth) APP_TRY(APP_RUN, app_output_open(s->truth, s->force, &out->truth));
+    if (s->maps) APP_TRY(APP_RUN, app_output_open(s->maps, s->force, &out->maps));
+    if (s->field_map) APP_TRY(APP_RUN, app_output_open(s->field_map, s->force, &out->field));
+    return APP_DONE;
 }
 
 /* Space for the samples of the scan, its images and its maps. */
@@ -392,31 +398,29 @@ static larmor_status write_field(const larmor_simulation *simulation, larmor_out
 static int write_all(const settings *s, larmor_simulation *simulation, request *r, const outputs *out)
 {
     const larmor_simulation_info i = larmor_simulation_describe(simulation);
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, reserve(s, &i, out));
+    APP_TRY(APP_RUN, reserve(s, &i, out));
     app_progress_begin(&r->progress, "phantom");
     const larmor_status st = larmor_simulation_save(simulation, out->scan);
     app_progress_end(&r->progress);
-    APP_OR(done, APP_RUN, st);
+    APP_TRY(APP_RUN, st);
     app_has_computed();
     app_log("wrote %s: %s, %s, %lld readouts x %lld samples, %d coil%s, %lld x %lld x %lld voxels", s->output,
             i.phantom, i.trajectory, (long long)i.readouts, (long long)i.samples, i.coils, app_s(i.coils),
             (long long)i.matrix[0], (long long)i.matrix[1], (long long)i.matrix[2]);
     if (s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", i.noise, s->snr);
     if (out->truth) {
-        APP_OR(done, APP_RUN, write_truth(simulation, out->truth));
+        APP_TRY(APP_RUN, write_truth(simulation, out->truth));
         app_log("wrote %s: the image at this resolution", s->truth);
     }
     if (out->maps) {
-        APP_OR(done, APP_RUN, write_maps(s, simulation, out->maps));
+        APP_TRY(APP_RUN, write_maps(s, simulation, out->maps));
         app_log("wrote %s: the sensitivities of %d coil%s", s->maps, i.coils, app_s(i.coils));
     }
     if (out->field) {
-        APP_OR(done, APP_RUN, write_field(simulation, out->field));
+        APP_TRY(APP_RUN, write_field(simulation, out->field));
         app_log("wrote %s: the off-resonance in Hz", s->field_map);
     }
-done:
-    return code;
+    return APP_DONE;
 }
 
 static int run(const void *given, const app_files *files)
@@ -424,25 +428,17 @@ static int run(const void *given, const app_files *files)
     (void)files;
     const settings *s = given;
     request r = {.opts = {0}};
-    outputs out = {NULL, NULL, NULL, NULL};
-    larmor_device *dev = NULL;
-    larmor_simulation *simulation = NULL;
+    APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_simulation) *simulation = NULL;
     fill_opts(s, &r);
     int code = check(s, &r);
     if (!code) code = open_outputs(s, &out);
-    if (code) goto done;
-    APP_OR(done, APP_INPUT, app_open_device(s->device, s->threads, &dev));
+    if (code) return code;
+    APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
     app_may_leave(dev);
-    APP_OR(done, APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
-    code = write_all(s, simulation, &r, &out);
-done:
-    larmor_simulation_free(simulation);
-    larmor_device_free(dev);
-    larmor_output_free(out.field);
-    larmor_output_free(out.maps);
-    larmor_output_free(out.truth);
-    larmor_output_free(out.scan);
-    return code;
+    APP_TRY(APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
+    return write_all(s, simulation, &r, &out);
 }
 
 const app_command cmd_phantom = {

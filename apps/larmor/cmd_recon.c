@@ -273,23 +273,21 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     const recon_settings *s = r->s;
     int code = enter(r, "reading");
-    if (code) goto done;
-    APP_OR(done, APP_RUN, recon_begin_device(r));
+    if (code) return code;
+    APP_TRY(APP_RUN, recon_begin_device(r));
     larmor_raw_opts scan = s->raw;
     for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
     code = given_open(r->input, &scan, &s->given, &r->raw);
-    if (code) goto done;
+    if (code) return code;
     code = recon_read_delays(s, r->raw, opts);
-    if (code) goto done;
-    APP_OR(done, APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
-    APP_OR(done, APP_INPUT, cut_frames(r));
+    if (code) return code;
+    APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_TRY(APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
-    if (code) goto done;
-    APP_OR(done, APP_RUN, recon_open_device(r, opts));
-    APP_OR(done, APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
-    code = recon_read_inputs(r, opts);
-done:
-    return code;
+    if (code) return code;
+    APP_TRY(APP_RUN, recon_open_device(r, opts));
+    APP_TRY(APP_RUN, app_use_wisdom(r->dev, s->plan, 0, &opts->effort));
+    return recon_read_inputs(r, opts);
 }
 
 static int make_recon(recon_run *r, larmor_recon_opts *opts)
@@ -363,8 +361,7 @@ static int run_all(recon_run *r)
     r->warned = calloc((size_t)groups, sizeof *r->warned);
     r->of_scan = r->warnings;
     r->group = calloc((size_t)groups, sizeof *r->group);
-    if (!r->image || !r->report || !r->warned || !r->group)
-        return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    if (!r->image || !r->report || !r->warned || !r->group) return app_fail(APP_RUN, NO_MEMORY());
     for (int s = 0; s < r->series && !r->interrupted && !code; s++) code = run_series(r, s);
     for (int i = 0; i < groups; i++) { /* without those that are not there */
         if (!r->image[i].data) continue;

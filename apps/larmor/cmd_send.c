@@ -132,26 +132,20 @@ static int send_scan(const settings *s, const app_files *files, const char *json
 {
     const char *address = files->name[1];
     const larmor_raw_opts as_stored = {.group = s->group, .as_stored = 1};
-    larmor_output *out = NULL;
-    larmor_device *dev = NULL;
-    larmor_raw *raw = NULL;
-    larmor_stream *stream = NULL;
-    larmor_response got = {0};
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_raw) *raw = NULL;
+    APP_OWNED(larmor_stream) *stream = NULL;
+    APP_FREED_BY(larmor_response_free) larmor_response got = {0};
     int code = APP_DONE;
-    APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
-    APP_OR(done, APP_RUN, larmor_device_open("cpu", &dev));
-    APP_OR(done, APP_INPUT, larmor_raw_open(files->name[0], &as_stored, &raw));
-    APP_OR(done, APP_RUN, larmor_stream_connect(address, &(larmor_stream_opts){.idle_s = s->idle}, &stream));
+    APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
+    APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
+    APP_TRY(APP_INPUT, larmor_raw_open(files->name[0], &as_stored, &raw));
+    APP_TRY(APP_RUN, larmor_stream_connect(address, &(larmor_stream_opts){.idle_s = s->idle}, &stream));
     const larmor_request request = {.raw = raw, .config = s->config, .parameters = json, .log = say};
-    APP_OR(done, APP_RUN, larmor_stream_request(stream, &request, dev, &got));
+    APP_TRY(APP_RUN, larmor_stream_request(stream, &request, dev, &got));
     code = judge(address, &got);
     if (!code) code = write_images(s, raw, out, &got);
-done:
-    larmor_response_free(&got);
-    larmor_stream_free(stream);
-    larmor_raw_free(raw);
-    larmor_device_free(dev);
-    larmor_output_free(out);
     return code;
 }
 

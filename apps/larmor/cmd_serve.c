@@ -135,7 +135,7 @@ static larmor_status open_client(const settings *s, int64_t number, larmor_sessi
     char own[32];
     const char *asked = s->device ? s->device : getenv("LARMOR_DEVICE");
     client *c = calloc(1, sizeof *c);
-    if (!c) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!c) return NO_MEMORY();
     session->user = c;
     c->s = s;
     c->number = (long long)number;

@@ -41,16 +41,15 @@ static const app_option options[] = {
 /* The samples of the first image, and the grid that their trajectory counts in. */
 static larmor_status read_scan(const settings *s, larmor_device *dev, larmor_grid *grid, larmor_samples *samples)
 {
-    larmor_raw *raw = NULL;
+    APP_OWNED(larmor_raw) *raw = NULL;
     larmor_group group;
     *samples = (larmor_samples){0};
-    larmor_status st = larmor_raw_open(s->from, NULL, &raw);
-    if (!st) st = larmor_raw_group(raw, 0, &group);
-    if (!st) st = larmor_raw_grid(raw, group.encoding, NULL, grid);
-    if (!st) st = larmor_raw_samples(raw, 0, grid, 0, dev, samples);
-    if (!st && !samples->traj) st = larmor_fail(LARMOR_ERR_FORMAT, "%s: stores no trajectory.", s->from);
-    larmor_raw_free(raw);
-    return st;
+    TRY(larmor_raw_open(s->from, NULL, &raw));
+    TRY(larmor_raw_group(raw, 0, &group));
+    TRY(larmor_raw_grid(raw, group.encoding, NULL, grid));
+    TRY(larmor_raw_samples(raw, 0, grid, 0, dev, samples));
+    if (!samples->traj) return larmor_fail(LARMOR_ERR_FORMAT, "%s: stores no trajectory.", s->from);
+    return LARMOR_OK;
 }
 
 static void print_delays(const settings *s, const larmor_grid *grid, const larmor_delays *found)
@@ -222,35 +221,29 @@ static int run(const void *given, const app_files *files)
     (void)files;
     const settings *s = given;
     larmor_traj_opts opts = scan_trajectory_opts(&s->trajectory);
-    larmor_device *dev = NULL;
-    larmor_array *traj = NULL, *times = NULL;
-    larmor_output *out = NULL, *times_out = NULL;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_array) *traj = NULL, *times = NULL;
+    APP_OWNED(larmor_output) *out = NULL, *times_out = NULL;
     int code = check(s);
     if (code) return code;
     opts.repetition = s->repetition;
-    if (s->output) APP_OR(done, APP_RUN, app_output_open(s->output, s->force, &out));
-    if (s->times) APP_OR(done, APP_RUN, app_output_open(s->times, s->force, &times_out));
-    APP_OR(done, APP_INPUT, larmor_device_open("cpu", &dev));
+    if (s->output) APP_TRY(APP_RUN, app_output_open(s->output, s->force, &out));
+    if (s->times) APP_TRY(APP_RUN, app_output_open(s->times, s->force, &times_out));
+    APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
     if (s->from)
-        APP_OR(done, APP_INPUT, trajectory_of_scan(s, dev, &traj));
+        APP_TRY(APP_INPUT, trajectory_of_scan(s, dev, &traj));
     else if (s->given.seq)
-        APP_OR(done, APP_INPUT, trajectory_of_sequence(s, dev, &traj, &times));
+        APP_TRY(APP_INPUT, trajectory_of_sequence(s, dev, &traj, &times));
     else
-        APP_OR(done, APP_INPUT, larmor_traj_create(dev, s->trajectory.name, &opts, &traj));
-    if (times_out) APP_OR(done, APP_RUN, larmor_array_save(times_out, times));
-    if (!out) goto done;
-    APP_OR(done, APP_RUN, larmor_traj_save(out, traj));
+        APP_TRY(APP_INPUT, larmor_traj_create(dev, s->trajectory.name, &opts, &traj));
+    if (times_out) APP_TRY(APP_RUN, larmor_array_save(times_out, times));
+    if (!out) return APP_DONE;
+    APP_TRY(APP_RUN, larmor_traj_save(out, traj));
     const larmor_shape shape = larmor_array_shape(traj);
     const char *of = s->from ? s->from : s->trajectory.name;
     app_log("wrote %s: %s, 3 x %lld sample%s x %lld readout%s%s", s->output, s->given.seq ? s->given.seq : of,
             (long long)shape.dim[1], app_s(shape.dim[1]), (long long)shape.dim[2], app_s(shape.dim[2]),
             s->given.seq ? "" : ", in 1/FOV");
-done:
-    larmor_array_free(traj);
-    larmor_array_free(times);
-    larmor_device_free(dev);
-    larmor_output_free(out);
-    larmor_output_free(times_out);
     return code;
 }
 

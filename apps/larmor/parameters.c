@@ -67,7 +67,7 @@ larmor_status parameters_set(parameters *p, const char *name, const char *value,
     if (o->type == APP_READ_FILE && !trusted && !app_is_word(o, value))
         return larmor_fail(LARMOR_ERR_ARG, "parameter %s: files are for whoever starts the server (--set).", o->name);
     const char *text = keep(p, value);
-    if (!text) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!text) return NO_MEMORY();
     app_catch_errors(why, sizeof why);
     const int code = app_set(o, text, &p->settings);
     app_catch_errors(NULL, 0);

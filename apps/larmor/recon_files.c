@@ -15,17 +15,15 @@ void recon_free_files(recon_files *files)
 static larmor_status make_room(recon_files *files, int count)
 {
     *files = (recon_files){.out = calloc((size_t)count, sizeof *files->out), .count = count};
-    return files->out ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    return files->out ? LARMOR_OK : NO_MEMORY();
 }
 
 int recon_open_files(recon_run *r, int i)
 {
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, make_room(&r->output[i], 1));
-    APP_OR(done, APP_RUN, app_output_open(r->s->outputs.text[i], r->s->force, r->output[i].out));
-    APP_OR(done, APP_RUN, app_describe(r->s->bids, r->output[i].out[0]));
-done:
-    return code;
+    APP_TRY(APP_RUN, make_room(&r->output[i], 1));
+    APP_TRY(APP_RUN, app_output_open(r->s->outputs.text[i], r->s->force, r->output[i].out));
+    APP_TRY(APP_RUN, app_describe(r->s->bids, r->output[i].out[0]));
+    return APP_DONE;
 }
 
 /* ---- what is expected ---- */
@@ -50,7 +48,7 @@ static larmor_status expect(const recon_run *r, expected *e)
                     .group = calloc((size_t)all + 1, sizeof *e->group),
                     .file = calloc((size_t)all + 1, sizeof *e->file),
                     .groups = larmor_source_describe(r->source).groups};
-    if (!e->place || !e->group || !e->file) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (!e->place || !e->group || !e->file) st = NO_MEMORY();
     for (int s = 0; s < series && !st; s++) {
         st = larmor_recon_describe(r->recon, s, &plan);
         if (!st) st = larmor_recon_expect(r->recon, s, e->place + e->count, e->group + e->count);
@@ -72,19 +70,17 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
 {
     enum { ROOM = PATH_MAX };
     const int count = files->count;
-    char *name = malloc((size_t)count * ROOM);
-    const char **names = calloc((size_t)count, sizeof *names);
-    larmor_status st = name && names ? LARMOR_OK : larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
-    for (int f = 0; f < count && !st; f++) {
+    APP_HEAP char *name = malloc((size_t)count * ROOM);
+    APP_HEAP const char **names = calloc((size_t)count, sizeof *names);
+    if (!name || !names) return NO_MEMORY();
+    for (int f = 0; f < count; f++) {
         names[f] = name + (size_t)f * ROOM;
-        st = larmor_divided_name(path, f, name + (size_t)f * ROOM, ROOM);
+        TRY(larmor_divided_name(path, f, name + (size_t)f * ROOM, ROOM));
     }
-    if (!st) st = app_outputs_open(names, count, r->s->force, files->out);
-    for (int f = 0; f < count && !st; f++) st = app_describe(r->s->bids, files->out[f]);
-    if (!st) app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
-    free(names);
-    free(name);
-    return st;
+    TRY(app_outputs_open(names, count, r->s->force, files->out));
+    for (int f = 0; f < count; f++) TRY(app_describe(r->s->bids, files->out[f]));
+    app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
+    return LARMOR_OK;
 }
 
 static larmor_status reserve(const recon_run *r, const recon_files *files, const expected *e)
@@ -113,7 +109,7 @@ static larmor_status divide(recon_run *r, int number, expected *e)
         recon_free_files(files);
         st = make_room(files, count);
         if (!st) files->file = calloc((size_t)e->groups + 1, sizeof *files->file);
-        if (!st && !files->file) st = larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+        if (!st && !files->file) st = NO_MEMORY();
         for (int i = 0; i < e->count && !st; i++) files->file[e->group[i]] = e->file[i];
         if (!st) st = open_several(r, path, files);
     }
@@ -122,11 +118,8 @@ static larmor_status divide(recon_run *r, int number, expected *e)
 
 int recon_divide_files(recon_run *r)
 {
-    expected e;
-    int code = APP_DONE;
-    APP_OR(done, APP_RUN, expect(r, &e));
-    for (int i = 0; i < r->s->outputs.count && e.count; i++) APP_OR(done, APP_RUN, divide(r, i, &e));
-done:
-    free_expected(&e);
-    return code;
+    APP_FREED_BY(free_expected) expected e;
+    APP_TRY(APP_RUN, expect(r, &e));
+    for (int i = 0; i < r->s->outputs.count && e.count; i++) APP_TRY(APP_RUN, divide(r, i, &e));
+    return APP_DONE;
 }

@@ -106,14 +106,13 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
 int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     int code = APP_DONE;
-    APP_OR(done, APP_INPUT, read_maps(r, opts));
+    APP_TRY(APP_INPUT, read_maps(r, opts));
     code = read_girf(r, opts);
-    if (code) goto done;
-    APP_OR(done, APP_INPUT, read_basis(r, opts));
+    if (code) return code;
+    APP_TRY(APP_INPUT, read_basis(r, opts));
     const larmor_status st = read_b0(r, opts);
-    if (st) code = st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
-done:
-    return code;
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    return APP_DONE;
 }
 
 void recon_free_inputs(larmor_recon_opts *opts)

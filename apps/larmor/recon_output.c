@@ -19,11 +19,10 @@ int recon_open_outputs(recon_run *r)
     const recon_settings *s = r->s;
     int code = APP_DONE;
     for (int i = 0; i < s->outputs.count; i++)
-        if ((code = recon_open_files(r, i))) goto done;
-    if (s->save_maps) APP_OR(done, APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
-    if (s->save_density) APP_OR(done, APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
-    if (s->report) APP_OR(done, APP_RUN, app_output_open(s->report, s->force, &r->page_output));
-done:
+        if ((code = recon_open_files(r, i))) return code;
+    if (s->save_maps) APP_TRY(APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
+    if (s->save_density) APP_TRY(APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
+    if (s->report) APP_TRY(APP_RUN, app_output_open(s->report, s->force, &r->page_output));
     return code;
 }
 
@@ -34,15 +33,13 @@ int recon_reserve(recon_run *r)
     larmor_recon_plan plan = {.images = 0};
     int code = series ? recon_divide_files(r) : APP_DONE;
     if (!series || code) return code;
-    APP_OR(done, APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
+    APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
     const larmor_grid *grid = &plan.grid;
     const int64_t channels = larmor_raw_describe(r->raw).channels;
     const larmor_shape maps = larmor_shape_append(larmor_shape_of(grid->ndim, grid->matrix), channels * plan.sets);
-    if (r->maps_output) APP_OR(done, APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
+    if (r->maps_output) APP_TRY(APP_RUN, larmor_output_reserve(r->maps_output, LARMOR_C64, maps, 0));
     if (r->density_output)
-        APP_OR(done, APP_RUN,
-               larmor_output_reserve(r->density_output, LARMOR_F64, LARMOR_SHAPE(plan.first.total), 0));
-done:
+        APP_TRY(APP_RUN, larmor_output_reserve(r->density_output, LARMOR_F64, LARMOR_SHAPE(plan.first.total), 0));
     return code;
 }
 
@@ -205,7 +202,7 @@ static int write_files(const recon_run *r, const recon_files *files, const larmo
     int code = APP_DONE;
     chosen c = {.image = calloc((size_t)r->images, sizeof *c.image),
                 .each = calloc((size_t)r->images, sizeof *c.each)};
-    if (!c.image || !c.each) code = app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    if (!c.image || !c.each) code = app_fail(APP_RUN, NO_MEMORY());
     for (int f = 0; f < files->count && c.image && c.each; f++) {
         larmor_write_opts own = *opts;
         own.each = c.each;
@@ -236,7 +233,7 @@ static int write_all(recon_run *r)
     common_notes common;
     note *notes = calloc((size_t)r->images, sizeof *notes);
     larmor_notes *each = calloc((size_t)r->images, sizeof *each);
-    int code = notes && each ? APP_DONE : app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    int code = notes && each ? APP_DONE : app_fail(APP_RUN, NO_MEMORY());
     for (int i = 0; i < r->images && !code; i++) {
         describe_image(r, &r->report[i], &notes[i]);
         each[i] = (larmor_notes){notes[i].keys, notes[i].values, notes[i].count};

@@ -82,7 +82,7 @@ int recon_write_page(const recon_run *r)
     larmor_array *maps = NULL;
     larmor_samples samples = {0};
     larmor_grid grid;
-    if (!settings) return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_MEMORY, "out of host memory"));
+    if (!settings) return app_fail(APP_RUN, NO_MEMORY());
     list_settings(r, settings);
     /* what is not there, as maps of a volume in slabs, is not shown */
     if (larmor_recon_maps(r->recon, &maps, NULL)) maps = NULL;
