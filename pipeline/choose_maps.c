@@ -154,7 +154,7 @@ static larmor_status take_inversion(larmor_recon *r, const lmr_calibration_surve
     return LARMOR_OK;
 }
 
-/* By what was measured over simulated scans (docs/maps-records.md): nonlinear inversion where images of the centre
+/* By what was measured over simulated scans (docs/records/maps.md): nonlinear inversion where images of the centre
  * alias; ESPIRiT in 2D where lines are missing or the object folds, and for readouts that are neither spokes nor
  * lines; else Walsh's method, which is as good and quicker. */
 static larmor_status choose_by_data(larmor_recon *r)

@@ -12,7 +12,7 @@
 #include "pipeline/report.h"
 
 /* Cycles per field of view of the grid, radius of the largest hole that is filled. Tuned on the grid of
- * docs/validation-records.md#a-hole-in-the-centre. */
+ * docs/records/validation.md#a-hole-in-the-centre. */
 #define MAX_FILLED_RADIUS 2.05
 
 int lmr_hole_in_maps(const larmor_recon *r)

@@ -130,7 +130,7 @@ static larmor_status espirit_bytes(const lmr_job *job, const larmor_problem *p, 
 enum { NLINV_SIDE = 64, NLINV_SIDE_3D = 32 };
 
 /* Newton steps, at most: next to a hole in the centre of k-space maps without noise settle later. Error of the
- * image at 2/FOV and 4 coils (docs/validation-records.md): .026 after 26, .019 after 35, .013 after 45; noise ends
+ * image at 2/FOV and 4 coils (docs/records/validation.md): .026 after 26, .019 after 35, .013 after 45; noise ends
  * them earlier. */
 enum { NLINV_STEPS_OF_HOLE = 45 };
 

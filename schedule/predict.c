@@ -16,7 +16,7 @@
 #include "scan/source.h"
 
 /* Seconds of one thread, measured on an Intel Xeon (Sapphire Rapids) with 20 scans of 1 to 16 images in 2D and 3D
- * (docs/performance.md): of a normal map for each coil and each cell of its padded grid; of reading, sorting,
+ * (docs/records/performance.md): of a normal map for each coil and each cell of its padded grid; of reading, sorting,
  * weighting and gridding for each coil and sample; of an image. */
 static const double normal_map_s_per_cell = 4.5e-9, setup_s_per_sample = 2e-7, setup_s_per_image = 0.02;
 

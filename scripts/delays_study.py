@@ -7,7 +7,7 @@ the gradients really were; the file states where they should have been. Each sca
 without a flag, and with the true delays; the error is NRMSE after the best complex scale. The claim's error is the
 largest of the delays that the trajectory can show, in samples.
 FOLDER gets rows.json; tables of it are printed. LARMOR names the program (default: build/cpu/apps/larmor).
-docs/delays-records.md has results. Needs NumPy, SciPy and h5py. SPDX-License-Identifier: Apache-2.0
+docs/records/delays.md has results. Needs NumPy, SciPy and h5py. SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The documentation's site from docs/*.md, the headers, the commands' tables, the docstrings and python/examples, for reading
+# The documentation's site from the pages of docs, the headers, the commands' tables, the docstrings and python/examples, for reading
 # with nothing but a browser: build/site/index.html. What its pages show is run for it. Warnings and broken links are errors.
 # Usage: scripts/docs.sh [FOLDER]      FOLDER: what the site is written to, default build/site
 # SPDX-License-Identifier: Apache-2.0

@@ -7,7 +7,7 @@ object that the image has more of than the twin's, moved by a multiple of 1/(2 S
 of them. The error is the NRMSE from the truth. Both are after the best complex scale. Without navigators a
 phase is known but for 180 degrees, which moves the image by half a field of view; amounts stay below 90 degrees.
 FOLDER gets rows.json; tables of it are printed. LARMOR names the program (default: build/cpu/apps/larmor).
-docs/epi-records.md has results. Needs NumPy. SPDX-License-Identifier: Apache-2.0
+docs/records/epi.md has results. Needs NumPy. SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import itertools

@@ -4,7 +4,7 @@
 A scene is an object, a phase, coils with given maps, a part of the lines, R with 16 lines in the middle, and an SNR of the
 image. Its k-space is a Fourier integral (exact_scans.py). The error is NRMSE after the best complex scale. FOLDER gets
 rows.json; the table of its rows is printed. LARMOR names the program (default: build/cpu/apps/larmor).
-docs/cartesian-records.md has results. Needs NumPy, SciPy and h5py. SPDX-License-Identifier: Apache-2.0
+docs/records/cartesian.md has results. Needs NumPy, SciPy and h5py. SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import json

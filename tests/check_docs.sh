@@ -20,7 +20,7 @@ for path in $(grep -oE '`[A-Za-z0-9_.*{},/-]+`' docs/architecture.md | tr -d '`'
 done
 
 # Relative links of all documents.
-for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md; do
+for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/re*/*.md; do
     folder=$(dirname "$document")
     for link in $(grep -oE '\]\([^)#]+' "$document" | cut -c3- | grep -vE '^(https?|mailto):' | sort -u); do
         if [ ! -e "$folder/$link" ]; then

@@ -12,9 +12,10 @@ trap 'rm -rf "$work"' EXIT
 # The entries of the tables: lines in blocks of {toctree} that are neither options nor empty.
 awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF && !/^:/' docs/site/index.md |
     sed 's/.*<\(.*\)>/\1/' | sort >"$work/named"
-# What there is: docs/*.md, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
+# What there is: the pages of docs and its folders, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
 {
-    for page in docs/*.md docs/site/*.rst; do basename "${page%.*}"; done | grep -v '^index$'
+    for page in docs/*.md docs/re*/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
+    for page in docs/site/*.rst; do basename "${page%.*}"; done
     grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
     printf '%s\n' documents examples c/index commands/index notebooks/index
 } | sort >"$work/there"
@@ -25,8 +26,8 @@ say "docs/site/index.md: not in a table of contents" "$(comm -13 "$work/named" "
 say "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$work/there")"
 
 # docs/index.md, by which the texts are read without the site, lists them as well.
-for page in docs/*.md; do
-    name=$(basename "$page")
+for page in docs/*.md docs/re*/*.md; do
+    name=${page#docs/}
     [ "$name" = index.md ] || grep -q "($name)" docs/index.md || { echo "docs/index.md: $name is not listed"; status=1; }
 done
 

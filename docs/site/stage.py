@@ -1,4 +1,4 @@
-"""Put the site's sources together for Sphinx: docs/*.md with their links turned into the site's, a page for each header
+"""Put the site's sources together for Sphinx: docs's pages with their links turned into the site's, a page for each header
 of include/larmor, one for each command from `larmor manual`, the examples, and the pages whose code is run.
 
 Usage: PATH=FOLDER_OF_LARMOR:$PATH PYTHONPATH=... python3 docs/site/stage.py FOLDER   (scripts/docs.sh does it)
@@ -32,6 +32,8 @@ class Links:
 
     def __init__(self, page: pathlib.Path, out: pathlib.Path) -> None:
         self.page, self.out = page, out
+        docs = ROOT / "docs"
+        self.folder = page.parent.relative_to(docs) if page.is_relative_to(docs) else pathlib.Path()
 
     def __call__(self, match: re.Match[str]) -> str:
         bang, label, path, anchor = match[1], match[2], match[3], match[4] or ""
@@ -43,13 +45,16 @@ class Links:
         to = self._of(where.relative_to(ROOT), anchor)
         if not to:
             return label
-        return f"{bang}[{label}]({to})"
+        return f"{bang}[{label}]({os.path.relpath(to, self.folder)})"
 
     def _of(self, where: pathlib.Path, anchor: str) -> str:
-        """Where a file of the repository is on the site; nothing for a folder."""
+        """Where a file of the repository is on the site, from its root; nothing for a folder."""
         name = str(where)
-        if where.parent == pathlib.Path("docs") and where.suffix == ".md":
-            return ("documents.md" if where.name == "index.md" else where.name) + anchor
+        if where.is_relative_to("docs") and where.suffix == ".md":
+            page = where.relative_to("docs")
+            return ("documents.md" if page == pathlib.Path("index.md") else str(page)) + anchor
+        if where.parent == pathlib.Path("docs/images"):
+            return f"images/{where.name}"
         if name in OTHERS:
             return OTHERS[name] + anchor
         if name == "README.md":
@@ -95,8 +100,9 @@ def with_results(name: str, text: str, out: pathlib.Path) -> str:
 
 
 def documents(out: pathlib.Path) -> None:
-    """docs/*.md and what lies in the root."""
-    pages = {path: path.name for path in sorted((ROOT / "docs").glob("*.md"))}
+    """The pages of docs and its folders, and what lies in the root."""
+    docs = ROOT / "docs"
+    pages = {path: str(path.relative_to(docs)) for path in sorted([*docs.glob("*.md"), *docs.glob("re*/*.md")])}
     pages[ROOT / "docs" / "index.md"] = "documents.md"
     for name, to in OTHERS.items():
         pages[ROOT / name] = to
@@ -108,15 +114,16 @@ def documents(out: pathlib.Path) -> None:
         parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)
         links = Links(path, out)
         text = "".join(part if part.startswith("```") else _LINK.sub(_unless_made(links), part) for part in parts)
+        (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_text(text)
     shutil.copytree(ROOT / "docs" / "images", out / "images")
 
 
 def _unless_made(links: Links):  # type: ignore[no-untyped-def]
-    """What the site made itself, and pictures, stay where they are."""
+    """The pictures that the site made stay where they are."""
 
     def call(match: re.Match[str]) -> str:
-        return match[0] if match[3].startswith(("made/", "images/")) else links(match)
+        return match[0] if match[3].startswith("made/") else links(match)
 
     return call
 

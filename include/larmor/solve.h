@@ -433,7 +433,7 @@ LARMOR_API larmor_status larmor_hold_out(const larmor_array *traj, const larmor_
  * Errors   those of larmor_cg or larmor_regularised.
  * Source   Stone, J. R. Stat. Soc. B 36, 111 (1974); of images from few samples: Ward, IEEE Trans. Inf. Theory 55,
  *          5773 (2009); with noise added: Oliveira, Lei, Tibshirani, Unbiased risk estimation in the normal means
- *          problem via coupled bootstrap techniques (2021). docs/choosing-records.md has results. */
+ *          problem via coupled bootstrap techniques (2021). docs/records/choosing.md has results. */
 LARMOR_API larmor_status larmor_choose_weight(larmor_op *A, const larmor_array *b, const larmor_held_out *held,
                                               const larmor_circulant *C, const larmor_regulariser *r,
                                               const larmor_solve_opts *opts, larmor_choice *choice);

@@ -1,5 +1,5 @@
 /* The error of a grid and a window, and the narrowest window that keeps a tolerance on a grid: the model of
- * docs/nufft-accuracy.md. SPDX-License-Identifier: Apache-2.0 */
+ * docs/records/nufft.md. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/status.h"
@@ -7,7 +7,7 @@
 #include "nufft/choose/parts.h"
 
 /* Rounding errors, in units of half the last place, relative to the values on the fine grid, and the least of them
- * relative to the result; measured, see docs/nufft-accuracy.md. */
+ * relative to the result; measured, see docs/records/nufft.md. */
 static const double rounding = 7, least_rounding = 4.5;
 
 /* The same of a sum of stored products, one after the other, over the root of their number; measured. */

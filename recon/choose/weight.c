@@ -19,7 +19,7 @@
 #define STEP_FACTOR 3.          /* from one weight to the next */
 #define MAX_STEP_FACTOR 9.      /* the same while the misfit falls */
 #define MAX_NEIGHBOUR_FACTOR 4. /* between the best weight and its neighbours */
-#define CHOSEN_OVER_LOWEST 1.8 /* the weight that is taken over that of the least misfit (docs/choosing-records.md) */
+#define CHOSEN_OVER_LOWEST 1.8 /* the weight that is taken over that of the least misfit (docs/records/choosing.md) */
 /* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which
  * image is better, and the larger weight has the smoother one where there are none, such as the corners of
  * k-space. */

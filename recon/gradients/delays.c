@@ -30,7 +30,7 @@ static const double min_noise_variance = 1e-9;
 static const double noise_floor[] = {1e-2, 1e-4, 1e-6, 1e-9};
 enum { FLOORS = sizeof noise_floor / sizeof *noise_floor };
 
-/* Delays are significant if all of these hold (docs/delays-records.md has the scans). */
+/* Delays are significant if all of these hold (docs/records/delays.md has the scans). */
 static const double min_gain_per_number = 0.02; /* of the log likelihood, for each sample of each coil */
 static const double min_delay_over_std = 5;     /* a delay over its standard deviation */
 static const double min_shift = 0.0125;         /* 1/FOV: of a readout */

@@ -1,4 +1,4 @@
-/* Prints the tables of docs/nufft-accuracy.md: tolerance, grid, width, expected and measured error.
+/* Prints the tables of docs/records/nufft.md: tolerance, grid, width, expected and measured error.
  *
  *   nufft_accuracy [UPSAMPLE] [STEPS]     upsampling factor (0: chosen), tolerances per decade (default 1)
  * SPDX-License-Identifier: Apache-2.0 */

@@ -262,7 +262,7 @@ static larmor_status pipe_by_default(const larmor_array *traj, larmor_shape shap
 }
 
 /* Of 25 spokes, half as many as Nyquist asks for, the ramp gave the better images of three phantoms; of the other two
- * Pipe-Menon did (docs/density-records.md). */
+ * Pipe-Menon did (docs/records/density.md). */
 TEST(the_choice_follows_the_point_spread_function)
 {
     enum { N = 64 };
