@@ -171,7 +171,6 @@ static larmor_status compare_first(larmor_recon *r)
     lmr_cartesian cartesian;
     int made;
     LMR_TRY(lmr_enter(&r->events, "description"));
-    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);

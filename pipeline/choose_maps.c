@@ -20,7 +20,7 @@ static const int64_t least_side = 10, least_side_of_lines = 8;
 static int takes_sets(const lmr_job *job)
 {
     const unsigned images = LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES;
-    return !job->settings->joint && (job->method != LMR_METHOD_REGULARISED || job->takes & images);
+    return !job->settings->joint && (job->method != LMR_METHOD_REGULARISED || job->penalty.takes & images);
 }
 
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)
@@ -70,7 +70,6 @@ static larmor_status look_at_first(larmor_recon *r, int at_region, lmr_calibrati
     lmr_cartesian cartesian;
     int made;
     LMR_TRY(lmr_enter(&r->events, "coil maps"));
-    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     LMR_TRY(expect_room(r, &group, &job->facts->grid[index], "espirit"));
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));

@@ -22,22 +22,6 @@ static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
     return larmor_axpby(1 / (double)larmor_shape_count(lmr_grid_shape(grid)), x, 0, x);
 }
 
-/* Of several sets of maps each by its own. */
-static larmor_status divide_by_energy(lmr_job *job, larmor_array *x)
-{
-    if (!job->facts->sets) return larmor_divide_by_energy(job->found.maps.array, x);
-    larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        larmor_array *maps = NULL, *image = NULL;
-        st = lmr_one_of(job->found.maps.array, m, &maps);
-        if (!st) st = lmr_one_of(x, m, &image);
-        if (!st) st = larmor_divide_by_energy(maps, image);
-        larmor_array_free(image);
-        larmor_array_free(maps);
-    }
-    return st;
-}
-
 static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor_array *x)
 {
     const larmor_grid *grid = &frame->grid;
@@ -56,7 +40,7 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
         if (suits) lmr_operator_cache_keep(job, frame, A);
     }
     LMR_TRY(larmor_op_adjoint(A, samples->kspace, x));
-    LMR_TRY(divide_by_energy(job, x));
+    LMR_TRY(lmr_each_set(job, x, larmor_divide_by_energy));
     return divide_by_voxels(grid, x);
 }
 

@@ -93,6 +93,7 @@ static int averages(const lmr_job *job)
 
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
+    if (!job->facts->whitening) job->scale = 0;
     return read_samples(job, index, averages(job), samples, made, cartesian);
 }
 
@@ -168,23 +169,6 @@ larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g)
                               : "not finite; its samples are too large or no signal, see larmor info");
 }
 
-/* Each set's image by its own maps. */
-static larmor_status clear_unseen(const lmr_job *job, larmor_array *x)
-{
-    if (job->settings->opts.no_maps) return LARMOR_OK;
-    if (!job->facts->sets) return larmor_clear_unseen(job->found.maps.array, x);
-    larmor_status st = LARMOR_OK;
-    for (int m = 0; m < job->facts->sets && !st; m++) {
-        larmor_array *maps = NULL, *image = NULL;
-        st = lmr_one_of(job->found.maps.array, m, &maps);
-        if (!st) st = lmr_one_of(x, m, &image);
-        if (!st) st = larmor_clear_unseen(maps, image);
-        larmor_array_free(image);
-        larmor_array_free(maps);
-    }
-    return st;
-}
-
 /* The images of several sets of maps as one: their root sum of squares. */
 static larmor_status join_sets(larmor_array *x, larmor_array **joined)
 {
@@ -206,7 +190,7 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
     else
         one = larmor_array_ref(x);
     LMR_TRY(larmor_array_convert(one, LARMOR_C64, &single));
-    LMR_TRY(clear_unseen(job, single));
+    if (!job->settings->opts.no_maps) LMR_TRY(lmr_each_set(job, single, larmor_clear_unseen));
     if (job->facts->sets) {
         LMR_TRY(join_sets(single, &joined));
         larmor_array_free(single);

@@ -23,17 +23,15 @@
 
 void lmr_method_take(lmr_job *job, const char *name)
 {
-    const larmor_regulariser_info info = lmr_regulariser_named(name);
     job->method = LMR_METHOD_REGULARISED;
     if (!strcmp(name, "grid")) job->method = LMR_METHOD_GRID;
     if (!strcmp(name, "cg")) job->method = LMR_METHOD_CG;
-    job->regulariser = info.name;
-    job->takes = info.takes;
+    job->penalty = lmr_regulariser_named(name);
 }
 
 static const char *name_taken(const lmr_job *job)
 {
-    if (job->method == LMR_METHOD_REGULARISED) return job->regulariser;
+    if (job->method == LMR_METHOD_REGULARISED) return job->penalty.name;
     return job->method == LMR_METHOD_CG ? "cg" : "grid";
 }
 

@@ -329,7 +329,7 @@ static larmor_status look_for_constant(const lmr_job *job, const problem *p, int
     const int64_t images = ndim > grid ? larmor_array_shape(p->x).dim[ndim - 1] : 1;
     larmor_array *ones = NULL, *one = NULL;
     larmor_status st = LARMOR_OK;
-    const double most = strcmp(job->regulariser, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
+    const double most = strcmp(job->penalty.name, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
     *constant = 1;
     for (int64_t i = 0; i < images && *constant && !st; i++) {
         double size = 0, sum[2] = {0}, voxels = 0;
@@ -370,7 +370,7 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
 /* 1 if the solver ended at its usual limit, far from the solution at a weight that was chosen. */
 static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
-    const int tells = !strcmp(job->regulariser, "tv") || !strcmp(job->regulariser, "wavelet");
+    const int tells = !strcmp(job->penalty.name, "tv") || !strcmp(job->penalty.name, "wavelet");
     return tells && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
            job->settings->opts.tol == 0 && result->lambda_from == LARMOR_LAMBDA_FROM_DATA &&
            result->solver.end == LARMOR_END_ITERATIONS && result->solver.residual > MAX_SETTLED_CHANGE &&
@@ -431,7 +431,7 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
     larmor_status st;
     double unit = 0, noise = 0, size;
     LMR_OR(done, find_time_weight(job, frames, p, &solve, result, &opts.time));
-    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->regulariser, &opts, larmor_op_dtype(p->A),
+    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->penalty.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));

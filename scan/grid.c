@@ -280,7 +280,6 @@ static larmor_status extent_of(larmor_recon *r, int group, larmor_extent *extent
     lmr_cartesian cartesian;
     int made;
     larmor_status st = LARMOR_OK;
-    if (!r->facts.whitening) r->job.scale = 0;
     LMR_TRY(lmr_group_average(&r->job, group, &samples, &made, &cartesian));
     *extent = (larmor_extent){.factor = {1, 1, 1}}; /* what is outside folds exactly onto the inside of a grid */
     if (!cartesian.on_grid) st = seen_extent(r, group, &samples, extent);

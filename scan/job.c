@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 
@@ -126,6 +127,19 @@ larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one)
 {
     const larmor_shape shape = larmor_array_shape(x);
     return larmor_array_part(x, index, 1, larmor_shape_of(shape.ndim - 1, shape.dim), one);
+}
+
+larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
+                           larmor_status (*change)(const larmor_array *maps, larmor_array *x))
+{
+    if (!job->facts->sets) return change(job->found.maps.array, x);
+    for (int m = 0; m < job->facts->sets; m++) {
+        LMR_OWNED(larmor_array) *maps = NULL, *image = NULL;
+        LMR_TRY(lmr_one_of(job->found.maps.array, m, &maps));
+        LMR_TRY(lmr_one_of(x, m, &image));
+        LMR_TRY(change(maps, image));
+    }
+    return LARMOR_OK;
 }
 
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b)

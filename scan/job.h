@@ -24,9 +24,8 @@ typedef struct lmr_job {
     lmr_caches *caches;
     lmr_found found;
     double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
-    lmr_method method;       /* of the image that is solved */
-    const char *regulariser; /* the method's name, of LMR_METHOD_REGULARISED one of larmor_regulariser_create */
-    unsigned takes;          /* its options, as in larmor_regulariser_info */
+    lmr_method method;               /* of the image that is solved */
+    larmor_regulariser_info penalty; /* the method's, of LMR_METHOD_REGULARISED */
     lmr_events *events;
     struct lmr_kept *checkpoint; /* of schedule/checkpoint.h, or NULL */
 } lmr_job;
@@ -61,6 +60,10 @@ typedef struct lmr_frame {
 
 /* A view of x[..., index], without the last dimension. */
 larmor_status lmr_one_of(larmor_array *x, int64_t index, larmor_array **one);
+
+/* Change x by the maps; of several sets each image by its own. */
+larmor_status lmr_each_set(const lmr_job *job, larmor_array *x,
+                           larmor_status (*change)(const larmor_array *maps, larmor_array *x));
 
 /* How many images a series of so many frames is solved for, and how many it gives. */
 int lmr_unknowns(const lmr_job *job, int frames);

@@ -95,7 +95,6 @@ static larmor_status look_at(lmr_job *job, int group, knowledge *k)
     int64_t count = 0;
     lmr_cartesian c;
     int made;
-    if (!job->facts->whitening) job->scale = 0;
     LMR_TRY(lmr_group_average(job, group, &samples, &made, &c));
     const double unscaled = 1 / (job->scale * job->scale);
     LMR_TRY(noise_of(job, &samples, &noise));

@@ -151,7 +151,7 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);
-    LMR_TRY(larmor_regularised_memory(job->regulariser, &opts, dtype, shape, &solver));
+    LMR_TRY(larmor_regularised_memory(job->penalty.name, &opts, dtype, shape, &solver));
     *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
     return LARMOR_OK;
 }

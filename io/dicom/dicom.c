@@ -287,19 +287,12 @@ static larmor_status ready(const char *path)
     return lmr_dicom_find(path, &plugin);
 }
 
-static int element(larmor_dtype dtype, int magnitude)
-{
-    (void)dtype;
-    (void)magnitude;
-    return sizeof(uint16_t);
-}
-
 const lmr_format lmr_format_dcm = {
     .suffix = ".dcm/",
     .name = "DICOM",
     .inside = ".dcm",
     .ready = ready,
-    .element = element,
+    .bytes = sizeof(uint16_t),
     .write = write_images,
     .check = check,
 };

@@ -64,18 +64,11 @@ static larmor_status save(larmor_output *out, const larmor_array *x)
     return put_values(out, x, LMR_AS_COMPLEX);
 }
 
-static int element(larmor_dtype dtype, int magnitude)
-{
-    (void)dtype;
-    (void)magnitude;
-    return 2 * sizeof(float);
-}
-
 const lmr_format lmr_format_cfl = {
     .suffix = ".cfl",
     .second = ".hdr",
     .name = "BART",
-    .element = element,
+    .bytes = 2 * sizeof(float),
     .write = write_images,
     .save = save,
     .can = LMR_CAN_READ | LMR_CAN_READ_META,

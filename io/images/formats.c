@@ -102,8 +102,10 @@ larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larm
 {
     int64_t bytes = larmor_shape_count(shape);
     LMR_TRY(lmr_output_ready(out));
-    if (!out->format->element) return LARMOR_OK;
-    if (bytes < 0 || !lmr_mul(bytes, out->format->element(dtype, magnitude), &bytes))
+    int each = out->format->bytes;
+    if (out->format->element) each = out->format->element(dtype, magnitude);
+    if (!each) return LARMOR_OK;
+    if (bytes < 0 || !lmr_mul(bytes, each, &bytes))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the product of the sizes passes 2^62", out->path);
     return bytes ? lmr_output_reserve(out, 0, bytes) : LARMOR_OK;
 }

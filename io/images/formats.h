@@ -27,8 +27,8 @@ typedef struct lmr_format {
     const char *inside;  /* of a folder of files: their suffix; else NULL */
     larmor_status (*ready)(const char *path); /* what is needed to write it is there; NULL: nothing is */
     int is_picture;                           /* 1: grey values, which larmor_write_opts.window chooses */
-    int (*element)(larmor_dtype dtype,
-                   int magnitude); /* bytes of a value in the file; NULL where they are not known before */
+    int bytes; /* of a value in the file; 0: as many as `element` says, or they are not known before */
+    int (*element)(larmor_dtype dtype, int magnitude);
     larmor_status (*write)(larmor_output *out, const lmr_images *images);
     larmor_status (*save)(larmor_output *out, const larmor_array *x); /* or NULL */
     /* Whether a file can hold the images, whose data are not looked at; NULL: any. And which of them go into which of

@@ -162,18 +162,11 @@ static larmor_status write_packed(larmor_output *out, const lmr_images *images)
     return write_either(out, images, 1);
 }
 
-static int element(larmor_dtype dtype, int magnitude)
-{
-    (void)dtype;
-    (void)magnitude;
-    return sizeof(float);
-}
-
 const lmr_format lmr_format_nii = {
     .suffix = ".nii",
     .name = "NIfTI-1",
     .sidecar = ".json",
-    .element = element,
+    .bytes = sizeof(float),
     .write = write_plain,
     .check = check,
     .divide = lmr_divide,

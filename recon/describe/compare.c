@@ -171,19 +171,21 @@ static larmor_status try_orders(const search *s)
 
 /* ---- angles ---- */
 
+static void turn(const search *s, int64_t r, double angle)
+{
+    const double c = cos(angle), w = sin(angle);
+    for (int64_t i = 0; i < s->scan->n; i++) {
+        const double *k = said(s, i, r);
+        double *to = place(s, i, r);
+        to[0] = c * k[0] - w * k[1];
+        to[1] = w * k[0] + c * k[1];
+    }
+}
+
 /* Each readout turned by so many radians more than the one before. */
 static void turn_readouts(const search *s, double each)
 {
-    for (int64_t r = 0; r < s->scan->readouts; r++) {
-        const double c = cos(each * (double)r), w = sin(each * (double)r);
-        for (int64_t i = 0; i < s->scan->n; i++) {
-            const double *k = said(s, i, r);
-            double *to = place(s, i, r);
-            to[0] = c * k[0] - w * k[1];
-            to[1] = w * k[0] + c * k[1];
-            if (s->scan->nd == 3) to[2] = k[2];
-        }
-    }
+    for (int64_t r = 0; r < s->scan->readouts; r++) turn(s, r, each * (double)r);
 }
 
 /* The angle of a readout in the plane from its first to its last sample. */
@@ -196,15 +198,7 @@ static double angle_of(const search *s, int64_t r)
 /* Spokes by another angle from one to the next. */
 static void fan_readouts(const search *s, double each)
 {
-    for (int64_t r = 0; r < s->scan->readouts; r++) {
-        const double turn = angle_of(s, 0) + each * (double)r - angle_of(s, r), c = cos(turn), w = sin(turn);
-        for (int64_t i = 0; i < s->scan->n; i++) {
-            const double *k = said(s, i, r);
-            double *to = place(s, i, r);
-            to[0] = c * k[0] - w * k[1];
-            to[1] = w * k[0] + c * k[1];
-        }
-    }
+    for (int64_t r = 0; r < s->scan->readouts; r++) turn(s, r, angle_of(s, 0) + each * (double)r - angle_of(s, r));
 }
 
 enum { EVEN, EVEN_ALL_ROUND, GOLDEN, TINY = 10, FULL_GOLDEN = GOLDEN + TINY, ANGLES = FULL_GOLDEN + TINY };

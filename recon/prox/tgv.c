@@ -28,37 +28,30 @@ static void parts_free(parts *p)
 static larmor_status parts_of(const second_order *s, const larmor_array *z, const larmor_array *y, parts *p)
 {
     const int64_t axes = s->field.dim[s->field.ndim - 1], pairs = s->tensor.dim[s->tensor.ndim - 1];
-    *p = (parts){0};
-    larmor_status st = larmor_array_part(z, 0, 1, s->image, &p->x);
-    if (!st) st = larmor_array_part(z, 1, axes, s->field, &p->v);
-    if (!st) st = larmor_array_part(y, 0, axes, s->field, &p->first);
-    if (!st) st = larmor_array_part(y, axes, pairs, s->tensor, &p->second);
-    if (st) parts_free(p);
-    return st;
+    LMR_TRY(larmor_array_part(z, 0, 1, s->image, &p->x));
+    LMR_TRY(larmor_array_part(z, 1, axes, s->field, &p->v));
+    LMR_TRY(larmor_array_part(y, 0, axes, s->field, &p->first));
+    return larmor_array_part(y, axes, pairs, s->tensor, &p->second);
 }
 
 static larmor_status forward(void *self, const larmor_array *z, larmor_array *y)
 {
     const second_order *s = self;
-    parts p;
+    LMR_FREED_BY(parts_free) parts p = {0};
     LMR_TRY(parts_of(s, z, y, &p));
-    larmor_status st = larmor_op_forward(s->gradient, p.x, p.first);
-    if (!st) st = larmor_axpby(-1, p.v, 1, p.first);
-    if (!st) st = larmor_op_forward(s->symmetrised, p.v, p.second);
-    parts_free(&p);
-    return st;
+    LMR_TRY(larmor_op_forward(s->gradient, p.x, p.first));
+    LMR_TRY(larmor_axpby(-1, p.v, 1, p.first));
+    return larmor_op_forward(s->symmetrised, p.v, p.second);
 }
 
 static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *z)
 {
     const second_order *s = self;
-    parts p;
+    LMR_FREED_BY(parts_free) parts p = {0};
     LMR_TRY(parts_of(s, z, y, &p));
-    larmor_status st = larmor_op_adjoint(s->gradient, p.first, p.x);
-    if (!st) st = larmor_op_adjoint(s->symmetrised, p.second, p.v);
-    if (!st) st = larmor_axpby(-1, p.first, 1, p.v);
-    parts_free(&p);
-    return st;
+    LMR_TRY(larmor_op_adjoint(s->gradient, p.first, p.x));
+    LMR_TRY(larmor_op_adjoint(s->symmetrised, p.second, p.v));
+    return larmor_axpby(-1, p.first, 1, p.v);
 }
 
 static void destroy(void *self)
