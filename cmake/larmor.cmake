@@ -1,7 +1,7 @@
 # What the folders' CMakeLists.txt share.
 
 set(LARMOR_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
-    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> -Wvla -Wpointer-arith -Wwrite-strings)
+    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wcast-qual> -Wvla -Wpointer-arith -Wwrite-strings)
 if(LARMOR_WERROR)
   list(APPEND LARMOR_WARNINGS -Werror)
 endif()

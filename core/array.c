@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/mutable.h"
 #include "core/owned.h"
 
 /* ---- shapes and types ---- */
@@ -166,14 +167,16 @@ larmor_status larmor_array_wrap(larmor_device *dev, larmor_dtype dtype, larmor_s
     return st;
 }
 
-larmor_array *larmor_array_ref(larmor_array *x)
+larmor_array *larmor_array_ref(const larmor_array *array)
 {
+    larmor_array *x = lmr_mutable(array);
     if (x) lmr_refs_add(&x->refs);
     return x;
 }
 
-void larmor_array_free(larmor_array *x)
+void larmor_array_free(const larmor_array *array)
 {
+    larmor_array *x = lmr_mutable(array);
     if (!x || !lmr_refs_drop(&x->refs)) return;
     if (x->owner) {
         larmor_array_free(x->owner);
@@ -188,12 +191,6 @@ void larmor_array_free(larmor_array *x)
     free(x);
 }
 
-/* One more reference, also to what is only read: counting is no change. */
-static larmor_array *share(const larmor_array *x)
-{
-    return larmor_array_ref((larmor_array *)(uintptr_t)x);
-}
-
 static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t offset, larmor_array **out)
 {
     larmor_array *view = calloc(1, sizeof *view);
@@ -202,7 +199,7 @@ static larmor_status make_view(const larmor_array *x, larmor_shape shape, size_t
     view->dtype = x->dtype;
     view->shape = shape;
     view->data = (char *)x->data + offset;
-    view->owner = share(x->owner ? x->owner : x);
+    view->owner = larmor_array_ref(x->owner ? x->owner : x);
     atomic_init(&view->refs, 1);
     *out = view;
     return LARMOR_OK;
@@ -426,7 +423,7 @@ larmor_status larmor_array_to(const larmor_array *x, larmor_device *target, larm
     LMR_TRY(begin("larmor_array_to", x, out));
     if (!target) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_array_to: a device is needed");
     if (x->dev == target) {
-        *out = share(x);
+        *out = larmor_array_ref(x);
         return LARMOR_OK;
     }
     if (x->dev->be == target->be) {
@@ -454,7 +451,7 @@ larmor_status larmor_array_convert(const larmor_array *x, larmor_dtype dtype, la
 {
     LMR_TRY(begin("convert", x, out));
     if (x->dtype == dtype) {
-        *out = share(x);
+        *out = larmor_array_ref(x);
         return LARMOR_OK;
     }
     if (!known(dtype) || dtype == LARMOR_I64 || (lmr_is_complex(x->dtype) && !lmr_is_complex(dtype)))

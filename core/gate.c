@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "core/mutable.h"
 #include "core/status.h"
 
 enum { ASK_EVERY_NS = 20 * 1000 * 1000 }; /* how long a waiter waits before it asks whether to stop */
@@ -47,8 +48,9 @@ static void wait_a_little(lmr_gate *gate)
     gate->waiting--;
 }
 
-larmor_status lmr_gate_enter(lmr_gate *gate)
+larmor_status lmr_gate_enter(const lmr_gate *of)
 {
+    lmr_gate *gate = lmr_mutable(of);
     for (;;) {
         pthread_mutex_lock(&gate->mutex);
         int inside = take(gate);
@@ -62,8 +64,9 @@ larmor_status lmr_gate_enter(lmr_gate *gate)
     }
 }
 
-void lmr_gate_leave(lmr_gate *gate)
+void lmr_gate_leave(const lmr_gate *of)
 {
+    lmr_gate *gate = lmr_mutable(of);
     pthread_mutex_lock(&gate->mutex);
     gate->depth--;
     const int wake = !gate->depth && gate->waiting;

@@ -19,7 +19,7 @@ void lmr_gate_init(lmr_gate *gate);
 void lmr_gate_destroy(lmr_gate *gate);
 
 /* Waits while another thread is inside. LARMOR_STOPPED if the caller asks this thread to stop meanwhile. */
-larmor_status lmr_gate_enter(lmr_gate *gate);
-void lmr_gate_leave(lmr_gate *gate);
+larmor_status lmr_gate_enter(const lmr_gate *gate);
+void lmr_gate_leave(const lmr_gate *gate);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef LARMOR_FINUFFT_SIMPLE_H
 #define LARMOR_FINUFFT_SIMPLE_H
 
+#include "core/mutable.h"
+
 typedef struct places {
     const real *x[3], *s[3];
 } places;
@@ -65,14 +67,14 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
     {                                                                                                                \
         const int64_t modes[3] = MODES##dim;                                                                         \
         const places at = {.x = AT##dim};                                                                            \
-        return all(type, dim, ntrans, nj, at, (void *)c, iflag, eps, modes, 0, (void *)f, o);                        \
+        return all(type, dim, ntrans, nj, at, lmr_mutable(c), iflag, eps, modes, 0, lmr_mutable(f), o);              \
     }                                                                                                                \
     int NAME(dim##d##type)(int64_t nj, FINUFFT_X##dim##_(real), C##type, int iflag, real eps, FINUFFT_N##dim##_,     \
                            F##type, const OPTIONS *o)                                                                \
     {                                                                                                                \
         const int64_t modes[3] = MODES##dim;                                                                         \
         const places at = {.x = AT##dim};                                                                            \
-        return all(type, dim, 1, nj, at, (void *)c, iflag, eps, modes, 0, (void *)f, o);                             \
+        return all(type, dim, 1, nj, at, lmr_mutable(c), iflag, eps, modes, 0, lmr_mutable(f), o);                   \
     }
 
 #define POINTS(dim)                                                                                                  \
@@ -81,14 +83,14 @@ static int all(int type, int dim, int ntrans, int64_t nj, places at, void *c, in
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
         const places at = {.x = AT##dim, .s = TO##dim};                                                              \
-        return all(3, dim, ntrans, nj, at, (void *)c, iflag, eps, none, nk, f, o);                                   \
+        return all(3, dim, ntrans, nj, at, lmr_mutable(c), iflag, eps, none, nk, f, o);                              \
     }                                                                                                                \
     int NAME(dim##d3)(int64_t nj, FINUFFT_X##dim##_(real), C1, int iflag, real eps, int64_t nk,                      \
                       FINUFFT_S##dim##_(real), F1, const OPTIONS *o)                                                 \
     {                                                                                                                \
         const int64_t none[3] = {0, 0, 0};                                                                           \
         const places at = {.x = AT##dim, .s = TO##dim};                                                              \
-        return all(3, dim, 1, nj, at, (void *)c, iflag, eps, none, nk, f, o);                                        \
+        return all(3, dim, 1, nj, at, lmr_mutable(c), iflag, eps, none, nk, f, o);                                   \
     }
 
 UNIFORM(1, 1)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mutable.h"
+
 #define MOST_POINTS INT64_C(100000000000000)
 static const double two_pi = 6.283185307179586476925286766559;
 
@@ -177,7 +179,7 @@ static larmor_status join(const lmr_transform *t, int64_t count, const void *con
         if (count && !from[d])
             st = larmor_fail(LARMOR_ERR_ARG, "coordinates along dimension %d are NULL", d);
         else
-            st = larmor_array_wrap(t->dev, dtype, LARMOR_SHAPE(count), (void *)(uintptr_t)from[d], NULL, NULL,
+            st = larmor_array_wrap(t->dev, dtype, LARMOR_SHAPE(count), lmr_mutable(from[d]), NULL, NULL,
                                    &coordinates[d]);
     }
     if (!st) st = larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)coordinates, factor, points);

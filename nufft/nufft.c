@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/gate.h"
+#include "core/mutable.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"
 #include "nufft/tune/survey.h"
@@ -348,7 +349,7 @@ larmor_status larmor_nufft_memory(const larmor_device *dev, const larmor_nufft_o
                 "at least 1",
                 d, (long long)filled.modes[d]);
     const int precision = lmr_precision(filled.dtype);
-    const lmr_nufft_device on = {.dev = (larmor_device *)dev,
+    const lmr_nufft_device on = {.dev = lmr_mutable(dev),
                                  .ctx = dev->ctx,
                                  .precision = precision,
                                  .threads = dev->be->threads(dev->ctx),

@@ -109,7 +109,7 @@ larmor_status lmr_weight_kept(const lmr_job *job, const lmr_frame *frames, int c
 void lmr_held_out_free(larmor_held_out *held)
 {
     larmor_op_free(held->A);
-    larmor_array_free((larmor_array *)(uintptr_t)held->factors);
+    larmor_array_free(held->factors);
     *held = (larmor_held_out){.A = NULL};
 }
 

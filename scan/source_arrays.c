@@ -13,11 +13,17 @@
 
 enum { MOST_COILS = 1024, MOST_SIDE = 65535 };
 
+typedef struct copies { /* [readouts] of an image's counters and stamps, or NULL */
+    int *step1;
+    larmor_stamp *stamps;
+} copies;
+
 typedef struct scan {
     larmor_encoding encoding;
     larmor_raw_info info;
     larmor_array *noise;
-    larmor_readouts *image; /* [info.groups], with references to their arrays and copies of step1 */
+    larmor_readouts *image; /* [info.groups], with references to their arrays, pointing to the copies */
+    copies *copy;           /* [info.groups] */
     larmor_group *group;
 } scan;
 
@@ -384,11 +390,12 @@ static void destroy(void *self)
         larmor_array_free(image->times);
         larmor_array_free(image->calibration);
         larmor_array_free(image->calibration_traj);
-        free((int *)(uintptr_t)image->step1);
-        free((larmor_stamp *)(uintptr_t)image->stamps);
+        free(s->copy[i].step1);
+        free(s->copy[i].stamps);
     }
     larmor_array_free(s->noise);
     free(s->image);
+    free(s->copy);
     free(s->group);
     free(s);
 }
@@ -479,26 +486,24 @@ static larmor_group group_with(const larmor_readouts *image)
 }
 
 /* References to the arrays, copies of counters and stamps, and directions where there are none. */
-static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
+static larmor_status keep_readouts(const scan *s, larmor_readouts *image, copies *copy)
 {
     larmor_image_meta *m = &image->meta;
     const int *step1 = image->step1;
     const larmor_stamp *stamps = image->stamps;
     const size_t readouts = (size_t)larmor_array_shape(image->kspace).dim[1];
-    int *copy = NULL;
-    larmor_stamp *stamped = NULL;
     larmor_array_ref(image->kspace);
     larmor_array_ref(image->traj);
     larmor_array_ref(image->density);
     larmor_array_ref(image->times);
     larmor_array_ref(image->calibration);
     larmor_array_ref(image->calibration_traj);
-    if (step1) copy = malloc(sizeof *copy * readouts);
-    if (copy) memcpy(copy, step1, sizeof *copy * readouts);
-    if (stamps) stamped = malloc(sizeof *stamped * readouts);
-    if (stamped) memcpy(stamped, stamps, sizeof *stamped * readouts);
-    image->step1 = copy;
-    image->stamps = stamped;
+    if (step1) copy->step1 = malloc(sizeof *step1 * readouts);
+    if (copy->step1) memcpy(copy->step1, step1, sizeof *step1 * readouts);
+    if (stamps) copy->stamps = malloc(sizeof *stamps * readouts);
+    if (copy->stamps) memcpy(copy->stamps, stamps, sizeof *stamps * readouts);
+    image->step1 = copy->step1;
+    image->stamps = copy->stamps;
     m->encoding = 0;
     int oriented = 0;
     for (int d = 0; d < 3; d++) oriented |= m->read_dir[d] != 0 || m->phase_dir[d] != 0 || m->slice_dir[d] != 0;
@@ -511,21 +516,22 @@ static larmor_status keep_readouts(const scan *s, larmor_readouts *image)
             m->slice_dir[d] = d == 2;
         }
     }
-    return (step1 && !copy) || (stamps && !stamped) ? LMR_NO_MEMORY() : LARMOR_OK;
+    return (step1 && !copy->step1) || (stamps && !copy->stamps) ? LMR_NO_MEMORY() : LARMOR_OK;
 }
 
 static larmor_status set_images(const larmor_scan_arrays *given, scan *s)
 {
     larmor_raw_info *info = &s->info;
     s->image = calloc((size_t)given->images, sizeof *s->image);
+    s->copy = calloc((size_t)given->images, sizeof *s->copy);
     s->group = calloc((size_t)given->images, sizeof *s->group);
-    if (!s->image || !s->group) return LMR_NO_MEMORY();
+    if (!s->image || !s->copy || !s->group) return LMR_NO_MEMORY();
     for (int i = 0; i < given->images; i++) {
         const larmor_readouts *image = &given->image[i];
         LMR_TRY(check_readouts(s, image));
         s->image[i] = *image;
         info->groups = i + 1;
-        LMR_TRY(keep_readouts(s, &s->image[i]));
+        LMR_TRY(keep_readouts(s, &s->image[i], &s->copy[i]));
         s->group[i] = group_with(image);
         info->imaging += s->group[i].readouts;
         if (image->calibration) info->calibration += larmor_array_shape(image->calibration).dim[1];

@@ -281,16 +281,16 @@ static larmor_status expect_whole(const larmor_recon *recon)
 }
 
 /* What another process found for the last series is found here, too. */
-static larmor_status recall(const larmor_recon *recon)
+static larmor_status recall(larmor_recon *recon)
 {
-    lmr_job *job = recon ? (lmr_job *)(uintptr_t)&recon->job : NULL;
+    lmr_job *job = recon ? &recon->job : NULL;
     LMR_TRY(expect_whole(recon));
     if (!job || !job->found.maps.elsewhere) return LARMOR_OK;
     if (!job->facts->whitening) job->scale = 0;
     return lmr_group_restore(job, job->found.maps.from, job->found.density.from);
 }
 
-larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
+larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
 {
     larmor_array *own = NULL;
     larmor_status st;
@@ -338,7 +338,7 @@ larmor_status larmor_recon_find_maps(larmor_recon *recon, int series, larmor_coi
     return LARMOR_OK;
 }
 
-larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues)
+larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigenvalues)
 {
     LMR_NEED(eigenvalues);
     *eigenvalues = NULL;
@@ -350,7 +350,7 @@ larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array *
     return LARMOR_OK;
 }
 
-larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights)
+larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights)
 {
     LMR_NEED(weights);
     *weights = NULL;

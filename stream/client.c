@@ -130,7 +130,7 @@ larmor_status larmor_stream_request(larmor_stream *stream, const larmor_request 
 void larmor_response_free(larmor_response *response)
 {
     if (!response) return;
-    for (int i = 0; i < response->count; i++) larmor_array_free((larmor_array *)(uintptr_t)response->image[i].data);
+    for (int i = 0; i < response->count; i++) larmor_array_free(response->image[i].data);
     free(response->image);
     *response = (larmor_response){0};
 }

@@ -277,11 +277,12 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_TRY(APP_RUN, recon_begin_device(r));
     larmor_raw_opts scan = s->raw;
     for (int d = 0; d < s->shift.count; d++) scan.shift_mm[d] = s->shift.value[d];
-    code = given_open(r->input, &scan, &s->given, &r->raw);
+    code = given_open(r->input, &scan, &s->given, &r->opened);
+    r->raw = r->opened;
     if (code) return code;
     code = recon_read_delays(s, r->raw, opts);
     if (code) return code;
-    APP_TRY(APP_RUN, larmor_source_of_raw(r->raw, r->input, &r->source));
+    APP_TRY(APP_RUN, larmor_source_of_raw(r->opened, r->input, &r->source));
     APP_TRY(APP_INPUT, cut_frames(r));
     code = enter(r, "opening the device");
     if (code) return code;
@@ -384,7 +385,7 @@ static int keep_checkpoint(const recon_run *r, int code)
 
 static void clear(recon_run *r)
 {
-    for (int i = 0; i < r->images; i++) larmor_array_free((larmor_array *)(uintptr_t)r->image[i].data);
+    for (int i = 0; i < r->images; i++) larmor_array_free(r->image[i].data);
     for (int i = 0; i < APP_MAX_TEXTS; i++) recon_free_files(&r->output[i]);
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
@@ -400,7 +401,7 @@ static void clear(recon_run *r)
     larmor_recon_free(r->recon);
     larmor_checkpoint_free(r->checkpoint);
     larmor_source_free(r->source);
-    larmor_raw_free(r->raw);
+    larmor_raw_free(r->opened);
     if (r->opening) larmor_device_open_end(r->opening, NULL);
     larmor_device_free(r->dev);
     larmor_ranks_free(r->ranks);

@@ -98,11 +98,7 @@ static larmor_status prepare(void *user, const larmor_raw *raw, larmor_source *s
 {
     client *c = user;
     char why[1024];
-    c->run = (recon_run){.s = &c->parameters.settings,
-                         .input = "scan",
-                         .raw = (larmor_raw *)(uintptr_t)raw,
-                         .source = source,
-                         .dev = c->dev};
+    c->run = (recon_run){.s = &c->parameters.settings, .input = "scan", .raw = raw, .source = source, .dev = c->dev};
     c->inputs = &job->recon;
     recon_free_inputs(&job->recon);
     app_catch_errors(why, sizeof why);
@@ -166,10 +162,16 @@ static void close_client(larmor_session_opts *session)
 
 /* ---- all of them ---- */
 
+/* What all sessions have. */
+typedef struct host {
+    const settings *s;
+} host;
+
 static larmor_status begin(void *user, int64_t number, larmor_session_opts *session)
 {
+    const host *h = user;
     app_log("session %lld: begins", (long long)number);
-    return open_client(user, number, session);
+    return open_client(h->s, number, session);
 }
 
 static void tell_end(int64_t number, const larmor_session_report *report, larmor_status status)
@@ -215,8 +217,9 @@ static int serve_pipe(const settings *s, larmor_session_opts *session)
 
 static int serve_address(const settings *s)
 {
+    host h = {s};
     const larmor_server_opts opts = {
-        .sessions = (int)s->sessions, .idle_s = s->idle, .begin = begin, .end = end, .user = (void *)(uintptr_t)s};
+        .sessions = (int)s->sessions, .idle_s = s->idle, .begin = begin, .end = end, .user = &h};
     larmor_server *server;
     char address[512];
     snprintf(address, sizeof address, strchr(s->address, ':') ? "[%s]:%d" : "%s:%d", s->address, (int)s->port);

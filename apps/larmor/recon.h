@@ -47,7 +47,8 @@ typedef struct recon_run {
     recon_files output[APP_MAX_TEXTS];
     larmor_output *maps_output, *density_output, *page_output;
     larmor_checkpoint *checkpoint; /* or NULL */
-    larmor_raw *raw;
+    larmor_raw *opened;            /* the file of the scan, which belongs to the run */
+    const larmor_raw *raw;
     larmor_source *source;
     larmor_opening *opening; /* of the device, while the scan is read; NULL: not begun, or over */
     larmor_device *dev;

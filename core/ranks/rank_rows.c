@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
+#include "core/mutable.h"
 #include "core/owned.h"
 
 /* A row of this rank; on rank 0 also what all are. */
@@ -70,7 +71,7 @@ static larmor_status pass_parts(const lmr_row *row, const larmor_array *y, int t
 /* The input of all; const as operators have it, and this rank only reads it. */
 static larmor_status broadcast_input(const lmr_row *row, const larmor_array *x)
 {
-    return lmr_ranks_broadcast(row->ranks, (larmor_array *)(uintptr_t)x);
+    return lmr_ranks_broadcast(row->ranks, lmr_mutable(x));
 }
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)

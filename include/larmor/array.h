@@ -83,11 +83,11 @@ LARMOR_API larmor_status larmor_array_reshape(const larmor_array *x, larmor_shap
 LARMOR_API larmor_status larmor_array_part(const larmor_array *x, int64_t first, int64_t count, larmor_shape shape,
                                            larmor_array **out);
 
-/* One more reference; returns x. */
-LARMOR_API larmor_array *larmor_array_ref(larmor_array *x);
+/* One more reference; returns x. Counting references changes nothing that x holds, so x may be const. */
+LARMOR_API larmor_array *larmor_array_ref(const larmor_array *x);
 
 /* Give up one reference; NULL is fine. */
-LARMOR_API void larmor_array_free(larmor_array *x);
+LARMOR_API void larmor_array_free(const larmor_array *x);
 
 /* Copy from / to host memory; waits. bytes must equal the array's size, else LARMOR_ERR_SHAPE. */
 LARMOR_API larmor_status larmor_array_write(larmor_array *x, const void *host, size_t bytes);

@@ -647,19 +647,19 @@ LARMOR_API larmor_status larmor_recon_find_maps(larmor_recon *recon, int series,
  * meta    where they are: around the image; may be NULL.
  * Errors  LARMOR_ERR_ARG if there are none: those of series from a checkpoint are made again for the last of them
  *         alone; LARMOR_ERR_MEMORY. */
-LARMOR_API larmor_status larmor_recon_maps(const larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
+LARMOR_API larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta);
 
 /* The eigenvalues that belong to those maps, where the method is "espirit".
  *
  * eigenvalues  [image..., sets] c64, real numbers from 0 to 1; the caller's to free.
  * Errors       LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_eigenvalues was 0. */
-LARMOR_API larmor_status larmor_recon_eigenvalues(const larmor_recon *recon, larmor_array **eigenvalues);
+LARMOR_API larmor_status larmor_recon_eigenvalues(larmor_recon *recon, larmor_array **eigenvalues);
 
 /* The density weights [samples, readouts] of the first image of the last series that was run.
  *
  * weights  real; the caller's to free.
  * Errors   LARMOR_ERR_ARG if there are none, as for maps, or opts->keep_density was 0. */
-LARMOR_API larmor_status larmor_recon_density(const larmor_recon *recon, larmor_array **weights);
+LARMOR_API larmor_status larmor_recon_density(larmor_recon *recon, larmor_array **weights);
 
 /* ---- field maps ---- */
 

@@ -5,7 +5,7 @@
 #include "io/dicom/dicom.h"
 #include "io/process/reader_process.h"
 
-static void fill(void *memory, int64_t bytes, void *user)
+static void fill(void *memory, int64_t bytes, const void *user)
 {
     memcpy(memory, user, (size_t)bytes);
 }
@@ -30,7 +30,7 @@ larmor_status lmr_study_read(const char *path, const char *xml, lmr_study *study
     if (!xml || !*xml) return LARMOR_OK;
     const lmr_reader_request request = {.ask = LMR_ASK_STUDY, .bytes = (int64_t)strlen(xml)};
     LMR_TRY(lmr_reader_start_composing(path, request.bytes, &reader));
-    lmr_reader_prepare(reader, fill, (void *)(uintptr_t)xml);
+    lmr_reader_prepare(reader, fill, xml);
     const larmor_status st = lmr_reader_ask_with(reader, request, request.bytes, &answer);
     if (!st) take(&answer->study, study);
     lmr_reader_end(reader);

@@ -92,7 +92,7 @@ larmor_status larmor_images_read(const char *path, larmor_device *dev, larmor_im
 void larmor_images_free(larmor_image_set *set)
 {
     if (!set) return;
-    for (int i = 0; i < set->count; i++) larmor_array_free((larmor_array *)(uintptr_t)set->image[i].data);
+    for (int i = 0; i < set->count; i++) larmor_array_free(set->image[i].data);
     larmor_array_free(set->all);
     free(set->image);
     free(set->header);

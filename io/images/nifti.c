@@ -5,6 +5,7 @@
 #include <nifti1_io.h>
 #include <stdlib.h>
 #include <string.h>
+#define ZLIB_CONST /* what is compressed is read only */
 #include <zlib.h>
 
 #include "io/bytes.h"
@@ -59,7 +60,7 @@ static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *dat
     const unsigned char *from = data;
     do {
         const size_t now = bytes < MOST_AT_ONCE ? bytes : MOST_AT_ONCE;
-        z->next_in = (unsigned char *)(uintptr_t)from;
+        z->next_in = from;
         z->avail_in = (uInt)now;
         from += now;
         bytes -= now;

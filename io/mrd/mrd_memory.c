@@ -9,7 +9,7 @@ typedef struct given_text {
     int64_t bytes;
 } given_text;
 
-static void fill(void *memory, int64_t bytes, void *user)
+static void fill(void *memory, int64_t bytes, const void *user)
 {
     const given_text *given = user;
     memcpy(memory, given->text, (size_t)(bytes < given->bytes ? bytes : given->bytes));

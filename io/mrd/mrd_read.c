@@ -227,7 +227,7 @@ larmor_status lmr_mrd_make_pools(larmor_raw *raw)
 
 /* ---- the numbers ---- */
 
-static void mark_wanted(void *memory, int64_t bytes, void *user)
+static void mark_wanted(void *memory, int64_t bytes, const void *user)
 {
     const larmor_raw *raw = user;
     lmr_reader_place *place = memory;

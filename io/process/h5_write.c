@@ -20,7 +20,7 @@ void lmr_h5_end(lmr_h5_new *file)
     *file = (lmr_h5_new){.out = file->out};
 }
 
-static void fill(void *memory, int64_t bytes, void *user)
+static void fill(void *memory, int64_t bytes, const void *user)
 {
     const lmr_bytes *work = user;
     memcpy(memory, work->data, (size_t)bytes < work->size ? (size_t)bytes : work->size);
@@ -53,7 +53,7 @@ larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes 
 {
     const lmr_reader_answer *answer;
     const lmr_reader_request request = {.ask = ask, .bytes = (int64_t)work->size};
-    lmr_reader_prepare(file->reader, fill, (void *)(uintptr_t)work);
+    lmr_reader_prepare(file->reader, fill, work);
     LMR_TRY(lmr_reader_ask_with(file->reader, request, INT64_MAX, &answer));
     if (ask == LMR_ASK_SAMPLES) return LARMOR_OK;
     const lmr_reader_composed composed = answer->composed;

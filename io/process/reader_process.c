@@ -54,8 +54,8 @@ struct lmr_reader {
     int composes;     /* a file, and reads none */
     int greeted;      /* 1: it is larmor-reader */
     char program[LMR_READER_PATH];
-    void (*fill)(void *memory, int64_t bytes, void *user);
-    void *user;
+    void (*fill)(void *memory, int64_t bytes, const void *user);
+    const void *user;
     lmr_reader_answer answer;
 };
 
@@ -555,7 +555,7 @@ static larmor_status grant(lmr_reader *r, int64_t most)
     return sent ? LARMOR_OK : died(r);
 }
 
-void lmr_reader_prepare(lmr_reader *r, void (*fill)(void *memory, int64_t bytes, void *user), void *user)
+void lmr_reader_prepare(lmr_reader *r, void (*fill)(void *memory, int64_t bytes, const void *user), const void *user)
 {
     r->fill = fill;
     r->user = user;

@@ -50,7 +50,8 @@ larmor_status lmr_reader_ask_with(lmr_reader *reader, lmr_reader_request request
 void *lmr_reader_memory(lmr_reader *reader, int64_t *bytes);
 
 /* Called with the room for the next answer, whose bytes then go to the reader. */
-void lmr_reader_prepare(lmr_reader *reader, void (*fill)(void *memory, int64_t bytes, void *user), void *user);
+void lmr_reader_prepare(lmr_reader *reader, void (*fill)(void *memory, int64_t bytes, const void *user),
+                        const void *user);
 
 /* LARMOR_ERR_FORMAT: the answer cannot be true. */
 larmor_status lmr_reader_lies(const lmr_reader *reader);

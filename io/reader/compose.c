@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mutable.h"
 #include "io/reader/checksum.h"
 #include "io/reader/h5.h"
 #include "io/reader/h5_memory.h"
@@ -284,9 +285,8 @@ static larmor_status append_all(lmr_composer *c, work *w)
             if (!given) return nonsense();
             memcpy(&readout, given, sizeof readout);
             if (readout.traj < 0 || readout.data < 0) return nonsense();
-            /* HDF5 reads what it is given and does not write there */
-            void *traj = (void *)(uintptr_t)take(w, (size_t)readout.traj * sizeof(float));
-            void *data = (void *)(uintptr_t)take(w, (size_t)readout.data * sizeof(float));
+            void *traj = lmr_mutable(take(w, (size_t)readout.traj * sizeof(float)));
+            void *data = lmr_mutable(take(w, (size_t)readout.data * sizeof(float)));
             if (!traj || !data) return nonsense();
             batch[count] = (lmr_mrd_acquisition){
                 .head = readout.head, .traj = {(size_t)readout.traj, traj}, .data = {(size_t)readout.data, data}};

@@ -401,7 +401,8 @@ static larmor_status read_header(lmr_dataset *d, void *result)
 /* It lies beside the series, in their group. */
 static larmor_status read_xml(const lmr_input *input)
 {
-    return read_series(&input->source, "/../xml", read_header, (void *)(uintptr_t)input);
+    lmr_input own = *input;
+    return read_series(&input->source, "/../xml", read_header, &own);
 }
 
 const lmr_parser lmr_parser_h5 = {

@@ -98,11 +98,10 @@ lmr_nufft_rates lmr_wisdom_rates(const larmor_device *dev, const lmr_nufft_kerne
                                  int threads)
 {
     lmr_nufft_rates rates = lmr_nufft_builtin_rates(kernels->model, precision, threads);
-    lmr_gate *gate = (lmr_gate *)(uintptr_t)&dev->gate;
-    if (lmr_gate_enter(gate)) return rates; /* stopped: nothing will be computed by them */
+    if (lmr_gate_enter(&dev->gate)) return rates; /* stopped: nothing will be computed by them */
     const lmr_nufft_scales *scales = lmr_wisdom_scales(dev, precision);
     if (scales) lmr_nufft_scale_rates(&rates, scales);
-    lmr_gate_leave(gate);
+    lmr_gate_leave(&dev->gate);
     return rates;
 }
 
@@ -455,17 +454,16 @@ static larmor_status write_file(const larmor_device *dev, const char *path, wisd
     enum { PATIENCE = 30 };
     char *text = NULL;
     size_t size = 0;
-    lmr_gate *gate = (lmr_gate *)(uintptr_t)&dev->gate;
     larmor_output *out;
     larmor_status st = lmr_output_open(path, "", NULL, 1, PATIENCE, &out);
     if (st) return lmr_fail_in(st, "wisdom");
     FILE *f = open_memstream(&text, &size);
     reading r = {.own = all, .foreign = f};
     st = f ? read_file(dev, path, &r) : LMR_NO_MEMORY();
-    if (!st) st = lmr_gate_enter(gate);
+    if (!st) st = lmr_gate_enter(&dev->gate);
     if (!st) {
         print_all(dev, dev->learnt, all, f);
-        lmr_gate_leave(gate);
+        lmr_gate_leave(&dev->gate);
     }
     if (f && fclose(f) && !st) st = LMR_NO_MEMORY();
     if (!st) st = lmr_output_put(out, 0, text, size);

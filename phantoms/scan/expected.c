@@ -50,7 +50,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
             if (is_other)
                 st = create_slice(s, slice, object, &image[first + r].data);
             else
-                image[first + r].data = larmor_array_ref((larmor_array *)image[first].data);
+                image[first + r].data = larmor_array_ref(image[first].data);
         }
     }
     larmor_array_free(object);
@@ -61,7 +61,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
 void larmor_expected_free(larmor_expected *expected)
 {
     if (!expected) return;
-    for (int i = 0; i < expected->count; i++) larmor_array_free((larmor_array *)expected->image[i].data);
+    for (int i = 0; i < expected->count; i++) larmor_array_free(expected->image[i].data);
     free(expected->image);
     *expected = (larmor_expected){NULL, 0};
 }

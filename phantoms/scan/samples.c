@@ -185,7 +185,7 @@ larmor_status larmor_simulation_samples(larmor_simulation *simulation, int slice
                         slice, repetition, contrast, (long long)i->slices, (long long)i->repetitions, i->contrasts);
     LMR_TRY(lmr_gate_enter(&simulation->gate));
     const larmor_status st = lmr_simulation_samples(simulation, slice, repetition, contrast, 0, kspace, &nominal);
-    if (!st) *traj = larmor_array_ref((larmor_array *)nominal);
+    if (!st) *traj = larmor_array_ref(nominal);
     lmr_gate_leave(&simulation->gate);
     return st;
 }

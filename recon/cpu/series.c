@@ -21,8 +21,8 @@ static int64_t least(int64_t a, int64_t b)
 
 /* ---- blocks of low rank ---- */
 
-/* Between the images x and the blocks y, where each block is [voxels, frames]. */
-static void copy_blocks(int threads, const lmr_blocks *cut, int to_blocks, cplx *x, cplx *y)
+/* Between a series of images and blocks, each [voxels, frames]: the one that is not written to is NULL. */
+static void copy_blocks(int threads, const lmr_blocks *cut, const cplx *from, cplx *blocks, cplx *series)
 {
     const int64_t inside = product(cut->block), voxels = product(cut->dim), n = product(cut->count);
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -30,24 +30,24 @@ static void copy_blocks(int threads, const lmr_blocks *cut, int to_blocks, cplx 
         for (int64_t v = 0; v < inside; v++) {
             const int64_t at = lmr_block_source(cut, v, b);
             for (int64_t t = 0; t < cut->frames; t++) {
-                cplx *in_block = y + v + inside * (t + cut->frames * b);
-                if (to_blocks)
-                    *in_block = at < 0 ? 0 : x[at + voxels * t];
+                const int64_t in_block = v + inside * (t + cut->frames * b);
+                if (blocks)
+                    blocks[in_block] = at < 0 ? 0 : from[at + voxels * t];
                 else if (at >= 0)
-                    x[at + voxels * t] = *in_block;
+                    series[at + voxels * t] = from[in_block];
             }
         }
 }
 
 static larmor_status blocks(void *ctx, const lmr_blocks *cut, const void *x, void *y)
 {
-    copy_blocks(THREADS(ctx), cut, 1, (cplx *)x, y);
+    copy_blocks(THREADS(ctx), cut, x, y, NULL);
     return LARMOR_OK;
 }
 
 static larmor_status unblocks(void *ctx, const lmr_blocks *cut, const void *y, void *x)
 {
-    copy_blocks(THREADS(ctx), cut, 0, x, (cplx *)y);
+    copy_blocks(THREADS(ctx), cut, y, NULL, x);
     return LARMOR_OK;
 }
 

@@ -172,8 +172,7 @@ larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments
     LMR_NEED(s);
     LMR_NEED(info);
     const lmr_fit *p = &s->fit;
-    lmr_gate *gate = (lmr_gate *)(uintptr_t)&s->gate;
-    LMR_TRY(lmr_gate_enter(gate));
+    LMR_TRY(lmr_gate_enter(&s->gate));
     *info = (larmor_segments_info){.segments = s->forward.segments,
                                    .error = s->forward.error,
                                    .terms = s->terms ? s->normal.segments : 0,
@@ -182,7 +181,7 @@ larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments
                                    .high_hz = s->f0 + p->f[p->nodes - 1],
                                    .first_s = s->t0 - p->reach,
                                    .last_s = s->t0 + p->reach};
-    lmr_gate_leave(gate);
+    lmr_gate_leave(&s->gate);
     return LARMOR_OK;
 }
 

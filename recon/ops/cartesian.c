@@ -378,7 +378,7 @@ larmor_status larmor_op_cartesian(larmor_device *dev, const larmor_nufft_opts *o
     c->cells = d.cells;
     c->m = d.m;
     c->batch = d.batch;
-    c->traj = larmor_array_ref((larmor_array *)(uintptr_t)traj);
+    c->traj = larmor_array_ref(traj);
     LMR_OR(done, lmr_nufft_read_options(opts, &c->opts));
     LMR_OR(done, lmr_recon_kernels_of(dev, d.dtype, &c->kernels));
     LMR_OR(done, find_cells(traj, &d, 1, &cell));

@@ -112,7 +112,7 @@ larmor_status larmor_resize(const larmor_array *x, larmor_shape shape, larmor_ar
     LMR_TRY(refuse_empty(x, shape));
     const lmr_recon_kernels *kernels;
     larmor_shape now = x->shape;
-    larmor_array *from = larmor_array_ref((larmor_array *)(uintptr_t)x);
+    larmor_array *from = larmor_array_ref(x);
     larmor_status st = lmr_recon_kernels_of(x->dev, x->dtype, &kernels);
     for (int axis = 0; axis < shape.ndim && !st; axis++) {
         larmor_array *to = NULL;

@@ -110,8 +110,7 @@ larmor_status lmr_sense_on_ranks(larmor_array *maps, const larmor_sense_opts *op
     int64_t first;
     const int64_t own = coils_of(ranks, maps->shape.dim[maps->shape.ndim - 1], 0, &first);
     LMR_FREED_BY(free_inputs)
-    inputs in = {.traj = larmor_array_ref((larmor_array *)(uintptr_t)opts->traj),
-                 .weights = larmor_array_ref((larmor_array *)(uintptr_t)opts->weights)};
+    inputs in = {.traj = larmor_array_ref(opts->traj), .weights = larmor_array_ref(opts->weights)};
     LMR_TRY(larmor_array_slice(maps, first, own, &in.maps));
     const recipe r = recipe_of(ranks, maps, opts);
     LMR_TRY(lmr_ranks_order(ranks, &r, sizeof r));

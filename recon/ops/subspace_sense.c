@@ -281,7 +281,7 @@ larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *f
     larmor_status st;
     int toeplitz;
     s->maps = larmor_array_ref(maps);
-    s->factors = larmor_array_ref((larmor_array *)(uintptr_t)factors);
+    s->factors = larmor_array_ref(factors);
     s->rank = shape.dim[shape.ndim - 1];
     s->coils = p.coils;
     s->voxels = larmor_shape_count(p.image);

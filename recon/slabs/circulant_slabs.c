@@ -57,7 +57,7 @@ static larmor_status shrink_planes(const making *m, int64_t coil, larmor_array *
     const larmor_shape to = LARMOR_SHAPE(m->coarse.dim[0], m->coarse.dim[1], m->own);
     LMR_OWNED(larmor_array) *one = NULL;
     *planes = NULL;
-    LMR_TRY(larmor_array_part((larmor_array *)(uintptr_t)m->maps, coil, 1, slab, &one));
+    LMR_TRY(larmor_array_part(m->maps, coil, 1, slab, &one));
     return lmr_circulant_resize(one, to, planes);
 }
 

@@ -73,7 +73,7 @@ static larmor_status samples_of(const volume *v, const larmor_array *y, int64_t 
 {
     const larmor_shape line = LARMOR_SHAPE(larmor_shape_count(v->samples));
     if (v->opts.batch) return larmor_array_part(y, b, 1, line, one);
-    return larmor_array_reshape((larmor_array *)(uintptr_t)y, line, one);
+    return larmor_array_reshape(y, line, one);
 }
 
 static larmor_status planes_of(const volume *v, const larmor_array *x, int64_t b, larmor_array **one)
@@ -81,7 +81,7 @@ static larmor_status planes_of(const volume *v, const larmor_array *x, int64_t b
     const larmor_shape shape = larmor_array_shape(x);
     const larmor_shape slab = slab_shape(v, shape.dim[2]);
     if (v->opts.batch) return larmor_array_part(x, b, 1, slab, one);
-    return larmor_array_reshape((larmor_array *)(uintptr_t)x, slab, one);
+    return larmor_array_reshape(x, slab, one);
 }
 
 /* y[b] <- y[b] + the samples of the view's slab. */
@@ -177,7 +177,7 @@ static larmor_status make(larmor_device *dev, larmor_ranks *ranks, const larmor_
     v->opts.type = 2;
     v->opts.dtype = dtype;
     v->opts.sign = opts->sign > 0 ? 1 : -1;
-    v->traj = larmor_array_ref((larmor_array *)(uintptr_t)traj);
+    v->traj = larmor_array_ref(traj);
     v->samples = lmr_weights_shape(traj);
     larmor_shape image = slab_shape(v, lmr_slab_share(opts->modes[2], ranks->count, ranks->number, NULL));
     larmor_shape samples = v->samples;

@@ -9,6 +9,7 @@
 
 #include "apps/common/args.h"
 #include "apps/common/messages.h"
+#include "core/mutable.h"
 #include "tests/support/test.h"
 
 extern char **environ;
@@ -201,7 +202,7 @@ static int run_program(const char *const *arguments)
     assert_int_equal(posix_spawn_file_actions_init(&files), 0);
     posix_spawn_file_actions_addopen(&files, 1, "out", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addopen(&files, 2, "err", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_int_equal(posix_spawn(&child, arguments[0], &files, NULL, (char *const *)arguments, environ), 0);
+    assert_int_equal(posix_spawn(&child, arguments[0], &files, NULL, lmr_mutable(arguments), environ), 0);
     posix_spawn_file_actions_destroy(&files);
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -1,4 +1,5 @@
 /* A backend's operations on vectors against naive double loops. SPDX-License-Identifier: Apache-2.0 */
+#include "core/mutable.h"
 #include "tests/backend/buffers.h"
 
 static const int64_t sizes[] = {0, 1, 2, 3, 17, 1000, 40001}; /* the last one is past the serial limit */
@@ -62,11 +63,11 @@ TEST(sum_adds_up_to_four_arrays_also_into_one_of_them)
                         from[k] = upload(p, x[k], n);
                         for (int64_t i = 0; i < n; i++) sum[i] += factor[k] * x[k][i];
                     }
-                    void *to = into < 0 ? upload(p, x[0], n) : (void *)(uintptr_t)from[into];
+                    void *to = into < 0 ? upload(p, x[0], n) : lmr_mutable(from[into]);
                     assert_ok(dev->be->vec[p]->sum(dev->ctx, n, count, factor, from, to));
                     assert_close(p, to, sum, n, 12);
                     for (int k = 0; k < count; k++) {
-                        release((void *)(uintptr_t)from[k]);
+                        release(lmr_mutable(from[k]));
                         free(x[k]);
                     }
                     if (into < 0) release(to);

@@ -45,7 +45,7 @@ static void assert_divided(const scene *s, const char *suffix, const char *expec
         assert_ok(larmor_output_open(name, 1, &out));
         assert_ok(larmor_image_write(out, image, count, NULL));
         larmor_output_free(out);
-        for (int i = 0; i < count; i++) larmor_array_free((larmor_array *)(uintptr_t)image[i].data);
+        for (int i = 0; i < count; i++) larmor_array_free(image[i].data);
     }
 }
 

@@ -35,7 +35,7 @@ static void make_scene(scene *s)
 
 static void free_scene(scene *s)
 {
-    for (int i = 0; i < IMAGES; i++) larmor_array_free((larmor_array *)(uintptr_t)s->image[i].data);
+    for (int i = 0; i < IMAGES; i++) larmor_array_free(s->image[i].data);
 }
 
 ENDS_ITSELF_BY(free_scene, scene)
@@ -61,7 +61,7 @@ IN_FOLDER(hdf5_images_keep_each_its_place_its_counters_and_its_signs)
     float minus[NX * NY];
     for (int v = 0; v < NX * NY; v++) minus[v] = -s.value[0][v];
     assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(NX, NY), LARMOR_F32, minus, &negative));
-    larmor_array_free((larmor_array *)(uintptr_t)s.image[0].data);
+    larmor_array_free(s.image[0].data);
     s.image[0].data = negative;
     write_images(in_folder("x.h5"), s.image, IMAGES);
     assert_ok(larmor_images_read(in_folder("x.h5"), dev, &set));

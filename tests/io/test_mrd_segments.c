@@ -1,4 +1,5 @@
 /* Acquisitions that are the segments of one long readout. SPDX-License-Identifier: Apache-2.0 */
+#include "core/mutable.h"
 #include "tests/io/mrd_scan.h"
 
 enum { ARMS = 8, WHOLE = 96, COILS = 2, LONG = 40000 };
@@ -71,8 +72,8 @@ ENDS_ITSELF_BY(free_content, content)
 static void assert_same(const larmor_array *a, const larmor_array *b)
 {
     assert_true(larmor_shape_equal(larmor_array_shape(a), larmor_array_shape(b)));
-    assert_memory_equal(larmor_array_data((larmor_array *)(uintptr_t)a),
-                        larmor_array_data((larmor_array *)(uintptr_t)b), (size_t)larmor_array_bytes(a));
+    assert_memory_equal(larmor_array_data(lmr_mutable(a)), larmor_array_data(lmr_mutable(b)),
+                        (size_t)larmor_array_bytes(a));
 }
 
 WITH_SCAN(segments_are_the_readout_that_they_were_cut_from)

@@ -36,7 +36,7 @@ static stored stored_scan(const larmor_simulation_opts *opts)
     assert_ok(larmor_simulation_save(simulation, out));
     assert_ok(larmor_simulation_maps(simulation, NULL, &s.maps, &meta));
     assert_ok(larmor_simulation_expect(simulation, &expected));
-    s.truth = larmor_array_ref((larmor_array *)expected.image[0].data);
+    s.truth = larmor_array_ref(expected.image[0].data);
     larmor_expected_free(&expected);
     larmor_output_free(out);
     larmor_simulation_free(simulation);

@@ -54,23 +54,23 @@ static void same_in_units(int units, larmor_recon_opts opts, int images, int whi
 {
     OWNED(scan) plain = scan_in(1, images, whitened, calibrated);
     opts.maps = opts.maps ? plain.maps : NULL;
-    const larmor_recon_result expected = result_of(&plain, &opts);
+    larmor_recon_result expected = result_of(&plain, &opts);
     for (int f = 0; f < units; f++) {
         scan s = scan_in(factors[f], images, whitened, calibrated);
         const double factor = factors[f];
         opts.maps = opts.maps ? s.maps : NULL;
-        const larmor_recon_result result = result_of(&s, &opts);
+        larmor_recon_result result = result_of(&s, &opts);
         assert_int_equal(result.count, images);
         const double a_step = 0.05 * expected.report.image_noise; /* rounding may move where cg stops */
         for (int i = 0; i < images; i++)
             assert_at_most(off_by(result.image[i].data, factor, expected.image[i].data), fmax(1e-4, a_step));
         near(result.report.lambda, expected.report.lambda);
         near(result.report.noise, expected.report.noise * (whitened ? 1 : factors[f]));
-        larmor_recon_result_free((larmor_recon_result *)&result);
+        larmor_recon_result_free(&result);
         free_scan(&s);
         opts.maps = opts.maps ? plain.maps : NULL;
     }
-    larmor_recon_result_free((larmor_recon_result *)&expected);
+    larmor_recon_result_free(&expected);
 }
 
 static larmor_array *given(void)

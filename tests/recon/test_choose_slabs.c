@@ -92,8 +92,7 @@ static larmor_array *random_array(larmor_device *on, larmor_shape shape, uint64_
 
 static larmor_op *sense_of(const scene *s, int i, const larmor_array *weights)
 {
-    const larmor_sense_opts opts = {
-        .traj = s->traj[i], .weights = (larmor_array *)(uintptr_t)weights, .nufft_tol = 1e-9, .toeplitz = 1};
+    const larmor_sense_opts opts = {.traj = s->traj[i], .weights = weights, .nufft_tol = 1e-9, .toeplitz = 1};
     larmor_op *A;
     assert_ok(i ? larmor_op_sense_slabs(ranks, s->maps[1], NZ, &opts, &A) : larmor_op_sense(s->maps[0], &opts, &A));
     return A;

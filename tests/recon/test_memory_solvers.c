@@ -1,5 +1,6 @@
 /* What solvers, their preconditioners and the choice of the weight say of their bytes, against what is really
  * allocated. SPDX-License-Identifier: Apache-2.0 */
+#include "core/mutable.h"
 #include "larmor/operators.h"
 #include "larmor/solve.h"
 #include "tests/recon/allocated.h"
@@ -180,7 +181,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         assert_ok(larmor_noise_fill(x, 1, 1));
         larmor_op *A = warm_sense(&s, NULL, x);
         assert_ok(larmor_op_forward(A, x, s.kspace));
-        assert_ok(larmor_noise_fill((larmor_array *)(uintptr_t)out.noise, 0.1, 2));
+        assert_ok(larmor_noise_fill(lmr_mutable(out.noise), 0.1, 2));
         assert_ok(larmor_axpby(1, out.noise, 1, s.kspace));
         assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, LARMOR_C64, &C));
         assert_ok(larmor_hold_out(s.traj, NULL, C, 3, &kept, &factors));
@@ -205,7 +206,7 @@ TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
         larmor_op_free(A);
         larmor_op_free(out.A);
         larmor_array_free(x);
-        larmor_array_free((larmor_array *)(uintptr_t)out.noise);
+        larmor_array_free(out.noise);
         larmor_array_free(kept);
         larmor_array_free(factors);
         larmor_array_free(all);
