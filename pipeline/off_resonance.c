@@ -10,7 +10,6 @@
 #include "core/hash.h"
 #include "core/owned.h"
 #include "core/status.h"
-#include "schedule/archive.h"
 
 enum { REMEMBERED = 2 };        /* segments: those of the plan and those of the last group */
 #define MAX_UNCOVERED_PART 0.05 /* part of the grid's voxels beyond the map that is worth a warning */
@@ -360,20 +359,4 @@ done:
     free(times);
     free(hz);
     return st;
-}
-
-larmor_status lmr_field_hash(const larmor_recon_opts *o, uint64_t *hash)
-{
-    if (!o->b0) return LARMOR_OK;
-    const double numbers[] = {o->b0_error, o->segments, o->readout_start_ms ? *o->readout_start_ms : NAN};
-    *hash = lmr_hash(*hash, numbers, sizeof numbers);
-    if (o->b0_place) {
-        const larmor_image_meta *m = o->b0_place;
-        *hash = lmr_hash(*hash, m->fov_mm, sizeof m->fov_mm);
-        *hash = lmr_hash(*hash, m->position_mm, sizeof m->position_mm);
-        *hash = lmr_hash(*hash, m->read_dir, sizeof m->read_dir);
-        *hash = lmr_hash(*hash, m->phase_dir, sizeof m->phase_dir);
-        *hash = lmr_hash(*hash, m->slice_dir, sizeof m->slice_dir);
-    }
-    return lmr_hash_array(o->b0, hash);
 }

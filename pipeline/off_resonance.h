@@ -18,7 +18,4 @@ void lmr_field_free(lmr_field *field); /* NULL is fine */
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments);
 
-/* Bit for bit what changes the image. */
-larmor_status lmr_field_hash(const larmor_recon_opts *opts, uint64_t *hash);
-
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "scan/setting_table.h"
 
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts)
 {
@@ -38,48 +39,9 @@ static int is_maps_method(const char *name)
     return 0;
 }
 
-/* From low to high, both included; NAN is neither. */
-typedef struct range {
-    const char *name;
-    double value, low, high;
-} range;
-
 static larmor_status check_numbers(const larmor_recon_opts *o)
 {
-    const range ranges[] = {
-        {"iters", o->iters, 0, 1e9},
-        {"tol", o->tol, -INFINITY, 1},
-        {"lambda", o->lambda, 0, 1e300},
-        {"lambda_mode", o->lambda_mode, LARMOR_LAMBDA_AUTO, LARMOR_LAMBDA_NOISE},
-        {"time_weight", o->time_weight, -INFINITY, 1e300},
-        {"llr_block", (double)o->llr_block, 0, 4096},
-        {"calibration", (double)o->calibration, 0, 1024},
-        {"coefficients", (double)o->coefficients, 0, 0x1p31},
-        {"compress", o->compress, -INFINITY, 1e9},
-        {"compress_method", o->compress_method, LARMOR_COMPRESS_AUTO, LARMOR_COMPRESS_GEOMETRIC},
-        {"density", o->density, LARMOR_DENSITY_AUTO, LARMOR_DENSITY_SPIRAL},
-        {"delays", o->delays, LARMOR_DELAYS_AUTO, LARMOR_DELAYS_GIVEN},
-        {"eps", o->eps, 0, 0.1},
-        {"b0_error", o->b0_error, 0, 0.5},
-        {"segments", o->segments, 0, 512},
-        {"readout_start_ms", o->readout_start_ms ? *o->readout_start_ms : 0, -1e6, 1e6},
-        {"effort", o->effort, LARMOR_PLAN_ESTIMATE, LARMOR_PLAN_EXHAUSTIVE},
-        {"toeplitz", o->toeplitz, -1, 1},
-        {"precondition", o->precondition, -1, 1},
-        {"memory", (double)o->memory, 0, 1e300},
-        {"map_sets", o->map_sets, 0, 2},
-        {"crop", o->crop, LARMOR_CROP_DEFAULT, LARMOR_CROP_NONE},
-        {"normalise", o->normalise, LARMOR_NORMALISE_RSS, LARMOR_NORMALISE_BODY},
-        {"partial_fourier", o->partial_fourier, LARMOR_PARTIAL_AUTO, LARMOR_PARTIAL_ZERO},
-        {"at_once", o->at_once, 0, 4096},
-        {"scale", o->scale, LARMOR_SCALE_INTEGRAL, LARMOR_SCALE_SUM},
-        {"no_ghost", o->no_ghost, 0, 1},
-        {"repeatable", o->repeatable, 0, 1},
-    };
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
-            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: %s is %g, expected %g to %g", ranges[i].name,
-                            ranges[i].value, ranges[i].low, ranges[i].high);
+    LMR_TRY(lmr_settings_check_bounds(o));
     if (o->repeatable && o->effort != LARMOR_PLAN_ESTIMATE)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: repeatable and an effort that measures: grids that are chosen by "

@@ -8,6 +8,9 @@ typedef struct lmr_fingerprints { /* hashes of what the images follow from */
     uint64_t scan, options, plan;
 } lmr_fingerprints;
 
+/* What is in the arrays of the options, kept in the settings. */
+larmor_status lmr_fingerprint_arrays(lmr_settings *settings);
+
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f);
 
 /* A series that was begun. */

@@ -23,6 +23,7 @@ static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, c
     r->maps = r->b0 = r->basis = NULL;
     lmr_recon_clear(r);
     larmor_status st = lmr_settings_read(&opts, &r->settings);
+    r->settings.arrays = settings.arrays;
     if (!st) {
         r->events.listener = opts.listener;
         r->events.user = opts.user;

@@ -3,47 +3,18 @@
 
 #include "core/hash.h"
 #include "core/status.h"
-#include "pipeline/off_resonance.h"
+#include "scan/setting_table.h"
 #include "schedule/archive.h"
 #include "schedule/checkpoint.h"
 
-/* Options that change the image. */
-static larmor_status hash_options(const larmor_recon *r, uint64_t *hash)
+/* The arrays may be gone when the fingerprint is asked for. */
+larmor_status lmr_fingerprint_arrays(lmr_settings *settings)
 {
-    const larmor_recon_opts *o = &r->settings.opts;
-    const larmor_counters *only = o->only;
-    const int64_t whole[] = {o->joint,     o->iters,        o->lambda_mode,  o->llr_block,
-                             o->no_maps,   o->calibration,  o->no_whitening, o->density,
-                             o->weighted,  o->effort,       o->toeplitz,     o->precondition,
-                             o->matrix[0], o->matrix[1],    o->matrix[2],    o->partial_fourier,
-                             only->slice,  only->contrast,  only->phase,     only->repetition,
-                             only->set,    o->coefficients, o->basis_frames, only->encoding > 0 ? only->encoding : 0};
-    const double real[] = {o->tol,       o->lambda,    o->time_weight,   o->eps,           o->fov_mm[0],
-                           o->fov_mm[1], o->fov_mm[2], o->oversample[0], o->oversample[1], o->oversample[2]};
-    const int64_t maps[] = {o->map_sets, o->crop, o->normalise};
-    const int64_t delays = o->delays, no_ghost = o->no_ghost;
-    *hash = lmr_hash(0, o->method, strlen(o->method));
-    *hash = lmr_hash(*hash, whole, sizeof whole);
-    *hash = lmr_hash(*hash, real, sizeof real);
-    LMR_TRY(lmr_hash_array(o->basis, hash));
-    *hash = lmr_hash(*hash, &o->compress, sizeof o->compress);
-    const larmor_image_meta *place = &o->maps_place;
-    const double places[] = {place->fov_mm[0],      place->fov_mm[1],      place->fov_mm[2],    place->position_mm[0],
-                             place->position_mm[1], place->position_mm[2], place->read_dir[0],  place->read_dir[1],
-                             place->read_dir[2],    place->phase_dir[0],   place->phase_dir[1], place->phase_dir[2],
-                             place->slice_dir[0],   place->slice_dir[1],   place->slice_dir[2]};
-    *hash = lmr_hash(*hash, places, sizeof places);
-    *hash = lmr_hash(*hash, &o->compress_method, sizeof o->compress_method);
-    *hash = lmr_hash(*hash, &o->scale, sizeof o->scale);
-    *hash = lmr_hash(*hash, o->maps_method, strlen(o->maps_method));
-    *hash = lmr_hash(*hash, maps, sizeof maps);
-    *hash = lmr_hash(*hash, &delays, sizeof delays);
-    *hash = lmr_hash(*hash, &no_ghost, sizeof no_ghost);
-    *hash = lmr_hash(*hash, o->delay, sizeof o->delay);
-    LMR_TRY(lmr_field_hash(o, hash));
-    *hash = lmr_hash(*hash, &o->girf_spacing_hz, sizeof o->girf_spacing_hz);
-    LMR_TRY(lmr_hash_array(o->girf, hash));
-    return lmr_hash_array(o->maps, hash);
+    const larmor_recon_opts *o = &settings->opts;
+    const larmor_array *const arrays[] = {o->maps, o->b0, o->basis, o->girf};
+    settings->arrays = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], &settings->arrays));
+    return LARMOR_OK;
 }
 
 /* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
@@ -68,7 +39,9 @@ larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
     f->plan = hash_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
-    return hash_options(r, &f->options);
+    f->options = r->settings.arrays;
+    lmr_settings_hash(&r->settings.opts, &f->options);
+    return LARMOR_OK;
 }
 
 larmor_status larmor_recon_fingerprint(const larmor_recon *recon, uint64_t *fingerprint)

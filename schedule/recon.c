@@ -54,6 +54,7 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_settings_read(opts, &r->settings);
     if (!st) st = check_arrays(&r->settings.opts);
+    if (!st) st = lmr_fingerprint_arrays(&r->settings);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);
         if (st && r->slabs_from)

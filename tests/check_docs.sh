@@ -19,6 +19,22 @@ for path in $(grep -oE '`[A-Za-z0-9_.*{},/-]+`' docs/architecture.md | tr -d '`'
     fi
 done
 
+# The way of a scan: each function named beside a file is defined there.
+awk '/^settings +lmr_/, /^```$/ { for (i = 1; i < NF; i++) if ($i ~ /^lmr_/) print $i, $(i + 1) }
+     /^\| question \|/, /^$/ { n = split($0, part, "`"); files = ""
+                             for (i = 2; i <= n; i += 2) if (part[i] ~ /\//) files = files " " part[i]
+                             for (i = 2; i <= n; i += 2) if (part[i] !~ /\//) print part[i] files }' docs/architecture.md |
+    { found=0 bad=0
+      while read -r function files; do
+          found=$((found + 1))
+          # shellcheck disable=SC2086 # several files
+          grep -qE "^[a-z].*[ *]$function\(" $files 2>/dev/null && continue
+          echo "docs/architecture.md: $function is not a function of $files"
+          bad=1
+      done
+      [ $found -ge 14 ] || { echo "docs/architecture.md: got $found functions on the way of a scan, expected 14 or more"; bad=1; }
+      exit $bad; } || status=1
+
 # Relative links of all documents.
 for document in README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md docs/re*/*.md; do
     folder=$(dirname "$document")

@@ -18,6 +18,18 @@ for file in $(grep -rlE '\blmr_mutable\(' --include='*.[ch]' core nufft recon ph
     grep -qE "^ \*.* $file\b" core/mutable.h || { echo "$file: uses lmr_mutable, and core/mutable.h does not say why"; status=1; }
 done
 
+# An option of the library is a row of the table of settings, in the order of the members.
+python3 -c '
+import re
+struct = open("include/larmor/pipeline.h").read().split("typedef struct larmor_recon_opts {")[1].split("} larmor_recon_opts;")[0]
+members = [re.sub(r"\[.*", "", name).split()[-1].strip("*") for line in re.sub(r"/\*.*?\*/", "", struct, flags=re.S).split(";")
+           for name in line.split(",") if name.strip()]
+rows = re.findall(r"^    (?:ROW|NUMBER|VALUE|LIMIT|OTHER)\((\w+)", open("scan/setting_table.c").read(), re.M)
+wrong = [m for m in members if rows.count(m) != 1]
+wrong += [r for r in rows if r not in members]
+print("".join("larmor_recon_opts.%s: got no row or several in scan/setting_table.c, expected one\n" % w for w in wrong), end="")
+raise SystemExit(bool(wrong))' || status=1
+
 # The tables of costs are as larmor-bench prints them.
 # shellcheck disable=SC2016 # awk's own fields
 wide=$(sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) ! -path nufft/choose/cost_table.c \

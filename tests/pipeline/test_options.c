@@ -1,4 +1,5 @@
 /* pipeline/options.c. SPDX-License-Identifier: Apache-2.0 */
+#include "scan/setting_table.h"
 #include "tests/pipeline/scan.h"
 
 TEST(options_that_make_no_sense_are_refused)
@@ -31,6 +32,92 @@ TEST(options_that_make_no_sense_are_refused)
         assert_refused(try_recon(&s, &wrong[i].opts, &recon), LARMOR_ERR_ARG, wrong[i].text);
         assert_null(recon);
     }
+}
+
+TEST(a_bound_is_inside_and_what_is_beyond_it_is_named_with_both)
+{
+    int bounds = 0;
+    for (int i = 0; lmr_setting_at(i); i++) {
+        const lmr_setting *s = lmr_setting_at(i);
+        if (s->type != LMR_SETTING_INT || !(s->high < INFINITY)) continue;
+        for (int beyond = 0; beyond < 2; beyond++) {
+            larmor_recon_opts opts = OPTS(.method = "cg");
+            char text[128];
+            const int value = (int)s->high + beyond;
+            memcpy((char *)&opts + s->at, &value, sizeof value);
+            snprintf(text, sizeof text, "recon: options: %s is %g, expected %g to %g", s->name, (double)value, s->low,
+                     s->high);
+            if (beyond)
+                assert_refused(lmr_settings_check_bounds(&opts), LARMOR_ERR_ARG, text);
+            else
+                assert_ok(lmr_settings_check_bounds(&opts));
+        }
+        bounds++;
+    }
+    assert_true(bounds > 10);
+}
+
+/* Of the options as lmr_settings has them. */
+static uint64_t hash_with(const lmr_setting *s, const void *value, size_t bytes)
+{
+    static const larmor_counters all = {-1, -1, -1, -1, -1, 0};
+    larmor_recon_opts opts = OPTS(.method = "auto", .maps_method = "auto", .only = &all);
+    uint64_t hash = 0;
+    if (s) memcpy((char *)&opts + s->at, value, bytes);
+    lmr_settings_hash(&opts, &hash);
+    return hash;
+}
+
+TEST(each_setting_that_images_depend_on_changes_the_fingerprint_and_no_other_does)
+{
+    const uint64_t plain = hash_with(NULL, NULL, 0);
+    const int whole = 1;
+    const int64_t wide = 1;
+    const double real = 0.5;
+    const double *const real_at = &real;
+    const char *const text = "walsh";
+    const larmor_image_meta place = {.fov_mm = {1}};
+    const larmor_image_meta *const place_at = &place;
+    const larmor_counters third = {2, -1, -1, -1, -1, 0};
+    const larmor_counters *const only = &third;
+    const struct {
+        const void *value;
+        size_t bytes; /* 0: not hashed here */
+    } other[] = {[LMR_SETTING_INT] = {&whole, sizeof whole},
+                 [LMR_SETTING_INT64] = {&wide, sizeof wide},
+                 [LMR_SETTING_REAL] = {&real, sizeof real},
+                 [LMR_SETTING_REAL_AT] = {&real_at, sizeof real_at},
+                 [LMR_SETTING_TEXT] = {&text, sizeof text},
+                 [LMR_SETTING_PLACE] = {&place, sizeof place},
+                 [LMR_SETTING_PLACE_AT] = {&place_at, sizeof place_at},
+                 [LMR_SETTING_COUNTERS] = {&only, sizeof only},
+                 [LMR_SETTING_ARRAY] = {NULL, 0},
+                 [LMR_SETTING_OTHER] = {NULL, 0}};
+    for (int i = 0; lmr_setting_at(i); i++) {
+        const lmr_setting *s = lmr_setting_at(i);
+        const int is_limit =
+            !strcmp(s->name, "memory") || !strcmp(s->name, "at_once") || !strcmp(s->name, "repeatable");
+        if (!other[s->type].bytes) continue;
+        const uint64_t hash = hash_with(s, other[s->type].value, other[s->type].bytes);
+        if ((hash == plain) != is_limit) fail_msg("%s", s->name);
+    }
+}
+
+TEST(the_fingerprint_is_of_the_arrays_as_they_were_at_the_creation)
+{
+    OWNED(scan) s = scan_of(2, 1, 0);
+    uint64_t at_once, later, of_others;
+    const larmor_recon_opts opts = OPTS(.method = "grid", .maps = s.maps);
+    larmor_recon *recon = recon_of(&s, &opts);
+    assert_ok(larmor_recon_fingerprint(recon, &at_once));
+    assert_ok(larmor_axpby(2, s.maps, 0, s.maps));
+    assert_ok(larmor_recon_fingerprint(recon, &later));
+    larmor_recon *other = recon_of(&s, &opts);
+    assert_ok(larmor_recon_fingerprint(other, &of_others));
+    larmor_recon_free(recon);
+    larmor_recon_free(other);
+    assert_true(at_once == later);
+    assert_true(at_once != of_others);
 }
 
 /* Before anything is computed, and by the member's name, or by the name that the caller gave. */
