@@ -244,16 +244,13 @@ done:
 static larmor_status unweigh(const lmr_frame *frame)
 {
     const larmor_array *weights = frame->weights;
-    double *w;
-    larmor_array *inverse = NULL;
+    LMR_HEAP double *w = NULL;
+    LMR_OWNED(larmor_array) *inverse = NULL;
     LMR_TRY(larmor_array_download(weights, LARMOR_F64, &w));
     for (int64_t i = 0; i < larmor_array_count(weights); i++) w[i] = w[i] > 0 ? 1 / w[i] : 0;
-    larmor_status st = larmor_array_upload(larmor_array_device(weights), LARMOR_F64, larmor_array_shape(weights),
-                                           LARMOR_F64, w, &inverse);
-    free(w);
-    if (!st) st = larmor_sense_weigh(inverse, frame->samples.kspace);
-    larmor_array_free(inverse);
-    return st;
+    LMR_TRY(larmor_array_upload(larmor_array_device(weights), LARMOR_F64, larmor_array_shape(weights), LARMOR_F64, w,
+                                &inverse));
+    return larmor_sense_weigh(inverse, frame->samples.kspace);
 }
 
 /* Voxels that a coil sees, over all samples: a fully sampled grid's image takes up that part of the noise. */

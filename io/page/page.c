@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 #include "larmor/larmor.h"
@@ -104,12 +105,10 @@ static larmor_status check(const larmor_page *page)
 
 static larmor_status put(larmor_output *out, const larmor_page *page)
 {
-    lmr_bytes file = {0};
-    larmor_status st = add_page(&file, out, page);
-    if (!st) st = lmr_output_reserve(out, 0, (int64_t)file.size);
-    if (!st) st = lmr_output_put(out, 0, file.data, file.size);
-    lmr_bytes_free(&file);
-    return st;
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
+    LMR_TRY(add_page(&file, out, page));
+    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)file.size));
+    return lmr_output_put(out, 0, file.data, file.size);
 }
 
 larmor_status larmor_page_write(larmor_output *out, const larmor_page *page)

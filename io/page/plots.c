@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
 #include "io/page/parts.h"
 
@@ -164,16 +165,12 @@ larmor_status lmr_page_maps(lmr_bytes *b, const larmor_array *maps)
     p.step = (longest + MAP_SIDE - 1) / MAP_SIDE;
     p.width = (p.nx + p.step - 1) / p.step;
     p.height = (p.ny + p.step - 1) / p.step;
-    float *values = malloc(2 * (size_t)larmor_array_count(maps) * sizeof *values);
-    larmor_status st = LARMOR_OK;
-    if (!values)
-        st = LMR_NO_MEMORY();
-    else if (!lmr_is_complex(larmor_array_dtype(maps)))
-        st = LMR_FAIL(LARMOR_ERR_ARG, "page: maps are %s, expected complex numbers", lmr_describe(maps).s);
-    if (!st) st = lmr_values(maps, LMR_AS_COMPLEX, values);
-    if (!st) st = paint_maps(b, values, &p, all < MOST_COILS ? all : MOST_COILS);
-    free(values);
-    return st;
+    LMR_HEAP float *values = malloc(2 * (size_t)larmor_array_count(maps) * sizeof *values);
+    if (!values) return LMR_NO_MEMORY();
+    if (!lmr_is_complex(larmor_array_dtype(maps)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "page: maps are %s, expected complex numbers", lmr_describe(maps).s);
+    LMR_TRY(lmr_values(maps, LMR_AS_COMPLEX, values));
+    return paint_maps(b, values, &p, all < MOST_COILS ? all : MOST_COILS);
 }
 
 /* ---- the trajectory ---- */

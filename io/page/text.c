@@ -1,6 +1,7 @@
 /* Strings, numbers and pictures as JSON. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "core/owned.h"
 #include "io/images/png.h"
 #include "io/page/parts.h"
 
@@ -45,14 +46,13 @@ static void add_base64(lmr_bytes *b, const unsigned char *data, size_t size)
 larmor_status lmr_json_picture(lmr_bytes *b, const unsigned char *pixel, int64_t width, int64_t height, int channels,
                                int64_t most)
 {
-    lmr_bytes file = {0};
-    larmor_status st = lmr_png_encode(pixel, width, height, channels, &file);
-    if (!st) st = lmr_bytes_end(&file);
-    if (!st && (int64_t)(file.size / 3 * 4) + 32 <= most) {
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
+    LMR_TRY(lmr_png_encode(pixel, width, height, channels, &file));
+    LMR_TRY(lmr_bytes_end(&file));
+    if ((int64_t)(file.size / 3 * 4) + 32 <= most) {
         lmr_bytes_print(b, "\"data:image/png;base64,");
         add_base64(b, file.data, file.size);
         lmr_bytes_print(b, "\"");
     }
-    lmr_bytes_free(&file);
-    return st;
+    return LARMOR_OK;
 }

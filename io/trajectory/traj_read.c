@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/reader/source.h"
 
@@ -36,27 +37,23 @@ static void name_after(const char *path, larmor_trajectory *t)
 /* The real numbers of a file, and its shape. */
 static larmor_status read_numbers(const char *path, larmor_device *dev, larmor_shape *shape, double **values)
 {
-    larmor_array *stored = NULL;
-    double *all = NULL;
+    LMR_OWNED(larmor_array) *stored = NULL;
+    LMR_HEAP double *all = NULL;
     *values = NULL;
     LMR_TRY(larmor_image_read(path, dev, &stored));
-    larmor_status st;
-    LMR_OR(done, larmor_array_expect_finite(stored, path));
+    LMR_TRY(larmor_array_expect_finite(stored, path));
     const int step = lmr_is_complex(larmor_array_dtype(stored)) ? 2 : 1;
     const int64_t count = larmor_array_count(stored);
     *shape = larmor_array_shape(stored);
-    LMR_OR(done, larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
+    LMR_TRY(larmor_array_download(stored, step == 2 ? LARMOR_C128 : LARMOR_F64, (void *)&all));
     for (int64_t i = 0; step == 2 && i < count; i++)
         if (all[2 * i + 1] != 0)
-            LMR_OR(done, LMR_FAIL(LARMOR_ERR_FORMAT, "%s: number %lld has an imaginary part, real numbers expected.",
-                                  path, (long long)i));
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: number %lld has an imaginary part, real numbers expected.", path,
+                            (long long)i);
     for (int64_t i = 0; step == 2 && i < count; i++) all[i] = all[2 * i];
     *values = all;
     all = NULL;
-done:
-    free(all);
-    larmor_array_free(stored);
-    return st;
+    return LARMOR_OK;
 }
 
 static larmor_status read_array(const char *path, larmor_device *dev, larmor_trajectory *t)

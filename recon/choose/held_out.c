@@ -209,12 +209,10 @@ static larmor_status weigh_held_of_slabs(const points *p, const larmor_circulant
 {
     int64_t count = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) count += factors[i] > 0;
-    held_cell *held = malloc(sizeof *held * (size_t)count + 1);
-    larmor_status st = held ? LARMOR_OK : LMR_NO_MEMORY();
-    if (held) sort_held(p, c, factors, held);
-    if (!st) st = weigh_sorted(c, held, count, factors);
-    free(held);
-    return st;
+    LMR_HEAP held_cell *held = malloc(sizeof *held * (size_t)count + 1);
+    if (!held) return LMR_NO_MEMORY();
+    sort_held(p, c, factors, held);
+    return weigh_sorted(c, held, count, factors);
 }
 
 /* Whether whole readouts are held out, and how many parts of readouts the ranks before this one have. */
