@@ -1,4 +1,4 @@
-# The oldest libraries that larmor is built with. The others of docs/dependencies.md are asked for by find_package and
+# The oldest libraries that larmor is built with. The others of docs/reference/dependencies.md are asked for by find_package and
 # pkg_check_modules.
 
 # lmr_at_least(expat 2.5.0 2.4): stop the configuration if the version that was found is older; unknown ones pass.

@@ -29,7 +29,7 @@
  * (scripts/scenes.py, seed 33) the least was .027. */
 #define MIN_TAKEN 1e-3
 /* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then
- * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/solvers.md. */
+ * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/reference/solvers.md. */
 #define ERROR_OVER_NOISE 0.05
 /* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
 #define MIN_REL_CHANGE 1e-4
@@ -64,7 +64,7 @@ enum {
      * elsewhere, 3 of 6 scans of half-spokes by one coil had not settled after 300 of those, with 15 all had after
      * 40. */
     INNER_OF_HOLE = 15,
-    MOST_ITERS = 1000, /* with the preconditioner; 174 at most on the grid of docs/solvers.md */
+    MOST_ITERS = 1000, /* with the preconditioner; 174 at most on the grid of docs/reference/solvers.md */
 };
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */

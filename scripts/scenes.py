@@ -290,7 +290,7 @@ def simulate(scene):
     density = truth(scan.e, [[(1.0, np.zeros(len(n)))]], n)
     body = abs(density) > .05 * abs(density).max()
     scan.correlation, scan.sigma = 0.0, 0.0
-    if scene["snr"]:  # as `larmor phantom --snr`: docs/phantoms.md#noise
+    if scene["snr"]:  # as `larmor phantom --snr`: docs/reference/phantoms.md#noise
         scan.sigma = math.sqrt(2) * abs(scan.truth)[body].mean() / scene["snr"] / math.sqrt(np.prod(n))
         scan.noise_scan = 16 if scene["noise_scan"] else 0
         scan.bandwidth = "<relativeReceiverNoiseBandwidth>1</relativeReceiverNoiseBandwidth>"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every document has its place in the site's tables of contents, once, and they name nothing that is not there. Every
-# function of the headers is called by the Python package, or docs/python.md says what takes its place. The site itself is
+# function of the headers is called by the Python package, or docs/reference/python.md says what takes its place. The site itself is
 # built by scripts/docs.sh. Usage: tests/check_site.sh [ROOT]. SPDX-License-Identifier: Apache-2.0
 set -eu
 root=${1:-$(dirname "$0")/..}
@@ -14,7 +14,7 @@ awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF &
     sed 's/.*<\(.*\)>/\1/' | sort >"$work/named"
 # What there is: the pages of docs and its folders, what docs/site/stage.py takes from the root and makes, and docs/site's own pages.
 {
-    for page in docs/*.md docs/re*/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
+    for page in docs/*.md docs/records/*.md docs/reference/*.md; do page=${page#docs/}; echo "${page%.*}"; done | grep -v '^index$'
     for page in docs/site/*.rst; do basename "${page%.*}"; done
     grep -oE '"[A-Z]+\.md": "[a-z]+\.md"' docs/site/stage.py | sed 's/.*: "\(.*\)\.md"/\1/'
     printf '%s\n' documents examples c/index commands/index notebooks/index
@@ -26,7 +26,7 @@ say "docs/site/index.md: not in a table of contents" "$(comm -13 "$work/named" "
 say "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$work/there")"
 
 # docs/index.md, by which the texts are read without the site, lists them as well.
-for page in docs/*.md docs/re*/*.md; do
+for page in docs/*.md docs/records/*.md docs/reference/*.md; do
     name=${page#docs/}
     [ "$name" = index.md ] || grep -q "($name)" docs/index.md || { echo "docs/index.md: $name is not listed"; status=1; }
 done

@@ -1,4 +1,4 @@
-"""Which functions of the library the Python package does not call, and which of them docs/python.md leaves to C.
+"""Which functions of the library the Python package does not call, and which docs/reference/python.md leaves to C.
 
 Usage: python3 docs/site/left_to_c.py    (tests/check_site.sh does it)
 SPDX-License-Identifier: Apache-2.0
@@ -23,7 +23,7 @@ def _used() -> set[str]:
 
 
 def _listed() -> list[str]:
-    section = (ROOT / "docs" / "python.md").read_text().split("## What is left to C")[1].split("\n## ")[0]
+    section = (ROOT / "docs" / "reference" / "python.md").read_text().split("## What is left to C")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.*?) \|", section, re.M)
     return [name for row in rows for name in re.findall(r"`(larmor_[a-z0-9_*]+)`", row)]
 
@@ -45,7 +45,7 @@ def stale(public: Iterable[str]) -> list[str]:
 def faults(public: Iterable[str]) -> list[str]:
     """A line for each name that is missing or listed in vain, which says what to do."""
     names = list(public)
-    where = "docs/python.md, \"What is left to C\""
+    where = "docs/reference/python.md, \"What is left to C\""
     lines = [f"{where}: {name} is called nowhere in python/larmor and named in no row of the table. Add `{name}` to "
              f"the first column of the row whose second says what Python's users do in its place, or a row of its own: "
              f"| `{name}` | what they do |" for name in missing(names)]
@@ -58,7 +58,7 @@ def main() -> None:
     """Print the faults of the table; the exit status is 1 where there are any."""
     headers = Headers(ROOT / "include" / "larmor")
     found = faults(name for name, kind in headers.kinds.items() if kind == "function")
-    print("\n".join(found) or "left to C: every function is called by the Python package or named in docs/python.md")
+    print("\n".join(found) or "left to C: all functions are called by the package or in docs/reference/python.md")
     sys.exit(bool(found))
 
 

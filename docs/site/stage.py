@@ -1,5 +1,5 @@
-"""Put the site's sources together for Sphinx: docs's pages with their links turned into the site's, a page for each header
-of include/larmor, one for each command from `larmor manual`, the examples, and the pages whose code is run.
+"""Put the site's sources together for Sphinx: docs's pages with their links turned into the site's, a page for each
+header of include/larmor, one for each command from `larmor manual`, the examples, and the pages whose code is run.
 
 Usage: PATH=FOLDER_OF_LARMOR:$PATH PYTHONPATH=... python3 docs/site/stage.py FOLDER   (scripts/docs.sh does it)
 SPDX-License-Identifier: Apache-2.0
@@ -102,7 +102,8 @@ def with_results(name: str, text: str, out: pathlib.Path) -> str:
 def documents(out: pathlib.Path) -> None:
     """The pages of docs and its folders, and what lies in the root."""
     docs = ROOT / "docs"
-    pages = {path: str(path.relative_to(docs)) for path in sorted([*docs.glob("*.md"), *docs.glob("re*/*.md")])}
+    pages = {path: str(path.relative_to(docs)) for path in sorted(docs.glob("**/*.md"))
+             if not path.is_relative_to(SITE)}
     pages[ROOT / "docs" / "index.md"] = "documents.md"
     for name, to in OTHERS.items():
         pages[ROOT / name] = to

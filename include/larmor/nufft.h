@@ -36,7 +36,7 @@ typedef enum larmor_nufft_sort {
 } larmor_nufft_sort;
 
 /* How much work set_points puts into choosing the grid, the window and the method. What is explicit in the options is
- * never changed, and tol is kept by whatever is chosen; docs/planner.md. */
+ * never changed, and tol is kept by whatever is chosen; docs/reference/planner.md. */
 typedef enum larmor_plan_effort {
     LARMOR_PLAN_ESTIMATE,  /* by a model of the device: nothing is timed, the same request gives the same plan */
     LARMOR_PLAN_MEASURE,   /* by timing the model's best few on these points, for about three seconds at most */
@@ -67,7 +67,7 @@ typedef struct larmor_nufft_opts {
     double upsample;  /* fine grid / modes, 1.15 .. 2.5 (the grid is rounded up to a good FFT size); default: chosen;
                          for type 3 of both grids */
     int64_t grid[3];  /* instead of upsample the sides of the fine grid: products of 2, 3, 5 and 7 from 1.15 to about
-                         2.6 of the modes (docs/nufft.md); types 1 and 2; default: chosen */
+                         2.6 of the modes (docs/reference/nufft.md); types 1 and 2; default: chosen */
     int width;        /* of the window, 2 .. 16 cells; types 1 and 2; default: chosen */
     larmor_dtype dtype; /* LARMOR_C64 or LARMOR_C128 of the values. The zero value LARMOR_F32 means LARMOR_C64, and
                            LARMOR_F64 means LARMOR_C128 */
@@ -78,7 +78,7 @@ typedef struct larmor_nufft_opts {
     larmor_nufft_method method;   /* default: chosen */
     larmor_nufft_sort sort;       /* default: chosen */
     int tiles;                    /* the shape of the tiles that points are sorted into, one of three: 1 .. 3, see
-                                     docs/nufft.md; default: 1, unless effort is to time them */
+                                     docs/reference/nufft.md; default: 1, unless effort is to time them */
     larmor_precompute precompute; /* types 1 and 2; default: chosen */
     int64_t precompute_memory;    /* most bytes for it; default: half of what the device has free for a form that is
                                      asked for, and none for one that is chosen */

@@ -1,5 +1,5 @@
 /* Solvers, and the proximal maps, regularisers and preconditioners that they take; their mathematics and steps are in
- * docs/solvers.md. SPDX-License-Identifier: Apache-2.0 */
+ * docs/reference/solvers.md. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_SOLVE_H
 #define LARMOR_SOLVE_H
 
@@ -213,7 +213,7 @@ LARMOR_API larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, 
  * Memory   about 4 arrays of the image's size doubled in every dimension: larmor_circulant_memory.
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite; LARMOR_ERR_MEMORY.
  * Source   T. Chan, SIAM J. Sci. Stat. Comput. 9, 766 (1988), for Toeplitz matrices; for any matrix: Tyrtyshnikov,
- *          SIAM J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/solvers.md. */
+ *          SIAM J. Matrix Anal. Appl. 13, 459 (1992). The sum for A^H A is derived in docs/reference/solvers.md. */
 LARMOR_API larmor_status larmor_circulant_create(larmor_array *maps, const larmor_array *traj,
                                                  const larmor_array *weights, larmor_shape image, larmor_dtype dtype,
                                                  larmor_circulant **C);

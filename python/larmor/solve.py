@@ -1,4 +1,4 @@
-"""Solvers: what each minimises, its steps and when it stops is in docs/solvers.md.
+"""Solvers: what each minimises, its steps and when it stops is in docs/reference/solvers.md.
 
 Each returns the solution and a Report. A monitor is called after each iteration with a Progress, and stops the solver
 by returning True; the solution is then the iterate that was reached. SPDX-License-Identifier: Apache-2.0

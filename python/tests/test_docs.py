@@ -59,7 +59,7 @@ def test_what_is_said_to_be_left_to_c_is_there_and_not_called():
     assert left_to_c.missing(["larmor_cg", "larmor_nothing", "larmor_graph_begin"]) == ["larmor_nothing"]
     assert left_to_c.faults(public) == []
     [line] = left_to_c.faults([*public, "larmor_nothing"])
-    assert "docs/python.md" in line and "| `larmor_nothing` | what they do |" in line
+    assert "docs/reference/python.md" in line and "| `larmor_nothing` | what they do |" in line
 
 
 def test_rows_of_a_comment_become_a_list_and_code_stays_as_it_is():

@@ -1,4 +1,4 @@
-"""The backend of mri-nufft. Its own tests are larger, and docs/python.md says how to run them.
+"""The backend of mri-nufft. Its own tests are larger, and docs/reference/python.md says how to run them.
 SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ TAIL = {"cpu": "        .tiling = {.side = {2048, 32, 16}, .chunk = 512, .most_c
 
 if __name__ == "__main__":
     print("""/* What the planner's model of cost has for constants: printed by tests/bench/rates.py from measurements by
- * nufft_rates, as docs/planner.md says. SPDX-License-Identifier: Apache-2.0 */
+ * nufft_rates, as docs/reference/planner.md says. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/cost.h"
 
 /* clang-format off */

@@ -12,7 +12,7 @@ choices() {
     expect 0 "$1" --help
     while read -r name; do
         grep -qwF -e "$name" out || fail "$1 --help does not name $name"
-        cat "$root"/README.md "$root"/docs/*.md "$root"/docs/re*/*.md | grep -qF -e "\`$name\`" || fail "no document speaks of $name"
+        cat "$root"/README.md "$root"/docs/*.md "$root"/docs/records/*.md "$root"/docs/reference/*.md | grep -qF -e "\`$name\`" || fail "no document speaks of $name"
     done <offered
     cat offered >>all
     names=$(cat offered)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The trajectory, regulariser and format of docs/extending.md as they stand there: each a new file, and one line more in a
+# The trajectory, regulariser and format of docs/reference/extending.md as they stand there: each a new file, and one line more in a
 # copy of its table. Usage: tests/extending/extract.sh ROOT FOLDER. SPDX-License-Identifier: Apache-2.0
 set -eu
 root=$1 folder=$2
@@ -17,14 +17,14 @@ awk -v folder="$folder" '
         next }
     /^```/ { path = ""; next }
     path { print >(folder "/" path) }
-' "$root/docs/extending.md" >"$folder/lines"
+' "$root/docs/reference/extending.md" >"$folder/lines"
 
 while read -r path before new; do
-    [ ! -e "$folder/$path" ] || { echo "docs/extending.md: $path gets more than one line" >&2; exit 1; }
+    [ ! -e "$folder/$path" ] || { echo "docs/reference/extending.md: $path gets more than one line" >&2; exit 1; }
     awk -v before="$before" -v new="$new" '{ print } $1 == before { print "    " new " \\"; done++ }
         END { exit done != 1 }' "$root/$path" >"$folder/$path" ||
-        { echo "docs/extending.md: $path has no line $before" >&2; exit 1; }
+        { echo "docs/reference/extending.md: $path has no line $before" >&2; exit 1; }
 done <"$folder/lines"
 for table in recon/traj/names.c recon/prox/regulariser.c io/images/formats.c; do
-    [ -e "$folder/$table" ] || { echo "docs/extending.md: nothing is added to $table" >&2; exit 1; }
+    [ -e "$folder/$table" ] || { echo "docs/reference/extending.md: nothing is added to $table" >&2; exit 1; }
 done
