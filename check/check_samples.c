@@ -7,6 +7,7 @@
 
 #include "check/findings.h"
 #include "check/sample_faults.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/nlinv.h"
 #include "scan/grid.h"
@@ -284,7 +285,7 @@ static larmor_status check_coils(const view *v, int whitened, lmr_findings *f)
 static larmor_status check_whitening(larmor_source *source, const view *v, const larmor_raw_info *info,
                                      larmor_device *dev, lmr_findings *f)
 {
-    larmor_array *noise = NULL, *W = NULL, *copy = NULL;
+    LMR_OWNED(larmor_array) *noise = NULL, *W = NULL, *copy = NULL;
     double level = 0;
     larmor_status st;
     LMR_OR(done, lmr_source_noise(source, dev, &noise));
@@ -313,9 +314,6 @@ static larmor_status check_whitening(larmor_source *source, const view *v, const
                  "another amplification.",
                  level);
 done:
-    larmor_array_free(copy);
-    larmor_array_free(W);
-    larmor_array_free(noise);
     return st;
 }
 

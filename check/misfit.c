@@ -215,7 +215,7 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
                                  lmr_residuals *residuals)
 {
     lmr_residuals sums = {.readouts = 0};
-    larmor_array *r = NULL;
+    LMR_OWNED(larmor_array) *r = NULL;
     larmor_status st = LARMOR_OK;
     *out = (larmor_misfit){.measured = 0};
     if (!(*taken > 0)) LMR_OR(done, find_taken(job, solved, taken));
@@ -229,7 +229,6 @@ larmor_status lmr_misfit_measure(const lmr_job *job, const lmr_solved *solved, d
     LMR_OR(done, measure(job, solved, *taken, r, out, &sums));
     if (out->beyond_noise > LMR_MAX_BEYOND_NOISE) st = find_model(job, solved, *taken, r, out);
 done:
-    larmor_array_free(r);
     if (st) *out = (larmor_misfit){.measured = 0};
     if (residuals && !st)
         *residuals = sums;
@@ -278,8 +277,8 @@ larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const la
     lmr_job plain = *job;
     lmr_frame unweighted = *frame;
     lmr_residuals sums = {.readouts = 0};
-    larmor_op *A = NULL;
-    larmor_array *b = NULL, *r = NULL, *own = NULL;
+    LMR_OWNED(larmor_op) *A = NULL;
+    LMR_OWNED(larmor_array) *b = NULL, *r = NULL, *own = NULL;
     int toeplitz;
     double taken = 0;
     larmor_status st;
@@ -301,10 +300,6 @@ larmor_status lmr_misfit_of_image(lmr_job *job, const lmr_frame *frame, const la
     out->fitted = !frame->weights;
 done:
     lmr_residuals_free(&sums);
-    larmor_array_free(r);
-    larmor_array_free(own);
-    larmor_array_free(b);
-    larmor_op_free(A);
     if (st) *out = (larmor_misfit){.measured = 0};
     return st;
 }

@@ -245,7 +245,7 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
 larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
                                larmor_recon_report *result)
 {
-    larmor_array *x = NULL;
+    LMR_OWNED(larmor_array) *x = NULL;
     lmr_frame *frame = calloc((size_t)count, sizeof *frame);
     larmor_status st = LARMOR_OK;
     int opened = 0;
@@ -276,6 +276,5 @@ done:
         }
     for (int i = 0; i < opened; i++) close_frame(&frame[i]);
     free(frame);
-    larmor_array_free(x);
     return st;
 }

@@ -444,7 +444,7 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
                                            const larmor_grid *grid, const larmor_samples *samples, lmr_cached *cached)
 {
     const larmor_shape large = lmr_grid_shape(grid);
-    larmor_array *own = NULL;
+    LMR_OWNED(larmor_array) *own = NULL;
     float complex *inner = NULL, *outer = NULL;
     larmor_status st;
     if (!job->facts->maps_method && job->facts->coils > 1) return take_given(job, large);
@@ -464,7 +464,6 @@ static larmor_status take_given_and_beyond(lmr_job *job, int index, const larmor
 done:
     free(inner);
     free(outer);
-    larmor_array_free(own);
     return st;
 }
 

@@ -288,8 +288,8 @@ static larmor_status weigh_phase(larmor_op *A, const larmor_array *b, double wei
 static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double reach[3], double noise,
                               larmor_array **phase, finding *f)
 {
-    larmor_op *A = NULL;
-    larmor_array *b = NULL, *sample = NULL, *x = NULL, *of_noise = NULL, *model = NULL;
+    LMR_OWNED(larmor_op) *A = NULL;
+    LMR_OWNED(larmor_array) *b = NULL, *sample = NULL, *x = NULL, *of_noise = NULL, *model = NULL;
     double largest;
     int toeplitz;
     larmor_status st;
@@ -311,12 +311,6 @@ done:
         larmor_array_free(*phase);
         *phase = NULL;
     }
-    larmor_array_free(model);
-    larmor_array_free(of_noise);
-    larmor_array_free(x);
-    larmor_array_free(sample);
-    larmor_array_free(b);
-    larmor_op_free(A);
     return st;
 }
 

@@ -48,7 +48,7 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
                                    int *toeplitz)
 {
     *A = NULL;
-    larmor_array *maps = NULL;
+    LMR_OWNED(larmor_array) *maps = NULL;
     larmor_op **ops = calloc((size_t)count, sizeof *ops);
     larmor_status st;
     if (!ops) LMR_OR(done, LMR_NO_MEMORY());
@@ -78,7 +78,6 @@ larmor_status lmr_problem_operator(const lmr_job *job, const lmr_frame *frames, 
 done:
     for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
     free(ops);
-    larmor_array_free(maps);
     return st;
 }
 

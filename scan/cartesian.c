@@ -112,8 +112,8 @@ static larmor_status shift_lines(larmor_array *kspace, double delay)
     const larmor_dtype dtype = larmor_array_dtype(kspace);
     const larmor_fft_opts opts = {.unitary = 1, .centred = 1};
     const int64_t n = shape.dim[0], count = n * shape.dim[1];
-    larmor_array *turn = NULL, *lines = NULL, *image = NULL;
-    larmor_op *F = NULL;
+    LMR_OWNED(larmor_array) *turn = NULL, *lines = NULL, *image = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
     double *phase = malloc(2 * sizeof *phase * (size_t)count + 1);
     larmor_status st;
     if (!phase) return LMR_NO_MEMORY();
@@ -135,10 +135,6 @@ static larmor_status shift_lines(larmor_array *kspace, double delay)
         lines = NULL;
     }
 done:
-    larmor_array_free(lines);
-    larmor_op_free(F);
-    larmor_array_free(image);
-    larmor_array_free(turn);
     free(phase);
     return st;
 }

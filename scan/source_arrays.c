@@ -242,7 +242,7 @@ static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, i
     larmor_shape shape = larmor_array_shape(x), flat = {2, {1, 1}};
     const int64_t readouts = shape.dim[axis];
     for (int d = 0; d < shape.ndim; d++) flat.dim[d >= axis] *= shape.dim[d];
-    larmor_array *lines = NULL, *chosen = NULL;
+    LMR_OWNED(larmor_array) *lines = NULL, *chosen = NULL;
     larmor_status st;
     *out = NULL;
     shape.dim[axis] = count;
@@ -263,8 +263,6 @@ static larmor_status gather(larmor_array *x, int axis, const int64_t *readout, i
     }
     st = larmor_array_reshape(chosen, shape, out);
 done:
-    larmor_array_free(chosen);
-    larmor_array_free(lines);
     return st;
 }
 

@@ -185,7 +185,7 @@ larmor_status lmr_find_compression(larmor_recon *r)
     lmr_job *job = &r->job;
     const double asked = r->settings.opts.compress;
     knowledge k = {.opts = {.energy = asked > 0 && asked < 1 ? asked : 0}};
-    larmor_array *C = NULL;
+    LMR_OWNED(larmor_array) *C = NULL;
     larmor_status st;
     if (asked > job->facts->info.coils)
         return LMR_FAIL(
@@ -205,7 +205,6 @@ larmor_status lmr_find_compression(larmor_recon *r)
     }
     lmr_report_compression(r);
 done:
-    larmor_array_free(C);
     larmor_array_free(k.along);
     larmor_array_free(k.R);
     return st;

@@ -9,6 +9,7 @@
 #include "core/array.h"
 #include "core/clock.h"
 #include "core/device.h"
+#include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 #include "pipeline/group.h"
@@ -293,7 +294,7 @@ static larmor_status recall(larmor_recon *recon)
 
 larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor_image_meta *meta)
 {
-    larmor_array *own = NULL;
+    LMR_OWNED(larmor_array) *own = NULL;
     larmor_status st;
     LMR_NEED(maps);
     *maps = NULL;
@@ -313,7 +314,6 @@ larmor_status larmor_recon_maps(larmor_recon *recon, larmor_array **maps, larmor
     LMR_OR(done, lmr_source_meta(job->facts->source, recon->last_group, meta));
     for (int d = 0; d < grid->ndim; d++) meta->fov_mm[d] = grid->fov_mm[d];
 done:
-    larmor_array_free(own);
     if (st) {
         larmor_array_free(*maps);
         *maps = NULL;

@@ -101,7 +101,7 @@ static larmor_status gather(const lmr_job *job, const lmr_frame *frame, larmor_a
 static larmor_status solve(lmr_job *job, int index, larmor_array **image, larmor_recon_report *report)
 {
     lmr_frame frame = {.phase = NULL};
-    larmor_array *x = NULL, *slab = NULL;
+    LMR_OWNED(larmor_array) *x = NULL, *slab = NULL;
     larmor_status st;
     *report = (larmor_recon_report){0};
     if (!job->facts->whitening) job->scale = 0;
@@ -114,8 +114,6 @@ static larmor_status solve(lmr_job *job, int index, larmor_array **image, larmor
     st = finish_slab(job, &frame, x, &slab);
     st = gather(job, &frame, slab, st, image); /* which all ranks enter, whatever became of theirs */
 done:
-    larmor_array_free(slab);
-    larmor_array_free(x);
     close_frame(&frame);
     return st;
 }

@@ -250,7 +250,7 @@ larmor_status larmor_hold_out(const larmor_array *traj, const larmor_array *weig
     LMR_NEED(factors);
     *kept = *factors = NULL;
     if (!C) return LMR_FAIL(LARMOR_ERR_ARG, "hold out: a circulant is needed");
-    larmor_array *points_array = NULL, *own = NULL;
+    LMR_OWNED(larmor_array) *points_array = NULL, *own = NULL;
     double *k = NULL, *keep = NULL, *count = NULL;
     larmor_status st;
     LMR_OR(done, lmr_input_traj("hold out", traj, C->image, &points_array));
@@ -275,8 +275,6 @@ done:
     free(k);
     free(keep);
     free(count);
-    larmor_array_free(points_array);
-    larmor_array_free(own);
     if (st) {
         larmor_array_free(*kept);
         larmor_array_free(*factors);

@@ -197,7 +197,7 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
     const int64_t rows = M->shape.dim[0], columns = M->shape.dim[1];
     const int64_t samples = larmor_shape_count(larmor_shape_of(last, x->shape.dim));
     const size_t size = larmor_dtype_size(x->dtype);
-    larmor_array *matrix = NULL;
+    LMR_OWNED(larmor_array) *matrix = NULL;
     larmor_status st;
     LMR_OR(done, larmor_array_convert(M, x->dtype, &matrix));
     LMR_OR(done,
@@ -210,7 +210,6 @@ static larmor_status mix(const larmor_array *M, const larmor_array *x, larmor_ar
                                         samples, matrix->data, rows, (char *)(*y)->data + at, samples));
     }
 done:
-    larmor_array_free(matrix);
     if (st) {
         larmor_array_free(*y);
         *y = NULL;

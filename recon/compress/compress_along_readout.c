@@ -157,7 +157,7 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
     const int64_t fits = AT_A_TIME / l->places;
     const int64_t most = fits < 1 ? 1 : fits;
     larmor_shape shape = x->shape;
-    larmor_array *matrix = NULL;
+    LMR_OWNED(larmor_array) *matrix = NULL;
     block b = {0};
     larmor_status st;
     shape.dim[shape.ndim - 1] = M->shape.dim[0];
@@ -172,7 +172,6 @@ static larmor_status mix_lines(const larmor_array *M, const larmor_array *x, con
     }
 done:
     block_free(&b);
-    larmor_array_free(matrix);
     if (st) {
         larmor_array_free(*y);
         *y = NULL;

@@ -51,7 +51,7 @@ static larmor_status read_centre(const larmor_array *kspace, const larmor_array 
     const int64_t nd = traj->shape.dim[0], coils = kspace->shape.dim[2];
     const larmor_shape image = {.ndim = (int)nd, .dim = {1, 1, 1}};
     const double radii[3] = {radius, radius, radius};
-    larmor_array *points = NULL, *ones = NULL, *values = NULL;
+    LMR_OWNED(larmor_array) *points = NULL, *ones = NULL, *values = NULL;
     double *k = NULL;
     lmr_centre centre = {0};
     larmor_status st;
@@ -78,9 +78,6 @@ static larmor_status read_centre(const larmor_array *kspace, const larmor_array 
     }
 done:
     free(k);
-    larmor_array_free(values);
-    larmor_array_free(ones);
-    larmor_array_free(points);
     lmr_centre_free(&centre);
     if (st) centre_samples_free(s);
     return st;

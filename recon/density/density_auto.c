@@ -154,7 +154,7 @@ larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, 
     LMR_NEED(taken);
     *w = NULL;
     *taken = "";
-    larmor_array *pipe = NULL;
+    LMR_OWNED(larmor_array) *pipe = NULL;
     double ratio = INFINITY;
     larmor_status st = larmor_density_ramp(traj, image, w);
     if (st == LARMOR_ERR_ARG) {
@@ -173,7 +173,6 @@ larmor_status larmor_density_auto(const larmor_array *traj, larmor_shape image, 
         *taken = "pipe";
     }
 done:
-    larmor_array_free(pipe);
     if (st) {
         larmor_array_free(*w);
         *w = NULL;

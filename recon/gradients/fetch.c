@@ -1,5 +1,6 @@
 /* Samples of readouts, fetched from the device. SPDX-License-Identifier: Apache-2.0 */
 #include "core/array.h"
+#include "core/owned.h"
 #include "recon/gradients/delays.h"
 #include "recon/inputs.h"
 #include "recon/kernels.h"
@@ -9,7 +10,7 @@ larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, 
 {
     larmor_device *dev = kspace->dev;
     const lmr_recon_kernels *kernels;
-    larmor_array *one = NULL, *picked = NULL;
+    LMR_OWNED(larmor_array) *one = NULL, *picked = NULL;
     void *on_device = NULL;
     const int64_t coils = kspace->shape.ndim > 2 ? kspace->shape.dim[2] : 1;
     const size_t bytes = sizeof *index * (size_t)total;
@@ -26,7 +27,5 @@ larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, 
     LMR_OR(done, larmor_array_download(picked, LARMOR_C128, &out->value));
 done:
     if (on_device) dev->be->release(dev->ctx, on_device);
-    larmor_array_free(one);
-    larmor_array_free(picked);
     return st;
 }

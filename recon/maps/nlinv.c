@@ -99,8 +99,8 @@ static larmor_status grid(newton *s, const larmor_array *kspace, const larmor_ar
     const larmor_shape image = s->model.image;
     larmor_nufft_opts nufft = {
         .ndim = image.ndim, .batch = s->model.coils, .tol = s->o.nufft_tol, .dtype = kspace->dtype};
-    larmor_array *y = NULL;
-    larmor_op *F = NULL;
+    LMR_OWNED(larmor_array) *y = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
     double dot[2];
     larmor_status st;
     for (int d = 0; d < image.ndim; d++) nufft.modes[d] = image.dim[d];
@@ -119,8 +119,6 @@ static larmor_status grid(newton *s, const larmor_array *kspace, const larmor_ar
            larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, s->model.coils), &s->data));
     st = larmor_op_adjoint(F, y, s->data);
 done:
-    larmor_op_free(F);
-    larmor_array_free(y);
     return st;
 }
 

@@ -350,7 +350,7 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
     const larmor_shape images = n->sets > 1 ? larmor_shape_append(n->image, n->sets) : n->image;
     larmor_shape all = larmor_shape_append(n->image, n->coils);
     const larmor_shape one = all;
-    larmor_array *signs = NULL, *factor = NULL, *of_x = NULL, *of_maps = NULL;
+    LMR_OWNED(larmor_array) *signs = NULL, *factor = NULL, *of_x = NULL, *of_maps = NULL;
     larmor_status st;
     if (n->sets > 1) all = larmor_shape_append(all, n->sets);
     LMR_OR(done, make_signs(n, &signs));
@@ -366,10 +366,6 @@ larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, lar
         LMR_OR(done, finish(n, m, signs, scale, factor, of_x, of_maps));
     }
 done:
-    larmor_array_free(of_maps);
-    larmor_array_free(of_x);
-    larmor_array_free(factor);
-    larmor_array_free(signs);
     if (st) {
         if (x) larmor_array_free(*x);
         if (x) *x = NULL;

@@ -330,7 +330,7 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
     *N = NULL;
     design d;
     double *sum = NULL;
-    larmor_array *cells = NULL;
+    LMR_OWNED(larmor_array) *cells = NULL;
     LMR_TRY(make_design(dev, opts, traj, &d));
     normal *n = calloc(1, sizeof *n);
     if (!n) return LMR_NO_MEMORY();
@@ -348,7 +348,6 @@ larmor_status larmor_op_cartesian_normal(larmor_device *dev, const larmor_nufft_
     }
     LMR_OR(done, larmor_op_create(dev, &impl, n, d.dtype, d.image, d.image, N));
 done:
-    larmor_array_free(cells);
     free(sum);
     if (st) normal_destroy(n);
     return st;

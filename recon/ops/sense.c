@@ -131,7 +131,7 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
 {
     const int sets = p->sets ? (int)p->sets : 1;
     larmor_op **of_set = calloc((size_t)sets, sizeof *of_set);
-    larmor_array *set = NULL, *block = NULL;
+    LMR_OWNED(larmor_array) *set = NULL, *block = NULL;
     larmor_status st;
     *S = NULL;
     if (!of_set) LMR_OR(done, LMR_NO_MEMORY());
@@ -153,8 +153,6 @@ static larmor_status op_block(larmor_array *maps, const larmor_problem *p, int64
     st = LARMOR_OK;
 done:
     for (int m = 0; of_set && m < sets; m++) larmor_op_free(of_set[m]);
-    larmor_array_free(block);
-    larmor_array_free(set);
     free(of_set);
     return st;
 }
@@ -360,7 +358,7 @@ static larmor_status op_blocks(larmor_array *maps, const larmor_problem *p, cons
     const int64_t block = block_of(p, opts), count = (p->coils + block - 1) / block;
     larmor_op *Q[2] = {NULL, NULL}, *T = NULL, **left = calloc((size_t)count, sizeof *left);
     larmor_op **S = calloc((size_t)count, sizeof *S);
-    larmor_array *more = NULL;
+    LMR_OWNED(larmor_array) *more = NULL;
     larmor_status st;
     way by;
     if (!left || !S) LMR_OR(done, LMR_NO_MEMORY());
@@ -383,7 +381,6 @@ done:
     larmor_op_free(Q[0]);
     larmor_op_free(Q[1]);
     larmor_op_free(T);
-    larmor_array_free(more);
     free(S);
     free(left);
     return st;

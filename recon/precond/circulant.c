@@ -232,7 +232,7 @@ static larmor_status coil_autocorrelation(larmor_device *dev, larmor_array *maps
 /* C of the point spread function psf, which is overwritten. */
 static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape image, larmor_circulant **out)
 {
-    larmor_array *sum = NULL;
+    LMR_OWNED(larmor_array) *sum = NULL;
     larmor_status st;
     larmor_circulant *c = calloc(1, sizeof *c);
     if (!c) LMR_OR(done, LMR_NO_MEMORY());
@@ -245,7 +245,6 @@ static larmor_status make(larmor_array *maps, larmor_array *psf, larmor_shape im
     c = NULL;
 done:
     larmor_circulant_free(c);
-    larmor_array_free(sum);
     return st;
 }
 

@@ -72,7 +72,7 @@ larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, lar
 larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights, larmor_dtype dtype,
                                larmor_shape image, larmor_array **t)
 {
-    larmor_array *values = NULL, *out = NULL;
+    LMR_OWNED(larmor_array) *values = NULL, *out = NULL;
     larmor_status st;
     *t = NULL;
     if (weights) {
@@ -90,8 +90,6 @@ larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor
     *t = out;
     out = NULL;
 done:
-    larmor_array_free(out);
-    larmor_array_free(values);
     return st;
 }
 

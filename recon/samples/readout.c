@@ -209,7 +209,7 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
     LMR_NEED(cropped_traj);
     *cropped = *cropped_traj = NULL;
     LMR_TRY(check(kspace, traj, part));
-    larmor_array *real = NULL;
+    LMR_OWNED(larmor_array) *real = NULL;
     double *k = NULL;
     int64_t *place = NULL;
     places p = {0};
@@ -232,7 +232,6 @@ larmor_status larmor_crop_readouts(const larmor_array *kspace, const larmor_arra
 done:
     free(place);
     free(k);
-    larmor_array_free(real);
     if (st) {
         larmor_array_free(*cropped);
         *cropped = NULL;

@@ -114,7 +114,7 @@ static larmor_status sum_of_all(larmor_ranks *ranks, larmor_status own, larmor_a
 static larmor_status see_kept(making *m)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *energy = NULL;
+    LMR_OWNED(larmor_array) *energy = NULL;
     double most = 0, support_voxels;
     larmor_status st;
     if (m->kept_coils)
@@ -127,7 +127,6 @@ static larmor_status see_kept(making *m)
     LMR_OR(done, lmr_object_support(energy, most, &support_voxels));
     if (m->kept_coils) st = larmor_mul(energy, 0, m->kept);
 done:
-    larmor_array_free(energy);
     return st;
 }
 
@@ -147,7 +146,7 @@ static larmor_status correlate(making *m)
     const larmor_shape doubled = lmr_doubled(m->coarse);
     const larmor_shape to = LARMOR_SHAPE(doubled.dim[0], doubled.dim[1], 2 * m->n[2]);
     lmr_autocorrelation a;
-    larmor_array *sum = NULL;
+    LMR_OWNED(larmor_array) *sum = NULL;
     larmor_status st = lmr_autocorrelation_begin(m->maps->dev, m->maps->dtype, m->coarse, &a);
     if (!st) st = correlate_kept(m, &a);
     LMR_OR(done, sum_of_all(m->ranks, st, a.power));
@@ -155,7 +154,6 @@ static larmor_status correlate(making *m)
     lmr_autocorrelation_free(&a);
     st = lmr_circulant_resize(sum, to, &m->line);
 done:
-    larmor_array_free(sum);
     lmr_autocorrelation_free(&a);
     return st;
 }
@@ -252,7 +250,7 @@ static larmor_status respond(making *m, double support_voxels)
 static larmor_status transform(const making *m, larmor_circulant *c)
 {
     const lmr_recon_kernels *kernels;
-    larmor_array *cells = NULL;
+    LMR_OWNED(larmor_array) *cells = NULL;
     larmor_status st = lmr_slab_fft_create(m->maps->dev, m->ranks, m->maps->dtype, m->n, &c->slabs);
     LMR_TRY(lmr_ranks_agree(m->ranks, st, NULL, NULL));
     const larmor_shape shape = LARMOR_SHAPE(m->n[2], 1, c->slabs->transpose.own_lines);
@@ -268,7 +266,6 @@ static larmor_status transform(const making *m, larmor_circulant *c)
         st = LMR_FAIL(LARMOR_ERR_NUMERIC, "circulant: the largest eigenvalue is %g; look for NaN or Inf in the maps",
                       c->largest);
 done:
-    larmor_array_free(cells);
     return st;
 }
 

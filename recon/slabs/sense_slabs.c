@@ -80,7 +80,7 @@ static larmor_status weigh(const larmor_array *weights, larmor_dtype dtype, larm
 larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int64_t planes,
                                     const larmor_sense_opts *opts, larmor_op **A)
 {
-    larmor_op *F = NULL, *P = NULL, *T = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *P = NULL, *T = NULL;
     larmor_status st;
     LMR_NEED(A);
     *A = NULL;
@@ -94,9 +94,6 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_OR(done, lmr_ranks_agree(ranks, weigh(opts->weights, maps->dtype, F, &P), NULL, NULL));
     st = lmr_ranks_agree(ranks, join(maps, P, T, A), NULL, NULL);
 done:
-    larmor_op_free(P);
-    larmor_op_free(T);
-    larmor_op_free(F);
     if (st) {
         larmor_op_free(*A);
         *A = NULL;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "core/clock.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
 
@@ -41,8 +42,8 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
     const double tol = o.tol == 0 ? MAX_REL_CHANGE : o.tol;
     const double began = lmr_seconds();
     larmor_report own = {.residual = 1, .end = LARMOR_END_ITERATIONS};
-    larmor_op *P = NULL;
-    larmor_array *z = NULL, *before = NULL, *change = NULL, *r = NULL;
+    LMR_OWNED(larmor_op) *P = NULL;
+    LMR_OWNED(larmor_array) *z = NULL, *before = NULL, *change = NULL, *r = NULL;
     larmor_status st;
     LMR_OR(done, larmor_op_phase(phase, 0, &P));
     LMR_OR(done, larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &z));
@@ -75,10 +76,5 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
     st = LARMOR_OK;
 done:
     if (report) *report = own;
-    larmor_array_free(r);
-    larmor_array_free(change);
-    larmor_array_free(before);
-    larmor_array_free(z);
-    larmor_op_free(P);
     return st;
 }
