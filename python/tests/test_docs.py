@@ -22,20 +22,23 @@ import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
 
-@pytest.mark.parametrize("name", ["gallery", "from_bart", "from_sigpy", "from_finufft", "from_mrinufft", "scans_given",
-                                  "pulseq"])
-def test_larmors_blocks_of_a_page_run(name, tmp_path):
+PAGES = [path for path in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if blocks.blocks(path.read_text())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_larmors_blocks_of_a_page_run(page, tmp_path):
     program = os.environ.get("LARMOR_PROGRAM")
-    page = DOCS / f"{name}.md"
     found = blocks.blocks(page.read_text())
     if any(block.kind == "sh" for block in found) and not program:
         pytest.skip("LARMOR_PROGRAM is not set")
-    if name == "gallery":
+    if page.stem == "gallery":
         pytest.importorskip("matplotlib")
     folder = pathlib.Path(program).parent if program else tmp_path
     done = subprocess.run([sys.executable, str(DOCS / "site" / "blocks.py"), str(page), str(tmp_path)],
                           capture_output=True, text=True, timeout=900, check=False,
                           env={**os.environ, "MPLBACKEND": "Agg", "PATH": f"{folder}:{os.environ['PATH']}"})
+    if page.stem == "dicom" and "DICOM needs the plugin" in done.stderr:
+        pytest.skip("the plugin for DICOM was not built")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("# sh: ") + done.stdout.count("# python: ") == sum(b.whose != "theirs" for b in found)
 
