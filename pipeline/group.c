@@ -250,7 +250,7 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     larmor_status st = LARMOR_OK;
     int opened = 0;
     *result = (larmor_recon_report){0};
-    if (!job->facts->whitening) job->scale = 0;
+    if (!job->facts->whitening && !job->found.follow.image) job->scale = 0;
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));

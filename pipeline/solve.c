@@ -322,6 +322,25 @@ static larmor_status conjugate_gradients(const lmr_job *job, problem *p, larmor_
     return solve_cg(job, p, &solve, result);
 }
 
+/* An image that follows another one is that one and a difference: sign * A times it is added to the samples. */
+static larmor_status add_before(const lmr_job *job, const problem *p, double sign)
+{
+    LMR_OWNED(larmor_array) *samples = NULL;
+    LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(p->b), larmor_array_shape(p->b), &samples));
+    LMR_TRY(larmor_op_forward(p->A, job->found.follow.image, samples));
+    return larmor_axpby(sign, samples, 1, p->b);
+}
+
+/* min |A x - b|^2 + weight |x - before|^2, in the difference from the image before. */
+static larmor_status follow_before(const lmr_job *job, problem *p, larmor_recon_report *result)
+{
+    result->largest = job->found.follow.largest;
+    if (!job->found.follow.image) return conjugate_gradients(job, p, result);
+    LMR_TRY(add_before(job, p, -1));
+    LMR_TRY(conjugate_gradients(job, p, result));
+    return larmor_axpby(1, job->found.follow.image, 1, p->x);
+}
+
 /* constant <- 1 if each of the images, or of the coefficients, has one value. */
 static larmor_status look_for_constant(const lmr_job *job, const problem *p, int *constant)
 {
@@ -482,7 +501,7 @@ static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN && lmr_weight_holds(job, p->frames, p->count);
     const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
     double taken = kept ? job->found.decided.chosen.taken : 0;
-    if (job->events->trial || result->interrupted) return LARMOR_OK;
+    if (job->events->trial || result->interrupted || job->found.follow.on) return LARMOR_OK;
     const lmr_solved solved = {.frames = p->frames,
                                .count = p->count,
                                .A = p->A,
@@ -631,7 +650,12 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         LMR_OR(done, prepare_choice(job, frames, count, &p, result));
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, choose_method(job, frames, count, &p, result));
-    st = job->method == LMR_METHOD_CG ? conjugate_gradients(job, &p, result) : regularised(job, count, &p, result);
+    if (job->found.follow.on)
+        st = follow_before(job, &p, result);
+    else if (job->method == LMR_METHOD_CG)
+        st = conjugate_gradients(job, &p, result);
+    else
+        st = regularised(job, count, &p, result);
     /* neighbours on the grid tell samples held out only in part, while the image has all of them */
     if (p.held.A && frames->cartesian.on_grid) result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
@@ -796,6 +820,11 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
 larmor_status lmr_solve_frames(lmr_job *job, lmr_frame *frames, int count, larmor_array **x,
                                larmor_recon_report *result)
 {
-    const larmor_status st = solve_frames(job, frames, count, x, result);
-    return st ? st : look_for_fold(job, frames, count, *x, result);
+    LMR_TRY(solve_frames(job, frames, count, x, result));
+    if (job->found.follow.on) {
+        larmor_array_free(job->found.follow.image);
+        job->found.follow.image = larmor_array_ref(*x);
+        job->found.follow.largest = result->largest;
+    }
+    return look_for_fold(job, frames, count, *x, result);
 }

@@ -8,13 +8,14 @@ lmr_found lmr_found_ref(const lmr_found *found)
     larmor_array_ref(found->maps.array);
     larmor_array_ref(found->maps.eigenvalues);
     larmor_array_ref(found->density.weights);
+    larmor_array_ref(found->follow.image);
     return *found;
 }
 
 lmr_found lmr_found_without_arrays(const lmr_found *found)
 {
     lmr_found without = *found;
-    without.maps.array = without.maps.eigenvalues = without.density.weights = NULL;
+    without.maps.array = without.maps.eigenvalues = without.density.weights = without.follow.image = NULL;
     return without;
 }
 
@@ -31,5 +32,6 @@ void lmr_found_free(lmr_found *found)
     larmor_array_free(found->maps.array);
     larmor_array_free(found->maps.eigenvalues);
     larmor_array_free(found->density.weights);
+    larmor_array_free(found->follow.image);
     *found = (lmr_found){.weight_conditions = {.known = 0}};
 }

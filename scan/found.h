@@ -55,17 +55,25 @@ typedef struct lmr_found_density {
     int from;              /* the group */
 } lmr_found_density;
 
+/* The image that the next one begins at and is held to, while a scan runs (live/). */
+typedef struct lmr_follow {
+    int on;              /* 1: images follow each other; then by conjugate gradients */
+    larmor_array *image; /* on the grid, of samples that were multiplied by the job's scale; NULL: none yet */
+    double largest;      /* eigenvalue of A^H A, as in larmor_recon_report; 0: not known */
+} lmr_follow;
+
 typedef struct lmr_found {
     lmr_series_state decided;
     lmr_weight_conditions weight_conditions; /* of the last image, if its weight depended on it */
     lmr_found_maps maps;
     lmr_found_density density;
+    lmr_follow follow;
 } lmr_found;
 
 /* A reference to all that it holds. */
 lmr_found lmr_found_ref(const lmr_found *found);
 
-/* A copy whose maps and eigenvalues lie on dev, without density. */
+/* A copy whose maps and eigenvalues lie on dev, without density and the image before. */
 larmor_status lmr_found_copy(const lmr_found *found, larmor_device *dev, lmr_found *copy);
 
 /* What travels to another process: all but the arrays. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "larmor/live.h"
 #include "stream/message.h"
 #include "stream/parameters.h"
 #include "stream/pixels.h"
@@ -11,7 +12,7 @@
 
 #define SESSION_MEMORY (INT64_C(4) << 30)
 #define BETWEEN_STEPS_S 1.
-enum { MOST_DOUBTS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15 };
+enum { MOST_DOUBTS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15, MOST_READOUTS = 100000 };
 
 /* A configuration by which the readouts are thrown away, and one that asks what a scan depends on, which is nothing. */
 static const char no_images[] = "null", dependencies[] = "default_measurement_dependencies.xml";
@@ -24,6 +25,7 @@ typedef struct session {
     char *xml;
     int64_t xml_bytes;
     lmr_readouts readouts;
+    larmor_live *live; /* of LARMOR_IMAGES_READOUTS */
     lmr_pixels pixels;
     int64_t memory;
     larmor_recon_image *waiting; /* [waits] for the scale of the whole measurement */
@@ -125,9 +127,19 @@ static int index_of(const char *value, const char *const *names)
     return -1;
 }
 
+/* A whole number in its range; LARMOR_ERR_ARG for any other text. */
+static larmor_status set_number(const char *name, const char *value, int least, int most, int *number)
+{
+    char what[64];
+    const int is_number = strlen(value) <= 6 && strspn(value, "0123456789") == strlen(value);
+    *number = is_number ? atoi(value) : -1;
+    snprintf(what, sizeof what, "%d to %d", least, most);
+    return *number < least || *number > most ? expected(name, value, what) : LARMOR_OK;
+}
+
 static larmor_status set_own(session *s, const char *name, const char *value, int *is_own)
 {
-    static const char *const images[] = {"measurement", "repetition", "slice", NULL};
+    static const char *const images[] = {"measurement", "repetition", "slice", "readouts", NULL};
     static const char *const pixels[] = {"int16", "float", "complex", NULL};
     static const char *const left_alone[] = {"config", "customconfig", "version"};
     int chosen = 0;
@@ -137,17 +149,17 @@ static larmor_status set_own(session *s, const char *name, const char *value, in
     if (lmr_parameter_is(name, "images")) {
         chosen = index_of(value, images);
         s->job.images = (larmor_session_images)chosen;
-        return chosen < 0 ? expected(name, value, "measurement, repetition or slice") : LARMOR_OK;
+        return chosen < 0 ? expected(name, value, "measurement, repetition, slice or readouts") : LARMOR_OK;
     }
     if (lmr_parameter_is(name, "pixels")) {
         chosen = index_of(value, pixels);
         s->job.pixels = (larmor_session_pixels)chosen;
         return chosen < 0 ? expected(name, value, "int16, float or complex") : LARMOR_OK;
     }
-    if (lmr_parameter_is(name, "bits")) {
-        s->job.bits = strlen(value) <= 2 && strspn(value, "0123456789") == strlen(value) ? atoi(value) : 0;
-        return s->job.bits < LEAST_BITS || s->job.bits > MOST_BITS ? expected(name, value, "8 to 15") : LARMOR_OK;
-    }
+    if (lmr_parameter_is(name, "bits")) return set_number(name, value, LEAST_BITS, MOST_BITS, &s->job.bits);
+    if (lmr_parameter_is(name, "window")) return set_number(name, value, 1, MOST_READOUTS, &s->job.window);
+    if (lmr_parameter_is(name, "every")) return set_number(name, value, 1, MOST_READOUTS, &s->job.every);
+    if (lmr_parameter_is(name, "first")) return set_number(name, value, 1, MOST_READOUTS, &s->job.first);
     *is_own = 0;
     return LARMOR_OK;
 }
@@ -333,6 +345,27 @@ static larmor_status reconstruct(session *s, lmr_readouts_part part)
     return st;
 }
 
+/* ---- images of the last readouts ---- */
+
+static larmor_status begin_live(session *s)
+{
+    const larmor_session_job *job = &s->job;
+    const larmor_live_opts opts = {
+        .raw = job->raw, .recon = job->recon, .window = job->window, .every = job->every, .first = job->first};
+    return larmor_live_create(s->xml, s->xml_bytes, job->dev, &opts, &s->live);
+}
+
+static larmor_status take_live(session *s, const larmor_acquisition *a)
+{
+    larmor_recon_result result;
+    if (!s->live) LMR_TRY(begin_live(s));
+    larmor_status st = after(s, larmor_live_add(s->live, a, &result));
+    if (!st && result.report.interrupted) st = lmr_stopped();
+    if (!st) st = take_images(s, &result);
+    larmor_recon_result_free(&result);
+    return st;
+}
+
 /* ---- what comes ---- */
 
 static larmor_status take_header(session *s, const larmor_message *m)
@@ -359,6 +392,7 @@ static larmor_status take_acquisition(session *s, const larmor_message *m)
     s->report.acquisitions++;
     if (!s->makes_images) return LARMOR_OK;
     if (!s->is_configured) LMR_TRY(configure(s));
+    if (s->job.images == LARMOR_IMAGES_READOUTS) return take_live(s, a);
     LMR_TRY(lmr_readouts_add(&s->readouts, a, m->bytes, lmr_stream_take(s->stream)));
     const lmr_readouts_part part = {.by = s->job.images, .slice = a->slice, .repetition = a->repetition};
     return lmr_readouts_ends(a, part.by) ? reconstruct(s, part) : LARMOR_OK;
@@ -413,6 +447,7 @@ static void clear(session *s)
 {
     for (int i = 0; i < s->waits; i++) larmor_array_free(s->waiting[i].data);
     free(s->waiting);
+    larmor_live_free(s->live);
     lmr_readouts_free(&s->readouts);
     free(s->xml);
 }

@@ -31,9 +31,9 @@ static const app_option options[] = {
     OPTION(APP_TEXTS, set, 0, "set", "NAME=VALUE",
            "an option of recon for all sessions, such as maps=FILE; clients may set most, but name no files"),
     OPTION(APP_TEXT, images, 0, "images", "WHEN",
-           "what is reconstructed together: the measurement, each repetition or each slice, when its last readout "
-           "is there",
-           .preset = "measurement", .choices = "measurement|repetition|slice"),
+           "what is reconstructed together: the measurement; each repetition or each slice, when its last readout "
+           "is there; the last readouts, now and then",
+           .preset = "measurement", .choices = "measurement|repetition|slice|readouts"),
     OPTION(APP_TEXT, pixels, 0, "pixels", "TYPE", "of the images: int16, scaled magnitudes; float; complex",
            .preset = "int16", .choices = "int16|float|complex"),
     OPTION(APP_INTEGER, sessions, 0, "sessions", "N", "sessions at the same time; other clients wait", .preset = "4",
@@ -139,7 +139,7 @@ static larmor_status open_client(const settings *s, int64_t number, larmor_sessi
     larmor_status st = set_all(c);
     if (!st) st = larmor_device_open(app_device_name(asked, s->threads, own), &c->dev);
     session->job.dev = c->dev;
-    session->job.images = (larmor_session_images)index_of(s->images, "measurement|repetition|slice");
+    session->job.images = (larmor_session_images)index_of(s->images, "measurement|repetition|slice|readouts");
     session->job.pixels = (larmor_session_pixels)index_of(s->pixels, "int16|float|complex");
     session->memory = s->memory;
     session->set = set;

@@ -560,6 +560,10 @@ LARMOR_API larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t byt
                                                     const larmor_acquisition *acquisitions, int64_t count,
                                                     const larmor_raw_opts *opts, larmor_raw **raw);
 
+/* The same with the header of a scan that is open, which is not parsed again. */
+LARMOR_API larmor_status larmor_raw_with_acquisitions(const larmor_raw *like, const larmor_acquisition *acquisitions,
+                                                      int64_t count, const larmor_raw_opts *opts, larmor_raw **raw);
+
 typedef struct larmor_raw_writer larmor_raw_writer;
 
 /* Write a new ISMRMRD file through an output: create, append each readout, finish (flush, sync, verify, rename).

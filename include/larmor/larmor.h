@@ -13,6 +13,7 @@
 #include "larmor/fieldmap.h"
 #include "larmor/ghost.h"
 #include "larmor/io.h"
+#include "larmor/live.h"
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
 #include "larmor/nufft.h"

@@ -103,11 +103,13 @@ LARMOR_API larmor_status larmor_stream_send(larmor_stream *stream, const larmor_
 /* ---- sessions ---- */
 
 /* What is reconstructed together: all readouts when CLOSE has come, as larmor recon does with their file; those of a
- * repetition at LAST_IN_REPETITION; those of a slice at LAST_IN_SLICE. */
+ * repetition at LAST_IN_REPETITION; those of a slice at LAST_IN_SLICE; of READOUTS the last ones, now and then
+ * (larmor/live.h). */
 typedef enum larmor_session_images {
     LARMOR_IMAGES_MEASUREMENT,
     LARMOR_IMAGES_REPETITION,
-    LARMOR_IMAGES_SLICE
+    LARMOR_IMAGES_SLICE,
+    LARMOR_IMAGES_READOUTS
 } larmor_session_images;
 
 typedef enum larmor_session_pixels {
@@ -123,15 +125,17 @@ typedef struct larmor_session_job { /* what is done with a scan; zero means defa
     larmor_recon_opts recon;      /* but listener and user, which are the session's */
     larmor_session_images images; /* what has come before: noise and calibration count for all of them */
     larmor_session_pixels pixels;
-    int bits;                /* of INT16, 8 to 15; default: the header's BitsStored, or 12 */
-    const char *description; /* SeriesDescription; default "larmor" */
+    int window, every, first; /* of READOUTS, as in larmor_live_opts */
+    int bits;                 /* of INT16, 8 to 15; default: the header's BitsStored, or 12 */
+    const char *description;  /* SeriesDescription; default "larmor" */
 } larmor_session_job;
 
 /* A session. All functions are called in the thread of larmor_session_run, and may be NULL.
  *
  * A client's parameters are the JSON text after the header, {"parameters": {"name": value}}, or a configuration that
- * is JSON. "images" (measurement, repetition or slice), "pixels" (int16, float or complex) and "bits" are the
- * session's own; "config", "customconfig" and "version" are left alone; all others are given to set. */
+ * is JSON. "images" (measurement, repetition, slice or readouts), "window", "every", "first", "pixels" (int16, float
+ * or complex) and "bits" are the session's own; "config", "customconfig" and "version" are left alone; all others are
+ * given to set. */
 typedef struct larmor_session_opts {
     larmor_session_job job; /* before any parameter */
     int64_t memory;         /* bytes of the readouts that it keeps; default 4 GiB */

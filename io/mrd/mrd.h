@@ -76,11 +76,12 @@ static inline int64_t lmr_head_kept(const lmr_mrd_head *h) /* samples after disc
 void lmr_mrd_warn(larmor_raw *raw, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* mrd_read.c: the steps from a header and heads to what is asked of a scan, for files and for acquisitions in memory.
- * lmr_mrd_new checks the options; lmr_mrd_take_header copies what the reader says of the header, lmr_mrd_check_grids
- * looks at its grids; lmr_mrd_make_pools allocates the numbers of the readouts that are used; lmr_mrd_understand does
- * what comes after these are there. */
+ * lmr_mrd_new checks the options; lmr_mrd_take_header copies what the reader says of the header, lmr_mrd_copy_header
+ * that of a scan whose grids were looked at, lmr_mrd_check_grids looks at its grids; lmr_mrd_make_pools allocates the
+ * numbers of the readouts that are used; lmr_mrd_understand does what comes after these are there. */
 larmor_status lmr_mrd_new(const larmor_raw_opts *opts, larmor_raw **out);
 larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw);
+larmor_status lmr_mrd_copy_header(const larmor_raw *from, larmor_raw *raw);
 larmor_status lmr_mrd_check_grids(larmor_raw *raw);
 larmor_status lmr_mrd_make_pools(larmor_raw *raw);
 larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw);

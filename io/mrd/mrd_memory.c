@@ -112,25 +112,19 @@ static larmor_status copy_acquisitions(const larmor_acquisition *acquisitions, i
     return LARMOR_OK;
 }
 
-larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const larmor_acquisition *acquisitions,
-                                         int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
+/* xml: the header's text, or NULL: the header of `like`. */
+static larmor_status make_raw(const given_text *xml, const larmor_raw *like, const larmor_acquisition *acquisitions,
+                              int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
 {
     static const larmor_raw_opts defaults;
     larmor_raw *raw;
-    LMR_NEED(out);
-    *out = NULL;
-    LMR_NEED(xml);
-    LMR_NEED(acquisitions);
     if (!opts) opts = &defaults;
-    if (bytes < 1 || bytes > LMR_MRD_MAX_HEADER)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "header of %lld bytes; 1 to %lld expected.", (long long)bytes,
-                        (long long)LMR_MRD_MAX_HEADER);
     if (count < 1 || count > LMR_MRD_MAX_ACQUISITIONS)
         return LMR_FAIL(LARMOR_ERR_FORMAT, "%lld acquisitions; 1 to %lld expected.", (long long)count,
                         (long long)LMR_MRD_MAX_ACQUISITIONS);
     LMR_TRY(lmr_mrd_new(opts, &raw));
-    larmor_status st = read_header((given_text){xml, bytes}, raw);
-    if (!st) st = lmr_mrd_check_grids(raw);
+    larmor_status st = xml ? read_header(*xml, raw) : lmr_mrd_copy_header(like, raw);
+    if (!st && xml) st = lmr_mrd_check_grids(raw);
     if (!st) st = copy_acquisitions(acquisitions, count, opts->as_stored, raw);
     if (!st && !opts->as_stored) st = lmr_mrd_understand(opts, raw);
     if (st)
@@ -138,4 +132,28 @@ larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const l
     else
         *out = raw;
     return st;
+}
+
+larmor_status larmor_raw_of_acquisitions(const char *xml, int64_t bytes, const larmor_acquisition *acquisitions,
+                                         int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
+{
+    const given_text text = {xml, bytes};
+    LMR_NEED(out);
+    *out = NULL;
+    LMR_NEED(xml);
+    LMR_NEED(acquisitions);
+    if (bytes < 1 || bytes > LMR_MRD_MAX_HEADER)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "header of %lld bytes; 1 to %lld expected.", (long long)bytes,
+                        (long long)LMR_MRD_MAX_HEADER);
+    return make_raw(&text, NULL, acquisitions, count, opts, out);
+}
+
+larmor_status larmor_raw_with_acquisitions(const larmor_raw *like, const larmor_acquisition *acquisitions,
+                                           int64_t count, const larmor_raw_opts *opts, larmor_raw **out)
+{
+    LMR_NEED(out);
+    *out = NULL;
+    LMR_NEED(like);
+    LMR_NEED(acquisitions);
+    return make_raw(NULL, like, acquisitions, count, opts, out);
 }

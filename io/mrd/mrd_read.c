@@ -102,11 +102,8 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     return LARMOR_OK;
 }
 
-larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+static void describe_header(larmor_raw *raw)
 {
-    LMR_TRY(copy_header(reader, scan, raw));
-    raw->info.acquisitions = scan->acquisitions;
-    raw->claimed = scan->claimed;
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
     raw->info.echoes = raw->header.echoes;
@@ -114,6 +111,26 @@ larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *sca
     raw->info.has_readout_start = raw->header.has_readout_start;
     raw->info.readout_start_ms = raw->header.readout_start_ms;
     raw->info.bits_stored = raw->header.bits_stored;
+}
+
+larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
+{
+    LMR_TRY(copy_header(reader, scan, raw));
+    raw->info.acquisitions = scan->acquisitions;
+    raw->claimed = scan->claimed;
+    describe_header(raw);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_copy_header(const larmor_raw *from, larmor_raw *raw)
+{
+    const size_t encodings = (size_t)from->header.encodings * sizeof *from->header.encoding;
+    raw->header = from->header;
+    raw->header.encoding = malloc(encodings);
+    raw->xml = strdup(from->xml);
+    if (!raw->header.encoding || !raw->xml) return LMR_NO_MEMORY();
+    memcpy(raw->header.encoding, from->header.encoding, encodings);
+    describe_header(raw);
     return LARMOR_OK;
 }
 

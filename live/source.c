@@ -1,0 +1,49 @@
+/* A source whose scan changes. SPDX-License-Identifier: Apache-2.0 */
+#include "live/source.h"
+
+#include "core/status.h"
+#include "scan/source.h"
+
+static larmor_status samples_of_present(void *self, int group, const larmor_grid *grid, int calibration,
+                                        larmor_device *dev, larmor_samples *out)
+{
+    const lmr_live_source *s = self;
+    const int coils = larmor_source_describe(s->present).coils;
+    return lmr_source_samples(s->present, group, grid, calibration, coils, dev, out);
+}
+
+static larmor_status open_source(lmr_live_source *s)
+{
+    larmor_source_impl impl = lmr_source_before_another;
+    impl.samples = samples_of_present;
+    return larmor_source_create("scan", &impl, s, &s->source);
+}
+
+larmor_status lmr_live_source_set(lmr_live_source *s, const char *xml, int64_t bytes, const larmor_acquisition *each,
+                                  int64_t count, const larmor_raw_opts *opts)
+{
+    larmor_raw *raw;
+    larmor_source *present;
+    if (s->raw)
+        LMR_TRY(larmor_raw_with_acquisitions(s->raw, each, count, opts, &raw));
+    else
+        LMR_TRY(larmor_raw_of_acquisitions(xml, bytes, each, count, opts, &raw));
+    const larmor_status st = larmor_source_of_raw(raw, "scan", &present);
+    if (st) {
+        larmor_raw_free(raw);
+        return st;
+    }
+    larmor_source_free(s->present);
+    larmor_raw_free(s->raw);
+    s->present = present;
+    s->raw = raw;
+    return s->source ? LARMOR_OK : open_source(s);
+}
+
+void lmr_live_source_free(lmr_live_source *s)
+{
+    larmor_source_free(s->source);
+    larmor_source_free(s->present);
+    larmor_raw_free(s->raw);
+    *s = (lmr_live_source){0};
+}
