@@ -5,7 +5,8 @@
 #include "larmor/io.h"
 
 typedef struct lmr_window {   /* start with {0} */
-    larmor_acquisition *each; /* [count] in the order in which they came; data and trajectory are the window's */
+    larmor_acquisition *each; /* [count] in the order in which they came */
+    float **numbers;          /* [count] their data, and their trajectory behind it */
     int64_t count, room;
 } lmr_window;
 

@@ -14,7 +14,7 @@ casts=$(grep -rnE '\*\) ?\(u?intptr_t\)' --include='*.[ch]' core nufft recon pha
     pipeline check schedule stream finufft tests || true)
 [ -z "$casts" ] || { echo "$casts: lmr_mutable (core/mutable.h), if const has to go"; status=1; }
 for file in $(grep -rlE '\blmr_mutable\(' --include='*.[ch]' core nufft recon phantoms apps bench examples include io scan \
-    pipeline check schedule stream finufft --exclude=mutable.h); do
+    pipeline check schedule live stream finufft --exclude=mutable.h); do
     grep -qE "^ \*.* $file\b" core/mutable.h || { echo "$file: uses lmr_mutable, and core/mutable.h does not say why"; status=1; }
 done
 

@@ -13,8 +13,8 @@ typedef struct larmor_live larmor_live; /* one thread at a time */
 
 typedef struct larmor_live_opts { /* zero means default, but of recon.size */
     larmor_raw_opts raw;
-    /* But method, lambda, lambda_mode, iters and tol, which are those below. A larmor_recon_opts with a penalty of its
-     * own, frames that are joined or a checkpoint has no use here and is refused. */
+    /* But method, lambda, lambda_mode, iters and tol, which are those below. Another method, joined frames and a
+     * checkpoint are refused. */
     larmor_recon_opts recon;
     int window;  /* readouts of an image; default 21 */
     int every;   /* readouts from one image to the next; default: window, so that each readout is in one image */
@@ -37,14 +37,14 @@ LARMOR_API void larmor_live_free(larmor_live *live); /* NULL is fine */
  *
  *   x_n = argmin |A_n x - y_n|^2 + hold max(A^H A) |x - x_(n-1)|^2,
  *
- * where y_n are the samples of the last `window` readouts, by `iters` steps of preconditioned conjugate gradients that
- * begin at x_(n-1). The first image is of the `first` readouts, by cg with no image before it; noise readouts that came
- * before it whiten all. Readouts need their trajectory, and are of one slice.
+ * where y_n are the samples of the last `window` readouts, by `iters` steps of preconditioned conjugate
+ * gradients that begin at x_(n-1). The first image is that of the `first` readouts, by cg alone. Noise readouts that come before it
+ * whiten all samples. Readouts need their trajectory, and are of one slice.
  *
  * a        copied.
  * result   count 1 where this readout completes an image, else 0; free with larmor_recon_result_free.
- * Errors   those of larmor_raw_of_acquisitions, larmor_recon_create and larmor_recon_run; LARMOR_ERR_UNSUPPORTED for a
- *          readout without a trajectory or of another slice, contrast or encoding. After an error the readouts are
+ * Errors   those of larmor_raw_of_acquisitions, larmor_recon_create and larmor_recon_run; LARMOR_ERR_UNSUPPORTED for
+ *          a readout without a trajectory or of another slice, contrast or encoding. After an error the readouts are
  *          kept, and the next ones may follow.
  * Source   the regularisation in time: Uecker et al., NMR Biomed. 23, 986 (2010), where it damps NLINV. */
 LARMOR_API larmor_status larmor_live_add(larmor_live *live, const larmor_acquisition *a, larmor_recon_result *result);
