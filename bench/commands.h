@@ -4,6 +4,6 @@
 
 #include "args.h"
 
-extern const app_command cmd_normal, cmd_nufft, cmd_planner, cmd_scaling;
+extern const app_command cmd_normal, cmd_nufft, cmd_planner, cmd_scaling, cmd_stream;
 
 #endif

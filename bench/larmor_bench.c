@@ -1,7 +1,7 @@
 /* The program larmor-bench. SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
 
-static const app_command *const commands[] = {&cmd_nufft, &cmd_normal, &cmd_planner, &cmd_scaling, NULL};
+static const app_command *const commands[] = {&cmd_nufft, &cmd_normal, &cmd_planner, &cmd_scaling, &cmd_stream, NULL};
 
 const app_program app_self = {
     .name = "larmor-bench",

@@ -23,6 +23,8 @@ enum { WINDOW = 21, FIRST_WINDOWS = 5, ITERS = 5, FIRST_ITERS = 12, MOST_READOUT
 
 struct larmor_live {
     larmor_live_opts opts;
+    larmor_listener listener; /* the caller's, or NULL */
+    void *user;
     larmor_device *dev;
     char *xml;
     int64_t bytes;
@@ -50,7 +52,7 @@ static larmor_status check(const larmor_live_opts *o)
     if (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0)
         return refuse("a method other than cg");
     if (r->joint || r->basis) return refuse("a series of frames");
-    if (r->checkpoint || r->ranks || r->only) return refuse("a checkpoint, ranks or a choice of images");
+    if (r->checkpoint || r->ranks) return refuse("a checkpoint or ranks");
     if (o->raw.trajectory || o->raw.as_stored) return refuse("a trajectory that is given, or acquisitions as stored");
     return LARMOR_OK;
 }
@@ -73,6 +75,14 @@ static void set_defaults(larmor_live_opts *o)
     r->at_once = 1;
 }
 
+/* What is said of the first image holds for those that follow, but for warnings. */
+static int hear(void *user, const larmor_event *e)
+{
+    const larmor_live *l = user;
+    const int is_said = l->recon && l->recon->run && e->kind == LARMOR_EVENT_LOG;
+    return l->listener && !is_said ? l->listener(l->user, e) : 0;
+}
+
 larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *dev, const larmor_live_opts *opts,
                                  larmor_live **live)
 {
@@ -93,6 +103,10 @@ larmor_status larmor_live_create(const char *xml, int64_t bytes, larmor_device *
     memcpy(l->xml, xml, (size_t)bytes);
     l->bytes = bytes;
     l->opts = *opts;
+    l->listener = opts->recon.listener;
+    l->user = opts->recon.user;
+    l->opts.recon.listener = hear;
+    l->opts.recon.user = l;
     l->dev = dev;
     set_defaults(&l->opts);
     *live = l;

@@ -486,6 +486,7 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     if (!m->measured) {
         const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
         if (r->settings.opts.no_maps) why = "a root sum of squares is no image of a model";
+        if (r->job.found.follow.on) why = "the next image waits";
         lmr_log(e, "%s: misfit: not measured, as %s", name, why);
         return;
     }
