@@ -179,10 +179,10 @@ static int by_size(const void *a, const void *b)
 static void report(bench *b)
 {
     const double first = b->latency[0];
-    const int64_t n = b->images - 1;
+    const int64_t n = b->images - 1; /* at least one, as the time is not over at once */
     double *each = b->latency + 1;
     qsort(each, (size_t)n, sizeof *each, by_size);
-    const double median = n ? each[n / 2] : 0, late = n ? each[(n * 99) / 100] : 0, worst = n ? each[n - 1] : 0;
+    const double median = each[n / 2], late = each[(n * 99) / 100], worst = each[n - 1];
     if (!b->s->json) {
         printf("first image %.4g ms; %lld more: median %.3g ms, 99 %% within %.3g ms, worst %.3g ms; %.1f images a "
                "second; memory %.0f MB after ten images, %.0f MB at the end\n",

@@ -51,6 +51,7 @@ static larmor_status check(const larmor_live_opts *o)
         return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is %g; a number from 0 expected.", o->hold);
     if (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0)
         return refuse("a method other than cg");
+    if (r->lambda_mode != LARMOR_LAMBDA_AUTO || r->iters || r->tol != 0) return refuse("lambda, iters or tol");
     if (r->joint || r->basis) return refuse("a series of frames");
     if (r->checkpoint || r->ranks) return refuse("a checkpoint or ranks");
     if (o->raw.trajectory || o->raw.as_stored) return refuse("a trajectory that is given, or acquisitions as stored");

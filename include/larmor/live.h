@@ -13,8 +13,7 @@ typedef struct larmor_live larmor_live; /* one thread at a time */
 
 typedef struct larmor_live_opts { /* zero means default, but of recon.size */
     larmor_raw_opts raw;
-    /* But method, lambda, lambda_mode, iters and tol, which are those below. Another method, joined frames and a
-     * checkpoint are refused. */
+    /* Another method than cg, lambda, iters and tol, joined frames and a checkpoint are refused. */
     larmor_recon_opts recon;
     int window;  /* readouts of an image; default 21 */
     int every;   /* readouts from one image to the next; default: window, so that each readout is in one image */
@@ -37,10 +36,10 @@ LARMOR_API void larmor_live_free(larmor_live *live); /* NULL is fine */
  *
  *   x_n = argmin |A_n x - y_n|^2 + hold max(A^H A) |x - x_(n-1)|^2,
  *
- * where y_n are the samples of the last `window` readouts, by `iters` steps of preconditioned conjugate gradients
- * from x_(n-1). The first image is that of the `first` readouts, by cg alone. Noise readouts that come before it whiten
- * all samples. Readouts need their trajectory, and are of one slice. The listener hears what is found for the first
- * image, and of those that follow the steps and the warnings.
+ * where y_n are the samples of the last `window` readouts, by `iters` steps of preconditioned conjugate
+ * gradients from x_(n-1). The first image is that of the `first` readouts, by cg alone. Noise readouts that come
+ * before it whiten all samples. Readouts need their trajectory, and are of one slice. The listener hears what is
+ * found for the first image, and of those that follow the steps and the warnings.
  *
  * a        copied.
  * result   count 1 where this readout completes an image, else 0; free with larmor_recon_result_free.

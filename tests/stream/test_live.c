@@ -168,6 +168,9 @@ WITH_MOVING(what_live_images_cannot_be_made_of_is_refused_in_a_line)
     larmor_live_opts opts = {.recon = {.size = sizeof(larmor_recon_opts), .method = "tv"}};
     assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
                    "live: a method other than cg, which live images have not.");
+    opts.recon = (larmor_recon_opts){.size = sizeof(larmor_recon_opts), .iters = 3};
+    assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
+                   "live: lambda, iters or tol, which live images have not.");
     opts = (larmor_live_opts){.window = -1};
     assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
                    "live: window, every, first or iters is -1; 0 to 1048576 expected.");
