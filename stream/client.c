@@ -100,6 +100,7 @@ static larmor_status take_all(larmor_stream *stream, const larmor_request *reque
             break;
         case LARMOR_MESSAGE_IMAGE:
             LMR_TRY(take_image(&m.image, dev, out));
+            if (request->image) LMR_TRY(request->image(request->user, &out->image[out->count - 1]));
             break;
         default:
             break;

@@ -6,13 +6,14 @@
 #include "commands.h"
 #include "common.h"
 #include "parameters.h"
+#include "show.h"
 
 typedef struct settings {
     const char *output, *config, *text, *group;
     app_texts set;
     app_list window;
     double idle;
-    int force, magnitude;
+    int force, magnitude, show;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -28,6 +29,7 @@ static const app_option options[] = {
            .preset = "0", .low = 0, .high = 1e6),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
+    OPTION(APP_FLAG, show, 0, "show", "", "draw each image on the terminal when it comes; elsewhere a line of it"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace a file that exists"),
     {0},
 };
@@ -85,7 +87,9 @@ static void say(void *user, const char *line)
 {
     static const char levels[][4] = {"DBG", "INF", "WRN", "ERR"};
     const char *said = line;
-    (void)user;
+    show *shown = user;
+    if (shown->rows && strncmp(line, "WRN", 3) != 0 && strncmp(line, "ERR", 3) != 0) return;
+    shown->rows += shown->rows > 0; /* a warning stands below the image that the next one replaces */
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (!strncmp(line, levels[i], 3)) said = line + strcspn(line, " ") + (strchr(line, ' ') != NULL);
     if (!strncmp(line, "ERR", 3))
@@ -128,6 +132,11 @@ static int judge(const char *address, const larmor_response *got)
     return APP_FAILED;
 }
 
+static larmor_status show_next(void *user, const larmor_image *image)
+{
+    return show_image(user, image);
+}
+
 static int send_scan(const settings *s, const app_files *files, const char *json)
 {
     const char *address = files->name[1];
@@ -142,7 +151,13 @@ static int send_scan(const settings *s, const app_files *files, const char *json
     APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
     APP_TRY(APP_INPUT, larmor_raw_open(files->name[0], &as_stored, &raw));
     APP_TRY(APP_RUN, larmor_stream_connect(address, &(larmor_stream_opts){.idle_s = s->idle}, &stream));
-    const larmor_request request = {.raw = raw, .config = s->config, .parameters = json, .log = say};
+    show shown = {0};
+    const larmor_request request = {.raw = raw,
+                                    .config = s->config,
+                                    .parameters = json,
+                                    .log = say,
+                                    .image = s->show ? show_next : NULL,
+                                    .user = &shown};
     APP_TRY(APP_RUN, larmor_stream_request(stream, &request, dev, &got));
     code = judge(address, &got);
     if (!code) code = write_images(s, raw, out, &got);

@@ -205,6 +205,8 @@ typedef struct larmor_request { /* zero means default */
     const char *config;         /* name of the configuration; default "larmor" */
     const char *parameters;     /* JSON text, or NULL: not sent */
     void (*log)(void *user, const char *line); /* of each TEXT that comes, in the thread that receives; or NULL */
+    /* Of each image when it comes, likewise; an error ends the request. */
+    larmor_status (*image)(void *user, const larmor_image *image);
     void *user;
 } larmor_request;
 

@@ -47,6 +47,17 @@ cmp got.npy frames.npy || fail "$last: frames are those of recon"
 expect 0 send scan.h5 "$address" -o got.npy --parameters '{"method":"grid","spokes_per_frame":10,"slice":1,"pixels":"complex"}' -q --force
 cmp got.npy frames.npy || fail "$last: frames are those of recon"
 
+# Images of the last readouts, each shown when it comes: on a terminal in the place of the one before.
+expect 0 phantom -o moving.h5 --traj golden --matrix 32 --coils 3 --readouts 60 --snr 30 -q
+set -- send moving.h5 "$address" -o live.h5 --set images=readouts --set window=5 --set first=30 --show -q --force
+expect 0 "$@"
+[ "$(grep -c '^image [1-7]: 32 x 32, largest magnitude [0-9.]*$' out)" -eq 7 ] || fail "$last: 7 images: $(cat out)"
+if ! without_terminal; then
+    "$TERMINAL" 80 "$LARMOR" "$@" >out || fail "$last: in a terminal"
+    again=$(tr -cd '\033A\n' <out | grep -c 'A' || true)
+    [ "$again" -eq 6 ] || fail "$last: $again images in the place of the one before, 6 expected"
+fi
+
 # Whole numbers with their scale, as by default for a scanner.
 expect 0 send scan.h5 "$address" -o numbers.h5 --set pixels=int16 --set method=grid -q
 expect 0 info numbers.h5
