@@ -89,16 +89,18 @@ static int number_of(const lmr_setting *s, const larmor_recon_opts *opts, size_t
 {
     const char *at = (const char *)opts + s->at;
     const double *real = NULL;
+    const size_t size = s->type == LMR_SETTING_INT ? sizeof(int) : sizeof(double); /* an int64_t's, too */
+    if (s->type != LMR_SETTING_REAL_AT && i >= s->bytes / size) return 0;
     switch (s->type) {
     case LMR_SETTING_INT:
         *number = ((const int *)at)[i];
-        return i < s->bytes / sizeof(int);
+        return 1;
     case LMR_SETTING_INT64:
         *number = (double)((const int64_t *)at)[i];
-        return i < s->bytes / sizeof(int64_t);
+        return 1;
     case LMR_SETTING_REAL:
         *number = ((const double *)at)[i];
-        return i < s->bytes / sizeof(double);
+        return 1;
     case LMR_SETTING_REAL_AT:
         memcpy(&real, at, sizeof real);
         if (real) *number = *real;
@@ -136,9 +138,9 @@ static void hash_setting(const lmr_setting *s, const larmor_recon_opts *opts, ui
     for (size_t i = 0; number_of(s, opts, i, &number); i++) *hash = lmr_hash(*hash, &number, sizeof number);
     if (s->type == LMR_SETTING_PLACE) hash_place((const larmor_image_meta *)(const void *)at, hash);
     if (s->bytes == sizeof to) memcpy(&to, at, sizeof to);
-    if (s->type == LMR_SETTING_TEXT) *hash = lmr_hash(*hash, to, strlen(to) + 1);
+    if (s->type == LMR_SETTING_TEXT && to) *hash = lmr_hash(*hash, to, strlen(to) + 1);
     if (s->type == LMR_SETTING_PLACE_AT && to) hash_place(to, hash);
-    if (s->type == LMR_SETTING_COUNTERS) {
+    if (s->type == LMR_SETTING_COUNTERS && to) {
         larmor_counters only = *(const larmor_counters *)to;
         if (only.encoding < 0) only.encoding = 0; /* all of them, too */
         *hash = lmr_hash(*hash, &only, sizeof only);
