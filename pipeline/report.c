@@ -383,10 +383,8 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     else if (now->lambda_from == LARMOR_LAMBDA_NONE)
         lmr_log(e, "%s: no lambda: one coil does not tell what was not sampled", name);
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA && now->weight > RAISED_FACTOR * now->choice.weight)
-        lmr_log(
-            e,
-            "%s: lambda is %.0f times the one chosen, at which the image had not settled after the usual iterations",
-            name, now->weight / now->choice.weight);
+        lmr_log(e, "%s: lambda is %.0f times the one chosen, at which the image does not settle", name,
+                now->weight / now->choice.weight);
 }
 
 /* What the image has of the object, where that is less than an image may lose. */

@@ -382,18 +382,31 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
     LMR_TRY(larmor_regulariser_set_weight(r, result->weight));
     LMR_TRY(larmor_zero(p->x));
     solve->resume = NULL;
+    solve->resolve = 0;
     LMR_TRY(larmor_regularised(p->A, p->b, r, p->x, solve, &result->solver));
     return look_for_constant(job, p, &result->constant);
 }
 
-/* 1 if the solver ended at its usual limit, far from the solution at a weight that was chosen. */
-static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon_report *result)
+/* 1 if the weight was chosen and may be raised once more. */
+static int may_be_raised(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
     const int tells = !strcmp(job->penalty.name, "tv") || !strcmp(job->penalty.name, "wavelet");
     return tells && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
            job->settings->opts.tol == 0 && result->lambda_from == LARMOR_LAMBDA_FROM_DATA &&
-           result->solver.end == LARMOR_END_ITERATIONS && result->solver.residual > MAX_SETTLED_CHANGE &&
            result->weight < pow(RAISE_FACTOR, MOST_RAISED - 0.5) * result->choice.weight;
+}
+
+/* 1 if the solver ended at its usual limit, far from the solution, or where rounding keeps it from that. */
+static int is_unsettled(const larmor_report *solver)
+{
+    if (solver->end == LARMOR_END_PRECISION) return 1;
+    return solver->end == LARMOR_END_ITERATIONS && solver->residual > MAX_SETTLED_CHANGE;
+}
+
+/* Of tv alone it is known that weights have to be raised where its penalty is not resolved. */
+static int resolves(const lmr_job *job, const problem *p, const larmor_recon_report *result)
+{
+    return !strcmp(job->regulariser, "tv") && may_be_raised(job, p, result);
 }
 
 /* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that
@@ -401,13 +414,14 @@ static int is_unsettled(const lmr_job *job, const problem *p, const larmor_recon
 static larmor_status raise_weight(const lmr_job *job, problem *p, larmor_regulariser *r, larmor_solve_opts *solve,
                                   larmor_recon_report *result)
 {
-    while (is_unsettled(job, p, result)) {
+    while (may_be_raised(job, p, result) && is_unsettled(&result->solver)) {
         const int before = result->solver.iters;
         result->weight *= RAISE_FACTOR;
         lmr_keep_report(job, result);
         LMR_TRY(larmor_regulariser_set_weight(r, result->weight));
         LMR_TRY(larmor_zero(p->x)); /* the image is that of the same weight from the caller */
         solve->resume = NULL;
+        solve->resolve = resolves(job, p, result);
         LMR_TRY(larmor_regularised(p->A, p->b, r, p->x, solve, &result->solver));
         result->solver.iters += before;
     }
@@ -462,6 +476,7 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
         solve.change = PENALTY_ERROR_OVER_NOISE * noise;
         solve.relative = PENALTY_MIN_REL_CHANGE;
     }
+    solve.resolve = frames == 1 && !job->facts->slabs && resolves(job, p, result);
     st = larmor_regularised(p->A, p->b, r, p->x, &solve, &result->solver);
     if (!st && frames == 1) st = raise_weight(job, p, r, &solve, result);
     if (!st) st = look_for_constant(job, p, &result->constant);

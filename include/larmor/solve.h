@@ -67,6 +67,9 @@ typedef struct larmor_solve_opts { /* zero means default */
      * relative |x|, too. larmor_admm looks at that from the thirteenth step on, by three running, where K x and z
      * are near each other as well. */
     double change, relative;
+    /* larmor_regularised: 1: the penalty of the split stays where rounding in A^H A x moves x by little, and the run
+     * ends by LARMOR_END_PRECISION where it asks for far less, as the weight is too small for the type of numbers */
+    int resolve;
     /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is
      * less than |e|^2 there is less noise, and change counts for as much less; 0: not known */
     double noise;

@@ -22,6 +22,8 @@ typedef struct lmr_admm {
     double penalty;
     int least, most; /* inner steps */
     double fall;     /* of the inner residual, at least, between them */
+    double rounding; /* a penalty at which rounding in N x moves x as much as x is; 0: not looked at */
+    int unresolved;  /* 1: less than a penalty that can be resolved is asked for */
     int steps;
     double length[LMR_ADMM_STEPS]; /* of the last steps of x in a run, the last one first */
     int easy;                      /* steps in a row whose inner problem took few steps */

@@ -163,6 +163,7 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
     if (o->tol == 0) o->tol = r->kind->tol;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
     if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
+    o->largest = largest;
     lmr_regularised_watch(u, o);
     u->circulant = o->circulant;
     u->lambda = o->lambda;

@@ -253,7 +253,8 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
 
 int lmr_run_done(const lmr_run *run)
 {
-    return run->iters >= run->o.max_iter || run->near || (run->iters > 0 && run->residual <= run->o.tol);
+    return run->iters >= run->o.max_iter || run->near || run->unresolved ||
+           (run->iters > 0 && run->residual <= run->o.tol);
 }
 
 larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmor_report *report)
@@ -265,13 +266,14 @@ larmor_status lmr_run_end(lmr_run *run, larmor_status st, larmor_array *x, larmo
         run->objective = run->best_objective;
     }
     larmor_array_free(run->best);
+    const int is_there = run->near || run->residual <= run->o.tol;
+    const larmor_end other = run->unresolved ? LARMOR_END_PRECISION : LARMOR_END_ITERATIONS;
     if (report)
         *report = (larmor_report){.iters = run->iters,
                                   .residual = run->residual,
                                   .objective = run->objective,
                                   .seconds = lmr_seconds() - run->begin,
-                                  .end = run->near || run->residual <= run->o.tol ? LARMOR_END_TOLERANCE
-                                                                                  : LARMOR_END_ITERATIONS,
+                                  .end = is_there ? LARMOR_END_TOLERANCE : other,
                                   .left = isfinite(run->left) ? run->left : 0};
     return st;
 }

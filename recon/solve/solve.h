@@ -58,6 +58,7 @@ typedef struct lmr_run {
     int iters;
     double residual, objective, limit; /* limit: of the objective */
     int near;                          /* 1: near enough, as opts.change and relative have it */
+    int unresolved;                    /* 1: the iterates are those of rounding, as opts.resolve has it */
     double left;                       /* what further steps are expected to change x by, over |x|; 0: not known */
     larmor_array *best;
     double best_residual, best_objective;

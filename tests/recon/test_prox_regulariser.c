@@ -374,6 +374,36 @@ TEST(no_possible_shape_is_refused)
         }
 }
 
+/* Every third voxel is measured, without noise, and the penalty alone decides the others. */
+static larmor_end end_of(larmor_dtype dtype, double weight, int resolve)
+{
+    enum { SIDE = 24 };
+    const larmor_shape shape = LARMOR_SHAPE(SIDE, SIDE);
+    cplx measured[SIDE * SIDE], object[SIDE * SIDE];
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        measured[i] = i % 3 == 0;
+        object[i] = measured[i] * (1 + sin(0.4 * (i % SIDE)) + (i / SIDE > SIDE / 3));
+    }
+    OWNED(larmor_array) *mask = complex_array(dtype, shape, measured), *b = complex_array(dtype, shape, object),
+                        *x = zeros(dtype, shape);
+    OWNED(larmor_op) *A;
+    OWNED(larmor_regulariser) *r;
+    larmor_report report;
+    assert_ok(larmor_op_diag(mask, &A));
+    assert_ok(larmor_regulariser_create(dev, "tv", NULL, dtype, shape, &r));
+    assert_ok(larmor_regulariser_set_weight(r, weight));
+    assert_ok(larmor_regularised(A, b, r, x, &(larmor_solve_opts){.resolve = resolve, .tol = -1}, &report));
+    return report.end;
+}
+
+TEST(a_weight_that_rounding_hides_ends_the_run_where_that_is_asked_for)
+{
+    assert_int_equal(end_of(LARMOR_C64, 1e-8, 1), LARMOR_END_PRECISION);
+    assert_true(end_of(LARMOR_C64, 1e-8, 0) != LARMOR_END_PRECISION);
+    assert_true(end_of(LARMOR_C64, 1e-2, 1) != LARMOR_END_PRECISION);
+    assert_true(end_of(LARMOR_C128, 1e-8, 1) != LARMOR_END_PRECISION);
+}
+
 TEST(what_does_not_fit_is_refused)
 {
     OWNED(larmor_op) *A = identity(LARMOR_C64, IMAGE);
