@@ -406,7 +406,7 @@ static int is_unsettled(const larmor_report *solver)
 /* Of tv alone it is known that weights have to be raised where its penalty is not resolved. */
 static int resolves(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
-    return !strcmp(job->regulariser, "tv") && may_be_raised(job, p, result);
+    return !strcmp(job->penalty.name, "tv") && may_be_raised(job, p, result);
 }
 
 /* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that
