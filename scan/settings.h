@@ -17,6 +17,7 @@ typedef struct lmr_settings {
     larmor_array *girf; /* a reference */
     int joint;          /* 1: frames are solved together, by option, basis or method */
     double eps;         /* of the NUFFT */
+    int has_arrays;     /* 1: of a recon with a checkpoint, which may ask for it when the arrays are gone: */
     uint64_t arrays;    /* a hash of what is in maps, b0, basis and girf (lmr_fingerprint_arrays) */
 } lmr_settings;
 

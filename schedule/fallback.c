@@ -24,6 +24,7 @@ static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, c
     lmr_recon_clear(r);
     larmor_status st = lmr_settings_read(&opts, &r->settings);
     r->settings.arrays = settings.arrays;
+    r->settings.has_arrays = settings.has_arrays;
     if (!st) {
         r->events.listener = opts.listener;
         r->events.user = opts.user;

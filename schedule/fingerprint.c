@@ -7,14 +7,18 @@
 #include "schedule/archive.h"
 #include "schedule/checkpoint.h"
 
-/* The arrays may be gone when the fingerprint is asked for. */
+static larmor_status hash_arrays(const larmor_recon_opts *o, uint64_t *hash)
+{
+    const larmor_array *const arrays[] = {o->maps, o->b0, o->basis, o->girf};
+    *hash = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], hash));
+    return LARMOR_OK;
+}
+
 larmor_status lmr_fingerprint_arrays(lmr_settings *settings)
 {
-    const larmor_recon_opts *o = &settings->opts;
-    const larmor_array *const arrays[] = {o->maps, o->b0, o->basis, o->girf};
-    settings->arrays = 0;
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) LMR_TRY(lmr_hash_array(arrays[i], &settings->arrays));
-    return LARMOR_OK;
+    settings->has_arrays = settings->opts.checkpoint != NULL;
+    return settings->has_arrays ? hash_arrays(&settings->opts, &settings->arrays) : LARMOR_OK;
 }
 
 /* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
@@ -40,6 +44,7 @@ larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
     f->plan = hash_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
     f->options = r->settings.arrays;
+    if (!r->settings.has_arrays) LMR_TRY(hash_arrays(&r->settings.opts, &f->options));
     lmr_settings_hash(&r->settings.opts, &f->options);
     return LARMOR_OK;
 }

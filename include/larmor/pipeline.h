@@ -447,8 +447,9 @@ typedef struct larmor_recon_plan { /* what will be done for a series */
 /* The plan for series 0 .. larmor_recon_series - 1. Errors: LARMOR_ERR_ARG; those of the source. */
 LARMOR_API larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmor_recon_plan *plan);
 
-/* A number that differs where the scan does, or an option that changes the images: arrays as they were when recon was
- * made. Errors: those of the source. */
+/* A number that differs where the scan does, or an option that changes the images. With a checkpoint arrays count
+ * as they were when recon was made; without one those of the options must still be there. Errors: those of the
+ * source. */
 LARMOR_API larmor_status larmor_recon_fingerprint(const larmor_recon *recon, uint64_t *fingerprint);
 
 /* The shapes and places of the images of a series, before they are made.

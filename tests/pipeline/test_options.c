@@ -103,21 +103,28 @@ TEST(each_setting_that_images_depend_on_changes_the_fingerprint_and_no_other_doe
     }
 }
 
-TEST(the_fingerprint_is_of_the_arrays_as_they_were_at_the_creation)
+TEST(the_fingerprint_is_of_the_arrays_and_with_a_checkpoint_as_they_were_at_the_creation)
 {
     OWNED(scan) s = scan_of(2, 1, 0);
-    uint64_t at_once, later, of_others;
-    const larmor_recon_opts opts = OPTS(.method = "grid", .maps = s.maps);
+    uint64_t at_once, later, of_others, without;
+    larmor_checkpoint *kept;
+    assert_ok(larmor_checkpoint_file("/tmp/larmor-no-such-checkpoint", &kept));
+    larmor_recon_opts opts = OPTS(.method = "grid", .maps = s.maps, .checkpoint = kept);
     larmor_recon *recon = recon_of(&s, &opts);
     assert_ok(larmor_recon_fingerprint(recon, &at_once));
     assert_ok(larmor_axpby(2, s.maps, 0, s.maps));
     assert_ok(larmor_recon_fingerprint(recon, &later));
-    larmor_recon *other = recon_of(&s, &opts);
-    assert_ok(larmor_recon_fingerprint(other, &of_others));
     larmor_recon_free(recon);
-    larmor_recon_free(other);
+    opts.checkpoint = NULL;
+    recon = recon_of(&s, &opts);
+    assert_ok(larmor_recon_fingerprint(recon, &of_others));
+    assert_ok(larmor_axpby(0.5, s.maps, 0, s.maps));
+    assert_ok(larmor_recon_fingerprint(recon, &without));
+    larmor_recon_free(recon);
+    larmor_checkpoint_free(kept);
     assert_true(at_once == later);
     assert_true(at_once != of_others);
+    assert_true(at_once == without);
 }
 
 /* Before anything is computed, and by the member's name, or by the name that the caller gave. */
