@@ -104,8 +104,9 @@ class Plan:
     units    "cycles" (per field of view) or "radians" (FINUFFT's).
     dtype    complex64 or complex128 of the values.
     device   "cpu", "cpu:4", "cuda", "cuda:1" or a larmor.Device; default the processor.
-    The others are those of larmor_nufft_opts (docs/reference/nufft.md): mode_order "centred" or "fft", effort "estimate",
-    "measure" or "exhaustive", upsample, width, threads, max_batch, precompute, precompute_memory, both_directions.
+    The others are those of larmor_nufft_opts (docs/reference/nufft.md): mode_order "centred" or "fft", effort
+    "estimate", "measure" or "exhaustive", upsample, width, threads, max_batch, precompute, precompute_memory,
+    both_directions.
 
     Threads that share a plan take turns in it.
     """

@@ -21,7 +21,6 @@ import headers  # noqa: E402
 import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
-
 PAGES = [path for path in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if blocks.blocks(path.read_text())]
 
 
