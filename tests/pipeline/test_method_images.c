@@ -13,12 +13,13 @@ typedef struct scene {
     double bound; /* of the error, which cg is above */
 } scene;
 
-/* Of all lines of a volume those that are apart by a distance that grows from 1 in the centre to `spread` at the
+/* Of all lines those that are apart by a distance that grows from 1 in the centre to `spread` at the
  * edge. */
 static larmor_array *poisson_disc(const larmor_array *lines, double spread)
 {
     const larmor_shape all = larmor_array_shape(lines);
-    const int64_t line = 3 * all.dim[1];
+    const int ndim = (int)all.dim[0];
+    const int64_t line = ndim * all.dim[1];
     OWNED(double) *k = (double *)values_of(lines);
     int64_t *order = malloc((size_t)all.dim[2] * sizeof *order), taken = 0;
     uint64_t state = 1;
@@ -34,13 +35,16 @@ static larmor_array *poisson_disc(const larmor_array *lines, double spread)
     assert_non_null(chosen);
     for (int64_t i = 0; i < all.dim[2]; i++) {
         const double *at = k + line * order[i];
-        const double distance = 1 + (spread - 1) * hypot(at[1], at[2]) / POISSON_EDGE;
+        const double z = ndim > 2 ? at[2] : 0;
+        const double distance = 1 + (spread - 1) * hypot(at[1], z) / POISSON_EDGE;
         int64_t near = 0;
-        while (near < taken && hypot(at[1] - chosen[line * near + 1], at[2] - chosen[line * near + 2]) >= distance)
-            near++;
+        for (; near < taken; near++) {
+            const double *other = chosen + line * near;
+            if (hypot(at[1] - other[1], ndim > 2 ? z - other[2] : 0) < distance) break;
+        }
         if (near == taken) memcpy(chosen + line * taken++, at, (size_t)line * sizeof *at);
     }
-    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, all.dim[1], taken), LARMOR_F64, chosen, &some));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(ndim, all.dim[1], taken), LARMOR_F64, chosen, &some));
     free(order);
     return some;
 }
@@ -109,4 +113,11 @@ TEST(a_poisson_disc_of_one_coil_is_nearer_to_the_object_than_cg_is)
     assert_string_equal(result.report.method.name, "tv");
     assert_int_equal(result.report.method.from, LARMOR_METHOD_FROM_ONE_COIL);
     assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_OF_ONE_COIL);
+}
+
+TEST(lines_of_one_coil_in_a_plane_are_nearer_to_the_object_than_by_cg)
+{
+    const double noise[] = {0, 1e-4, 1e-3}, bound[] = {0.5, 0.5, 0.7};
+    for (int i = 0; i < 3; i++)
+        compare(&(scene){"cartesian", "shepp-logan", {.matrix = {64, 64}}, 1.4, 1, noise[i], bound[i]});
 }
