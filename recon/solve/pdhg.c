@@ -7,7 +7,7 @@
 
 enum { DEFAULT_ITERS = 200, POWER_STEPS = 8 };
 
-/* The steps obey 1/t - s norm_K >= norm_A / 2, norms being of M A^H A and M K^H K: all in the norm of M^-1. */
+/* The steps fulfil 1/t - s norm_K >= norm_A / 2, norms being of M A^H A and M K^H K: all in the norm of M^-1. */
 typedef struct state {
     lmr_data f;
     larmor_op *K, *M;
