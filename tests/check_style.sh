@@ -31,12 +31,12 @@ print("".join("larmor_recon_opts.%s: got no row or several in scan/setting_table
 raise SystemExit(bool(wrong))' || status=1
 
 # Words of the glossary: at most 60, and those of its last column stand nowhere else.
-[ "$(grep -c '^| [a-zA-Z]' docs/glossary.md)" -le 61 ] || { echo "docs/glossary.md: more than 60 words"; status=1; }
-instead=$(sed -n 's/^| [a-zA-Z][^|]*|[^|]*| \([a-z_, ]*[a-z]\) |$/\1/p' docs/glossary.md | sed '/^not$/d; s/, /\n/g' | paste -sd'|')
-[ -n "$instead" ] || { echo "docs/glossary.md: no words in the column 'not'"; status=1; }
+[ "$(grep -c '^| [a-zA-Z]' docs/reference/glossary.md)" -le 61 ] || { echo "docs/reference/glossary.md: more than 60 words"; status=1; }
+instead=$(sed -n 's/^| [a-zA-Z][^|]*|[^|]*| \([a-z_, ]*[a-z]\) |$/\1/p' docs/reference/glossary.md | sed '/^not$/d; s/, /\n/g' | paste -sd'|')
+[ -n "$instead" ] || { echo "docs/reference/glossary.md: no words in the column 'not'"; status=1; }
 meant=$(grep -rniwE "$instead" --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.md' core nufft recon phantoms \
-    apps bench examples include io scan pipeline check schedule stream finufft docs README.md | grep -v '^docs/glossary.md:' || true)
-[ -z "$meant" ] || { echo "$meant: docs/glossary.md has another word"; status=1; }
+    apps bench examples include io scan pipeline check schedule stream live finufft docs README.md | grep -v '^docs/reference/glossary.md:' || true)
+[ -z "$meant" ] || { echo "$meant: docs/reference/glossary.md has another word"; status=1; }
 
 # The tables of costs are as larmor-bench prints them.
 # shellcheck disable=SC2016 # awk's own fields
