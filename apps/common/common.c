@@ -221,6 +221,12 @@ int app_has_window(const char *path)
     return format.is_picture || format.is_folder;
 }
 
+int app_is_film(const char *path)
+{
+    const char *suffix = larmor_format_of(path).suffix;
+    return suffix && !strcmp(suffix, ".gif");
+}
+
 int app_check_window(const app_list *window)
 {
     if (!window->count || window->value[0] < window->value[1]) return APP_DONE;

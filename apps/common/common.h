@@ -124,11 +124,22 @@ int app_is_device(const char *text);
 /* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
  * exit code, having said what is wrong. */
 #define APP_WINDOW_OPTION(settings)                                                                                  \
-    APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
-               ".png, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, "    \
-               "which the log says)",                                                                                \
-               .low = -1e15, .high = 1e15)
+    APP_OPTION(                                                                                                      \
+        settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                                      \
+        ".png, .gif, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, "     \
+        "which the log says)",                                                                                       \
+        .low = -1e15, .high = 1e15)
 int app_check_window(const app_list *window);
+
+/* The options of commands that write pictures, whose settings have `int planes, color; double fps;`. */
+#define APP_PICTURE_OPTIONS(settings)                                                                                \
+    APP_OPTION(settings, APP_FLAG, planes, 0, "planes", "",                                                          \
+               ".png, .gif: three planes through the middle of each volume"),                                        \
+        APP_OPTION(settings, APP_FLAG, color, 0, "color", "",                                                        \
+                   ".png, .gif: hue for the phase, brightness for the magnitude"),                                   \
+        APP_OPTION(settings, APP_NUMBER, fps, 0, "fps", "N",                                                         \
+                   ".gif: frames per second (default: those of the scan's repetitions from 1 to 50, else 10)",       \
+                   .low = 0.01, .high = 100)
 
 /* The options of commands that write DICOM, whose settings have `int dicom_phase, anonymous;`. */
 #define APP_DICOM_OPTIONS(settings)                                                                                  \
@@ -143,7 +154,10 @@ typedef struct app_window_text {
 } app_window_text;
 app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
 
-/* 1 if the path is that of a picture. */
+/* 1 if the path is that of a .gif. */
+int app_is_film(const char *path);
+
+/* 1 if the path is that of a picture or of DICOM. */
 int app_has_window(const char *path);
 
 /* Descriptors 0 to 2 that are closed at the start, so that no file that is opened later gets one of them and with it

@@ -8,7 +8,8 @@
 typedef struct settings {
     const char *output, *traj, *kspace;
     app_list matrix, fov, window;
-    int magnitude, dicom_phase, anonymous, bids, force;
+    int magnitude, planes, color, dicom_phase, anonymous, bids, force;
+    double fps;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -23,6 +24,7 @@ static const app_option options[] = {
            .low = 1e-3, .high = 1e6, .member = "fov_mm"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
+    APP_PICTURE_OPTIONS(settings),
     APP_DICOM_OPTIONS(settings),
     APP_BIDS_OPTION(settings),
     OPTION(APP_FLAG, force, 0, "force", "", "replace a file that exists"),
@@ -38,7 +40,10 @@ static larmor_status write_any(const settings *s, larmor_output *out, const larm
                                     .header = set->header,
                                     .window = {s->window.value[0], s->window.value[1]},
                                     .phase = s->dicom_phase,
-                                    .anonymous = s->anonymous};
+                                    .anonymous = s->anonymous,
+                                    .planes = s->planes,
+                                    .colour = s->color,
+                                    .frames_per_s = s->fps};
     if (!s->magnitude && !set->has_counters && larmor_format_of(path).saves) return larmor_array_save(out, set->all);
     const larmor_status st = larmor_image_write(out, set->image, set->count, &opts);
     *shown = app_describe_window(path, set->image, set->count, &s->window);
@@ -106,12 +111,21 @@ static int run(const void *given, const app_files *files)
     const char *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
     if (s->window.count && to && !app_has_window(to)) {
-        app_error("--window: has no effect with %s; it is an option of a .png or a .dcm/.", to);
+        app_error("--window: has no effect with %s; it is an option of a .png, a .gif or a .dcm/.", to);
         return APP_USAGE;
     }
     if ((s->dicom_phase || s->anonymous) && to && !larmor_format_of(to).is_folder) {
         app_error("--%s: has no effect with %s; it is an option of a .dcm/.",
                   s->anonymous ? "anonymous" : "dicom-phase", to);
+        return APP_USAGE;
+    }
+    if ((s->planes || s->color) && to && !larmor_format_of(to).is_picture) {
+        app_error("--%s: has no effect with %s; it is an option of a .png or a .gif.", s->planes ? "planes" : "color",
+                  to);
+        return APP_USAGE;
+    }
+    if (s->fps > 0 && to && !app_is_film(to)) {
+        app_error("--fps: has no effect with %s; it is an option of a .gif.", to);
         return APP_USAGE;
     }
     if (s->bids && to && !larmor_format_of(to).has_sidecar) {
@@ -130,9 +144,8 @@ const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, or from BART's k-space and trajectory to a scan",
-    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png and .dcm/, a "
-               "folder. Images go "
-               "one by one\n"
+    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png, .gif and "
+               ".dcm/, a folder. Images go one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "
                "neither, and\n"
                ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",

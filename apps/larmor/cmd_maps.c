@@ -23,7 +23,7 @@ static const app_option options[] = {
     OPTION(
         APP_WRITTEN_FILE, output, 'o', "output", "FILE",
         "coil maps, for --maps of recon or BART: .cfl [x, y, z, coils, sets], .npy [x, y(, z), coils], .h5 an image "
-        "of each coil with its place; .nii holds magnitudes alone, to look at",
+        "of each coil with its place; .nii holds magnitudes alone, .png colours for phases, to look at",
         .needed = 1),
     OPTION(APP_WRITTEN_FILE, eigenvalues, 0, "eigenvalues", "FILE",
            "espirit: also write the eigenvalues, near 1 where there is signal; any format of images"),

@@ -130,6 +130,7 @@ static const app_option options[] = {
            "log"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(recon_settings),
+    APP_PICTURE_OPTIONS(recon_settings),
     APP_DICOM_OPTIONS(recon_settings),
     APP_BIDS_OPTION(recon_settings),
     OPTION(APP_INTEGER, calibration, 0, "calibration", "N",

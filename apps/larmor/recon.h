@@ -19,10 +19,10 @@ typedef struct recon_settings {
     const char *b0, *plan, *lambda, *save_maps, *save_density, *report, *checkpoint;
     double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
     int64_t segments, spokes_per_frame, cardiac_phases, gate;
-    double frame_time, frame_step, tick;
+    double frame_time, frame_step, tick, fps;
     const char *frame_rest, *basis, *dictionary, *basis_images;
     int64_t rank;
-    int weighted, joint, repeatable, magnitude, dicom_phase, anonymous, bids, force, json;
+    int weighted, joint, repeatable, magnitude, planes, color, dicom_phase, anonymous, bids, force, json;
     larmor_raw_opts raw;
     scan_given given;
 } recon_settings;

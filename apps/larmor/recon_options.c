@@ -88,11 +88,25 @@ static int looks_at_centre(const recon_settings *s)
     return estimates_maps(s) && strcmp(s->maps, "nlinv") != 0;
 }
 
-static int has_picture(const recon_settings *s)
+static int has_window(const recon_settings *s)
 {
     int pictures = 0;
     for (int i = 0; i < s->outputs.count; i++) pictures += app_has_window(s->outputs.text[i]);
     return pictures > 0;
+}
+
+static int has_picture(const recon_settings *s)
+{
+    int pictures = 0;
+    for (int i = 0; i < s->outputs.count; i++) pictures += larmor_format_of(s->outputs.text[i]).is_picture;
+    return pictures > 0;
+}
+
+static int has_film(const recon_settings *s)
+{
+    int films = 0;
+    for (int i = 0; i < s->outputs.count; i++) films += app_is_film(s->outputs.text[i]);
+    return films > 0;
 }
 
 static int has_folder(const recon_settings *s)
@@ -172,7 +186,10 @@ static const rule rules[] = {
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
-    {"window", has_picture, "output", "a .png or a .dcm/", 0},
+    {"window", has_window, "output", "a .png, a .gif or a .dcm/", 0},
+    {"planes", has_picture, "output", "a .png or a .gif", 0},
+    {"color", has_picture, "output", "a .png or a .gif", 0},
+    {"fps", has_film, "output", "a .gif", 0},
     {"dicom-phase", has_folder, "output", "a .dcm/", 0},
     {"anonymous", has_folder, "output", "a .dcm/", 0},
     {"bids", has_sidecar, "output", "a .nii or a .nii.gz", 0},

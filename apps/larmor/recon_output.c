@@ -243,6 +243,9 @@ static int write_all(recon_run *r)
                                     .anonymous = s->anonymous,
                                     .identity = r->identity,
                                     .header = larmor_raw_xml(r->raw),
+                                    .planes = s->planes,
+                                    .colour = s->color,
+                                    .frames_per_s = s->fps,
                                     .notes = describe_run(r, &common),
                                     .each = each,
                                     .window = {s->window.value[0], s->window.value[1]}};

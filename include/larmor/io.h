@@ -360,13 +360,16 @@ typedef struct larmor_write_opts { /* zero means default */
     const char *header;            /* XML header to copy into an ISMRMRD image file, and to fill a .dcm/ from */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
     const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
-    double window
-        [2];   /* .png and .dcm/: what is black and what is white, in the image's unit; both 0: larmor_image_window */
-    int phase; /* .dcm/: 1: also the phase of complex images, as a series of its own */
-    int anonymous; /* .dcm/: 1: nothing of the header that points to a person */
+    double window[2];              /* .png, .gif, .dcm/: what is black and what is white, in the image's unit; both 0:
+                         larmor_image_window */
+    int phase;                     /* .dcm/: 1: also the phase of complex images, as a series of its own */
+    int anonymous;                 /* .dcm/: 1: nothing of the header that points to a person */
     uint64_t
         identity; /* .dcm/: UIDs follow from it, the header and the images' places, so that they are the same when
                         * it is; 0: from the values of the images in its place */
+    int planes;   /* .png, .gif: 1: three planes through the middle of each volume, in its proportions */
+    int colour;   /* .png, .gif: 1: hue for the phase, brightness for the magnitude */
+    double frames_per_s; /* .gif; 0: 10, or that of repetitions whose time stamps give 1 to 50 */
 } larmor_write_opts;
 
 /* The default window for pictures: from 0 to the 99.5th percentile of the object's magnitudes, but at most to three
@@ -398,7 +401,9 @@ LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *n
  *
  * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
  * .dcm/          a folder with a file for each slice, 16 bits with a slope; signed as .nii. It needs DCMTK's plugin.
- * .png           magnitude; slices and images are tiled, each with the numbers that distinguish it.
+ * .png           slices and images are tiled, each with the numbers that distinguish it above it, in pictures of
+ *                several tiles with voxels of as many pixels as the names need.
+ * .gif           a frame for each volume, or for each slice of a single one. It needs giflib in the build.
  *
  * images  of one shape; voxels are written in the order of the array, x fastest.
  * opts    may be NULL.

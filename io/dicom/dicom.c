@@ -253,7 +253,7 @@ static larmor_status write_both(plan *p, const lmr_dicom *plugin)
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    const int series = images->opts && images->opts->phase && images->is_complex ? 2 : 1;
+    const int series = images->opts->phase && images->is_complex ? 2 : 1;
     for (int d = 0; d < 2; d++)
         if (images->dim[d] > MOST_SIDE)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: DICOM holds at most %d rows and columns, got %" PRId64 "; use .h5",

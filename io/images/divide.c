@@ -27,10 +27,12 @@ static int pick(const larmor_image_place *places, int count, const int *class, i
 
 static lmr_images set_of(const larmor_image *image, int count, larmor_shape shape)
 {
+    static const larmor_write_opts none = {0};
     return (lmr_images){.image = image,
                         .count = count,
                         .dim = {shape.dim[0], shape.dim[1], shape.ndim > 2 ? shape.dim[2] : 1},
-                        .voxels = larmor_shape_count(shape)};
+                        .voxels = larmor_shape_count(shape),
+                        .opts = &none};
 }
 
 /* By shape, then as the format has it; the class of an image is the number of the first in its file. */

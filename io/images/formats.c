@@ -16,6 +16,7 @@
     X(nii)                                                                                                           \
     X(nii_gz)                                                                                                        \
     X(png)                                                                                                           \
+    X(gif)                                                                                                           \
     X(cfl)                                                                                                           \
     X(html)                                                                                                          \
     X(npy)                                                                                                           \
@@ -143,6 +144,17 @@ larmor_status larmor_array_save(larmor_output *out, const larmor_array *x)
     return finish(out, out->format->save(out, x));
 }
 
+/* Pictures have colours for phases, and planes of volumes. */
+static larmor_status write_coils(larmor_output *out, const larmor_image *images, int coils, int is_volume)
+{
+    larmor_write_opts opts = {.colour = 1, .planes = is_volume};
+    lmr_images set;
+    LMR_TRY(lmr_images_check(out->path, images, coils, &opts, &set));
+    opts.colour = set.is_complex;
+    set.is_coils = 1;
+    return finish(out, out->format->write(out, &set));
+}
+
 /* An image of each coil. */
 static larmor_status save_coils(larmor_output *out, const larmor_array *maps, const larmor_image_meta *meta)
 {
@@ -156,7 +168,7 @@ static larmor_status save_coils(larmor_output *out, const larmor_array *maps, co
         if (meta) images[c].meta = *meta;
         images[c].data = view[c];
     }
-    if (!st) st = larmor_image_write(out, images, coils, NULL);
+    if (!st) st = write_coils(out, images, coils, shape.ndim > 3);
     for (int c = 0; view && c < coils; c++) larmor_array_free(view[c]);
     free(view);
     free(images);
@@ -178,10 +190,7 @@ larmor_status larmor_maps_save(larmor_output *out, const larmor_array *maps, con
     if (s.ndim == 5 && !out->format->save)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: several sets of maps cannot be written to %s files; use one of %s",
                         out->path, suffix, known(TO_SAVE, text, sizeof text));
-    if (!out->format->save && !out->format->is_picture) return save_coils(out, maps, meta);
-    if (!out->format->save)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: maps cannot be written to %s files; use one of %s, .h5", out->path,
-                        suffix, known(TO_SAVE, text, sizeof text));
+    if (!out->format->save) return save_coils(out, maps, meta);
     if (s.ndim > 3 || strcmp(suffix, ".cfl") != 0) return larmor_array_save(out, maps);
     LMR_TRY(larmor_array_reshape(maps, LARMOR_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2]), &view));
     return larmor_array_save(out, view);

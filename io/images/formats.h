@@ -12,8 +12,8 @@ enum { LMR_MOST_IMAGES = 1 << 20 }; /* of a file */
 typedef struct lmr_images { /* checked: of one shape and type */
     const larmor_image *image;
     int count;
-    int64_t dim[3], voxels; /* of one image */
-    int is_complex;
+    int64_t dim[3], voxels;        /* of one image */
+    int is_complex, is_coils;      /* is_coils: an image is the map of a coil */
     const larmor_write_opts *opts; /* never NULL */
 } lmr_images;
 

@@ -1,25 +1,30 @@
-/* Names of the tiles in a mosaic. SPDX-License-Identifier: Apache-2.0 */
+/* Names of the tiles of a picture. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "io/images/png.h"
+#include "io/images/picture.h"
 
-/* Characters of 3 x 5 pixels: rows from above, the highest of 3 bits is left. */
+/* Characters of 5 x 7 points: rows from above, the highest of 5 bits is left. */
+enum { COLUMNS = 5, ROWS = 7 };
 static const struct {
     char letter;
-    unsigned char row[5];
+    unsigned char row[ROWS];
 } font[] = {
-    {'0', {7, 5, 5, 5, 7}}, {'1', {2, 6, 2, 2, 7}}, {'2', {7, 1, 7, 4, 7}}, {'3', {7, 1, 7, 1, 7}},
-    {'4', {5, 5, 7, 1, 1}}, {'5', {7, 4, 7, 1, 7}}, {'6', {7, 4, 7, 5, 7}}, {'7', {7, 1, 2, 2, 2}},
-    {'8', {7, 5, 7, 5, 7}}, {'9', {7, 5, 7, 1, 7}}, {'a', {0, 3, 5, 5, 3}}, {'c', {0, 3, 4, 4, 3}},
-    {'e', {2, 5, 7, 4, 3}}, {'p', {6, 5, 6, 4, 4}}, {'r', {0, 5, 6, 4, 4}}, {'s', {3, 4, 2, 1, 6}},
-    {'t', {2, 7, 2, 2, 1}}, {'z', {0, 7, 1, 2, 7}},
+    {'0', {14, 17, 19, 21, 25, 17, 14}}, {'1', {4, 12, 4, 4, 4, 4, 14}},      {'2', {14, 17, 1, 2, 4, 8, 31}},
+    {'3', {31, 2, 4, 2, 1, 17, 14}},     {'4', {2, 6, 10, 18, 31, 2, 2}},     {'5', {31, 16, 30, 1, 1, 17, 14}},
+    {'6', {6, 8, 16, 30, 17, 17, 14}},   {'7', {31, 1, 2, 4, 8, 8, 8}},       {'8', {14, 17, 17, 14, 17, 17, 14}},
+    {'9', {14, 17, 17, 15, 1, 2, 12}},   {'a', {14, 17, 17, 31, 17, 17, 17}}, {'c', {14, 17, 16, 16, 16, 17, 14}},
+    {'e', {31, 16, 16, 30, 16, 16, 31}}, {'g', {14, 17, 16, 23, 17, 17, 15}}, {'h', {17, 17, 17, 31, 17, 17, 17}},
+    {'i', {14, 4, 4, 4, 4, 4, 14}},      {'l', {16, 16, 16, 16, 16, 16, 31}}, {'m', {17, 27, 21, 21, 17, 17, 17}},
+    {'o', {14, 17, 17, 17, 17, 17, 14}}, {'p', {30, 17, 17, 30, 16, 16, 16}}, {'r', {30, 17, 17, 30, 20, 18, 17}},
+    {'s', {15, 16, 16, 14, 1, 1, 30}},   {'t', {31, 4, 4, 4, 4, 4, 4}},       {'v', {17, 17, 17, 17, 17, 10, 4}},
+    {'x', {17, 17, 10, 4, 10, 17, 17}},  {'y', {17, 17, 10, 4, 4, 4, 4}},     {'z', {31, 1, 2, 4, 8, 16, 31}},
 };
-enum { CELL = 4, HEIGHT = 5 };
 
 /* The counters in the order in which they are named. */
 enum { COUNTERS = 6 };
+static const char *const names[COUNTERS] = {"slice", "echo", "phase", "rep", "set", "avg"};
 
 static int counter(const larmor_image *image, int which)
 {
@@ -28,44 +33,44 @@ static int counter(const larmor_image *image, int which)
     return all[which];
 }
 
-lmr_label lmr_label_of(const lmr_images *images, int i, int64_t z)
+unsigned lmr_label_counters(const lmr_images *images, int is_volume)
 {
-    static const char *const names[COUNTERS] = {"s", "c", "p", "r", "set", "a"};
+    unsigned differing = 0;
+    for (int k = is_volume; k < COUNTERS; k++)
+        for (int j = 1; j < images->count; j++)
+            if (counter(&images->image[j], k) != counter(&images->image[0], k)) differing |= 1u << k;
+    return differing;
+}
+
+lmr_label lmr_label_of(const lmr_images *images, int i, unsigned counters, char axis, int64_t at)
+{
     lmr_label label = {""};
     int used = 0;
-    for (int k = 0; k < COUNTERS; k++) {
-        int differs = 0;
-        for (int j = 1; j < images->count; j++)
-            differs |= counter(&images->image[j], k) != counter(&images->image[0], k);
-        if (differs)
-            used += snprintf(label.s + used, sizeof label.s - (size_t)used, "%s%s%d", used ? " " : "", names[k],
+    for (int k = 0; k < COUNTERS; k++)
+        if (counters >> k & 1)
+            used += snprintf(label.s + used, sizeof label.s - (size_t)used, "%s%s %d", used ? " " : "", names[k],
                              counter(&images->image[i], k));
-        if (used >= (int)sizeof label.s) return label;
-    }
-    if (!used && images->count > 1) used = snprintf(label.s, sizeof label.s, "%d", i);
-    if (images->dim[2] > 1)
-        snprintf(label.s + used, sizeof label.s - (size_t)used, "%sz%" PRId64, used ? " " : "", z);
+    if (images->is_coils) used = snprintf(label.s, sizeof label.s, "coil %d", i);
+    if (!used && images->count > 1 && axis != 'x' && axis != 'y')
+        used = snprintf(label.s, sizeof label.s, "image %d", i);
+    if (axis) snprintf(label.s + used, sizeof label.s - (size_t)used, "%s%c %" PRId64, used ? " " : "", axis, at);
     return label;
 }
 
-static void draw_letter(char letter, int64_t scale, int64_t width, unsigned char *corner)
+static void draw_letter(char letter, int64_t scale, int64_t width, int channels, unsigned char *corner)
 {
     size_t g = 0;
     while (g < sizeof font / sizeof *font && font[g].letter != letter) g++;
     if (g == sizeof font / sizeof *font) return;
-    for (int64_t y = 0; y < HEIGHT * scale; y++)
-        for (int64_t x = 0; x < 3 * scale; x++)
-            if (font[g].row[y / scale] >> (2 - x / scale) & 1) corner[y * width + x] = 255;
+    for (int64_t y = 0; y < ROWS * scale; y++)
+        for (int64_t x = 0; x < COLUMNS * scale; x++)
+            if (font[g].row[y / scale] >> (COLUMNS - 1 - x / scale) & 1)
+                memset(corner + (y * width + x) * channels, 255, (size_t)channels);
 }
 
-void lmr_label_draw(const lmr_label *label, int64_t nx, int64_t ny, int64_t width, unsigned char *tile)
+void lmr_label_draw(const lmr_label *label, int64_t scale, int64_t width, int channels, unsigned char *corner)
 {
-    const int64_t length = (int64_t)strlen(label->s);
-    int64_t scale = 1 + ny / 128; /* readable where the picture is shown as large as the screen */
-    while (scale > 0 && ((CELL * length + 1) * scale > nx / 2 || (HEIGHT + 2) * scale > ny / 4)) scale--;
-    if (!scale || !length) return;
-    for (int64_t y = 0; y < (HEIGHT + 2) * scale; y++)
-        memset(tile + y * width, 0, (size_t)((CELL * length + 1) * scale));
-    for (int64_t i = 0; i < length; i++)
-        draw_letter(label->s[i], scale, width, tile + scale * width + (CELL * i + 1) * scale);
+    for (int64_t i = 0; label->s[i]; i++)
+        draw_letter(label->s[i], scale, width, channels,
+                    corner + (scale * width + (LMR_LETTER_WIDTH * i + 1) * scale) * channels);
 }

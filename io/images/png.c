@@ -1,62 +1,11 @@
-/* PNG for a quick look: magnitude, 8-bit grey, x to the right and y down, slices and images tiled row by row in a
- * mosaic as near to a square as possible, each with its name. SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <math.h>
+/* PNG for a quick look, of 8 bits a channel. SPDX-License-Identifier: Apache-2.0 */
 #include <png.h>
 #include <stdlib.h>
 
 #include "core/owned.h"
-#include "io/bytes.h"
-#include "io/images/png.h"
+#include "io/images/picture.h"
 
-#define MAX_SIDE 1000000 /* what readers of PNG accept by default */
-
-typedef struct mosaic {
-    int64_t nx, ny, tiles, columns, rows;
-    unsigned char *pixel; /* [columns nx, rows ny] */
-} mosaic;
-
-/* Rounded and clipped; NaN is black. */
-static unsigned char grey(float value, const double window[2])
-{
-    if (!(value > window[0])) return 0;
-    if (value >= window[1]) return 255;
-    return (unsigned char)lrint(255 * (value - window[0]) / (window[1] - window[0]));
-}
-
-static larmor_status lay_out(const char *path, const lmr_images *images, mosaic *m)
-{
-    *m = (mosaic){.nx = images->dim[0], .ny = images->dim[1], .tiles = images->dim[2] * images->count};
-    m->columns = (int64_t)ceil(sqrt((double)m->tiles * (double)m->ny / (double)m->nx));
-    if (m->columns < 1) m->columns = 1;
-    if (m->columns > m->tiles) m->columns = m->tiles;
-    m->rows = (m->tiles + m->columns - 1) / m->columns;
-    if (m->columns > MAX_SIDE / m->nx || m->rows > MAX_SIDE / m->ny)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "%s: the mosaic of %" PRId64 " slices is wider or higher than %d pixels; use "
-                        ".nii",
-                        path, m->tiles, MAX_SIDE);
-    return LARMOR_OK;
-}
-
-static larmor_status paint(const larmor_output *out, const lmr_images *images, mosaic *m)
-{
-    const int64_t plane = m->nx * m->ny, width = m->columns * m->nx;
-    double window[2] = {images->opts->window[0], images->opts->window[1]};
-    LMR_HEAP float *voxels = NULL;
-    LMR_TRY(lmr_magnitudes(images, &voxels));
-    LMR_TRY(lmr_finite(out, LARMOR_F32, voxels, plane * m->tiles));
-    if (window[0] == 0 && window[1] == 0) LMR_TRY(lmr_window(voxels, plane * m->tiles, window));
-    for (int64_t t = 0; t < m->tiles; t++) {
-        unsigned char *corner = m->pixel + t / m->columns * m->ny * width + t % m->columns * m->nx;
-        for (int64_t y = 0; y < m->ny; y++)
-            for (int64_t x = 0; x < m->nx; x++)
-                corner[y * width + x] = grey(voxels[t * plane + y * m->nx + x], window);
-        const lmr_label label = lmr_label_of(images, (int)(t / images->dim[2]), t % images->dim[2]);
-        lmr_label_draw(&label, m->nx, m->ny, width, corner);
-    }
-    return LARMOR_OK;
-}
+enum { MOST_SIDE = 1000000 }; /* what readers of PNG accept by default */
 
 static void collect(png_structp png, png_bytep data, png_size_t bytes)
 {
@@ -105,25 +54,24 @@ larmor_status lmr_png_encode(const unsigned char *pixel, int64_t width, int64_t 
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    mosaic m;
-    return lay_out(path, images, &m);
+    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
+    return lmr_picture_lay_out(path, images, 0, MOST_SIDE, &p);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
-    mosaic m;
-    lmr_bytes file = {0};
-    larmor_status st = lay_out(out->path, images, &m);
-    if (!st) m.pixel = calloc((size_t)(m.columns * m.nx), (size_t)(m.rows * m.ny));
-    if (!st && !m.pixel) st = LMR_NO_MEMORY();
-    if (!st) st = paint(out, images, &m);
-    if (!st) st = lmr_png_encode(m.pixel, m.columns * m.nx, m.rows * m.ny, 1, &file);
-    if (!st) st = lmr_bytes_end(&file);
-    if (!st) st = lmr_output_reserve(out, 0, (int64_t)file.size);
-    if (!st) st = lmr_output_put(out, 0, file.data, file.size);
-    free(m.pixel);
-    lmr_bytes_free(&file);
-    return st;
+    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
+    LMR_TRY(lmr_picture_lay_out(out->path, images, 0, MOST_SIDE, &p));
+    LMR_TRY(lmr_picture_load(out, &p));
+    const int channels = p.paint == LMR_COLOUR ? 3 : 1;
+    LMR_HEAP unsigned char *pixel = calloc((size_t)(p.width * channels), (size_t)p.height);
+    if (!pixel) return LMR_NO_MEMORY();
+    lmr_picture_paint(&p, 0, pixel);
+    LMR_TRY(lmr_png_encode(pixel, p.width, p.height, channels, &file));
+    LMR_TRY(lmr_bytes_end(&file));
+    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)file.size));
+    return lmr_output_put(out, 0, file.data, file.size);
 }
 
 const lmr_format lmr_format_png = {

@@ -297,6 +297,7 @@ larmor_status lmr_order(const lmr_images *images, lmr_volumes *v)
     if (images->dim[2] == 1 && !(one_place && one_slice)) odd = find_odd(items, count, v) < count;
     if (odd) *v = (lmr_volumes){.slices = 1, .volumes = count, .order = v->order};
     for (int i = 0; i < count; i++) v->order[i] = odd ? i : items[i].index;
+    if (!odd) v->step_s = step_between(images, v);
     free(items);
     return LARMOR_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/owned.h"
-#include "io/images/png.h"
+#include "io/images/picture.h"
 
 #define NEARLY_ALL 0.998     /* of all voxels: beyond are outliers */
 #define OBJECT 0.1           /* of what nearly all reach; below is background */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
-#include "io/images/formats.h"
+#include "io/images/picture.h"
 #include "io/page/parts.h"
 
 enum { MOST_COILS = 64, MAP_SIDE = 64 };                         /* of a page; voxels of a map along each axis */
@@ -103,24 +103,14 @@ typedef struct plane { /* the middle of a map, made smaller */
     int64_t nx, ny, nz, step, width, height;
 } plane;
 
-/* The colour of a phase, as bright as the magnitude: hue from red over green and blue. */
-static void colour_of(double re, double im, double largest, unsigned char rgb[3])
-{
-    const double value = largest > 0 ? fmin(1, hypot(re, im) / largest) : 0;
-    const double hue = (atan2(im, re) / M_PI + 1) * 3;
-    for (int c = 0; c < 3; c++) {
-        const double apart = fabs(fmod(hue - 2 * c + 9, 6) - 3);
-        rgb[c] = (unsigned char)lrint(255 * value * fmax(0, fmin(1, 2 - apart)));
-    }
-}
-
 static void paint_map(const plane *p, const float *map, double largest, int64_t width, unsigned char *corner)
 {
     for (int64_t y = 0; y < p->height; y++)
         for (int64_t x = 0; x < p->width; x++) {
             const int64_t i = 2 * ((p->nz / 2 * p->ny + y * p->step) * p->nx + x * p->step);
             const int ok = isfinite(map[i]) && isfinite(map[i + 1]);
-            colour_of(ok ? map[i] : 0, ok ? map[i + 1] : 0, largest, corner + 3 * (y * width + x));
+            const double value = ok && largest > 0 ? fmin(1, hypot(map[i], map[i + 1]) / largest) : 0;
+            lmr_phase_colour(ok ? atan2(map[i + 1], map[i]) : 0, value, corner + 3 * (y * width + x));
         }
 }
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/owned.h"
-#include "io/images/png.h"
+#include "io/images/picture.h"
 #include "io/page/parts.h"
 
 void lmr_json_string(lmr_bytes *b, const char *text)

@@ -371,11 +371,13 @@ def divide(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]])
 def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, force: bool = False,
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None,
-                 phase: bool = False, anonymous: bool = False) -> None:
+                 phase: bool = False, anonymous: bool = False, planes: bool = False, colour: bool = False,
+                 frames_per_s: float = 0) -> None:
     """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
     keep: list[Any] = []
     list_ = _list_of(images, metas, keep)
-    opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude, "phase": phase, "anonymous": anonymous})
+    opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude, "phase": phase, "anonymous": anonymous,
+                                           "planes": planes, "colour": colour, "frames_per_s": frames_per_s})
     if header:
         keep.append(ffi.new("char[]", header.encode()))
         opts.header = keep[-1]
@@ -418,7 +420,7 @@ def write_page(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, An
 
 
 def write(path: Any, x: Array, *, force: bool = False, meta: Mapping[str, Any] | None = None) -> None:
-    """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz or .png.
+    """An array to .cfl or .npy, or an image [y, x] or [z, y, x] to .h5, .nii, .nii.gz, .png or .gif.
 
     .npy: numpy.load gives the transpose, as axis 0 of the file is x.
     force: replace a file. meta: geometry of the image, members of larmor_image_meta. An existing file stays as it is

@@ -124,7 +124,7 @@ IN_FOLDER(what_no_file_holds_is_refused)
                    "x.h5: image 1 has a counter of 70000; 0 to 65535 expected");
     s.place[0].shape = LARMOR_SHAPE(2000000, 2);
     assert_refused(larmor_images_divide("x.png", s.place, 1, file, &files), LARMOR_ERR_ARG,
-                   "x.png: the mosaic of 1 slices is wider or higher than 1000000 pixels; use .nii");
+                   "x.png: the picture of 1 tiles is wider or higher than 1000000 pixels; use .nii");
     s.place[0].shape = LARMOR_SHAPE(4);
     assert_refused(larmor_images_divide("x.png", s.place, 1, file, &files), LARMOR_ERR_SHAPE,
                    "x.png: image 1 is not [nx, ny] or [nx, ny, nz]");

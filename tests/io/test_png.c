@@ -1,6 +1,6 @@
 /* Pictures: what is where, which values are black and white, and what the tiles are called.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/images/png.h"
+#include "io/images/picture.h"
 
 #include <png.h>
 
@@ -29,6 +29,14 @@ static larmor_array *real_array(larmor_shape shape, const float *values)
     return x;
 }
 
+static larmor_status write_with(const char *path, const larmor_array *x, const larmor_write_opts *opts)
+{
+    OWNED(larmor_output) *out;
+    assert_ok(larmor_output_open(path, 1, &out));
+    const larmor_status st = larmor_image_write(out, &(larmor_image){.data = x}, 1, opts);
+    return st;
+}
+
 IN_FOLDER(png_shows_x_to_the_right_and_y_down)
 {
     const float v[6] = {0, 51, 102, 153, -204, 255}; /* [3, 2] */
@@ -42,20 +50,111 @@ IN_FOLDER(png_shows_x_to_the_right_and_y_down)
     free(p.pixel);
 }
 
-IN_FOLDER(png_tiles_slices_row_by_row)
+/* Tiles of at least 128 pixels, so that a voxel of 4 has 32, below names of 9. */
+enum { NAMED = 9, TILE = 128 };
+
+IN_FOLDER(png_tiles_slices_row_by_row_below_their_names)
 {
     float v[4 * 4 * 5];
     for (int i = 0; i < 80; i++) v[i] = (float)(i / 16 + 1);
     OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(4, 4, 5), v);
     assert_ok(write_image(in_folder("x.png"), 0, x, NULL));
     const picture p = read_png(in_folder("x.png"));
-    assert_int_equal(p.width, 12);
-    assert_int_equal(p.height, 8);
-    for (int tile = 0; tile < 6; tile++) {
-        const int grey = p.pixel[tile / 3 * 4 * 12 + tile % 3 * 4];
-        assert_at_most(abs(grey - (tile < 5 ? 51 * (tile + 1) : 0)), 3);
-    }
+    assert_int_equal(p.width, 3 * TILE);
+    assert_int_equal(p.height, 2 * (TILE + NAMED));
+    for (int tile = 0; tile < 6; tile++)
+        for (int y = NAMED; y < NAMED + TILE; y += TILE - 1)
+            for (int i = 0; i < TILE; i += TILE - 1) {
+                const int grey = p.pixel[(tile / 3 * (TILE + NAMED) + y) * 3 * TILE + tile % 3 * TILE + i];
+                assert_at_most(abs(grey - (tile < 5 ? 51 * (tile + 1) : 0)), 3);
+            }
     free(p.pixel);
+}
+
+/* Voxels of 1 x 1 x 2 mm, [4, 3, 2]: twice as high along z, which points up; the planes are x = 2, y = 1, z = 1. */
+IN_FOLDER(three_planes_meet_in_the_middle_voxel_in_the_proportions_of_space)
+{
+    enum { NX = 4, NY = 3, NZ = 2, BIG = 32 };
+    float v[NX * NY * NZ];
+    for (int i = 0; i < NX * NY * NZ; i++) v[i] = (float)(10 * i);
+    OWNED(larmor_array) *x = real_array(LARMOR_SHAPE(NX, NY, NZ), v);
+    const larmor_image image = {.data = x, .meta = {.fov_mm = {NX, NY, 2 * NZ}}};
+    const larmor_write_opts opts = {.planes = 1, .window = {0, 255}};
+    OWNED(larmor_output) *out;
+    assert_ok(larmor_output_open(in_folder("x.png"), 0, &out));
+    assert_ok(larmor_image_write(out, &image, 1, &opts));
+    const picture p = read_png(in_folder("x.png"));
+    assert_int_equal(p.width, 3 * TILE);
+    assert_int_equal(p.height, NAMED + 2 * NZ * BIG);
+    for (int y = 0; y < 2 * NZ * BIG; y++)
+        for (int i = 0; i < TILE; i++) {
+            const int x1 = i / BIG, y1 = y / BIG, up = NZ - 1 - y / (2 * BIG);
+            const unsigned char *row = p.pixel + (NAMED + y) * 3 * TILE + i;
+            assert_int_equal(row[0], y1 < NY ? 10 * (x1 + NX * (y1 + NY * 1)) : 0);
+            assert_int_equal(row[TILE], 10 * (x1 + NX * (1 + NY * up)));
+            assert_int_equal(row[2 * TILE], x1 < NY ? 10 * (2 + NX * (x1 + NY * up)) : 0);
+        }
+    free(p.pixel);
+}
+
+static larmor_array *phases(void) /* [6, 1], of pi, -2 pi/3, ..., 2 pi/3, each half as bright as white */
+{
+    static const float v[12] = {-1, 0, -.5f, -.8660254f, .5f, -.8660254f, 1, 0, .5f, .8660254f, -.5f, .8660254f};
+    larmor_array *x;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(6, 1), &x));
+    assert_ok(larmor_array_write(x, v, sizeof v));
+    return x;
+}
+
+static void assert_phase_colours(const unsigned char *rgb, int full)
+{
+    static const int wheel[6][3] = {{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 1, 1}, {0, 0, 1}, {1, 0, 1}};
+    for (int i = 0; i < 6; i++)
+        for (int c = 0; c < 3; c++) assert_at_most(abs(rgb[3 * i + c] - full * wheel[i][c]), 1);
+}
+
+IN_FOLDER(colour_png_has_hues_for_phases_and_the_brightness_of_the_magnitude)
+{
+    OWNED(larmor_array) *x = phases();
+    for (int bright = 1; bright <= 2; bright++) {
+        assert_ok(write_with(in_folder("x.png"), x, &(larmor_write_opts){.colour = 1, .window = {0, bright}}));
+        png_image image = {.version = PNG_IMAGE_VERSION};
+        assert_true(png_image_begin_read_from_file(&image, in_folder("x.png")));
+        assert_int_equal(image.format, PNG_FORMAT_RGB);
+        assert_int_equal(image.width, 6);
+        assert_int_equal(image.height, 1);
+        unsigned char rgb[18];
+        assert_true(png_image_finish_read(&image, NULL, rgb, 0, NULL));
+        assert_phase_colours(rgb, bright == 1 ? 255 : 128);
+    }
+}
+
+IN_FOLDER(coil_maps_are_a_picture_in_colours)
+{
+    float v[2 * 2 * 2 * 3];
+    for (int i = 0; i < 12; i++) {
+        v[2 * i] = i < 4 ? -1.f : 0.f; /* coil 0: pi; coils 1 and 2: pi/2 and -pi/2 */
+        v[2 * i + 1] = (float)((i >= 4) - 2 * (i >= 8));
+    }
+    OWNED(larmor_array) *maps;
+    OWNED(larmor_output) *out;
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(2, 2, 3), &maps));
+    assert_ok(larmor_array_write(maps, v, sizeof v));
+    assert_ok(larmor_output_open(in_folder("maps.png"), 0, &out));
+    assert_ok(larmor_maps_save(out, maps, NULL));
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&image, in_folder("maps.png")));
+    assert_int_equal(image.format, PNG_FORMAT_RGB);
+    assert_int_equal(image.width, 2 * TILE);
+    assert_int_equal(image.height, 2 * (TILE + NAMED));
+    unsigned char *rgb = malloc(PNG_IMAGE_SIZE(image));
+    assert_true(png_image_finish_read(&image, NULL, rgb, 0, NULL));
+    static const int of_coil[3][3] = {{255, 0, 0}, {128, 0, 255}, {128, 255, 0}};
+    for (int coil = 0; coil < 3; coil++) {
+        const unsigned char *at = rgb + 3 * ((coil / 2 * (TILE + NAMED) + 60) * 2 * TILE + coil % 2 * TILE + 60);
+        for (int c = 0; c < 3; c++) assert_at_most(abs(at[c] - of_coil[coil][c]), 1);
+    }
+    free(rgb);
 }
 
 IN_FOLDER(png_of_zeros_is_black_and_outliers_do_not_darken)
@@ -151,14 +250,6 @@ IN_FOLDER(png_window_of_an_even_object_ends_at_its_maximum)
     }
 }
 
-static larmor_status write_with(const char *path, const larmor_array *x, const larmor_write_opts *opts)
-{
-    OWNED(larmor_output) *out;
-    assert_ok(larmor_output_open(path, 1, &out));
-    const larmor_status st = larmor_image_write(out, &(larmor_image){.data = x}, 1, opts);
-    return st;
-}
-
 IN_FOLDER(png_window_is_what_it_is_told)
 {
     const float v[6] = {1, 2, 2.5f, 3, -4, 5};
@@ -185,48 +276,52 @@ static larmor_array *nearly_empty(int64_t nz)
     return x;
 }
 
-IN_FOLDER(labels_name_the_counters_that_differ)
+IN_FOLDER(names_of_tiles_are_words_for_the_counters_that_differ)
 {
     larmor_image image[4] = {0};
     for (int i = 0; i < 4; i++) image[i].meta = (larmor_image_meta){.phase = 7, .slice = i / 2, .repetition = i % 2};
     lmr_images set = {.image = image, .count = 4, .dim = {SIDE, SIDE, 1}};
-    assert_string_equal(lmr_label_of(&set, 0, 0).s, "s0 r0");
-    assert_string_equal(lmr_label_of(&set, 3, 0).s, "s1 r1");
-    set.dim[2] = 20;
-    assert_string_equal(lmr_label_of(&set, 2, 19).s, "s1 r0 z19");
+    unsigned counters = lmr_label_counters(&set, 0);
+    assert_string_equal(lmr_label_of(&set, 0, counters, 0, 0).s, "slice 0 rep 0");
+    assert_string_equal(lmr_label_of(&set, 3, counters, 0, 0).s, "slice 1 rep 1");
+    assert_string_equal(lmr_label_of(&set, 2, counters, 'z', 19).s, "slice 1 rep 0 z 19");
+    assert_string_equal(lmr_label_of(&set, 3, lmr_label_counters(&set, 1), 'y', 2).s, "rep 1 y 2");
     set.count = 1;
-    assert_string_equal(lmr_label_of(&set, 0, 3).s, "z3");
-    set.dim[2] = 1;
-    assert_string_equal(lmr_label_of(&set, 0, 0).s, "");
+    counters = lmr_label_counters(&set, 0);
+    assert_string_equal(lmr_label_of(&set, 0, counters, 'z', 3).s, "z 3");
+    assert_string_equal(lmr_label_of(&set, 0, counters, 0, 0).s, "");
     memset(image, 0, sizeof image);
     set.count = 4;
-    assert_string_equal(lmr_label_of(&set, 2, 0).s, "2");
+    assert_string_equal(lmr_label_of(&set, 2, lmr_label_counters(&set, 0), 0, 0).s, "image 2");
+    set.is_coils = 1;
+    assert_string_equal(lmr_label_of(&set, 2, 0, 0, 0).s, "coil 2");
 }
 
-/* How many white pixels the upper left corner of tile (column, row) has. */
-static int letters_in(const picture *p, unsigned column, unsigned row)
+/* White pixels of the name above tile (column, row). */
+static int letters_in(const picture *p, int column, int row)
 {
     int white = 0;
-    for (unsigned y = 0; y < SIDE / 4; y++)
-        for (unsigned x = 0; x < SIDE / 2; x++)
-            white += p->pixel[(row * SIDE + y) * p->width + column * SIDE + x] == 255;
+    for (int y = 0; y < NAMED; y++)
+        for (int x = 0; x < TILE; x++)
+            white += p->pixel[(row * (TILE + NAMED) + y) * (int)p->width + column * TILE + x] == 255;
     return white;
 }
 
-IN_FOLDER(tiles_of_a_mosaic_have_labels_and_a_single_slice_has_none)
+IN_FOLDER(tiles_of_a_mosaic_have_names_and_a_single_slice_has_none)
 {
     OWNED(larmor_array) *volume = nearly_empty(4), *slice = nearly_empty(1);
     assert_ok(write_image(in_folder("volume.png"), 0, volume, NULL));
     assert_ok(write_image(in_folder("slice.png"), 0, slice, NULL));
     picture p = read_png(in_folder("volume.png"));
-    assert_int_equal(p.width, 2 * SIDE);
-    /* z has 8 pixels; 0, 1, 2 and 3 have 12, 8, 11 and 11 */
-    assert_int_equal(letters_in(&p, 0, 0), 8 + 12);
-    assert_int_equal(letters_in(&p, 1, 0), 8 + 8);
-    assert_int_equal(letters_in(&p, 0, 1), 8 + 11);
-    assert_int_equal(letters_in(&p, 1, 1), 8 + 11);
+    assert_int_equal(p.width, 2 * TILE);
+    /* z has 15 points; 0, 1, 2 and 3 have 19, 10, 14 and 14 */
+    assert_int_equal(letters_in(&p, 0, 0), 15 + 19);
+    assert_int_equal(letters_in(&p, 1, 0), 15 + 10);
+    assert_int_equal(letters_in(&p, 0, 1), 15 + 14);
+    assert_int_equal(letters_in(&p, 1, 1), 15 + 14);
     free(p.pixel);
     p = read_png(in_folder("slice.png"));
-    assert_int_equal(letters_in(&p, 0, 0), 0);
+    assert_int_equal(p.width, SIDE);
+    assert_int_equal(p.height, SIDE);
     free(p.pixel);
 }

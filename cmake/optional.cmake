@@ -1,0 +1,17 @@
+# lmr_optional(GIF gif_lib.h gif "pictures that move"): a library that larmor is linked with where it is found; LARMOR_GIF is ON,
+# OFF or AUTO, and LARMOR_HAVE_GIF says whether GIF_INCLUDE and GIF_LIBRARY are there.
+macro(lmr_optional name header library what)
+  set(LARMOR_${name} AUTO CACHE STRING "Build ${what}: ON, OFF, or AUTO where ${library} is found")
+  set_property(CACHE LARMOR_${name} PROPERTY STRINGS AUTO ON OFF)
+  set(LARMOR_HAVE_${name} OFF)
+  if(LARMOR_${name})
+    find_path(${name}_INCLUDE ${header})
+    find_library(${name}_LIBRARY ${library})
+    if(${name}_INCLUDE AND ${name}_LIBRARY)
+      set(LARMOR_HAVE_${name} ON)
+    elseif(NOT LARMOR_${name} STREQUAL "AUTO")
+      message(FATAL_ERROR "LARMOR_${name} is ${LARMOR_${name}}: no ${library} was found; scripts/deps.sh installs it")
+    endif()
+  endif()
+  message(STATUS "${what}: ${LARMOR_HAVE_${name}}")
+endmacro()
