@@ -20,7 +20,8 @@ static const int64_t least_side = 10, least_side_of_lines = 8;
 static int takes_sets(const lmr_job *job)
 {
     const unsigned images = LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES;
-    return !job->settings->joint && (job->method != LMR_METHOD_REGULARISED || job->penalty.takes & images);
+    return !job->settings->joint &&
+           (job->found.method.kind != LMR_METHOD_REGULARISED || job->found.method.takes & images);
 }
 
 larmor_status lmr_take_sets(larmor_recon *r, const char *what, int64_t sets)

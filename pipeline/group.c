@@ -93,7 +93,7 @@ static int averages(const lmr_job *job)
 
 larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples, int *made, lmr_cartesian *cartesian)
 {
-    if (!job->facts->whitening) job->scale = 0;
+    lmr_scale_begin(job);
     return read_samples(job, index, averages(job), samples, made, cartesian);
 }
 
@@ -130,7 +130,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
 {
     *frame = (lmr_frame){0};
     larmor_samples *samples = &frame->samples;
-    const int weights_needed = job->method == LMR_METHOD_GRID || job->settings->opts.weighted;
+    const int weights_needed = job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.weighted;
     int made;
     larmor_status st;
     LMR_TRY(lmr_enter(job->events, "samples"));
@@ -219,6 +219,7 @@ static larmor_status keep_weights(lmr_job *job, int index, const lmr_frame *fram
 larmor_status lmr_group_restore(lmr_job *job, int maps_from, int weights_from)
 {
     const int group[] = {maps_from, job->settings->opts.keep_density ? weights_from : -1};
+    lmr_scale_begin(job);
     for (int i = 0; i < 2; i++) {
         larmor_recon_report unused = {0};
         lmr_frame frame;
@@ -235,7 +236,7 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
 {
     larmor_recon_report opened = {0};
     lmr_frame frame;
-    if (!job->facts->whitening) job->scale = 0;
+    lmr_scale_begin(job);
     LMR_TRY(open_frame(job, index, &frame, &opened));
     close_frame(&frame);
     *report = opened.maps;
@@ -250,12 +251,12 @@ larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor
     larmor_status st = LARMOR_OK;
     int opened = 0;
     *result = (larmor_recon_report){0};
-    if (!job->facts->whitening && !job->found.follow.image) job->scale = 0;
+    lmr_scale_begin(job);
     for (int i = 0; i < count; i++) image[i] = NULL;
     if (!frame) return LMR_NO_MEMORY();
     for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
     if (job->facts->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
-    LMR_OR(done, lmr_enter(job->events, job->method == LMR_METHOD_GRID ? "gridding" : "operator"));
+    LMR_OR(done, lmr_enter(job->events, job->found.method.kind == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->settings->opts.keep_density) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);

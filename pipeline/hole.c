@@ -20,14 +20,6 @@ int lmr_hole_in_maps(const larmor_recon *r)
     return r->facts.info.hole > 0 && !r->facts.info.calibration;
 }
 
-void lmr_hole_take_method(larmor_recon *r)
-{
-    if (!(r->facts.info.hole > 0) || !r->facts.automatic) return;
-    r->facts.automatic = 0;
-    r->facts.method_from = LARMOR_METHOD_FROM_HOLE;
-    lmr_method_take(&r->job, "tv");
-}
-
 /* In cycles per field of view of the grid, along the axis where that is largest. */
 static double radius_on_grid(const larmor_recon *r)
 {

@@ -8,9 +8,6 @@
 /* 1 if there is a hole in the samples that coil maps would be found from. */
 int lmr_hole_in_maps(const larmor_recon *r);
 
-/* The method of --method auto becomes tv where there is a hole. */
-void lmr_hole_take_method(larmor_recon *r);
-
 /* Where there is a hole: whether the job fills it; log that it does, or warn of it and log why it is not. Method,
  * maps and grids are decided. */
 void lmr_hole_judge(larmor_recon *r);

@@ -23,26 +23,31 @@
 
 void lmr_method_take(lmr_job *job, const char *name)
 {
-    job->method = LMR_METHOD_REGULARISED;
-    if (!strcmp(name, "grid")) job->method = LMR_METHOD_GRID;
-    if (!strcmp(name, "cg")) job->method = LMR_METHOD_CG;
-    job->penalty = lmr_regulariser_named(name);
+    lmr_method *m = &job->found.method;
+    *m = (lmr_method){.kind = LMR_METHOD_REGULARISED, .takes = lmr_regulariser_named(name).takes};
+    if (!strcmp(name, "grid")) m->kind = LMR_METHOD_GRID;
+    if (!strcmp(name, "cg")) m->kind = LMR_METHOD_CG;
+    snprintf(m->name, sizeof m->name, "%s", name);
 }
 
-static const char *name_taken(const lmr_job *job)
+void lmr_method_settle(larmor_recon *r, const char *name, larmor_method_from from)
 {
-    if (job->method == LMR_METHOD_REGULARISED) return job->penalty.name;
-    return job->method == LMR_METHOD_CG ? "cg" : "grid";
+    if (!r->facts.automatic) return;
+    r->facts.automatic = 0;
+    r->facts.method_from = from;
+    lmr_method_take(&r->job, name);
 }
 
 const char *lmr_method_name(const lmr_job *job)
 {
-    return job->facts->automatic ? LMR_METHOD_AUTO : name_taken(job);
+    if (job->facts->automatic) return LMR_METHOD_AUTO;
+    if (job->found.method.kind == LMR_METHOD_REGULARISED) return lmr_regulariser_named(job->found.method.name).name;
+    return job->found.method.kind == LMR_METHOD_CG ? "cg" : "grid";
 }
 
 static void set_name(char to[16], const char *name)
 {
-    snprintf(to, 16, "%s", name);
+    snprintf(to, 16, "%.15s", name);
 }
 
 /* ---- an image ---- */
@@ -58,7 +63,7 @@ void lmr_method_begin(lmr_job *job, larmor_recon_report *result)
         return;
     }
     if (job->facts->automatic) lmr_method_take(job, "cg");
-    set_name(result->method.name, name_taken(job));
+    set_name(result->method.name, job->found.method.name);
 }
 
 int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result)

@@ -319,7 +319,7 @@ done:
  * the safer ones. */
 static larmor_partial_fourier method_of(const lmr_job *job, double shortest, const finding *f)
 {
-    const int projects = job->method == LMR_METHOD_CG;
+    const int projects = job->found.method.kind == LMR_METHOD_CG;
     if (job->settings->opts.partial_fourier != LARMOR_PARTIAL_AUTO) return job->settings->opts.partial_fourier;
     if (shortest < MIN_LINES_ON_SHORTER_SIDE || f->off > ROUGH) return LARMOR_PARTIAL_ZERO;
     if (projects &&
@@ -430,6 +430,7 @@ larmor_status lmr_partial_end(const lmr_job *job, const lmr_job *finer, lmr_fram
 void lmr_partial_close(lmr_job *job, lmr_job *finer)
 {
     job->found.decided.chosen = finer->found.decided.chosen;
+    job->found.method = finer->found.method;
     larmor_array_free(finer->found.maps.array);
     finer->found.maps.array = NULL;
 }

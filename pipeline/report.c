@@ -107,7 +107,7 @@ void lmr_report_whitening(larmor_recon *r)
             "whitening: %lld noise sample%s, dwell %.3g/%.3g us, bandwidth ratio %.3g; noise %.3g a sample, in whose "
             "unit samples are; images keep the unit that they have without whitening",
             (ll)info->noise_samples, plural(info->noise_samples), info->noise_dwell_us, info->dwell_us,
-            info->noise_bandwidth, r->facts.noise_unit / r->job.scale);
+            info->noise_bandwidth, r->facts.noise_unit / r->facts.noise_scale);
 }
 
 void lmr_report_compression(larmor_recon *r)
@@ -198,7 +198,7 @@ void lmr_report_method(larmor_recon *r)
         snprintf(lambda, sizeof lambda, "%s%g",
                  job->settings->opts.lambda_mode == LARMOR_LAMBDA_NOISE ? "noise:" : "", job->settings->opts.lambda);
     const char *name = job->facts->automatic ? "method from the data" : lmr_method_name(job);
-    if (job->method == LMR_METHOD_CG && !job->facts->automatic) name = "cg-sense";
+    if (job->found.method.kind == LMR_METHOD_CG && !job->facts->automatic) name = "cg-sense";
     report_grid(r);
     double side[3];
     const int differences = job->facts->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
@@ -217,7 +217,7 @@ void lmr_report_method(larmor_recon *r)
                 "basis: its functions are not orthonormal, off by %.2g; a penalty weighs the coefficients unevenly",
                 job->facts->basis_skew);
     }
-    if (job->method == LMR_METHOD_GRID)
+    if (job->found.method.kind == LMR_METHOD_GRID)
         lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->settings->opts.density], maps,
                 sets);
     else
@@ -466,7 +466,7 @@ static void report_partial(larmor_recon *r, const char *name, const larmor_recon
     if (now->partial_fourier == LARMOR_PARTIAL_ZERO && (!automatic || now->off_phase >= 1)) return;
     if (automatic && now->partial_fourier == LARMOR_PARTIAL_POCS)
         why = r->facts.coils == 1 ? ", as there is one coil" : ", as the phase explains less of the samples";
-    if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && r->job.method == LMR_METHOD_CG)
+    if (automatic && now->partial_fourier == LARMOR_PARTIAL_HOMODYNE && r->job.found.method.kind == LMR_METHOD_CG)
         why = ", as noise hides what the phase does not explain";
     lmr_log(
         &r->events,
@@ -543,7 +543,7 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
     if (now->outside)
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
-    if (r->job.method == LMR_METHOD_GRID) {
+    if (r->job.found.method.kind == LMR_METHOD_GRID) {
         report_misfit(r, name, now);
         return;
     }

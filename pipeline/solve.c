@@ -71,7 +71,7 @@ enum {
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    *deviation = job->facts->whitening ? c->deviation : c->level * job->scale;
+    *deviation = job->facts->whitening ? c->deviation : c->level * job->found.scale;
     if (*deviation > 0) return LARMOR_OK;
     return larmor_noise_level(frame->samples.kspace, frame->samples.traj, deviation);
 }
@@ -348,7 +348,7 @@ static larmor_status look_for_constant(const lmr_job *job, const problem *p, int
     const int64_t images = ndim > grid ? larmor_array_shape(p->x).dim[ndim - 1] : 1;
     larmor_array *ones = NULL, *one = NULL;
     larmor_status st = LARMOR_OK;
-    const double most = strcmp(job->penalty.name, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
+    const double most = strcmp(job->found.method.name, "tgv") ? MAX_CONSTANT_VARIATION : MAX_CONSTANT_VARIATION_TGV;
     *constant = 1;
     for (int64_t i = 0; i < images && *constant && !st; i++) {
         double size = 0, sum[2] = {0}, voxels = 0;
@@ -390,7 +390,7 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
 /* 1 if the weight was chosen and may be raised once more. */
 static int may_be_raised(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
-    const int tells = !strcmp(job->penalty.name, "tv") || !strcmp(job->penalty.name, "wavelet");
+    const int tells = !strcmp(job->found.method.name, "tv") || !strcmp(job->found.method.name, "wavelet");
     return tells && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
            job->settings->opts.tol == 0 && result->lambda_from == LARMOR_LAMBDA_FROM_DATA &&
            result->weight < pow(RAISE_FACTOR, MOST_RAISED - 0.5) * result->choice.weight;
@@ -406,7 +406,7 @@ static int is_unsettled(const larmor_report *solver)
 /* Of tv alone it is known that weights have to be raised where its penalty is not resolved. */
 static int resolves(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
-    return !strcmp(job->penalty.name, "tv") && may_be_raised(job, p, result);
+    return !strcmp(job->found.method.name, "tv") && may_be_raised(job, p, result);
 }
 
 /* Samples without noise have the least misfit at a weight that is hardly felt within the iterations. Frames that
@@ -464,7 +464,7 @@ static larmor_status regularised(const lmr_job *job, int frames, problem *p, lar
     larmor_status st;
     double unit = 0, noise = 0, size;
     LMR_OR(done, find_time_weight(job, frames, p, &solve, result, &opts.time));
-    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->penalty.name, &opts, larmor_op_dtype(p->A),
+    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->found.method.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));
@@ -523,7 +523,7 @@ static larmor_status measure_misfit(lmr_job *job, problem *p, const larmor_array
                                .b = p->b,
                                .x = x,
                                .C = p->C,
-                               .weight = job->method == LMR_METHOD_CG ? result->weight : -1,
+                               .weight = job->found.method.kind == LMR_METHOD_CG ? result->weight : -1,
                                .deviation = result->noise,
                                .noise = p->noise};
     const larmor_status st = lmr_misfit_measure(job, &solved, &taken, &result->misfit, NULL);
@@ -606,7 +606,7 @@ static larmor_status choose_method(lmr_job *job, const lmr_frame *frames, int co
     LMR_TRY(lmr_method_choose(job, &compared, result));
     p->is_searched = 1;
     double unit;
-    if (job->method == LMR_METHOD_CG) return LARMOR_OK;
+    if (job->found.method.kind == LMR_METHOD_CG) return LARMOR_OK;
     LMR_TRY(larmor_lambda_unit(p->A, p->b, &unit));
     if (job->facts->coils == 1 && result->choice.predicted < MIN_PREDICTED_PART)
         return LARMOR_OK; /* tv needs hardly any weight */
@@ -625,7 +625,7 @@ static void choose_of_one_coil(lmr_job *job, larmor_recon_report *result)
         lmr_method_is_linear(job, LARMOR_METHOD_FROM_FEW_SAMPLES, result);
     else if (lmr_method_is_open(job, result))
         lmr_method_is_of_one_coil(job, result);
-    if (job->method == LMR_METHOD_REGULARISED)
+    if (job->found.method.kind == LMR_METHOD_REGULARISED)
         result->lambda_from = LARMOR_LAMBDA_OF_ONE_COIL;
     else if (result->partial_fourier == LARMOR_PARTIAL_POCS)
         result->lambda_from = LARMOR_LAMBDA_FROM_NOISE;
@@ -645,7 +645,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     const int compares = lmr_method_is_open(job, result) && determines(job, frames, count, &result->coverage);
     const int is_full = determines(job, frames, count, &result->coverage);
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && predicts_nothing(job, frames, count) &&
-        (!is_full || job->method == LMR_METHOD_CG) && !compares)
+        (!is_full || job->found.method.kind == LMR_METHOD_CG) && !compares)
         choose_of_one_coil(job, result);
     result->noise = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN ? job->found.decided.chosen.noise : noise;
     LMR_OR(done, lmr_problem_circulant(job, frames, count, result->lambda_from,
@@ -667,7 +667,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         LMR_OR(done, choose_method(job, frames, count, &p, result));
     if (job->found.follow.on)
         st = follow_before(job, &p, result);
-    else if (job->method == LMR_METHOD_CG)
+    else if (job->found.method.kind == LMR_METHOD_CG)
         st = conjugate_gradients(job, &p, result);
     else
         st = regularised(job, count, &p, result);
@@ -807,7 +807,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
         result->method = before->report.method;
         lmr_method_take(job, result->method.name);
     }
-    if (job->method == LMR_METHOD_GRID) return grid(job, frames, x, result);
+    if (job->found.method.kind == LMR_METHOD_GRID) return grid(job, frames, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, x, result));
@@ -826,7 +826,6 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
     if (!st) st = iterate(&finer, frames, count, noise, x, result);
     if (!st) st = lmr_partial_end(job, &finer, frames, count, x, result);
     lmr_partial_close(job, &finer);
-    if (job->facts->automatic) lmr_method_take(job, result->method.name);
     LMR_TRY(st);
     if (by_first_set && result->lambda_from == LARMOR_LAMBDA_FROM_SCAN) result->lambda_from = LARMOR_LAMBDA_FROM_DATA;
     return LARMOR_OK;

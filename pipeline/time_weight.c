@@ -17,13 +17,13 @@
 
 int lmr_time_weight_is_open(const lmr_job *job, int frames)
 {
-    return job->method == LMR_METHOD_REGULARISED && job->penalty.takes & LARMOR_TAKES_TIME &&
+    return job->found.method.kind == LMR_METHOD_REGULARISED && job->found.method.takes & LARMOR_TAKES_TIME &&
            job->settings->opts.time_weight == 0 && frames > 1 && !job->facts->sets && !job->facts->basis;
 }
 
 static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, double time, larmor_choice *choice)
 {
-    LMR_TRY(lmr_weight_search(job, p, job->penalty.name, time, choice));
+    LMR_TRY(lmr_weight_search(job, p, job->found.method.name, time, choice));
     choice->time_weight = time;
     return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
 }

@@ -27,8 +27,10 @@ static double data_of(const lmr_job *job, const lmr_frame *frames, int count)
 
 lmr_weight_conditions lmr_weight_conditions_of(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    return (lmr_weight_conditions){
-        .known = 1, .data = data_of(job, frames, count), .scale = job->scale, .encoding = frames[0].group.encoding};
+    return (lmr_weight_conditions){.known = 1,
+                                   .data = data_of(job, frames, count),
+                                   .scale = job->found.scale,
+                                   .encoding = frames[0].group.encoding};
 }
 
 larmor_lambda_from lmr_weight_origin_of(const lmr_job *job, const lmr_weight *known, const lmr_weight_conditions *now)
@@ -53,7 +55,7 @@ static larmor_status weight_unit(const lmr_job *job, larmor_op *A, const larmor_
 {
     LMR_OWNED(larmor_array) *x = NULL;
     double size = 0, all;
-    if (job->method == LMR_METHOD_CG) {
+    if (job->found.method.kind == LMR_METHOD_CG) {
         LMR_TRY(larmor_nrm2(noise, &size));
         LMR_TRY(lmr_count_all(noise, &all));
         *unit = size * size / all;
@@ -75,7 +77,7 @@ larmor_status lmr_weight_keep(lmr_job *job, const lmr_frame *frames, int count, 
                                              .noise = result->noise,
                                              .unit = unit,
                                              .data = data_of(job, frames, count),
-                                             .scale = job->scale,
+                                             .scale = job->found.scale,
                                              .largest = result->largest,
                                              .choice = result->choice,
                                              .encoding = frames[0].group.encoding,

@@ -38,7 +38,10 @@ static larmor_status read_readouts(const larmor_recon *r, lmr_job *job, int grou
 {
     enum { PART = 8 }; /* of what may be used */
     const int64_t limit = r->settings.opts.memory > 0 ? r->settings.opts.memory : INT64_MAX;
-    if (r->facts.slabs) return lmr_slab_some(job, group, limit / PART, samples);
+    if (r->facts.slabs) {
+        lmr_scale_begin(job);
+        return lmr_slab_some(job, group, limit / PART, samples);
+    }
     return lmr_group_average(job, group, samples, made, cartesian);
 }
 
@@ -63,7 +66,6 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
     lmr_scan_facts whole = r->facts;
     lmr_job job = r->job;
     int made;
-    if (!r->facts.whitening) job.scale = 0;
     whole.whole_readouts = 1;
     whole.compression = NULL;
     whole.coils = r->facts.info.coils;
@@ -78,8 +80,7 @@ static larmor_status estimate(larmor_recon *r, int group, larmor_delays *found)
         larmor_samples_free(&samples);
     else
         lmr_samples_release(&job, group, &samples, made, &cartesian);
-    r->job = job;
-    r->job.facts = &r->facts;
+    r->job.found = job.found;
     return st;
 }
 

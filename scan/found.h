@@ -4,6 +4,15 @@
 
 #include "larmor/pipeline.h"
 
+/* What an image is solved by. */
+typedef enum lmr_method_kind { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method_kind;
+
+typedef struct lmr_method {
+    lmr_method_kind kind;
+    char name[32];  /* as larmor_recon_opts has it */
+    unsigned takes; /* of a penalty, as in larmor_regulariser_info */
+} lmr_method;
+
 /* A weight that was chosen, for the images of the scan that follow. */
 typedef struct lmr_weight {
     double weight, noise; /* as in larmor_recon_report, but the noise as it was measured first */
@@ -58,11 +67,13 @@ typedef struct lmr_found_density {
 /* The image that the next one begins at and is held to, while a scan runs (live/). */
 typedef struct lmr_follow {
     int on;              /* 1: images follow each other; then by conjugate gradients */
-    larmor_array *image; /* on the grid, of samples that were multiplied by the job's scale; NULL: none yet */
+    larmor_array *image; /* on the grid, of samples that were multiplied by the scale; NULL: none yet */
     double largest;      /* eigenvalue of A^H A, as in larmor_recon_report; 0: not known */
 } lmr_follow;
 
 typedef struct lmr_found {
+    double scale;      /* that samples are multiplied by as they are read, a power of two; 0: not chosen yet */
+    lmr_method method; /* of the image that is solved */
     lmr_series_state decided;
     lmr_weight_conditions weight_conditions; /* of the last image, if its weight depended on it */
     lmr_found_maps maps;

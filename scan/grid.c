@@ -360,7 +360,7 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
 larmor_status lmr_grids_enlarge(larmor_recon *r)
 {
     const double *asked = r->settings.opts.oversample;
-    if (r->job.method == LMR_METHOD_GRID || r->maps_enlarge) return LARMOR_OK;
+    if (r->job.found.method.kind == LMR_METHOD_GRID || r->maps_enlarge) return LARMOR_OK;
     if (asked[0] > 0 || asked[1] > 0 || asked[2] > 0) return LARMOR_OK;
     for (int e = 0; e < r->facts.info.encodings; e++) {
         const larmor_status st = enlarge_encoding(r, e);

@@ -17,41 +17,52 @@ static int is_harmless(double magnitude)
     return magnitude > 0 && isfinite(magnitude) && abs(ilogb(magnitude)) <= HARMLESS;
 }
 
+void lmr_scale_begin(lmr_job *job)
+{
+    if (!job->found.follow.image) lmr_scale_take(job, job->facts->noise_scale);
+}
+
+/* The energies of whitened samples are in units of the noise's. */
+void lmr_scale_take(lmr_job *job, double scale)
+{
+    job->found.scale = scale;
+    job->events->energy = job->facts->noise_scale > 0 || !(scale > 0) ? 1 : 1 / (scale * scale);
+}
+
 /* By the root mean square of the samples, and of noise, before it whitens. */
 static larmor_status choose_scale(lmr_job *job, const larmor_array *samples)
 {
     double size, count;
-    job->scale = job->events->energy = 1;
+    lmr_scale_take(job, 1);
     if (is_harmless(job->facts->info.magnitude)) return LARMOR_OK;
     LMR_TRY(larmor_nrm2(samples, &size));
     LMR_TRY(lmr_count_all(samples, &count));
     const double magnitude = size / sqrt(count);
     if (!(magnitude > 0) || !isfinite(magnitude) || is_harmless(magnitude)) return LARMOR_OK;
     const int exponent = ilogb(magnitude);
-    job->scale = ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST)));
-    job->events->energy = 1 / (job->scale * job->scale);
+    lmr_scale_take(job, ldexp(1, -(exponent > 0 ? (int)fmin(exponent, MOST) : (int)fmax(exponent, -MOST))));
     return LARMOR_OK;
 }
 
 larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples)
 {
-    if (job->scale == 0) LMR_TRY(choose_scale(job, samples));
-    return job->scale == 1 ? LARMOR_OK : larmor_axpby(job->scale, samples, 0, samples);
+    if (job->found.scale == 0) LMR_TRY(choose_scale(job, samples));
+    return job->found.scale == 1 ? LARMOR_OK : larmor_axpby(job->found.scale, samples, 0, samples);
 }
 
 /* Samples that are whitened by a noise scan are in units of its noise, which was scaled like them; given maps are
  * whitened like samples, and take that unit out again. */
 double lmr_unscaled_image(const lmr_job *job)
 {
-    return (job->facts->whitening && !job->facts->given ? job->facts->noise_unit : 1) / job->scale;
+    return (job->facts->whitening && !job->facts->given ? job->facts->noise_unit : 1) / job->found.scale;
 }
 
 /* With A of whitened given maps, which are 1 / scale of what they would be, the data are the same and the image is
  * scaled; without whitening the data and the image are. */
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
 {
-    const double scale = job->scale;
-    const int penalty = job->method == LMR_METHOD_REGULARISED; /* of degree 1 */
+    const double scale = job->found.scale;
+    const int penalty = job->found.method.kind == LMR_METHOD_REGULARISED; /* of degree 1 */
     double weight = 1;
     if (scale == 1 || (job->facts->whitening && !job->facts->given)) return;
     if (job->facts->whitening) {
@@ -68,7 +79,7 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
 
 int lmr_chooses(const lmr_job *job)
 {
-    return job->method != LMR_METHOD_GRID && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
+    return job->found.method.kind != LMR_METHOD_GRID && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
            !job->facts->no_choice;
 }
 
@@ -87,7 +98,7 @@ int64_t lmr_normals(const lmr_job *job)
     const int64_t usual = 30;
     const int64_t iters = job->settings->opts.iters ? job->settings->opts.iters : usual;
     const int64_t searched = lmr_chooses(job) ? 2 * iters : iters;
-    return job->method == LMR_METHOD_REGULARISED ? 3 * searched : searched;
+    return job->found.method.kind == LMR_METHOD_REGULARISED ? 3 * searched : searched;
 }
 
 /* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */

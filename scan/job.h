@@ -14,18 +14,12 @@ typedef struct lmr_caches {
     int keep_samples; /* 1: memory is not limited, so that samples may stay that are looked at */
 } lmr_caches;
 
-/* What an image is solved by. */
-typedef enum lmr_method { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method;
-
 /* What a step of a reconstruction gets. */
 typedef struct lmr_job {
     const lmr_settings *settings;
     const lmr_scan_facts *facts;
     lmr_caches *caches;
     lmr_found found;
-    double scale; /* that samples are multiplied by as they come from the source, a power of two; 0: not chosen yet */
-    lmr_method method;               /* of the image that is solved */
-    larmor_regulariser_info penalty; /* the method's, of LMR_METHOD_REGULARISED */
     lmr_events *events;
     struct lmr_kept *checkpoint; /* of schedule/checkpoint.h, or NULL */
 } lmr_job;
@@ -72,8 +66,15 @@ int lmr_outputs(const lmr_job *job, int frames);
 /* 1 if the job reconstructs both groups in one series. */
 int lmr_joint(const lmr_job *job, const larmor_group *a, const larmor_group *b);
 
-/* Multiply samples by the job's scale. Where that is not chosen yet it is chosen from them: values whose squares
- * single precision does not hold are brought near 1. */
+/* Before the samples of an image are read: their scale is that of the noise that whitens them, or of the image that
+ * this one follows, or it is chosen anew. */
+void lmr_scale_begin(lmr_job *job);
+
+/* The scale is this one from now on. */
+void lmr_scale_take(lmr_job *job, double scale);
+
+/* Multiply samples by the scale. Where that is not chosen yet it is chosen from them: values whose squares single
+ * precision does not hold are brought near 1. */
 larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 
 /* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */

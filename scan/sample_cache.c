@@ -70,8 +70,8 @@ larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, la
     *taken = 0;
     if (!k) return LARMOR_OK;
     LMR_TRY(origin_of(job, index, calibration, &now));
-    if (same(&k->from, &now) && (job->scale == 0 || job->scale == k->scale)) {
-        job->scale = k->scale;
+    if (same(&k->from, &now) && (job->found.scale == 0 || job->found.scale == k->scale)) {
+        lmr_scale_take(job, k->scale);
         *samples = k->samples;
         *made = k->made;
         *c = k->cartesian;
@@ -106,7 +106,7 @@ void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samp
     lmr_sample_cache_clear(job->caches);
     struct lmr_sample_cache *k = samples->kspace && has_room(job, samples) ? calloc(1, sizeof *k) : NULL;
     if (k && !origin_of(job, index, calibration, &k->from)) {
-        k->scale = job->scale;
+        k->scale = job->found.scale;
         k->samples = *samples;
         k->made = made;
         k->cartesian = *c;

@@ -11,10 +11,10 @@ typedef struct lmr_scan_facts {
     larmor_source *source;
     larmor_raw_info info; /* of the source */
     larmor_device *dev;
-    larmor_ranks *slabs;     /* those that have a slab of the volume each (schedule/slabs.h), or NULL */
-    larmor_array *whitening; /* [coils, coils], of noise times the scale of samples, which then stays; or NULL */
-    double
-        noise_unit; /* with whitening: the unit of whitened samples in that of scaled ones, for images of one unit */
+    larmor_ranks *slabs;       /* those that have a slab of the volume each (schedule/slabs.h), or NULL */
+    larmor_array *whitening;   /* [coils, coils], of noise times noise_scale; or NULL */
+    double noise_scale;        /* with whitening: that all samples are multiplied by, a power of two; else 0 */
+    double noise_unit;         /* likewise: the unit of whitened samples in that of scaled ones */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */
@@ -32,6 +32,7 @@ typedef struct lmr_scan_facts {
     double basis_scale; /* the mean of its columns' energies */
     double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */
 
+    /* by lmr_method_settle after the start */
     int automatic; /* 1: the first image chooses the method; until then it is that of conjugate gradients */
     larmor_method_from method_from; /* why it is the method, where no image chooses it */
 

@@ -58,12 +58,12 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
                 "contrasts, or are cut by opts.spokes.",
                 (long long)frames, name, count);
     }
-    for (int s = 0; job->penalty.takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
+    for (int s = 0; job->found.method.takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
                             "contrasts; use tv or wavelet.",
-                            job->penalty.name, name, job->penalty.name);
+                            job->found.method.name, name, job->found.method.name);
     return LARMOR_OK;
 }
 

@@ -139,7 +139,6 @@ static void point_to_copies(lmr_settings *s)
     o->maps_name = s->maps_name;
     o->maps_method = s->maps_method;
     o->b0_name = s->b0_name;
-    o->girf = s->girf;
     o->only = &s->only;
     if (o->b0_place) o->b0_place = &s->b0_place;
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
@@ -149,11 +148,15 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
     LMR_TRY(lmr_options_copy(opts, o));
+    larmor_array_ref(o->maps);
+    larmor_array_ref(o->b0);
+    larmor_array_ref(o->basis);
+    larmor_array_ref(o->girf);
+    if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
     LMR_TRY(copy_texts(s));
     s->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
     if (o->b0_place) s->b0_place = *o->b0_place;
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
-    s->girf = larmor_array_ref(o->girf);
     point_to_copies(s);
     LMR_TRY(check_method(o));
     const char *method = lmr_settings_method(o);
@@ -168,6 +171,10 @@ void lmr_settings_free(lmr_settings *s)
     free(s->maps_name);
     free(s->maps_method);
     free(s->b0_name);
-    larmor_array_free(s->girf);
+    larmor_array_free(s->opts.maps);
+    larmor_array_free(s->opts.b0);
+    larmor_array_free(s->opts.basis);
+    larmor_array_free(s->opts.girf);
+    larmor_checkpoint_free(s->opts.checkpoint);
     *s = (lmr_settings){.method = NULL};
 }

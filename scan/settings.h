@@ -9,16 +9,14 @@
 /* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds
  * a copy of an option. */
 typedef struct lmr_settings {
-    larmor_recon_opts opts; /* in this version's size; its texts and what it points to are the members below */
+    larmor_recon_opts opts; /* in this version's size; its texts and records are the members below, its arrays
+                             * and checkpoint references, for a restart and for other devices */
     larmor_counters only;
     char *method, *maps_name, *maps_method, *b0_name;
     larmor_image_meta b0_place;
     double readout_start_ms;
-    larmor_array *girf; /* a reference */
-    int joint;          /* 1: frames are solved together, by option, basis or method */
-    double eps;         /* of the NUFFT */
-    int has_arrays;     /* 1: of a recon with a checkpoint, which may ask for it when the arrays are gone: */
-    uint64_t arrays;    /* a hash of what is in maps, b0, basis and girf (lmr_fingerprint_arrays) */
+    int joint;  /* 1: frames are solved together, by option, basis or method */
+    double eps; /* of the NUFFT */
 } lmr_settings;
 
 /* *opts <- what was given, in this version's size: members that this version does not know must be zero, those
@@ -31,7 +29,7 @@ larmor_regulariser_info lmr_regulariser_named(const char *name);
 /* The method that is asked for, by its name or by options that are of one method; NULL: the data choose it. */
 const char *lmr_settings_method(const larmor_recon_opts *opts);
 
-/* Read the options, a copy of all but their arrays. NULL: the defaults.
+/* Read the options, a copy with references to their arrays. NULL: the defaults.
  *
  * Errors  LARMOR_ERR_ARG or LARMOR_ERR_UNSUPPORTED: what an option is and what it may be. */
 larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *settings);

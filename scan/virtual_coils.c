@@ -75,10 +75,10 @@ static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
     larmor_array *kspace = NULL, *traj = NULL;
     int64_t count = 0;
     double deviation = 1;
-    if (!job->facts->whitening) job->scale = 0;
+    lmr_scale_begin(job);
     larmor_status st = lmr_slab_centre(job, group, CENTRE, &kspace, &traj, &deviation);
     if (job->facts->whitening) deviation = 1;
-    const double unscaled = st ? 1 : 1 / (job->scale * job->scale);
+    const double unscaled = st ? 1 : 1 / (job->found.scale * job->found.scale);
     if (!st) st = larmor_coils_covariance(kspace, traj, CENTRE, unscaled, k->R, &count);
     k->opts.noise += 2 * deviation * deviation * unscaled * (double)count;
     k->opts.samples += (double)count;
@@ -96,7 +96,7 @@ static larmor_status look_at(lmr_job *job, int group, knowledge *k)
     lmr_cartesian c;
     int made;
     LMR_TRY(lmr_group_average(job, group, &samples, &made, &c));
-    const double unscaled = 1 / (job->scale * job->scale);
+    const double unscaled = 1 / (job->found.scale * job->found.scale);
     LMR_TRY(noise_of(job, &samples, &noise));
     LMR_TRY(larmor_coils_covariance(samples.kspace, samples.traj, CENTRE, unscaled, k->R, &count));
     LMR_TRY(look_along(job, group, &samples, &c, noise, unscaled, k));

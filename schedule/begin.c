@@ -29,9 +29,6 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_found_free(&r->job.found);
     lmr_scan_facts_free(&r->facts);
     lmr_settings_free(&r->settings);
-    larmor_array_free(r->maps);
-    larmor_array_free(r->b0);
-    larmor_array_free(r->basis);
     larmor_device_free(r->group);
     lmr_slab_threads_close(r->threads);
     *r = (larmor_recon){.last_group = 0};

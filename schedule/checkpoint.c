@@ -379,6 +379,12 @@ larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
     return LARMOR_OK;
 }
 
+const lmr_fingerprints *lmr_keep_fingerprints(const larmor_recon *r)
+{
+    const lmr_kept *k = r->job.checkpoint;
+    return k && k->ours.scan ? &k->ours : NULL;
+}
+
 void lmr_keep_close(larmor_recon *r)
 {
     lmr_kept *k = r->job.checkpoint;

@@ -31,12 +31,7 @@ static larmor_status open_caches(const larmor_recon *r, const larmor_device *dev
 static larmor_status open_job(const larmor_recon *r, larmor_device *dev, lmr_worker *w)
 {
     lmr_job *job = &w->job;
-    *job = r->job;
-    job->facts = &w->facts;
-    job->caches = &w->caches;
-    job->events = &w->events;
-    job->checkpoint = NULL;
-    job->found = lmr_found_without_arrays(&r->job.found);
+    *job = (lmr_job){.settings = r->job.settings, .facts = &w->facts, .caches = &w->caches, .events = &w->events};
     LMR_TRY(lmr_scan_facts_copy(&r->facts, dev, &w->facts));
     LMR_TRY(lmr_found_copy(&r->job.found, dev, &job->found));
     LMR_TRY(open_caches(r, dev, &w->caches));

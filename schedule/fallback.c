@@ -8,34 +8,16 @@
 #include "core/status.h"
 #include "pipeline/report.h"
 
-/* Keeps the caller's options with their texts, its arrays and its source. */
+/* Keeps the settings and the source. */
 static larmor_status restart_on_cpu(larmor_recon *r, larmor_device *processor, const char *left, const char *why)
 {
-    lmr_settings settings = r->settings;
+    const lmr_settings settings = r->settings;
     larmor_source *source = larmor_source_ref(r->facts.source);
-    larmor_array *maps = r->maps, *b0 = r->b0, *basis = r->basis;
-    larmor_recon_opts opts = settings.opts;
-    larmor_checkpoint *checkpoint = opts.checkpoint ? larmor_checkpoint_ref(opts.checkpoint) : NULL;
-    opts.maps = maps;
-    opts.b0 = b0;
-    opts.basis = basis;
+    lmr_report_left(r, left, why);
     r->settings = (lmr_settings){.method = NULL};
-    r->maps = r->b0 = r->basis = NULL;
     lmr_recon_clear(r);
-    larmor_status st = lmr_settings_read(&opts, &r->settings);
-    r->settings.arrays = settings.arrays;
-    r->settings.has_arrays = settings.has_arrays;
-    if (!st) {
-        r->events.listener = opts.listener;
-        r->events.user = opts.user;
-        lmr_report_left(r, left, why);
-        st = lmr_recon_begin(r, source, processor);
-    }
-    lmr_settings_free(&settings);
-    larmor_array_free(maps);
-    larmor_array_free(b0);
-    larmor_array_free(basis);
-    larmor_checkpoint_free(checkpoint);
+    r->settings = settings;
+    const larmor_status st = lmr_recon_begin(r, source, processor);
     larmor_source_free(source);
     return st;
 }

@@ -15,12 +15,6 @@ static larmor_status hash_arrays(const larmor_recon_opts *o, uint64_t *hash)
     return LARMOR_OK;
 }
 
-larmor_status lmr_fingerprint_arrays(lmr_settings *settings)
-{
-    settings->has_arrays = settings->opts.checkpoint != NULL;
-    return settings->has_arrays ? hash_arrays(&settings->opts, &settings->arrays) : LARMOR_OK;
-}
-
 /* What the memory that is free decides, beside what follows from the scan: each image's grid, and delays. */
 static uint64_t hash_plan(const larmor_recon *r)
 {
@@ -41,10 +35,12 @@ static uint64_t hash_plan(const larmor_recon *r)
 
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
+    const lmr_fingerprints *kept = lmr_keep_fingerprints(r);
+    if (kept) *f = *kept;
+    if (kept) return LARMOR_OK;
     f->plan = hash_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
-    f->options = r->settings.arrays;
-    if (!r->settings.has_arrays) LMR_TRY(hash_arrays(&r->settings.opts, &f->options));
+    LMR_TRY(hash_arrays(&r->settings.opts, &f->options));
     lmr_settings_hash(&r->settings.opts, &f->options);
     return LARMOR_OK;
 }

@@ -46,7 +46,7 @@ static larmor_status density_bytes(const lmr_job *job, const larmor_encoding *en
 {
     int64_t pipe;
     *bytes = 0;
-    if ((job->method != LMR_METHOD_GRID && !job->settings->opts.weighted) ||
+    if ((job->found.method.kind != LMR_METHOD_GRID && !job->settings->opts.weighted) ||
         job->settings->opts.density == LARMOR_DENSITY_NONE || job->settings->opts.density == LARMOR_DENSITY_STORED)
         return LARMOR_OK;
     *bytes = 24 * (double)p->samples;
@@ -78,7 +78,7 @@ static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const la
                           int64_t samples, larmor_shape image)
 {
     const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->field;
-    if (job->method == LMR_METHOD_GRID || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO ||
+    if (job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO ||
         job->facts->sets || job->facts->basis)
         return 0;
     if (repeats) return samples < larmor_shape_count(image);
@@ -148,10 +148,10 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
-    if (job->method != LMR_METHOD_REGULARISED) return LARMOR_OK;
+    if (job->found.method.kind != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);
-    LMR_TRY(larmor_regularised_memory(job->penalty.name, &opts, dtype, shape, &solver));
+    LMR_TRY(larmor_regularised_memory(job->found.method.name, &opts, dtype, shape, &solver));
     *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
     return LARMOR_OK;
 }
@@ -200,7 +200,7 @@ static void shared_bytes(const lmr_job *job, const sizes *s, const larmor_proble
     if (lmr_device_is_processor(job->facts->dev)) *common += 8 * p->image.ndim * samples;
     if (s->frames > 1) return;
     if (!job->facts->basis && !s->segments) *ready = estimate + number * voxels * (double)p->coils;
-    if (job->method == LMR_METHOD_GRID) return;
+    if (job->found.method.kind == LMR_METHOD_GRID) return;
     *common += number * voxels * (ldexp(1, p->image.ndim) + (double)p->coils); /* point spread, images of noise */
 }
 
@@ -210,28 +210,28 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
 {
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
-    const int in_double = job->method != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
+    const int in_double = job->found.method.kind != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;
     const int weights = job->settings->opts.density != LARMOR_DENSITY_NONE &&
-                        (job->method == LMR_METHOD_GRID || job->settings->opts.weighted);
+                        (job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->settings->eps,
                                      .off_resonance = s->segments,
                                      .effort = job->settings->opts.effort,
                                      .block = block,
-                                     .toeplitz = job->method == LMR_METHOD_GRID ? -1 : plan->toeplitz,
+                                     .toeplitz = job->found.method.kind == LMR_METHOD_GRID ? -1 : plan->toeplitz,
                                      .iters = lmr_normals(job)};
     int64_t circulant = 0;
     double estimate, vectors, choice;
     p.dtype = in_double ? LARMOR_C128 : LARMOR_C64;
-    p.weighted = weights && job->method != LMR_METHOD_GRID;
+    p.weighted = weights && job->found.method.kind != LMR_METHOD_GRID;
     LMR_TRY(operator_bytes(job, s, &p, &sense, &estimate));
     LMR_TRY(vector_bytes(job, s, p.dtype, &vectors));
-    if (job->method != LMR_METHOD_GRID)
+    if (job->found.method.kind != LMR_METHOD_GRID)
         vectors += (double)larmor_dtype_size(p.dtype) * s->samples * coils; /* noise */
     if (plan->choose >= 0) {
         LMR_TRY(choice_bytes(job, s, p.dtype, estimate, &choice));
         vectors += choice;
     }
-    if (job->method != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
+    if (job->found.method.kind != LMR_METHOD_GRID && (plan->precondition >= 0 || plan->choose >= 0)) {
         larmor_problem all = p; /* of a series that of all frames' samples */
         all.samples = (int64_t)s->samples;
         LMR_TRY(larmor_circulant_memory(job->facts->dev, &all, &circulant));

@@ -10,6 +10,7 @@
 #include "pipeline/cache.h"
 #include "pipeline/choose_maps.h"
 #include "pipeline/hole.h"
+#include "pipeline/method.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/place_maps.h"
 #include "pipeline/report.h"
@@ -33,7 +34,8 @@ static larmor_status make_whitening(larmor_recon *r)
     LMR_TRY(lmr_source_noise(r->facts.source, r->facts.dev, &noise));
     if (!noise) return LARMOR_OK;
     larmor_status st = lmr_scale_samples(&r->job, noise);
-    r->events.energy = 1; /* of whitened samples, in any unit */
+    r->facts.noise_scale = r->job.found.scale;
+    lmr_scale_begin(&r->job);
     const int known = info->dwell_us > 0 && info->noise_dwell_us > 0;
     const double ratio = known ? info->dwell_us / info->noise_dwell_us * info->noise_bandwidth : 1;
     if (!st) st = larmor_noise_whitening(noise, sqrt(ratio), &r->facts.whitening);
@@ -204,11 +206,8 @@ static larmor_status plan_memory(larmor_recon *r)
     if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_devices_divide(r);
     lmr_report_plan(r);
-    if (job->facts->automatic && plan->compare < 0) {
-        r->facts.automatic = 0;
-        r->facts.method_from = LARMOR_METHOD_FROM_MEMORY;
-    }
-    lmr_hole_take_method(r);
+    if (plan->compare < 0) lmr_method_settle(r, "cg", LARMOR_METHOD_FROM_MEMORY);
+    if (job->facts->info.hole > 0) lmr_method_settle(r, "tv", LARMOR_METHOD_FROM_HOLE);
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
     r->facts.block = plan->block;
     r->facts.toeplitz = plan->toeplitz;
@@ -233,18 +232,12 @@ static larmor_status compress(larmor_recon *r)
 larmor_status lmr_prepare(larmor_recon *r)
 {
     const char *name = lmr_source_name(r->facts.source);
-    if (r->settings.opts.maps && larmor_device_may_be_left(r->facts.dev, LARMOR_ERR_BACKEND))
-        r->maps = larmor_array_ref(r->settings.opts.maps);
-    r->b0 = larmor_array_ref(r->settings.opts.b0); /* where all begins anew, and for other devices */
     LMR_TRY(lmr_field_open(&r->settings.opts, &r->facts));
     lmr_report_source(r);
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
     if (st) return lmr_fail_in(st, name);
-    if (r->settings.opts.basis) {
-        r->basis = larmor_array_ref(r->settings.opts.basis);
-        LMR_TRY(take_basis(r));
-    }
+    if (r->settings.opts.basis) LMR_TRY(take_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));
     LMR_TRY(lmr_ghosts_find(r));
     if (!lmr_source_is_corrected(r->facts.source)) lmr_report_ghosts(r);

@@ -55,7 +55,6 @@ larmor_status larmor_recon_create(larmor_source *source, larmor_device *dev, con
     if (!r) return LMR_NO_MEMORY();
     larmor_status st = lmr_settings_read(opts, &r->settings);
     if (!st) st = check_arrays(&r->settings.opts);
-    if (!st) st = lmr_fingerprint_arrays(&r->settings);
     if (!st) {
         st = lmr_recon_begin(r, source, dev);
         if (st && r->slabs_from)
@@ -116,7 +115,7 @@ larmor_status larmor_recon_describe(const larmor_recon *recon, int series, larmo
                                 .compressed_along = lmr_compression_is_geometric(job),
                                 .maps = !job->settings->opts.no_maps,
                                 .whitened = job->facts->whitening != NULL,
-                                .weighted = job->settings->opts.weighted || job->method == LMR_METHOD_GRID,
+                                .weighted = job->settings->opts.weighted || job->found.method.kind == LMR_METHOD_GRID,
                                 .lambda_mode = job->settings->opts.lambda_mode,
                                 .lambda = job->settings->opts.lambda,
                                 .chooses = lmr_chooses(job),
@@ -180,9 +179,6 @@ static void finish(larmor_recon *r, int series, larmor_recon_report *report)
     lmr_series_name(&r->list, series, name);
     lmr_report_series(r, name, report, r->run ? &before : NULL);
     r->run = 1;
-    larmor_array_free(r->maps); /* were for a beginning anew */
-    larmor_array_free(r->basis);
-    r->maps = r->basis = NULL;
     r->last = *report;
     r->last_group = r->list.group[r->list.first[series]];
 }
@@ -288,7 +284,6 @@ static larmor_status recall(larmor_recon *recon)
     lmr_job *job = recon ? &recon->job : NULL;
     LMR_TRY(expect_whole(recon));
     if (!job || !job->found.maps.elsewhere) return LARMOR_OK;
-    if (!job->facts->whitening) job->scale = 0;
     return lmr_group_restore(job, job->found.maps.from, job->found.density.from);
 }
 

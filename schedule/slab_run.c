@@ -104,7 +104,7 @@ static larmor_status solve(lmr_job *job, int index, larmor_array **image, larmor
     LMR_OWNED(larmor_array) *x = NULL, *slab = NULL;
     larmor_status st;
     *report = (larmor_recon_report){0};
-    if (!job->facts->whitening) job->scale = 0;
+    lmr_scale_begin(job);
     LMR_OR(done, open_frame(job, index, &frame, report));
     LMR_OR(done, lmr_enter(job->events, "operator"));
     LMR_OR(done, larmor_ranks_sum_over(job->facts->dev, job->facts->slabs));

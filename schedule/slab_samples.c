@@ -171,7 +171,7 @@ larmor_status lmr_slab_count_centre(const lmr_job *job, int index, int64_t *coun
 {
     lmr_job look = *job;
     middle c = {.coils = look.facts->coils};
-    look.scale = 1;
+    look.found.scale = 1;
     centre_side(job, &job->facts->grid[index], c.n);
     LMR_TRY(look_at_centre(&look, index, &c));
     *count = c.count;

@@ -77,7 +77,6 @@ static larmor_status begin_rank(larmor_recon *r, const rank_thread *t, const lar
     larmor_recon_opts own = *opts;
     own.ranks = t->ranks;
     LMR_TRY(lmr_settings_read(&own, &r->settings));
-    LMR_TRY(lmr_fingerprint_arrays(&r->settings));
     r->slabs_from = t->all->slabs_from;
     return lmr_recon_begin(r, t->all->source, t->dev);
 }
@@ -125,7 +124,6 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
     larmor_recon_opts own = *opts;
     own.ranks = first->ranks;
     LMR_TRY(lmr_settings_read(&own, &r->settings));
-    LMR_TRY(lmr_fingerprint_arrays(&r->settings));
     LMR_TRY(lead(r, group));
     LMR_TRY(start(all));
     r->slabs_from = all->slabs_from;

@@ -6,13 +6,14 @@
 #include "core/device.h"
 #include "larmor/ranks.h"
 #include "pipeline/maps.h"
+#include "pipeline/method.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 
 static const char *unfit_options(const larmor_recon *r)
 {
     const lmr_job *job = &r->job;
-    if (job->method != LMR_METHOD_CG) return "the method is not cg";
+    if (job->found.method.kind != LMR_METHOD_CG) return "the method is not cg";
     if (job->settings->opts.weighted || job->settings->opts.keep_density) return "samples are weighted by density";
     if (job->facts->basis || job->settings->joint) return "several images are one series";
     if (job->facts->sets) return "there are several sets of maps";
@@ -55,8 +56,7 @@ void lmr_slabs_take(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     r->events.is_quiet = 0;
-    if (job->facts->automatic) r->facts.method_from = LARMOR_METHOD_FROM_MEMORY;
-    r->facts.automatic = 0;
+    lmr_method_settle(r, "cg", LARMOR_METHOD_FROM_MEMORY);
     r->facts.slabs = r->settings.opts.ranks;
     job->facts->dev->ranks = NULL;
     r->facts.toeplitz = r->settings.opts.toeplitz < 0 ? -1 : 1;

@@ -20,10 +20,7 @@ struct larmor_recon {
     lmr_settings settings;
     lmr_scan_facts facts;
     lmr_caches caches;
-    lmr_job job;         /* of these */
-    larmor_array *maps;  /* kept so that the reconstruction can restart on the CPU; NULL after the first series */
-    larmor_array *b0;    /* likewise */
-    larmor_array *basis; /* likewise */
+    lmr_job job; /* of these */
     lmr_events events;
     lmr_series list;
     lmr_plan plan;

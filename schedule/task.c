@@ -75,7 +75,7 @@ static int is_open(const lmr_devices *d)
 {
     const lmr_job *job = &d->recon->job;
     const int weight = lmr_chooses(job) && d->known.chosen.weight == 0;
-    const int density = (job->method == LMR_METHOD_GRID || job->settings->opts.weighted) &&
+    const int density = (job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.weighted) &&
                         job->settings->opts.density == LARMOR_DENSITY_AUTO && d->known.density == LARMOR_DENSITY_AUTO;
     return !d->handed_out && (weight || density);
 }

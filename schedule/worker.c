@@ -41,7 +41,6 @@ static larmor_status restore_maps(lmr_worker *w, const lmr_task *t)
     job->found.maps.array = NULL;
     lmr_follow_maps(w->all, t->series, &from);
     if (from != t->maps_from || job->settings->opts.no_maps) return LARMOR_OK; /* of another slice */
-    if (!job->facts->whitening) job->scale = 0;
     w->is_quiet = 1;
     const larmor_status st = lmr_group_restore(job, from, -1);
     w->is_quiet = 0;
@@ -88,7 +87,6 @@ void lmr_run_task(lmr_worker *w, lmr_task *t)
     const double began = lmr_seconds();
     w->job.found.decided = t->before;
     w->job.found.weight_conditions = (lmr_weight_conditions){.known = 0};
-    w->events.energy = 1;
     lmr_begin_series(&w->events, t->series + 1, w->all->recon->list.series);
     t->status = solve(w, t);
     if (t->status) snprintf(t->message, sizeof t->message, "%s", larmor_last_error());

@@ -251,7 +251,7 @@ TEST(a_series_that_guessed_what_is_not_so_is_computed_again)
     };
     const lmr_settings settings = {.opts = {.lambda_mode = LARMOR_LAMBDA_AUTO}};
     const lmr_scan_facts facts = {.automatic = 1};
-    const lmr_job job = {.settings = &settings, .facts = &facts, .method = LMR_METHOD_CG};
+    const lmr_job job = {.settings = &settings, .facts = &facts, .found.method.kind = LMR_METHOD_CG};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const lmr_series_state known = {weight_of(cases[i].weight, cases[i].encoding, cases[i].method),
                                         {cases[i].angle > 0, cases[i].angle, cases[i].turn, ""},
