@@ -630,12 +630,12 @@ static void free_with_normal(void *self)
     free(p);
 }
 
-static larmor_status own_forward(void *self, const larmor_array *x, larmor_array *y)
+static larmor_status kept_forward(void *self, const larmor_array *x, larmor_array *y)
 {
     return larmor_op_forward(((with_normal *)self)->A, x, y);
 }
 
-static larmor_status own_adjoint(void *self, const larmor_array *y, larmor_array *x)
+static larmor_status kept_adjoint(void *self, const larmor_array *y, larmor_array *x)
 {
     return larmor_op_adjoint(((with_normal *)self)->A, y, x);
 }
@@ -647,7 +647,7 @@ static larmor_status replaced_normal(void *self, const larmor_array *x, larmor_a
 
 larmor_status larmor_op_with_normal(larmor_op *A, larmor_op *N, larmor_op **A2)
 {
-    static const larmor_op_impl impl = {"with_normal", own_forward, own_adjoint, replaced_normal, free_with_normal};
+    static const larmor_op_impl impl = {"with_normal", kept_forward, kept_adjoint, replaced_normal, free_with_normal};
     LMR_NEED(A2);
     *A2 = NULL;
     LMR_TRY(expect_compatible("with_normal", A, N));

@@ -32,7 +32,7 @@ typedef struct file {
 static larmor_status damaged(const file *f, const char *what)
 {
     const int spare = !access(f->previous, F_OK);
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: damaged (%s). Delete it to begin anew%s%s%s.", f->path,
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: damaged (%s). Delete it to start again%s%s%s.", f->path,
                     what, spare ? ", or rename " : "", spare ? f->previous : "",
                     spare ? " to it to go on from there" : "");
 }

@@ -25,27 +25,29 @@
 
 #define TIKHONOV_FLOOR 1e-3      /* unit of lambda: a weight that only keeps the problem regular */
 #define WEIGHT_ERASES_IMAGE 10.0 /* unit of lambda: a weight that leaves next to nothing of the image */
-/* Of the square of the samples held out: an image that takes less of it predicts nothing. Of 228 scenes
- * (scripts/scenes.py, seed 33) the least was .027. */
-#define MIN_TAKEN 1e-3
-/* What further steps may change the image by, relative to the noise in it, and |M r| to |M A^H e|. Images are then
+/* Part of the energy of the samples held out: an image that explains less predicts nothing. The least of 228 scenes
+ * (scripts/scenes.py, seed 33) was .027. */
+#define MIN_EXPLAINED_PART 1e-3
+/* Change of the image by further steps over the noise in it, and |M r| over |M A^H e|, at most. Images are then
  * .02 of their noise from the solution in the mean, .07 at most on the grid of docs/reference/solvers.md. */
 #define ERROR_OVER_NOISE 0.05
-/* The same relative to the image, where there is next to no noise: maps and NUFFTs are no better. */
+/* Change of the image over the image, at most, where there is next to no noise: maps and NUFFTs are no better. */
 #define MIN_REL_CHANGE 1e-4
-/* What further steps may change an image with a penalty by, relative to the noise in it, as a weight of
- * NOISE_WEIGHT_OVER_MEAN times the mean eigenvalue of A^H A leaves it, and to the image. Tuned on 79 images by tv
+/* Change of an image with a penalty by further steps, at most, over the noise in it at a weight of
+ * NOISE_WEIGHT_OVER_MEAN times the mean eigenvalue of A^H A, and over the image. Tuned on 79 images by tv
  * (scripts/scenes.py, seeds 81 and 82, --quick): with 0.2 of the noise the error was 1.013 times that at the usual
  * tolerance at most. */
 #define PENALTY_ERROR_OVER_NOISE 0.15
 #define PENALTY_MIN_REL_CHANGE 3e-3
 #define NOISE_WEIGHT_OVER_MEAN 0.3
-/* Of the norm of an image: less around its mean is none of an object. On the scans of tests/pipeline/test_misfit.c
- * and a series of spokes of a phantom images that a penalty has erased have 1e-5, others more than 0.1. */
+/* Norm of an image minus its mean, over its norm: below, the image is a constant. On the scans of
+ * tests/pipeline/test_misfit.c and a series of spokes of a phantom images that a penalty has erased have 1e-5, others
+ * more than 0.1. */
 #define MAX_CONSTANT_VARIATION 1e-3
-/* Likewise of tgv, which leaves slopes as well: 0.06 on the same scan, and 0.56 of an image. */
+/* The same for tgv, whose erased images have slopes: 0.06 on the same scan, and 0.56 of an image. */
 #define MAX_CONSTANT_VARIATION_TGV 0.1
-/* With less, the samples of one coil do not predict one another: of a grid 1e-6, of 1000 spokes in 3D .67. */
+/* Predicted part of the samples held out, below which one coil's samples do not predict one another: 1e-6 on a grid,
+ * .67 for 1000 spokes in 3D. */
 #define MIN_PREDICTED_PART 0.02
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
@@ -54,12 +56,12 @@
  * all had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2
  * times, and of lines on a grid, where the split settles later than the image, 3 of 3. */
 #define MAX_SETTLED_CHANGE 1e-2
-#define RAISE_FACTOR 4.      /* of the weight at a time */
+#define RAISE_FACTOR 4.      /* from one weight to the next that is tried */
 #define MAX_ENLARGEMENT 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */
-    MOST_RAISED = 5,
+    MOST_RAISED = 5, /* times; the weight is then 1000 times the chosen one */
     /* Next to a hole in the centre of k-space, steps of conjugate gradients in one of the split: with 2, as
      * elsewhere, 3 of 6 scans of half-spokes by one coil had not settled after 300 of those, with 15 all had after
      * 40. */
@@ -143,7 +145,7 @@ static larmor_status image_noise(const lmr_job *job, problem *p, larmor_op *M, d
 
 /* ---- solutions ---- */
 
-/* The job's listener is told, and its checkpoint is written when it is time. */
+/* Reports a step to the listener, and writes the checkpoint when it is due. */
 static int watch(void *user, const larmor_progress *progress)
 {
     const lmr_job *job = *(const lmr_job **)user;
@@ -264,7 +266,7 @@ static int by_noise(const lmr_job *job, const larmor_recon_report *result)
 /* 1 if no image predicts the samples better than zeros do. */
 static int is_unpredicted(const problem *p, const larmor_choice *choice, double unit)
 {
-    return choice->weight > WEIGHT_ERASES_IMAGE * unit || (p->held.A && choice->misfit > 1 - MIN_TAKEN);
+    return choice->weight > WEIGHT_ERASES_IMAGE * unit || (p->held.A && choice->misfit > 1 - MIN_EXPLAINED_PART);
 }
 
 /* The weight as result->lambda_from says; r: NULL for conjugate gradients. A kept weight is there already. */
@@ -390,8 +392,8 @@ static larmor_status solve_again(const lmr_job *job, problem *p, larmor_regulari
 /* 1 if the weight was chosen and may be raised once more. */
 static int may_be_raised(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
-    const int tells = !strcmp(job->found.method.name, "tv") || !strcmp(job->found.method.name, "wavelet");
-    return tells && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
+    const int is_tuned = !strcmp(job->found.method.name, "tv") || !strcmp(job->found.method.name, "wavelet");
+    return is_tuned && !job->facts->fills_hole && !p->frames->cartesian.on_grid && job->settings->opts.iters == 0 &&
            job->settings->opts.tol == 0 && result->lambda_from == LARMOR_LAMBDA_FROM_DATA &&
            result->weight < pow(RAISE_FACTOR, MOST_RAISED - 0.5) * result->choice.weight;
 }
@@ -403,7 +405,7 @@ static int is_unsettled(const larmor_report *solver)
     return solver->end == LARMOR_END_ITERATIONS && solver->residual > MAX_SETTLED_CHANGE;
 }
 
-/* Of tv alone it is known that weights have to be raised where its penalty is not resolved. */
+/* Only tv's weights were found to need raising where its penalty is not resolved. */
 static int resolves(const lmr_job *job, const problem *p, const larmor_recon_report *result)
 {
     return !strcmp(job->found.method.name, "tv") && may_be_raised(job, p, result);
@@ -671,7 +673,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         st = conjugate_gradients(job, &p, result);
     else
         st = regularised(job, count, &p, result);
-    /* neighbours on the grid tell samples held out only in part, while the image has all of them */
+    /* neighbours on the grid predict held-out samples only in part, while the image has all of them */
     if (p.held.A && frames->cartesian.on_grid) result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
@@ -692,7 +694,7 @@ done:
     return st;
 }
 
-/* The weight from an image of the first set of maps, which sees nearly all of the object; its frequencies have the
+/* The weight from an image of the first set of maps, which covers nearly all of the object; its frequencies have the
  * circulant that the choice needs. Images with other numbers of samples choose for themselves. */
 static larmor_status choose_by_first_set(lmr_job *job, const lmr_frame *frame, double noise,
                                          larmor_recon_report *result)

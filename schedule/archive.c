@@ -9,7 +9,7 @@
 
 larmor_status lmr_archive_damaged(const lmr_archive *a, const char *what)
 {
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: damaged (%s). Delete it to begin anew.",
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: damaged (%s). Delete it to start again.",
                     lmr_checkpoint_name(a->place), what);
 }
 

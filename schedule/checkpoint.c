@@ -253,7 +253,7 @@ static larmor_status all_of(lmr_archive *a, lmr_kept *k, lmr_unfinished *u)
 
 static larmor_status refuse(const lmr_kept *k, const char *what)
 {
-    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: %s Choose another name, or delete it to begin anew.",
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "opts.checkpoint %s: %s Choose another name, or delete it to start again.",
                     lmr_checkpoint_name(k->place), what);
 }
 

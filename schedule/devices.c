@@ -1,9 +1,13 @@
-/* Several devices at work on the series of one reconstruction. A thread for each (worker.c) takes the next series
- * from a queue (task.c); results are handed out in order (delivery.c). Parts of one processor work likewise, once
- * it has computed a first series with all its threads, and queues of one GPU, which is idle while the host
- * prepares a small image. What a series decides for later ones, such as the weight of the penalty, is guessed to
- * be what is known when it begins, and a series that would have come out differently is computed once more: images
- * do not depend on which device took them, nor on when. SPDX-License-Identifier: Apache-2.0 */
+/* The series of one reconstruction on several devices.
+ *
+ *     worker.c    a thread for each device takes the next series from the queue
+ *     task.c      the queue
+ *     delivery.c  returns results in order, and computes a series again that began with another weight, method or
+ *                 density than the series before it have decided
+ *
+ * So images depend neither on the device nor on the order. Parts of one processor are devices after the first
+ * series, which has all threads; so are queues of one GPU, which is idle while the host prepares a small image.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "schedule/devices.h"
 
 #include <stdio.h>

@@ -160,8 +160,8 @@ static int is_too_large(const lmr_plan *plan)
     return plan->limit && plan->planned > plan->limit;
 }
 
-/* The volume, which does not fit, is to be in slabs: those of ranks, or those of a group's devices, with which all
- * begins anew for this error. */
+/* A volume that does not fit is divided into slabs: of the ranks, or of a group's devices; for the latter this error
+ * restarts the reconstruction. */
 static larmor_status cut(larmor_recon *r, lmr_slab_step step)
 {
     if (lmr_slabs_unfit(r)) return lmr_report_too_large(r);

@@ -158,7 +158,7 @@ static larmor_status exchange(lmr_worker *w, lmr_task *t, parcel *p)
     return get_answer(p, w->all->recon, t);
 }
 
-void lmr_run_remotely(lmr_worker *w, lmr_task *t)
+void lmr_run_on_rank(lmr_worker *w, lmr_task *t)
 {
     parcel p = {.bytes = NULL};
     const larmor_status st = exchange(w, t, &p);

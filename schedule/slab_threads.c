@@ -109,7 +109,7 @@ static larmor_status start(lmr_slab_threads *all)
 /* ---- the caller's ---- */
 
 /* The members that are rank 0's alone. */
-static larmor_status lead(larmor_recon *r, larmor_device *group)
+static larmor_status become_rank0(larmor_recon *r, larmor_device *group)
 {
     r->group = lmr_device_ref(group);
     r->events.is_quiet = 1; /* its lines were in the log before */
@@ -124,7 +124,7 @@ static larmor_status begin_all(larmor_recon *r, larmor_device *group, const larm
     larmor_recon_opts own = *opts;
     own.ranks = first->ranks;
     LMR_TRY(lmr_settings_read(&own, &r->settings));
-    LMR_TRY(lead(r, group));
+    LMR_TRY(become_rank0(r, group));
     LMR_TRY(start(all));
     r->slabs_from = all->slabs_from;
     const larmor_status st = lmr_recon_begin(r, all->source, first->dev);

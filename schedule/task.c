@@ -33,7 +33,7 @@ void lmr_add_line(lmr_task *t, int warning, const char *text)
 
 /* The series goes through the groups of its list: maps stay those of a slice's first group until another slice
  * comes. */
-void lmr_follow_maps(const lmr_devices *d, int series, int *from)
+void lmr_map_source_group(const lmr_devices *d, int series, int *from)
 {
     const lmr_series *list = &d->recon->list;
     for (int i = list->first[series]; i < list->first[series + 1]; i++) {
@@ -53,7 +53,7 @@ void lmr_fill_queue(lmr_devices *d)
         if (lmr_keep_has(r, d->end))
             t->state = LMR_TASK_KEPT;
         else
-            lmr_follow_maps(d, d->end, &d->maps_next);
+            lmr_map_source_group(d, d->end, &d->maps_next);
     }
 }
 

@@ -87,7 +87,7 @@ int lmr_guess_holds(const lmr_job *job, const lmr_series_state *known, const lmr
 
 /* The series goes through the groups of its list: maps stay those of a slice's first group until another slice
  * comes. */
-void lmr_follow_maps(const lmr_devices *d, int series, int *from);
+void lmr_map_source_group(const lmr_devices *d, int series, int *from);
 
 /* Of the queue, its lock being held: as many series as have room; none; how many are in a state; what a worker is to
  * compute next, or NULL. */
@@ -106,7 +106,7 @@ larmor_status lmr_start_workers(lmr_devices *d);
 void lmr_run_task(lmr_worker *w, lmr_task *t);
 
 /* The same by the worker's rank. */
-void lmr_run_remotely(lmr_worker *w, lmr_task *t);
+void lmr_run_on_rank(lmr_worker *w, lmr_task *t);
 
 /* Workers for these devices and, beyond them, for the ranks from 1 on. */
 larmor_status lmr_devices_make(larmor_recon *r, larmor_device *const *devices, int count, larmor_ranks *ranks);

@@ -39,7 +39,7 @@ static larmor_status restore_maps(lmr_worker *w, const lmr_task *t)
     if (job->found.maps.array && job->found.maps.from == from) return LARMOR_OK;
     larmor_array_free(job->found.maps.array);
     job->found.maps.array = NULL;
-    lmr_follow_maps(w->all, t->series, &from);
+    lmr_map_source_group(w->all, t->series, &from);
     if (from != t->maps_from || job->settings->opts.no_maps) return LARMOR_OK; /* of another slice */
     w->is_quiet = 1;
     const larmor_status st = lmr_group_restore(job, from, -1);
@@ -161,7 +161,7 @@ static void *work(void *user)
         w->task = t;
         pthread_mutex_unlock(&d->lock);
         if (w->rank)
-            lmr_run_remotely(w, t);
+            lmr_run_on_rank(w, t);
         else
             lmr_run_task(w, t);
         pthread_mutex_lock(&d->lock);

@@ -366,7 +366,7 @@ LARMOR_API larmor_maps_method_info larmor_maps_method_entry(int i);
 typedef struct larmor_recon larmor_recon; /* one thread at a time */
 
 /* A GPU that larmor_device_open chose by itself ("auto") and that fails before the first series is done is left:
- * all begins anew on the processor ("cpu"), a warning says so, and images lie there. Any other failure is
+ * the reconstruction restarts on the processor ("cpu"), a warning says so, and images lie there. Any other failure is
  * returned. */
 
 /* On a group of devices (larmor_device_open) several series are computed at the same time, each by one of its
@@ -377,7 +377,7 @@ typedef struct larmor_recon larmor_recon; /* one thread at a time */
  * keeps the series that are done, and not the state of those that run. Where there are fewer series than devices,
  * all members share the coils of one series after the other (larmor_op_sense): images then agree to rounding, and
  * the state of a solver is kept as on one device. A 3D scan that no member can hold is in slabs, one for each of
- * them (larmor_recon_plan.slabs): larmor_recon_create then begins anew, with a thread for each member but the
+ * them (larmor_recon_plan.slabs): larmor_recon_create then restarts, with a thread for each member but the
  * first, until larmor_recon_free. All solve at the same time, by conjugate gradients with the preconditioner and
  * the choice of lambda of one device; slabs are also taken where one device would give these up for want of
  * memory. The same devices give the same bits on processors, and opts->memory is the limit of each. What is not

@@ -6,7 +6,7 @@
 #include "core/status.h"
 #include "recon/choose/choose.h"
 
-/* Of the samples held out, beyond their noise, what the best image tells; all where none are held out, or where
+/* Of the samples held out, beyond their noise, what the best image predicts; all where none are held out, or where
  * they are noise for the most part. */
 static double part_predicted(const lmr_trial *t)
 {

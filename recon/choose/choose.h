@@ -75,7 +75,7 @@ double lmr_trial_gaps(const lmr_trial *t, double times);
 larmor_status lmr_trial_solve(lmr_trial *t, double weight);
 /* Enter how far x is from the samples that are held out. */
 larmor_status lmr_trial_judge(lmr_trial *t, double weight);
-/* The largest weight that does not differ from the one of the least misfit as far as the samples held out tell. */
+/* The largest weight that does not differ from the one of the least misfit as far as the samples held out decide. */
 double lmr_trial_largest(const lmr_trial *t);
 /* The weight of |x|^2 / 2, into t->choice. */
 larmor_status lmr_choose_tikhonov(lmr_trial *t);

@@ -14,7 +14,7 @@
 #define PENALTY_WEIGHT_FACTOR 0.4 /* what strength counts are deviations averaged with the thinly sampled rim */
 
 #define REGULAR_WEIGHT                                                                                               \
-    1e-6 /* relative to the mean eigenvalue of A^H A: least squares but for voxels that no coil sees */
+    1e-6 /* relative to the mean eigenvalue of A^H A: least squares but for voxels without signal in any coil */
 #define MIN_NOISE_LEFT 0.3 /* of the noise: with less the image takes up whatever is measured */
 
 enum { STEPS = 10 };
@@ -48,7 +48,7 @@ static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_ar
     LMR_TRY(larmor_nrm2(x, &folded));
     const double floor =
         ROUGH_WEIGHT * power_of(folded, voxels) / power_of(whole, samples); /* of the mean eigenvalue of A^H A */
-    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK;                 /* no noise, or no coil sees anything */
+    if (!(floor > 0) || !isfinite(floor)) return LARMOR_OK;                 /* no noise, or all maps are zero */
     LMR_TRY(rough(A, noise, floor, x, Ax, &own, &left));
     LMR_TRY(rough(A, b, floor, x, Ax, &image, &misfit));
     /* there is no more noise than the data are off the model */

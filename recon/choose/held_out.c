@@ -12,7 +12,7 @@
 
 #define MIN_DENSITY 0.03 /* of the mean density of samples: where they are thinner they count no more than there */
 
-/* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones tell each other. */
+/* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones predict each other. */
 #define CELL_SIDE 0.6
 
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without

@@ -8,7 +8,7 @@
 #define STEP_FACTOR 2.                /* from one weight to the next where they are compared */
 #define FIRST_STEP_FACTOR 4.          /* and before that */
 #define SEARCH_START_OVER_EXPECTED 4. /* times the weight that is expected from the noise, where comparing begins */
-#define START_WEIGHT 1e-3             /* relative: the first weight; large, because it fills in what no sample sees */
+#define START_WEIGHT 1e-3             /* relative: the first weight; large, because it fills gaps between samples */
 #define MIN_WEIGHT 2e-5 /* the smallest weight, relative to the mean eigenvalue of A^H A and the image */
 
 /* Times the noise in the samples held out: with more, gaps decide. The three were tuned on 119 scenes
@@ -16,7 +16,7 @@
  * 24. */
 #define GAPS_MISFIT_OVER_NOISE 1.5
 #define GAPS_WEIGHT_OVER_LOWEST 0.85 /* times the weight of the least misfit, where gaps decide */
-#define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not tell */
+#define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not decide */
 
 enum { ON_THE_WAY = 4, FIRST = 8, NEXT = 5, MOST_TRIED = 20, RISEN = 2 };
 

@@ -8,8 +8,9 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/solve.h"
 
-#define MIN_DENSITY 0.03 /* relative to the mean eigenvalue: what is sampled more thinly is not part of the noise */
-#define MIN_WEIGHT 1e-4  /* the smallest weight, relative to the mean eigenvalue of A^H A */
+#define MIN_DENSITY                                                                                                  \
+    0.03                /* over the mean eigenvalue of A^H A: frequencies of less density are left out of the noise */
+#define MIN_WEIGHT 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
 /* Lower bound of the search, relative to the weight predicted from the noise. */
 #define MIN_WEIGHT_OVER_EXPECTED 0.65
 #define SEARCH_START_OVER_EXPECTED 4. /* of the first weight but one step, over that predicted from the noise */
@@ -20,7 +21,7 @@
 #define MAX_STEP_FACTOR 9.      /* the same while the misfit falls */
 #define MAX_NEIGHBOUR_FACTOR 4. /* between the best weight and its neighbours */
 #define CHOSEN_OVER_LOWEST 1.8 /* the weight that is taken over that of the least misfit (docs/records/choosing.md) */
-/* Of the square of the samples held out: misfits that differ by less are alike. Samples do not tell then which
+/* Of the square of the samples held out: misfits that differ by less are alike. They do not decide then which
  * image is better, and the larger weight has the smoother one where there are none, such as the corners of
  * k-space. */
 #define MIN_MISFIT_DIFFERENCE 1e-5
@@ -30,13 +31,13 @@
 #define STEEP_MISFIT_FALL 0.02
 #define WEIGHT_OVER_FLAT_PRIOR 5. /* over a Gaussian prior's with a flat spectrum: images are weaker at the rim */
 #define NOISE_ADDED_FRACTION 0.5  /* of a noise sample that is added to b where no samples are held out */
-/* Noise samples from that to the data that it is compared with. */
+/* Noise between b with added noise and the data that it is compared with, in noise samples. */
 #define NOISE_BETWEEN (NOISE_ADDED_FRACTION + 1 / NOISE_ADDED_FRACTION)
 #define TRIAL_ERROR_OVER_NOISE 0.02 /* of the solutions that are compared, relative to the noise in an image */
 #define TRIAL_ERROR_OVER_IMAGE 2e-4 /* the same relative to the image: the larger one ends a trial */
 
-/* Of the signal in the samples that images are compared with: where their noise hides more of it, intensity is not
- * measured. */
+/* Standard error of the intensity, over the signal in the samples that images are compared with, above which the
+ * intensity is not measured. */
 #define MAX_INTENSITY_ERROR 0.02
 
 enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
@@ -104,8 +105,8 @@ static larmor_status find_misfit(lmr_trial *t, double *misfit)
     return LARMOR_OK;
 }
 
-/* The projection of A x on the samples that it is compared with, relative to theirs without their noise, which x
- * knows nothing of. It follows find_misfit, whose residual it takes. */
+/* The projection of A x on the samples that it is compared with, relative to theirs without their noise, of which
+ * x is independent. It follows find_misfit, whose residual it takes. */
 static larmor_status find_intensity(lmr_trial *t, double weight)
 {
     double product, of_noise;
@@ -138,7 +139,7 @@ double lmr_trial_largest(const lmr_trial *t)
     return exp(lmr_curve_within(&t->curve, t->disturbed ? 0 : MIN_MISFIT_DIFFERENCE * t->held_square));
 }
 
-/* ---- what the noise says ---- */
+/* ---- the weight from the noise ---- */
 
 /* The deviation of the noise in A^H b, averaged over the cells of k-space as each makes the noise of an image. */
 static larmor_status find_deviation(lmr_trial *t, double power)

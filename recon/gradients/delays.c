@@ -1,7 +1,7 @@
 /* Gradient delays from the samples: intersections of spokes, refined to the likeliest delays.
  * With the right delays samples that are neighbours in k-space predict each other as an object of limited size lets
- * them. Delays, size and noise are fitted together, by all samples of spokes near the centre. Blocks of spokes tell
- * of the delays independently of each other, and so how sure they are.
+ * them. Delays, size and noise are fitted together, by all samples of spokes near the centre. Blocks of spokes give
+ * independent estimates, and so their standard deviation.
  * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start; the standard deviation is
  * that of estimates from a composite likelihood, Varin, Reid, Firth, Stat. Sin. 21, 5 (2011).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -163,7 +163,7 @@ static void evaluate_block(void *self, int64_t i)
             for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
 }
 
-/* What is known of a number before the data are seen, as a mean and a spread. */
+/* A number's prior: mean and standard deviation. */
 static void expected(int number, double *mean, double *spread)
 {
     *mean = 0;
@@ -607,7 +607,7 @@ static double hole(const lmr_spokes *s, const double delay[LMR_DELAYS])
     return sqrt(least);
 }
 
-/* Whether delays are known well beside their size, and explain the samples. */
+/* 1 if delays are large beside their standard deviation and explain the samples. */
 static int is_sure(const larmor_delays *found)
 {
     double surest = 0;
@@ -708,7 +708,7 @@ static larmor_status check(const larmor_array *kspace, const larmor_array *traj)
     return LARMOR_OK;
 }
 
-/* Those of the processor that was asked for; a GPU leaves the host's alone. */
+/* The processor's threads; of a GPU those of the host. */
 static int threads_for(const larmor_device *dev)
 {
     const int own = dev->be->threads(dev->ctx);

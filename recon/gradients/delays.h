@@ -57,8 +57,8 @@ larmor_status lmr_spokes_fetch(const lmr_spokes *s, const larmor_array *kspace, 
  * per field of view. */
 double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS]);
 
-/* recon/gradients/echoes.c: the echoes of these readouts; delays from them, 0 if they do not tell; and the part of
- * the echoes that are near where delays put them. */
+/* recon/gradients/echoes.c: the echoes of these readouts; delays from them, 0 if they do not determine them; and the
+ * part of the echoes that are near where delays put them. */
 larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_spoke *spoke, int64_t count);
 int lmr_echoes_delays(const lmr_spokes *s, double delay[LMR_DELAYS]);
 double lmr_echoes_agree(const lmr_spokes *s, const double delay[LMR_DELAYS]);

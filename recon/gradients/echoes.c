@@ -2,7 +2,7 @@
  *
  * Along a spoke of direction u the signal is strongest where it passes the centre of k-space, c from where that is
  * meant if the object has a linear phase. Under delays S sample i is at k_i - S d, so that the echo is where k u =
- * c u + (S d) u: one equation for S and c for each spoke. It says nothing of how far spokes miss the centre, which
+ * c u + (S d) u: one equation for S and c for each spoke. It does not depend on how far spokes miss the centre, which
  * intersections do.
  *
  * Source: Block, Uecker, Proc. ISMRM 19, 2816 (2011), who use opposite spokes. SPDX-License-Identifier: Apache-2.0 */
@@ -129,7 +129,7 @@ larmor_status lmr_echoes(lmr_spokes *s, const larmor_array *kspace, const lmr_sp
     return taken ? make_echoes(s, kspace, some, taken) : LARMOR_OK;
 }
 
-/* ---- what they say ---- */
+/* ---- the equations ---- */
 
 /* Symmetric and positive: by elimination, in place. */
 static void solve(double matrix[NUMBERS][NUMBERS], double *right, double *x)

@@ -139,7 +139,7 @@ static void project(const float *y, const double *k, int nd, int64_t n, int64_t 
     }
 }
 
-/* Add a line's projection, corrected by what is known of it, to the image of its direction. */
+/* Add a line's projection, corrected by its ghost as far as that is known, to the image of its direction. */
 static void add_line(images *m, int64_t coil, int backward, double across, const larmor_ghost *known,
                      double complex *p)
 {

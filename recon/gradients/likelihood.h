@@ -23,7 +23,7 @@ typedef struct lmr_likelihood {
  * units of the field of view; the noise has `noise` of the variance of the signal. The common scale is the
  * likeliest one.
  *
- * work    doubles, as many as lmr_likelihood_work says.
+ * work    doubles, lmr_likelihood_work returns how many.
  * Errors  LARMOR_ERR_NUMERIC where the covariance is not positive: noise is too small. */
 int64_t lmr_likelihood_work(int64_t m, int64_t columns);
 larmor_status lmr_likelihood_of(const lmr_sampled *s, double size, double noise, double *work, lmr_likelihood *out);

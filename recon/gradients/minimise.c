@@ -8,7 +8,7 @@ typedef struct search {
     int n;
     double x[LMR_MINIMISE_MOST], gradient[LMR_MINIMISE_MOST], value; /* in units of the scale */
     double inverse[LMR_MINIMISE_MOST][LMR_MINIMISE_MOST];            /* of the Hessian, about */
-    int learned;                                                     /* steps that it knows */
+    int learned;                                                     /* steps in its memory */
 } search;
 
 static double dot(int n, const double *a, const double *b)
@@ -26,7 +26,7 @@ static void forget(search *s)
     for (int i = 0; i < s->n; i++) s->inverse[i][i] = size > 0 ? 1 / size : 1;
 }
 
-/* The step and the change of the gradient tell of the curvature along the step. */
+/* The step and the change of the gradient give the curvature along the step. */
 static void learn(search *s, const double *step, const double *change)
 {
     const double curvature = dot(s->n, step, change);

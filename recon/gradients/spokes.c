@@ -1,4 +1,4 @@
-/* Which samples tell of gradient delays: those of straight readouts near the centre of k-space.
+/* The samples that gradient delays are estimated from: those of straight readouts near the centre of k-space.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -273,7 +273,7 @@ static larmor_status arrange(lmr_spokes *s, const double *all, int64_t coils)
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the centre of k-space is %s", sum == 0 ? "zero" : "not finite");
 }
 
-/* Where echoes are far from the centre, the samples around them are those that tell. */
+/* Where echoes are far from the centre, the samples around them determine the delays. */
 static larmor_status begin_at_echoes(lmr_spokes *s, const larmor_array *kspace, double radius, int64_t samples)
 {
     double delay[LMR_DELAYS];

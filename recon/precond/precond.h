@@ -29,7 +29,7 @@ typedef struct lmr_autocorrelation {
 larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, larmor_shape image,
                                         lmr_autocorrelation *a);
 larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array *image);
-/* The sum; the next add begins anew. */
+/* The sum; the next add starts another one. */
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum);
 void lmr_autocorrelation_free(lmr_autocorrelation *a);
 /* Bytes from begin to end, the sum among them, without the images. */

@@ -83,7 +83,7 @@ cp run.ckp kept.ckp
 # What does not belong to it is refused, and stays as it is.
 expect 0 phantom -o other.h5 --traj golden --matrix 128 --readouts 40 --coils 4 --repetitions 3 --snr 31 -q
 expect 3 recon other.h5 -o image.h5 --checkpoint run.ckp --method tv --iters 12 -q
-said_like '^larmor: --checkpoint run.ckp: belongs to another scan.* delete it to begin anew\.$'
+said_like '^larmor: --checkpoint run.ckp: belongs to another scan.* delete it to start again\.$'
 expect 3 recon scan.h5 -o image.h5 --checkpoint run.ckp --method tv --iters 13 -q
 said_like '^larmor: --checkpoint run.ckp: belongs to a reconstruction with other options\. .* delete it'
 expect 3 recon scan.h5 -o image.h5 --checkpoint run.ckp --method tv --iters 12 --conj -q
@@ -97,7 +97,7 @@ done
 cp kept.ckp run.ckp
 printf X | dd of=run.ckp bs=1 seek=4000 conv=notrunc 2>/dev/null
 expect 3 recon scan.h5 -o image.h5 --checkpoint run.ckp --method tv --iters 12 -q
-said_like '^larmor: --checkpoint run.ckp: damaged .*Delete it to begin anew'
+said_like '^larmor: --checkpoint run.ckp: damaged .*Delete it to start again'
 expect 3 recon scan.h5 -o image.h5 --checkpoint maps.cfl -q
 said_like 'maps.cfl is no checkpoint'
 expect 2 recon scan.h5 -o image.h5 --checkpoint scan.h5 -q

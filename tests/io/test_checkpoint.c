@@ -140,7 +140,7 @@ IN_FOLDER(at_any_length_but_its_own_it_is_damaged)
     assert_non_null(data);
     data[bytes] = 0;
     put_file(path, data, bytes + 1);
-    assert_refused(try_open(path), LARMOR_ERR_FORMAT, "damaged (its checksum is wrong). Delete it to begin anew");
+    assert_refused(try_open(path), LARMOR_ERR_FORMAT, "damaged (its checksum is wrong). Delete it to start again");
     free(data);
 }
 

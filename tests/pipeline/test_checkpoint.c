@@ -372,7 +372,7 @@ TEST(a_checkpoint_of_another_scan_is_refused)
     assert_refused(
         try_with(&other, opts, &p), LARMOR_ERR_FORMAT,
         "opts.checkpoint memory: belongs to another scan, or to one that was changed since. Choose another "
-        "name, or delete it to begin anew.");
+        "name, or delete it to start again.");
     larmor_array *traj = s.image[1].traj;
     double *values;
     assert_ok(larmor_array_download(traj, LARMOR_F64, &values));
@@ -421,7 +421,7 @@ TEST(a_checkpoint_of_other_options_is_refused)
         assert_refused(
             try_with(&s, other, &p), LARMOR_ERR_FORMAT,
             "opts.checkpoint memory: belongs to a reconstruction with other options. Choose another name, or "
-            "delete it to begin anew.");
+            "delete it to start again.");
     }
     const larmor_recon_opts alike[] = {
         OPTS(.method = "cg", .iters = 3, .checkpoint_every = 1, SHORT),

@@ -319,7 +319,7 @@ TEST(a_listener_that_stops_stops_all_and_can_go_on)
     assert_false(report.interrupted);
     assert_int_equal(report.solver.iters, 2);
     larmor_recon_free(recon);
-    for (int passes = 0; passes < 2; passes++) { /* before and after all began anew, if the stage is there twice */
+    for (int passes = 0; passes < 2; passes++) { /* before and after the restart, if the stage is there twice */
         h = (heard){.stop_in = "field of view", .stage_passes = passes};
         const larmor_status st = try_on(devices(2), &v, VOLUME_OPTS(.memory = memory), &h, &recon);
         assert_true(st == LARMOR_STOPPED || passes);
