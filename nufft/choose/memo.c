@@ -1,6 +1,6 @@
 /* What was chosen lately. Images of a scan, and the counts of memory before them, ask for the same grid again and
  * again, each of which takes a tenth of a millisecond and more; what is chosen follows from the request alone.
- * This is one of the few places with state that all of a process share (docs/architecture.md).
+ * This is one of the few places with state that all of a process share (docs/reference/architecture.md).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/choose/memo.h"
 
