@@ -30,12 +30,12 @@ void lmr_method_take(lmr_job *job, const char *name)
     snprintf(m->name, sizeof m->name, "%s", name);
 }
 
-void lmr_method_settle(larmor_recon *r, const char *name, larmor_method_from from)
+void lmr_method_settle(lmr_job *job, lmr_scan_facts *facts, const char *name, larmor_method_from from)
 {
-    if (!r->facts.automatic) return;
-    r->facts.automatic = 0;
-    r->facts.method_from = from;
-    lmr_method_take(&r->job, name);
+    if (!facts->automatic) return;
+    facts->automatic = 0;
+    facts->method_from = from;
+    lmr_method_take(job, name);
 }
 
 const char *lmr_method_name(const lmr_job *job)

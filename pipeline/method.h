@@ -4,7 +4,6 @@
 #define LMR_PIPELINE_METHOD_H
 
 #include "pipeline/weight.h"
-#include "schedule/state.h"
 
 /* Of those that auto compares, the one that takes the most memory. */
 #define LMR_METHOD_LARGEST "tv"
@@ -12,8 +11,9 @@
 /* The job's method becomes the one of this name: "cg", "grid", or a regulariser's. */
 void lmr_method_take(lmr_job *job, const char *name);
 
-/* The preparation settles the method that images would choose; nothing where it was asked for or is settled. */
-void lmr_method_settle(larmor_recon *r, const char *name, larmor_method_from from);
+/* The preparation settles the method that images would choose, in the job's facts; nothing where it was asked for or
+ * is settled. */
+void lmr_method_settle(lmr_job *job, lmr_scan_facts *facts, const char *name, larmor_method_from from);
 
 /* Its name, a constant, as larmor_recon_opts has it; "auto" where the first image will choose it. */
 const char *lmr_method_name(const lmr_job *job);

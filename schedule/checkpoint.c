@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/hash.h"
 #include "larmor/larmor.h"
 #include "schedule/archive.h"
 
@@ -379,10 +380,19 @@ larmor_status lmr_keep_open(larmor_recon *r, int *maps_from, int *weights_from)
     return LARMOR_OK;
 }
 
-const lmr_fingerprints *lmr_keep_fingerprints(const larmor_recon *r)
+/* With a checkpoint, of the arrays as they were when it was opened. */
+larmor_status larmor_recon_fingerprint(const larmor_recon *recon, uint64_t *fingerprint)
 {
-    const lmr_kept *k = r->job.checkpoint;
-    return k && k->ours.scan ? &k->ours : NULL;
+    lmr_fingerprints f = {0};
+    LMR_NEED(fingerprint);
+    *fingerprint = 0;
+    LMR_NEED(recon);
+    if (recon->job.checkpoint)
+        f = recon->job.checkpoint->ours;
+    else
+        LMR_TRY(lmr_fingerprints_of(recon, &f));
+    *fingerprint = lmr_hash(f.scan, &f.options, sizeof f.options);
+    return LARMOR_OK;
 }
 
 void lmr_keep_close(larmor_recon *r)

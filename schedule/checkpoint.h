@@ -8,7 +8,6 @@ typedef struct lmr_fingerprints { /* hashes of what the images follow from */
     uint64_t scan, options, plan;
 } lmr_fingerprints;
 
-/* With a checkpoint, as they were when it was opened. */
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f);
 
 /* A series that was begun. */
@@ -30,9 +29,6 @@ void lmr_keep_close(larmor_recon *r);
 
 /* The series begins: 1 if the checkpoint has its result, which is then in *result. Each result is given once. */
 int lmr_keep_begin(larmor_recon *r, int series, larmor_recon_result *result);
-
-/* What the checkpoint belongs to; NULL without one, and before it is opened. */
-const lmr_fingerprints *lmr_keep_fingerprints(const larmor_recon *r);
 
 /* 1 if lmr_keep_begin will have the result. */
 int lmr_keep_has(const larmor_recon *r, int series);

@@ -35,23 +35,9 @@ static uint64_t hash_plan(const larmor_recon *r)
 
 larmor_status lmr_fingerprints_of(const larmor_recon *r, lmr_fingerprints *f)
 {
-    const lmr_fingerprints *kept = lmr_keep_fingerprints(r);
-    if (kept) *f = *kept;
-    if (kept) return LARMOR_OK;
     f->plan = hash_plan(r);
     LMR_TRY(lmr_source_fingerprint(r->facts.source, &f->scan));
     LMR_TRY(hash_arrays(&r->settings.opts, &f->options));
     lmr_settings_hash(&r->settings.opts, &f->options);
-    return LARMOR_OK;
-}
-
-larmor_status larmor_recon_fingerprint(const larmor_recon *recon, uint64_t *fingerprint)
-{
-    lmr_fingerprints f = {0};
-    LMR_NEED(fingerprint);
-    *fingerprint = 0;
-    LMR_NEED(recon);
-    LMR_TRY(lmr_fingerprints_of(recon, &f));
-    *fingerprint = lmr_hash(f.scan, &f.options, sizeof f.options);
     return LARMOR_OK;
 }

@@ -206,8 +206,8 @@ static larmor_status plan_memory(larmor_recon *r)
     if (is_too_large(plan)) return lmr_report_too_large(r);
     lmr_devices_divide(r);
     lmr_report_plan(r);
-    if (plan->compare < 0) lmr_method_settle(r, "cg", LARMOR_METHOD_FROM_MEMORY);
-    if (job->facts->info.hole > 0) lmr_method_settle(r, "tv", LARMOR_METHOD_FROM_HOLE);
+    if (plan->compare < 0) lmr_method_settle(&r->job, &r->facts, "cg", LARMOR_METHOD_FROM_MEMORY);
+    if (job->facts->info.hole > 0) lmr_method_settle(&r->job, &r->facts, "tv", LARMOR_METHOD_FROM_HOLE);
     r->facts.no_choice = plan->choose < 0 && lmr_chooses(job);
     r->facts.block = plan->block;
     r->facts.toeplitz = plan->toeplitz;

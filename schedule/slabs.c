@@ -56,7 +56,7 @@ void lmr_slabs_take(larmor_recon *r)
 {
     lmr_job *job = &r->job;
     r->events.is_quiet = 0;
-    lmr_method_settle(r, "cg", LARMOR_METHOD_FROM_MEMORY);
+    lmr_method_settle(&r->job, &r->facts, "cg", LARMOR_METHOD_FROM_MEMORY);
     r->facts.slabs = r->settings.opts.ranks;
     job->facts->dev->ranks = NULL;
     r->facts.toeplitz = r->settings.opts.toeplitz < 0 ? -1 : 1;
