@@ -14,6 +14,7 @@
 
 /* Of a readout, samples within this distance belong together, in 1 / FOV: nearer ones predict each other. */
 #define CELL_SIDE 0.6
+#define GRID_TOLERANCE 1e-3 /* 1/FOV: samples this near to each other, or to a whole number, are in one place */
 
 /* One of RUN in a row is held out; whole readouts where there are so many that the others cover k-space without
  * it. */
@@ -28,9 +29,8 @@ typedef struct points {
 
 static int on_the_grid(const points *p)
 {
-    const double near = 1e-3;
     for (int64_t i = 0; i < p->samples * p->readouts * p->nd; i++)
-        if (fabs(p->k[i] - nearbyint(p->k[i])) > near) return 0;
+        if (fabs(p->k[i] - nearbyint(p->k[i])) > GRID_TOLERANCE) return 0;
     return 1;
 }
 
@@ -88,13 +88,12 @@ static larmor_status hold_readouts(const points *p, uint64_t seed, int64_t *part
 
 static void hold_parts(const points *p, uint64_t seed, int64_t *part, double *kept, double *factors)
 {
-    const double near = 1e-3;
     int64_t now = *part - 1; /* a few samples of a readout */
     double way = 0;
     for (int64_t i = 0; i < p->samples * p->readouts; i++) {
         const int first = i % p->samples == 0;
         way = first ? 0 : way + step_to(p, i);
-        if (first || way > CELL_SIDE - near) {
+        if (first || way > CELL_SIDE - GRID_TOLERANCE) {
             now++;
             way = 0;
         }

@@ -18,7 +18,13 @@
 #define GAPS_WEIGHT_OVER_LOWEST 0.85 /* times the weight of the least misfit, where gaps decide */
 #define MIN_MISFIT 1e-4              /* of the square of the samples held out: with less they do not decide */
 
-enum { ON_THE_WAY = 4, FIRST = 8, NEXT = 5, MOST_TRIED = 20, RISEN = 2 };
+enum {
+    DESCENT_ITERS = 4, /* at each weight before the first that is compared: each begins at the image before it */
+    FIRST_ITERS = 8,   /* at the first weight that is compared */
+    NEXT_ITERS = 5,    /* at the others, whose images differ little from the one before */
+    MOST_TRIED = 20,   /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
+    LEAST_BEYOND = 2,  /* weights beyond the least misfit, so that it is no accident of one */
+};
 
 typedef struct search {
     lmr_trial *trial;
@@ -65,15 +71,16 @@ static larmor_status choose(search *w, double unit, double least, double expecte
         expected > 0 ? fmax(SEARCH_START_OVER_EXPECTED * expected, least) : fmax(START_WEIGHT * unit, least);
     double weight;
     for (weight = START_WEIGHT * unit; weight > FIRST_STEP_FACTOR * first; weight /= FIRST_STEP_FACTOR)
-        LMR_TRY(iterate(w, weight, ON_THE_WAY));
-    LMR_TRY(try_weight(w, first, FIRST));
-    for (weight = first / STEP_FACTOR; lmr_curve_index(&t->curve) < RISEN && weight >= least; weight /= STEP_FACTOR) {
+        LMR_TRY(iterate(w, weight, DESCENT_ITERS));
+    LMR_TRY(try_weight(w, first, FIRST_ITERS));
+    for (weight = first / STEP_FACTOR; lmr_curve_index(&t->curve) < LEAST_BEYOND && weight >= least;
+         weight /= STEP_FACTOR) {
         if (t->choice.tried == MOST_TRIED) break;
-        LMR_TRY(try_weight(w, weight, NEXT));
+        LMR_TRY(try_weight(w, weight, NEXT_ITERS));
     }
     for (weight = first * STEP_FACTOR; lmr_curve_index(&t->curve) == t->curve.count - 1; weight *= STEP_FACTOR) {
         if (t->choice.tried >= MOST_TRIED) break;
-        LMR_TRY(try_weight(w, weight, NEXT));
+        LMR_TRY(try_weight(w, weight, NEXT_ITERS));
     }
     t->choice.weight = best_weight(t) / (t->disturbed ? sqrt(LMR_DISTURBED) : 1);
     return LARMOR_OK;

@@ -40,7 +40,12 @@
  * intensity is not measured. */
 #define MAX_INTENSITY_ERROR 0.02
 
-enum { TRIAL_ITERS = 60, LEAST_ITERS = 2, ROUGH_ITERS = 4, MOST_TRIED = 14 };
+enum {
+    TRIAL_ITERS = 60, /* at one weight, at most; TRIAL_ERROR_OVER_NOISE ends it earlier */
+    LEAST_ITERS = 2,  /* the first step is near where samples are dense, not in the rest */
+    ROUGH_ITERS = 4,  /* of the rough image: only its residual is used */
+    MOST_TRIED = 14,  /* weights; MIN_WEIGHT is 5 steps of 3 below START_WEIGHT */
+};
 
 /* ---- one trial ---- */
 
@@ -68,7 +73,7 @@ larmor_status lmr_trial_solve(lmr_trial *t, double weight)
                            .user = t};
     LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report));
     t->choice.iters += report.iters;
-    if (report.iters < LEAST_ITERS) { /* near in what is sampled well, not in the rest */
+    if (report.iters < LEAST_ITERS) {
         o.max_iter = LEAST_ITERS - report.iters;
         o.error = 0;
         LMR_TRY(lmr_cg_normal(t->kept, t->rhs, t->square, t->x, &o, &report));

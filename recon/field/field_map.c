@@ -16,9 +16,10 @@
 typedef double _Complex number;
 
 enum { MOST_ECHOES = 64, MOST_STEPS = 300 };
-#define SMOOTH 1.5
-#define NOT_SMOOTH 0.2
-#define THRESHOLD 0.1
+#define DEFAULT_SMOOTH 1.5 /* voxels: structure below about 2 pi of these, 9 voxels, is smoothed away */
+#define LEAST_SMOOTH 0.2   /* voxels: 2 pi of these is about one voxel, so that next to nothing is */
+#define DEFAULT_THRESHOLD                                                                                            \
+    0.1                /* magnitude of the object over its brightest part: three deviations of the noise at SNR 30 */
 #define BRIGHTEST 0.98 /* the quantile of magnitudes that stands for the brightest part */
 #define EDGE 64.0      /* of second to first differences, in voxels squared */
 #define SMALL_REGION 8 /* voxels: islands that noise makes */
@@ -336,9 +337,9 @@ static void report_map(work *w, larmor_field_map_report *report)
 
 static larmor_status make_map(work *w, const larmor_field_map_opts *o, larmor_field_map_report *report)
 {
-    double length = o->smooth > 0 ? o->smooth : SMOOTH;
-    if (o->smooth < 0) length = NOT_SMOOTH;
-    LMR_TRY(find_object(w, o->threshold > 0 ? o->threshold : THRESHOLD));
+    double length = o->smooth > 0 ? o->smooth : DEFAULT_SMOOTH;
+    if (o->smooth < 0) length = LEAST_SMOOTH;
+    LMR_TRY(find_object(w, o->threshold > 0 ? o->threshold : DEFAULT_THRESHOLD));
     LMR_TRY(fit_pair(w, length));
     fit_lines(w);
     LMR_TRY(smooth(w, length, -1));

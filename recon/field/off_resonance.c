@@ -17,8 +17,8 @@
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
 
-#define DEFAULT_ERROR 1e-3
-#define DEFAULT_NORMAL_ERROR 1e-4
+#define DEFAULT_ERROR 1e-3        /* of the phases, relative, which is 60 dB below the signal */
+#define DEFAULT_NORMAL_ERROR 1e-4 /* of the normal map, relative */
 
 typedef lmr_number number;
 

@@ -134,7 +134,7 @@ done:
     return st;
 }
 
-enum { FEW_TIMES = 256 };
+enum { FEW_TIMES = 256 }; /* times that a number of segments is tried on: neighbours have nearly the same error */
 
 static larmor_status too_large(int segments, double error, double bound)
 {

@@ -19,7 +19,7 @@
 enum { SIZE = LMR_DELAYS, STRETCH, NOISE = STRETCH + 2, NUMBERS };
 
 /* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
-static const double typical_size = 0.3;
+static const double typical_size = 0.3; /* a uniform object of the field of view's width has 0.29 */
 static const double spread_of_size = 0.3;
 
 /* Lower bound of the noise's variance, relative to the signal's. */
@@ -57,7 +57,8 @@ static const double spread_of_coupling = 2;
 
 /* Unexplained part of the power below which delays are clear; above it the search tries other starts. */
 static const double max_unexplained_clear = 0.1;
-static const double start_distance = 0.9; /* 1/FOV */
+/* 1/FOV between starts: samples of an object that fills the field of view are independent at 1. */
+static const double start_distance = 0.9;
 enum { STARTS = 4 };
 
 /* Spirals: the grid of starts, for the mean of the delays and for their difference. */
@@ -65,7 +66,7 @@ static const double curved_start_distance = 0.25; /* 1/FOV */
 static const double min_sample_distance = 0.01;   /* 1/FOV: smaller steps along a readout have no direction */
 static const double coupling_start = 0.15;        /* samples: distance of other starts for couplings */
 
-enum { MEAN_STARTS = 13, DIFFERENCE_STARTS = 7 };
+enum { MEAN_STARTS = 13, DIFFERENCE_STARTS = 7 }; /* 3/FOV and 1.5/FOV wide */
 
 /* Part of the first block's spokes with which delays in 3D are searched; the cost grows with its cube. */
 static const double part_of_block_3d = 0.6;

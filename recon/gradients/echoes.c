@@ -14,9 +14,14 @@
 #include "core/owned.h"
 #include "recon/gradients/delays.h"
 
-enum { MOST_ECHOES = 64, PASSES = 12, NUMBERS = LMR_ECHO_NUMBERS };
+enum { NUMBERS = LMR_ECHO_NUMBERS };
 
-/* Radius (1/FOV) within which echoes are searched. */
+enum {
+    MOST_ECHOES = 64, /* readouts: seven for each of nine numbers */
+    PASSES = 12,      /* of reweighting, at most */
+};
+
+/* Radius (1/FOV) within which echoes are searched: beyond any delay (max_shift of delays.c). */
 static const double max_radius = 12;
 /* Minimum extent of a readout on each side of its echo (1/FOV). */
 static const double min_side = 1;

@@ -12,7 +12,12 @@
 #include "core/status.h"
 #include "recon/gradients/delays.h"
 
-enum { MOST_PAIRS = 240, MOST_TRIES = 4000, PASSES = 12, LEAST_PAIRS = 3 };
+enum {
+    MOST_PAIRS = 240,  /* 480 equations for six numbers */
+    MOST_TRIES = 4000, /* pairs that are looked at for them */
+    PASSES = 12,       /* of reweighting, at most */
+    LEAST_PAIRS = 3,   /* two equations each for six numbers */
+};
 
 /* Maximum cosine of the angle between two spokes: flatter ones do not determine the place along themselves. */
 static const double max_cosine = 0.85;

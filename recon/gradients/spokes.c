@@ -35,7 +35,12 @@ static const double at_rest_over_step = 1e-3;
 /* Maximum first step of a readout whose gradient rises, over its mean step near k = 0. */
 static const double max_rising_step = 0.7;
 
-enum { MOST_COILS = 8, BLOCK_2D = 160, BLOCK_3D = 160, LEAST_SPOKES = 3, LEAST_SAMPLES = 3 };
+enum {
+    MOST_COILS = 8,   /* those with most energy: time grows with their number */
+    MOST_BLOCK = 160, /* samples of a block: its time grows with the third power */
+    LEAST_SPOKES = 3,
+    LEAST_SAMPLES = 3,
+};
 
 void lmr_spokes_free(lmr_spokes *s)
 {
@@ -289,7 +294,7 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
                                 lmr_spokes *s)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t samples = shape.dim[0] > 2 ? BLOCK_3D : BLOCK_2D;
+    const int64_t samples = shape.dim[0] > 2 ? MOST_BLOCK : MOST_BLOCK;
     lmr_complex_samples all = {0};
     *s = (lmr_spokes){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .fov = fov};
     larmor_status st;

@@ -58,6 +58,7 @@ static cells cells_of(const lmr_centre *c, const double encoded[3])
     return a;
 }
 
+/* Of a cell: a sample that is so near to its border counts for both cells. */
 static const double border = 0.02;
 
 /* The cell of a point that is moved by shift along each axis, or -1. */

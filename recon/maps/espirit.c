@@ -14,7 +14,7 @@
 #include "recon/maps/region.h"
 #include "recon/maps/walsh.h"
 
-enum { DEFAULT_KERNEL = 6, LEAST_KERNEL = 2 };
+enum { DEFAULT_KERNEL = 6, LEAST_KERNEL = 2 }; /* samples, 6 as BART's ecalib has */
 
 /* The eigenvalue problem of the windows takes memory by the square and time by the third power of its rows. */
 enum { MOST_ROWS = 2600 };

@@ -223,7 +223,7 @@ static larmor_status objective(const newton *s, double alpha, double *value)
     return LARMOR_OK;
 }
 
-enum { HALVINGS = 5 };
+enum { HALVINGS = 5 }; /* a step of 1/32 that raises the objective has the wrong direction */
 
 /* x <- x + t dx with t = 1, 1/2, ... until the objective falls: the model is quadratic in a step, and a whole one may
  * overshoot. */

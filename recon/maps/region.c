@@ -12,7 +12,10 @@
 #include "recon/maps/centre.h"
 #include "recon/maps/region.h"
 
-enum { DEFAULT_SIDE = 24, STEPS = 10 };
+enum {
+    DEFAULT_SIDE = 24, /* samples, as BART's ecalib has */
+    SOLVE_ITERS = 10,  /* of a damped fit */
+};
 
 /* Samples so near to a grid point are on it, in units of its spacing. */
 static const double grid_tolerance = 0.02;
@@ -273,7 +276,7 @@ static larmor_status solve_coils(const search *s, const solver *v, larmor_array 
 {
     const lmr_centre *c = &s->centre;
     const int64_t voxels = larmor_shape_count(v->image) / count;
-    const larmor_solve_opts opts = {.max_iter = STEPS, .tol = 1e-4, .lambda = damping * (double)voxels};
+    const larmor_solve_opts opts = {.max_iter = SOLVE_ITERS, .tol = 1e-4, .lambda = damping * (double)voxels};
     LMR_OWNED(larmor_array) *few = NULL, *data = NULL, *x = NULL, *k = NULL;
     LMR_TRY(larmor_array_slice(kspace, first, count, &few));
     LMR_TRY(lmr_centre_gather(c, v->root, few, count, &data));

@@ -8,7 +8,7 @@
 #include "core/owned.h"
 #include "larmor/subspace.h"
 
-#define MIN_ENERGY_PART 0.9999
+#define MIN_ENERGY_PART 0.9999 /* of the curves: what is left out is then 1 % of their norm */
 
 enum { MOST = 1 << 14 }; /* frames or curves, whichever are fewer: a matrix of so many is diagonalised */
 

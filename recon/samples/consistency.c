@@ -6,7 +6,11 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-enum { SIDE = 16, ITERS = 20, FEWEST = 10 };
+enum {
+    SIDE = 16,   /* voxels of an axis: MAX_RADIUS on both sides, and a margin */
+    ITERS = 20,  /* of the fit */
+    FEWEST = 10, /* readouts */
+};
 
 #define MAX_RADIUS 6.          /* 1/FOV: the centre, at most */
 #define READOUTS_PER_RADIUS 6. /* readouts for each 1/FOV of its radius: about twice as many as determine an image */

@@ -23,7 +23,12 @@ enum {
     MOST = 2    /* the largest factor by default */
 };
 
-enum { LEAST_SIDE = 8, DENSITY_ITERS = 5, FIT_ITERS = 12, STEPS = 12 };
+enum {
+    LEAST_SIDE = 8,    /* voxels of an axis */
+    DENSITY_ITERS = 5, /* by which the fit weighs samples; rough weights do, as fits are compared with each other */
+    FIT_ITERS = 12,
+    STEPS = 12, /* factors that are tried, from the smallest */
+};
 
 static const double slab = 0.125,      /* of the field of view: noise is measured in slabs of this width */
     sure_of_any = 5, sure_of_more = 2, /* standard deviations of noise */

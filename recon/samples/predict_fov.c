@@ -33,7 +33,7 @@ enum { STEPS = 18 };
 /* Of the error: larger fields of view that predict no better than this are not taken. */
 static const double max_error_ratio = 0.8;
 
-static const double nufft_tol = 1e-4;
+static const double nufft_tol = 1e-4; /* far below the errors that are compared */
 
 typedef struct forecast {
     lmr_centre centre;

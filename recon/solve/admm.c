@@ -25,7 +25,7 @@ enum {
 /* The same, after one step at least, where steps to come may change x by more than this part of it: a real scan of
  * 25 spokes and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
 #define ROUGH_INNER_FALL 0.7
-#define ROUGH_CHANGE 0.01
+#define ROUGH_CHANGE 0.01 /* of x */
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
  * that do not shrink is not known. */
 #define MAX_STEP_RATIO 0.97
@@ -33,7 +33,7 @@ enum {
  * images by tv of samples without noise off the grid (scripts/scenes.py, seeds 92 and 93) the error is 0.76 to 1.000
  * of what it was when such weights were found out after 100 iterations. */
 #define MIN_PENALTY_OVER_ROUNDING 16.
-#define UNRESOLVED_OVER_ROUNDING 13.
+#define UNRESOLVED_OVER_ROUNDING 13. /* below MIN_PENALTY_OVER_ROUNDING, which a penalty is raised to */
 /* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. */
 #define MAX_SPLIT 0.01
 
@@ -117,7 +117,7 @@ static int balances_after(int steps)
 /* z <- prox of g / penalty at h + u, u <- u + h - z, with h = 1.6 K x - 0.6 z */
 static larmor_status solve_z(lmr_admm *s)
 {
-    const double relax = 1.6;
+    const double relax = 1.6; /* 1.5 to 1.8 are customary (Boyd et al., section 3.4.3) */
     if (balances_after(s->steps + 1)) LMR_TRY(larmor_copy(s->z, s->zbefore));
     LMR_TRY(larmor_sum(3, (double[]){1, relax, 1 - relax}, (const larmor_array *[]){s->u, s->Kx, s->z}, s->u));
     if (s->weight > 0)

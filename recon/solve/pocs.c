@@ -7,8 +7,11 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 
-enum { MOST = 30, INNER = 6 };
-#define MAX_REL_CHANGE 1e-3
+enum {
+    DEFAULT_ITERS = 30,
+    INNER_ITERS = 6, /* of the change to the data, which grows small as projections go on */
+};
+#define MAX_REL_CHANGE 1e-3 /* of the image in a projection, relative to it */
 
 /* z <- the image nearest to x that has the phase: P P^H x */
 static larmor_status to_phase(larmor_op *P, const larmor_array *x, larmor_array *along, larmor_array *z)
@@ -21,7 +24,7 @@ static larmor_status to_phase(larmor_op *P, const larmor_array *x, larmor_array 
 static larmor_status to_data(larmor_op *A, const larmor_array *b, const larmor_array *z, double lambda,
                              larmor_array *r, larmor_array *change, larmor_array *x)
 {
-    const larmor_solve_opts opts = {.max_iter = INNER, .lambda = lambda, .tol = 1e-3};
+    const larmor_solve_opts opts = {.max_iter = INNER_ITERS, .lambda = lambda, .tol = 1e-3};
     double size;
     LMR_TRY(larmor_op_forward(A, z, r));
     LMR_TRY(larmor_axpby(1, b, -1, r));
@@ -38,7 +41,7 @@ larmor_status larmor_pocs(larmor_op *A, const larmor_array *b, larmor_array *pha
     if (!A || !b || !phase || !x)
         return LMR_FAIL(LARMOR_ERR_ARG, "pocs: an operator, data, a phase and x are needed");
     const larmor_solve_opts o = opts ? *opts : (larmor_solve_opts){.tol = 0};
-    const int most = o.max_iter > 0 ? o.max_iter : MOST;
+    const int most = o.max_iter > 0 ? o.max_iter : DEFAULT_ITERS;
     const double tol = o.tol == 0 ? MAX_REL_CHANGE : o.tol;
     const double began = lmr_seconds();
     larmor_report own = {.residual = 1, .end = LARMOR_END_ITERATIONS};
