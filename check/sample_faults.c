@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/select.h"
 #include "core/status.h"
 
 typedef long long ll;
@@ -39,6 +40,7 @@ typedef struct view {
     float *values;                      /* [RINGS, OF_RING] */
     char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
     double *spectrum;                   /* [BINS, TAILS] power of the tails of some readouts, of all coils so far */
+    double *cosine, *sine;              /* [BINS, TAIL] */
     double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
 } view;
 
@@ -46,12 +48,6 @@ static double magnitude(const view *v, int64_t point)
 {
     const float *z = v->x + 2 * point;
     return sqrt((double)z[0] * z[0] + (double)z[1] * z[1]);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
 }
 
 /* ---- geometry ---- */
@@ -101,8 +97,9 @@ static void find_levels(view *v, double level[RINGS])
     }
     for (int ring = 0; ring < RINGS; ring++) {
         float *values = v->values + ring * OF_RING;
-        qsort(values, (size_t)count[ring], sizeof *values, ascending);
-        level[ring] = count[ring] < FEWEST_OF_RING ? INFINITY : (double)values[(int)(0.9 * (count[ring] - 1))];
+        level[ring] = count[ring] < FEWEST_OF_RING
+                          ? INFINITY
+                          : (double)lmr_select_f32(values, count[ring], (int)(0.9 * (count[ring] - 1)));
     }
 }
 
@@ -157,12 +154,6 @@ static void note_levels(const view *v, int64_t coil, const double level[RINGS])
     v->outer[coil] = isfinite(outer) ? outer : 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A coil without signal is as loud at the edge of k-space as in the centre. It is no harm where it is as quiet as
  * others there. */
 static void count_noisy(const view *v, larmor_sample_faults *out)
@@ -171,8 +162,7 @@ static void count_noisy(const view *v, larmor_sample_faults *out)
     const int64_t coils = v->coils < BINS * TAILS ? v->coils : BINS * TAILS;
     if (coils < FEWEST_COILS) return;
     memcpy(sorted, v->outer, (size_t)coils * sizeof *sorted);
-    qsort(sorted, (size_t)coils, sizeof *sorted, by_value);
-    usual = sorted[(coils - 1) / 2];
+    usual = lmr_select_f64(sorted, coils, (coils - 1) / 2);
     for (int64_t c = 0; c < coils; c++) {
         if (!(v->inner[c] > 0) || v->inner[c] > MAX_FLAT_RATIO * v->outer[c] ||
             !(v->outer[c] > MIN_LOUD_RATIO * usual))
@@ -230,9 +220,8 @@ static larmor_status find_echo(const view *v, larmor_sample_faults *out)
         }
         if (least < MAX_CENTRE_DISTANCE) peak[count++] = (float)from_centre(v, at);
     }
-    qsort(peak, (size_t)count, sizeof *peak, ascending);
-    if (count >= MIN_ECHOES && peak[(count - 1) / 2] > MIN_ECHO_DISTANCE)
-        out->echo_distance = (double)peak[(count - 1) / 2];
+    const double usual = count ? (double)lmr_select_f32(peak, count, (count - 1) / 2) : 0;
+    if (count >= MIN_ECHOES && usual > MIN_ECHO_DISTANCE) out->echo_distance = usual;
     free(peak);
     return LARMOR_OK;
 }
@@ -304,50 +293,54 @@ static tails choose_tails(const view *v)
     return t;
 }
 
-/* Adds a coil's power at BINS frequencies, under a window of Hann's. */
-static void add_spectra(const view *v)
+/* The waves of BINS frequencies under a window of Hann's. */
+static void make_waves(int64_t length, view *v)
 {
-    const tails t = choose_tails(v);
     double cosine[BINS], sine[BINS];
     for (int i = 0; i < BINS; i++) {
         cosine[i] = cos(2 * M_PI * i / BINS);
         sine[i] = sin(2 * M_PI * i / BINS);
     }
-    for (int64_t j = 0; j < t.count && t.length >= LEAST_TAIL; j++)
+    for (int64_t i = 0; i < length; i++) {
+        const double window = 1 - cos(2 * M_PI * ((double)i + 0.5) / (double)length);
         for (int bin = 0; bin < BINS; bin++) {
-            double re = 0, im = 0;
-            for (int64_t i = 0; i < t.length; i++) {
-                const float *x = v->x + 2 * (j * t.apart * v->n + t.first + i);
-                const double w = 1 - cos(2 * M_PI * ((double)i + 0.5) / (double)t.length);
-                const double c = w * cosine[i * bin % BINS], s = w * sine[i * bin % BINS];
-                re += c * x[0] + s * x[1];
-                im += c * x[1] - s * x[0];
-            }
-            v->spectrum[bin + BINS * j] += re * re + im * im;
+            v->cosine[bin + BINS * i] = window * cosine[i * bin % BINS];
+            v->sine[bin + BINS * i] = window * sine[i * bin % BINS];
         }
+    }
 }
 
-static double middle_of(double *values, int64_t count)
+/* Adds a coil's power at these frequencies. */
+static void add_spectra(const view *v, const tails *t)
 {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
+    for (int64_t j = 0; j < t->count && t->length >= LEAST_TAIL; j++) {
+        double re[BINS] = {0}, im[BINS] = {0};
+        for (int64_t i = 0; i < t->length; i++) {
+            const float *x = v->x + 2 * (j * t->apart * v->n + t->first + i);
+            const double *c = v->cosine + BINS * i, *s = v->sine + BINS * i;
+            for (int bin = 0; bin < BINS; bin++) {
+                re[bin] += c[bin] * x[0] + s[bin] * x[1];
+                im[bin] += c[bin] * x[1] - s[bin] * x[0];
+            }
+        }
+        for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] += re[bin] * re[bin] + im[bin] * im[bin];
+    }
 }
 
 /* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
-static void find_carrier(const view *v, larmor_sample_faults *out)
+static void find_carrier(const view *v, tails t, larmor_sample_faults *out)
 {
-    const tails t = choose_tails(v);
     double level[BINS], values[BINS], others = 0; /* BINS are more than TAILS */
     int peak = 0;
     if (t.length < LEAST_TAIL) return;
     for (int64_t j = 0; j < t.count; j++) {
         memcpy(values, v->spectrum + BINS * j, sizeof level);
-        const double usual = middle_of(values, BINS);
+        const double usual = lmr_median_f64(values, BINS);
         for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] /= usual > 0 ? usual : 1;
     }
     for (int bin = 0; bin < BINS; bin++) {
         for (int64_t j = 0; j < t.count; j++) values[j] = v->spectrum[bin + BINS * j];
-        level[bin] = middle_of(values, t.count);
+        level[bin] = lmr_median_f64(values, t.count);
         if (level[bin] > level[peak]) peak = bin;
     }
     const int64_t width = PEAK * TAIL / t.length, slow = SLOW * TAIL / t.length;
@@ -362,7 +355,7 @@ static void find_carrier(const view *v, larmor_sample_faults *out)
 
 /* ---- all of it ---- */
 
-static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
+static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, const tails *t, double *largest, view *v,
                                   larmor_sample_faults *out)
 {
     larmor_array *one;
@@ -379,7 +372,7 @@ static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *la
     note_levels(v, coil, level);
     count_clipped(v, coil, out);
     find_repeats(v);
-    add_spectra(v);
+    add_spectra(v, t);
     free(x);
     return lmr_go_on();
 }
@@ -401,24 +394,30 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
     v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
     v.spectrum = calloc(BINS * TAILS, sizeof *v.spectrum);
+    v.cosine = lmr_new(BINS * TAIL, sizeof *v.cosine);
+    v.sine = lmr_new(BINS * TAIL, sizeof *v.sine);
     v.inner = lmr_new(v.coils, sizeof *v.inner);
     v.outer = lmr_new(v.coils, sizeof *v.outer);
-    if (!v.inner || !v.outer) LMR_OR(done, LMR_NO_MEMORY());
+    if (!v.inner || !v.outer || !v.cosine || !v.sine) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
     memset(v.repeats, 1, (size_t)v.readouts + 1);
     find_radii(matrix, &v);
-    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
+    const tails t = choose_tails(&v);
+    make_waves(t.length, &v);
+    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &t, &largest, &v, out));
     count_copied(&v, out);
     count_zeros(&v, out);
-    find_carrier(&v, out);
+    find_carrier(&v, t, out);
     count_noisy(&v, out);
     st = find_echo(&v, out);
 done:
     free(k);
     free(v.outer);
     free(v.inner);
+    free(v.sine);
+    free(v.cosine);
     free(v.spectrum);
     free(v.repeats);
     free(v.values);

@@ -7,6 +7,7 @@
 
 #include "core/hash.h"
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "scan/source.h"
 
@@ -186,19 +187,6 @@ static int by_time(const void *a, const void *b)
     const timed *x = a, *y = b;
     if (x->acquired_ms != y->acquired_ms) return x->acquired_ms < y->acquired_ms ? -1 : 1;
     return (x->readout > y->readout) - (x->readout < y->readout);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-static double median_of(double *values, int64_t count)
-{
-    if (!count) return 0;
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
 }
 
 /* Stamps in ms. A clock that passes midnight goes on. */
@@ -416,7 +404,7 @@ static larmor_status typical_step(const image *m, double *ms)
     if (!steps) return LMR_NO_MEMORY();
     double sum = 0;
     for (int64_t i = 0; i < count; i++) steps[i] = m->at[i + 1].acquired_ms - m->at[i].acquired_ms;
-    *ms = median_of(steps, count);
+    *ms = lmr_median_f64(steps, count);
     for (int64_t i = 0; i < count && steps[i] <= 2 * *ms; i++) sum += steps[i]; /* ticks are coarse */
     int64_t usual = 0;
     while (usual < count && steps[usual] <= 2 * *ms) usual++;
@@ -485,7 +473,7 @@ static larmor_status find_cycles(const frames *f, image *m, double **length, dou
                          "one by opts.gate, or use opts.ms.",
                          f->opts.gate, lmr_source_name(f->inner)));
     memcpy(known, *length, (size_t)cycles * sizeof *known);
-    *median = median_of(known, cycles);
+    *median = lmr_median_f64(known, cycles);
     for (int i = 0; i < cycles; i++)
         if ((*length)[i] > MAX_CYCLE_OVER_MEDIAN * *median) (*length)[i] = *median;
     (*length)[cycles] = fmax(*median, m->at[all - 1].since_trigger * (1 + 1e-9));

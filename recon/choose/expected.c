@@ -5,6 +5,7 @@
 
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
+#include "core/select.h"
 #include "recon/prox/regulariser.h"
 
 #define ROUGH_WEIGHT 0.03        /* the weight of those steps, relative to the mean eigenvalue of A^H A */
@@ -84,12 +85,6 @@ enum {
     MOST_VALUES = 1 << 18, /* of a median, whose standard error is then 0.15 % */
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median of the magnitudes that are not 0, of no more than MOST_VALUES. */
 static larmor_status median_of(const larmor_array *x, double *median)
 {
@@ -102,8 +97,7 @@ static larmor_status median_of(const larmor_array *x, double *median)
         const float one = (float)hypot(values[2 * i], values[2 * i + 1]);
         if (one > 0) size[count++] = one;
     }
-    if (size) qsort(size, (size_t)count, sizeof *size, ascending);
-    *median = count > 0 ? size[count / 2] : 0;
+    *median = size ? lmr_median_f32(size, count) : 0;
     free(values);
     if (!size) return LMR_NO_MEMORY();
     free(size);

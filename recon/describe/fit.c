@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "larmor/recon.h"
 #include "larmor/solve.h"
@@ -52,12 +53,6 @@ static larmor_status take_coils(const float *x, int64_t points, int64_t coils, l
     return scan->x ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median over the samples in the outermost part of k-space, which few large ones do not change. */
 static larmor_status find_noise(lmr_scan *scan)
 {
@@ -69,15 +64,13 @@ static larmor_status find_noise(lmr_scan *scan)
         for (int d = 0; d < scan->nd; d++) r2[i] += pow(scan->k[scan->nd * i + d], 2);
         sorted[i] = r2[i];
     }
-    if (!st) qsort(sorted, (size_t)points, sizeof *sorted, ascending);
-    const double far = st ? 0 : sorted[(int64_t)((double)(points - 1) * outer)];
+    const double far = st ? 0 : lmr_select_f64(sorted, points, (int64_t)((double)(points - 1) * outer));
     for (int64_t c = 0; c < scan->coils && !st; c++) {
         const float *x = scan->x + 2 * points * c;
         int64_t count = 0;
         for (int64_t i = 0; i < points; i++)
             if (r2[i] >= far) sorted[count++] = pow((double)x[2 * i], 2) + pow((double)x[2 * i + 1], 2);
-        qsort(sorted, (size_t)count, sizeof *sorted, ascending);
-        scan->noise[c] = count ? sorted[count / 2] / log(2) : 0;
+        scan->noise[c] = lmr_median_f64(sorted, count) / log(2);
     }
     free(sorted);
     free(r2);

@@ -3,6 +3,7 @@
  * (Uecker et al., Magn. Reson. Med. 71, 990 (2014)): the determinant of their Gram matrix is least for the
  * description that fits best. SPDX-License-Identifier: Apache-2.0 */
 #include "core/owned.h"
+#include "core/select.h"
 #include "larmor/describe.h"
 
 #include <complex.h>
@@ -160,18 +161,6 @@ static void energies_of(const float *x, larmor_shape shape, const place *p, doub
     *all = fmax(0, sum - noise * (double)n);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *x, int64_t count)
-{
-    qsort(x, (size_t)count, sizeof *x, ascending);
-    return x[count / 2];
-}
-
 static double far_echo(const float *x, larmor_shape shape, const place *p, int64_t count, double *scratch)
 {
     double *far = scratch, *near = scratch + count, *part = scratch + 2 * count, reach = 0, echo, all;
@@ -188,9 +177,9 @@ static double far_echo(const float *x, larmor_shape shape, const place *p, int64
             far[outer++] = echo;
         }
     }
-    if (outer < LEAST_FAR || inner < 1 || median_of(part, outer) < MIN_ECHO_ENERGY) return 0;
-    const double most = median_of(near, inner);
-    return most > 0 ? median_of(far, outer) / most : 0;
+    if (outer < LEAST_FAR || inner < 1 || lmr_median_f64(part, outer) < MIN_ECHO_ENERGY) return 0;
+    const double most = lmr_median_f64(near, inner);
+    return most > 0 ? lmr_median_f64(far, outer) / most : 0;
 }
 
 /* ---- all that is compared ---- */

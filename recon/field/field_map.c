@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
+#include "core/select.h"
 #include "core/status.h"
 #include "recon/field/unwrap.h"
 
@@ -48,19 +49,12 @@ static number at_echo(const work *w, int e, int64_t i)
 
 /* ---- the object ---- */
 
-static int compare(const void *a_, const void *b_)
-{
-    const double a = *(const double *)a_, b = *(const double *)b_;
-    return a < b ? -1 : a > b;
-}
-
 static larmor_status quantile(const double *x, int64_t count, double q, double *value)
 {
     double *sorted = malloc((size_t)(count + 1) * sizeof *sorted);
     if (!sorted) return LMR_NO_MEMORY();
     memcpy(sorted, x, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
-    *value = sorted[(int64_t)(q * (double)(count - 1))];
+    *value = lmr_select_f64(sorted, count, (int64_t)(q * (double)(count - 1)));
     free(sorted);
     return LARMOR_OK;
 }

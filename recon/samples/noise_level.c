@@ -6,6 +6,7 @@
 #include "core/owned.h"
 #include "core/parallel.h"
 #include "core/ranks/ranks.h"
+#include "core/select.h"
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
@@ -22,38 +23,6 @@
 enum { ORDER = 3, OVERSAMPLED_ORDER = 8, MOST_ORDER = 8 };
 /* At most so many differences a coil, and at least about so many; steps that are looked at. */
 enum { MOST = 1 << 17, LEAST = 400, LOOKED_AT = 4096 };
-
-static void exchange(float *x, int64_t i, int64_t j)
-{
-    const float kept = x[i];
-    x[i] = x[j];
-    x[j] = kept;
-}
-
-/* What x[place] would be in ascending order; x changes its order. Hoare's selection (Comm. ACM 4, 321 (1961),
- * algorithm 65), which takes a time that grows as count does, where sorting took a third of an image's time on a
- * GPU. Numbers that cannot be compared end it with any of them. */
-static float selected(float *x, int64_t count, int64_t place)
-{
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        const float pivot = x[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (i < high && x[i] < pivot) i++;
-            while (j > low && x[j] > pivot) j--;
-            if (i > j) break;
-            exchange(x, i++, j--);
-        }
-        if (place <= j)
-            high = j;
-        else if (place >= i)
-            low = i;
-        else
-            break;
-    }
-    return x[place];
-}
 
 /* weight[0] .. weight[order]: of samples in a difference of this order. The sum of their squares is returned. */
 static double weights_of(int order, float weight[MOST_ORDER + 1])
@@ -72,7 +41,7 @@ static double weights_of(int order, float weight[MOST_ORDER + 1])
 static double deviation_of(int64_t count, float *differences, double squares)
 {
     const double median_of_normal = 0.67448975;
-    return selected(differences, count, count / 2) / median_of_normal / sqrt(squares);
+    return lmr_median_f32(differences, count) / median_of_normal / sqrt(squares);
 }
 
 static double squared_radius(const double *k, int nd)
@@ -148,7 +117,7 @@ static float usual_step(const points *p)
         for (int d = 0; d < p->nd; d++) square += pow(p->k[(i + 1) * p->nd + d] - p->k[i * p->nd + d], 2);
         steps[count++] = (float)sqrt(square);
     }
-    return count ? selected(steps, count, count / 2) : 1;
+    return count ? lmr_select_f32(steps, count, count / 2) : 1;
 }
 
 /* How many runs there are here, and on all ranks, where each has a part. */

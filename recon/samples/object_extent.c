@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/owned.h"
+#include "core/select.h"
 #include "larmor/recon.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
@@ -314,12 +315,6 @@ static larmor_status fit(search *s, const double factor[3])
     return larmor_axpby(1, s->data, -1, s->left);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum { MOST_SLABS = 128 };
 
 /* The power of noise, or of whatever is spread like noise, in units of that of the channels of noise: the lower
@@ -341,8 +336,7 @@ static double noise_level(const search *s, const double factor[3])
             if (unit > 0) level[slabs++] = energy / unit;
         }
     if (!slabs) return 0;
-    qsort(level, slabs, sizeof *level, ascending);
-    return level[slabs / 4];
+    return lmr_select_f64(level, (int64_t)slabs, (int64_t)slabs / 4);
 }
 
 /* Signal along an axis beyond the fit's field of view. */

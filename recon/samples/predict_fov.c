@@ -7,6 +7,7 @@
 
 #include "core/owned.h"
 #include "core/random.h"
+#include "core/select.h"
 #include "larmor/nlinv.h"
 #include "larmor/nufft.h"
 #include "recon/bytes.h"
@@ -183,19 +184,6 @@ static larmor_status predict(const forecast *f, const larmor_array *weights, dou
     return LARMOR_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double value[CHOICES])
-{
-    qsort(value, CHOICES, sizeof *value, ascending);
-    return value[CHOICES / 2];
-}
-
 static larmor_status compare(const forecast *f, larmor_prediction *prediction)
 {
     double error[FACTORS][CHOICES], gain[CHOICES];
@@ -207,12 +195,12 @@ static larmor_status compare(const forecast *f, larmor_prediction *prediction)
     prediction->gain = INFINITY;
     for (int i = 1; i < FACTORS; i++) {
         for (int c = 0; c < CHOICES; c++) gain[c] = error[0][c] > 0 ? error[i][c] / error[0][c] : 1;
-        const double own = median(gain);
+        const double own = lmr_median_f64(gain, CHOICES);
         if (own >= prediction->gain) continue;
         prediction->gain = own;
         if (own < max_error_ratio) prediction->factor = factors[i];
     }
-    prediction->error = median(error[0]);
+    prediction->error = lmr_median_f64(error[0], CHOICES);
     return LARMOR_OK;
 }
 

@@ -1,0 +1,16 @@
+/* The number at a place of an order, without the order. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_CORE_SELECT_H
+#define LMR_CORE_SELECT_H
+
+#include <stdint.h>
+
+/* What x[place] would be in ascending order, 0 <= place < count; x changes its order. Numbers that cannot be compared
+ * end it with any of them. */
+float lmr_select_f32(float *x, int64_t count, int64_t place);
+double lmr_select_f64(double *x, int64_t count, int64_t place);
+
+/* x[count / 2] of that order; 0 of no numbers. */
+double lmr_median_f32(float *x, int64_t count);
+double lmr_median_f64(double *x, int64_t count);
+
+#endif
