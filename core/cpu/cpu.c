@@ -244,18 +244,18 @@ void lmr_cpu_touch(void *region, size_t bytes, int threads)
     const int64_t pages = (int64_t)(bytes / PAGE);
     lmr_cpu_large_pages(region, bytes);
     if (pieces_of(bytes, threads) < 2) return;
-#pragma omp parallel for num_threads(pieces_of(bytes, threads)) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < pages; i++) ((volatile char *)region)[i * PAGE] = 0;
 }
 
 static larmor_status zero(void *ctx, void *ptr, size_t bytes)
 {
-    const int pieces = pieces_of(bytes, ((const lmr_cpu *)ctx)->threads);
+    const int threads = ((const lmr_cpu *)ctx)->threads, pieces = pieces_of(bytes, threads);
     if (pieces < 2) {
         if (bytes) memset(ptr, 0, bytes);
         return LARMOR_OK;
     }
-#pragma omp parallel for num_threads(pieces) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int i = 0; i < pieces; i++) {
         const size_t first = bytes / (size_t)pieces * (size_t)i;
         memset((char *)ptr + first, 0, i + 1 < pieces ? bytes / (size_t)pieces : bytes - first);
@@ -272,12 +272,13 @@ static int overlap(const char *a, const char *b, size_t bytes)
 static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *src, size_t bytes)
 {
     (void)dir;
-    const int pieces = overlap(dst, src, bytes) ? 1 : pieces_of(bytes, ((const lmr_cpu *)ctx)->threads);
+    const int threads = ((const lmr_cpu *)ctx)->threads;
+    const int pieces = overlap(dst, src, bytes) ? 1 : pieces_of(bytes, threads);
     if (pieces < 2) {
         if (bytes) memmove(dst, src, bytes);
         return LARMOR_OK;
     }
-#pragma omp parallel for num_threads(pieces) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int i = 0; i < pieces; i++) {
         const size_t first = bytes / (size_t)pieces * (size_t)i;
         memcpy((char *)dst + first, (const char *)src + first,
@@ -289,8 +290,9 @@ static larmor_status copy(void *ctx, lmr_copy_dir dir, void *dst, const void *sr
 static larmor_status copy_rows(void *ctx, void *dst, size_t dst_step, const void *src, size_t src_step, size_t width,
                                int64_t rows)
 {
-    const int pieces = rows > 0 ? pieces_of(width * (size_t)rows, ((const lmr_cpu *)ctx)->threads) : 1;
-#pragma omp parallel for num_threads(pieces) schedule(static) if (pieces > 1)
+    const int threads = ((const lmr_cpu *)ctx)->threads;
+    const int pieces = rows > 0 ? pieces_of(width * (size_t)rows, threads) : 1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1)
     for (int64_t i = 0; i < rows; i++)
         memcpy((char *)dst + (size_t)i * dst_step, (const char *)src + (size_t)i * src_step, width);
     return LARMOR_OK;

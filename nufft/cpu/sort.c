@@ -75,7 +75,9 @@ static int64_t visit(const sorter *s, int shares, visitor each, int64_t *counts)
 {
     const lmr_points *p = s->p;
     int64_t first_bad = INT64_MAX;
-#pragma omp parallel for num_threads(shares) schedule(static, 1) reduction(min : first_bad)
+#pragma omp parallel for num_threads(lmr_cpu_team_for(shares, p->threads)) schedule(static, 1)                       \
+    reduction(min                                                                                                    \
+              : first_bad)
     for (int b = 0; b < shares; b++) {
         lmr_place_job job = s->job;
         const int64_t end = share_start(p->m, shares, b + 1);
@@ -384,9 +386,8 @@ static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int
     if (!p) return LMR_NO_MEMORY();
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m;
-    p->threads = lmr_cpu_backend.threads(ctx);
+    p->threads = lmr_cpu_team_for(useful, lmr_cpu_backend.threads(ctx));
     p->rows = best_rows();
-    if (useful < p->threads) p->threads = (int)useful;
     larmor_status st;
     LMR_OR(done, allocate(g, p));
     const sorter s = make_sorter(g, p, is_double, points);
