@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/device.h"
+#include "core/parallel.h"
 #include "core/select.h"
 #include "core/status.h"
 
@@ -30,25 +31,28 @@ enum { TAIL = 64, TAILS = 64, BINS = 2 * TAIL, LEAST_TAIL = 12, PEAK = 5, SLOW =
 enum { RINGS = 24, FEWEST_OF_RING = 16, OF_RING = 512, MIN_CLIPPED = 6, MIN_ECHOES = 4, MOST_PLACES = 32 };
 enum { INNER_RINGS = 3, OUTER_RINGS = 6, FEWEST_COILS = 3 };
 
+/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
+typedef struct tails {
+    int64_t length, first, apart, count;
+} tails;
+
 typedef struct view {
     int nd;
     int64_t n, readouts, points, coils; /* points = n readouts */
     const double *k;                    /* [nd, points] */
     const float *x;                     /* complex [points] of a coil */
     float *radius;                      /* [points] |2 k / N|, 1 at the farthest within the matrix */
+    unsigned char *ring;                /* [points] of RINGS, by radius */
+    float *size;                        /* [points] magnitudes of a coil */
     float *energy;                      /* [points] of all coils */
     float *values;                      /* [RINGS, OF_RING] */
     char *repeats;                      /* [readouts] 1: the samples of the readout before, in all coils so far */
-    double *spectrum;                   /* [BINS, TAILS] power of the tails of some readouts, of all coils so far */
+    tails tails;                        /* of some readouts */
+    float *tail;                        /* complex [length, count, coils] */
+    double *spectrum;                   /* [BINS, TAILS] their power, of all coils */
     double *cosine, *sine;              /* [BINS, TAIL] */
     double *inner, *outer;              /* [coils] the magnitude in the centre and in the outermost part */
 } view;
-
-static double magnitude(const view *v, int64_t point)
-{
-    const float *z = v->x + 2 * point;
-    return sqrt((double)z[0] * z[0] + (double)z[1] * z[1]);
-}
 
 /* ---- geometry ---- */
 
@@ -57,12 +61,18 @@ static void find_radii(const int64_t matrix[3], view *v)
     double reach = 0;
     for (int64_t i = 0; i < v->points; i++) {
         double square = 0;
-        for (int d = 0; d < v->nd; d++) square += pow(2 * v->k[i * v->nd + d] / (double)matrix[d], 2);
+        for (int d = 0; d < v->nd; d++) {
+            const double part = 2 * v->k[i * v->nd + d] / (double)matrix[d];
+            square += part * part;
+        }
         v->radius[i] = (float)sqrt(square);
         reach = fmax(reach, v->radius[i]);
     }
     reach = fmax(fmin(reach, 1), 1e-9);
-    for (int64_t i = 0; i < v->points; i++) v->radius[i] /= (float)reach;
+    for (int64_t i = 0; i < v->points; i++) {
+        v->radius[i] /= (float)reach;
+        v->ring[i] = (unsigned char)fminf(RINGS - 1, v->radius[i] * RINGS);
+    }
 }
 
 static double distance(const view *v, int64_t i, int64_t j)
@@ -81,19 +91,14 @@ static double from_centre(const view *v, int64_t i)
 
 /* ---- spikes ---- */
 
-static int ring_of(const view *v, int64_t point)
-{
-    return (int)fmin(RINGS - 1, (double)v->radius[point] * RINGS);
-}
-
 /* The magnitude that nine tenths of some of a coil's samples have at most, by radius. */
 static void find_levels(view *v, double level[RINGS])
 {
     int count[RINGS] = {0};
     const int64_t apart = (v->points / (RINGS * OF_RING)) | 1;
     for (int64_t i = 0; i < v->points; i += apart) {
-        const int ring = ring_of(v, i);
-        if (count[ring] < OF_RING) v->values[ring * OF_RING + count[ring]++] = (float)magnitude(v, i);
+        const int ring = v->ring[i];
+        if (count[ring] < OF_RING) v->values[ring * OF_RING + count[ring]++] = v->size[i];
     }
     for (int ring = 0; ring < RINGS; ring++) {
         float *values = v->values + ring * OF_RING;
@@ -109,7 +114,7 @@ static double beside_in_readout(const view *v, int64_t point)
     const int64_t at = point % v->n;
     double most = 0;
     for (int64_t step = -5; step <= 5; step++)
-        if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n) most = fmax(most, magnitude(v, point + step));
+        if (llabs(step) >= 3 && at + step >= 0 && at + step < v->n) most = fmax(most, (double)v->size[point + step]);
     return most;
 }
 
@@ -119,7 +124,7 @@ static double beside_in_time(const view *v, int64_t point)
     for (int turn = -1; turn <= 1; turn += 2)
         for (int step = -1; step <= 1; step++) {
             const int64_t at = point + turn * v->n + step;
-            if (at >= 0 && at < v->points) most = fmax(most, magnitude(v, at));
+            if (at >= 0 && at < v->points) most = fmax(most, (double)v->size[at]);
         }
     return most;
 }
@@ -129,8 +134,8 @@ static void count_spikes(const view *v, int64_t coil, const double level[RINGS],
 {
     for (int64_t i = 0; i < v->points; i++) {
         if (v->radius[i] < (float)MIN_SPIKE_RADIUS) continue;
-        const double here = magnitude(v, i);
-        if (!(here > MIN_SPIKE_RATIO * level[ring_of(v, i)]) || here < MIN_SPIKE_RATIO * beside_in_readout(v, i))
+        const double here = (double)v->size[i];
+        if (!(here > MIN_SPIKE_RATIO * level[v->ring[i]]) || here < MIN_SPIKE_RATIO * beside_in_readout(v, i))
             continue;
         if (here < MIN_BESIDE_RATIO * beside_in_time(v, i)) continue;
         out->spikes++;
@@ -272,11 +277,6 @@ static void count_zeros(const view *v, larmor_sample_faults *out)
 
 /* ---- a carrier ---- */
 
-/* The length of the tails, at which end they are, and how far apart the readouts are that they are of. */
-typedef struct tails {
-    int64_t length, first, apart, count;
-} tails;
-
 static tails choose_tails(const view *v)
 {
     tails t = {.apart = (v->readouts + TAILS - 1) / TAILS};
@@ -294,8 +294,9 @@ static tails choose_tails(const view *v)
 }
 
 /* The waves of BINS frequencies under a window of Hann's. */
-static void make_waves(int64_t length, view *v)
+static void make_waves(view *v)
 {
+    const int64_t length = v->tails.length;
     double cosine[BINS], sine[BINS];
     for (int i = 0; i < BINS; i++) {
         cosine[i] = cos(2 * M_PI * i / BINS);
@@ -310,17 +311,27 @@ static void make_waves(int64_t length, view *v)
     }
 }
 
-/* Adds a coil's power at these frequencies. */
-static void add_spectra(const view *v, const tails *t)
+static void keep_tails(const view *v, int64_t coil)
 {
-    for (int64_t j = 0; j < t->count && t->length >= LEAST_TAIL; j++) {
+    const tails *t = &v->tails;
+    const size_t bytes = (size_t)(2 * t->length) * sizeof *v->x;
+    for (int64_t j = 0; j < t->count; j++)
+        memcpy(v->tail + 2 * t->length * (j + t->count * coil), v->x + 2 * (j * t->apart * v->n + t->first), bytes);
+}
+
+/* Of tail j of all coils. */
+static void find_spectrum(void *self, int64_t j)
+{
+    const view *v = self;
+    const tails *t = &v->tails;
+    for (int64_t coil = 0; coil < v->coils; coil++) {
+        const float *x = v->tail + 2 * t->length * (j + t->count * coil);
         double re[BINS] = {0}, im[BINS] = {0};
         for (int64_t i = 0; i < t->length; i++) {
-            const float *x = v->x + 2 * (j * t->apart * v->n + t->first + i);
             const double *c = v->cosine + BINS * i, *s = v->sine + BINS * i;
             for (int bin = 0; bin < BINS; bin++) {
-                re[bin] += c[bin] * x[0] + s[bin] * x[1];
-                im[bin] += c[bin] * x[1] - s[bin] * x[0];
+                re[bin] += c[bin] * x[2 * i] + s[bin] * x[2 * i + 1];
+                im[bin] += c[bin] * x[2 * i + 1] - s[bin] * x[2 * i];
             }
         }
         for (int bin = 0; bin < BINS; bin++) v->spectrum[bin + BINS * j] += re[bin] * re[bin] + im[bin] * im[bin];
@@ -328,8 +339,9 @@ static void add_spectra(const view *v, const tails *t)
 }
 
 /* A carrier is one frequency in all readouts, where the object's edges are at as many as there are readouts. */
-static void find_carrier(const view *v, tails t, larmor_sample_faults *out)
+static void find_carrier(const view *v, larmor_sample_faults *out)
 {
+    const tails t = v->tails;
     double level[BINS], values[BINS], others = 0; /* BINS are more than TAILS */
     int peak = 0;
     if (t.length < LEAST_TAIL) return;
@@ -355,7 +367,7 @@ static void find_carrier(const view *v, tails t, larmor_sample_faults *out)
 
 /* ---- all of it ---- */
 
-static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, const tails *t, double *largest, view *v,
+static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, double *largest, view *v,
                                   larmor_sample_faults *out)
 {
     larmor_array *one;
@@ -366,13 +378,17 @@ static larmor_status look_at_coil(larmor_array *kspace, int64_t coil, const tail
     larmor_array_free(one);
     LMR_TRY(st);
     v->x = x;
-    for (int64_t i = 0; i < v->points; i++) v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
+    for (int64_t i = 0; i < v->points; i++) {
+        const double re = (double)x[2 * i], im = (double)x[2 * i + 1];
+        v->energy[i] += x[2 * i] * x[2 * i] + x[2 * i + 1] * x[2 * i + 1];
+        v->size[i] = (float)sqrt(re * re + im * im);
+    }
     find_levels(v, level);
     count_spikes(v, coil, level, largest, out);
     note_levels(v, coil, level);
     count_clipped(v, coil, out);
     find_repeats(v);
-    add_spectra(v, t);
+    keep_tails(v, coil);
     free(x);
     return lmr_go_on();
 }
@@ -390,6 +406,8 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     larmor_status st;
     *out = (larmor_sample_faults){0};
     v.radius = lmr_new(v.points, sizeof *v.radius);
+    v.ring = lmr_new(v.points, sizeof *v.ring);
+    v.size = lmr_new(v.points, sizeof *v.size);
     v.energy = calloc((size_t)v.points + 1, sizeof *v.energy);
     v.values = lmr_new(RINGS * OF_RING, sizeof *v.values);
     v.repeats = lmr_new(v.readouts + 1, sizeof *v.repeats);
@@ -398,18 +416,23 @@ larmor_status lmr_sample_faults_find(const larmor_samples *samples, const int64_
     v.sine = lmr_new(BINS * TAIL, sizeof *v.sine);
     v.inner = lmr_new(v.coils, sizeof *v.inner);
     v.outer = lmr_new(v.coils, sizeof *v.outer);
-    if (!v.inner || !v.outer || !v.cosine || !v.sine) LMR_OR(done, LMR_NO_MEMORY());
+    if (!v.ring || !v.size || !v.inner || !v.outer || !v.cosine || !v.sine) LMR_OR(done, LMR_NO_MEMORY());
     if (!v.radius || !v.energy || !v.values || !v.repeats || !v.spectrum) LMR_OR(done, LMR_NO_MEMORY());
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     v.k = k;
     memset(v.repeats, 1, (size_t)v.readouts + 1);
     find_radii(matrix, &v);
-    const tails t = choose_tails(&v);
-    make_waves(t.length, &v);
-    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &t, &largest, &v, out));
+    v.tails = choose_tails(&v);
+    v.tail = lmr_new(2 * v.tails.length * v.tails.count * v.coils, sizeof *v.tail);
+    if (!v.tail) LMR_OR(done, LMR_NO_MEMORY());
+    make_waves(&v);
+    for (int64_t c = 0; c < v.coils; c++) LMR_OR(done, look_at_coil(samples->kspace, c, &largest, &v, out));
+    if (v.tails.length >= LEAST_TAIL)
+        LMR_OR(done, lmr_parallel(lmr_device_threads(larmor_array_device(samples->kspace)), v.tails.count,
+                                  find_spectrum, &v));
     count_copied(&v, out);
     count_zeros(&v, out);
-    find_carrier(&v, t, out);
+    find_carrier(&v, out);
     count_noisy(&v, out);
     st = find_echo(&v, out);
 done:
@@ -423,6 +446,9 @@ done:
     free(v.values);
     free(v.energy);
     free(v.radius);
+    free(v.ring);
+    free(v.size);
+    free(v.tail);
     return st;
 }
 

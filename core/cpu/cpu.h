@@ -18,7 +18,7 @@ extern const lmr_mark lmr_cpu_mark;
 /* Begins a team of threads for loops on the processor, of all cores if 0 are wanted: how many there are. */
 int lmr_cpu_team(int wanted);
 
-/* Threads of a loop over so many pieces: one or all. GCC's OpenMP ends the threads that a smaller team leaves out, and
+/* Threads of a loop over so many pieces: one or all. GCC's OpenMP ends the threads that a smaller team has not, and
  * starts them again for the next loop of all: 300 us for both on 16 cores, where a loop of all begins within 5. */
 static inline int lmr_cpu_team_for(int64_t pieces, int threads)
 {
