@@ -15,8 +15,10 @@ const char *choose_suffix(int i, const char **help); /* of files for images */
 
 /* Lines for the table of a command that opens a scan, whose settings have `larmor_raw_opts raw;`. */
 #define SCAN_OPTIONS(settings)                                                                                       \
-    APP_OPTION(settings, APP_TEXT, raw.group, 0, "group", "G",                                                       \
-               "HDF5 group of the scan; without it /dataset, or the only one with xml and data"),                    \
+    APP_OPTION(                                                                                                      \
+        settings, APP_TEXT, raw.group, 0, "group", "G",                                                              \
+        "HDF5 group of the scan; without it /dataset, or the only one with xml and data; of Siemens TWIX the "       \
+        "number of a measurement, without it the last one"),                                                         \
         APP_OPTION(settings, APP_TEXT, raw.traj_units, 0, "traj-units", "U",                                         \
                    "unit of the stored trajectory, or of each axis with commas between", .preset = "auto",           \
                    .choice = choose_unit_or_auto, .reads = choose_are_units,                                         \

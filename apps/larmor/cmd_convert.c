@@ -1,16 +1,26 @@
-/* larmor convert: between image formats, and from BART's k-space and trajectory to a scan.
+/* larmor convert: between image formats, and to scans from TWIX files and from BART's k-space and trajectory.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "commands.h"
 #include "common.h"
+#include "in_options.h"
 
 typedef struct settings {
-    const char *output, *traj, *kspace;
+    const char *output, *traj, *kspace, *measurement;
     app_list matrix, fov, window;
     int magnitude, planes, color, dicom_phase, anonymous, bids, force;
     double fps;
 } settings;
+
+static int is_measurement(const char *text)
+{
+    char *rest;
+    const long number = strtol(text, &rest, 10);
+    return !strcmp(text, "all") || (*text && !*rest && number >= 1 && number <= 64);
+}
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
 static const app_option options[] = {
@@ -22,6 +32,8 @@ static const app_option options[] = {
            .low = 1, .high = 65535),
     OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the scan in mm (default: voxels of 1 mm)",
            .low = 1e-3, .high = 1e6, .member = "fov_mm"),
+    OPTION(APP_TEXT, measurement, 0, "measurement", "N|all", "of a TWIX file, from 1 (default: the last one)",
+           .reads = is_measurement, .expected = "a number from 1 to 64, or all"),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
     APP_PICTURE_OPTIONS(settings),
@@ -104,6 +116,48 @@ static int convert_scan(const settings *s)
     return code;
 }
 
+/* ---- from a scan of another format ---- */
+
+/* last: NULL of a measurement alone; else receives the number of the file's last one. */
+static int copy_measurement(const settings *s, const char *from, const char *measurement, const char *to, int *last)
+{
+    const larmor_raw_opts opts = {.group = measurement, .as_stored = 1};
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_OWNED(larmor_raw) *raw = NULL;
+    if (last) /* a name that follows from the output's */
+        APP_TRY(APP_RUN, app_outputs_open(&to, 1, s->force, &out));
+    else
+        APP_TRY(APP_RUN, app_output_open(to, s->force, &out));
+    APP_TRY(APP_INPUT, larmor_raw_open(from, &opts, &raw));
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    char warnings[sizeof info.warnings];
+    fputs(app_in_options(info.warnings, warnings, sizeof warnings), stderr);
+    APP_TRY(APP_RUN, larmor_raw_copy(raw, s->anonymous, out));
+    app_log("wrote %s: %lld acquisition%s", to, (long long)info.acquisitions, app_s(info.acquisitions));
+    if (last) *last = info.measurements;
+    return APP_DONE;
+}
+
+static int copy_scan(const settings *s, const char *from, const char *to)
+{
+    char name[4096], number[16];
+    int last = 1, code = APP_DONE;
+    const int all = s->measurement && !strcmp(s->measurement, "all");
+    if (!all) return copy_measurement(s, from, s->measurement, to, NULL);
+    for (int i = 0; i < last && !code; i++) {
+        APP_TRY(APP_RUN, larmor_divided_name(to, i, name, sizeof name));
+        snprintf(number, sizeof number, "%d", i + 1);
+        code = copy_measurement(s, from, number, name, &last);
+    }
+    return code;
+}
+
+/* Scans have a name that is not one of an image. */
+static int is_scan_name(const char *path)
+{
+    return !larmor_format_of(path).suffix && !strstr(path, ".h5:/");
+}
+
 static int run(const void *given, const app_files *files)
 {
     const settings *s = given;
@@ -114,7 +168,12 @@ static int run(const void *given, const app_files *files)
         app_error("--window: has no effect with %s; it is an option of a .png, a .gif or a .dcm/.", to);
         return APP_USAGE;
     }
-    if ((s->dicom_phase || s->anonymous) && to && !larmor_format_of(to).is_folder) {
+    const int from_scan = files->count == 1 + !s->output && is_scan_name(files->name[0]);
+    if (s->measurement && !from_scan) {
+        app_error("--measurement: has no effect without a TWIX file.");
+        return APP_USAGE;
+    }
+    if ((s->dicom_phase || (s->anonymous && !from_scan)) && to && !larmor_format_of(to).is_folder) {
         app_error("--%s: has no effect with %s; it is an option of a .dcm/.",
                   s->anonymous ? "anonymous" : "dicom-phase", to);
         return APP_USAGE;
@@ -132,6 +191,11 @@ static int run(const void *given, const app_files *files)
         app_error("--bids: has no effect with %s; it is an option of a .nii or a .nii.gz.", to);
         return APP_USAGE;
     }
+    if (from_scan && to && !s->traj && !s->kspace) {
+        if (!strcasecmp(app_suffix(to), ".h5")) return copy_scan(s, files->name[0], to);
+        app_error("%s: is a scan; the name to write ends in .h5.", files->name[0]);
+        return APP_USAGE;
+    }
     if (!s->traj && !s->kspace && to && files->count == 1 + !s->output) return convert_image(s, files->name[0], to);
     if (s->traj && s->kspace && s->output && !files->count && !strcasecmp(app_suffix(s->output), ".h5"))
         return convert_scan(s);
@@ -142,8 +206,8 @@ static int run(const void *given, const app_files *files)
 
 const app_command cmd_convert = {
     .name = "convert",
-    .usage = "FROM TO | --traj T.cfl --kspace K.cfl -o SCAN.h5",
-    .summary = "between image formats, or from BART's k-space and trajectory to a scan",
+    .usage = "FROM TO | MEAS.dat -o SCAN.h5 [--measurement N] | --traj T.cfl --kspace K.cfl -o SCAN.h5",
+    .summary = "between image formats, or to a scan from Siemens TWIX or BART's k-space and trajectory",
     .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png, .gif and "
                ".dcm/, a folder. Images go one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "

@@ -18,7 +18,8 @@ typedef struct larmor_raw larmor_raw; /* an opened and checked file; immutable *
 
 typedef struct larmor_raw_opts { /* zero means default */
     const char *group;           /* HDF5 group; default "dataset", or where that holds no scan the only one of the
-                                  * root with xml and data, which is a warning */
+                                  * root with xml and data, which is a warning. Of TWIX the number of a
+                                  * measurement, from 1; default the last one */
     const char *traj_units; /* "auto" (default), or a name of larmor_traj_unit_entry, or one for each axis with commas
                                   * between: "norm,norm,pm1" */
     int drop_nonfinite;     /* 1: leave out acquisitions with NaN or Inf instead of refusing the file */
@@ -43,8 +44,8 @@ typedef struct larmor_raw_opts { /* zero means default */
                     * looked at, none is left out or joined, and there are no groups */
 } larmor_raw_opts;
 
-/* Open, read and check a file; afterwards the file is closed. It is opened read-only and never changed. Messages
- * count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
+/* Open, read and check a file, ISMRMRD or Siemens TWIX; afterwards the file is closed. It is opened read-only and
+ * never changed. Messages count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
  *
  * Files are parsed by the program larmor-reader, in a process of its own that has ended when this function returns
  * (docs/security.md). It is $LARMOR_READER if that is an absolute path, else looked for from where the library is.
@@ -98,6 +99,7 @@ LARMOR_API larmor_status larmor_traj_check_unit(const larmor_encoding *encoding,
 
 typedef struct larmor_raw_info {
     int64_t acquisitions;                                    /* in the file */
+    int measurements;                                        /* in a TWIX file, of which one is read; else 0 */
     int64_t imaging, calibration, noise, dropped, nonfinite; /* how many went where; a readout may be the first two */
     char dropped_report[320]; /* what the dropped ones are, e.g. "3 phase correction, 2 dummy"; "" without any */
     int64_t joined;           /* segments of readouts that were joined to the first one */
@@ -531,7 +533,8 @@ typedef struct larmor_scan {
     const char *description;        /* protocolName; may be NULL */
     int64_t acceleration[2];        /* accelerationFactor along steps 1 and 2; 0: not written */
     const char
-        *calibration; /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
+        *calibration;   /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
+    const char *header; /* the XML header itself, in the place of all but coils; NULL: of the members above */
 } larmor_scan;
 
 typedef struct larmor_acquisition { /* one readout; zero means zero */
@@ -542,10 +545,13 @@ typedef struct larmor_acquisition { /* one readout; zero means zero */
     int step1, step2, average, slice, contrast, phase, repetition, set, segment;
     uint32_t time_stamp, physiology_stamp[3]; /* in ticks */
     double position_mm[3], read_dir[3], phase_dir[3], slice_dir[3];
-    const float *data;        /* re, im interleaved, [samples, coils] */
-    const float *traj;        /* [traj_dims, samples] */
-    uint32_t measurement_uid; /* this and the next are not written to files */
-    double table_mm[3];       /* patient_table_position */
+    const float *data; /* re, im interleaved, [samples, coils] */
+    const float *traj; /* [traj_dims, samples] */
+    uint32_t measurement_uid;
+    double table_mm[3]; /* patient_table_position */
+    int user[8];        /* counters of the user's */
+    int32_t user_int[8];
+    float user_float[8];
 } larmor_acquisition;
 
 /* Readout i of an opened file, from 0, as it is stored. data and traj are NULL for readouts that are left out by
@@ -580,6 +586,14 @@ LARMOR_API larmor_status larmor_raw_create(larmor_output *out, const larmor_scan
 LARMOR_API larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisition *acquisition);
 LARMOR_API larmor_status larmor_raw_finish(larmor_raw_writer *writer);
 LARMOR_API void larmor_raw_writer_free(larmor_raw_writer *writer); /* NULL is fine */
+
+/* Write a scan that was opened with opts.as_stored, from whatever format, as an ISMRMRD file with its header and all
+ * its acquisitions, and put the file in place. What was never written is left out.
+ *
+ * anonymous  1: without subjectInformation and studyInformation of the header.
+ * Errors     LARMOR_ERR_ARG: the scan was not opened as it is stored; LARMOR_ERR_FORMAT: the header cannot be made
+ *            anonymous; those of larmor_raw_create. */
+LARMOR_API larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_output *out);
 
 #define LARMOR_READOUT_LEFT_OUT UINT64_MAX /* in the place of a readout's flags */
 

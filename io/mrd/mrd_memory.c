@@ -78,6 +78,9 @@ static lmr_mrd_head head_of(const larmor_acquisition *a)
                                   [LMR_SEGMENT] = (uint16_t)a->segment},
                       .dwell_us = (float)a->dwell_us};
     memcpy(h.physiology_stamp, a->physiology_stamp, sizeof h.physiology_stamp);
+    for (int k = 0; k < 8; k++) h.user[k] = (uint16_t)a->user[k];
+    memcpy(h.user_int, a->user_int, sizeof h.user_int);
+    memcpy(h.user_float, a->user_float, sizeof h.user_float);
     to_floats(h.position, a->position_mm);
     to_floats(h.read_dir, a->read_dir);
     to_floats(h.phase_dir, a->phase_dir);

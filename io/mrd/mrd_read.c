@@ -69,9 +69,9 @@ static int is_possible_scan(const lmr_reader_scan *s)
         return 0;
     for (int e = 0; e < s->echoes; e++)
         if (!isfinite(s->echo_ms[e])) return 0;
-    return ends(s->group, sizeof s->group) && in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) &&
-           in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) && s->xml_bytes >= 0 &&
-           s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
+    return ends(s->group, sizeof s->group) && ends(s->note, sizeof s->note) && in(s->measurements, 0, 64) &&
+           in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
+           s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
            s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
            isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
 }
@@ -118,6 +118,7 @@ larmor_status lmr_mrd_take_header(lmr_reader *reader, const lmr_reader_scan *sca
     LMR_TRY(copy_header(reader, scan, raw));
     raw->info.acquisitions = scan->acquisitions;
     raw->claimed = scan->claimed;
+    raw->info.measurements = scan->measurements;
     describe_header(raw);
     return LARMOR_OK;
 }
@@ -165,6 +166,16 @@ static larmor_status centre_array(lmr_reader *reader, const lmr_reader_scan *sca
     return LARMOR_OK;
 }
 
+/* What the reader says to the user, a line each. */
+static larmor_status take_note(lmr_reader *reader, const char *note, larmor_raw *raw)
+{
+    for (const char *p = note; *p; p++)
+        if ((*p < ' ' && *p != '\n') || *p > '~') return lmr_reader_lies(reader);
+    for (const char *end; (end = strchr(note, '\n')); note = end + 1)
+        lmr_mrd_warn(raw, "%.*s", (int)(end - note), note);
+    return LARMOR_OK;
+}
+
 static larmor_status read_header(lmr_reader *reader, const char *group, larmor_raw *raw)
 {
     const lmr_reader_answer *answer;
@@ -175,6 +186,7 @@ static larmor_status read_header(lmr_reader *reader, const char *group, larmor_r
     if (!group && !answer->scan.is_array && strcmp(answer->scan.group, LMR_MRD_USUAL_GROUP) != 0)
         lmr_mrd_warn(raw, "no scan in %s: %s is read, the only group that has xml and data.", LMR_MRD_USUAL_GROUP,
                      lmr_printable(answer->scan.group, (int64_t)strlen(answer->scan.group), 160).s);
+    LMR_TRY(take_note(reader, answer->scan.note, raw));
     if (answer->scan.is_unclosed)
         lmr_mrd_warn(raw, "the program that wrote it did not close it: what it had not yet written is missing.");
     return lmr_mrd_check_grids(raw); /* before anything large is read */
@@ -325,6 +337,17 @@ static int64_t read_lines(pieces *p, const larmor_raw *raw, const lmr_reader_pla
     return lines;
 }
 
+/* Channels that are apart, with headers between them. */
+static int read_channels(pieces *p, const larmor_raw *raw, const lmr_reader_place *place, int64_t i)
+{
+    const int64_t samples = raw->head[i].samples;
+    float *to = raw->data + raw->readout[i].data;
+    int good = place[i].channel_step >= 0 && place[i].channel_step <= p->source->size;
+    for (int64_t c = 0; good && c < raw->head[i].channels; c++)
+        good = read_piece(p, place[i].data + c * place[i].channel_step, to + 2 * samples * c, 8 * samples);
+    return good;
+}
+
 typedef struct filling {
     const larmor_raw *raw;
     const lmr_source *source;
@@ -351,6 +374,10 @@ static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
             const int64_t lines = read_lines(data, raw, place, i, end);
             good = lines > 0;
             i += good ? lines - 1 : 0;
+            continue;
+        }
+        if (place[i].channel_step) {
+            good = read_channels(data, raw, place, i);
             continue;
         }
         good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
@@ -567,6 +594,9 @@ larmor_status larmor_raw_acquisition(const larmor_raw *raw, int64_t i, larmor_ac
                                 .measurement_uid = h->measurement_uid,
                                 .data = used ? raw->data + raw->readout[i].data : NULL,
                                 .traj = used && h->traj_dims ? raw->traj + raw->readout[i].traj : NULL};
+    for (int k = 0; k < 8; k++) out->user[k] = h->user[k];
+    memcpy(out->user_int, h->user_int, sizeof out->user_int);
+    memcpy(out->user_float, h->user_float, sizeof out->user_float);
     for (int d = 0; d < 3; d++) {
         out->position_mm[d] = (double)h->position[d];
         out->read_dir[d] = (double)h->read_dir[d];

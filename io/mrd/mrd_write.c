@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/images/formats.h"
+#include "io/mrd/mrd.h"
 #include "io/mrd/mrd_write.h"
 #include "io/mrd/mrd_xml.h"
 #include "io/process/h5_write.h"
@@ -37,7 +39,9 @@ larmor_status larmor_raw_create(larmor_output *out, const larmor_scan *scan, lar
     if (!w) return LMR_NO_MEMORY();
     w->out = out;
     w->scan = *scan;
-    larmor_status st = lmr_mrd_make_xml(out->path, scan, &w->xml);
+    larmor_status st = LARMOR_OK;
+    if (!scan->header) st = lmr_mrd_make_xml(out->path, scan, &w->xml);
+    if (scan->header && !(w->xml = strdup(scan->header))) st = LMR_NO_MEMORY();
     if (!st) st = lmr_h5_begin(out, MOST_BYTES, &w->file);
     if (st)
         larmor_raw_writer_free(w);
@@ -63,6 +67,12 @@ static larmor_status write_batch(larmor_raw_writer *w)
     return LARMOR_OK;
 }
 
+/* Of a scan with its own header nothing is left out that was left out before. */
+static int most_discarded(const larmor_raw_writer *w, const larmor_acquisition *a)
+{
+    return a->samples - a->discard_pre - (w->scan.header ? 0 : 1);
+}
+
 static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition *a)
 {
     const char *path = w->out->path;
@@ -75,9 +85,9 @@ static larmor_status check(const larmor_raw_writer *w, const larmor_acquisition 
                  {"coils", a->coils, 1, LMR_MRD_MAX_CHANNELS},
                  {"traj_dims", a->traj_dims, 0, 3},
                  {"discard_pre", a->discard_pre, 0, a->samples},
-                 {"discard_post", a->discard_post, 0, a->samples - 1 - a->discard_pre},
+                 {"discard_post", a->discard_post, 0, most_discarded(w, a)},
                  {"center_sample", a->center_sample, 0, a->samples},
-                 {"encoding", a->encoding, 0, 0},
+                 {"encoding", a->encoding, 0, w->scan.header ? LMR_MRD_MAX_ENCODINGS - 1 : 0},
                  {"step1", a->step1, 0, LMR_MRD_MAX_COUNTER},
                  {"step2", a->step2, 0, LMR_MRD_MAX_COUNTER},
                  {"average", a->average, 0, LMR_MRD_MAX_COUNTER},
@@ -157,6 +167,34 @@ larmor_status larmor_raw_finish(larmor_raw_writer *writer)
     LMR_TRY(lmr_output_ready(writer->out));
     const larmor_status st = complete(writer);
     lmr_output_give_up(writer->out);
+    return st;
+}
+
+larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_output *out)
+{
+    larmor_acquisition a;
+    LMR_NEED(raw);
+    LMR_HEAP char *xml = strdup(raw->xml);
+    if (!xml) return LMR_NO_MEMORY();
+    if (anonymous) LMR_TRY(lmr_mrd_remove_person(xml));
+    larmor_scan scan = {.header = xml};
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    if (info.groups || info.channels)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "raw: opened to be reconstructed; a scan that is opened as it is stored expected");
+    for (int64_t i = 0; i < info.acquisitions; i++) {
+        LMR_TRY(larmor_raw_acquisition(raw, i, &a));
+        if (a.coils > scan.coils) scan.coils = a.coils;
+    }
+    larmor_raw_writer *w;
+    LMR_TRY(larmor_raw_create(out, &scan, &w));
+    larmor_status st = LARMOR_OK;
+    for (int64_t i = 0; i < info.acquisitions && !st; i++) {
+        st = larmor_raw_acquisition(raw, i, &a);
+        if (!st && a.data) st = larmor_raw_append(w, &a);
+    }
+    if (!st) st = larmor_raw_finish(w);
+    larmor_raw_writer_free(w);
     return st;
 }
 

@@ -186,3 +186,28 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
         *xml = (char *)b.data;
     return st;
 }
+
+/* From the '<' of an element's tag to behind the '>' of its end; NULL where they are not found. */
+static char *end_of_element(char *start, const char *name)
+{
+    char *close = strchr(start, '>');
+    if (close && close[-1] == '/') return close + 1;
+    char *end = close ? strstr(close, name) : NULL;
+    if (end) end = strchr(end, '>');
+    return end ? end + 1 : NULL;
+}
+
+larmor_status lmr_mrd_remove_person(char *xml)
+{
+    static const char *const names[] = {"subjectInformation", "studyInformation"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *at;
+        while ((at = strstr(xml, names[i]))) {
+            while (at > xml && *at != '<') at--;
+            char *end = *at == '<' ? end_of_element(at, names[i]) : NULL;
+            if (!end) return LMR_FAIL(LARMOR_ERR_FORMAT, "header: <%s> is not closed.", names[i]);
+            memmove(at, end, strlen(end) + 1);
+        }
+    }
+    return LARMOR_OK;
+}

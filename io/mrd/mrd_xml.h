@@ -10,4 +10,9 @@
  * Errors  LARMOR_ERR_ARG for sizes, fields of view, counts or a trajectory name that the schema cannot hold. */
 larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char **xml);
 
+/* Cut out what a header says of the patient and of the study, in place.
+ *
+ * Errors  LARMOR_ERR_FORMAT where some of it may remain, as their elements are written in an unusual way. */
+larmor_status lmr_mrd_remove_person(char *xml);
+
 #endif

@@ -17,6 +17,9 @@ typedef struct lmr_mrd_head { /* of an acquisition, from the file */
     uint16_t counter[LMR_COUNTERS];
     uint16_t unwritten; /* 1: the file has a place for it that was never written */
     float dwell_us, position[3], read_dir[3], phase_dir[3], slice_dir[3], table[3];
+    uint16_t user[8]; /* what MRD leaves to users, 0 where a file does not have it */
+    int32_t user_int[8];
+    float user_float[8];
 } lmr_mrd_head;
 
 #endif

@@ -26,6 +26,9 @@ lmr_mrd_readout_head lmr_mrd_head_of(const larmor_acquisition *a, uint32_t count
                                       .repetition = (uint16_t)a->repetition,
                                       .set = (uint16_t)a->set,
                                       .segment = (uint16_t)a->segment}};
+    for (int k = 0; k < 8; k++) h.idx.user[k] = (uint16_t)a->user[k];
+    memcpy(h.user_int, a->user_int, sizeof h.user_int);
+    memcpy(h.user_float, a->user_float, sizeof h.user_float);
     for (int c = 0; c < a->coils; c++) h.channel_mask[c / 64] |= UINT64_C(1) << (c % 64);
     memcpy(h.physiology_time_stamp, a->physiology_stamp, sizeof h.physiology_time_stamp);
     lmr_mrd_set_floats(h.position, a->position_mm);

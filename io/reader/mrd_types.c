@@ -72,7 +72,7 @@ static const member counter_members[] = {
     COUNTER(repetition, LMR_REPETITION),
     COUNTER(set, LMR_SET),
     COUNTER(segment, LMR_SEGMENT),
-    MANY(lmr_mrd_counters, user, U16, 8),
+    MEMBER(lmr_mrd_counters, user, U16, 8, offsetof(lmr_mrd_head, user)),
 };
 
 /* The header's members around idx, which is a record of its own. */
@@ -100,12 +100,13 @@ static const member readout_members[] = {
     READ(patient_table_position, F32, 3, table),
 };
 static const member readout_user_members[] = {
-    MANY(lmr_mrd_readout_head, user_int, I32, 8),
-    MANY(lmr_mrd_readout_head, user_float, F32, 8),
+    READ(user_int, I32, 8, user_int),
+    READ(user_float, F32, 8, user_float),
 };
 
 _Static_assert(COUNT(readout_members) == LMR_MRD_HEAD_MEMBERS, "all have a place");
 _Static_assert(COUNT(counter_members) == LMR_MRD_COUNTER_MEMBERS, "all have a place");
+_Static_assert(COUNT(readout_user_members) == LMR_MRD_USER_MEMBERS, "all have a place");
 
 static hid_t native(kind k)
 {
@@ -207,7 +208,8 @@ static size_t bytes_of(const member *m)
     return size_of(m->kind) * (size_t)(m->count ? m->count : 1);
 }
 
-/* The places of all members that are read in an element that has the record at `start`. what: the elements are. */
+/* The places of all members that are read in an element that has the record at `start`; UNREAD for those of the user
+ * that are missing. what: the elements are. */
 static larmor_status find(hid_t record, const char *what, const char *prefix, size_t start, const member *members,
                           size_t count, size_t *places)
 {
@@ -215,6 +217,10 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
         const member *m = &members[k];
         if (m->to == UNREAD) continue;
         const int i = H5Tget_member_index(record, m->name);
+        if (i < 0 && !strncmp(m->name, "user", 4)) {
+            places[k] = UNREAD;
+            continue;
+        }
         if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s lack member \"%s%s\".", what, prefix, m->name);
         const hid_t type = H5Tget_member_type(record, (unsigned)i);
         const hid_t base = m->count && type > 0 && H5Tget_class(type) == H5T_ARRAY ? H5Tget_super(type) : -1;
@@ -285,6 +291,8 @@ larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
     if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
     const hid_t idx = find_record(head, "idx", &inside);
     larmor_status st = find(head, "acquisitions", "head.", at, readout_members, COUNT(readout_members), places->head);
+    if (!st)
+        st = find(head, "acquisitions", "head.", at, readout_user_members, COUNT(readout_user_members), places->user);
     if (!st) st = check_apart(type, "acquisitions");
     if (!st) st = check_apart(head, "acquisitions");
     if (!st && idx >= 0) st = check_apart(idx, "acquisitions");
@@ -301,7 +309,7 @@ static void decode(const unsigned char *element, const size_t *places, const mem
                    void *record)
 {
     for (size_t k = 0; k < count; k++)
-        if (members[k].to != UNREAD)
+        if (members[k].to != UNREAD && places[k] != UNREAD)
             memcpy((unsigned char *)record + members[k].to, element + places[k], bytes_of(&members[k]));
 }
 
@@ -309,6 +317,7 @@ void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *pla
 {
     decode(element, places->head, readout_members, COUNT(readout_members), head);
     decode(element, places->counter, counter_members, COUNT(counter_members), head);
+    decode(element, places->user, readout_user_members, COUNT(readout_user_members), head);
 }
 
 larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image)

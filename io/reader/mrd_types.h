@@ -24,9 +24,9 @@ typedef float (*lmr_mrd_number)(const unsigned char *from);
 lmr_mrd_number lmr_mrd_find_number(hid_t type);
 
 /* Where the members of a head are in a file's element of "data". */
-enum { LMR_MRD_HEAD_MEMBERS = 21, LMR_MRD_COUNTER_MEMBERS = LMR_COUNTERS + 1 };
+enum { LMR_MRD_HEAD_MEMBERS = 21, LMR_MRD_COUNTER_MEMBERS = LMR_COUNTERS + 1, LMR_MRD_USER_MEMBERS = 2 };
 typedef struct lmr_mrd_places {
-    size_t head[LMR_MRD_HEAD_MEMBERS], counter[LMR_MRD_COUNTER_MEMBERS], traj, data;
+    size_t head[LMR_MRD_HEAD_MEMBERS], counter[LMR_MRD_COUNTER_MEMBERS], user[LMR_MRD_USER_MEMBERS], traj, data;
 } lmr_mrd_places;
 
 /* Find them in an element's compound type, where they may lie in any order and with others, but with exactly

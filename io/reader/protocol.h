@@ -18,7 +18,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 10, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 11, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -71,7 +71,7 @@ typedef struct lmr_reader_request {
 
 typedef struct lmr_reader_place {      /* the bytes of the file where an acquisition's numbers begin, 0 for none */
     int64_t data, traj;                /* to the reader: data is 1 if the acquisition is wanted */
-    int64_t sample_step, channel_step; /* bytes from one to the next; 0: samples and channels follow each other */
+    int64_t sample_step, channel_step; /* bytes from one to the next; 0: they follow each other */
 } lmr_reader_place;
 
 typedef struct lmr_reader_scan {
@@ -79,10 +79,12 @@ typedef struct lmr_reader_scan {
     int32_t encodings, receiver_channels, is_unclosed; /* 1: by the program that wrote it */
     int32_t is_array;       /* 1: fastMRI's layout, in which each line of an array is an acquisition */
     int32_t lines, samples; /* of it, for each slice; of each line */
+    int32_t measurements;   /* of a TWIX file; else 0 */
     double noise_bandwidth;
     int32_t echoes, has_readout_start, bits_stored;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
     char group[256]; /* its path */
+    char note[1024]; /* lines for the user, each ending in a line feed */
 } lmr_reader_scan;
 
 typedef struct lmr_reader_array {

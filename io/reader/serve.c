@@ -15,6 +15,7 @@
 #include "io/reader/h5.h"
 #include "io/reader/mrd_file.h"
 #include "io/reader/parsers.h"
+#include "io/twix/twix.h"
 
 volatile int lmr_memory_refused;
 
@@ -26,6 +27,7 @@ typedef struct session {
     lmr_composer *composer;
     lmr_mrd_file *scan;
     lmr_mrd_refs *refs;    /* of all acquisitions */
+    lmr_twix *twix;        /* in the place of both */
     unsigned char *memory; /* what follows the answer */
     size_t bytes;
     int lost; /* 1: nobody listens any more */
@@ -144,10 +146,25 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
     return LARMOR_OK;
 }
 
+static larmor_status open_twix(session *s, const char *measurement, lmr_reader_scan *out)
+{
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes xml = {0};
+    LMR_TRY(lmr_twix_open(&s->input.source, measurement, &s->twix));
+    LMR_TRY(lmr_twix_xml(s->twix, &xml));
+    LMR_TRY(share_header(s, (const char *)xml.data, (int64_t)xml.size, out));
+    out->acquisitions = s->twix->count;
+    out->claimed = s->twix->count;
+    out->measurements = s->twix->measurements;
+    snprintf(out->group, sizeof out->group, "%s", LMR_MRD_USUAL_GROUP);
+    snprintf(out->note, sizeof out->note, "%s", s->twix->note);
+    return LARMOR_OK;
+}
+
 static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
 {
     int64_t bytes;
-    if (s->scan) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
+    if (s->scan || s->twix) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
+    if (lmr_twix_is(&s->input.source)) return open_twix(s, group, out);
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
     LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
     LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
@@ -167,6 +184,12 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
 static larmor_status share_heads(session *s)
 {
     void *memory;
+    if (s->twix) {
+        const size_t bytes = (size_t)s->twix->count * sizeof(lmr_mrd_head);
+        LMR_TRY(room(s, (int64_t)bytes, &memory));
+        memcpy(memory, s->twix->head, bytes);
+        return LARMOR_OK;
+    }
     if (!s->scan || s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
     const int64_t count = lmr_mrd_file_count(s->scan);
     s->refs = lmr_new(count, sizeof *s->refs);
@@ -192,12 +215,15 @@ static larmor_status keep_places(lmr_reader_place *place, int64_t count, const l
 static larmor_status share_places(session *s)
 {
     void *memory;
-    if (!s->scan || !s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
-    const int64_t count = lmr_mrd_file_count(s->scan);
+    if (!s->twix && (!s->scan || !s->refs)) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
+    const int64_t count = s->twix ? s->twix->count : lmr_mrd_file_count(s->scan);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
     take_memory(s);
     if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
     lmr_reader_place *place = memory;
+    for (int64_t i = 0; s->twix && i < count; i++)
+        if (place[i].data) place[i] = s->twix->place[i];
+    if (s->twix) return LARMOR_OK;
     for (int64_t i = 0; lmr_mrd_file_is_array(s->scan) && i < count; i++)
         if (place[i].data) place[i] = lmr_mrd_file_place(s->scan, i);
     if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
