@@ -11,7 +11,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
-#include "recon/gradients/delays.h"
+#include "recon/gradients/spokes.h"
 
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
 enum { ROWS = KERNEL * KERNEL * COILS, PATTERNS = 1 << KERNEL, BLOCKS = 4, PHASES = 8, GRID = 25 };

@@ -2,25 +2,15 @@
  * With the right delays samples that are neighbours in k-space predict each other as an object of limited size lets
  * them. Delays, size and noise are fitted together, by all samples of spokes near the centre. Blocks of spokes give
  * independent estimates, and so their standard deviation.
- * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start; the standard deviation is
- * that of estimates from a composite likelihood, Varin, Reid, Firth, Stat. Sin. 21, 5 (2011).
+ * Source: Rosenzweig, Holme, Uecker, Magn. Reson. Med. 81, 1898 (2019) for the start.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "recon/gradients/delays.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "core/array.h"
-#include "core/parallel.h"
+#include "recon/gradients/delay_fit.h"
 #include "recon/gradients/likelihood.h"
-#include "recon/gradients/minimise.h"
-
-/* STRETCH: the logarithm of the object's size along y and along z over that along x. */
-enum { SIZE = LMR_DELAYS, STRETCH, NOISE = STRETCH + 2, NUMBERS };
-
-/* The object's size as a standard deviation in units of the field of view, and its spread, of logarithms. */
-static const double typical_size = 0.3; /* a uniform object of the field of view's width has 0.29 */
-static const double spread_of_size = 0.3;
+#include "recon/gradients/spokes.h"
 
 /* Lower bound of the noise's variance, relative to the signal's. */
 static const double min_noise_variance = 1e-9;
@@ -47,14 +37,6 @@ static const double min_gain_without_noise = 0.5;
 /* Unexplained power with delays, relative to that without, at most. */
 static const double max_unexplained_ratio = 0.9;
 
-/* Largest shift in 1/FOV: gradients make smaller ones, and larger ones move samples that contradict each other
- * apart. */
-static const double max_shift = 3.5;
-
-/* Standard deviations of delays and couplings before the samples are taken into account, in samples. */
-static const double spread_of_delay = 4;
-static const double spread_of_coupling = 2;
-
 /* Unexplained part of the power below which delays are clear; above it the search tries other starts. */
 static const double max_unexplained_clear = 0.1;
 /* 1/FOV between starts: samples of an object that fills the field of view are independent at 1. */
@@ -63,7 +45,6 @@ enum { STARTS = 4 };
 
 /* Spirals: the grid of starts, for the mean of the delays and for their difference. */
 static const double curved_start_distance = 0.25; /* 1/FOV */
-static const double min_sample_distance = 0.01;   /* 1/FOV: smaller steps along a readout have no direction */
 static const double coupling_start = 0.15;        /* samples: distance of other starts for couplings */
 
 enum { MEAN_STARTS = 13, DIFFERENCE_STARTS = 7 }; /* 3/FOV and 1.5/FOV wide */
@@ -86,193 +67,14 @@ static const double min_echo_fraction = 0.6;
 /* Minimum fraction of intersections that must agree with the estimate. */
 static const double min_intersection_fraction = 0.5;
 
-typedef struct fit {
-    const lmr_spokes *s;
-    int threads;
-    int blocks;           /* that are summed: the first ones */
-    int values_only;      /* 1: derivatives are not needed, and are 0 */
-    double floor;         /* of the noise */
-    int free[NUMBERS], n; /* which numbers change */
-    double all[NUMBERS];
-    int64_t room;                                                /* doubles of a block */
-    double *work;                                                /* [blocks, room] */
-    double value[LMR_MOST_BLOCKS], by[LMR_MOST_BLOCKS][NUMBERS]; /* of each block */
-    larmor_status status[LMR_MOST_BLOCKS];
-} fit;
-
-static int64_t samples_of(const lmr_spokes *s, int block)
-{
-    int64_t m = 0;
-    for (int64_t i = s->begin[block]; i < s->begin[block + 1]; i++) m += s->spoke[i].count;
-    return m;
-}
-
-/* ---- the function ---- */
-
-static void place_samples(const fit *f, int block, double *place, double *slope)
-{
-    const lmr_spokes *s = f->s;
-    int64_t j = 0;
-    for (int64_t i = s->begin[block]; i < s->begin[block + 1]; i++) {
-        const lmr_spoke *p = &s->spoke[i];
-        const double *k = s->k + s->nd * s->samples * p->readout;
-        for (int64_t n = 0; n < p->count; n++, j++)
-            lmr_delay_place(k, s->nd, s->samples, p->first + s->stride * n, f->all, s->fov, place + s->nd * j,
-                            slope + LMR_DELAYS * s->nd * j);
-    }
-}
-
-/* Along the axes in which the object is as large as along x. */
-static void stretch(const fit *f, int nd, int64_t m, double *place, double *slope)
-{
-    for (int d = 1; d < nd; d++) {
-        const double scale = exp(f->all[STRETCH + d - 1]);
-        for (int64_t j = d; j < nd * m; j += nd) place[j] *= scale;
-        for (int64_t j = d; j < LMR_DELAYS * nd * m; j += nd) slope[j] *= scale;
-    }
-}
-
-static void evaluate_block(void *self, int64_t i)
-{
-    fit *f = self;
-    const lmr_spokes *s = f->s;
-    const int block = (int)i, nd = s->nd;
-    const int64_t m = samples_of(s, block), columns = 2 * s->coils;
-    double *place = f->work + f->room * i, *slope = place + nd * m, *by_place = slope + LMR_DELAYS * nd * m;
-    double *work = by_place + nd * m;
-    place_samples(f, block, place, slope);
-    stretch(f, nd, m, place, slope);
-    const lmr_sampled sampled = {.nd = nd,
-                                 .m = m,
-                                 .columns = columns,
-                                 .place = place,
-                                 .value = s->value + columns * s->spoke[s->begin[block]].at};
-    lmr_likelihood result = {.by_place = f->values_only ? NULL : by_place};
-    const double noise = f->floor + exp(f->all[NOISE]);
-    f->status[i] = lmr_likelihood_of(&sampled, exp(f->all[SIZE]), noise, work, &result);
-    if (f->status[i]) return;
-    f->value[i] = result.value;
-    double *by = f->by[i];
-    memset(by, 0, sizeof f->by[i]);
-    if (f->values_only) return;
-    by[SIZE] = result.by_size;
-    by[NOISE] = result.by_noise * exp(f->all[NOISE]) / noise;
-    for (int d = 1; d < nd; d++)
-        for (int64_t j = d; j < nd * m; j += nd) by[STRETCH + d - 1] += by_place[j] * place[j];
-    for (int64_t j = 0; j < m; j++)
-        for (int e = 0; e < LMR_DELAYS; e++)
-            for (int d = 0; d < nd; d++) by[e] += by_place[nd * j + d] * slope[nd * (LMR_DELAYS * j + e) + d];
-}
-
-/* A number's prior: mean and standard deviation. */
-static void expected(int number, double *mean, double *spread)
-{
-    *mean = 0;
-    *spread = number < 3 ? spread_of_delay : spread_of_coupling;
-    if (number == SIZE) *mean = log(typical_size);
-    if (number >= SIZE) *spread = spread_of_size;
-}
-
-static larmor_status evaluate(void *self, const double *x, double *value, double *gradient)
-{
-    fit *f = self;
-    LMR_TRY(lmr_go_on());
-    for (int i = 0; i < f->n; i++) f->all[f->free[i]] = x[i];
-    if (f->free[0] < SIZE && !(lmr_farthest_shift(f->s, f->all, f->s->start) < max_shift))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: out of range");
-    for (int d = 1; d < f->s->nd; d++)
-        if (!(fabs(f->all[STRETCH + d - 1]) < 3)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: shape out of range");
-    if (!(fabs(f->all[SIZE]) < 5) || !(f->all[NOISE] < 5) || !(f->all[NOISE] > -60))
-        return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: size or noise out of range");
-    LMR_TRY(lmr_parallel(f->threads, f->blocks, evaluate_block, f));
-    *value = 0;
-    memset(gradient, 0, sizeof *gradient * (size_t)f->n);
-    for (int b = 0; b < f->blocks; b++) {
-        if (f->status[b]) return f->status[b] == LARMOR_ERR_NUMERIC ? LARMOR_ERR_NUMERIC : f->status[b];
-        *value += f->value[b];
-        for (int i = 0; i < f->n; i++) gradient[i] += f->by[b][f->free[i]];
-    }
-    for (int i = 0; i < f->n; i++) {
-        double mean, spread;
-        if (f->free[i] == NOISE) continue;
-        expected(f->free[i], &mean, &spread);
-        const double off = (x[i] - mean) / spread;
-        *value += off * off / 2;
-        gradient[i] += off / spread;
-    }
-    return LARMOR_OK;
-}
-
-/* 1 unless these are spirals none of which moves along the axis, as those of a stack along z. */
-static int moves_along(const lmr_spokes *s, int axis)
-{
-    for (int64_t p = 0; p < s->count && s->curved; p++)
-        if (fabs(s->spoke[p].step[axis]) > min_sample_distance) return 1;
-    return !s->curved;
-}
-
 /* ---- the search ---- */
 
-enum { DELAYS = 1, OTHERS = 2, COUPLINGS = 4 };
-
-/* What changes: the delays of nd dimensions, how they couple, and size and noise. */
-static void set_free(fit *f, int which)
-{
-    f->n = 0;
-    for (int e = 0; e < LMR_DELAYS; e++) {
-        int a, b;
-        lmr_delay_axes(e, &a, &b);
-        if (!(which & (a == b ? DELAYS : COUPLINGS))) continue;
-        if (b < f->s->nd && moves_along(f->s, a) && moves_along(f->s, b)) f->free[f->n++] = e;
-    }
-    if (!(which & OTHERS)) return;
-    f->free[f->n++] = SIZE;
-    for (int d = 1; d < f->s->nd && f->s->curved; d++) f->free[f->n++] = STRETCH + d - 1;
-    f->free[f->n++] = NOISE;
-}
-
-static int is_free(const fit *f, int number)
-{
-    int free = 0;
-    for (int i = 0; i < f->n; i++) free |= f->free[i] == number;
-    return free;
-}
-
-static larmor_status descend(fit *f, double all[NUMBERS], double tol, int most, double *value)
-{
-    lmr_minimise how = {.n = f->n, .tol = tol, .most = most};
-    double x[LMR_MINIMISE_MOST], gradient[LMR_MINIMISE_MOST];
-    memcpy(f->all, all, sizeof f->all);
-    for (int i = 0; i < f->n; i++) {
-        how.scale[i] = f->free[i] < SIZE ? 0.2 : 0.5;
-        if (f->free[i] == NOISE) how.scale[i] = 1;
-        x[i] = all[f->free[i]];
-    }
-    LMR_TRY(lmr_minimise_by_bfgs(&how, evaluate, f, x, value, gradient));
-    for (int i = 0; i < f->n; i++) all[f->free[i]] = x[i];
-    return LARMOR_OK;
-}
-
-static larmor_status value_at(fit *f, const double all[NUMBERS], double *value)
-{
-    double x[LMR_MINIMISE_MOST], gradient[LMR_MINIMISE_MOST];
-    memcpy(f->all, all, sizeof f->all);
-    for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
-    return evaluate(f, x, value, gradient);
-}
-
-static double unexplained(const fit *f, const double all[NUMBERS])
-{
-    const double noise = f->floor + exp(all[NOISE]);
-    return sqrt(noise / (1 + noise));
-}
-
 typedef struct start {
-    double all[NUMBERS], value;
+    double all[LMR_DELAY_NUMBERS], value;
 } start;
 
 typedef struct ending { /* lead: by how much it is likelier than others that were found */
-    double all[NUMBERS], value, lead;
+    double all[LMR_DELAY_NUMBERS], value, lead;
 } ending;
 
 /* Into its place, the likeliest first; the last one is lost. */
@@ -287,12 +89,12 @@ static void keep_start(const start *one, start kept[STARTS])
     }
 }
 
-static larmor_status try_start(fit *f, const double all[NUMBERS], start kept[STARTS])
+static larmor_status try_start(lmr_delay_fit *f, const double all[LMR_DELAY_NUMBERS], start kept[STARTS])
 {
     start new = {.value = INFINITY};
     memcpy(new.all, all, sizeof new.all);
     f->values_only = 1;
-    const larmor_status st = value_at(f, all, &new.value);
+    const larmor_status st = lmr_delay_value(f, all, &new.value);
     f->values_only = 0;
     if (st) return st == LARMOR_ERR_NUMERIC ? LARMOR_OK : st;
     keep_start(&new, kept);
@@ -305,10 +107,10 @@ static void clear_starts(start kept[STARTS])
 }
 
 /* Delays of the axes on a coarse grid around those to begin with. */
-static larmor_status try_grid(fit *f, const double begin[NUMBERS], start kept[STARTS])
+static larmor_status try_grid(lmr_delay_fit *f, const double begin[LMR_DELAY_NUMBERS], start kept[STARTS])
 {
     const lmr_spokes *s = f->s;
-    double trial[NUMBERS], square = 0;
+    double trial[LMR_DELAY_NUMBERS], square = 0;
     int places = 1;
     for (int d = 0; d < s->nd; d++) square += s->spoke[0].step[d] * s->spoke[0].step[d];
     for (int d = 0; d < s->nd; d++) places *= 5;
@@ -353,17 +155,17 @@ static void keep_valleys(const start grid[MEAN_STARTS][DIFFERENCE_STARTS], start
 
 /* Delays of spirals: those of all axes, which are mostly nearly alike, and what these differ by; in space z by a
  * place on either side as well. */
-static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[STARTS])
+static larmor_status try_curved(lmr_delay_fit *f, const double begin[LMR_DELAY_NUMBERS], start kept[STARTS])
 {
-    const double distance = curved_start_distance / fmax(fastest_step(f->s), min_sample_distance);
-    const int sides = f->s->nd > 2 && moves_along(f->s, 2);
+    const double distance = curved_start_distance / fmax(fastest_step(f->s), LMR_MIN_SAMPLE_DISTANCE);
+    const int sides = f->s->nd > 2 && lmr_delay_moves_along(f->s, 2);
     start grid[MEAN_STARTS][DIFFERENCE_STARTS];
     for (int i = 0; i < MEAN_STARTS; i++)
         for (int j = 0; j < DIFFERENCE_STARTS; j++) {
             start one[STARTS];
             clear_starts(one);
             for (int z = -sides; z <= sides; z++) {
-                double trial[NUMBERS];
+                double trial[LMR_DELAY_NUMBERS];
                 memcpy(trial, begin, sizeof trial);
                 trial[0] += distance * (i - MEAN_STARTS / 2 + (j - DIFFERENCE_STARTS / 2) / 2.);
                 trial[1] += distance * (i - MEAN_STARTS / 2 - (j - DIFFERENCE_STARTS / 2) / 2.);
@@ -378,7 +180,7 @@ static larmor_status try_curved(fit *f, const double begin[NUMBERS], start kept[
 
 /* An end of the search: the likeliest one becomes the first, and its lead over the likeliest that means other
  * delays is kept. */
-static void keep_end(const fit *f, const double all[NUMBERS], double value, ending *best)
+static void keep_end(const lmr_delay_fit *f, const double all[LMR_DELAY_NUMBERS], double value, ending *best)
 {
     const int same = isfinite(best->value) && lmr_farthest_shift(f->s, all, best->all) < same_result_distance;
     const double lead = fabs(value - best->value);
@@ -393,12 +195,12 @@ static void keep_end(const fit *f, const double all[NUMBERS], double value, endi
 }
 
 /* From one start after the other; where all ends are not wanted, until the samples agree. */
-static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending *best)
+static larmor_status descend_from(lmr_delay_fit *f, start kept[STARTS], int to_all, ending *best)
 {
     for (int i = 0; i < STARTS && isfinite(kept[i].value); i++) {
         double value;
-        if (!to_all && isfinite(best->value) && unexplained(f, best->all) < max_unexplained_clear) break;
-        LMR_TRY(descend(f, kept[i].all, 1e-3, 60, &value));
+        if (!to_all && isfinite(best->value) && lmr_delay_unexplained(f, best->all) < max_unexplained_clear) break;
+        LMR_TRY(lmr_delay_descend(f, kept[i].all, 1e-3, 60, &value));
         keep_end(f, kept[i].all, value, best);
     }
     return LARMOR_OK;
@@ -406,40 +208,40 @@ static larmor_status descend_from(fit *f, start kept[STARTS], int to_all, ending
 
 /* From noise that is taken for so much at least to that of the last floor, whose valleys are narrow. What is taken
  * for noise does not jump. */
-static larmor_status descend_floors(fit *f, double all[NUMBERS], int first, double *value)
+static larmor_status descend_floors(lmr_delay_fit *f, double all[LMR_DELAY_NUMBERS], int first, double *value)
 {
     for (int i = first; i < FLOORS; i++) {
-        const double noise = f->floor + exp(all[NOISE]);
+        const double noise = f->floor + exp(all[LMR_DELAY_NOISE]);
         const int last = i + 1 == FLOORS;
         f->floor = noise_floor[i];
-        all[NOISE] = log(fmax(noise - f->floor, f->floor));
-        LMR_TRY(descend(f, all, last ? 1e-3 : 1e-2, last ? 60 : 20, value));
+        all[LMR_DELAY_NOISE] = log(fmax(noise - f->floor, f->floor));
+        LMR_TRY(lmr_delay_descend(f, all, last ? 1e-3 : 1e-2, last ? 60 : 20, value));
     }
     return LARMOR_OK;
 }
 
 /* The likeliest delays of spirals by the first block: from a grid of starts, of which those that end alike are
  * one. */
-static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], ending *best)
+static larmor_status find_first_curved(lmr_delay_fit *f, const double begin[LMR_DELAY_NUMBERS], ending *best)
 {
     start kept[STARTS];
     double value;
     *best = (ending){.value = INFINITY, .lead = INFINITY};
     clear_starts(kept);
-    set_free(f, DELAYS | OTHERS);
+    lmr_delay_set_free(f, LMR_FREE_DELAYS | LMR_FREE_OTHERS);
     f->floor = noise_floor[0];
     LMR_TRY(try_start(f, begin, kept));
     LMR_TRY(try_curved(f, begin, kept));
     for (int i = 0; i < STARTS; i++) {
         int is_new = 1;
         if (!isfinite(kept[i].value)) continue;
-        LMR_TRY(descend(f, kept[i].all, 1e-2, 20, &kept[i].value));
+        LMR_TRY(lmr_delay_descend(f, kept[i].all, 1e-2, 20, &kept[i].value));
         for (int j = 0; j < i; j++)
             if (isfinite(kept[j].value) && lmr_farthest_shift(f->s, kept[i].all, kept[j].all) < same_result_distance)
                 is_new = 0;
         if (!is_new) kept[i].value = INFINITY;
     }
-    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    lmr_delay_set_free(f, LMR_FREE_DELAYS | LMR_FREE_COUPLINGS | LMR_FREE_OTHERS);
     for (int i = 0; i < STARTS; i++) {
         if (!isfinite(kept[i].value)) continue;
         f->floor = noise_floor[0];
@@ -448,11 +250,11 @@ static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], endi
     }
     const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > min_shift;
     for (int e = 3; e < LMR_DELAYS && moved; e++)
-        for (int side = -1; side <= 1 && is_free(f, e); side += 2) {
-            double trial[NUMBERS];
+        for (int side = -1; side <= 1 && lmr_delay_is_free(f, e); side += 2) {
+            double trial[LMR_DELAY_NUMBERS];
             memcpy(trial, best->all, sizeof trial);
             trial[e] += side * coupling_start;
-            LMR_TRY(descend(f, trial, 1e-3, 60, &value));
+            LMR_TRY(lmr_delay_descend(f, trial, 1e-3, 60, &value));
             keep_end(f, trial, value, best);
         }
     return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
@@ -460,28 +262,29 @@ static larmor_status find_first_curved(fit *f, const double begin[NUMBERS], endi
 
 /* The likeliest delays by the first block: from those to begin with and from the intersections; from elsewhere
  * where samples contradict each other then, and where spokes begin in the centre, which other delays may explain. */
-static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *best)
+static larmor_status find_first(lmr_delay_fit *f, const double begin[LMR_DELAY_NUMBERS], ending *best)
 {
     start kept[STARTS];
-    double trial[NUMBERS];
+    double trial[LMR_DELAY_NUMBERS];
     const int from_centre = 2 * f->s->through <= f->s->count;
     *best = (ending){.value = INFINITY, .lead = INFINITY};
     clear_starts(kept);
-    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    lmr_delay_set_free(f, LMR_FREE_DELAYS | LMR_FREE_COUPLINGS | LMR_FREE_OTHERS);
     memcpy(trial, begin, sizeof trial);
     LMR_TRY(lmr_intersections(f->s, trial));
     LMR_TRY(try_start(f, begin, kept));
     LMR_TRY(try_start(f, trial, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
-    const int agree = isfinite(best->value) && unexplained(f, best->all) < max_unexplained_clear;
+    const int agree = isfinite(best->value) && lmr_delay_unexplained(f, best->all) < max_unexplained_clear;
     if (agree && !(from_centre && lmr_farthest_shift(f->s, best->all, NULL) > min_shift)) return LARMOR_OK;
     clear_starts(kept);
     LMR_TRY(try_grid(f, begin, kept));
     LMR_TRY(descend_from(f, kept, from_centre, best));
     const int moved = isfinite(best->value) && lmr_farthest_shift(f->s, best->all, NULL) > min_shift;
     if (from_centre && moved) { /* once more, by the size and the noise that were found */
-        memcpy(trial + SIZE, best->all + SIZE, (NUMBERS - SIZE) * sizeof *trial);
-        memcpy(trial, begin, sizeof *trial * SIZE);
+        memcpy(trial + LMR_DELAY_SIZE, best->all + LMR_DELAY_SIZE,
+               (LMR_DELAY_NUMBERS - LMR_DELAY_SIZE) * sizeof *trial);
+        memcpy(trial, begin, sizeof *trial * LMR_DELAY_SIZE);
         clear_starts(kept);
         LMR_TRY(try_grid(f, trial, kept));
         LMR_TRY(descend_from(f, kept, 1, best));
@@ -489,96 +292,18 @@ static larmor_status find_first(fit *f, const double begin[NUMBERS], ending *bes
     return isfinite(best->value) ? LARMOR_OK : LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: nowhere to begin");
 }
 
-/* ---- from one block to all ---- */
-
-typedef double square_matrix[LMR_MINIMISE_MOST][LMR_MINIMISE_MOST];
-
-/* The inverse of a symmetric positive matrix, by Gauss and Jordan; 0 if it is not positive. */
-static int invert(int n, square_matrix a)
-{
-    for (int i = 0; i < n; i++) {
-        const double pivot = a[i][i];
-        if (!(pivot > 0) || !isfinite(pivot)) return 0;
-        a[i][i] = 1;
-        for (int j = 0; j < n; j++) a[i][j] /= pivot;
-        for (int j = 0; j < n; j++) {
-            if (j == i) continue;
-            const double factor = a[j][i];
-            a[j][i] = 0;
-            for (int l = 0; l < n; l++) a[j][l] -= factor * a[i][l];
-        }
-    }
-    return 1;
-}
-
-/* Second derivatives at `all`, by differences of the gradient. The blocks' derivatives there stay in f->by. */
-static larmor_status curvature(fit *f, const double all[NUMBERS], double change, square_matrix h)
-{
-    double x[LMR_MINIMISE_MOST], value, there[LMR_MINIMISE_MOST], here[LMR_MINIMISE_MOST];
-    memcpy(f->all, all, sizeof f->all);
-    for (int i = 0; i < f->n; i++) x[i] = all[f->free[i]];
-    LMR_TRY(evaluate(f, x, &value, here));
-    double by[LMR_MOST_BLOCKS][NUMBERS];
-    memcpy(by, f->by, sizeof by);
-    for (int i = 0; i < f->n; i++) {
-        x[i] += change;
-        LMR_TRY(evaluate(f, x, &value, there));
-        x[i] -= change;
-        for (int j = 0; j < f->n; j++) h[i][j] = (there[j] - here[j]) / change;
-    }
-    memcpy(f->by, by, sizeof by);
-    for (int i = 0; i < f->n; i++)
-        for (int j = 0; j < i; j++) h[i][j] = h[j][i] = (h[i][j] + h[j][i]) / 2;
-    return LARMOR_OK;
-}
-
-/* The variance of each number: of one block from the curvature alone, of several by how much they disagree, too. */
-static void find_deviations(const fit *f, square_matrix inverse, double deviation[LMR_DELAYS])
-{
-    for (int i = 0; i < f->n; i++) {
-        double between = 0;
-        for (int b = 0; b < f->blocks; b++) {
-            double moved = 0;
-            for (int j = 0; j < f->n; j++) moved += inverse[i][j] * f->by[b][f->free[j]];
-            between += moved * moved;
-        }
-        if (f->blocks > 1) between *= (double)f->blocks / (f->blocks - 1);
-        deviation[f->free[i]] = sqrt(fmax(inverse[i][i], f->blocks > 1 ? between : 0));
-    }
-}
-
-/* How sure the delays of these blocks are. */
-static larmor_status judge(fit *f, const double all[NUMBERS], double deviation[LMR_DELAYS])
-{
-    for (int e = 0; e < LMR_DELAYS && f->s->curved; e++) { /* unless the data show them */
-        int a, b;
-        double mean;
-        lmr_delay_axes(e, &a, &b);
-        if (b < f->s->nd) expected(e, &mean, &deviation[e]);
-    }
-    static const double change[] = {1e-3, 1e-4, 1e-2, 1e-5}; /* in samples; without noise the valley is narrow */
-    square_matrix inverse = {{0}};
-    int known = 0;
-    set_free(f, DELAYS | COUPLINGS);
-    for (int i = 0; i < 4 && !known; i++) {
-        LMR_TRY(curvature(f, all, change[i], inverse));
-        known = invert(f->n, inverse);
-    }
-    if (!known) return LMR_FAIL(LARMOR_ERR_NUMERIC, "delays: the data do not determine them");
-    find_deviations(f, inverse, deviation);
-    return LARMOR_OK;
-}
+/* ---- whether delays are significant ---- */
 
 /* How near samples of the first block are to those of other readouts: the mean of the largest correlation. */
-static double nearness(fit *f, const double all[NUMBERS])
+static double nearness(lmr_delay_fit *f, const double all[LMR_DELAY_NUMBERS])
 {
     const lmr_spokes *s = f->s;
     const int nd = s->nd;
-    const int64_t m = samples_of(s, 0);
-    const double rate = 2 * M_PI * M_PI * typical_size * typical_size;
+    const int64_t m = lmr_delay_samples(s, 0);
+    const double rate = 2 * M_PI * M_PI * LMR_TYPICAL_SIZE * LMR_TYPICAL_SIZE;
     double *place = f->work, sum = 0;
     memcpy(f->all, all, sizeof f->all);
-    place_samples(f, 0, place, place + nd * m);
+    lmr_delay_place_samples(f, 0, place, place + nd * m);
     for (int64_t p = s->begin[0]; p < s->begin[1]; p++)
         for (int64_t i = s->spoke[p].at; i < s->spoke[p].at + s->spoke[p].count; i++) {
             double nearest = INFINITY;
@@ -619,7 +344,7 @@ static int is_sure(const larmor_delays *found)
 
 /* Whether delays are significant: with them clearly more of the samples is explained. If samples hardly predict
  * each other even then, the scan has another fault. */
-static int is_significant(const fit *f, const larmor_delays *found, double gain)
+static int is_significant(const lmr_delay_fit *f, const larmor_delays *found, double gain)
 {
     const double numbers = (double)f->s->total * f->s->coils;
     return gain > min_gain_per_number * numbers && is_sure(found) &&
@@ -628,7 +353,7 @@ static int is_significant(const fit *f, const larmor_delays *found, double gain)
 
 /* Arms of spirals do not cross, so that a delay leaves little more unexplained, but it does so clearly. Early ones
  * leave a hole in the centre. */
-static int is_significant_curved(const fit *f, const larmor_delays *found, double gain, double lead)
+static int is_significant_curved(const lmr_delay_fit *f, const larmor_delays *found, double gain, double lead)
 {
     const double numbers = (double)f->s->total * f->s->coils;
     const int less = found->after < max_unexplained_ratio * found->before || gain > min_gain_without_noise * numbers;
@@ -636,19 +361,19 @@ static int is_significant_curved(const fit *f, const larmor_delays *found, doubl
            lead > min_lead_per_number && hole(f->s, found->delay) < max_hole_radius;
 }
 
-static larmor_status find(fit *f, larmor_delays *found)
+static larmor_status find(lmr_delay_fit *f, larmor_delays *found)
 {
-    double none[NUMBERS] = {0}, begin[NUMBERS], all[NUMBERS] = {0}, before, value = 0;
+    double none[LMR_DELAY_NUMBERS] = {0}, begin[LMR_DELAY_NUMBERS], all[LMR_DELAY_NUMBERS] = {0}, before, value = 0;
     double agreeing;
     ending first;
-    none[SIZE] = log(typical_size);
-    none[NOISE] = log(1e-2);
+    none[LMR_DELAY_SIZE] = log(LMR_TYPICAL_SIZE);
+    none[LMR_DELAY_NOISE] = log(1e-2);
     memcpy(begin, none, sizeof begin);
     f->blocks = 1;
     f->floor = f->s->curved ? noise_floor[0] : min_noise_variance;
-    set_free(f, OTHERS);
-    LMR_TRY(descend(f, none, 1e-2, 30, &before));
-    if (unexplained(f, none) < max_unexplained) memcpy(begin, none, sizeof begin);
+    lmr_delay_set_free(f, LMR_FREE_OTHERS);
+    LMR_TRY(lmr_delay_descend(f, none, 1e-2, 30, &before));
+    if (lmr_delay_unexplained(f, none) < max_unexplained) memcpy(begin, none, sizeof begin);
     memcpy(begin, f->s->start, sizeof f->s->start);
     const lmr_spokes *all_spokes = f->s;
     int64_t few_begin[2] = {0, all_spokes->begin[1]};
@@ -656,28 +381,28 @@ static larmor_status find(fit *f, larmor_delays *found)
     if (few.nd > 2 || few.curved) few_begin[1] = (int64_t)ceil(part_of_block_3d * (double)few_begin[1]);
     few.begin = few_begin;
     f->s = &few;
-    const double numbers = (double)samples_of(f->s, 0) * f->s->coils;
+    const double numbers = (double)lmr_delay_samples(f->s, 0) * f->s->coils;
     const larmor_status searched = few.curved ? find_first_curved(f, begin, &first) : find_first(f, begin, &first);
     f->s = all_spokes;
     LMR_TRY(searched);
     memcpy(all, first.all, sizeof all);
-    set_free(f, DELAYS | COUPLINGS | OTHERS);
+    lmr_delay_set_free(f, LMR_FREE_DELAYS | LMR_FREE_COUPLINGS | LMR_FREE_OTHERS);
     const int clear = lmr_farthest_shift(f->s, all, NULL) > min_shift / 2;
     if (clear) {
         f->blocks = f->s->blocks;
-        LMR_TRY(descend(f, all, 1e-4, 60, &value));
+        LMR_TRY(lmr_delay_descend(f, all, 1e-4, 60, &value));
     }
-    LMR_TRY(judge(f, all, found->deviation));
-    set_free(f, OTHERS);
+    LMR_TRY(lmr_delay_deviations(f, all, found->deviation));
+    lmr_delay_set_free(f, LMR_FREE_OTHERS);
     if (f->s->curved) {
         f->floor = noise_floor[0];
         LMR_TRY(descend_floors(f, none, 0, &before));
     }
-    if (clear && !f->s->curved) LMR_TRY(descend(f, none, 1e-2, 30, &before));
+    if (clear && !f->s->curved) LMR_TRY(lmr_delay_descend(f, none, 1e-2, 30, &before));
     memcpy(found->delay, all, sizeof found->delay);
     found->shift = lmr_farthest_shift(f->s, all, NULL);
-    found->before = unexplained(f, none);
-    found->after = unexplained(f, all);
+    found->before = lmr_delay_unexplained(f, none);
+    found->after = lmr_delay_unexplained(f, all);
     /* spokes through the centre that agree so well have no other explanation; those from the centre may have one */
     const int through = 2 * f->s->through > f->s->count;
     const int alone = f->s->count >= FEWEST_FROM_CENTRE && first.lead > min_lead_per_number * numbers;
@@ -725,14 +450,15 @@ larmor_status larmor_delays_estimate(const larmor_array *kspace, const larmor_ar
     lmr_spokes s;
     const double *fov = opts && opts->fov[0] > 0 ? opts->fov : NULL;
     int are_lines;
-    for (int e = 0; e < LMR_DELAYS; e++) found->deviation[e] = e < 3 ? spread_of_delay : spread_of_coupling;
+    double mean;
+    for (int e = 0; e < LMR_DELAYS; e++) lmr_delay_prior(e, &mean, &found->deviation[e]);
     const larmor_status of_lines = lmr_delays_of_lines(kspace, traj, fov, found, &are_lines);
     if (of_lines || are_lines) return of_lines;
     memset(found, 0, sizeof *found);
     LMR_TRY(lmr_spokes_choose(kspace, traj, fov, &s));
-    fit f = {.s = &s, .threads = threads_for(traj->dev)};
+    lmr_delay_fit f = {.s = &s, .threads = threads_for(traj->dev)};
     for (int b = 0; b < s.blocks; b++) {
-        const int64_t m = samples_of(&s, b);
+        const int64_t m = lmr_delay_samples(&s, b);
         const int64_t room = m * (s.nd * (2 + LMR_DELAYS)) + lmr_likelihood_work(m, 2 * s.coils);
         if (room > f.room) f.room = room;
     }

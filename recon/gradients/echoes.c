@@ -12,7 +12,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
-#include "recon/gradients/delays.h"
+#include "recon/gradients/spokes.h"
 
 enum { NUMBERS = LMR_ECHO_NUMBERS };
 

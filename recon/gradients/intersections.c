@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "recon/gradients/delays.h"
+#include "recon/gradients/spokes.h"
 
 enum {
     MOST_PAIRS = 240,  /* 480 equations for six numbers */

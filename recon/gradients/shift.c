@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "recon/gradients/delay.h"
-#include "recon/gradients/delays.h"
+#include "recon/gradients/spokes.h"
 
 double lmr_farthest_shift(const lmr_spokes *s, const double delay[LMR_DELAYS], const double from[LMR_DELAYS])
 {

@@ -6,7 +6,7 @@
 
 #include "core/array.h"
 #include "core/owned.h"
-#include "recon/gradients/delays.h"
+#include "recon/gradients/spokes.h"
 #include "recon/kernels.h"
 
 /* Radius (1/FOV) of the region around k = 0 whose samples are used. */

@@ -1,6 +1,6 @@
-/* The steps from samples to delays. SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_DELAYS_H
-#define LMR_RECON_DELAYS_H
+/* Readouts that delays are estimated from, and the steps from these to delays. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_RECON_GRADIENTS_SPOKES_H
+#define LMR_RECON_GRADIENTS_SPOKES_H
 
 #include "larmor/delays.h"
 #include "recon/gradients/delay.h"
