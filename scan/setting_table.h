@@ -1,9 +1,9 @@
-/* Every member of larmor_recon_opts in one table: bounds and fingerprint come from it. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Every member of larmor_recon_opts in one table: bounds, fingerprint, text and help come from it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_SCAN_SETTING_TABLE_H
 #define LMR_SCAN_SETTING_TABLE_H
 
-#include "larmor/pipeline.h"
+#include "larmor/settings.h"
 
 typedef enum lmr_setting_type {
     LMR_SETTING_INT, /* or an enumeration */
@@ -22,8 +22,9 @@ typedef struct lmr_setting {
     const char *name;
     size_t at, bytes; /* in larmor_recon_opts */
     lmr_setting_type type;
-    double low, high; /* of numbers, both included; NAN is never inside */
-    int is_of_image;  /* 1: images depend on it, and so does what a checkpoint belongs to */
+    double low, high;    /* of numbers, both included; NAN is never inside */
+    int is_of_image;     /* 1: images depend on it, and so does what a checkpoint belongs to */
+    larmor_setting text; /* without name and place */
 } lmr_setting;
 
 /* Setting i, or NULL past the last; in the order of the members. */

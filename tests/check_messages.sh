@@ -24,6 +24,7 @@ headers = "".join(path.read_text() for path in pathlib.Path("include/larmor").gl
 known = set(re.findall(r"\b[a-z_]\w*(?=(?:\[\w+\])?[;,)])", headers))
 tables = "".join(path.read_text() for folder in ("apps/*", "bench") for path in pathlib.Path().glob(folder + "/*.[ch]"))
 members = set(re.findall(r"\.member = \"([a-z0-9_.]+)", tables))
+members |= set(re.findall(r"\bSETTING\((\w+)", tables))
 members |= {name.replace("-", "_") for name in re.findall(r"\"([a-z][a-z0-9-]*)\", \\?\s*\"", tables)}
 
 wrong, count = 0, 0

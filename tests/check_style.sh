@@ -24,7 +24,7 @@ import re
 struct = open("include/larmor/pipeline.h").read().split("typedef struct larmor_recon_opts {")[1].split("} larmor_recon_opts;")[0]
 members = [re.sub(r"\[.*", "", name).split()[-1].strip("*") for line in re.sub(r"/\*.*?\*/", "", struct, flags=re.S).split(";")
            for name in line.split(",") if name.strip()]
-rows = re.findall(r"^    (?:ROW|NUMBER|VALUE|LIMIT|OTHER)\((\w+)", open("scan/setting_table.c").read(), re.M)
+rows = re.findall(r"^    (?:ROW|NUMBER|VALUE|LIMIT|OTHER)\(\s*(\w+)", open("scan/setting_table.c").read(), re.M)
 wrong = [m for m in members if rows.count(m) != 1]
 wrong += [r for r in rows if r not in members]
 print("".join("larmor_recon_opts.%s: got no row or several in scan/setting_table.c, expected one\n" % w for w in wrong), end="")

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "messages.h"
+#include "setting_value.h"
 
 #define MAX_WORD 64
 #define HELP_COLUMN 26
@@ -183,6 +184,7 @@ static int read_value(const app_option *o, const char *text, void *settings)
 {
     void *at = (char *)settings + o->at;
     double number;
+    if (o->setting) return app_setting_read(at, o->setting, o->type == APP_FLAG ? "true" : text);
     switch (o->type) {
     case APP_FLAG:
         *(int *)at = 1;
@@ -231,7 +233,7 @@ static int refuse_value(const app_option *o, const char *text)
 void app_defaults(const app_command *command, void *settings)
 {
     for (const app_option *o = command->options; o->name; o++) {
-        if (o->preset) read_value(o, o->preset, settings);
+        if (o->preset && !o->setting) read_value(o, o->preset, settings);
         if (o->absent) *(double *)((char *)settings + o->at) = NAN;
     }
 }
@@ -262,10 +264,11 @@ static int refuse_repetition(const app_option *o, const char *text)
 
 int app_set(const app_option *o, const char *text, void *settings)
 {
+    if (o->setting && app_setting_read((char *)settings + o->at, o->setting, text)) return -1;
     if (o->type == APP_FLAG) {
         const int on = !strcmp(text, "true") || !strcmp(text, "1");
-        *(int *)((char *)settings + o->at) = on;
-        if (on || !strcmp(text, "false") || !strcmp(text, "0")) return -1;
+        if (!o->setting) *(int *)((char *)settings + o->at) = on;
+        if (!o->setting && (on || !strcmp(text, "false") || !strcmp(text, "0"))) return -1;
         app_error("--%s \"%s\": true or false expected.", o->name, text);
         return APP_USAGE;
     }
@@ -427,6 +430,7 @@ int app_differs(const app_command *command, const void *settings, const char *op
     const app_option *o = command->options;
     while (o->name && strcmp(o->name, option) != 0) o++;
     if (!o->name) return 0;
+    if (o->setting) return app_setting_differs((const char *)settings + o->at, o->setting, o->preset);
     union {
         int flag;
         int64_t integer;

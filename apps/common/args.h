@@ -70,6 +70,7 @@ typedef struct app_option {
      * blank the value by which it does: "no_ghost off". Messages of the library have members in place of options. */
     const char *member;
     const char *heading; /* in the help, of the options from this one on */
+    const char *setting; /* or NULL: the member of the larmor_recon_opts at `at` that the library sets from text */
 } app_option;
 
 /* An entry of a table: APP_OPTION(settings, APP_WRITTEN_FILE, output, 'o', "output", "FILE", "where to write",
@@ -78,6 +79,14 @@ typedef struct app_option {
     {                                                                                                                \
         .type = (type_), .at = offsetof(settings_, field_), .letter = (letter_), .name = (name_),                    \
         .metavar = (metavar_), .help = (help_), ##__VA_ARGS__                                                        \
+    }
+
+/* An entry whose name, type, help, choices, default and bounds the library has: APP_SETTING(settings, opts, iters,
+ * .letter = 'i'). Its table is not const, and stands as `own` in the command, too. */
+#define APP_SETTING(settings_, field_, member_, ...)                                                                 \
+    {                                                                                                                \
+        .at = offsetof(settings_, field_) + 0 * sizeof((larmor_recon_opts *)0)->member_, .setting = #member_,        \
+        ##__VA_ARGS__                                                                                                \
     }
 
 typedef struct app_files {
@@ -92,6 +101,7 @@ typedef struct app_command {
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
     const app_option *options;
+    app_option *own;                                          /* the same, where some are settings of the library */
     int computes;                                             /* 1: with all cores, whose idle threads should sleep */
     size_t settings;                                          /* bytes of the struct that run gets */
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */

@@ -9,6 +9,7 @@
 #include "common.h"
 #include "in_options.h"
 #include "json.h"
+#include "option_settings.h"
 
 static void print_commands(FILE *out)
 {
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
         return APP_USAGE;
     }
     app_set_program(app_self.name);
-    app_set_options(&app_self, NULL);
+    app_complete_options(&app_self);
     app_set_wording(app_in_options);
     app_ignore_signals_of_writes();
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

@@ -10,16 +10,17 @@
 #include "progress.h"
 
 typedef struct settings {
-    const char *output, *eigenvalues, *method, *map_sets, *crop, *normalise, *whiten, *device;
-    app_list matrix, fov;
-    int64_t calibration, slice, memory, threads;
+    const char *output, *eigenvalues, *device;
+    larmor_recon_opts opts; /* those that the library takes from text */
+    int64_t slice, threads;
     larmor_raw_opts raw;
     scan_given given;
     int force, json;
 } settings;
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
-static const app_option options[] = {
+#define SETTING(...) APP_SETTING(settings, opts, __VA_ARGS__)
+static app_option options[] = {
     OPTION(
         APP_WRITTEN_FILE, output, 'o', "output", "FILE",
         "coil maps, for --maps of recon or BART: .cfl [x, y, z, coils, sets], .npy [x, y(, z), coils], .h5 an image "
@@ -27,27 +28,23 @@ static const app_option options[] = {
         .needed = 1),
     OPTION(APP_WRITTEN_FILE, eigenvalues, 0, "eigenvalues", "FILE",
            "espirit: also write the eigenvalues, near 1 where there is signal; any format of images"),
-    OPTION(APP_TEXT, method, 'm', "method", "M", "how maps are found; auto: by what suits the data", .preset = "auto",
-           .choice = choose_maps_method),
-    MAPS_OPTIONS(settings),
-    OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
-           "most samples of the centre of k-space along each axis (default: 32 for walsh, 24 for espirit)", .low = 4,
-           .high = 1024),
-    OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
-           "voxels of the image that the maps are for; X alone: for all axes that are as long as x in the header "
-           "(default: the header's)",
-           .low = 1, .high = 65535),
-    OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
-           .high = 1e5, .member = "fov_mm"),
-    OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
-           .preset = "auto", .choices = "auto|off", .member = "no_whitening off"),
+    SETTING(maps_method, .letter = 'm', .name = "method", .choice = choose_maps_method),
+    SETTING(map_sets),
+    SETTING(crop),
+    SETTING(normalise),
+    SETTING(calibration,
+            .help = "most samples of the centre of k-space along each axis (default: 32 for walsh, 24 for espirit)"),
+    SETTING(matrix,
+            .help = "voxels of the image that the maps are for; X alone: for all axes that are as long as x in the "
+                    "header (default: the header's)"),
+    SETTING(fov_mm),
+    SETTING(no_whitening, .member = "no_whitening off"),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "of this slice; needed where a scan has several", .preset = "-1",
            .low = -1, .high = 65535),
     GIVEN_OPTIONS(settings),
     SAMPLES_OPTIONS(settings),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
-    OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
-           "most memory to use on the device, e.g. 512M or 8G (default: what is free)"),
+    SETTING(memory, .help = "most memory to use on the device, e.g. 512M or 8G (default: what is free)"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     APP_DEVICE_OPTIONS(settings),
     {0},
@@ -70,20 +67,13 @@ static int open_all(maps_run *r)
 {
     const settings *s = r->s;
     const larmor_counters only = {(int)s->slice, -1, -1, -1, -1, 0};
-    larmor_recon_opts opts = {.size = sizeof opts,
-                              .calibration = s->calibration,
-                              .no_whitening = !strcmp(s->whiten, "off"),
-                              .memory = s->memory,
-                              .only = &only,
-                              .keep_eigenvalues = s->eigenvalues != NULL,
-                              .listener = app_listen,
-                              .user = &r->progress};
+    larmor_recon_opts opts = s->opts;
     int code = APP_DONE;
-    map_options_read(s->method, s->map_sets, s->crop, s->normalise, &opts);
-    for (int d = 0; d < 3; d++) {
-        opts.matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
-        opts.fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
-    }
+    opts.size = sizeof opts;
+    opts.only = &only;
+    opts.keep_eigenvalues = s->eigenvalues != NULL;
+    opts.listener = app_listen;
+    opts.user = &r->progress;
     APP_TRY(APP_RUN, app_output_open(s->output, s->force, &r->output));
     if (s->eigenvalues) APP_TRY(APP_RUN, app_output_open(s->eigenvalues, s->force, &r->values_output));
     code = given_open(r->input, &s->raw, &s->given, &r->raw);
@@ -196,10 +186,11 @@ static const struct {
 
 static int check_options(const settings *s)
 {
+    const char *method = s->opts.maps_method ? s->opts.maps_method : "auto";
     for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
-        if (strcmp(s->method, unused[i].method) != 0 || !app_differs(&cmd_maps, s, unused[i].option)) continue;
-        app_error("--%s: has no effect with --method %s; it is an option of --method %s.", unused[i].option,
-                  s->method, unused[i].of);
+        if (strcmp(method, unused[i].method) != 0 || !app_differs(&cmd_maps, s, unused[i].option)) continue;
+        app_error("--%s: has no effect with --method %s; it is an option of --method %s.", unused[i].option, method,
+                  unused[i].of);
         return APP_USAGE;
     }
     return APP_DONE;
@@ -240,6 +231,7 @@ const app_command cmd_maps = {
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .own = options,
     .computes = 1,
     .settings = sizeof(settings),
     .run = run,

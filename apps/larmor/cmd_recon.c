@@ -18,73 +18,36 @@
 #define ONLY(field)                                                                                                  \
     OPTION(APP_INTEGER, field, 0, #field, "N", "only this " #field "; -1: all", .preset = "-1", .low = -1,           \
            .high = 65535)
-static const app_option options[] = {
+#define SETTING(...) APP_SETTING(recon_settings, opts, __VA_ARGS__)
+static app_option options[] = {
     OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE", "image; the format follows the suffix",
            .choice = choose_suffix, .needed = 1),
-    OPTION(APP_TEXT, method, 'm', "method", "M",
-           "SENSE by conjugate gradients, gridding, or SENSE with a penalty; auto "
-           "is cg with --lambda NUMBER, --tol, --precond, --basis or --partial-fourier pocs, and tv with --joint",
-           .preset = "auto", .choice = choose_method),
-    OPTION(
-        APP_TEXT, lambda, 'l', "lambda", "X",
-        "weight of the penalty: auto, chosen from the data and their noise; a number, for cg in units of the largest "
-        "eigenvalue of A^H A, else of the typical magnitude of A^H b; or noise:NUMBER, in units of the noise",
-        .preset = "auto", .reads = recon_is_lambda,
-        .expected = "auto, a number from 0 to 1000000, or noise: and such a number"),
+    SETTING(method, .letter = 'm', .choice = choose_method),
+    SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
            "help maps), "
            "none (root sum of squares, with --method grid), or a file",
            .preset = "auto", .no_file = RECON_MAPS_WORDS, .member = "no_maps none"),
-    OPTION(APP_SIZES, matrix, 0, "matrix", "X[,Y[,Z]]",
-           "voxels of the image; X alone: for all axes that are as long as x in the header (default: the header's)",
-           .low = 1, .high = 65535),
-    OPTION(APP_NUMBERS, fov, 0, "fov", "X[,Y[,Z]]", "field of view of the image in mm, likewise", .low = 1e-3,
-           .high = 1e5, .member = "fov_mm"),
+    SETTING(matrix),
+    SETTING(fov_mm),
     APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
-    OPTION(APP_INTEGER, iters, 'i', "iters", "N",
-           "most iterations (default: of cg 1000, more without a preconditioner; they end earlier, where others "
-           "would change the image by little of its noise)",
-           .low = 1, .high = 1e9, .heading = "The solution"),
-    OPTION(APP_NUMBER, tol, 0, "tol", "X",
-           "where to stop: for cg the relative residual, else the relative change of the image; 0: at rounding "
-           "(default: where the error is small relative to the noise of the image)",
-           .low = 0, .high = 1, .absent = 1),
-    OPTION(APP_FLAG, joint, 0, "joint", "",
-           "tv: the repetitions, phases and contrasts of a slice as one series, with differences in time; llr always "
-           "does so"),
-    OPTION(APP_NUMBER, time_weight, 0, "time-weight", "X",
-           "tv --joint: weight of a difference in time relative to one in space (default: chosen from the data where "
-           "lambda is, else 4)",
-           .low = 0, .high = 1e6, .absent = 1),
-    OPTION(APP_INTEGER, llr_block, 0, "block", "N", "llr: side of the blocks in voxels (default: 8)", .low = 1,
-           .high = 4096),
-    OPTION(APP_TEXT, partial_fourier, 0, "partial-fourier", "P",
-           "Cartesian k-space with less on one side of its centre: homodyne, the image has the centre's phase; pocs, "
-           "what "
-           "is missing has; zero, nothing is filled in; auto: by how smooth the phase is",
-           .preset = "auto", .choices = "auto|homodyne|pocs|zero"),
-    OPTION(
-        APP_TEXT, precond, 0, "precond", "P",
-        "precondition the iterations: circulant, by the matrix nearest to A^H A that an FFT inverts; auto: where it "
-        "fits",
-        .preset = "auto", .choices = "auto|circulant|none", .member = "precondition"),
-    OPTION(APP_TEXT, toeplitz, 0, "toeplitz", "T",
-           "iterate by FFTs of the doubled grid instead of NUFFTs; auto: where that is quicker and fits",
-           .preset = "auto", .choices = "auto|on|off"),
-    OPTION(APP_NUMBER, eps, 0, "eps", "X",
-           "accuracy of the NUFFT; below 1e-6 everything is in double precision (default: 1e-5)", .low = 1e-13,
-           .high = 0.1, .absent = 1),
+    SETTING(iters, .letter = 'i', .heading = "The solution"),
+    SETTING(tol),
+    SETTING(joint),
+    SETTING(time_weight),
+    SETTING(llr_block),
+    SETTING(partial_fourier),
+    SETTING(precondition),
+    SETTING(toeplitz),
+    SETTING(eps),
     OPTION(
         APP_TEXT, plan, 0, "plan", "EFFORT",
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
         .choices = "estimate|measure|exhaustive"),
-    OPTION(APP_FLAG, repeatable, 0, "repeatable", "",
-           "the same bits whenever this is run on the same kind of device with the same --memory, which decides what "
-           "fits; a "
-           "GPU takes more time and memory for it"),
+    SETTING(repeatable),
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
            "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
            "each partition",
@@ -110,21 +73,14 @@ static const app_option options[] = {
            "coefficients"),
     OPTION(APP_READ_FILE, dictionary, 0, "dictionary", "FILE",
            "the basis from signal curves [frames, curves] by their singular vectors, .cfl or .npy"),
-    OPTION(APP_INTEGER, rank, 0, "rank", "K",
-           "coefficients: the first ones of --basis (default: all), those of --dictionary (default: as many as hold "
-           "0.9999 of its energy)",
-           .low = 1, .high = 32),
-    OPTION(APP_TEXT, basis_images, 0, "basis-images", "I", "write the coefficients, or the frames that they give",
-           .preset = "coefficients", .choices = "coefficients|frames"),
+    SETTING(coefficients),
+    SETTING(basis_frames),
     OPTION(APP_NUMBERS, shift, 0, "shift", "X,Y[,Z]",
            "move the field of view so many mm along the read, phase and slice directions, for samples that the "
            "scanner did "
            "not demodulate there; images lie where it is then",
            .low = -1e5, .high = 1e5, .member = "shift_mm", .heading = "The image"),
-    OPTION(APP_NUMBERS, oversample, 0, "oversample", "F[,F[,F]]",
-           "reconstruct on a field of view this many times the encoded one or the image's, then crop; one number: "
-           "for all axes (default: 1, or more if the object is larger)",
-           .low = 1, .high = LARMOR_MAX_OVERSAMPLE),
+    SETTING(oversample),
     OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
            "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
            "log"),
@@ -133,26 +89,17 @@ static const app_option options[] = {
     APP_PICTURE_OPTIONS(recon_settings),
     APP_DICOM_OPTIONS(recon_settings),
     APP_BIDS_OPTION(recon_settings),
-    OPTION(APP_INTEGER, calibration, 0, "calibration", "N",
-           "side of the centre of k-space that gives the maps (default: 32)", .low = 4, .high = 1024,
-           .heading = "Coil maps"),
+    SETTING(calibration, .heading = "Coil maps"),
     MAPS_FOV_OPTION(recon_settings),
-    MAPS_OPTIONS(recon_settings),
+    SETTING(map_sets),
+    SETTING(crop),
+    SETTING(normalise),
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
            "image of each coil"),
-    OPTION(APP_TEXT, whiten, 0, "whiten", "W", "use the scan's noise readouts to whiten the coils, if it has any",
-           .preset = "auto", .choices = "auto|off", .member = "no_whitening off", .heading = "Coils and noise"),
-    OPTION(
-        APP_TEXT, compress, 0, "compress", "C",
-        "virtual coils in the place of the coils: their number, or below 1 the part of the signal's energy that they "
-        "keep; auto: above 12 coils, 0.9995; off: none",
-        .preset = "auto", .reads = recon_is_compression,
-        .expected = "auto, off, a whole number of virtual coils from 1 to 65535, or a part of the energy below 1"),
-    OPTION(APP_TEXT, compress_method, 0, "compress-method", "M",
-           "svd, one matrix; geometric, one for each place along fully sampled Cartesian readouts; auto: geometric "
-           "where that needs fewer coils",
-           .preset = "auto", .choices = "auto|svd|geometric"),
+    SETTING(no_whitening, .member = "no_whitening off", .heading = "Coils and noise"),
+    SETTING(compress),
+    SETTING(compress_method),
     OPTION(
         APP_TEXT, delays, 0, "delays", "D",
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
@@ -160,41 +107,27 @@ static const app_option options[] = {
         .preset = "auto", .reads = recon_are_delays,
         .expected = "auto, off or X,Y[,XY], in 3D X,Y,Z[,XY,XZ,YZ], of numbers from -1000 to 1000,",
         .heading = "Gradients"),
-    OPTION(
-        APP_TEXT, ghost, 0, "ghost", "G",
-        "phase and shift between lines of both directions of echo-planar scans: auto (corrected, by navigators and "
-        "by the image with the least ghost), off",
-        .preset = "auto", .choices = "auto|off", .member = "no_ghost off"),
+    SETTING(no_ghost, .member = "no_ghost off"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",
         "impulse response of the gradients along x, y and z of the patient, which corrects the trajectory: .npy or "
         ".cfl, complex [frequencies, axes] or [frequencies, axes, axes asked for], frequency 0 in the middle"),
-    OPTION(APP_NUMBER, girf_spacing, 0, "girf-spacing", "HZ", "from one frequency of --girf to the next", .low = 1e-6,
-           .high = 1e9),
+    SETTING(girf_spacing_hz),
     OPTION(
         APP_READ_FILE, b0, 0, "b0", "FILE",
         "correct off-resonance by this map in Hz, where it lies (.nii, .h5) or over the image's field of view (.cfl, "
         ".npy); auto: by the map that larmor b0 finds from the scan's echoes",
         .no_file = "auto", .heading = "Off-resonance"),
-    OPTION(APP_NUMBER, b0_error, 0, "b0-error", "X",
-           "most error of the phases of off-resonance, which sets the number of time segments", .preset = "1e-3",
-           .low = 1e-6, .high = 0.5),
-    OPTION(APP_INTEGER, segments, 0, "segments", "N",
-           "time segments of off-resonance (default: the least that keep --b0-error)", .low = 1, .high = 512),
+    SETTING(b0_error),
+    SETTING(segments),
     OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
            "time of a readout's first sample after the time at which the image has its phase; negative: before "
            "(default: so that this time is that of the sample nearest to k = 0)",
            .low = -1e6, .high = 1e6, .absent = 1),
-    OPTION(
-        APP_TEXT, dcf, 0, "dcf", "D",
-        "density compensation for grid and --weighted; auto: ramp for straight readouts where it is good, else pipe; "
-        "larmor dcf --help says what the others are",
-        .preset = "auto", .choices = "auto|ramp|voronoi|spiral|pipe|file|none", .member = "density",
-        .heading = "Density compensation"),
+    SETTING(density, .heading = "Density compensation"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),
-    OPTION(APP_FLAG, weighted, 0, "weighted", "",
-           "weight the data by density in the iterative methods, too: fewer iterations, more noise"),
+    SETTING(weighted),
     OPTION(APP_INTEGER, slice, 0, "slice", "N", "only this slice; -1: all", .preset = "-1", .low = -1, .high = 65535,
            .heading = "Which readouts, and how they are read"),
     ONLY(contrast),
@@ -204,20 +137,12 @@ static const app_option options[] = {
     ONLY(encoding),
     GIVEN_OPTIONS(recon_settings),
     SAMPLES_OPTIONS(recon_settings),
-    OPTION(APP_BYTES, memory, 0, "memory", "SIZE",
-           "most memory to use on the device, e.g. 512M or 8G: coils are done in blocks that fit (default: what is "
-           "free)",
-           .heading = "Memory and checkpoints"),
-    OPTION(APP_INTEGER, at_once, 0, "at-once", "N",
-           "the most images, or series, that a device computes at the same time; 1: one after the other (default: as "
-           "many as "
-           "keep a processor's threads busy, or 4 on a GPU, and fit into half of the memory)",
-           .low = 1, .high = 4096),
+    SETTING(memory, .heading = "Memory and checkpoints"),
+    SETTING(at_once),
     OPTION(APP_WRITTEN_FILE, checkpoint, 0, "checkpoint", "FILE",
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
-    OPTION(APP_NUMBER, checkpoint_every, 0, "checkpoint-every", "SECONDS",
-           "from one checkpoint to the next, at least; 0: after each step", .preset = "60", .low = 0, .high = 1e6),
+    SETTING(checkpoint_every),
     {0},
 };
 
@@ -453,6 +378,7 @@ const app_command cmd_recon = {
     .min_files = 1,
     .max_files = 1,
     .options = options,
+    .own = options,
     .computes = 1,
     .settings = sizeof(recon_settings),
     .run = run,

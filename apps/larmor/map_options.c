@@ -1,7 +1,6 @@
 /* The options of coil maps, for recon and maps. SPDX-License-Identifier: Apache-2.0 */
 #include "map_options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int is_method(const char *name)
@@ -15,25 +14,6 @@ static int is_method(const char *name)
 int recon_maps_from_file(const char *maps)
 {
     return strcmp(maps, "auto") != 0 && strcmp(maps, "none") != 0 && !is_method(maps);
-}
-
-/* Which of the names, which end in NULL. */
-static int index_of(const char *name, const char *const *names)
-{
-    for (int i = 0; names[i]; i++)
-        if (!strcmp(name, names[i])) return i;
-    return 0;
-}
-
-void map_options_read(const char *method, const char *map_sets, const char *crop, const char *normalise,
-                      larmor_recon_opts *opts)
-{
-    static const char *const crops[] = {"auto", "soft", "hard", "none", NULL}; /* of larmor_crop_mode */
-    static const char *const shadings[] = {"rss", "sum", "body", NULL};        /* of larmor_normalise_mode */
-    opts->maps_method = is_method(method) ? method : NULL;
-    opts->map_sets = atoi(map_sets); /* auto is 0 */
-    opts->crop = (larmor_crop_mode)index_of(crop, crops);
-    opts->normalise = (larmor_normalise_mode)index_of(normalise, shadings);
 }
 
 larmor_status map_save(larmor_output *out, larmor_array *maps, int sets, const larmor_image_meta *meta)

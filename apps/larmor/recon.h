@@ -9,20 +9,13 @@
 /* The options as they were typed. */
 typedef struct recon_settings {
     app_texts outputs;
-    app_list window, matrix, fov, oversample, shift, maps_fov;
-    const char *method, *maps, *delays, *girf, *whiten, *ghost, *compress, *compress_method, *dcf, *toeplitz,
-        *precond, *device;
-    const char *partial_fourier;
-    int64_t memory, at_once, iters, threads, calibration, llr_block;
-    int64_t slice, contrast, phase, repetition, set, encoding;
-    const char *map_sets, *crop, *normalise;
-    const char *b0, *plan, *lambda, *save_maps, *save_density, *report, *checkpoint;
-    double girf_spacing, tol, time_weight, eps, checkpoint_every, b0_error, readout_start;
-    int64_t segments, spokes_per_frame, cardiac_phases, gate;
-    double frame_time, frame_step, tick, fps;
-    const char *frame_rest, *basis, *dictionary, *basis_images;
-    int64_t rank;
-    int weighted, joint, repeatable, magnitude, planes, color, dicom_phase, anonymous, bids, force, json;
+    larmor_recon_opts opts; /* those that the library takes from text */
+    app_list window, shift, maps_fov;
+    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint;
+    int64_t threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame, cardiac_phases, gate;
+    double readout_start, frame_time, frame_step, tick, fps;
+    const char *frame_rest, *basis, *dictionary;
+    int magnitude, planes, color, dicom_phase, anonymous, bids, force, json;
     larmor_raw_opts raw;
     scan_given given;
 } recon_settings;

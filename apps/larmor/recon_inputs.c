@@ -64,7 +64,7 @@ static larmor_status read_basis(const recon_run *r, larmor_recon_opts *opts)
     if (!s->dictionary) return LARMOR_OK;
     larmor_status st = read_matrix(s->dictionary, &curves);
     if (st) return st;
-    st = larmor_basis_of_curves(curves, s->rank, 0, &opts->basis, &kept);
+    st = larmor_basis_of_curves(curves, s->opts.coefficients, 0, &opts->basis, &kept);
     larmor_array_free(curves);
     if (st) return st;
     opts->coefficients = 0;

@@ -9,9 +9,14 @@
 #include "map_options.h"
 #include "scan.h"
 
+const char *recon_method(const recon_settings *s)
+{
+    return s->opts.method ? s->opts.method : "auto";
+}
+
 static int is_method(const recon_settings *s, const char *name)
 {
-    return !strcmp(s->method, name);
+    return !strcmp(recon_method(s), name);
 }
 
 static int iterates(const recon_settings *s)
@@ -22,17 +27,17 @@ static int iterates(const recon_settings *s)
 /* Gridding has neither, so to ask for none is no mistake. */
 static int has_toeplitz(const recon_settings *s)
 {
-    return iterates(s) || !strcmp(s->toeplitz, "off");
+    return iterates(s) || s->opts.toeplitz < 0;
 }
 
 static int has_partial(const recon_settings *s)
 {
-    return iterates(s) || !strcmp(s->partial_fourier, "zero");
+    return iterates(s) || s->opts.partial_fourier == LARMOR_PARTIAL_ZERO;
 }
 
 static int has_precond(const recon_settings *s)
 {
-    return iterates(s) || !strcmp(s->precond, "none");
+    return iterates(s) || s->opts.precondition < 0;
 }
 
 static int method_takes(const recon_settings *s, unsigned what)
@@ -50,7 +55,7 @@ static int has_frames(const recon_settings *s)
 
 static int has_time(const recon_settings *s)
 {
-    return (is_method(s, "auto") || method_takes(s, LARMOR_TAKES_TIME)) && s->joint;
+    return (is_method(s, "auto") || method_takes(s, LARMOR_TAKES_TIME)) && s->opts.joint;
 }
 
 static int has_blocks(const recon_settings *s)
@@ -60,7 +65,7 @@ static int has_blocks(const recon_settings *s)
 
 static int has_density(const recon_settings *s)
 {
-    return !iterates(s) || s->weighted || !strcmp(s->dcf, "none");
+    return !iterates(s) || s->opts.weighted || s->opts.density == LARMOR_DENSITY_NONE;
 }
 
 static int estimates_maps(const recon_settings *s)
@@ -125,7 +130,7 @@ static int has_sidecar(const recon_settings *s)
 
 static int makes_density(const recon_settings *s)
 {
-    return (!iterates(s) || s->weighted) && strcmp(s->dcf, "none") != 0;
+    return (!iterates(s) || s->opts.weighted) && s->opts.density != LARMOR_DENSITY_NONE;
 }
 
 static int has_windows(const recon_settings *s)
@@ -241,7 +246,7 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         const rule *r = &rules[i];
         if (r->used(s) || !app_differs(command, s, r->option)) continue;
         const char *choice = s->outputs.text[0];
-        if (!strcmp(r->with, "method")) choice = s->method;
+        if (!strcmp(r->with, "method")) choice = recon_method(s);
         if (!strcmp(r->with, "maps")) choice = s->maps;
         char of[256];
         snprintf(of, sizeof of, "%s", r->of);
@@ -270,7 +275,7 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--checkpoint-every: has no effect without --checkpoint.");
         return APP_USAGE;
     }
-    if (!s->girf != !(s->girf_spacing > 0)) {
+    if (!s->girf != !(s->opts.girf_spacing_hz > 0)) {
         app_error("--girf and --girf-spacing: give both or neither.");
         return APP_USAGE;
     }
@@ -303,51 +308,6 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     return app_check_window(&s->window);
 }
 
-/* Which of the names, which end in NULL. */
-static int index_of(const char *name, const char *const *names)
-{
-    for (int i = 0; names[i]; i++)
-        if (!strcmp(name, names[i])) return i;
-    return 0;
-}
-
-/* "auto", a number, or "noise:" and a number; 0 if it is neither. */
-static int read_lambda(const char *text, larmor_recon_opts *opts)
-{
-    enum { MAX_LAMBDA = 1000000 }; /* far above those that leave nothing of the image */
-    app_list number;
-    if (!strcmp(text, "auto")) return 1;
-    const int in_noise = !strncmp(text, "noise:", 6);
-    if (!app_read_numbers(text + (in_noise ? 6 : 0), 1, 0, &number)) return 0;
-    opts->lambda_mode = in_noise ? LARMOR_LAMBDA_NOISE : LARMOR_LAMBDA_RELATIVE;
-    opts->lambda = number.value[0];
-    return opts->lambda >= 0 && opts->lambda <= MAX_LAMBDA;
-}
-
-/* "auto", "off", a whole number of coils, or a part of the energy; 0 if it is none of them. */
-static int read_compress(const char *text, double *compress)
-{
-    enum { MAX_COILS = 65535 };
-    app_list number;
-    *compress = strcmp(text, "off") ? 0 : -1;
-    if (!strcmp(text, "auto") || !strcmp(text, "off")) return 1;
-    if (!app_read_numbers(text, 1, 0, &number)) return 0;
-    *compress = number.value[0];
-    return *compress > 0 && *compress <= MAX_COILS && (*compress < 1 || *compress == floor(*compress));
-}
-
-int recon_is_lambda(const char *text)
-{
-    larmor_recon_opts opts;
-    return read_lambda(text, &opts);
-}
-
-int recon_is_compression(const char *text)
-{
-    double compress;
-    return read_compress(text, &compress);
-}
-
 int recon_are_delays(const char *text)
 {
     enum { MAX_DELAY = 1000 }; /* samples */
@@ -378,52 +338,16 @@ int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_rec
 
 void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only)
 {
-    static const char *const densities[] = {"auto", "ramp", "pipe", "file", "none", "voronoi", "spiral", NULL};
-    static const char *const toeplitz[] = {"auto", "on", "off", NULL}, *const precond[] = {"auto", "circulant",
-                                                                                           "none", NULL};
-    static const char *const partial[] = {"auto", "homodyne", "pocs", "zero", NULL};
-    static const char *const compress[] = {"auto", "svd", "geometric", NULL};
-    static const int choices[] = {0, 1, -1};
     *only = (larmor_counters){(int)s->slice,      (int)s->contrast, (int)s->phase,
                               (int)s->repetition, (int)s->set,      (int)s->encoding + 1};
-    *opts = (larmor_recon_opts){.size = sizeof *opts,
-                                .method = s->method,
-                                .joint = s->joint,
-                                .repeatable = s->repeatable,
-                                .no_ghost = !strcmp(s->ghost, "off"),
-                                .iters = (int)s->iters,
-                                .llr_block = s->llr_block,
-                                .no_maps = !strcmp(s->maps, "none"),
-                                .maps_name = s->maps,
-                                .b0_name = s->b0,
-                                .b0_error = s->b0 ? s->b0_error : 0,
-                                .segments = (int)s->segments,
-                                .calibration = s->calibration,
-                                .girf_spacing_hz = s->girf_spacing,
-                                .no_whitening = !strcmp(s->whiten, "off"),
-                                .compress_method = (larmor_compress_method)index_of(s->compress_method, compress),
-                                .density = (larmor_density)index_of(s->dcf, densities),
-                                .weighted = s->weighted,
-                                .keep_density = s->save_density != NULL,
-                                .toeplitz = choices[index_of(s->toeplitz, toeplitz)],
-                                .precondition = choices[index_of(s->precond, precond)],
-                                .coefficients = s->rank,
-                                .basis_frames = !strcmp(s->basis_images, "frames"),
-                                .partial_fourier = (larmor_partial_fourier)index_of(s->partial_fourier, partial),
-                                .memory = s->memory,
-                                .at_once = (int)s->at_once,
-                                .only = only,
-                                .checkpoint_every = s->checkpoint_every > 0 ? s->checkpoint_every : -1};
-    map_options_read(s->maps, s->map_sets, s->crop, s->normalise, opts);
-    if (!isnan(s->tol)) opts->tol = s->tol > 0 ? s->tol : -1;
-    if (!isnan(s->time_weight)) opts->time_weight = s->time_weight > 0 ? s->time_weight : -1;
-    if (!isnan(s->eps)) opts->eps = s->eps;
+    *opts = s->opts;
+    opts->size = sizeof *opts;
+    opts->only = only;
+    opts->no_maps = !strcmp(s->maps, "none");
+    opts->maps_name = s->maps;
+    if (strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps)) opts->maps_method = s->maps;
+    opts->b0_name = s->b0;
+    if (!s->b0) opts->b0_error = 0;
+    opts->keep_density = s->save_density != NULL;
     if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
-    for (int d = 0; d < 3; d++) {
-        opts->matrix[d] = d < s->matrix.count ? (int64_t)s->matrix.value[d] : 0;
-        opts->fov_mm[d] = d < s->fov.count ? s->fov.value[d] : 0;
-        opts->oversample[d] = d < s->oversample.count ? s->oversample.value[d] : 0;
-    }
-    read_compress(s->compress, &opts->compress);
-    read_lambda(s->lambda, opts);
 }

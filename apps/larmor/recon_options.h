@@ -9,9 +9,10 @@
  * having said what is wrong. */
 int recon_check_options(const app_command *command, const recon_settings *s);
 
-/* Forms of --lambda, --compress and --delays: 1 if the text has it. */
-int recon_is_lambda(const char *text);
-int recon_is_compression(const char *text);
+/* The method that is asked for, by its name. */
+const char *recon_method(const recon_settings *s);
+
+/* 1 if the text is one of --delays. */
 int recon_are_delays(const char *text);
 
 /* What the library takes for them, without maps, planner and listener; only gets the counters. */

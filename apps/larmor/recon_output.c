@@ -10,6 +10,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
+#include "recon_options.h"
 #include "recon_page.h"
 
 /* ---- before the work ---- */
@@ -123,7 +124,7 @@ static void add_misfit(const larmor_misfit *m, note *n)
 static void describe_image(const recon_run *r, const larmor_recon_report *result, note *n)
 {
     *n = (note){.count = 0};
-    if (strcmp(r->s->method, "grid") != 0) {
+    if (strcmp(recon_method(r->s), "grid") != 0) {
         snprintf(n->lambda, sizeof n->lambda, "%g", result->lambda);
         snprintf(n->iters, sizeof n->iters, "%d", result->solver.iters);
         snprintf(n->residual, sizeof n->residual, "%.3e", result->solver.residual);
@@ -158,7 +159,7 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
 {
     static const char *const keys[] = {"DataRole",      "ImageProcessingHistory", "SeriesDescription",
                                        "LarmorVersion", "LarmorCommand",          "LarmorCoils"};
-    const char *method = r->last.method.name[0] ? r->last.method.name : r->s->method;
+    const char *method = r->last.method.name[0] ? r->last.method.name : recon_method(r->s);
     const char *name = method;
     if (!strcmp(method, "cg")) name = "CG-SENSE";
     if (!strcmp(method, "grid")) name = "GRIDDING";

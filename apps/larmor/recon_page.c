@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "setting_value.h"
 
 enum { MOST_SETTINGS = 128, VALUE = 256, GIVEN = 3 };
 
@@ -34,6 +35,10 @@ static void value_of(const app_option *o, const void *settings, char *text)
 {
     const char *at = (const char *)settings + o->at, *word = NULL;
     text[0] = 0;
+    if (o->setting) {
+        snprintf(text, VALUE, "%s", app_setting_value(at, o->setting).s);
+        return;
+    }
     switch (o->type) {
     case APP_FLAG:
         snprintf(text, VALUE, "%s", *(const int *)at ? "on" : "");

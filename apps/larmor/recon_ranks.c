@@ -85,7 +85,7 @@ static int judge(const recon_run *r, int code, larmor_status st)
 int recon_agree(recon_run *r, int code, larmor_recon_opts *opts)
 {
     if (!r->ranks) return code;
-    int64_t least = r->s->memory;
+    int64_t least = r->s->opts.memory;
     larmor_status st = status_of(r, code);
     if (!st && !least) st = larmor_ranks_memory(r->ranks, r->dev, &least);
     st = larmor_ranks_agree(r->ranks, st, &least);

@@ -8,6 +8,7 @@
 
 #include "in_options.h"
 #include "json.h"
+#include "recon_options.h"
 #include "recon_output.h"
 
 /* ---- the verdict ---- */
@@ -66,7 +67,7 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
 {
     report_method(j, result);
     json_text(j, "fourier", result->ffts ? "fft" : "nufft");
-    if (strcmp(r->s->method, "grid") != 0) {
+    if (strcmp(recon_method(r->s), "grid") != 0) {
         json_integer(j, "iterations", result->solver.iters);
         json_number(j, "residual", result->solver.residual);
         json_flag(j, "toeplitz", result->toeplitz);

@@ -25,6 +25,7 @@
 #include "larmor/pulseq.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"
+#include "larmor/settings.h"
 #include "larmor/simulate.h"
 #include "larmor/solve.h"
 #include "larmor/status.h"

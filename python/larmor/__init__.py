@@ -61,6 +61,7 @@ from larmor._recon import (
     find_maps,
     plan,
     recon,
+    settings,
 )
 from larmor._scan import (
     Pulseq,
@@ -101,5 +102,5 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Exis
            "extent", "field_map", "field_maps", "find_maps", "girf", "is_cartesian", "is_stack", "linop", "nlinv",
            "noise_level", "normalise", "nufft", "off_phase", "phantom", "phantom_coils", "phantom_field_map",
            "phantom_kspace", "phantom_noise_level", "phantoms", "plan", "predict_field_of_view", "prox", "read",
-           "read_images", "read_meta", "read_traj", "recon", "resize", "solve", "stack_images", "traj", "trajectories",
-           "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]
+           "read_images", "read_meta", "read_traj", "recon", "resize", "settings", "solve", "stack_images", "traj",
+           "trajectories", "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]

@@ -202,6 +202,29 @@ def _source_of_arrays(scan: ScanArrays, on: Device, keep: list[Any]) -> Any:
     return created(lib.larmor_source_of_arrays, "larmor_source", lib.larmor_source_free, arrays)
 
 
+def settings() -> list[dict[str, Any]]:
+    """The options of `recon`, as the library's table has them: name, type, choices, bounds, unit, default ("standard"),
+    a line of help and a page of the documentation; and the option of the program."""
+    found: list[dict[str, Any]] = []
+    while (entry := lib.larmor_setting_entry(len(found))).name != ffi.NULL:
+        found.append({**_structs.to_dict(entry), "help": message(entry.help)})
+    return found
+
+
+def _settings_of(opts: Any) -> dict[str, str]:
+    """Those that are not the default, as text."""
+    line, plain, changed = ffi.new("char[128]"), ffi.new("larmor_recon_opts *"), {}
+    plain.size = opts.size
+    for name in (setting["name"] for setting in settings() if setting["type"] != "none"):
+        values = []
+        for of in (opts, plain):
+            check(lib.larmor_setting_text(of, name.encode(), line, len(line)))
+            values.append(text(line))
+        if values[0] != values[1]:
+            changed[name] = values[0]
+    return changed
+
+
 _NAMES = {"iterations": "iters", "lam": "lambda"}
 _OWN = ("size", "listener", "user", "lambda_mode")
 
@@ -229,6 +252,12 @@ def _framed(source: Any, frames: Mapping[str, Any]) -> Any:
     return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
 
 
+def _takes_text(name: str, value: str) -> bool:
+    """Whether the library sets the option from this text; constants are set by the last word of their name, too."""
+    known = {setting["name"]: setting["type"] for setting in settings()}
+    return known.get(name, "none") != "none" and not _structs.is_constant("larmor_recon_opts", name, value)
+
+
 def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
     """A larmor_recon_opts; maps may be False."""
     for taken in _OWN:
@@ -236,10 +265,14 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
             raise TypeError(f"{taken!r} is set by larmor itself")
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
-    _structs.fill(opts, {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}, on, keep)
+    given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}
+    words = {k: v for k, v in given.items() if isinstance(v, str) and _takes_text(k, v)}
+    for name, value in words.items():
+        check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
+    _structs.fill(opts, {k: v for k, v in given.items() if k not in words}, on, keep)
     if asked.get("maps") is False:
         opts.no_maps = 1
-    if asked.get("lam") is not None:
+    if asked.get("lam") is not None and "lambda" not in words:
         opts.lambda_mode = lib.LARMOR_LAMBDA_RELATIVE
     handle = ffi.new_handle(listener)
     keep.append(handle)
@@ -249,7 +282,7 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 
 
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
-          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
+          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
           checkpoint: Any = None, traj_units: str | None = None, **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
 
@@ -262,13 +295,14 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 larmor_event, which stops the run by returning True.
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21}.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
-    lam         weight of the penalty, relative as in `larmor recon --lambda`; default: from the data.
+    lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
                 weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
-                axes are in NumPy's order; constants by their last word, as density="pipe".
+                axes are in NumPy's order; texts are what the program takes, as density="pipe" or memory="8G"
+                (larmor.settings lists them).
     """
     answer_ctrl_c()
     on = _arrays.device(device)
@@ -299,7 +333,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     taken = reports[-1]["method"]["name"] if reports else method
     provenance = {"larmor": version, "method": taken, "source": name, "device": on.spec, "reason": on.reason,
                   "seconds": time.perf_counter() - began,
-                  "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam}
+                  "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam,
+                  "settings": _settings_of(opts)}
     alike = len({image.shape for image in images}) == 1
     made = np.stack(images) if alike else images or np.empty((0,))
     return Reconstruction(made, meta, reports, all_maps, listener.log,
@@ -342,7 +377,7 @@ def _doubts(report: Any) -> list[str]:
 
 
 def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
-         frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | None = None,
+         frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
          **options: Any) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""

@@ -47,6 +47,12 @@ def to_dict(struct: Any) -> dict[str, Any]:
             if field.type.kind != "pointer" or field.type.cname == "char *"}
 
 
+def is_constant(struct: str, name: str, value: str) -> bool:
+    """Whether the member is a number that has constants, one of which has that last word."""
+    kind = dict(ffi.typeof(struct).fields)[name].type
+    return kind.kind == "enum" and value.lower() in map(_constant, kind.relements)
+
+
 def _enumerated(kind: Any, name: str, value: Any) -> int:
     known = {_constant(constant): number for constant, number in kind.relements.items()}
     if isinstance(value, str) and value.lower() in known:

@@ -9,6 +9,7 @@
 
 #include "apps/common/args.h"
 #include "apps/common/messages.h"
+#include "apps/common/option_settings.h"
 #include "core/mutable.h"
 #include "tests/support/test.h"
 
@@ -41,7 +42,8 @@ static int is_free(const app_option *o)
 /* 1 if the option has values that can be refused by themselves. */
 static int can_refuse(const app_option *o)
 {
-    return is_numeric(o) || o->type == APP_BYTES || (o->type == APP_TEXT && (o->choices || o->choice || o->reads));
+    return is_numeric(o) || o->type == APP_BYTES ||
+           (o->type == APP_TEXT && (o->choices || o->choice || o->reads || o->setting));
 }
 
 #define FOR_EACH_OPTION(c, o)                                                                                        \
@@ -235,6 +237,7 @@ TEST(the_program_refuses_before_it_opens_a_file)
 
 int main(void)
 {
+    app_complete_options(&app_self);
     app_set_silent();
     return run_claims(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Command lines of the program, words with a byte 0 between, the first of which names the command. They are parsed
  * and not run. SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
+#include "option_settings.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_WORDS = 64 };
@@ -12,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size) memcpy(text, data, size);
     text[size] = 0;
     int words = 0;
+    app_complete_options(&app_self);
     for (size_t at = 0; at < size && words < MOST_WORDS; at += strlen(text + at) + 1) word[words++] = text + at;
     word[words] = NULL;
     for (const app_command *const *c = app_self.commands; words && *c; c++) {

@@ -95,12 +95,144 @@ TEST(each_setting_that_images_depend_on_changes_the_fingerprint_and_no_other_doe
                  [LMR_SETTING_OTHER] = {NULL, 0}};
     for (int i = 0; lmr_setting_at(i); i++) {
         const lmr_setting *s = lmr_setting_at(i);
-        const int is_limit =
-            !strcmp(s->name, "memory") || !strcmp(s->name, "at_once") || !strcmp(s->name, "repeatable");
+        const int is_limit = !strcmp(s->name, "memory") || !strcmp(s->name, "at_once") ||
+                             !strcmp(s->name, "repeatable") || !strcmp(s->name, "checkpoint_every");
         if (!other[s->type].bytes) continue;
         const uint64_t hash = hash_with(s, other[s->type].value, other[s->type].bytes);
         if ((hash == plain) != is_limit) fail_msg("%s", s->name);
     }
+}
+
+/* Text i of what a setting takes. */
+static int text_of(const larmor_setting *s, int i, char *text, size_t size)
+{
+    static const char *const forms[][4] = {{"auto", "0", "0.1", "noise:2.5"}, {"auto", "off", "0.25", "12"}};
+    const char *choice = s->choices;
+    switch (s->type) {
+    case LARMOR_SETTING_FLAG:
+        snprintf(text, size, "%s", i ? "true" : "false");
+        return i < 2;
+    case LARMOR_SETTING_CHOICE:
+        if (!choice) choice = "auto|grid|tv";
+        if (!strcmp(s->name, "maps_method")) choice = "auto|walsh|nlinv";
+        for (int c = 0; c < i && choice; c++) choice = strchr(choice, '|') ? strchr(choice, '|') + 1 : NULL;
+        snprintf(text, size, "%.*s", choice ? (int)strcspn(choice, "|") : 0, choice ? choice : "");
+        return choice != NULL;
+    case LARMOR_SETTING_FORM:
+        snprintf(text, size, "%s", i < 4 ? forms[!strcmp(s->name, "compress")][i] : "");
+        return i < 4;
+    case LARMOR_SETTING_BYTES:
+        snprintf(text, size, "%d", i ? 512000000 : 1);
+        return i < 2;
+    case LARMOR_SETTING_SIZES:
+    case LARMOR_SETTING_NUMBERS:
+        snprintf(text, size, i < 2 ? "%.15g,%.15g" : "%.15g", i ? s->low : s->high, s->low);
+        return i < 3;
+    default:
+        snprintf(text, size, "%.15g", i ? s->low : s->high);
+        return i < 2;
+    }
+}
+
+TEST(a_setting_that_is_set_from_text_is_written_as_that_text)
+{
+    larmor_setting s;
+    int settings = 0;
+    for (int e = 0; (s = larmor_setting_entry(e)).name; e++) {
+        char text[64], written[128];
+        for (int i = 0; s.type && text_of(&s, i, text, sizeof text); i++) {
+            larmor_recon_opts opts = OPTS(.method = NULL);
+            assert_ok(larmor_setting_set(&opts, s.option ? s.option : s.name, text));
+            assert_ok(larmor_setting_text(&opts, s.name, written, sizeof written));
+            if (strcmp(written, text) != 0) fail_msg("%s: %s became %s", s.name, text, written);
+            assert_ok(lmr_settings_check_bounds(&opts));
+            settings += !i;
+        }
+    }
+    assert_true(settings > 30);
+}
+
+TEST(the_default_of_a_setting_is_written_as_the_table_says_and_changes_nothing)
+{
+    larmor_setting s;
+    for (int e = 0; (s = larmor_setting_entry(e)).name; e++) {
+        const larmor_recon_opts plain = OPTS(.method = NULL);
+        larmor_recon_opts same = plain;
+        char text[128], standard[128];
+        if (!s.type) continue;
+        assert_ok(larmor_setting_text(&plain, s.name, text, sizeof text));
+        if (s.type == LARMOR_SETTING_FLAG) s.standard = "false";
+        assert_string_equal(text, s.standard ? s.standard : "");
+        if (!s.standard) continue;
+        assert_ok(larmor_setting_set(&same, s.name, s.standard));
+        assert_ok(larmor_setting_text(&same, s.name, standard, sizeof standard));
+        if (s.type == LARMOR_SETTING_NUMBER)
+            assert_true(atof(standard) == atof(text));
+        else
+            assert_string_equal(standard, text);
+    }
+}
+
+TEST(choices_are_the_constants_of_their_names)
+{
+    larmor_recon_opts opts = OPTS(.method = NULL);
+    assert_ok(larmor_setting_set(&opts, "dcf", "spiral"));
+    assert_int_equal(opts.density, LARMOR_DENSITY_SPIRAL);
+    assert_ok(larmor_setting_set(&opts, "dcf", "file"));
+    assert_int_equal(opts.density, LARMOR_DENSITY_STORED);
+    assert_ok(larmor_setting_set(&opts, "partial-fourier", "pocs"));
+    assert_int_equal(opts.partial_fourier, LARMOR_PARTIAL_POCS);
+    assert_ok(larmor_setting_set(&opts, "crop", "hard"));
+    assert_int_equal(opts.crop, LARMOR_CROP_HARD);
+    assert_ok(larmor_setting_set(&opts, "normalise", "body"));
+    assert_int_equal(opts.normalise, LARMOR_NORMALISE_BODY);
+    assert_ok(larmor_setting_set(&opts, "compress_method", "geometric"));
+    assert_int_equal(opts.compress_method, LARMOR_COMPRESS_GEOMETRIC);
+    assert_ok(larmor_setting_set(&opts, "scale", "sum"));
+    assert_int_equal(opts.scale, LARMOR_SCALE_SUM);
+    assert_ok(larmor_setting_set(&opts, "precond", "none"));
+    assert_int_equal(opts.precondition, -1);
+    assert_ok(larmor_setting_set(&opts, "whiten", "off"));
+    assert_int_equal(opts.no_whitening, 1);
+    assert_ok(larmor_setting_set(&opts, "lambda", "noise:2"));
+    assert_int_equal(opts.lambda_mode, LARMOR_LAMBDA_NOISE);
+    assert_true(opts.lambda == 2);
+    assert_ok(larmor_setting_set(&opts, "memory", "8G"));
+    assert_int_equal(opts.memory, 8000000000);
+    assert_ok(larmor_setting_set(&opts, "tol", "0")); /* where 0 is the default */
+    assert_true(opts.tol == -1);
+}
+
+TEST(a_text_that_is_no_value_is_refused_with_what_may_be_and_changes_nothing)
+{
+    const struct {
+        const char *name, *text, *line;
+    } wrong[] = {
+        {"toeplitz", "of", "opts.toeplitz: got \"of\", expected auto, on or off"},
+        {"toeplitz", "", "opts.toeplitz: got \"\", expected auto, on or off"},
+        {"iters", "0", "opts.iters: got \"0\", expected a whole number from 1 to 1e+09"},
+        {"iters", "1.5", "opts.iters: got \"1.5\", expected a whole number from 1 to 1e+09"},
+        {"eps", "1e-400", "opts.eps: got \"1e-400\", expected a number from 1e-13 to 0.1"},
+        {"matrix", "4,4,4,4", "opts.matrix: got \"4,4,4,4\", expected up to 3 whole numbers from 1 to 65535"},
+        {"matrix", "4,", "opts.matrix: got \"4,\", expected up to 3 whole numbers from 1 to 65535"},
+        {"compress", "1.5",
+         "opts.compress: got \"1.5\", expected auto, off, a whole number of virtual coils from 1 to 65535, or a part "
+         "of "
+         "the energy below 1"},
+        {"joint", "yes", "opts.joint: got \"yes\", expected true or false"},
+        {"b0", "x", "recon: options: b0 has no text; set the member"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        larmor_recon_opts opts = OPTS(.method = NULL);
+        const larmor_recon_opts before = opts;
+        assert_int_equal(larmor_setting_set(&opts, wrong[i].name, wrong[i].text), LARMOR_ERR_ARG);
+        assert_string_equal(larmor_last_error(), wrong[i].line);
+        assert_memory_equal(&opts, &before, sizeof opts);
+    }
+    larmor_recon_opts early = OPTS(.method = NULL);
+    assert_refused(larmor_setting_set(&early, "iter", "5"), LARMOR_ERR_UNSUPPORTED, "got \"iter\"");
+    early.size = offsetof(larmor_recon_opts, repeatable);
+    assert_refused(larmor_setting_set(&early, "repeatable", "true"), LARMOR_ERR_ARG, "which has no repeatable");
 }
 
 TEST(the_fingerprint_is_of_the_arrays_and_with_a_checkpoint_as_they_were_at_the_creation)

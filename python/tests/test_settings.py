@@ -1,0 +1,60 @@
+"""Options of larmor.recon by the library's table. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+import pytest
+
+import larmor
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "settings.md"
+SHAPE = (24, 24)
+
+
+@pytest.fixture(scope="module")
+def scan():
+    traj = larmor.traj("radial", SHAPE, readouts=30)
+    return larmor.ScanArrays(larmor.phantom_kspace(traj, coils=3), traj, SHAPE)
+
+
+def row(setting):
+    values = setting["choices"] or setting["expected"] or setting["type"]
+    if setting["type"] in ("integer", "number", "sizes", "numbers"):
+        values += f" from {setting['low']:.9g} to {setting['high']:.9g}"
+    cells = (f"`{setting['name']}`", f"`--{setting['option']}`" if setting["option"] else "", values.replace("|", ", "),
+             setting["standard"] or "", setting["help"], f"[{setting['page']}](../{setting['page']}.md)")
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_page_of_settings_has_each_row_of_the_table():
+    rows = [row(setting) for setting in larmor.settings() if setting["type"] != "none"]
+    assert len(rows) > 30
+    lines = PAGE.read_text().splitlines()
+    assert [line for line in lines if line.startswith("| `")] == rows  # what the page must have, if it differs
+    for setting in larmor.settings():
+        assert not setting["page"] or (PAGE.parents[1] / f"{setting['page']}.md").exists()
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ({"toeplitz": "off"}, {"toeplitz": -1}), ({"lam": "1e-3"}, {"lam": 1e-3}), ({"density": "file"}, {"density": "stored"}),
+    ({"compress": "off"}, {"compress": -1}), ({"no_whitening": "off"}, {"no_whitening": 1}), ({"tol": "0"}, {"tol": -1}),
+    ({"memory": "1G"}, {"memory": 10**9}), ({"precondition": "none"}, {"precondition": -1})])
+def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):
+    plain = {"method": "cg", "iters": 5}
+    a, b = (larmor.recon(scan, **plain, **options) for options in (text, value))
+    assert np.array_equal(a.images, b.images)
+    assert a.provenance["settings"] == b.provenance["settings"]
+
+
+@pytest.mark.parametrize(("options", "line"), [
+    ({"toeplitz": "of"}, 'toeplitz: got "of", expected auto, on or off'),
+    ({"memory": "much"}, 'memory: got "much", expected bytes > 0, with K, M, G or T for thousands ...'),
+    ({"method": "sense"}, 'method: got "sense", expected auto, cg, grid or the name of a regulariser'),
+    ({"lam": "noise:-1"}, 'lam: got "noise:-1", expected auto, a number from 0 to 1000000, or noise: and such a number'),
+    ({"eps": "1"}, 'eps: got "1", expected a number from 1e-13 to 0.1')])
+def test_a_text_that_is_no_value_is_refused_with_what_may_be(scan, options, line):
+    with pytest.raises(larmor.ArgumentError) as refused:
+        larmor.recon(scan, **options)
+    assert str(refused.value) == line
