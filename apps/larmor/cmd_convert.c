@@ -1,4 +1,4 @@
-/* larmor convert: between image formats, and to scans from TWIX files and from BART's k-space and trajectory.
+/* larmor convert: between image formats, from TWIX files to scans, and between scans and arrays.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,8 @@
 
 typedef struct settings {
     const char *output, *traj, *kspace, *measurement;
+    const char *save_kspace, *save_traj, *save_density, *save_noise;
+    int64_t image;
     app_list matrix, fov, window;
     int magnitude, planes, color, dicom_phase, anonymous, bids, force;
     double fps;
@@ -34,6 +36,13 @@ static const app_option options[] = {
            .low = 1e-3, .high = 1e6, .member = "fov_mm"),
     OPTION(APP_TEXT, measurement, 0, "measurement", "N|all", "of a TWIX file, from 1 (default: the last one)",
            .reads = is_measurement, .expected = "a number from 1 to 64, or all"),
+    OPTION(APP_WRITTEN_FILE, save_kspace, 0, "save-kspace", "K.npy",
+           "of a scan: the samples of an image, as --kspace takes them; .npy or .cfl"),
+    OPTION(APP_WRITTEN_FILE, save_traj, 0, "save-traj", "T.npy", "their trajectory, as --traj takes it"),
+    OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "D.npy", "the weights that the scan stores with it"),
+    OPTION(APP_WRITTEN_FILE, save_noise, 0, "save-noise", "N.npy", "the scan's noise, [samples, coils]"),
+    OPTION(APP_INTEGER, image, 0, "image", "N", "of this image of the scan, as larmor info counts them",
+           .preset = "0", .low = 0, .high = 1 << 30),
     OPTION(APP_FLAG, magnitude, 0, "magnitude", "", "write magnitudes where the format could be complex"),
     APP_WINDOW_OPTION(settings),
     APP_PICTURE_OPTIONS(settings),
@@ -118,6 +127,12 @@ static int convert_scan(const settings *s)
 
 /* ---- from a scan of another format ---- */
 
+static void print_warnings(const larmor_raw_info *info)
+{
+    char warnings[sizeof info->warnings];
+    fputs(app_in_options(info->warnings, warnings, sizeof warnings), stderr);
+}
+
 /* last: NULL of a measurement alone; else receives the number of the file's last one. */
 static int copy_measurement(const settings *s, const char *from, const char *measurement, const char *to, int *last)
 {
@@ -130,8 +145,7 @@ static int copy_measurement(const settings *s, const char *from, const char *mea
         APP_TRY(APP_RUN, app_output_open(to, s->force, &out));
     APP_TRY(APP_INPUT, larmor_raw_open(from, &opts, &raw));
     const larmor_raw_info info = larmor_raw_describe(raw);
-    char warnings[sizeof info.warnings];
-    fputs(app_in_options(info.warnings, warnings, sizeof warnings), stderr);
+    print_warnings(&info);
     APP_TRY(APP_RUN, larmor_raw_copy(raw, s->anonymous, out));
     app_log("wrote %s: %lld acquisition%s", to, (long long)info.acquisitions, app_s(info.acquisitions));
     if (last) *last = info.measurements;
@@ -152,6 +166,70 @@ static int copy_scan(const settings *s, const char *from, const char *to)
     return code;
 }
 
+/* ---- from a scan to arrays ---- */
+
+static int saves(const settings *s)
+{
+    return s->save_kspace || s->save_traj || s->save_density || s->save_noise;
+}
+
+static int write_array(const settings *s, const char *path, const larmor_array *array, larmor_shape shape)
+{
+    APP_OWNED(larmor_output) *out = NULL;
+    APP_OWNED(larmor_array) *shaped = NULL;
+    if (!path) return APP_DONE;
+    APP_TRY(APP_RUN, app_output_open(path, s->force, &out));
+    APP_TRY(APP_RUN, larmor_array_reshape(array, shape, &shaped));
+    APP_TRY(APP_RUN, larmor_array_save(out, shaped));
+    app_log("wrote %s", path);
+    return APP_DONE;
+}
+
+static int write_trajectory(const settings *s, const larmor_array *traj)
+{
+    APP_OWNED(larmor_output) *out = NULL;
+    if (!s->save_traj) return APP_DONE;
+    APP_TRY(APP_RUN, app_output_open(s->save_traj, s->force, &out));
+    APP_TRY(APP_RUN, larmor_traj_save(out, traj));
+    app_log("wrote %s", s->save_traj);
+    return APP_DONE;
+}
+
+static int save_arrays(const settings *s, const char *from)
+{
+    const larmor_raw_opts opts = {.group = s->measurement};
+    const larmor_grid_opts grid_opts = {.oversample = {1}};
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_OWNED(larmor_raw) *raw = NULL;
+    APP_OWNED(larmor_source) *source = NULL;
+    APP_OWNED(larmor_array) *noise = NULL;
+    APP_FREED_BY(larmor_samples_free) larmor_samples x = {0};
+    larmor_grid grid;
+    APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
+    APP_TRY(APP_INPUT, larmor_raw_open(from, &opts, &raw));
+    APP_TRY(APP_INPUT, larmor_source_of_raw(raw, from, &source));
+    APP_TRY(APP_INPUT, larmor_source_samples(source, (int)s->image, &grid_opts, dev, &grid, &x));
+    APP_TRY(APP_INPUT, larmor_raw_noise(raw, dev, &noise));
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    print_warnings(&info);
+    const larmor_shape k = larmor_array_shape(x.kspace);
+    if (s->save_density && !x.density)
+        return app_fail_in(APP_INPUT, larmor_fail(LARMOR_ERR_FORMAT, "stores no density; larmor dcf makes one."),
+                           from);
+    if (s->save_noise && !noise)
+        return app_fail_in(APP_INPUT, larmor_fail(LARMOR_ERR_FORMAT, "has no noise scan."), from);
+    int code = write_array(s, s->save_kspace, x.kspace, LARMOR_SHAPE(1, k.dim[0], k.dim[1], k.dim[2]));
+    if (!code) code = write_trajectory(s, x.traj);
+    if (!code) code = write_array(s, s->save_density, x.density, LARMOR_SHAPE(1, k.dim[0], k.dim[1]));
+    if (!code) code = write_array(s, s->save_noise, noise, noise ? larmor_array_shape(noise) : k);
+    if (!code)
+        app_log("%s: %lld sample%s x %lld readout%s, %lld coil%s; --matrix %lld,%lld,%lld --fov %.9g,%.9g,%.9g", from,
+                (long long)k.dim[0], app_s(k.dim[0]), (long long)k.dim[1], app_s(k.dim[1]), (long long)k.dim[2],
+                app_s(k.dim[2]), (long long)grid.matrix[0], (long long)grid.matrix[1], (long long)grid.matrix[2],
+                grid.fov_mm[0], grid.fov_mm[1], grid.fov_mm[2]);
+    return code;
+}
+
 /* Scans have a name that is not one of an image. */
 static int is_scan_name(const char *path)
 {
@@ -169,6 +247,12 @@ static int run(const void *given, const app_files *files)
         return APP_USAGE;
     }
     const int from_scan = files->count == 1 + !s->output && is_scan_name(files->name[0]);
+    if (saves(s) && files->count == 1 && !s->output && !s->traj && !s->kspace) return save_arrays(s, files->name[0]);
+    if (saves(s)) {
+        app_error("convert: --save-kspace, --save-traj, --save-density and --save-noise take one scan, and no other "
+                  "output.");
+        return APP_USAGE;
+    }
     if (s->measurement && !from_scan) {
         app_error("--measurement: has no effect without a TWIX file.");
         return APP_USAGE;
@@ -206,8 +290,8 @@ static int run(const void *given, const app_files *files)
 
 const app_command cmd_convert = {
     .name = "convert",
-    .usage = "FROM TO | MEAS.dat -o SCAN.h5 [--measurement N] | --traj T.cfl --kspace K.cfl -o SCAN.h5",
-    .summary = "between image formats, or to a scan from Siemens TWIX or BART's k-space and trajectory",
+    .usage = "FROM TO | MEAS.dat -o SCAN.h5 | SCAN --save-kspace K | --traj T.cfl --kspace K.cfl -o SCAN.h5",
+    .summary = "between image formats, scans of Siemens TWIX and ISMRMRD, and arrays of samples",
     .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png, .gif and "
                ".dcm/, a folder. Images go one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "

@@ -42,6 +42,29 @@ said_like "^larmor: meas.dat: is a scan"
 expect 5 convert meas.dat one.h5
 said_like "^larmor: one.h5: "
 
+# A scan's arrays make the same scan, and its arrays again the same bytes.
+expect 0 phantom -o golden.h5 --traj golden --matrix 48 --coils 3 --snr 50 --noise-scan 500 -q
+expect 0 recon golden.h5 $quick -o golden.npy
+for suffix in npy cfl; do
+    expect 0 convert golden.h5 --save-kspace k.$suffix --save-traj t.$suffix --save-noise n.$suffix
+    space=$(sed -n 's/.*coils; //p' err)
+    expect 0 convert --kspace k.$suffix --traj t.$suffix $space -o back_$suffix.h5
+    expect 0 convert back_$suffix.h5 --save-kspace again.$suffix --save-traj t_again.$suffix
+    cmp k.$suffix again.$suffix || fail "samples differ"
+    cmp t.$suffix t_again.$suffix || fail "trajectories differ"
+done
+expect 0 compare k.npy k.cfl --tol 0
+head -c 128 n.npy | grep -q "(3, 500)" || head -c 128 n.npy | grep -q "(500, 3)" || fail "noise of another shape"
+expect 0 convert meas.dat --save-kspace lines.npy --save-traj lines_t.npy
+expect 0 convert scan.h5 --save-kspace same_lines.npy
+cmp lines.npy same_lines.npy || fail "lines of the TWIX file differ"
+expect 3 convert golden.h5 --save-density d.npy
+said_like "^larmor: golden.h5: stores no density; larmor dcf makes one."
+expect 3 convert back_npy.h5 --save-noise x.npy
+said "larmor: back_npy.h5: has no noise scan."
+expect 2 convert golden.h5 other.h5 --save-noise x.npy
+said_like "^larmor: convert: --save-kspace, --save-traj, --save-density and --save-noise take one scan"
+
 # A file that is cut.
 head -c 100000 meas.dat >cut.dat
 expect 0 convert cut.dat cut.h5
