@@ -96,7 +96,7 @@ static app_option options[] = {
     SETTING(normalise),
     OPTION(APP_WRITTEN_FILE, save_maps, 0, "save-maps", "FILE",
            "also write the coil maps, for --maps or BART: .cfl [x, y, z, coils], .npy [x, y(, z), coils], .h5 an "
-           "image of each coil"),
+           "image of each coil, .png to look at"),
     SETTING(no_whitening, .member = "no_whitening off", .heading = "Coils and noise"),
     SETTING(compress),
     SETTING(compress_method),

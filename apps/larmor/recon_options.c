@@ -293,8 +293,8 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
     }
-    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5")) {
-        app_error("--save-maps %s: a name that ends in .cfl, .npy or .h5 expected.", s->save_maps);
+    if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5") && !ends_in(s->save_maps, ".png")) {
+        app_error("--save-maps %s: a name that ends in .cfl, .npy, .h5 or .png expected.", s->save_maps);
         return APP_USAGE;
     }
     if (s->report && !ends_in(s->report, ".html")) {

@@ -79,7 +79,7 @@ said 'larmor: --window: has no effect with --output same.npy; it is an option of
 
 # Planes, colours and films are for pictures, and rates for films alone.
 expect 0 convert truth.h5 truth.gif --planes --color --fps 5
-expect 0 recon a.h5 -o film.gif -o film.png --color
+expect 0 recon a.h5 -o film.gif -o film.png --color --maps walsh --save-maps maps.png
 expect 2 convert truth.h5 x.nii --color
 said 'larmor: --color: has no effect with x.nii; it is an option of a .png or a .gif.'
 expect 2 convert truth.h5 x.png --fps 5

@@ -61,7 +61,7 @@ said 'larmor: --save-density: has no effect with --method auto; it is an option 
 expect 2 recon scan.h5 -o x.npy --save-maps d.npy --maps none --method grid --force
 said 'larmor: --save-maps: has no effect with --maps none; it is an option of maps from the data.'
 expect 2 recon scan.h5 -o x.npy --save-maps m.nii --force
-said 'larmor: --save-maps m.nii: a name that ends in .cfl, .npy or .h5 expected.'
+said 'larmor: --save-maps m.nii: a name that ends in .cfl, .npy, .h5 or .png expected.'
 expect 2 recon scan.h5 -o x.npy --save-density d.h5 --method grid --force
 said 'larmor: --save-density d.h5: a name that ends in .cfl or .npy expected.'
 expect 2 recon scan.h5 -o x.npy --save-maps ./x.npy --force
