@@ -217,8 +217,13 @@ static const char *name_of(const char *path)
 
 int app_has_window(const char *path)
 {
-    const larmor_format_info format = larmor_format_of(path);
-    return format.is_picture || format.is_folder;
+    return larmor_format_of(path).is_picture || app_is_dicom(path);
+}
+
+int app_is_dicom(const char *path)
+{
+    const char *name = larmor_format_of(path).name;
+    return name && !strcmp(name, "DICOM");
 }
 
 int app_is_film(const char *path)

@@ -124,11 +124,11 @@ int app_is_device(const char *text);
 /* The option of commands that write pictures, whose settings have `app_list window;`, and its check, which returns an
  * exit code, having said what is wrong. */
 #define APP_WINDOW_OPTION(settings)                                                                                  \
-    APP_OPTION(                                                                                                      \
-        settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                                      \
-        ".png, .gif, .dcm/: the magnitudes that are black and white (default: from 0 to what shows the object, "     \
-        "which the log says)",                                                                                       \
-        .low = -1e15, .high = 1e15)
+    APP_OPTION(settings, APP_NUMBERS, window, 0, "window", "LOW,HIGH",                                               \
+               ".png, .gif, .dcm, .dcm/: the magnitudes that are black and white (default: from 0 to what shows "    \
+               "the object, "                                                                                        \
+               "which the log says)",                                                                                \
+               .low = -1e15, .high = 1e15)
 int app_check_window(const app_list *window);
 
 /* The options of commands that write pictures, whose settings have `int planes, color; double fps;`. */
@@ -146,7 +146,7 @@ int app_check_window(const app_list *window);
     APP_OPTION(settings, APP_FLAG, dicom_phase, 0, "dicom-phase", "",                                                \
                ".dcm/: also write the phase, as a series of its own"),                                               \
         APP_OPTION(settings, APP_FLAG, anonymous, 0, "anonymous", "",                                                \
-                   ".dcm/: leave out what the header says of the patient, the study and the place")
+                   ".dcm, .dcm/: leave out what the header says of the patient, the study and the place")
 
 /* ", black 0, white 0.23" for the log if the path is a picture's, else "". */
 typedef struct app_window_text {
@@ -154,8 +154,9 @@ typedef struct app_window_text {
 } app_window_text;
 app_window_text app_describe_window(const char *path, const larmor_image *images, int count, const app_list *window);
 
-/* 1 if the path is that of a .gif. */
+/* 1 if the path is that of a .gif, of a .dcm or .dcm/. */
 int app_is_film(const char *path);
+int app_is_dicom(const char *path);
 
 /* 1 if the path is that of a picture or of DICOM. */
 int app_has_window(const char *path);

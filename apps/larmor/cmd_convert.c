@@ -243,7 +243,7 @@ static int run(const void *given, const app_files *files)
     const char *to = s->output ? s->output : second;
     if (app_check_window(&s->window)) return APP_USAGE;
     if (s->window.count && to && !app_has_window(to)) {
-        app_error("--window: has no effect with %s; it is an option of a .png, a .gif or a .dcm/.", to);
+        app_error("--window: has no effect with %s; it is an option of a .png, a .gif, a .dcm or a .dcm/.", to);
         return APP_USAGE;
     }
     const int from_scan = files->count == 1 + !s->output && is_scan_name(files->name[0]);
@@ -257,9 +257,12 @@ static int run(const void *given, const app_files *files)
         app_error("--measurement: has no effect without a TWIX file.");
         return APP_USAGE;
     }
-    if ((s->dicom_phase || (s->anonymous && !from_scan)) && to && !larmor_format_of(to).is_folder) {
-        app_error("--%s: has no effect with %s; it is an option of a .dcm/.",
-                  s->anonymous ? "anonymous" : "dicom-phase", to);
+    if (s->dicom_phase && to && !larmor_format_of(to).is_folder) {
+        app_error("--dicom-phase: has no effect with %s; it is an option of a .dcm/.", to);
+        return APP_USAGE;
+    }
+    if (s->anonymous && !from_scan && to && !app_is_dicom(to)) {
+        app_error("--anonymous: has no effect with %s; it is an option of a .dcm or a .dcm/.", to);
         return APP_USAGE;
     }
     if ((s->planes || s->color) && to && !larmor_format_of(to).is_picture) {
@@ -292,8 +295,8 @@ const app_command cmd_convert = {
     .name = "convert",
     .usage = "FROM TO | MEAS.dat -o SCAN.h5 | SCAN --save-kspace K | --traj T.cfl --kspace K.cfl -o SCAN.h5",
     .summary = "between image formats, scans of Siemens TWIX and ISMRMRD, and arrays of samples",
-    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png, .gif and "
-               ".dcm/, a folder. Images go one by one\n"
+    .details = "Formats follow the suffixes: from .h5, .nii, .nii.gz, .cfl and .npy to the same, .png, .gif, "
+               ".dcm and .dcm/, a folder. Images go one by one\n"
                "with their geometry and counters, so that a .nii is that which recon would have written; .npy has "
                "neither, and\n"
                ".cfl has counters. Of a .npy the first three axes are an image, with voxels of 1 mm.",

@@ -1,6 +1,7 @@
 /* The output of `larmor info` for an image, as text and as JSON. SPDX-License-Identifier: Apache-2.0 */
 #include "info_image.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +21,16 @@ static void print_range(const larmor_image_info *image)
     putchar('\n');
 }
 
+/* By the normal of the slices: "axial", or "oblique axial". */
+static void print_orientation(const double normal[3])
+{
+    static const char *const names[3] = {"sagittal", "coronal", "axial"};
+    int most = 0;
+    for (int d = 1; d < 3; d++)
+        if (fabs(normal[d]) > fabs(normal[most])) most = d;
+    printf("orientation: %s%s\n", fabs(normal[most]) > 0.999 ? "" : "oblique ", names[most]);
+}
+
 static void print_geometry(const larmor_image_info *image)
 {
     const larmor_image_meta *m = &image->meta;
@@ -30,6 +41,11 @@ static void print_geometry(const larmor_image_info *image)
     for (int d = 0; d < 3; d++)
         printf("%s %c (%.4g, %.4g, %.4g)", d ? "," : "", "xyz"[d], axes[d][0], axes[d][1], axes[d][2]);
     putchar('\n');
+    printf("voxels:");
+    for (int d = 0; d < image->shape.ndim && d < 3; d++)
+        printf("%s %.6g", d ? " x" : "", m->fov_mm[d] / (double)image->shape.dim[d]);
+    printf(" mm\n");
+    print_orientation(m->slice_dir);
     if (image->has_counters)
         printf("first image: slice %d, contrast %d, phase %d, repetition %d, set %d, average %d\n", m->slice,
                m->contrast, m->phase, m->repetition, m->set, m->average);

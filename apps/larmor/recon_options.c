@@ -121,6 +121,13 @@ static int has_folder(const recon_settings *s)
     return folders > 0;
 }
 
+static int has_dicom(const recon_settings *s)
+{
+    int files = 0;
+    for (int i = 0; i < s->outputs.count; i++) files += app_is_dicom(s->outputs.text[i]);
+    return files > 0;
+}
+
 static int has_sidecar(const recon_settings *s)
 {
     int files = 0;
@@ -191,12 +198,12 @@ static const rule rules[] = {
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
     {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
-    {"window", has_window, "output", "a .png, a .gif or a .dcm/", 0},
+    {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/", 0},
     {"planes", has_picture, "output", "a .png or a .gif", 0},
     {"color", has_picture, "output", "a .png or a .gif", 0},
     {"fps", has_film, "output", "a .gif", 0},
     {"dicom-phase", has_folder, "output", "a .dcm/", 0},
-    {"anonymous", has_folder, "output", "a .dcm/", 0},
+    {"anonymous", has_dicom, "output", "a .dcm or a .dcm/", 0},
     {"bids", has_sidecar, "output", "a .nii or a .nii.gz", 0},
 };
 

@@ -223,9 +223,9 @@ static int write_files(const recon_run *r, const recon_files *files, const larmo
 
 void recon_identify(recon_run *r)
 {
-    int folders = 0;
-    for (int i = 0; i < r->s->outputs.count; i++) folders += larmor_format_of(r->s->outputs.text[i]).is_folder;
-    if (folders && larmor_recon_fingerprint(r->recon, &r->identity)) r->identity = 0;
+    int files = 0;
+    for (int i = 0; i < r->s->outputs.count; i++) files += app_is_dicom(r->s->outputs.text[i]);
+    if (files && larmor_recon_fingerprint(r->recon, &r->identity)) r->identity = 0;
 }
 
 static int write_all(recon_run *r)

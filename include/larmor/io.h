@@ -362,12 +362,12 @@ typedef struct larmor_write_opts { /* zero means default */
     const char *header;            /* XML header to copy into an ISMRMRD image file, and to fill a .dcm/ from */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
     const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
-    double window[2];              /* .png, .gif, .dcm/: what is black and what is white, in the image's unit; both 0:
+    double window[2]; /* .png, .gif, .dcm, .dcm/: what is black and what is white, in the image's unit; both 0:
                          larmor_image_window */
-    int phase;                     /* .dcm/: 1: also the phase of complex images, as a series of its own */
-    int anonymous;                 /* .dcm/: 1: nothing of the header that points to a person */
+    int phase;        /* .dcm/: 1: also the phase of complex images, as a series of its own */
+    int anonymous;    /* .dcm, .dcm/: 1: nothing of the header that points to a person */
     uint64_t
-        identity; /* .dcm/: UIDs follow from it, the header and the images' places, so that they are the same when
+        identity; /* DICOM: UIDs follow from it, the header and the images' places, so that they are the same when
                         * it is; 0: from the values of the images in its place */
     int planes;   /* .png, .gif: 1: three planes through the middle of each volume, in its proportions */
     int colour;   /* .png, .gif: 1: hue for the phase, brightness for the magnitude */
@@ -403,6 +403,7 @@ LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *n
  *
  * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
  * .dcm/          a folder with a file for each slice, 16 bits with a slope; signed as .nii. It needs DCMTK's plugin.
+ * .dcm           one file for all slices, likewise, of evenly spaced parallel ones.
  * .png           slices and images are tiled, each with the numbers that distinguish it above it, in pictures of
  *                several tiles with voxels of as many pixels as the names need.
  * .gif           a frame for each volume, or for each slice of a single one. It needs giflib in the build.
@@ -482,11 +483,11 @@ LARMOR_API void larmor_images_free(larmor_image_set *set); /* also sets all to N
 LARMOR_API larmor_status larmor_images_stack(const larmor_image *images, int count, larmor_array **volumes);
 
 typedef struct larmor_image_info {
-    char format[24];        /* "ISMRMRD images", "NIfTI-1", "PNG", "BART" or "NumPy" */
+    char format[24];        /* "ISMRMRD images", "NIfTI-1", "PNG", "BART", "NumPy" or "DICOM" */
     char type[24];          /* of its numbers, e.g. "c64", "magnitude", "8 bit grey" */
-    char inside[256];       /* .h5: the series in it, e.g. "/dataset/image_0"; else "" */
+    char inside[256];       /* .h5: the series in it, e.g. "/dataset/image_0"; DICOM: its UID; else "" */
     larmor_shape shape;     /* as larmor_image_read gives it; of a PNG [width, height] */
-    int64_t images;         /* .h5: how many of the series; else 1 */
+    int64_t images;         /* .h5, DICOM: how many of the series; else 1 */
     int64_t nonfinite;      /* how many of its numbers are NaN or Inf */
     double lowest, highest; /* of the finite ones, of complex ones the magnitude; 0 if there are none, or of a PNG */
     int has_range, is_complex;      /* 1: lowest and highest are known; of magnitudes */

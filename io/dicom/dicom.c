@@ -1,5 +1,6 @@
-/* DICOM: a folder with a file of MR Image Storage for each slice, 16 bits with a rescale slope; magnitudes (or real
- * values) make one series, phases another. SPDX-License-Identifier: Apache-2.0 */
+/* DICOM, 16 bits with a rescale slope: a folder with a file of MR Image Storage for each slice, where magnitudes (or
+ * real values) make one series, phases another; or one file of Enhanced MR Image Storage for all slices.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "io/dicom/dicom.h"
 
 #include <inttypes.h>
@@ -15,7 +16,12 @@
 #define LARGEST 32767.0 /* that is stored: what readers take for signed stays right */
 #define EVEN 0.01       /* of a gap */
 
-enum { MOST_SIDE = 65535, MOST_FILES = 999999, MOST_WINDOW = 1 << 26 /* voxels that the window is found from */ };
+enum {
+    MOST_SIDE = 65535,
+    MOST_FILES = 999999,
+    MOST_PIXELS = INT32_MAX - 1,
+    MOST_WINDOW = 1 << 26 /* voxels that the window is found from */
+};
 
 /* ---- values ---- */
 
@@ -196,17 +202,22 @@ static larmor_status put(void *user, const void *data, size_t bytes)
     return lmr_output_put(user, 0, data, bytes);
 }
 
+static void store(const plan *p, const lmr_dicom_series *series, int64_t z, uint16_t *pixels)
+{
+    const int64_t plane = series->dim[0] * series->dim[1];
+    for (int64_t v = 0; v < plane; v++) {
+        const double stored = rint((double)p->values[z * plane + v] / series->slope);
+        pixels[v] = (uint16_t)(int16_t)fmax(-LARGEST, fmin(LARGEST, stored));
+    }
+}
+
 static larmor_status write_file(plan *p, const lmr_dicom_series *series, const larmor_image_meta *meta, int64_t z,
                                 int64_t number)
 {
     const int64_t plane = series->dim[0] * series->dim[1];
-    const float *values = p->values + z * plane;
     char name[32];
     void *file;
-    for (int64_t v = 0; v < plane; v++) {
-        const double stored = fmax(-LARGEST, fmin(LARGEST, rint((double)values[v] / series->slope)));
-        p->pixels[v] = (uint16_t)(int16_t)stored;
-    }
+    store(p, series, z, p->pixels);
     snprintf(name, sizeof name, "%s_%06" PRId64 ".dcm", series->is_phase ? "PH" : "IM", number);
     LMR_TRY(lmr_output_next(p->out, name));
     LMR_TRY(series->plugin->begin(&file));
@@ -251,34 +262,81 @@ static larmor_status write_both(plan *p, const lmr_dicom *plugin)
     return write_series(p, series);
 }
 
-static larmor_status check(const char *path, const lmr_images *images)
+/* All slices into one file. */
+static larmor_status write_frames(plan *p, const lmr_dicom *plugin)
 {
-    const int series = images->opts->phase && images->is_complex ? 2 : 1;
+    const lmr_images *images = p->images;
+    const int64_t plane = images->dim[0] * images->dim[1];
+    void *file;
+    LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
+    if (!series) return LMR_NO_MEMORY();
+    LMR_TRY(begin_series(p, plugin, series));
+    series->is_enhanced = 1;
+    series->is_signed = p->low < 0;
+    series->slope = slope_of(fmax(-p->low, p->high));
+    series->description = describe_series(series, images->opts);
+    lmr_identity_mix(&series->identity, "enhanced", strlen("enhanced"));
+    series->series_uid = lmr_dicom_uid(series->identity, "series", 0);
+    uint16_t *pixels = p->pixels;
+    for (int k = 0; k < images->count; k++) {
+        LMR_TRY(take_values(p, p->order.order[k]));
+        for (int64_t z = 0; z < images->dim[2]; z++, pixels += plane) store(p, series, z, pixels);
+    }
+    LMR_TRY(plugin->begin(&file));
+    larmor_status st = lmr_dicom_describe_frames(series, file, images, &p->order);
+    if (!st) st = plugin->set_pixels(file, p->pixels, images->voxels * images->count);
+    if (!st) st = plugin->write(file, put, p->out);
+    plugin->end(file);
+    return st;
+}
+
+static larmor_status check_sides(const char *path, const lmr_images *images)
+{
     for (int d = 0; d < 2; d++)
         if (images->dim[d] > MOST_SIDE)
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: DICOM holds at most %d rows and columns, got %" PRId64 "; use .h5",
                             path, MOST_SIDE, images->dim[d]);
+    return LARMOR_OK;
+}
+
+static larmor_status check(const char *path, const lmr_images *images)
+{
+    const int series = images->opts->phase && images->is_complex ? 2 : 1;
+    LMR_TRY(check_sides(path, images));
     if (images->dim[2] > MOST_FILES / images->count / series)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: at most %d slices are written to a folder; use .h5", path, MOST_FILES);
     return LARMOR_OK;
 }
 
+/* A value of 4 bytes has the length of the pixels, and a frame a number in as many. */
+static larmor_status check_frames(const char *path, const lmr_images *images)
+{
+    LMR_TRY(check_sides(path, images));
+    if (images->voxels <= MOST_PIXELS / images->count) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: one file of DICOM holds at most 4 GB; use .dcm/", path);
+}
+
+static void free_plan(plan *p)
+{
+    free(p->order.order);
+    free(p->values);
+    free(p->pixels);
+}
+
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     const lmr_dicom *plugin;
-    const int with_phase = images->opts->phase && images->is_complex;
-    plan p = {.images = images, .out = out};
+    const int in_folder = out->format->inside != NULL;
+    const int with_phase = in_folder && images->opts->phase && images->is_complex;
+    LMR_FREED_BY(free_plan) plan p = {.images = images, .out = out};
     LMR_TRY(lmr_dicom_find(out->path, &plugin));
-    LMR_TRY(check(out->path, images));
-    LMR_HEAP float *values = lmr_new(images->voxels, (with_phase ? 2 : 1) * sizeof *values);
-    LMR_HEAP uint16_t *pixels = lmr_new(images->dim[0] * images->dim[1], sizeof *pixels);
-    if (!values || !pixels) return LMR_NO_MEMORY();
-    p.values = values;
-    p.pixels = pixels;
-    LMR_TRY(lmr_order(images, &p.order));
-    const larmor_status st = write_both(&p, plugin);
-    free(p.order.order);
-    return st;
+    LMR_TRY(in_folder ? check(out->path, images) : check_frames(out->path, images));
+    p.values = lmr_new(images->voxels, (with_phase ? 2 : 1) * sizeof *p.values);
+    const int64_t stored = in_folder ? images->dim[0] * images->dim[1] : images->voxels * images->count;
+    p.pixels = lmr_new(stored, sizeof *p.pixels);
+    if (!p.values || !p.pixels) return LMR_NO_MEMORY();
+    LMR_TRY(in_folder ? lmr_order(images, &p.order) : lmr_arrange(out->path, images, &p.order));
+    return in_folder ? write_both(&p, plugin) : write_frames(&p, plugin);
 }
 
 static larmor_status ready(const char *path)
@@ -295,4 +353,15 @@ const lmr_format lmr_format_dcm = {
     .bytes = sizeof(uint16_t),
     .write = write_images,
     .check = check,
+};
+
+const lmr_format lmr_format_dcm_file = {
+    .suffix = ".dcm",
+    .name = "DICOM",
+    .ready = ready,
+    .bytes = sizeof(uint16_t),
+    .write = write_images,
+    .check = check_frames,
+    .divide = lmr_divide,
+    .can = LMR_CAN_READ_META | LMR_CAN_DESCRIBE,
 };

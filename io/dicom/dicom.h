@@ -4,7 +4,7 @@
 #define LMR_DICOM_H
 
 #include "io/dicom/plugin.h"
-#include "io/images/formats.h"
+#include "io/images/volume.h"
 #include "io/reader/mrd_study.h"
 #include "larmor/larmor.h"
 
@@ -58,7 +58,7 @@ void lmr_study_anonymise(lmr_study *study);
 typedef struct lmr_dicom_series { /* what its images share */
     const lmr_dicom *plugin;
     lmr_study study;
-    int anonymous, is_phase, is_signed;
+    int anonymous, is_phase, is_signed, is_enhanced;
     int64_t dim[3];           /* of an image */
     int repetitions;          /* 1 and the largest repetition */
     double slope;             /* of a stored 1 */
@@ -66,6 +66,46 @@ typedef struct lmr_dicom_series { /* what its images share */
     lmr_dicom_value study_uid, frame_uid, series_uid, description;
     lmr_identity identity;
 } lmr_dicom_series;
+
+typedef struct lmr_dicom_setter { /* where attributes go; after an error all calls do nothing */
+    const lmr_dicom *plugin;
+    void *file;
+    larmor_status st;
+    uint32_t path[8]; /* of the item that they are in, tag and index of each sequence */
+    int depth;
+} lmr_dicom_setter;
+
+/* Attributes of type 1 have a value, "unknown" if need be; those of type 2 are there without one, too; those of type
+ * 3 only with one. */
+enum { LMR_TYPE_1 = 1, LMR_TYPE_2, LMR_TYPE_3 };
+
+void lmr_set(lmr_dicom_setter *s, uint32_t tag, const char *value);
+void lmr_set_numbers(lmr_dicom_setter *s, uint32_t tag, const double *numbers, int count);
+void lmr_set_number(lmr_dicom_setter *s, uint32_t tag, double number);
+void lmr_set_integer(lmr_dicom_setter *s, uint32_t tag, int64_t number);
+void lmr_set_text(lmr_dicom_setter *s, uint32_t tag, int type, const char *text, int most);
+void lmr_set_positive(lmr_dicom_setter *s, uint32_t tag, int type, double number);
+
+typedef struct lmr_dicom_place { /* rows of the image lie along read_dir, columns along phase_dir */
+    double side[3], direction[6], position[3], location; /* mm; of the first voxel; along the slice direction */
+} lmr_dicom_place;
+
+lmr_dicom_place lmr_dicom_place_of(const lmr_dicom_series *series, const larmor_image_meta *meta, int64_t z);
+
+/* What several kinds of files have: patient, study, series and scanner; sides of voxels; the form of pixels; what is
+ * black and white; what a stored 1 is. */
+void lmr_set_common(lmr_dicom_setter *s, const lmr_dicom_series *series);
+void lmr_set_measures(lmr_dicom_setter *s, const lmr_dicom_series *series, const lmr_dicom_place *p);
+void lmr_set_pixels(lmr_dicom_setter *s, const lmr_dicom_series *series);
+void lmr_set_window(lmr_dicom_setter *s, const lmr_dicom_series *series);
+void lmr_set_rescale(lmr_dicom_setter *s, const lmr_dicom_series *series);
+
+/* ms; 0 if the header does not say it. */
+double lmr_echo_time(const lmr_study *y, int contrast);
+
+/* All attributes of one file for all slices but its pixels (dicom_frames.c). Errors: those of the plugin. */
+larmor_status lmr_dicom_describe_frames(const lmr_dicom_series *series, void *file, const lmr_images *images,
+                                        const lmr_volumes *order);
 
 /* All attributes of plane z of an image but its pixels. number: of the instance, from 1. Errors: those of the
  * plugin. */

@@ -64,6 +64,7 @@ larmor_status set(void *file, uint32_t tag, const char *value, const uint32_t *p
             item = inner;
         }
         const DcmTag key = tag_of(tag);
+        if (key.getEVR() == EVR_SQ) return check(item->insertEmptyElement(key), "make a sequence");
         DcmElement *element = nullptr;
         if (item->putAndInsertString(key, value).good() && item->findAndGetElement(key, element).good() &&
             element->checkValue("1-n").good())

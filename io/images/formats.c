@@ -20,7 +20,8 @@
     X(cfl)                                                                                                           \
     X(html)                                                                                                          \
     X(npy)                                                                                                           \
-    X(dcm)
+    X(dcm)                                                                                                           \
+    X(dcm_file)
 
 #define DECLARE(name) extern const lmr_format lmr_format_##name;
 #define ROW(name) &lmr_format_##name,

@@ -1,9 +1,13 @@
 /* Images and arrays of any format: what the reader made of a file, checked and put into an array; and a description
  * of it. SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/owned.h"
 #include "io/images/formats.h"
@@ -281,15 +285,16 @@ static larmor_status read_rest(input *in, larmor_image_info *info)
     const lmr_reader_answer *answer;
     LMR_TRY(lmr_reader_ask_for(in->reader, LMR_ASK_DESCRIBE, NULL, 0, &answer));
     const larmor_image_info *i = &answer->info;
-    const int is_picture = in->format->is_picture;
+    const int has_shape = !(in->format->can & LMR_CAN_READ);
+    const larmor_shape s = i->shape;
     if (i->images < 0) return lmr_reader_lies(in->reader);
-    if (is_picture && (i->shape.ndim != 2 || i->shape.dim[0] < 0 || i->shape.dim[1] < 0))
-        return lmr_reader_lies(in->reader);
+    for (int d = 0; d < 3 && has_shape; d++)
+        if (s.ndim < 2 || s.ndim > 3 || (d < s.ndim && s.dim[d] < 0)) return lmr_reader_lies(in->reader);
     if (*i->type) take_text(info->type, i->type, sizeof info->type, 0);
     take_text(info->inside, i->inside, sizeof info->inside, 0);
     take_text(info->notes, i->notes, sizeof info->notes, 1);
     if (i->images) info->images = i->images;
-    if (is_picture) info->shape = LARMOR_SHAPE(i->shape.dim[0], i->shape.dim[1]);
+    if (has_shape) info->shape = larmor_shape_of(s.ndim, s.dim);
     info->has_geometry = i->has_geometry != 0;
     info->has_counters = i->has_counters != 0;
     return LARMOR_OK;
@@ -349,9 +354,8 @@ static larmor_status look_into(input *in, larmor_device *dev, larmor_image_info 
     return find_range(x, info);
 }
 
-larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)
+static larmor_status describe_file(const char *path, larmor_device *dev, larmor_image_info *out)
 {
-    if (!out || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
     *out = (larmor_image_info){.images = 1};
     input in;
     LMR_TRY(open_input(path, 0, &in));
@@ -363,4 +367,101 @@ larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor
     if (!st && can & LMR_CAN_DESCRIBE) st = read_rest(&in, out);
     close_input(&in);
     return st;
+}
+
+/* ---- a folder of files, a slice each ---- */
+
+typedef struct folder {
+    struct dirent **entry;
+    int count, files; /* entries; of the first one's series */
+    double *along;    /* [files] the places of their slices along the first one's normal */
+    larmor_image_info first, other;
+} folder;
+
+static void close_folder(folder *f)
+{
+    for (int i = 0; i < f->count; i++) free(f->entry[i]);
+    free(f->entry);
+    free(f->along);
+}
+
+static int is_dicom(const struct dirent *entry)
+{
+    const lmr_format *format = lmr_format_of(entry->d_name);
+    return format && !strcmp(format->suffix, ".dcm");
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static larmor_status add_file(const char *path, larmor_device *dev, folder *f)
+{
+    larmor_image_info *info = f->files ? &f->other : &f->first;
+    double along = 0;
+    LMR_TRY(describe_file(path, dev, info));
+    if (strcmp(info->inside, f->first.inside) != 0) return LARMOR_OK;
+    for (int k = 0; k < 3; k++) along += f->first.meta.slice_dir[k] * info->meta.position_mm[k];
+    f->along[f->files++] = along;
+    return LARMOR_OK;
+}
+
+/* Slices of one series as volumes, as far apart as the outermost say. */
+static void stack_slices(folder *f, larmor_image_info *out)
+{
+    int slices = 1;
+    qsort(f->along, (size_t)f->files, sizeof *f->along, compare_numbers);
+    for (int i = 1; i < f->files; i++) slices += f->along[i] - f->along[i - 1] > 1e-3 /* mm */;
+    *out = f->first;
+    out->images *= f->files;
+    if (slices < 2 || f->files % slices || out->shape.dim[2] > 1) return;
+    const double *normal = out->meta.slice_dir;
+    const double step = (f->along[f->files - 1] - f->along[0]) / (slices - 1);
+    double first = 0;
+    for (int k = 0; k < 3; k++) first += normal[k] * out->meta.position_mm[k];
+    for (int k = 0; k < 3; k++) out->meta.position_mm[k] += (f->along[0] + step * (slices / 2) - first) * normal[k];
+    out->images /= slices;
+    out->shape = LARMOR_SHAPE(out->shape.dim[0], out->shape.dim[1], slices);
+    out->meta.fov_mm[2] = step * slices;
+}
+
+static larmor_status describe_folder(const char *path, larmor_device *dev, larmor_image_info *out)
+{
+    LMR_FREED_BY(close_folder) folder f = {.count = 0};
+    f.count = scandir(path, &f.entry, is_dicom, alphasort);
+    if (f.count < 0) {
+        f.count = 0;
+        return LMR_FAIL(LARMOR_ERR_IO, "%s: %s.", path, strerror(errno));
+    }
+    if (!f.count) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: holds no .dcm file.", path);
+    f.along = lmr_new(f.count, sizeof *f.along);
+    if (!f.along) return LMR_NO_MEMORY();
+    for (int i = 0; i < f.count; i++) {
+        char file[PATH_MAX];
+        LMR_TRY(lmr_go_on());
+        const int needed =
+            snprintf(file, sizeof file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", f.entry[i]->d_name);
+        if (needed >= (int)sizeof file) return LMR_FAIL(LARMOR_ERR_ARG, "%s: the name is too long", path);
+        LMR_TRY(add_file(file, dev, &f));
+    }
+    stack_slices(&f, out);
+    const size_t used = strlen(out->notes);
+    snprintf(out->notes + used, sizeof out->notes - used, "Files: %d", f.count);
+    if (f.files < f.count)
+        snprintf(out->notes + strlen(out->notes), sizeof out->notes - strlen(out->notes), ", %d of other series",
+                 f.count - f.files);
+    snprintf(out->notes + strlen(out->notes), sizeof out->notes - strlen(out->notes), "\n");
+    return LARMOR_OK;
+}
+
+larmor_status larmor_image_describe(const char *path, larmor_device *dev, larmor_image_info *out)
+{
+    struct stat s;
+    if (!out || !dev) return LMR_FAIL(LARMOR_ERR_ARG, "image: no device or no place for the result");
+    const lmr_format *format = lmr_format_of(path);
+    const int may_be_folder = format && (format->inside || !strcmp(format->suffix, ".dcm"));
+    if (may_be_folder && !stat(path, &s) && S_ISDIR(s.st_mode)) return describe_folder(path, dev, out);
+    return describe_file(path, dev, out);
 }

@@ -9,6 +9,7 @@
     X(nii_gz)                                                                                                        \
     X(png)                                                                                                           \
     X(cfl)                                                                                                           \
+    X(dcm)                                                                                                           \
     X(npy)
 
 #define DECLARE(name) extern const lmr_parser lmr_parser_##name;

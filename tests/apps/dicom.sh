@@ -1,5 +1,5 @@
 #!/bin/sh
-# recon and convert write DICOM folders: all files or none, the same ones again, valid for dciodvfy and the same volume as
+# recon and convert write DICOM folders and files: all files or none, the same ones again, valid for dciodvfy and the same volume as
 # .nii for dcm2niix, where these are installed. SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/support.sh"
 export LARMOR_DEVICE=cpu
@@ -34,6 +34,11 @@ while read -r name flags; do
     expect 0 recon "$name.h5" -m grid -q -o "$name.i.h5" -o "$name.nii" -o "$name.dcm/" --dicom-phase
     valid "$name.dcm"
     same_volume "$name.dcm" "$name.nii"
+    # one file for all slices
+    mkdir "$name.one"
+    expect 0 recon "$name.h5" -m grid -q -o "$name.one/x.dcm"
+    valid "$name.one"
+    same_volume "$name.one" "$name.nii"
     # a rerun, from an image or with another name, has the same bytes
     expect 0 recon "$name.h5" -m grid -q -o "$name.again.dcm/" --dicom-phase
     diff -r "$name.dcm" "$name.again.dcm" || fail "$name: a rerun wrote other files"
@@ -60,11 +65,13 @@ expect 1 convert one.i.h5 one.dcm/ --force
 said "larmor: one.dcm/: holds notes.txt, which is no .dcm file; choose another name."
 [ -e one.dcm/notes.txt ] && [ -e one.dcm/IM_000001.dcm ] || fail "$last: the folder was changed"
 expect 2 recon one.h5 -o one.png --anonymous
-said "larmor: --anonymous: has no effect with --output one.png; it is an option of a .dcm/."
+said "larmor: --anonymous: has no effect with --output one.png; it is an option of a .dcm or a .dcm/."
 expect 2 convert one.i.h5 one.png --dicom-phase
 said "larmor: --dicom-phase: has no effect with one.png; it is an option of a .dcm/."
-expect 2 convert one.i.h5 one.dcm
-said_like '^larmor: one\.dcm: the suffix names no format that can be written; use one of .*, \.dcm/$'
+for name in slices.dcm/ slices.one/x.dcm; do
+    expect 0 info $name
+    grep -q "^$name: DICOM, 4 images in 2.25.*: 20 x 16 x 3, 16 bit$" out || fail "$last: $(cat out)"
+done
 [ -z "$(find . -name '.*part*')" ] || fail "something temporary is left"
 
 [ -z "$missing" ] || echo "left out, because they are not installed:$(echo "$missing" | tr ' ' '\n' | sort -u | tr '\n' ' ')"

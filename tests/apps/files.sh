@@ -71,11 +71,11 @@ said 'larmor: --window 0.3,0.1: the smaller value first expected.'
 expect 2 convert truth.h5 x.png --window 0.3
 said 'larmor: --window "0.3": LOW,HIGH of numbers from -1e+15 to 1e+15 expected.'
 expect 2 convert truth.h5 x.nii --window 0,1
-said 'larmor: --window: has no effect with x.nii; it is an option of a .png, a .gif or a .dcm/.'
+said 'larmor: --window: has no effect with x.nii; it is an option of a .png, a .gif, a .dcm or a .dcm/.'
 expect 0 recon a.h5 -o same.npy -o same.png --window 0.05,0.2
 grep -q '^wrote same.png (1 image, black 0.05, white 0.2)$' err || fail "$last: the window is not said: $(cat err)"
 expect 2 recon a.h5 -o same.npy --window 0,1
-said 'larmor: --window: has no effect with --output same.npy; it is an option of a .png, a .gif or a .dcm/.'
+said 'larmor: --window: has no effect with --output same.npy; it is an option of a .png, a .gif, a .dcm or a .dcm/.'
 
 # Planes, colours and films are for pictures, and rates for films alone.
 expect 0 convert truth.h5 truth.gif --planes --color --fps 5

@@ -42,10 +42,10 @@ done:
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const suffixes[] = {".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5"};
+    static const char *const suffixes[] = {".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5", ".dcm"};
     char name[16];
     if (size < 2) return 0;
-    const char *suffix = suffixes[fuzz_take(&data, &size, 1) % 6], *header = NULL;
+    const char *suffix = suffixes[fuzz_take(&data, &size, 1) % 7], *header = NULL;
     const lmr_parser *parser = lmr_parser_of(suffix);
     FUZZ_CHECK(parser);
     snprintf(name, sizeof name, "x%s", suffix);

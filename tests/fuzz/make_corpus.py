@@ -213,7 +213,8 @@ def main():
     put(folder, "pulseq", "text", SEQUENCE.encode())
     put(folder, "pulseq", "old", OLD_SEQUENCE.encode())
     put(folder, "pulseq", "binary", binary_sequence())
-    formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5"]
+    formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5", ".dcm"]
+    put(folder, "image", "frames.dcm", bytes([formats.index(".dcm")]) + dicom())
     for seed in found:
         data = seed.files[seed.name]
         if seed.kind == "scan":
@@ -228,6 +229,29 @@ def main():
             if suffix == ".cfl":
                 data = seed.files[seed.name[:-4] + ".hdr"] + b"\0" + data
             put(folder, "image", seed.name, bytes([formats.index(suffix)]) + data)
+
+
+def element(tag, vr, value):
+    """An element of Explicit VR Little Endian; items and their ends have no VR."""
+    head = struct.pack("<HH", tag >> 16, tag & 0xffff)
+    if tag >> 16 == 0xfffe:
+        return head + struct.pack("<I", len(value)) + value
+    value += b"" if len(value) % 2 == 0 else b" "
+    if vr == "SQ":
+        return head + b"SQ\0\0" + struct.pack("<I", len(value)) + value
+    return head + vr.encode() + struct.pack("<H", len(value)) + value
+
+
+def dicom():
+    """Two frames of Enhanced MR Image Storage, without pixels."""
+    frames = b""
+    for z in b"0", b"2.5":
+        place = element(0xfffee000, "", element(0x00200032, "DS", b"1\\2\\" + z))
+        axes = element(0xfffee000, "", element(0x00200037, "DS", b"1\\0\\0\\0\\1\\0"))
+        frames += element(0xfffee000, "", element(0x00209113, "SQ", place) + element(0x00209116, "SQ", axes))
+    return (bytes(128) + b"DICM" + element(0x00020010, "UI", b"1.2.840.10008.1.2.1\0") +
+            element(0x00280008, "IS", b"2") + element(0x00280010, "US", b"\4\0") + element(0x00280011, "US", b"\6\0") +
+            element(0x00280030, "DS", b"1\\2") + element(0x52009230, "SQ", frames))
 
 
 def put_parts(folder, seed, data):

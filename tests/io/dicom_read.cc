@@ -46,6 +46,18 @@ double dicom_number(dicom *d, uint32_t tag, int i)
     return std::strtod(text.c_str(), nullptr);
 }
 
+double dicom_of_frame(dicom *d, int frame, uint32_t group, uint32_t tag, int i)
+{
+    DcmItem *item = nullptr, *inner = nullptr;
+    OFString text;
+    const DcmTagKey of = key_of(frame < 0 ? 0x52009229 : 0x52009230);
+    if (d->file.getDataset()->findAndGetSequenceItem(of, item, frame < 0 ? 0 : frame).bad() ||
+        item->findAndGetSequenceItem(key_of(group), inner, 0).bad() ||
+        inner->findAndGetOFString(key_of(tag), text, static_cast<unsigned long>(i)).bad())
+        return NAN;
+    return std::strtod(text.c_str(), nullptr);
+}
+
 const uint16_t *dicom_pixels(dicom *d, long *count)
 {
     const Uint16 *pixels = nullptr;

@@ -287,16 +287,17 @@ IN_FOLDER(magnitude_is_written_if_asked)
 static const char *path_of(larmor_format_info info)
 {
     static char name[40];
-    snprintf(name, sizeof name, "image%s", info.suffix);
+    snprintf(name, sizeof name, "%s%s", info.is_folder ? "folder" : "image", info.suffix);
     return in_folder(name);
 }
 
-/* DICOM needs a plugin that is not built everywhere. */
+/* DICOM needs a plugin, and GIF a library, that are not everywhere. */
 static int has_no_plugin(larmor_format_info info)
 {
     larmor_output *out;
-    const larmor_status st = info.is_folder ? larmor_output_open(path_of(info), 0, &out) : LARMOR_OK;
-    if (info.is_folder && !st) larmor_output_free(out);
+    const int may_lack = !strcmp(info.name, "DICOM") || !strcmp(info.name, "GIF");
+    const larmor_status st = may_lack ? larmor_output_open(path_of(info), 0, &out) : LARMOR_OK;
+    if (may_lack && !st) larmor_output_free(out);
     return st == LARMOR_ERR_UNSUPPORTED;
 }
 
