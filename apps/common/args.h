@@ -101,9 +101,10 @@ typedef struct app_command {
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
     const app_option *options;
-    app_option *own;                                          /* the same, where some are settings of the library */
-    int computes;                                             /* 1: with all cores, whose idle threads should sleep */
-    size_t settings;                                          /* bytes of the struct that run gets */
+    app_option *own;  /* the same, where some are settings of the library */
+    int reads_config; /* 1: its option "config" names a file of options (config.h) */
+    int computes;     /* 1: with all cores, whose idle threads should sleep */
+    size_t settings;  /* bytes of the struct that run gets */
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
 } app_command;
 

@@ -11,7 +11,7 @@ typedef struct recon_settings {
     app_texts outputs;
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
-    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint;
+    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config;
     int64_t threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame, cardiac_phases, gate;
     double readout_start, frame_time, frame_step, tick, fps;
     const char *frame_rest, *basis, *dictionary;

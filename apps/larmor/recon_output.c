@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+#include "config.h"
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
@@ -151,14 +153,15 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
 
 /* What holds for all images. */
 typedef struct common_notes {
-    char history[32], series[32], coils[64];
-    const char *values[6];
+    char history[32], series[32], coils[64], settings[2048];
+    const char *values[7];
 } common_notes;
 
 static larmor_notes describe_run(const recon_run *r, common_notes *n)
 {
     static const char *const keys[] = {"DataRole",      "ImageProcessingHistory", "SeriesDescription",
-                                       "LarmorVersion", "LarmorCommand",          "LarmorCoils"};
+                                       "LarmorVersion", "LarmorSettings",         "LarmorCommand",
+                                       "LarmorCoils"};
     const char *method = r->last.method.name[0] ? r->last.method.name : recon_method(r->s);
     const char *name = method;
     if (!strcmp(method, "cg")) name = "CG-SENSE";
@@ -170,13 +173,15 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     n->values[1] = n->history;
     n->values[2] = n->series;
     n->values[3] = larmor_version();
-    n->values[4] = app_command_line();
+    app_write_config(&cmd_recon, r->s, n->settings, sizeof n->settings);
+    n->values[4] = n->settings;
+    n->values[5] = app_command_line();
     larmor_recon_plan plan;
-    if (larmor_recon_describe(r->recon, 0, &plan) || !plan.compressed_from) return (larmor_notes){keys, n->values, 5};
+    if (larmor_recon_describe(r->recon, 0, &plan) || !plan.compressed_from) return (larmor_notes){keys, n->values, 6};
     snprintf(n->coils, sizeof n->coils, "%d compressed to %d, energy %.6f%s", plan.compressed_from, plan.coils,
              plan.compressed_energy, plan.compressed_along ? ", geometric" : "");
-    n->values[5] = n->coils;
-    return (larmor_notes){keys, n->values, 6};
+    n->values[6] = n->coils;
+    return (larmor_notes){keys, n->values, 7};
 }
 
 /* ---- images ---- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "setting_value.h"
+#include "config.h"
 
 enum { MOST_SETTINGS = 128, VALUE = 256, GIVEN = 3 };
 
@@ -16,56 +16,6 @@ typedef struct rows { /* keys and values, and the texts of values */
     int count;
 } rows;
 
-static void list_numbers(const app_list *list, char *text)
-{
-    size_t used = 0;
-    for (int i = 0; i < list->count && used < VALUE; i++)
-        used += (size_t)snprintf(text + used, VALUE - used, "%s%g", i ? "," : "", list->value[i]);
-}
-
-static void list_texts(const app_texts *texts, char *text)
-{
-    size_t used = 0;
-    for (int i = 0; i < texts->count && used < VALUE; i++)
-        used += (size_t)snprintf(text + used, VALUE - used, "%s%s", i ? " " : "", texts->text[i]);
-}
-
-/* The value of an option as it was given; "" of a flag that was not. */
-static void value_of(const app_option *o, const void *settings, char *text)
-{
-    const char *at = (const char *)settings + o->at, *word = NULL;
-    text[0] = 0;
-    if (o->setting) {
-        snprintf(text, VALUE, "%s", app_setting_value(at, o->setting).s);
-        return;
-    }
-    switch (o->type) {
-    case APP_FLAG:
-        snprintf(text, VALUE, "%s", *(const int *)at ? "on" : "");
-        break;
-    case APP_INTEGER:
-    case APP_BYTES:
-        snprintf(text, VALUE, "%lld", (long long)*(const int64_t *)at);
-        break;
-    case APP_NUMBER:
-        snprintf(text, VALUE, "%g", *(const double *)at);
-        break;
-    case APP_TEXTS:
-    case APP_WRITTEN_FILES:
-        list_texts((const app_texts *)at, text);
-        break;
-    case APP_SIZES:
-    case APP_NUMBERS:
-        list_numbers((const app_list *)at, text);
-        break;
-    case APP_TEXT:
-    case APP_READ_FILE:
-    case APP_WRITTEN_FILE:
-        memcpy(&word, at, sizeof word);
-        snprintf(text, VALUE, "%s", word ? word : "");
-    }
-}
-
 /* What was asked for, with the defaults that have a name. */
 static void list_settings(const recon_run *r, rows *all)
 {
@@ -74,7 +24,7 @@ static void list_settings(const recon_run *r, rows *all)
     for (int i = 0; o[i].name && i < MOST_SETTINGS; i++) {
         const int is_default = !app_differs(&cmd_recon, r->s, o[i].name);
         if (is_default && !o[i].preset) continue;
-        value_of(&o[i], r->s, all->text[i]);
+        app_value_text(&o[i], r->s, all->text[i], VALUE);
         if (!all->text[i][0]) continue;
         all->key[all->count] = o[i].name;
         all->value[all->count++] = all->text[i];
