@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "messages.h"
 #include "setting_value.h"
 
@@ -402,9 +401,10 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
             given[o - command->options] = value ? value : "";
         }
     }
-    for (const app_option *o = command->options; command->reads_config && o->name; o++) {
+    for (const app_option *o = command->options; command->read_config && o->name; o++) {
         const char *path = given[o - command->options];
-        const int code = path && !strcmp(o->name, "config") ? app_read_config(command, path, settings, given) : -1;
+        const int code =
+            path && !strcmp(o->name, "config") ? command->read_config(command, path, settings, given) : -1;
         if (code >= 0) return code;
     }
     return check_completeness(command, files, given);

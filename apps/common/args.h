@@ -94,19 +94,21 @@ typedef struct app_files {
     const char *name[2];
 } app_files;
 
-typedef struct app_command {
+typedef struct app_command app_command;
+struct app_command {
     const char *name, *usage, *summary; /* "phantom", "-o SCAN.h5 [options]", one line without a full stop */
     const char *details;                /* more lines of help, or NULL */
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most 2 */
     unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
     const app_option *options;
-    app_option *own;  /* the same, where some are settings of the library */
-    int reads_config; /* 1: its option "config" names a file of options (config.h) */
-    int computes;     /* 1: with all cores, whose idle threads should sleep */
-    size_t settings;  /* bytes of the struct that run gets */
+    app_option *own; /* the same, where some are settings of the library */
+    int computes;    /* 1: with all cores, whose idle threads should sleep */
+    size_t settings; /* bytes of the struct that run gets */
+    /* or NULL: reads the file that the option "config" names (app_read_config) */
+    int (*read_config)(const app_command *command, const char *path, void *settings, const char **given);
     int (*run)(const void *settings, const app_files *files); /* returns the exit code */
-} app_command;
+};
 
 /* What a program is: each defines app_self, and apps/common/main.c does the rest. */
 typedef struct app_program {

@@ -6,7 +6,7 @@
 
 /* Set the options that a file has and the command line has not.
  *
- * The file is lines `name = value`, below [COMMAND] or before any [table], or one line `COMMAND = {name = value, ...}`.
+ * The file is lines `name = value`, below [COMMAND] or before any [table], or a line `COMMAND = {name = value, ...}`.
  * A value is a string in quotes, a number, true, false, or a list of these in brackets; `#` begins a comment.
  *
  * given   [options of the command] NULL for those that may be set, which become "".

@@ -5,6 +5,7 @@
 
 #include "choices.h"
 #include "commands.h"
+#include "config.h"
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
@@ -32,8 +33,6 @@ static app_option options[] = {
     SETTING(matrix),
     SETTING(fov_mm),
     APP_DEVICE_OPTIONS_AND(recon_settings, "; several share the images: cuda:0,1, cuda:all or cpu:2,2"),
-    OPTION(APP_READ_FILE, config, 0, "config", "FILE",
-           "options from a file of lines `name = value`, unless they are given here; images have those of their run"),
     OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     SETTING(iters, .letter = 'i', .heading = "The solution"),
@@ -145,6 +144,8 @@ static app_option options[] = {
            "keep the state in this file; after a crash or a signal the same command goes on from there; when all is "
            "written the file is removed"),
     SETTING(checkpoint_every),
+    OPTION(APP_READ_FILE, config, 0, "config", "FILE",
+           "options from a file of lines `name = value`, unless they are given here; images have those of their run"),
     {0},
 };
 
@@ -381,7 +382,7 @@ const app_command cmd_recon = {
     .max_files = 1,
     .options = options,
     .own = options,
-    .reads_config = 1,
+    .read_config = app_read_config,
     .computes = 1,
     .settings = sizeof(recon_settings),
     .run = run,
