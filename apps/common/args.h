@@ -89,9 +89,10 @@ typedef struct app_option {
         ##__VA_ARGS__                                                                                                \
     }
 
+#define APP_MAX_FILES 200
 typedef struct app_files {
     int count;
-    const char *name[2];
+    const char *name[APP_MAX_FILES];
 } app_files;
 
 typedef struct app_command app_command;
@@ -99,7 +100,7 @@ struct app_command {
     const char *name, *usage, *summary; /* "phantom", "-o SCAN.h5 [options]", one line without a full stop */
     const char *details;                /* more lines of help, or NULL */
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
-    int min_files, max_files;           /* arguments that are no options; at most 2 */
+    int min_files, max_files;           /* arguments that are no options; at most APP_MAX_FILES */
     unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
     const app_option *options;
     app_option *own; /* the same, where some are settings of the library */

@@ -10,7 +10,7 @@
 
 #include "common.h"
 
-enum { MOST_FILES = 64 };
+enum { MOST_FILES = APP_MAX_FILES + 64 };
 
 typedef struct file_list {
     const char *path[MOST_FILES];

@@ -14,6 +14,7 @@
 #include "recon_output.h"
 #include "recon_ranks.h"
 #include "recon_report.h"
+#include "recon_several.h"
 
 #define OPTION(...) APP_OPTION(recon_settings, __VA_ARGS__)
 #define ONLY(field)                                                                                                  \
@@ -22,7 +23,7 @@
 #define SETTING(...) APP_SETTING(recon_settings, opts, __VA_ARGS__)
 static app_option options[] = {
     OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE", "image; the format follows the suffix",
-           .choice = choose_suffix, .needed = 1),
+           .choice = choose_suffix),
     SETTING(method, .letter = 'm', .choice = choose_method),
     SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
@@ -82,6 +83,9 @@ static app_option options[] = {
            "not demodulate there; images lie where it is then",
            .low = -1e5, .high = 1e5, .member = "shift_mm", .heading = "The image"),
     SETTING(oversample),
+    OPTION(APP_TEXT, out_dir, 0, "out-dir", "DIR",
+           "the folder for images of several scans, as DIR/SCAN.h5 or with the suffix that -o has: -o .nii; a table "
+           "at the end"),
     OPTION(APP_WRITTEN_FILE, report, 0, "report", "FILE",
            "also write a page of HTML, for a browser, with the images, coil maps, trajectory, figures, settings and "
            "log"),
@@ -336,11 +340,25 @@ static void clear(recon_run *r)
     larmor_ranks_free(r->ranks);
 }
 
-static int run(const void *given, const app_files *files)
+static void fill_row(const recon_run *r, double seconds, recon_row *row)
 {
-    const recon_settings *s = given;
+    size_t used = 0;
+    snprintf(row->method, sizeof row->method, "%s", r->last.method.name);
+    row->seconds = seconds;
+    row->warnings = r->warnings;
+    if (!r->images) return;
+    const larmor_shape shape = larmor_array_shape(r->image[0].data);
+    for (int d = 0; d < shape.ndim && used < sizeof row->size; d++)
+        used += (size_t)snprintf(row->size + used, sizeof row->size - used, "%s%lld", d ? "x" : "",
+                                 (long long)shape.dim[d]);
+    if (r->images > 1 && used < sizeof row->size)
+        snprintf(row->size + used, sizeof row->size - used, " (%d)", r->images);
+}
+
+static int run_one(const recon_settings *s, const char *input, recon_row *row)
+{
     const double began = app_now();
-    recon_run r = {.s = s, .input = files->name[0]};
+    recon_run r = {.s = s, .input = input};
     larmor_recon_opts opts;
     larmor_counters only;
     int code = recon_check_options(&cmd_recon, s);
@@ -363,8 +381,25 @@ static int run(const void *given, const app_files *files)
         app_error("%s: stopped before the first image was there; nothing written.", r.input);
     if (!code) app_keep_wisdom(r.dev, s->plan, 0);
     if (!code) app_log("done in %.2f s", app_now() - began);
+    fill_row(&r, app_now() - began, row);
     clear(&r);
     return code;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const recon_settings *s = given;
+    recon_row row = {.input = files->name[0]};
+    if (s->out_dir) return recon_several(s, files, run_one);
+    if (!s->outputs.count) {
+        app_error("recon: --output FILE is needed; 'larmor recon --help' says more.");
+        return APP_USAGE;
+    }
+    if (files->count == 1) return run_one(s, files->name[0], &row);
+    app_error(
+        "recon: unexpected argument \"%s\": several scans in one call need --out-dir DIR; an image is named by -o.",
+        files->name[1]);
+    return APP_USAGE;
 }
 
 const app_command cmd_recon = {
@@ -377,9 +412,9 @@ const app_command cmd_recon = {
         "same\n"
         "command goes on where it was stopped, and gives the same image.",
     .lacking = "a scan is needed; for example: larmor recon scan.h5 -o image.nii",
-    .surplus = "one scan at a time, several in one call are not supported yet; an image is named by -o",
+    .surplus = "at most 200 scans in one call",
     .min_files = 1,
-    .max_files = 1,
+    .max_files = APP_MAX_FILES,
     .options = options,
     .own = options,
     .read_config = app_read_config,

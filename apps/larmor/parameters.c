@@ -8,8 +8,8 @@
 #include "commands.h"
 
 /* What is for whoever starts the server, by options of its own, or has no use without files. */
-static const char *const of_server[] = {"device", "threads",          "memory", "force",    "json",
-                                        "plan",   "checkpoint-every", "window", "magnitude"};
+static const char *const of_server[] = {"device",           "threads", "memory",    "force",  "json",   "plan",
+                                        "checkpoint-every", "window",  "magnitude", "config", "out-dir"};
 
 void parameters_begin(parameters *p)
 {

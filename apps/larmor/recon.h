@@ -11,7 +11,8 @@ typedef struct recon_settings {
     app_texts outputs;
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
-    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config;
+    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
+        *out_dir;
     int64_t threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame, cardiac_phases, gate;
     double readout_start, frame_time, frame_step, tick, fps;
     const char *frame_rest, *basis, *dictionary;
@@ -19,6 +20,14 @@ typedef struct recon_settings {
     larmor_raw_opts raw;
     scan_given given;
 } recon_settings;
+
+/* What a table of several scans says of one. */
+typedef struct recon_row {
+    const char *input;
+    char size[64], method[32], failure[512];
+    double seconds;
+    int warnings, code;
+} recon_row;
 
 /* Numbers of images as text, the first ones if there are many. */
 typedef struct recon_numbers {

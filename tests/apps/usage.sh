@@ -66,7 +66,7 @@ said 'larmor: recon: a scan is needed; for example: larmor recon scan.h5 -o imag
 expect 2 recon x.h5
 said "larmor: recon: --output FILE is needed; 'larmor recon --help' says more."
 expect 2 recon x.h5 y.h5 -o z.h5
-said 'larmor: recon: unexpected argument "y.h5": one scan at a time, several in one call are not supported yet; an image is named by -o.'
+said 'larmor: recon: unexpected argument "y.h5": several scans in one call need --out-dir DIR; an image is named by -o.'
 expect 2 recon - -o y.h5
 said 'larmor: recon: "-": standard input and output are not supported yet; name a file.'
 expect 2 recon x.h5 -o -

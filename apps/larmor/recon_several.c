@@ -1,0 +1,126 @@
+/* Several scans in one call: --out-dir. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_several.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+
+typedef struct outputs { /* of one scan */
+    char path[APP_MAX_TEXTS][PATH_MAX];
+} outputs;
+
+/* The scan's name without folders and suffix, or of a folder's name. */
+static int length_of_stem(const char *input, const char **stem)
+{
+    const char *slash = strrchr(input, '/');
+    *stem = slash ? slash + 1 : input;
+    const char *dot = strrchr(*stem, '.');
+    return dot && dot > *stem ? (int)(dot - *stem) : (int)strlen(*stem);
+}
+
+static int name_outputs(const recon_settings *s, const char *input, outputs *to, recon_settings *own)
+{
+    const char *stem;
+    const int length = length_of_stem(input, &stem);
+    *own = *s;
+    own->outputs.count = s->outputs.count ? s->outputs.count : 1;
+    for (int i = 0; i < own->outputs.count; i++) {
+        const char *suffix = s->outputs.count ? s->outputs.text[i] : ".h5";
+        if (snprintf(to->path[i], PATH_MAX, "%s/%.*s%s", s->out_dir, length, stem, suffix) >= PATH_MAX) {
+            app_error("--out-dir: the name of an image of %s is too long.", input);
+            return APP_USAGE;
+        }
+        own->outputs.text[i] = to->path[i];
+    }
+    return APP_DONE;
+}
+
+static int check(const recon_settings *s)
+{
+    const struct {
+        const char *option, *value;
+    } single[] = {{"report", s->report},
+                  {"save-maps", s->save_maps},
+                  {"save-density", s->save_density},
+                  {"checkpoint", s->checkpoint}};
+    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
+        if (!single[i].value) continue;
+        app_error("--%s: names a file of one scan; leave it out with --out-dir.", single[i].option);
+        return APP_USAGE;
+    }
+    for (int i = 0; i < s->outputs.count; i++) {
+        if (s->outputs.text[i][0] == '.' && !strchr(s->outputs.text[i], '/')) continue;
+        if (s->outputs.text[i][0] == '.' && larmor_format_of(s->outputs.text[i]).is_folder) continue;
+        app_error("--output %s: with --out-dir the suffix of all images expected, such as .nii.", s->outputs.text[i]);
+        return APP_USAGE;
+    }
+    if (larmor_ranks_started() < 2) return APP_DONE;
+    app_error("--out-dir: processes share one scan at a time; start them once for each.");
+    return APP_USAGE;
+}
+
+/* No two images have one name, and none is a scan that comes later. */
+static int check_names(const recon_settings *s, const app_files *files)
+{
+    const int each = s->outputs.count ? s->outputs.count : 1;
+    const int all = files->count * each;
+    APP_HEAP outputs *to = calloc((size_t)files->count, sizeof *to);
+    APP_HEAP const char **path = calloc((size_t)all, sizeof *path);
+    recon_settings own;
+    if (!to || !path) return app_fail(APP_RUN, NO_MEMORY());
+    for (int i = 0; i < files->count; i++) {
+        const int code = name_outputs(s, files->name[i], &to[i], &own);
+        if (code) return code;
+        for (int o = 0; o < each; o++) path[i * each + o] = own.outputs.text[o];
+    }
+    APP_TRY(APP_INPUT, larmor_files_check(files->name, files->count, path, all));
+    return APP_DONE;
+}
+
+static void print_table(const recon_row *row, int count)
+{
+    int widest = (int)strlen("scan");
+    for (int i = 0; i < count; i++)
+        if ((int)strlen(row[i].input) > widest) widest = (int)strlen(row[i].input);
+    printf("%-*s  %-16s %8s  %-8s %s\n", widest, "scan", "image", "seconds", "method", "warnings");
+    for (int i = 0; i < count; i++)
+        if (row[i].code)
+            printf("%-*s  failed: %s\n", widest, row[i].input, row[i].failure);
+        else
+            printf("%-*s  %-16s %8.2f  %-8s %d\n", widest, row[i].input, row[i].size, row[i].seconds, row[i].method,
+                   row[i].warnings);
+}
+
+int recon_several(const recon_settings *s, const app_files *files,
+                  int (*run)(const recon_settings *s, const char *input, recon_row *row))
+{
+    APP_HEAP recon_row *row = calloc((size_t)files->count, sizeof *row);
+    APP_HEAP outputs *to = malloc(sizeof *to);
+    int first = row && to ? APP_DONE : app_fail(APP_RUN, NO_MEMORY());
+    int done = 0;
+    if (!first) first = check(s);
+    if (!first) first = check_names(s, files);
+    if (first) return first;
+    if (mkdir(s->out_dir, 0777) && errno != EEXIST) {
+        app_error("--out-dir %s: cannot be made: %s.", s->out_dir, strerror(errno));
+        return APP_FAILED;
+    }
+    for (; done < files->count && !app_stopped(); done++) {
+        const app_files one = {1, {files->name[done]}};
+        recon_settings own;
+        recon_row *r = &row[done];
+        r->input = files->name[done];
+        r->code = name_outputs(s, r->input, to, &own);
+        if (!r->code) r->code = app_check_files(&cmd_recon, &own, &one);
+        if (!r->code) r->code = run(&own, r->input, r);
+        if (r->code == APP_AGAIN) r->code = run(&own, r->input, r);
+        if (r->code) snprintf(r->failure, sizeof r->failure, "%s", app_last_error());
+        if (!first) first = r->code;
+    }
+    if (!s->json) print_table(row, done);
+    return first;
+}
