@@ -7,7 +7,7 @@ cmake_minimum_required(VERSION 3.25)
 
 # Of the libraries that larmor names itself; docs/reference/dependencies.md.
 set(licences "^libfftw3" GPL-2.0-or-later "^lib(openblas|lapacke|lapack|blas|tmglib)" BSD-3-Clause "^libhdf5" BSD-3-Clause
-  "^libqhull" Qhull "^libexpat" MIT "^libpng" libpng-2.0 "^libz\\.(so|a)" Zlib "^libgif" MIT "^lib(sz|aec)" BSD-2-Clause "^libgomp" "GPL-3.0-or-later WITH GCC-exception-3.1"
+  "^libqhull" Qhull "^libexpat" MIT "^libpng" libpng-2.0 "^libz\\.(so|a)" Zlib "^libgif" MIT "^libmicrohttpd" LGPL-2.1-or-later "^lib(sz|aec)" BSD-2-Clause "^libgomp" "GPL-3.0-or-later WITH GCC-exception-3.1"
   "^liblarmor" Apache-2.0)
 
 # quoted(OUT TEXT): a JSON string.

@@ -8,7 +8,7 @@ set -eu
 build="build-essential cmake ninja-build pkg-config libfftw3-dev libopenblas-dev liblapacke-dev libhdf5-dev
        libexpat1-dev libpng-dev zlib1g-dev libnifti-dev libqhull-dev patchelf"
 tests="libcmocka-dev libismrmrd-dev ismrmrd-tools python3 python3-cffi python3-numpy python3-pytest python3-venv
-       libopenmpi-dev openmpi-bin libdcmtk-dev libgif-dev e2fsprogs"
+       libopenmpi-dev openmpi-bin libdcmtk-dev libgif-dev libmicrohttpd-dev e2fsprogs"
 deb="dpkg-dev file"
 tsan="clang libomp-dev"
 docs="python3 python3-cffi python3-numpy python3-matplotlib python3-sphinx python3-myst-parser python3-sphinx-gallery furo"
