@@ -31,7 +31,7 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_traj_create(dev, "golden", &opts, &traj);
     if (!st) st = larmor_phantom_kspace(phantom, traj, COILS, LARMOR_C64, &s->kspace);
     if (!st) st = larmor_phantom_noise(s->kspace, 2e-5, 1);
-    if (!st) st = larmor_phantom_coils(dev, LARMOR_C64, shape, COILS, &maps);
+    if (!st) st = larmor_phantom_coils_around(NULL, dev, LARMOR_C64, shape, NULL, COILS, &maps);
     if (!st) st = larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, shape, &s->truth);
     if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->A);
     larmor_array_free(maps); /* A keeps what it needs */

@@ -59,7 +59,7 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     /* k-space of a phantom is an integral, the operators are sums over N^2 voxels */
     if (!st) st = larmor_axpby((double)N * N, exact, 0, s->kspace);
     if (!st) st = larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, shape, &s->truth);
-    if (!st) st = larmor_phantom_coils(dev, LARMOR_C64, shape, COILS, &maps);
+    if (!st) st = larmor_phantom_coils_around(NULL, dev, LARMOR_C64, shape, NULL, COILS, &maps);
     if (!st) st = larmor_phantom_field_map(&field_of_b0, dev, LARMOR_F32, shape, &field);
     if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->blind);
     if (!st) st = print_memory(s, field, times);

@@ -176,30 +176,19 @@ larmor_status lmr_image_check(const char *who, int ndim, larmor_dtype dtype, lar
     return LARMOR_OK;
 }
 
-larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
-                                   larmor_array **maps)
-{
-    LMR_NEED(maps);
-    *maps = NULL;
-    LMR_NEED(dev);
-    LMR_TRY(lmr_image_check("phantom coils", shape.ndim == 3 ? 3 : 2, dtype, shape));
-    const double one[3] = {1, 1, 1};
-    return make_maps(dev, dtype, shape, one, coils, 1, maps);
-}
-
 larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev, larmor_dtype dtype,
                                           larmor_shape shape, const double *extent, int coils, larmor_array **maps)
 {
     LMR_NEED(maps);
     *maps = NULL;
-    LMR_NEED(phantom);
     LMR_NEED(dev);
-    LMR_TRY(lmr_image_check("phantom coils", phantom->ndim, dtype, shape));
-    for (int d = 0; extent && d < phantom->ndim; d++)
+    int ndim = shape.ndim == 3 ? 3 : 2;
+    if (phantom) ndim = phantom->ndim;
+    LMR_TRY(lmr_image_check("phantom coils", ndim, dtype, shape));
+    for (int d = 0; extent && d < ndim; d++)
         if (!(extent[d] > 0 && extent[d] <= 100))
             return LMR_FAIL(LARMOR_ERR_ARG, "phantom coils: got an extent of %g, expected more than 0, at most 100",
                             extent[d]);
-    const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1,
-                             extent && phantom->ndim == 3 ? extent[2] : 1};
-    return make_maps(dev, dtype, shape, given, coils, phantom->reach, maps);
+    const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1, extent && ndim == 3 ? extent[2] : 1};
+    return make_maps(dev, dtype, shape, given, coils, phantom ? phantom->reach : 1, maps);
 }

@@ -125,22 +125,22 @@ LARMOR_API larmor_status larmor_phantom_kspace_phase(const larmor_phantom *phant
                                                      larmor_array **kspace);
 
 /* Smooth complex sensitivities of C coils around the object, low-order trigonometric polynomials in space, so that
- * their products with the phantom have an exact Fourier transform: a few shifted copies.
+ * their products with the phantom have an exact Fourier transform: a few shifted copies. larmor_phantom_kspace uses
+ * them.
  *
+ * phantom further away from one that larmor_phantom_change has enlarged, by the same factor. NULL: of one within the
+ *         field of view.
  * coils   C, 1 .. 1024, else LARMOR_ERR_ARG.
  * maps    [image..., C]; shape is that of the image, without coils. Not normalised: 0.2 <= sum |s_c|^2 in the object.
- */
-LARMOR_API larmor_status larmor_phantom_coils(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, int coils,
-                                              larmor_array **maps);
-
-/* The sensitivities that larmor_phantom_kspace uses for a phantom: those of larmor_phantom_coils, further away from a
- * phantom that larmor_phantom_change has enlarged, by the same factor.
- *
  * extent  what the maps cover in each direction, in units of the field of view, > 0: voxel i of n sits at
  *         extent (i - floor(n/2)) / n. NULL: 1, the field of view itself. LARMOR_ERR_ARG for anything else. */
 LARMOR_API larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_device *dev,
                                                      larmor_dtype dtype, larmor_shape shape, const double *extent,
                                                      int coils, larmor_array **maps);
+
+/* Deprecated, until the next version: larmor_phantom_coils_around of no phantom. */
+#define larmor_phantom_coils(dev, dtype, shape, coils, maps)                                                         \
+    larmor_phantom_coils_around(NULL, dev, dtype, shape, NULL, coils, maps)
 
 /* The phantom as the best image that k-space up to the matrix can give: exact coefficients on the Cartesian grid of
  * the matrix, transformed. In units of the density, like larmor_phantom_image, but with the ringing of a finite

@@ -120,7 +120,7 @@ TEST(coils_stand_around_a_larger_object)
         OWNED(larmor_phantom) *p = changed("shepp-logan", ndim, large);
         OWNED(larmor_array) *around, *plain;
         assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, shape, extent, COILS, &around));
-        assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &plain));
+        assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &plain));
         double complex *u = values_of(around), *v = values_of(plain);
         for (int64_t j = 0; j < larmor_array_count(plain); j++) assert_at_most(cabs(u[j] - v[j]), 1e-14);
         free(v);
@@ -133,7 +133,7 @@ TEST(maps_of_more_voxels_reach_further)
     OWNED(larmor_phantom) *p = changed("disc", 2, (larmor_phantom_state){0});
     OWNED(larmor_array) *around, *plain;
     assert_ok(larmor_phantom_coils_around(p, dev, LARMOR_C128, LARMOR_SHAPE(24, 8), (double[]){2, 1}, 3, &around));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C128, LARMOR_SHAPE(12, 8), 3, &plain));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, LARMOR_SHAPE(12, 8), NULL, 3, &plain));
     double complex *u = values_of(around), *v = values_of(plain);
     for (int line = 0; line < 24; line++)
         for (int x = 0; x < 12; x++) assert_at_most(cabs(u[x + 6 + 24 * line] - v[x + 12 * line]), 1e-14);

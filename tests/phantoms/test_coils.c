@@ -4,7 +4,7 @@
 static double complex *maps_of(larmor_shape shape, int coils)
 {
     OWNED(larmor_array) *maps;
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
     assert_true(larmor_shape_equal(larmor_array_shape(maps), larmor_shape_append(shape, coils)));
     double complex *s = values_of(maps);
     return s;
@@ -112,8 +112,8 @@ TEST(maps_do_not_depend_on_threads)
     OWNED(larmor_array) *a, *b;
     assert_ok(larmor_device_open("cpu:1", &one));
     assert_ok(larmor_device_open("cpu:3", &three));
-    assert_ok(larmor_phantom_coils(one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &a));
-    assert_ok(larmor_phantom_coils(three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), 5, &b));
+    assert_ok(larmor_phantom_coils_around(NULL, one, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &a));
+    assert_ok(larmor_phantom_coils_around(NULL, three, LARMOR_C128, LARMOR_SHAPE(9, 8, 7), NULL, 5, &b));
     double complex *u = values_of(a), *v = values_of(b);
     assert_memory_equal(u, v, larmor_array_bytes(a));
     free(v);
@@ -125,15 +125,15 @@ TEST(maps_do_not_depend_on_threads)
 TEST(coils_that_make_no_sense_are_refused)
 {
     larmor_array *maps;
-    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), 0, &maps), LARMOR_ERR_ARG,
-                   "phantom: got 0 coils, expected 1 to 1024");
+    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 0, &maps),
+                   LARMOR_ERR_ARG, "phantom: got 0 coils, expected 1 to 1024");
     assert_null(maps);
-    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8, 8), 1025, &maps), LARMOR_ERR_ARG,
-                   "got 1025 coils");
-    assert_refused(larmor_phantom_coils(dev, LARMOR_F32, LARMOR_SHAPE(8, 8), 4, &maps), LARMOR_ERR_ARG,
-                   "phantom coils: got f32, expected c64 or c128");
-    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(INT64_MAX, 1), 4, &maps), LARMOR_ERR_SHAPE,
-                   "too many to count");
-    assert_refused(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(8), 4, &maps), LARMOR_ERR_SHAPE,
-                   "phantom coils: got an image of 1 dimensions");
+    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8, 8), NULL, 1025, &maps),
+                   LARMOR_ERR_ARG, "got 1025 coils");
+    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_F32, LARMOR_SHAPE(8, 8), NULL, 4, &maps),
+                   LARMOR_ERR_ARG, "phantom coils: got f32, expected c64 or c128");
+    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(INT64_MAX, 1), NULL, 4, &maps),
+                   LARMOR_ERR_SHAPE, "too many to count");
+    assert_refused(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(8), NULL, 4, &maps),
+                   LARMOR_ERR_SHAPE, "phantom coils: got an image of 1 dimensions");
 }

@@ -65,7 +65,7 @@ static double raster_error(const char *name, larmor_shape shape, int coils, doub
     OWNED(larmor_array) *picture, *maps = NULL, *traj = points_within(ndim, POINTS, reach, 7);
     const int64_t voxels = larmor_shape_count(shape);
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
-    if (coils) assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, coils, &maps));
+    if (coils) assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, coils, &maps));
     double complex *v = values_of(picture);
     double complex *s = coils ? values_of(maps) : NULL;
     double complex *y = kspace_of(p, traj, coils);
@@ -176,7 +176,7 @@ TEST(off_resonance_is_a_phase_that_grows_with_time)
         assert_ok(larmor_array_write(times, seconds, sizeof seconds));
         assert_ok(larmor_phantom_kspace_off_resonance(p, traj, &field, times, COILS, LARMOR_C128, &y));
         assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, shape, &picture));
-        assert_ok(larmor_phantom_coils(dev, LARMOR_C128, shape, COILS, &maps));
+        assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, shape, NULL, COILS, &maps));
         assert_ok(larmor_phantom_field_map(&field, dev, LARMOR_F64, shape, &map));
         double complex *rho = values_of(picture), *s = values_of(maps), *f = values_of(map), *v = values_of(y);
         double complex *dephased = malloc((size_t)voxels * sizeof *dephased);

@@ -122,7 +122,7 @@ TEST(an_image_has_the_signal_to_noise_ratio_that_was_asked_for)
     assert_ok(larmor_phantom_create("texture", 2, &p));
     assert_ok(larmor_phantom_noise_level(p, dev, LARMOR_SHAPE(N, N), COILS, snr, &sigma));
     assert_ok(larmor_phantom_image(p, dev, LARMOR_C128, LARMOR_SHAPE(N, N), &picture));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C128, LARMOR_SHAPE(N, N), COILS, &maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C128, LARMOR_SHAPE(N, N), NULL, COILS, &maps));
     double complex *rho = values_of(picture), *s = values_of(maps), x[COILS][N * N];
     double square[N * N] = {0}, ratio = 0, largest = 0;
     int inside = 0;

@@ -353,7 +353,7 @@ TEST(maps_and_field_are_those_of_the_phantom)
     assert_true(meta.fov_mm[0] == 256 && meta.fov_mm[1] == 192 && meta.fov_mm[2] == 5);
     assert_ok(larmor_simulation_maps(s, larger, &wide, &meta));
     assert_true(meta.fov_mm[0] == 512 && meta.fov_mm[1] == 192);
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(16, 12), 3, &expected));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(16, 12), NULL, 3, &expected));
     assert_ok(larmor_array_download(maps, LARMOR_C64, (void *)&x));
     assert_ok(larmor_array_download(wide, LARMOR_C64, (void *)&w));
     assert_ok(larmor_array_download(expected, LARMOR_C64, (void *)&y));

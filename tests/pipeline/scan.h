@@ -23,7 +23,7 @@ static inline scan scan_of(int coils, int images, double sigma)
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "goldenangle", .images = images}};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), coils, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, coils, &s.maps));
     for (int i = 0; i < images; i++) {
         const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = SPOKES, .samples = SAMPLES, .first = i * SPOKES};
         larmor_readouts *r = &s.image[i];

@@ -82,7 +82,7 @@ TEST(samples_beyond_the_k_space_of_the_grid_are_left_out)
     assert_true(outside > 0);
     OWNED(larmor_array) *truth, *maps;
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(small, small), &truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(small, small), COILS, &maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(small, small), NULL, COILS, &maps));
     const larmor_recon_opts opts =
         OPTS(.matrix = {small}, .maps = maps, .method = "grid", .density = LARMOR_DENSITY_STORED);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);

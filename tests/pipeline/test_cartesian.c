@@ -15,7 +15,7 @@ static scan lines_scan(const larmor_traj_opts *lines, const larmor_phantom_phase
     scan s = {.arrays = {.matrix = {n[0], n[1], n[2]}, .trajectory = "cartesian", .images = 1}};
     assert_ok(larmor_phantom_create("shepp-logan", nd, &s.phantom));
     assert_ok(larmor_phantom_bandlimited_phase(s.phantom, phase, dev, LARMOR_C64, image, &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, "cartesian", lines, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace_phase(s.phantom, s.image[0].traj, phase, COILS, LARMOR_C64, &s.image[0].kspace));
     if (sigma > 0) assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));
@@ -359,7 +359,7 @@ TEST(storage_does_not_show_in_the_image)
     OWNED(larmor_array) *maps;
     larmor_recon_report report;
     assert_ok(larmor_phantom_create("texture", 2, &phantom));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), COILS, &maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, LINES), NULL, COILS, &maps));
     OWNED(larmor_array) *plain = image_of_file(phantom, &simple, maps, &report);
     assert_int_equal(report.direct, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

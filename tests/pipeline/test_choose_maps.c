@@ -20,7 +20,7 @@ static scan scan_of_scene(const scene *c)
     opts.matrix[0] = opts.matrix[1] = MATRIX;
     assert_ok(larmor_phantom_create(c->phantom, 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, image, &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, RING, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, RING, &s.maps));
     assert_ok(larmor_traj_create(dev, c->trajectory, &opts, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, RING, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, c->sigma, 1));

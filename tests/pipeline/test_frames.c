@@ -10,7 +10,7 @@ static scan long_scan(const larmor_stamp *stamps)
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "goldenangle", .images = 1}};
     const larmor_traj_opts opts = {.matrix = {N, N}, .readouts = ALL, .samples = SAMPLES};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, "golden", &opts, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     s.image[0].stamps = stamps;

@@ -28,7 +28,7 @@ static scan half_spokes(int coils, double first)
     assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, k, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, NOISE, 1));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), coils, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, coils, &s.maps));
     free(k);
     return s;
 }
@@ -144,7 +144,7 @@ static scan half_spokes_of_a_volume(double first)
         larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(3, samples, SPOKES_3D), LARMOR_F64, k, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, DIRECTION_COILS, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, NOISE, 1));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, image, DIRECTION_COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, image, NULL, DIRECTION_COILS, &s.maps));
     free(k);
     return s;
 }

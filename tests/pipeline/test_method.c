@@ -16,7 +16,7 @@ static scan lines_scan(double sigma)
     scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
     assert_ok(larmor_phantom_create("texture", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
     assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
     assert_ok(larmor_phantom_noise(s.image[0].kspace, sigma, 1));

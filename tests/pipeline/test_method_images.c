@@ -58,7 +58,7 @@ static scan scan_in(const scene *of)
     for (int d = 0; d < 3; d++) s.arrays.matrix[d] = opts.matrix[d];
     assert_ok(larmor_phantom_create(of->phantom, ndim, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, shape, &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, shape, of->coils, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, shape, NULL, of->coils, &s.maps));
     assert_ok(larmor_traj_create(dev, of->trajectory, &opts, &s.image[0].traj));
     if (of->spread > 0) {
         larmor_array *some = poisson_disc(s.image[0].traj, of->spread);

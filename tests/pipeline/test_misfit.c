@@ -68,7 +68,7 @@ static scan scan_on(const char *name, int readouts, double sigma)
     OWNED(larmor_op) *A;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     assert_ok(larmor_traj_create(dev, name, &opts, &s.image[0].traj));
     const larmor_sense_opts sense = {.traj = s.image[0].traj, .nufft_tol = 1e-6};
     assert_ok(larmor_op_sense(s.maps, &sense, &A));

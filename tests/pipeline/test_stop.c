@@ -32,7 +32,7 @@ static scan scan_of_scene(const scene *c)
     if (c->of_three) s.arrays.trajectory = "cartesian";
     assert_ok(larmor_phantom_create("shepp-logan", c->ndim, &s.phantom));
     assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, shape, &s.truth));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, shape, c->coils, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, shape, NULL, c->coils, &s.maps));
     assert_ok(larmor_traj_create(dev, c->traj, &opts, &r->traj));
     assert_ok(larmor_phantom_kspace(s.phantom, r->traj, c->coils, LARMOR_C64, &r->kspace));
     if (c->snr > 0) {

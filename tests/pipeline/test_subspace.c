@@ -26,7 +26,7 @@ static series series_of(double sigma)
     double basis[2][FRAMES], square[2] = {0, 0};
     assert_ok(larmor_phantom_create("shepp-logan", 2, &s.still));
     assert_ok(larmor_phantom_change(s.still, &state, &s.changed));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), COILS, &s.maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
     assert_ok(larmor_phantom_bandlimited(s.still, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &still));
     assert_ok(larmor_phantom_bandlimited(s.changed, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &changed));
     for (int t = 0; t < FRAMES; t++) {

@@ -299,7 +299,7 @@ static larmor_description found_for_maps(void (*change)(float *maps))
     OWNED(float) *s;
     assert_ok(larmor_phantom_create("shepp-logan", 2, &phantom));
     assert_ok(larmor_phantom_kspace(phantom, traj, MAP_COILS, LARMOR_C64, &kspace));
-    assert_ok(larmor_phantom_coils(dev, LARMOR_C64, LARMOR_SHAPE(N, N), MAP_COILS, &maps));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, MAP_COILS, &maps));
     assert_ok(larmor_calibration_region(kspace, traj, LARMOR_SHAPE(N, N), NULL, &region, &report));
     memcpy(fov, report.fov, sizeof fov);
     assert_ok(larmor_array_download(maps, LARMOR_C64, &s));
