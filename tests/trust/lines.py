@@ -19,7 +19,8 @@ class Lines:
 
     def make(self, rng):
         command = rng.choice(sorted(self.options))
-        line = [command] + ["--pipe"] * (command == "serve")  # one that listens waits for clients
+        # one that listens waits for clients
+        line = [command] + {"serve": ["--pipe"], "view": ["--address", "none"]}.get(command, [])
         if rng.random() < 0.5:
             line += {"recon": ["good.h5", "-o", "x.npy"], "info": ["good.h5"], "convert": ["image.h5", "-o", "x.nii"],
                      "compare": ["good.npy", "good.npy"], "phantom": ["-o", "x.h5", "--matrix", "16", "--readouts", "8"],
