@@ -48,9 +48,11 @@ done
 choices recon --output
 for suffix in $names; do
     case $suffix in
-    */) # a folder, whose files are other programs' to read, by a plugin that is not everywhere
-        "$LARMOR" recon scan.h5 -o "image$suffix" --maps maps.cfl --method grid --force -q 2>err ||
-            grep -q 'needs the plugin' err || fail "image$suffix: $(cat err)"
+    */ | .dcm | .gif) # by a plugin or a library that is not everywhere
+        name=image
+        [ "$suffix" = "${suffix%/}" ] || name=folder
+        "$LARMOR" recon scan.h5 -o "$name$suffix" --maps maps.cfl --method grid --force -q 2>err ||
+            grep -qE 'needs the plugin|was built without' err || fail "$name$suffix: $(cat err)"
         continue
         ;;
     esac
