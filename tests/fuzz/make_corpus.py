@@ -179,6 +179,32 @@ def binary_sequence():
         struct.pack("<Qi3sihq", 0xFFFFFFFF00FFFFFF, 3, b"md5", 2, 7, 99)])
 
 
+def twix(is_vb):
+    """A measurement of two readouts of two channels, with a packet between them."""
+    yaps = (b"### ASCCONV BEGIN ###\ntProtocolName = \"gre\"\nsKSpace.lBaseResolution = 4\nsKSpace.ucTrajectory = 0x1\n"
+            b"sSliceArray.asSlice[0].dReadoutFOV = 200\nalTE[0] = 3000\nsPat.lAccelFactPE = 2\n### ASCCONV END ###\n\0")
+    config = (b"<ParamDouble.\"flReadoutOSFactor\"> { <Precision> 6 2.0 }\n<ParamLong.\"alRegridRampupTime\"> { 30 0 }\n"
+              b"<ParamString.\"tPatientName\"> { \"a\xf6<&\" }\n\0")
+    text = b"".join(name + b"\0" + struct.pack("<I", len(data)) + data for name, data in ((b"Config", config), (b"MeasYaps", yaps)))
+    text = struct.pack("<2I", 8 + len(text), 2) + text
+
+    def mdh(mask, length):
+        head = struct.pack("<5I", length, 7, 1, 1000, 5) + (b"" if is_vb else bytes(20))
+        head += struct.pack("<Q20H2I2H", mask, 4, 2, *range(14), 0, 0, 2, 0, 0, 9, 1, 0)
+        place = struct.pack("<7f", 1, 2, 3, 1, 0, 0, 0)
+        return head + (bytes(16) + place + bytes(4) if is_vb else place + bytes(64))
+
+    def readout(mask):
+        channel = mdh(mask, 160) if is_vb else struct.pack("<3I", 64, 7, 1) + bytes(20)
+        return (b"" if is_vb else mdh(mask, 320)) + 2 * (channel + struct.pack("<8f", *range(8)))
+
+    size = 128 if is_vb else 192
+    data = text + readout(1 << 25) + mdh(1 << 5, size + 32) + bytes(32) + readout(1 << 24) + mdh(1, size)
+    if is_vb:
+        return data
+    return struct.pack("<2I2I2Q64s64s", 0, 1, 3, 4, 320, len(data), b"", b"gre") + bytes(160) + data
+
+
 def stream():
     """A message of each kind."""
     def text(kind, content):
@@ -213,6 +239,8 @@ def main():
     put(folder, "pulseq", "text", SEQUENCE.encode())
     put(folder, "pulseq", "old", OLD_SEQUENCE.encode())
     put(folder, "pulseq", "binary", binary_sequence())
+    put(folder, "twix", "vb", twix(True))
+    put(folder, "twix", "vd", twix(False))
     formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5", ".dcm"]
     put(folder, "image", "frames.dcm", bytes([formats.index(".dcm")]) + dicom())
     for seed in found:
