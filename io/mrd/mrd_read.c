@@ -348,6 +348,21 @@ static int read_channels(pieces *p, const larmor_raw *raw, const lmr_reader_plac
     return good;
 }
 
+/* Trajectories that the file has component after component. */
+static int read_components(pieces *p, const larmor_raw *raw, const lmr_reader_place *place, int64_t i)
+{
+    const int64_t samples = raw->head[i].samples, dims = raw->head[i].traj_dims;
+    float *to = raw->traj + raw->readout[i].traj;
+    float *row = malloc((size_t)samples * sizeof *row + 1);
+    int good = row && place[i].traj_step >= 0 && place[i].traj_step <= p->source->size;
+    for (int64_t d = 0; good && d < dims; d++) {
+        good = read_piece(p, place[i].traj + d * place[i].traj_step, row, 4 * samples);
+        for (int64_t n = 0; good && n < samples; n++) to[n * dims + d] = row[n];
+    }
+    free(row);
+    return good;
+}
+
 typedef struct filling {
     const larmor_raw *raw;
     const lmr_source *source;
@@ -378,6 +393,11 @@ static larmor_status fill_part(void *user, int part, int64_t first, int64_t end)
         }
         if (place[i].channel_step) {
             good = read_channels(data, raw, place, i);
+            continue;
+        }
+        if (place[i].traj_step) {
+            good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&
+                   read_components(traj, raw, place, i);
             continue;
         }
         good = read_piece(data, place[i].data, raw->data + r->data, INT64_C(8) * h->samples * h->channels) &&

@@ -80,7 +80,7 @@ static larmor_status is_not_hdf5(const lmr_source *source, const char *needed)
     const int64_t got = lmr_source_get(source, 0, b, sizeof b);
     if (got == sizeof b && !memcmp(b, "yardl", sizeof b))
         return LMR_FAIL(LARMOR_ERR_FORMAT,
-                        "MRD version 2 (first bytes are \"yardl\"), which is not read. Convert it to "
+                        "MRD version 2 of another schema than that of 2.1, or cut short in it. Convert it to "
                         "HDF5 of version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.");
     const int64_t shown = got < 4 ? got : 4;
     return LMR_FAIL(LARMOR_ERR_FORMAT, "not HDF5 (first bytes are \"%s\"). %s needed.",

@@ -18,7 +18,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 11, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 12, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -72,6 +72,7 @@ typedef struct lmr_reader_request {
 typedef struct lmr_reader_place {      /* the bytes of the file where an acquisition's numbers begin, 0 for none */
     int64_t data, traj;                /* to the reader: data is 1 if the acquisition is wanted */
     int64_t sample_step, channel_step; /* bytes from one to the next; 0: they follow each other */
+    int64_t traj_step; /* bytes from a component of all samples to the next; 0: those of a sample follow each other */
 } lmr_reader_place;
 
 typedef struct lmr_reader_scan {

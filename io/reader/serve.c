@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/owned.h"
+#include "io/mrd2/mrd2.h"
 #include "io/pulseq/seq_answer.h"
 #include "io/reader/compose.h"
 #include "io/reader/h5.h"
@@ -26,8 +27,12 @@ typedef struct session {
     int composes; /* there is no file */
     lmr_composer *composer;
     lmr_mrd_file *scan;
-    lmr_mrd_refs *refs;    /* of all acquisitions */
-    lmr_twix *twix;        /* in the place of both */
+    lmr_mrd_refs *refs;       /* of all acquisitions */
+    lmr_twix *twix;           /* in the place of both */
+    lmr_mrd2 *mrd2;           /* likewise */
+    const lmr_mrd_head *head; /* [count] of one of these, */
+    const lmr_reader_place *place;
+    int64_t count;
     unsigned char *memory; /* what follows the answer */
     size_t bytes;
     int lost; /* 1: nobody listens any more */
@@ -146,25 +151,45 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
     return LARMOR_OK;
 }
 
+/* A scan whose heads and places are known by now, with the header that was made of it. */
+static larmor_status share_parsed(session *s, const lmr_bytes *xml, const char *note, int measurements,
+                                  lmr_reader_scan *out)
+{
+    LMR_TRY(share_header(s, (const char *)xml->data, (int64_t)xml->size, out));
+    out->acquisitions = s->count;
+    out->claimed = s->count;
+    out->measurements = measurements;
+    snprintf(out->group, sizeof out->group, "%s", LMR_MRD_USUAL_GROUP);
+    snprintf(out->note, sizeof out->note, "%s", note);
+    return LARMOR_OK;
+}
+
 static larmor_status open_twix(session *s, const char *measurement, lmr_reader_scan *out)
 {
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes xml = {0};
     LMR_TRY(lmr_twix_open(&s->input.source, measurement, &s->twix));
+    s->head = s->twix->head;
+    s->place = s->twix->place;
+    s->count = s->twix->count;
     LMR_TRY(lmr_twix_xml(s->twix, &xml));
-    LMR_TRY(share_header(s, (const char *)xml.data, (int64_t)xml.size, out));
-    out->acquisitions = s->twix->count;
-    out->claimed = s->twix->count;
-    out->measurements = s->twix->measurements;
-    snprintf(out->group, sizeof out->group, "%s", LMR_MRD_USUAL_GROUP);
-    snprintf(out->note, sizeof out->note, "%s", s->twix->note);
-    return LARMOR_OK;
+    return share_parsed(s, &xml, s->twix->note, s->twix->measurements, out);
+}
+
+static larmor_status open_mrd2(session *s, lmr_reader_scan *out)
+{
+    LMR_TRY(lmr_mrd2_open(&s->input.source, &s->mrd2));
+    s->head = s->mrd2->head;
+    s->place = s->mrd2->place;
+    s->count = s->mrd2->count;
+    return share_parsed(s, &s->mrd2->xml, s->mrd2->note, 0, out);
 }
 
 static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *out)
 {
     int64_t bytes;
-    if (s->scan || s->twix) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
+    if (s->scan || s->twix || s->mrd2) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is open already");
     if (lmr_twix_is(&s->input.source)) return open_twix(s, group, out);
+    if (lmr_mrd2_is(&s->input.source)) return open_mrd2(s, out);
     LMR_TRY(lmr_mrd_file_open(&s->input.source, group, &s->scan));
     LMR_TRY(lmr_mrd_file_header_bytes(s->scan, &bytes));
     LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
@@ -184,10 +209,10 @@ static larmor_status open_scan(session *s, const char *group, lmr_reader_scan *o
 static larmor_status share_heads(session *s)
 {
     void *memory;
-    if (s->twix) {
-        const size_t bytes = (size_t)s->twix->count * sizeof(lmr_mrd_head);
+    if (s->head) {
+        const size_t bytes = (size_t)s->count * sizeof *s->head;
         LMR_TRY(room(s, (int64_t)bytes, &memory));
-        memcpy(memory, s->twix->head, bytes);
+        memcpy(memory, s->head, bytes);
         return LARMOR_OK;
     }
     if (!s->scan || s->refs) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open or was read already");
@@ -215,15 +240,15 @@ static larmor_status keep_places(lmr_reader_place *place, int64_t count, const l
 static larmor_status share_places(session *s)
 {
     void *memory;
-    if (!s->twix && (!s->scan || !s->refs)) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
-    const int64_t count = s->twix ? s->twix->count : lmr_mrd_file_count(s->scan);
+    if (!s->head && (!s->scan || !s->refs)) return LMR_FAIL(LARMOR_ERR_ARG, "reader: the scan is not open");
+    const int64_t count = s->head ? s->count : lmr_mrd_file_count(s->scan);
     LMR_TRY(room(s, count * (int64_t)sizeof(lmr_reader_place), &memory));
     take_memory(s);
     if (s->lost) return LMR_FAIL(LARMOR_ERR_IO, "reader: nobody says what is wanted");
     lmr_reader_place *place = memory;
-    for (int64_t i = 0; s->twix && i < count; i++)
-        if (place[i].data) place[i] = s->twix->place[i];
-    if (s->twix) return LARMOR_OK;
+    for (int64_t i = 0; s->head && i < count; i++)
+        if (place[i].data) place[i] = s->place[i];
+    if (s->head) return LARMOR_OK;
     for (int64_t i = 0; lmr_mrd_file_is_array(s->scan) && i < count; i++)
         if (place[i].data) place[i] = lmr_mrd_file_place(s->scan, i);
     if (lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;

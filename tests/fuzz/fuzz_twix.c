@@ -1,4 +1,5 @@
-/* Siemens TWIX files: headers of readouts, and ISMRMRD's header from the protocol. SPDX-License-Identifier: Apache-2.0 */
+/* Siemens TWIX files: headers of readouts, and ISMRMRD's header from the protocol.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "io/reader/mrd_header.h"
 #include "io/twix/twix.h"
 #include "tests/fuzz/fuzz.h"

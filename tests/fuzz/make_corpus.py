@@ -205,6 +205,15 @@ def twix(is_vb):
     return struct.pack("<2I2I2Q64s64s", 0, 1, 3, 4, 320, len(data), b"", b"gre") + bytes(160) + data
 
 
+def mrd2():
+    """A header of one encoding, a waveform and an acquisition, behind the schema."""
+    space = b"\x10\x10\1" + struct.pack("<3f", 200, 200, 5)
+    header = bytes(5) + b"\2\1" + 2 * space + bytes(18) + b"\4" + bytes(6)
+    waveform = b"\1" + bytes(4) + struct.pack("<f", 1) + b"\0\2\2" + bytes(4)
+    head = bytes(11) + b"\x87\x40" + bytes(9) + struct.pack("<15f", *range(15)) + bytes(2)
+    return b"\1" + header + b"\2" + waveform + b"\0" + head + b"\1\2" + bytes(16) + b"\1\2" + bytes(8) + b"\0"
+
+
 def stream():
     """A message of each kind."""
     def text(kind, content):
@@ -239,6 +248,7 @@ def main():
     put(folder, "pulseq", "text", SEQUENCE.encode())
     put(folder, "pulseq", "old", OLD_SEQUENCE.encode())
     put(folder, "pulseq", "binary", binary_sequence())
+    put(folder, "mrd2", "all", mrd2())
     put(folder, "twix", "vb", twix(True))
     put(folder, "twix", "vd", twix(False))
     formats = [".cfl", ".npy", ".nii", ".nii.gz", ".png", ".h5", ".dcm"]

@@ -87,8 +87,8 @@ WITH_SCAN(a_superblock_of_a_newer_hdf5_is_named)
 
 WITH_SCAN(version_2_of_mrd_is_named)
 {
-    static const char line[] = "MRD version 2 (first bytes are \"yardl\"), which is not read. Convert it to HDF5 of "
-                               "version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.";
+    static const char line[] = "MRD version 2 of another schema than that of 2.1, or cut short in it. Convert it to "
+                               "HDF5 of version 1 by mrd_to_ismrmrd and ismrmrd_stream_to_hdf5.";
     put_file(path, "yardl\1\0\0\0\2{}", 12);
     refused(line);
     put_file(path, "yardl", 5);

@@ -1,0 +1,226 @@
+/* The items of a stream of MRD version 2: acquisitions, and waveforms, which are left out.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "io/mrd2/mrd2.h"
+
+enum { MAGIC = 9, SCHEMA_BYTES = 21336, ACQUISITION = 0, WAVEFORM = 1 };
+#define SCHEMA_HASH UINT64_C(0xf3d56b8e82067bd7) /* of the text that MRD 2.1.1 writes, by lmr_hash from 0 */
+
+/* Behind the magic number and the version of yardl's format: the length of the schema, and the schema. */
+static int begin(lmr_mrd2 *m)
+{
+    static const unsigned char magic[MAGIC] = {'y', 'a', 'r', 'd', 'l', 1};
+    unsigned char start[MAGIC];
+    char schema[SCHEMA_BYTES];
+    mrd2_take(m, start, sizeof start);
+    if (memcmp(start, magic, sizeof magic) != 0 || mrd2_unsigned(m) != SCHEMA_BYTES) return 0;
+    mrd2_take(m, schema, sizeof schema);
+    return !mrd2_failed(m) && lmr_hash(0, schema, sizeof schema) == SCHEMA_HASH;
+}
+
+int lmr_mrd2_is(const lmr_source *source)
+{
+    lmr_mrd2 *m = calloc(1, sizeof *m);
+    if (!m) return 0;
+    m->source = source;
+    const int is = begin(m);
+    free(m);
+    return is;
+}
+
+/* ---- acquisitions ---- */
+
+/* A whole number that ISMRMRD has in 16 bits. */
+static uint16_t small(lmr_mrd2 *m)
+{
+    const uint64_t value = mrd2_unsigned(m);
+    if (value > UINT16_MAX) m->wrong = "a number above 65535";
+    return (uint16_t)value;
+}
+
+static uint16_t small_or_none(lmr_mrd2 *m)
+{
+    return mrd2_byte(m) ? small(m) : 0;
+}
+
+static uint32_t stamp_or_none(lmr_mrd2 *m)
+{
+    return mrd2_byte(m) ? (uint32_t)mrd2_unsigned(m) : 0;
+}
+
+static void floats(lmr_mrd2 *m, float *to)
+{
+    for (int d = 0; d < 3; d++) to[d] = mrd2_float(m);
+}
+
+/* How many elements a list has; each has a byte or more. */
+static uint64_t length(lmr_mrd2 *m)
+{
+    const uint64_t count = mrd2_unsigned(m);
+    if (count > (uint64_t)(m->source->size - m->at)) m->has_ended = 1;
+    return mrd2_failed(m) ? 0 : count;
+}
+
+static void read_counters(lmr_mrd2 *m, lmr_mrd_head *h)
+{
+    for (int c = 0; c < LMR_COUNTERS; c++) h->counter[c] = small_or_none(m);
+    const uint64_t users = length(m);
+    for (uint64_t i = 0; i < users; i++) {
+        const uint16_t value = small(m);
+        if (i < 8) h->user[i] = value;
+    }
+}
+
+static void read_head(lmr_mrd2 *m, lmr_mrd_head *h)
+{
+    h->flags = mrd2_unsigned(m);
+    read_counters(m, h);
+    h->measurement_uid = (uint32_t)mrd2_unsigned(m);
+    stamp_or_none(m); /* scanCounter */
+    h->time_stamp = stamp_or_none(m);
+    const uint64_t stamps = length(m);
+    for (uint64_t i = 0; i < stamps; i++) {
+        const uint32_t value = (uint32_t)mrd2_unsigned(m);
+        if (i < 3) h->physiology_stamp[i] = value;
+    }
+    const uint64_t channels = length(m);
+    for (uint64_t i = 0; i < channels; i++) mrd2_unsigned(m);
+    h->discard_pre = small_or_none(m);
+    h->discard_post = small_or_none(m);
+    h->center_sample = small_or_none(m);
+    h->encoding = small_or_none(m);
+    h->dwell_us = mrd2_byte(m) ? mrd2_float(m) : 0;
+    floats(m, h->position);
+    floats(m, h->read_dir);
+    floats(m, h->phase_dir);
+    floats(m, h->slice_dir);
+    floats(m, h->table);
+    const uint64_t whole = length(m);
+    for (uint64_t i = 0; i < whole; i++) {
+        const int64_t value = mrd2_signed(m);
+        if (i < 8) h->user_int[i] = (int32_t)value;
+    }
+    const uint64_t numbers = length(m);
+    for (uint64_t i = 0; i < numbers; i++) {
+        const float value = mrd2_float(m);
+        if (i < 8) h->user_float[i] = value;
+    }
+}
+
+/* Data are [coils, samples] and trajectories [components, samples], the last one the fastest. */
+static void read_acquisition(lmr_mrd2 *m, lmr_mrd_head *h, lmr_reader_place *place)
+{
+    *h = (lmr_mrd_head){.flags = 0};
+    read_head(m, h);
+    h->channels = small(m);
+    h->stored = small(m);
+    place->data = m->at;
+    mrd2_skip(m, INT64_C(8) * h->channels * h->stored);
+    h->traj_dims = small(m);
+    const uint16_t points = small(m);
+    if (!points) h->traj_dims = 0;
+    place->traj = m->at;
+    place->traj_step = INT64_C(4) * points;
+    mrd2_skip(m, INT64_C(4) * h->traj_dims * points);
+    if (mrd2_failed(m)) return;
+    if (h->traj_dims && points != h->stored) m->wrong = "a trajectory of another number of samples";
+    if (!h->channels || h->channels > LMR_MRD_MAX_CHANNELS || !h->stored)
+        m->wrong = "an acquisition without samples or channels";
+}
+
+static void skip_waveform(lmr_mrd2 *m)
+{
+    for (int i = 0; i < 4; i++) mrd2_unsigned(m); /* flags, measurementUid, scanCounter, timeStamp */
+    mrd2_float(m);
+    mrd2_unsigned(m);
+    const uint64_t channels = small(m), samples = small(m);
+    for (uint64_t i = 0; i < channels * samples && !mrd2_failed(m); i++) mrd2_unsigned(m);
+}
+
+/* Room for one more acquisition. */
+static larmor_status grow(lmr_mrd2 *m)
+{
+    if (m->count == LMR_MRD_MAX_ACQUISITIONS)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "more than %lld acquisitions.", (long long)LMR_MRD_MAX_ACQUISITIONS);
+    if (m->count < m->room) return LARMOR_OK;
+    const int64_t room = 2 * m->room + 1024;
+    lmr_mrd_head *head = realloc(m->head, (size_t)room * sizeof *head);
+    if (head) m->head = head;
+    lmr_reader_place *place = head ? realloc(m->place, (size_t)room * sizeof *place) : NULL;
+    if (!place) return LMR_NO_MEMORY();
+    m->place = place;
+    m->room = room;
+    return LARMOR_OK;
+}
+
+/* Blocks of items, each with its number of them, up to a block of none. */
+static larmor_status read_items(lmr_mrd2 *m)
+{
+    uint64_t left = 0;
+    for (;;) {
+        if (!left) left = mrd2_unsigned(m);
+        if (!left || mrd2_failed(m)) return LARMOR_OK;
+        left--;
+        const int tag = mrd2_byte(m);
+        if (mrd2_failed(m)) return LARMOR_OK;
+        if (tag == WAVEFORM) {
+            skip_waveform(m);
+            continue;
+        }
+        if (tag != ACQUISITION) {
+            snprintf(m->note, sizeof m->note,
+                     "the stream is read up to its first item that is no acquisition and no waveform.\n");
+            return LARMOR_OK;
+        }
+        LMR_TRY(grow(m));
+        read_acquisition(m, &m->head[m->count], &m->place[m->count]);
+        if (mrd2_failed(m)) return LARMOR_OK;
+        m->count++;
+    }
+}
+
+static larmor_status read_stream(lmr_mrd2 *m)
+{
+    if (!begin(m)) return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged stream of MRD version 2. Copy it again.");
+    if (!mrd2_byte(m)) return LMR_FAIL(LARMOR_ERR_FORMAT, "a stream of MRD version 2 without a header.");
+    mrd2_header(m);
+    LMR_TRY(lmr_bytes_end(&m->xml));
+    if (!mrd2_failed(m)) LMR_TRY(read_items(m));
+    if (m->wrong)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "damaged stream of MRD version 2 (%s before byte %lld). Copy it again.",
+                        m->wrong, (long long)m->at);
+    if (!m->count) return LMR_FAIL(LARMOR_ERR_FORMAT, "no acquisitions.");
+    if (m->has_ended)
+        snprintf(m->note, sizeof m->note,
+                 "the stream was not ended, or is cut short: its %lld complete acquisitions "
+                 "are read.\n",
+                 (long long)m->count);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd2_open(const lmr_source *source, lmr_mrd2 **out)
+{
+    *out = NULL;
+    lmr_mrd2 *m = calloc(1, sizeof *m);
+    if (!m) return LMR_NO_MEMORY();
+    m->source = source;
+    const larmor_status st = read_stream(m);
+    if (st)
+        lmr_mrd2_free(m);
+    else
+        *out = m;
+    return st;
+}
+
+void lmr_mrd2_free(lmr_mrd2 *m)
+{
+    if (!m) return;
+    lmr_bytes_free(&m->xml);
+    free(m->head);
+    free(m->place);
+    free(m);
+}
