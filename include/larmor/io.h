@@ -44,8 +44,9 @@ typedef struct larmor_raw_opts { /* zero means default */
                     * looked at, none is left out or joined, and there are no groups */
 } larmor_raw_opts;
 
-/* Open, read and check a file, ISMRMRD, MRD 2.1 or Siemens TWIX; afterwards the file is closed. It is opened read-only
- * and never changed. Messages count acquisitions, channels and samples from 0, as the file does, and encodings from 1.
+/* Open, read and check a file, ISMRMRD, MRD 2.1 or Siemens TWIX; afterwards the file is closed. It is opened
+ * read-only and never changed. Messages count acquisitions, channels and samples from 0, as the file does, and
+ * encodings from 1.
  *
  * Files are parsed by the program larmor-reader, in a process of its own that has ended when this function returns
  * (docs/security.md). It is $LARMOR_READER if that is an absolute path, else looked for from where the library is.
