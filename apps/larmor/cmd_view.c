@@ -1,6 +1,8 @@
 /* larmor view: the page of an image, for a browser on this machine, by libmicrohttpd. SPDX-License-Identifier:
  * Apache-2.0 */
 #include <arpa/inet.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -67,8 +69,10 @@ static larmor_status write_page(const char *from, const char *to)
 /* An .html is the page; of an image one is written to a folder of its own, which is removed. */
 static larmor_status make_page(const char *path, page *p)
 {
-    char folder[] = "/tmp/larmor-view-XXXXXX", file[64];
+    char folder[PATH_MAX], file[PATH_MAX + 16];
+    const char *temporary = getenv("TMPDIR");
     if (!strcmp(app_suffix(path), ".html")) return read_file(path, p);
+    snprintf(folder, sizeof folder, "%s/larmor-view-XXXXXX", temporary && *temporary ? temporary : P_tmpdir);
     if (!mkdtemp(folder)) return larmor_fail(LARMOR_ERR_IO, "%s: cannot be made", folder);
     snprintf(file, sizeof file, "%s/page.html", folder);
     larmor_status st = write_page(path, file);
