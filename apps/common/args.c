@@ -325,7 +325,7 @@ static int refuse_stream(const app_command *command, const app_option *o)
 /* Keep an argument that is no option: -1, or the exit code of its refusal. */
 static int take_file(const app_command *command, const char *argument, app_files *files)
 {
-    if (!strcmp(argument, "-")) return refuse_stream(command, NULL);
+    if (!strcmp(argument, "-") && !command->streams) return refuse_stream(command, NULL);
     if (files->count < command->max_files) {
         files->name[files->count++] = argument;
         return -1;
@@ -397,7 +397,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
             if (is_full(o, settings)) return refuse_repetition(o, value);
             if (is_second(o, given[o - command->options], value)) return APP_USAGE;
             if (!read_value(o, value, settings)) return refuse_value(o, value);
-            if (app_names_file(o) && !strcmp(value, "-")) return refuse_stream(command, o);
+            if (app_names_file(o) && !o->streams && !strcmp(value, "-")) return refuse_stream(command, o);
             given[o - command->options] = value ? value : "";
         }
     }

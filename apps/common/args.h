@@ -64,8 +64,9 @@ typedef struct app_option {
     const char *expected;           /* that form in words, e.g. "auto or a number >= 0" */
     double low, high;               /* bounds of numbers, both included, which all have */
     int needed;
-    int most;   /* of a list whose metavar does not say how many numbers it has at most */
-    int absent; /* of a number: 1 makes it NAN when it is not given */
+    int most;    /* of a list whose metavar does not say how many numbers it has at most */
+    int streams; /* of written files: 1: "-" is standard output */
+    int absent;  /* of a number: 1 makes it NAN when it is not given */
     /* The member of the library's options that it sets, where that is not its name with _ for -, and behind a
      * blank the value by which it does: "no_ghost off". Messages of the library have members in place of options. */
     const char *member;
@@ -102,6 +103,7 @@ struct app_command {
     const char *lacking, *surplus;      /* what to say of too few files and of one too many, or NULL */
     int min_files, max_files;           /* arguments that are no options; at most APP_MAX_FILES */
     unsigned written_files;             /* bit i: argument i is a file that is written; the others are read */
+    int streams;                        /* 1: an argument "-" is standard input */
     const app_option *options;
     app_option *own; /* the same, where some are settings of the library */
     int computes;    /* 1: with all cores, whose idle threads should sleep */

@@ -30,7 +30,7 @@ int app_hold_descriptors(void)
 
 static int add(file_list *list, const char *path)
 {
-    if (!path) return 1;
+    if (!path || !strcmp(path, "-")) return 1; /* standard input or output */
     if (list->count == MOST_FILES) return 0;
     list->path[list->count++] = path;
     return 1;

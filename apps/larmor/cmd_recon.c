@@ -22,8 +22,9 @@
            .high = 65535)
 #define SETTING(...) APP_SETTING(recon_settings, opts, __VA_ARGS__)
 static app_option options[] = {
-    OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE", "image; the format follows the suffix",
-           .choice = choose_suffix),
+    OPTION(APP_WRITTEN_FILES, outputs, 'o', "output", "FILE",
+           "image; the format follows the suffix; -: a stream of MRD on standard output", .choice = choose_suffix,
+           .streams = 1),
     SETTING(method, .letter = 'm', .choice = choose_method),
     SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
@@ -355,10 +356,23 @@ static void fill_row(const recon_run *r, double seconds, recon_row *row)
         snprintf(row->size + used, sizeof row->size - used, " (%d)", r->images);
 }
 
-static int run_one(const recon_settings *s, const char *input, recon_row *row)
+/* The outputs that are files; 1 if another one is standard output. */
+static int take_stdout(recon_settings *s)
+{
+    int files = 0;
+    const int all = s->outputs.count;
+    for (int i = 0; i < all; i++)
+        if (strcmp(s->outputs.text[i], "-") != 0) s->outputs.text[files++] = s->outputs.text[i];
+    s->outputs.count = files;
+    return files < all;
+}
+
+static int run_one(const recon_settings *given, const char *input, recon_row *row)
 {
     const double began = app_now();
-    recon_run r = {.s = s, .input = input};
+    recon_settings own = *given;
+    const recon_settings *s = &own;
+    recon_run r = {.s = s, .input = input, .to_stdout = take_stdout(&own)};
     larmor_recon_opts opts;
     larmor_counters only;
     int code = recon_check_options(&cmd_recon, s);
@@ -390,6 +404,11 @@ static int run(const void *given, const app_files *files)
 {
     const recon_settings *s = given;
     recon_row row = {.input = files->name[0]};
+    for (int i = 0; i < s->outputs.count; i++)
+        if (s->json && !strcmp(s->outputs.text[i], "-")) {
+            app_error("--json and --output -: standard output takes one of them.");
+            return APP_USAGE;
+        }
     if (s->out_dir) return recon_several(s, files, run_one);
     if (!s->outputs.count) {
         app_error("recon: --output FILE is needed; 'larmor recon --help' says more.");
@@ -417,6 +436,7 @@ const app_command cmd_recon = {
     .max_files = APP_MAX_FILES,
     .options = options,
     .own = options,
+    .streams = 1,
     .read_config = app_read_config,
     .computes = 1,
     .settings = sizeof(recon_settings),

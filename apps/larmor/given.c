@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common.h"
 
@@ -85,12 +86,21 @@ int given_read(const scan_given *given, larmor_raw_opts *opts, larmor_trajectory
     return st ? app_fail(APP_INPUT, st) : APP_DONE;
 }
 
+static larmor_status open_scan(const char *path, const larmor_raw_opts *opts, larmor_raw **raw)
+{
+    const larmor_stream_opts how = {.keep_open = 1, .name = "standard input"};
+    APP_OWNED(larmor_stream) *stream = NULL;
+    if (strcmp(path, "-") != 0) return larmor_raw_open(path, opts, raw);
+    TRY(larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &how, &stream));
+    return larmor_stream_take_scan(stream, 0, opts, raw);
+}
+
 int given_open(const char *path, const larmor_raw_opts *opts, const scan_given *given, larmor_raw **raw)
 {
     larmor_raw_opts all = *opts;
     larmor_trajectory trajectory;
     int code = given_read(given, &all, &trajectory);
-    const larmor_status st = code ? LARMOR_OK : larmor_raw_open(path, &all, raw);
+    const larmor_status st = code ? LARMOR_OK : open_scan(path, &all, raw);
     if (st) code = app_fail(APP_INPUT, st);
     larmor_trajectory_free(&trajectory);
     return code;

@@ -64,6 +64,7 @@ typedef struct recon_run {
     int images, done;            /* of the list, which is made last; those that were computed */
     int wanted, series;          /* images that there should be, in so many series */
     int interrupted;
+    int to_stdout;                  /* 1: images go there, too, as a stream */
     larmor_recon_report last;       /* of the last series that was run */
     recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */
     char reason[512];               /* of the first of those */

@@ -252,7 +252,7 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const rule *r = &rules[i];
         if (r->used(s) || !app_differs(command, s, r->option)) continue;
-        const char *choice = s->outputs.text[0];
+        const char *choice = s->outputs.count ? s->outputs.text[0] : "-";
         if (!strcmp(r->with, "method")) choice = recon_method(s);
         if (!strcmp(r->with, "maps")) choice = s->maps;
         char of[256];

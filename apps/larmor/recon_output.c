@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "config.h"
@@ -226,6 +227,24 @@ static int write_files(const recon_run *r, const recon_files *files, const larmo
     return code;
 }
 
+/* Complex, as a stream of MRD. */
+static int send_all(const recon_run *r)
+{
+    const larmor_stream_opts how = {.keep_open = 1, .name = "standard output"};
+    APP_OWNED(larmor_stream) *stream = NULL;
+    APP_HEAP larmor_recon_image *image = calloc((size_t)r->images, sizeof *image);
+    if (!image) return app_fail(APP_RUN, NO_MEMORY());
+    for (int i = 0; i < r->images; i++)
+        image[i] = (larmor_recon_image){
+            .data = larmor_array_ref(r->image[i].data), .meta = r->image[i].meta, .group = r->group[i]};
+    larmor_status st = larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &how, &stream);
+    if (!st) st = larmor_stream_send_images(stream, image, r->images);
+    for (int i = 0; i < r->images; i++) larmor_array_free(image[i].data);
+    if (st) return app_fail(APP_RUN, st);
+    app_log("sent %d image%s to standard output", r->images, app_s(r->images));
+    return APP_DONE;
+}
+
 void recon_identify(recon_run *r)
 {
     int files = 0;
@@ -352,10 +371,12 @@ static int save_density(const recon_run *r)
 int recon_write(recon_run *r)
 {
     const int images = write_all(r);
+    const int sent = r->to_stdout ? send_all(r) : APP_DONE;
     const int maps = r->maps_output ? save_maps(r) : APP_DONE;
     const int density = r->density_output ? save_density(r) : APP_DONE;
     const int page = r->page_output ? recon_write_page(r) : APP_DONE;
     if (images) return images;
+    if (sent) return sent;
     if (maps) return maps;
     return density ? density : page;
 }

@@ -39,7 +39,7 @@ static int name_outputs(const recon_settings *s, const char *input, outputs *to,
     return APP_DONE;
 }
 
-static int check(const recon_settings *s)
+static int check(const recon_settings *s, const app_files *files)
 {
     const struct {
         const char *option, *value;
@@ -56,6 +56,11 @@ static int check(const recon_settings *s)
         if (s->outputs.text[i][0] == '.' && !strchr(s->outputs.text[i], '/')) continue;
         if (s->outputs.text[i][0] == '.' && larmor_format_of(s->outputs.text[i]).is_folder) continue;
         app_error("--output %s: with --out-dir the suffix of all images expected, such as .nii.", s->outputs.text[i]);
+        return APP_USAGE;
+    }
+    for (int i = 0; i < files->count; i++) {
+        if (strcmp(files->name[i], "-") != 0) continue;
+        app_error("recon: \"-\": standard input has no name for an image in --out-dir; use -o.");
         return APP_USAGE;
     }
     if (larmor_ranks_started() < 2) return APP_DONE;
@@ -102,7 +107,7 @@ int recon_several(const recon_settings *s, const app_files *files,
     APP_HEAP outputs *to = malloc(sizeof *to);
     int first = row && to ? APP_DONE : app_fail(APP_RUN, NO_MEMORY());
     int done = 0;
-    if (!first) first = check(s);
+    if (!first) first = check(s, files);
     if (!first) first = check_names(s, files);
     if (first) return first;
     if (mkdir(s->out_dir, 0777) && errno != EEXIST) {

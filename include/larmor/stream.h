@@ -100,6 +100,21 @@ LARMOR_API larmor_status larmor_stream_receive(larmor_stream *stream, larmor_mes
  *         LARMOR_STOPPED. */
 LARMOR_API larmor_status larmor_stream_send(larmor_stream *stream, const larmor_message *message);
 
+/* The scan of all acquisitions up to CLOSE, which must come; configurations, texts and waveforms are passed over.
+ *
+ * memory  bytes of the readouts that are kept; 0: 4 GiB.
+ * opts    may be NULL.
+ * Errors  those of larmor_stream_receive and larmor_raw_of_acquisitions; LARMOR_ERR_FORMAT for a stream that ends
+ *         before CLOSE, without acquisitions, or with one before the header. */
+LARMOR_API larmor_status larmor_stream_take_scan(larmor_stream *stream, int64_t memory, const larmor_raw_opts *opts,
+                                                 larmor_raw **raw);
+
+/* All images, complex, and then CLOSE.
+ *
+ * Errors  those of larmor_stream_send. */
+LARMOR_API larmor_status larmor_stream_send_images(larmor_stream *stream, const larmor_recon_image *images,
+                                                   int count);
+
 /* ---- sessions ---- */
 
 /* What is reconstructed together: all readouts when CLOSE has come, as larmor recon does with their file; those of a

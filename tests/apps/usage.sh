@@ -67,10 +67,6 @@ expect 2 recon x.h5
 said "larmor: recon: --output FILE is needed; 'larmor recon --help' says more."
 expect 2 recon x.h5 y.h5 -o z.h5
 said 'larmor: recon: unexpected argument "y.h5": several scans in one call need --out-dir DIR; an image is named by -o.'
-expect 2 recon - -o y.h5
-said 'larmor: recon: "-": standard input and output are not supported yet; name a file.'
-expect 2 recon x.h5 -o -
-said 'larmor: recon: --output "-": standard input and output are not supported yet; name a file.'
 expect 2 recon x.h5 -o y.h5 --maps -
 said 'larmor: recon: --maps "-": standard input and output are not supported yet; name a file.'
 expect 2 convert - y.npy
