@@ -24,6 +24,9 @@
 
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
+/* Samples over voxels. Real echo-planar scans of one coil, of 60 of 64 lines and more, lose nothing, where held-out samples
+ * had 51 to 79 % of the intensity. */
+#define MIN_FULL_PART 0.8
 #define MAX_ENLARGEMENT 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
@@ -104,6 +107,14 @@ static int determines(const lmr_job *job, const lmr_frame *frames, int count, co
     int all = !job->facts->basis && !lmr_is_partial(coverage);
     for (int i = 0; i < count; i++) all &= frames[i].cartesian.on_grid && frames[i].cartesian.box;
     return all;
+}
+
+/* 1 if one coil has about as many samples as voxels: none to spare, by which held-out ones could be predicted. */
+static int is_one_coil_full(const lmr_job *job, const lmr_frame *frames, int count)
+{
+    const int64_t points = larmor_array_count(frames->samples.kspace);
+    const int64_t voxels = larmor_shape_count(lmr_grid_shape(&frames->grid));
+    return job->facts->coils == 1 && count == 1 && (double)points >= MIN_FULL_PART * (double)voxels;
 }
 
 /* The noise's level by what no image explains, of several coils: that measured from the samples has signal in it
@@ -209,8 +220,9 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, choose_method(job, frames, count, &p, result));
     st = lmr_solution_iterate(job, &p, result);
-    /* neighbours on the grid predict held-out samples only in part, while the image has all of them */
-    if (p.held.A && frames->cartesian.on_grid) result->choice.intensity = 0;
+    /* neighbours on the grid, or of one coil about as dense, predict held-out samples only in part, while the image has
+     * all of them */
+    if (p.held.A && (frames->cartesian.on_grid || is_one_coil_full(job, frames, count))) result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         st = lmr_weight_keep(job, frames, count, p.A, p.noise, result);

@@ -23,6 +23,8 @@ typedef struct larmor_trajectory {
     double fov_mm[3]; /* that it was made for; 0: not known */
     char units[48];   /* of k, as in larmor_raw_opts; "": larmor_raw_opts.traj_units holds */
     char name[200];   /* for messages: its file */
+    int of_sequence;  /* 1: of the sequence that ran: where it resolves more than the header's matrix, by up to twice,
+                       * the matrix is that of the sequence */
 } larmor_trajectory;
 
 typedef struct larmor_trajectory_opts { /* zero means default */

@@ -135,6 +135,9 @@ larmor_status lmr_mrd_find_trajectory(larmor_raw *raw, const char *units);
  * along axes that it does not tell. */
 void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *units, int64_t matrix[3]);
 
+/* The matrix of a scan whose trajectory is that of its sequence; given: NULL is fine. */
+larmor_status lmr_mrd_match_sequence(larmor_raw *raw, const larmor_trajectory *given);
+
 /* mrd_third.c: what the third component is; plane: the largest value of the first two. A matrix of one partition
  * becomes that of a volume where it is kz. */
 larmor_status lmr_mrd_third_component(larmor_raw *raw, int encoding, int use, double plane, lmr_mrd_traj *t);

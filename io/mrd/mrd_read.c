@@ -476,6 +476,7 @@ larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw)
     LMR_TRY(lmr_mrd_give_trajectory(raw, given));
     LMR_TRY(lmr_mrd_check_samples(raw, opts->drop_nonfinite));
     LMR_TRY(lmr_mrd_complete(raw, units));
+    LMR_TRY(lmr_mrd_match_sequence(raw, given));
     LMR_TRY(lmr_mrd_find_trajectory(raw, units));
     LMR_TRY(lmr_mrd_find_ramps(raw, opts->ramp));
     LMR_TRY(lmr_mrd_join(raw, opts->join));

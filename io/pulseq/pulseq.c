@@ -263,6 +263,7 @@ larmor_status larmor_pulseq_trajectory(const larmor_pulseq *q, larmor_trajectory
     }
     for (int d = 0; d < 3; d++) out->fov_mm[d] = q->info.fov_mm[d];
     snprintf(out->units, sizeof out->units, "1/m");
+    out->of_sequence = 1;
     snprintf(out->name, sizeof out->name, "%s", q->file);
     return LARMOR_OK;
 }

@@ -9,7 +9,8 @@
 #include "io/reader/source.h"
 #include "io/trajectory/mrd_units.h"
 
-#define MAX_ENLARGED 2    /* of the matrix, for lines that are more than it says */
+#define MAX_ENLARGED 2           /* of the matrix, for lines that are more than it says */
+#define MAX_SEQUENCE_BEYOND 1.05 /* of the matrix, for twice the k that a sequence reaches */
 #define MAX_LINES 1.5     /* between the center that the header says and the line with most energy, without a word */
 #define MAX_LINES_EPI 3.5 /* likewise of echo-planar lines, which gradients of the field shift */
 #define MOST_BEYOND 1.05  /* of the edge of k-space, for values of a unit that ends there by definition */
@@ -252,6 +253,50 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
         else
             matrix[d] = even(2 * lmr_largest(&e, d) * lmr_unit_scale(unit[d], space, d));
     }
+}
+
+/* ---- sequences ---- */
+
+/* A scan of a Pulseq sequence has the header of the protocol that ran it, whose matrix nobody chose: the resolution is
+ * that of the sequence, where it is more. */
+static void take_resolution(larmor_raw *raw, int encoding, int d, double cycles)
+{
+    larmor_encoding *space = &raw->header.encoding[encoding].space;
+    const int64_t given = space->matrix[d], n = even(2 * cycles);
+    if (!given || 2 * cycles <= MAX_SEQUENCE_BEYOND * (double)given || n <= given) return;
+    if (n > MAX_ENLARGED * given) {
+        lmr_mrd_warn(
+            raw,
+            "the sequence reaches %.4g/FOV along %c, far more than the header's matrix of %lld resolves, which "
+            "stays: choose a matrix.",
+            cycles, "xyz"[d], (long long)given);
+        return;
+    }
+    const int64_t recon = space->recon_matrix[d];
+    const double part =
+        space->recon_fov_mm[d] > 0 && space->fov_mm[d] > 0 ? space->recon_fov_mm[d] / space->fov_mm[d] : 1;
+    space->matrix[d] = n;
+    if (recon) space->recon_matrix[d] = part == 1 ? n : even((double)n * part);
+    lmr_mrd_warn(
+        raw, "the sequence reaches %.4g/FOV along %c, more than the header's matrix of %lld resolves: %lld is taken.",
+        cycles, "xyz"[d], (long long)given, (long long)n);
+}
+
+larmor_status lmr_mrd_match_sequence(larmor_raw *raw, const larmor_trajectory *given)
+{
+    int unit[3];
+    if (!given || !given->of_sequence || !lmr_units_named(given->units, unit)) return LARMOR_OK;
+    for (int e = 0; e < raw->header.encodings; e++) {
+        int dims = 0, use;
+        lmr_extent extent;
+        LMR_TRY(components(raw, e, &dims, &use));
+        if (!use || dims < 2) continue;
+        LMR_TRY(measure(raw, e, use, dims, &extent));
+        const larmor_encoding *space = &raw->header.encoding[e].space;
+        for (int d = 0; d < dims && d < space->ndim; d++)
+            take_resolution(raw, e, d, lmr_largest(&extent, d) * lmr_unit_scale(unit[d], space, d));
+    }
+    return LARMOR_OK;
 }
 
 /* ---- encodings ---- */

@@ -53,6 +53,18 @@ grep -q "^trajectory: played.seq, 100 readouts of 64 samples, for each acquisiti
 expect 0 compare played_image.h5 played_truth.h5
 awk '/^nrmse/ && $2 <= .12 { good = 1 } END { exit !good }' out || fail "$last: not the right image"
 
+# Where the sequence resolves more than the header of the protocol that ran it, the matrix is that of the sequence, up
+# to twice the header's.
+"$MAKE_SCAN" sequence44 coarse.h5 coarse_truth.h5
+expect 0 recon coarse.h5 --seq played.seq $quick --maps coils.npy -o coarse_image.h5
+grep -q "^warning: the sequence reaches 32/FOV along x, more than the header's matrix of 44 resolves: 64 is taken.$" err ||
+    fail "$last: it does not say that the matrix is another"
+expect 0 compare coarse_image.h5 played_image.h5 --tol 0
+"$MAKE_SCAN" sequence30 coarser.h5 coarse_truth.h5
+expect 0 recon coarser.h5 --seq played.seq $quick -o coarser_image.h5
+grep -q "^warning: the sequence reaches 32/FOV along x, far more than the header's matrix of 30 resolves, which stays" err ||
+    fail "$last: it does not say what it leaves out"
+
 # The trajectory of a sequence as a file is the same.
 expect 0 traj --seq played.seq -o played.npy --times times.npy --json
 grep -q '"pulseq": "1.5.1"' out || fail "$last: no version"

@@ -6,7 +6,8 @@
  * contrast    the same, but the calibration is a block of its own with another contrast
  * spokes      a radial scan that counts each spoke as a slice
  * planes      three slices, of which each lies in another plane
- * sequence    a radial scan without a trajectory, of which a Pulseq file SCAN.seq says where its samples are
+ * sequence    a radial scan without a trajectory, of which a Pulseq file SCAN.seq says where its samples are;
+ *             sequenceN: the header says a matrix of N
  * gaps        four parallel slices at 0, 7, 14 and 22 mm
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -171,7 +172,7 @@ static int append_all(const char *way)
         for (int s = 0; s < 3; s++) append_slice(s, 0);
     } else if (!strcmp(way, "gaps")) {
         for (int s = 0; s < 4; s++) append_slice(s, gaps[s]);
-    } else if (!strcmp(way, "sequence")) {
+    } else if (!strncmp(way, "sequence", 8)) {
         for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.step1 = r}, 1);
     } else if (!strcmp(way, "spokes"))
         for (int r = 0; r < SPOKES; r++) append(r, (larmor_acquisition){.slice = r, .traj_dims = 2}, 1);
@@ -186,10 +187,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n");
         return 1;
     }
-    const int bare = !strcmp(argv[1], "sequence");
+    const int bare = !strncmp(argv[1], "sequence", 8), matrix = bare && argv[1][8] ? atoi(argv[1] + 8) : N;
     const int radial = bare || !strcmp(argv[1], "spokes");
-    larmor_scan scan = {.encoding = {.matrix = {N, N, 1},
-                                     .recon_matrix = {N, N, 1},
+    larmor_scan scan = {.encoding = {.matrix = {matrix, matrix, 1},
+                                     .recon_matrix = {matrix, matrix, 1},
                                      .fov_mm = {N, N, 5},
                                      .recon_fov_mm = {N, N, 5},
                                      .ndim = 2},
