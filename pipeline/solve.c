@@ -24,7 +24,7 @@
 
 /* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
 #define MAX_LINEAR_NOISE 0.02
-/* Samples over voxels. Real echo-planar scans of one coil, of 60 of 64 lines and more, lose nothing, where held-out samples
+/* Samples over voxels: real echo-planar scans of one coil with 60 of 64 lines lose nothing, where held-out samples
  * had 51 to 79 % of the intensity. */
 #define MIN_FULL_PART 0.8
 #define MAX_ENLARGEMENT 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
@@ -220,8 +220,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, choose_method(job, frames, count, &p, result));
     st = lmr_solution_iterate(job, &p, result);
-    /* neighbours on the grid, or of one coil about as dense, predict held-out samples only in part, while the image has
-     * all of them */
+    /* neighbours on the grid, or of one coil about as dense, predict held-out samples in part; the image has all */
     if (p.held.A && (frames->cartesian.on_grid || is_one_coil_full(job, frames, count))) result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
     if (!st && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)

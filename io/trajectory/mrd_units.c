@@ -257,8 +257,8 @@ void lmr_mrd_guess_matrix(const larmor_raw *raw, int encoding, const char *name,
 
 /* ---- sequences ---- */
 
-/* A scan of a Pulseq sequence has the header of the protocol that ran it, whose matrix nobody chose: the resolution is
- * that of the sequence, where it is more. */
+/* A scan of a Pulseq sequence has the header of the protocol that ran it, whose matrix nobody chose: the resolution
+ * is that of the sequence, where it is more. */
 static void take_resolution(larmor_raw *raw, int encoding, int d, double cycles)
 {
     larmor_encoding *space = &raw->header.encoding[encoding].space;

@@ -187,7 +187,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: make_scan WAY SCAN.h5 TRUTH.h5\n");
         return 1;
     }
-    const int bare = !strncmp(argv[1], "sequence", 8), matrix = bare && argv[1][8] ? atoi(argv[1] + 8) : N;
+    const int bare = !strncmp(argv[1], "sequence", 8);
+    const int matrix = bare && argv[1][8] ? atoi(argv[1] + 8) : N;
     const int radial = bare || !strcmp(argv[1], "spokes");
     larmor_scan scan = {.encoding = {.matrix = {matrix, matrix, 1},
                                      .recon_matrix = {matrix, matrix, 1},
