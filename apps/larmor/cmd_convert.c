@@ -19,9 +19,9 @@ typedef struct settings {
 
 static int is_measurement(const char *text)
 {
-    char *rest;
-    const long number = strtol(text, &rest, 10);
-    return !strcmp(text, "all") || (*text && !*rest && number >= 1 && number <= 64);
+    char *rest = NULL;
+    const long number = *text >= '0' && *text <= '9' ? strtol(text, &rest, 10) : 0;
+    return !strcmp(text, "all") || (number >= 1 && number <= 64 && !*rest);
 }
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)

@@ -9,7 +9,7 @@ PATH=$PATH:/usr/sbin:/sbin
 unset LD_LIBRARY_PATH LARMOR_READER LARMOR_PLUGIN_DIR || true
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap '[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null || true; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 fail() { echo "openrecon: $*" >&2; exit 1; }
 quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$* failed"; }; }
@@ -67,7 +67,7 @@ debugfs -R 'stat opt/larmor/start' "$image" 2>/dev/null | grep -q 'User: *0' || 
 
 # The server in its root, as the scanner starts it.
 : >"$root/dev/null"
-unshare -rm --kill-child sh -c 'mount --bind /dev/null "$1/dev/null" && exec env -i LARMOR_PORT=0 "$2" "$1" \
+unshare -rm sh -c 'mount --bind /dev/null "$1/dev/null" && exec env -i LARMOR_PORT=0 "$2" "$1" \
     /opt/larmor/start /tmp/log' sh "$root" "$(command -v chroot)" &
 server=$!
 until grep -q '^listening on ' "$root/tmp/log" 2>/dev/null; do
