@@ -279,7 +279,7 @@ def test_recon_and_operators_have_either_scale(scan, scale, method):
 def test_a_scale_that_is_none_is_refused(scan):
     for call in (lambda: larmor.recon(scan, scale="voxels"),
                  lambda: larmor.linop.sense(larmor.phantom_coils(SHAPE, 4), scan.traj, scale="voxels")):
-        with pytest.raises(larmor.ArgumentError, match="scale: got .voxels., expected"):
+        with pytest.raises(larmor.ArgumentError, match=r"scale: got .voxels., expected"):
             call()
 
 

@@ -38,8 +38,9 @@ def test_the_page_of_settings_has_each_row_of_the_table():
 
 
 @pytest.mark.parametrize(("text", "value"), [
-    ({"toeplitz": "off"}, {"toeplitz": -1}), ({"lam": "1e-3"}, {"lam": 1e-3}), ({"density": "file"}, {"density": "stored"}),
-    ({"compress": "off"}, {"compress": -1}), ({"no_whitening": "off"}, {"no_whitening": 1}), ({"tol": "0"}, {"tol": -1}),
+    ({"toeplitz": "off"}, {"toeplitz": -1}), ({"lam": "1e-3"}, {"lam": 1e-3}),
+    ({"density": "file"}, {"density": "stored"}), ({"compress": "off"}, {"compress": -1}),
+    ({"no_whitening": "off"}, {"no_whitening": 1}), ({"tol": "0"}, {"tol": -1}),
     ({"memory": "1G"}, {"memory": 10**9}), ({"precondition": "none"}, {"precondition": -1})])
 def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):
     plain = {"method": "cg", "iters": 5}
@@ -52,7 +53,8 @@ def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):
     ({"toeplitz": "of"}, 'toeplitz: got "of", expected auto, on or off'),
     ({"memory": "much"}, 'memory: got "much", expected bytes > 0, with K, M, G or T for thousands ...'),
     ({"method": "sense"}, 'method: got "sense", expected auto, cg, grid or the name of a regulariser'),
-    ({"lam": "noise:-1"}, 'lam: got "noise:-1", expected auto, a number from 0 to 1000000, or noise: and such a number'),
+    ({"lam": "noise:-1"},
+     'lam: got "noise:-1", expected auto, a number from 0 to 1000000, or noise: and such a number'),
     ({"eps": "1"}, 'eps: got "1", expected a number from 1e-13 to 0.1')])
 def test_a_text_that_is_no_value_is_refused_with_what_may_be(scan, options, line):
     with pytest.raises(larmor.ArgumentError) as refused:
