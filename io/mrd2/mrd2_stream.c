@@ -115,6 +115,7 @@ static void read_head(lmr_mrd2 *m, lmr_mrd_head *h)
 static void read_acquisition(lmr_mrd2 *m, lmr_mrd_head *h, lmr_reader_place *place)
 {
     *h = (lmr_mrd_head){.flags = 0};
+    *place = (lmr_reader_place){.data = 0};
     read_head(m, h);
     h->channels = small(m);
     h->stored = small(m);

@@ -27,7 +27,7 @@ static void refused(const char *path, int force, larmor_status status, const cha
 
 IN_FOLDER(unknown_suffix_lists_the_known_ones)
 {
-    const char *list = "use one of .h5, .nii, .nii.gz, .png, .cfl, .html, .npy, .dcm/";
+    const char *list = "use one of .h5, .nii, .nii.gz, .png, .gif, .cfl, .html, .npy, .dcm/, .dcm";
     refused(in_folder("x.tiff"), 0, LARMOR_ERR_ARG, list);
     refused(in_folder("nosuffix"), 0, LARMOR_ERR_ARG, list);
     refused(in_folder(".h5"), 0, LARMOR_ERR_ARG, list);
