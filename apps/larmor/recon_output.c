@@ -252,6 +252,12 @@ void recon_identify(recon_run *r)
     if (files && larmor_recon_fingerprint(r->recon, &r->identity)) r->identity = 0;
 }
 
+/* Where one output fails the others are written, but for lack of memory, of which each would have a line. */
+static int goes_on(int code)
+{
+    return code != APP_LACKING;
+}
+
 static int write_all(recon_run *r)
 {
     const recon_settings *s = r->s;
@@ -275,7 +281,7 @@ static int write_all(recon_run *r)
                                     .each = each,
                                     .window = {s->window.value[0], s->window.value[1]}};
     app_progress_begin(&r->progress, "writing");
-    for (int i = 0; i < s->outputs.count && notes && each; i++) {
+    for (int i = 0; i < s->outputs.count && notes && each && goes_on(code); i++) {
         const int failed = write_files(r, &r->output[i], &opts);
         if (!code) code = failed;
     }
@@ -368,15 +374,16 @@ static int save_density(const recon_run *r)
     return APP_DONE;
 }
 
+static int first_of(int code, int next)
+{
+    return code ? code : next;
+}
+
 int recon_write(recon_run *r)
 {
-    const int images = write_all(r);
-    const int sent = r->to_stdout ? send_all(r) : APP_DONE;
-    const int maps = r->maps_output ? save_maps(r) : APP_DONE;
-    const int density = r->density_output ? save_density(r) : APP_DONE;
-    const int page = r->page_output ? recon_write_page(r) : APP_DONE;
-    if (images) return images;
-    if (sent) return sent;
-    if (maps) return maps;
-    return density ? density : page;
+    int code = write_all(r);
+    code = first_of(code, r->to_stdout && goes_on(code) ? send_all(r) : APP_DONE);
+    code = first_of(code, r->maps_output && goes_on(code) ? save_maps(r) : APP_DONE);
+    code = first_of(code, r->density_output && goes_on(code) ? save_density(r) : APP_DONE);
+    return first_of(code, r->page_output && goes_on(code) ? recon_write_page(r) : APP_DONE);
 }
