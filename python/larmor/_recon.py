@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -348,24 +348,30 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
 
 
 def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
-    images, meta, reports, own = [], [], [], []
+    found: tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]], list[Any]] = ([], [], [], [])
     for series in range(lib.larmor_recon_series(run)):
         result = ffi.new("larmor_recon_result *")
         try:
             check(lib.larmor_recon_run(run, series, result))
-            report = _structs.to_dict(ffi.addressof(result[0], "report"))
-            report["message"] = message(result.report.message)
-            report["doubts"] = _doubts(ffi.addressof(result[0], "report"))
-            if result.report.status and not result.count:
-                raise error(result.report.status, report["message"])
-            for i in range(result.count):
-                images.append(_arrays.to_numpy(lib.larmor_array_ref(result.image[i].data)))
-                meta.append(_structs.to_dict(result.image[i].meta))
-                reports.append(report)
-                own.append(ffi.new("larmor_recon_report *", result.report))
+            for one in _images_of(result):
+                for members, member in zip(found, one, strict=True):
+                    members.append(member)
         finally:
             lib.larmor_recon_result_free(result)
-    return images, meta, reports, own
+    return found
+
+
+def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any], Any]]:
+    """Each image, its geometry, its report, and that as the library has it."""
+    report = _structs.to_dict(ffi.addressof(result[0], "report"))
+    report["message"] = message(result.report.message)
+    report["doubts"] = _doubts(ffi.addressof(result[0], "report"))
+    if result.report.status and not result.count:
+        raise error(result.report.status, report["message"])
+    for i in range(result.count):
+        image = result.image[i]
+        yield (_arrays.to_numpy(lib.larmor_array_ref(image.data)), _structs.to_dict(image.meta), report,
+               ffi.new("larmor_recon_report *", result.report))
 
 
 def _doubts(report: Any) -> list[str]:

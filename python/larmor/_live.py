@@ -1,0 +1,184 @@
+"""Images while a scan runs: larmor.live and larmor.Live. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import collections
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from larmor import _arrays, _recon, _scan, _structs
+from larmor._arrays import Device
+from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib
+
+_HEADER = """<?xml version="1.0"?>
+<ismrmrdHeader xmlns="http://www.ismrm.org/ISMRMRD"><encoding>{spaces}<encodingLimits/>\
+<trajectory>other</trajectory></encoding></ismrmrdHeader>"""
+_SPACE = "<{name}><matrixSize>{matrix}</matrixSize><fieldOfView_mm>{fov}</fieldOfView_mm></{name}>"
+
+
+def _xyz(values: Sequence[Any], third: Any) -> str:
+    along = [*values[::-1], third][:3]
+    return "".join(f"<{axis}>{value}</{axis}>" for axis, value in zip("xyz", along, strict=True))
+
+
+def _header(matrix: Sequence[int], fov_mm: Sequence[float] | None) -> str:
+    """An ISMRMRD header that says the grid alone."""
+    sizes = [int(n) for n in matrix]
+    lengths = [float(n) for n in (sizes if fov_mm is None else fov_mm)]
+    if len(sizes) not in (2, 3) or len(lengths) != len(sizes):
+        raise ArgumentError(f"matrix and fov_mm: got {len(sizes)} and {len(lengths)} numbers, expected 2 or 3 of both")
+    values = {"matrix": _xyz(sizes, 1), "fov": _xyz(lengths, 1.0)}
+    return _HEADER.format(spaces="".join(_SPACE.format(name=name, **values) for name in ("encodedSpace", "reconSpace")))
+
+
+@dataclass(frozen=True)
+class LiveImage:
+    """An image of the last readouts."""
+
+    image: Any  # [(z,) y, x], complex
+    meta: dict[str, Any]  # geometry and counters
+    report: dict[str, Any]  # weight, iterations, noise, doubts, ...
+    readouts: int  # that had been pushed when it was complete, those included that make no image
+
+
+class Live:
+    """Images of the last readouts while a scan runs: push readouts, and take images as they come.
+
+    Each image begins at the one before and is held to it; coil maps, delays and virtual coils are those of the first
+    readouts. Iterating takes the images that are finished and not yet taken. They stay where a push is ended by an
+    exception, as by Ctrl-C, and the next readouts may follow it. It is a context manager, whose end frees what the
+    scan took; images stay.
+
+    header      a `larmor.Scan`, the XML text of an ISMRMRD header, or [y, x] or [z, y, x] of the image, of voxels of
+                1 mm or with `fov_mm`; the trajectory is then in cycles per field of view.
+    window      readouts of an image; default 21. every: from one image to the next; default the window.
+    first       readouts of the first image; default 5 windows.
+    iterations  of each image; default 5. hold: the weight of the image before; default 0.003.
+    device, progress, maps, options   as of `larmor.recon`; another method than "cg", lam and tol are refused.
+    traj_units  as of `larmor.Scan`. raw: its other options.
+    """
+
+    def __init__(self, header: Any, *, fov_mm: Sequence[float] | None = None, window: int | None = None,
+                 every: int | None = None, first: int | None = None, iterations: int | None = None,
+                 hold: float | None = None, device: str | Device | None = "auto",
+                 progress: bool | _recon.Listener = False, traj_units: str | None = None,
+                 raw: Mapping[str, Any] | None = None, **options: Any) -> None:
+        if isinstance(header, _scan.Scan):
+            header = header.xml
+        elif not isinstance(header, (str, bytes)):
+            header, traj_units = _header(header, fov_mm), traj_units or "1/fov"
+        xml = header.encode() if isinstance(header, str) else header
+        self.device = _arrays.device(device)
+        self._listener = _recon._Listener(progress)
+        self._kept: list[Any] = []
+        self._finished: collections.deque[LiveImage] = collections.deque()
+        self._readouts = 0
+        opts = ffi.new("larmor_live_opts *")
+        _structs.fill(opts, {"window": window, "every": every, "first": first, "iters": iterations, "hold": hold,
+                             "raw": {"traj_units": traj_units, **(raw or {})}}, self.device, self._kept)
+        opts.recon = _recon._options(options, self.device, self._listener, self._kept)[0]
+        self._live: Any = created(lib.larmor_live_create, "larmor_live", lib.larmor_live_free, xml, len(xml),
+                                  self.device.pointer, opts)
+
+    @property
+    def log(self) -> list[str]:
+        """What was found for the first image."""
+        return self._listener.log
+
+    @property
+    def warnings(self) -> list[str]:
+        """Of all images."""
+        return self._listener.warnings
+
+    def push(self, kspace: Any, traj: Any, *, flags: int | Sequence[int] = 0, **members: Any) -> int:
+        """The next readouts, in the order of acquisition. Returns how many images are there to be taken.
+
+        kspace   [coils, samples] of one readout, or [coils, readouts, samples]; complex64.
+        traj     [samples, ndim] or [readouts, samples, ndim], columns (kz,) ky, kx.
+        flags    of ISMRMRD, of all readouts or of each: noise readouts whiten, navigators are passed over.
+        members  others of larmor_acquisition: dwell_us, time_stamp, position_mm, read_dir, center_sample (default
+                 the sample that is nearest to the centre of k-space), ...
+        """
+        data, k = _arrays.as_input(kspace, np.complex64, name="kspace"), np.asarray(traj, dtype=np.float32)
+        if np.ndim(data) == 2 and k.ndim == 2:
+            data, k = data[:, None], k[None]
+        if np.ndim(data) != 3 or k.ndim != 3 or tuple(data.shape[1:]) != k.shape[:2]:
+            raise ShapeError(f"kspace and traj: got shapes {tuple(np.shape(kspace))} and {tuple(np.shape(traj))}, "
+                             "expected [coils, readouts, samples] and [readouts, samples, ndim]")
+        each = np.broadcast_to(np.asarray(flags, dtype=np.uint64), k.shape[:1])
+        one = ffi.new("larmor_acquisition *")
+        for r in range(k.shape[0]):
+            numbers, points = np.ascontiguousarray(data[:, r]), _scan.flipped(k[r])
+            one.flags, one.samples, one.coils, one.traj_dims = int(each[r]), k.shape[1], data.shape[0], k.shape[2]
+            one.center_sample = int(np.argmin(np.sum(points * points, axis=-1)))
+            one.data, one.traj = ffi.from_buffer("float[]", numbers), ffi.from_buffer("float[]", points)
+            _structs.fill(one, members)
+            self._add(one)
+        return len(self._finished)
+
+    def _add(self, readout: Any) -> None:
+        if self._live is None:
+            raise ArgumentError("the scan has ended")
+        answer_ctrl_c()
+        self._readouts += 1
+        result = ffi.new("larmor_recon_result *")
+        try:
+            check(lib.larmor_live_add(self._live, readout, result))
+            self._finished.extend(LiveImage(image, meta, report, self._readouts)
+                                  for image, meta, report, _ in _recon._images_of(result))
+        finally:
+            lib.larmor_recon_result_free(result)
+
+    def __iter__(self) -> Iterator[LiveImage]:
+        while self._finished:
+            yield self._finished.popleft()
+
+    def close(self) -> None:
+        """The end of the scan. Images that are finished may still be taken."""
+        if self._live is not None:
+            ffi.release(self._live)
+            self._live = None
+            self._listener.close()
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def live(readouts: Any, header: Any = None, **options: Any) -> Iterator[LiveImage]:
+    """The images of the last readouts of a scan, each as soon as it is complete.
+
+    readouts  the path of an ISMRMRD file; a `larmor.Scan`, best opened with as_stored=1, which keeps noise readouts;
+              or what gives them one after the other: (kspace, traj) or (kspace, traj, flags) as of `Live.push`.
+    header    and options as of `larmor.Live`; default that of the scan.
+    """
+    if isinstance(readouts, (str, bytes, os.PathLike)):
+        readouts = _scan.Scan(readouts, as_stored=1)
+    if header is None and not isinstance(readouts, _scan.Scan):
+        raise ArgumentError("header: needed where readouts are no scan")
+    with Live(readouts if header is None else header, **options) as session:
+        if isinstance(readouts, _scan.Scan):
+            yield from _of_scan(session, readouts)
+        else:
+            yield from _of_arrays(session, readouts)
+
+
+def _of_scan(session: Live, scan: _scan.Scan) -> Iterator[LiveImage]:
+    one = ffi.new("larmor_acquisition *")
+    for i in range(scan.info["acquisitions"]):
+        check(lib.larmor_raw_acquisition(scan.pointer, i, one))
+        if one.data:
+            session._add(one)
+            yield from session
+
+
+def _of_arrays(session: Live, readouts: Iterable[Any]) -> Iterator[LiveImage]:
+    for kspace, traj, *flags in readouts:
+        session.push(kspace, traj, flags=flags[0] if flags else 0)
+        yield from session
