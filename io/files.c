@@ -1,5 +1,6 @@
 /* Whether files that are to be written are others than those that are read, by whatever names they go.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -117,4 +118,20 @@ larmor_status larmor_files_check(const char *const *read, int reads, const char 
         }
     }
     return LARMOR_OK;
+}
+
+larmor_status larmor_output_name(const char *folder, const char *scan, const char *suffix, char *name, size_t room)
+{
+    LMR_NEED(folder);
+    LMR_NEED(scan);
+    LMR_NEED(suffix);
+    LMR_NEED(name);
+    const char *slash = strrchr(scan, '/');
+    const char *stem = slash ? slash + 1 : scan;
+    const char *dot = strrchr(stem, '.');
+    const int length = (int)(dot && dot > stem ? (size_t)(dot - stem) : strlen(stem));
+    const int written = snprintf(name, room, "%s/%.*s%s", folder, length, stem, suffix);
+    return written >= 0 && (size_t)written < room
+               ? LARMOR_OK
+               : LMR_FAIL(LARMOR_ERR_ARG, "%s: the name of its image is too long.", scan);
 }

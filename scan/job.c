@@ -1,9 +1,10 @@
-/* Values that follow from a job's options. SPDX-License-Identifier: Apache-2.0 */
+/* What a job knows of its scan, and values that follow from its options. SPDX-License-Identifier: Apache-2.0 */
 #include "scan/job.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
 #include "core/owned.h"
 #include "core/ranks/ranks.h"
 #include "core/status.h"
@@ -229,4 +230,38 @@ void lmr_found_free(lmr_found *found)
     larmor_array_free(found->density.weights);
     larmor_array_free(found->follow.image);
     *found = (lmr_found){.weight_conditions = {.known = 0}};
+}
+
+/* ---- what is known of the scan ---- */
+
+static larmor_status copy_array(const larmor_array *from, larmor_device *dev, larmor_array **to)
+{
+    return from ? larmor_array_to(from, dev, to) : LARMOR_OK;
+}
+
+larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *dev, lmr_scan_facts *copy)
+{
+    *copy = *facts;
+    copy->is_copy = 1;
+    copy->source = larmor_source_ref(facts->source);
+    copy->dev = lmr_device_ref(dev);
+    copy->field = NULL;
+    copy->whitening = copy->compression = copy->given = copy->basis = NULL;
+    LMR_TRY(copy_array(facts->whitening, dev, &copy->whitening));
+    LMR_TRY(copy_array(facts->compression, dev, &copy->compression));
+    LMR_TRY(copy_array(facts->given, dev, &copy->given));
+    return copy_array(facts->basis, dev, &copy->basis);
+}
+
+void lmr_scan_facts_free(lmr_scan_facts *facts)
+{
+    larmor_array_free(facts->whitening);
+    larmor_array_free(facts->compression);
+    larmor_array_free(facts->given);
+    larmor_array_free(facts->basis);
+    larmor_source_free(facts->source);
+    larmor_device_free(facts->dev);
+    if (!facts->is_copy) free(facts->grid);
+    if (!facts->is_copy) free(facts->delays);
+    *facts = (lmr_scan_facts){.source = NULL};
 }

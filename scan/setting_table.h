@@ -30,6 +30,9 @@ typedef struct lmr_setting {
 /* Setting i, or NULL past the last; in the order of the members. */
 const lmr_setting *lmr_setting_at(int i);
 
+/* 1 if both are one name, where - and _ are the same; b may be NULL. */
+int lmr_same_setting(const char *a, const char *b);
+
 /* LARMOR_ERR_ARG with its name, value and bounds for the first number outside its bounds. */
 larmor_status lmr_settings_check_bounds(const larmor_recon_opts *opts);
 

@@ -22,8 +22,9 @@ larmor_setting larmor_setting_entry(int i)
     return entry;
 }
 
-static int same_name(const char *a, const char *b)
+int lmr_same_setting(const char *a, const char *b)
 {
+    if (!b) return 0;
     for (; *a && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b); a++) b++;
     return !*a && !*b;
 }
@@ -32,7 +33,7 @@ static larmor_status find(const larmor_recon_opts *opts, const char *name, const
 {
     const lmr_setting *s;
     for (int i = 0; (s = lmr_setting_at(i)); i++)
-        if (same_name(name, s->name) || (s->text.option && same_name(name, s->text.option))) break;
+        if (lmr_same_setting(name, s->name) || lmr_same_setting(name, s->text.option)) break;
     if (!s)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "recon: options: got \"%s\", expected the name of a setting", name);
     if (s->text.type == LARMOR_SETTING_NONE)

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 scripts/deps.sh all
 seconds=${1:-3600}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- header heap filter scan image pulseq twix mrd2 wisdom stream arguments
+[ $# -gt 0 ] || set -- header heap filter scan image pulseq twix mrd2 wisdom settings stream arguments
 jobs=$(nproc 2>/dev/null || echo 2)
 # The seeds come from the ordinary build: sanitizers would make its compilation longer than the runs.
 cmake --preset cpu -DLARMOR_TESTS=ON >/dev/null

@@ -154,7 +154,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
 
 /* What holds for all images. */
 typedef struct common_notes {
-    char history[32], series[32], coils[64], settings[2048];
+    char history[32], series[32], coils[64], settings[8192];
     const char *values[7];
 } common_notes;
 
@@ -174,7 +174,7 @@ static larmor_notes describe_run(const recon_run *r, common_notes *n)
     n->values[1] = n->history;
     n->values[2] = n->series;
     n->values[3] = larmor_version();
-    app_write_config(&cmd_recon, r->s, n->settings, sizeof n->settings);
+    app_write_config(&cmd_recon, r->s, &r->s->opts, n->settings, sizeof n->settings);
     n->values[4] = n->settings;
     n->values[5] = app_command_line();
     larmor_recon_plan plan;

@@ -13,27 +13,13 @@ typedef struct outputs { /* of one scan */
     char path[APP_MAX_TEXTS][PATH_MAX];
 } outputs;
 
-/* The scan's name without folders and suffix, or of a folder's name. */
-static int length_of_stem(const char *input, const char **stem)
-{
-    const char *slash = strrchr(input, '/');
-    *stem = slash ? slash + 1 : input;
-    const char *dot = strrchr(*stem, '.');
-    return dot && dot > *stem ? (int)(dot - *stem) : (int)strlen(*stem);
-}
-
 static int name_outputs(const recon_settings *s, const char *input, outputs *to, recon_settings *own)
 {
-    const char *stem;
-    const int length = length_of_stem(input, &stem);
     *own = *s;
     own->outputs.count = s->outputs.count ? s->outputs.count : 1;
     for (int i = 0; i < own->outputs.count; i++) {
         const char *suffix = s->outputs.count ? s->outputs.text[i] : ".h5";
-        if (snprintf(to->path[i], PATH_MAX, "%s/%.*s%s", s->out_dir, length, stem, suffix) >= PATH_MAX) {
-            app_error("--out-dir: the name of an image of %s is too long.", input);
-            return APP_USAGE;
-        }
+        APP_TRY(APP_INPUT, larmor_output_name(s->out_dir, input, suffix, to->path[i], PATH_MAX));
         own->outputs.text[i] = to->path[i];
     }
     return APP_DONE;

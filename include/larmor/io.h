@@ -326,6 +326,15 @@ LARMOR_API larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype 
 LARMOR_API larmor_status larmor_files_check(const char *const *read, int reads, const char *const *written,
                                             int writes);
 
+/* Where the image of a scan goes, of several that share a folder: FOLDER/STEM.nii, with the scan's name without
+ * folders and its last suffix. larmor_files_check says whether two scans have one name.
+ *
+ * suffix  with its dot: ".nii", ".dcm/".
+ * name    [room] becomes the path.
+ * Errors  LARMOR_ERR_ARG: it is longer. */
+LARMOR_API larmor_status larmor_output_name(const char *folder, const char *scan, const char *suffix, char *name,
+                                            size_t room);
+
 /* Remove the temporary files of all outputs of this process that are not complete, from then on complete none, and
  * return 1. For a program that ends itself in a handler of signals: it calls nothing but functions that are safe
  * there, and then larmor is good for nothing but _exit. Returns 0, having done nothing, while some thread is

@@ -55,6 +55,33 @@ LARMOR_API larmor_status larmor_setting_set(larmor_recon_opts *opts, const char 
 LARMOR_API larmor_status larmor_setting_text(const larmor_recon_opts *opts, const char *name, char *text,
                                              size_t size);
 
+/* Takes a value of an option in a file: value i of a list of strings, else i is 0. The texts are valid during the
+ * call; what it returns but LARMOR_OK ends the reading, with its message (larmor_fail). */
+typedef larmor_status (*larmor_option_listener)(void *user, const char *name, const char *value, int i);
+
+/* Set options from a file, a subset of TOML.
+ *
+ * The file is lines `name = value`, below [recon] or without it, or a line `recon = {name = value, ...}`.
+ * A value is a string in quotes, a number, true, false, or a list of strings or numbers in brackets, of which the
+ * numbers are one value, "1,2,3"; `#` begins a comment. At most 1 MiB, and 256 options.
+ *
+ * opts    as of larmor_setting_set, which sets them; NULL: all options go to `other`.
+ * other   gets options that are no settings with a text, such as files; NULL: they are refused.
+ * Errors  LARMOR_ERR_ARG or LARMOR_ERR_UNSUPPORTED with "FILE:LINE: " before what is wrong, and what stands
+ *         before it is set; LARMOR_ERR_IO; LARMOR_ERR_FORMAT of a file that is too long or no text;
+ *         LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_settings_read(const char *path, larmor_recon_opts *opts, larmor_option_listener other,
+                                              void *user);
+
+/* Write options as one line that is such a file: those that are not the default, by the program's names.
+ *
+ * opts    NULL: none of them.
+ * other   further options, written as they are; NULL: none.
+ * text    [size] becomes the line. 8192 are enough for opts.
+ * Errors  LARMOR_ERR_ARG: it is longer, which the message says; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_settings_write(const larmor_recon_opts *opts, const larmor_notes *other, char *text,
+                                               size_t size);
+
 #ifdef __cplusplus
 }
 #endif

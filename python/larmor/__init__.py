@@ -61,6 +61,7 @@ from larmor._recon import (
     field_maps,
     find_maps,
     plan,
+    read_settings,
     recon,
     settings,
 )
@@ -102,7 +103,7 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Exis
            "compression", "consistency", "coverage", "crop_readouts", "delayed", "delays", "density", "describe",
            "device", "devices", "espirit", "examine", "extent", "field_map", "field_maps", "find_maps", "girf",
            "is_cartesian", "is_stack", "linop", "live", "nlinv", "noise_level", "normalise", "nufft", "off_phase",
-           "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms",
-           "plan", "predict_field_of_view", "prox", "read", "read_images", "read_meta", "read_traj", "recon", "resize",
-           "settings", "solve", "stack_images", "traj", "trajectories", "whiten", "whitening", "write", "write_images",
-           "write_scan", "write_traj"]
+           "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level", "phantoms", "plan",
+           "predict_field_of_view", "prox", "read", "read_images", "read_meta", "read_settings", "read_traj", "recon",
+           "resize", "settings", "solve", "stack_images", "traj", "trajectories", "whiten", "whitening", "write",
+           "write_images", "write_scan", "write_traj"]

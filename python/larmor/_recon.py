@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,6 +87,10 @@ class Reconstruction:
                          title=title or str(self.provenance.get("source", path)), lines=lines,
                          warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
+    def write_settings(self, path: Any) -> None:
+        """The options that are texts or numbers, as a file for `larmor.read_settings` and `larmor recon --config`."""
+        pathlib.Path(path).write_text(_settings_line(self.provenance["settings"]) + "\n", encoding="utf-8")
+
     def write(self, path: Any, *, force: bool = False, magnitude: bool = False, phase: bool = False,
               anonymous: bool = False) -> None:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
@@ -95,7 +100,8 @@ class Reconstruction:
         """
         notes = {"LarmorVersion": version, "DataRole": "Image",
                  "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
-                 "SeriesDescription": f"larmor {self.provenance['method']}"}
+                 "SeriesDescription": f"larmor {self.provenance['method']}",
+                 "LarmorSettings": _settings_line(self.provenance["settings"])}
         each = []
         for report in self.reports:
             each.append({"LarmorMethod": report["method"]["name"], "LarmorMethodFrom": report["method"]["from"],
@@ -225,6 +231,40 @@ def _settings_of(opts: Any) -> dict[str, str]:
     return changed
 
 
+@ffi.callback("larmor_status(void *, const char *, const char *, int)",
+              error=lib.LARMOR_STOPPED)  # type: ignore[untyped-decorator]
+def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
+    try:
+        before = held(user).setdefault(text(name).replace("-", "_"), text(value))
+        if i:
+            held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before), text(value)]
+        return 0
+    except BaseException as raised:
+        return keep_exception(raised)
+
+
+def read_settings(path: Any) -> dict[str, Any]:
+    """Options from a file, as `larmor recon --config` takes it and `Reconstruction.write_settings` writes it: for
+    `larmor.recon(scan, **larmor.read_settings(path))`. They are texts; those that are the default are left out. Options
+    that only the program has are among them, with _ for -, as it was given them."""
+    others: dict[str, Any] = {}
+    opts = ffi.new("larmor_recon_opts *")
+    opts.size = ffi.sizeof("larmor_recon_opts")
+    check(lib.larmor_settings_read(os.fsencode(path), opts, _on_option, ffi.new_handle(others)))
+    return {**{_PYTHON.get(k, k): v for k, v in _settings_of(opts).items()}, **others}
+
+
+def _settings_line(settings: Mapping[str, str]) -> str:
+    """A file of options, in one line."""
+    line, opts = ffi.new("char[8192]"), ffi.new("larmor_recon_opts *")
+    opts.size = ffi.sizeof("larmor_recon_opts")
+    for name, value in settings.items():
+        check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
+    check(lib.larmor_settings_write(opts, ffi.NULL, line, len(line)))
+    return text(line)
+
+
+_PYTHON = {"lambda": "lam"}
 _NAMES = {"iterations": "iters", "lam": "lambda"}
 _OWN = ("size", "listener", "user", "lambda_mode")
 

@@ -60,3 +60,29 @@ def test_a_text_that_is_no_value_is_refused_with_what_may_be(scan, options, line
     with pytest.raises(larmor.ArgumentError) as refused:
         larmor.recon(scan, **options)
     assert str(refused.value) == line
+
+
+def test_a_run_is_repeated_from_the_file_of_its_options(scan, tmp_path):
+    first = larmor.recon(scan, method="tv", iters=5, lam="noise:2", oversample=(1, 1.25), toeplitz="off")
+    first.write_settings(tmp_path / "run.toml")
+    options = larmor.read_settings(tmp_path / "run.toml")
+    assert options["lam"] == "noise:2"
+    again = larmor.recon(scan, **options)
+    assert np.array_equal(first.images, again.images)
+    assert first.provenance["settings"] == again.provenance["settings"]
+    first.write(tmp_path / "image.h5")
+    notes = (tmp_path / "image.h5").read_bytes().replace(b"&quot;", b'"')
+    assert (tmp_path / "run.toml").read_bytes().strip() in notes
+
+
+def test_a_file_of_options_has_those_of_the_program_too_and_a_mistake_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("[recon]\nfov = [200, 220]\niters = 12\nmaps = 'm.h5'\nframe-step = 3\noutput = ['a.h5', 'b.h5']\n")
+    assert larmor.read_settings(path) == {"fov_mm": "200,220", "iters": "12", "maps": "m.h5", "frame_step": "3",
+                                          "output": ["a.h5", "b.h5"]}
+    path.write_text("iters = 12\ntol = 2\n")
+    with pytest.raises(larmor.ArgumentError) as refused:
+        larmor.read_settings(path)
+    assert str(refused.value) == f'{path}:2: tol: got "2", expected a number from 0 to 1'
+    with pytest.raises(larmor.FileError):
+        larmor.read_settings(tmp_path / "none.toml")

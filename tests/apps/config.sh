@@ -79,5 +79,5 @@ head -c 1100000 /dev/zero | tr '\0' '#' >long.toml
 expect 3 recon scan.h5 -o bad.h5 --config long.toml -q
 said 'larmor: long.toml: is longer than 1048576 bytes, which no file of options is.'
 expect 3 recon scan.h5 -o bad.h5 --config none.toml -q
-said 'larmor: none.toml: cannot be read.'
+said 'larmor: none.toml: cannot be read: No such file or directory.'
 [ ! -e bad.h5 ] || fail "an image was written by options that were refused"

@@ -21,6 +21,9 @@ LINES = ["recon scan.h5 -o image.nii --method tv --lambda 0.01 --iters 20", "inf
          "nufft --type 3 -t t.npy --targets s.npy x.npy -o y.npy --tol 1e-9", "recon -- -x.h5 -f -q --memory 512M --window 0,1",
          "devices --json", "version"]
 
+OPTIONS = ["recon = {method = \"tv\", iters = 12, lambda = 'noise:2', weighted = true, output = [\"a.h5\", \"b\"]}\n",
+           "# scan\n[recon]\nfov = [ 200, 220 ]\r\nmemory = '8G'\ndcf=\"pipe\" # how\ntol = 1e-3\nnote = \"\\\"\\\\ \\n\"\n"]
+
 
 SEQUENCE = """[VERSION]
 major 1
@@ -243,6 +246,8 @@ def main():
         found = seeds.make(runner, make_seeds)
     for i, line in enumerate(LINES):
         put(folder, "arguments", "%d" % i, b"\0".join(line.encode().split()))
+    for i, text in enumerate(OPTIONS):
+        put(folder, "settings", "%d" % i, text.encode())
     put(folder, "header", "blank", b" ")
     put(folder, "stream", "messages", stream())
     put(folder, "pulseq", "text", SEQUENCE.encode())

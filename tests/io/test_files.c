@@ -32,6 +32,22 @@ IN_FOLDER(other_spellings_of_a_file_are_the_file)
     accepted(in_folder("in.h5"), in_folder("out.h5"));
 }
 
+TEST(an_image_in_a_folder_has_the_name_of_its_scan_without_its_last_suffix)
+{
+    const struct {
+        const char *scan, *suffix, *name;
+    } of[] = {{"in/a.b/scan.x.h5", ".nii.gz", "out/scan.x.nii.gz"},
+              {"scan", ".h5", "out/scan.h5"},
+              {"/.hidden", ".dcm/", "out/.hidden.dcm/"}};
+    char name[32];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const size_t length = strlen(of[i].name);
+        assert_ok(larmor_output_name("out", of[i].scan, of[i].suffix, name, length + 1));
+        assert_string_equal(name, of[i].name);
+        assert_refused(larmor_output_name("out", of[i].scan, of[i].suffix, name, length), LARMOR_ERR_ARG, "too long");
+    }
+}
+
 IN_FOLDER(links_to_a_file_are_the_file)
 {
     put_file(in_folder("in.h5"), "x", 1);
