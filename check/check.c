@@ -85,7 +85,7 @@ static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_find
 }
 
 /* Where maps come from all of k-space by nonlinear inversion, gaps in its centre are no fault. */
-static void forgive_gaps(lmr_findings *f)
+static void note_gaps(lmr_findings *f)
 {
     for (int i = 0; i < f->out.count; i++) {
         larmor_finding *one = &f->out.list[i];
@@ -120,7 +120,7 @@ static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t mem
             if (!same_plan(&one, &other)) break;
         }
         if (!st) say_plan(&one, first, end, f);
-        if (!st && !strcmp(one.maps_method, "nlinv")) forgive_gaps(f);
+        if (!st && !strcmp(one.maps_method, "nlinv")) note_gaps(f);
     }
     larmor_recon_free(recon);
     return st;

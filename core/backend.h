@@ -127,21 +127,22 @@ typedef struct lmr_graph {
     void (*destroy)(void *ctx, void *graph); /* waits; NULL is fine */
 } lmr_graph;
 
-/* Messages from memory to memory between devices of several processes, by the vendor's library, which is loaded
- * when it is asked for. */
-enum { LMR_PEERS_NAME = 128 };
-typedef struct lmr_peers {
+/* A communicator (of NCCL): messages from memory to memory between devices of several processes. Its library is
+ * loaded when it is asked for. */
+enum { LMR_COMMUNICATOR_NAME = 128 };
+typedef struct lmr_communicator {
     /* a name for a group of processes, which one of them makes for all; NULL: only whether there is such a library */
-    larmor_status (*name)(void *ctx, unsigned char name[LMR_PEERS_NAME]);
-    /* waits until all have joined, each with another device */
-    larmor_status (*join)(void *ctx, const unsigned char name[LMR_PEERS_NAME], int number, int count, void **peers);
+    larmor_status (*name)(void *ctx, unsigned char name[LMR_COMMUNICATOR_NAME]);
+    /* waits until all have called it, each with another device */
+    larmor_status (*open)(void *ctx, const unsigned char name[LMR_COMMUNICATOR_NAME], int number, int count,
+                          void **communicator);
     /* send[i] to process i and receive[i] from there, for all i whose bytes are not 0; queued, and done once all
      * that take part have called it */
-    larmor_status (*exchange)(void *ctx, void *peers, int count, const void *const *send, const int64_t *send_bytes,
-                              void *const *receive, const int64_t *receive_bytes);
+    larmor_status (*exchange)(void *ctx, void *communicator, int count, const void *const *send,
+                              const int64_t *send_bytes, void *const *receive, const int64_t *receive_bytes);
     /* 1: what is queued will not be done, because another process did not call it */
-    void (*leave)(void *ctx, void *peers, int gives_up);
-} lmr_peers;
+    void (*close)(void *ctx, void *communicator, int gives_up);
+} lmr_communicator;
 
 typedef struct lmr_backend {
     uint32_t abi; /* first in every version, so that it can be checked */
@@ -178,8 +179,8 @@ typedef struct lmr_backend {
     const lmr_conv *conv[LMR_PRECISIONS];
     const lmr_la *la[LMR_PRECISIONS];
     const lmr_mark *mark;
-    const lmr_graph *graph; /* NULL: cannot */
-    const lmr_peers *peers; /* NULL: cannot */
+    const lmr_graph *graph;               /* NULL: cannot */
+    const lmr_communicator *communicator; /* NULL: cannot */
     /* a higher layer's kernels, e.g. "nufft"; NULL if the backend has none. NULL entry: they are linked
      * into the layer */
     const void *(*table)(const char *layer, uint32_t abi, int precision);

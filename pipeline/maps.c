@@ -80,7 +80,7 @@ static void report_espirit(lmr_job *job, const larmor_region_report *region, con
             (long long)r->rows, 100 * r->object, 100 * r->folded);
 }
 
-/* Of a region that is smaller along an axis maps are doubted. */
+/* There is a warning of maps from a region that is smaller along an axis. */
 enum { LEAST_SIDE = 10, USUAL_SIDE = 24 };
 
 static int64_t least_side(const larmor_array *region)
@@ -97,7 +97,7 @@ static void judge_region(const larmor_array *region, larmor_coils_report *report
     const int64_t least = least_side(region);
     report->sampled = fmin(1, (double)least / USUAL_SIDE);
     report->dominance = 1;
-    report->doubt = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
+    report->warning = least < LEAST_SIDE ? LARMOR_MAPS_UNDERSAMPLED : LARMOR_MAPS_TRUSTED;
 }
 
 static larmor_status make_espirit(const lmr_maps_task *t, larmor_array **maps, larmor_coils_report *report)
@@ -144,9 +144,9 @@ static larmor_nlinv_opts nlinv_opts(const lmr_job *job, int ndim)
                                .user = job->events};
 }
 
-/* Maps that explain less than this part of the data's energy are doubted, and those of a centre of k-space that is
- * sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse than with true
- * maps. */
+/* There is a warning of maps that explain less than this part of the data's energy, and of those of a centre of
+ * k-space that is sampled less than this: with coils on one ring the images of scans with R = 4 were clearly worse
+ * than with true maps. */
 static const double min_explained = 0.2, min_sampled = 0.36;
 
 static larmor_status judge_inversion(const lmr_maps_task *t, double residual, larmor_coils_report *report)
@@ -155,11 +155,11 @@ static larmor_status judge_inversion(const lmr_maps_task *t, double residual, la
     LMR_TRY(larmor_calibration_aliasing(t->samples->traj, t->image, t->encoded, &aliasing));
     report->sampled = 1 / (1 + aliasing);
     report->dominance = fmax(0, 1 - residual * residual);
-    report->doubt = LARMOR_MAPS_TRUSTED;
+    report->warning = LARMOR_MAPS_TRUSTED;
     if (report->sampled < min_sampled)
-        report->doubt = LARMOR_MAPS_UNDERSAMPLED;
+        report->warning = LARMOR_MAPS_UNDERSAMPLED;
     else if (report->dominance < min_explained)
-        report->doubt = LARMOR_MAPS_AMBIGUOUS;
+        report->warning = LARMOR_MAPS_AMBIGUOUS;
     return LARMOR_OK;
 }
 

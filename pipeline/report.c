@@ -398,15 +398,15 @@ static void report_intensity(larmor_recon *r, const char *name, const larmor_rec
             name, 100 * part);
 }
 
-/* Each doubt once, with the image that it came up with. */
-static void report_doubts(larmor_recon *r, const char *name, const larmor_recon_report *now,
-                          const larmor_recon_report *before)
+/* Each warning once, with the image that it came up with. */
+static void report_image_warnings(larmor_recon *r, const char *name, const larmor_recon_report *now,
+                                  const larmor_recon_report *before)
 {
     char line[512], known[512];
     int kind, other;
-    for (int i = 0; (kind = larmor_recon_doubt(now, i, line, sizeof line)) != 0; i++) {
+    for (int i = 0; (kind = larmor_recon_warning(now, i, line, sizeof line)) != 0; i++) {
         int said = 0;
-        for (int j = 0; before && (other = larmor_recon_doubt(before, j, known, sizeof known)) != 0; j++)
+        for (int j = 0; before && (other = larmor_recon_warning(before, j, known, sizeof known)) != 0; j++)
             said |= kind == other;
         if (!said) lmr_warn(&r->events, "%s: %s", name, line);
     }
@@ -534,10 +534,10 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
 {
     if (now->status) {
         lmr_warn(&r->events, "%s: %s; %s", name, now->message,
-                 now->doubtful ? "the best of its iterates is taken" : "it is left out");
-        if (!now->doubtful) return;
+                 now->is_suspect ? "the best of its iterates is taken" : "it is left out");
+        if (!now->is_suspect) return;
     }
-    report_doubts(r, name, now, before);
+    report_image_warnings(r, name, now, before);
     if (now->made_traj && !before)
         lmr_warn(&r->events, "no trajectory is stored; it was made from the counters, without any gradient delay");
     if (now->outside)

@@ -37,7 +37,7 @@ void lmr_report_slabs(larmor_recon *r);
 /* The plan did not fit, so that the field of view is not enlarged. */
 void lmr_report_shrunk(larmor_recon *r);
 
-/* How a series went. before: how the one before it did, whose doubts are not said again, or NULL. */
+/* How a series went. before: how the one before it did, whose warnings are not said again, or NULL. */
 void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_report *now,
                        const larmor_recon_report *before);
 

@@ -44,7 +44,7 @@ static larmor_status accept_last_iterate(larmor_status st, const larmor_array *x
     double size;
     if (st != LARMOR_ERR_NUMERIC || result->solver.iters == 0) return st;
     if (larmor_nrm2(x, &size) || !isfinite(size) || size == 0) return st;
-    result->doubtful = 1;
+    result->is_suspect = 1;
     result->status = st;
     snprintf(result->message, sizeof result->message, "%s", larmor_last_error());
     return LARMOR_OK;

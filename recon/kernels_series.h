@@ -46,11 +46,11 @@ typedef struct lmr_series_kernels {
     larmor_status (*lines)(void *ctx, int64_t n, int64_t voxels, int64_t count, int64_t batch, const int64_t *index,
                            const void *factor, const void *y, void *x);
     /* y[., index[l], b] <- x[., l, b] of x [m, count, batch] and y [m, total, batch]. */
-    larmor_status (*deal)(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                          const void *x, void *y);
+    larmor_status (*scatter_columns)(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                     const int64_t *index, const void *x, void *y);
     /* Its adjoint: x[., l, b] <- y[., index[l], b]. */
-    larmor_status (*collect)(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                             const void *y, void *x);
+    larmor_status (*gather_columns)(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                    const int64_t *index, const void *y, void *x);
 
     /* ---- off-resonance ---- */
 

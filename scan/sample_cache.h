@@ -10,8 +10,8 @@
 larmor_status lmr_sample_cache_take(lmr_job *job, int index, int calibration, larmor_samples *samples, int *made,
                                     lmr_cartesian *c, int *taken);
 
-/* Instead of larmor_samples_free: they stay, in place of others, where memory is not limited and has room for many of
- * them; else they are freed. Nothing in them was changed. */
+/* Returns samples, unmodified, to the cache, in place of others, where memory is not limited and has room for
+ * many of them; else they are freed. */
 void lmr_sample_cache_keep(lmr_job *job, int index, int calibration, larmor_samples *samples, int made,
                            const lmr_cartesian *c);
 

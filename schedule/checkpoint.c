@@ -109,11 +109,11 @@ static larmor_status solver_of(lmr_archive *a, larmor_report *s)
 
 static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
 {
-    int doubt = (int)r->maps.doubt, partial = (int)r->partial_fourier;
+    int warning = (int)r->maps.warning, partial = (int)r->partial_fourier;
     LMR_TRY(lmr_archive_number(a, &r->maps.sampled));
     LMR_TRY(lmr_archive_number(a, &r->maps.dominance));
-    LMR_TRY(lmr_archive_integer(a, &doubt, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
-    r->maps.doubt = (larmor_maps_doubt)doubt;
+    LMR_TRY(lmr_archive_integer(a, &warning, LARMOR_MAPS_TRUSTED, LARMOR_MAPS_AMBIGUOUS));
+    r->maps.warning = (larmor_maps_warning)warning;
     for (int d = 0; d < 3; d++) {
         LMR_TRY(lmr_archive_number(a, &r->coverage.low[d]));
         LMR_TRY(lmr_archive_number(a, &r->coverage.high[d]));
@@ -166,7 +166,7 @@ static larmor_status report_of(lmr_archive *a, larmor_recon_report *r)
     int status = (int)r->status, from = (int)r->lambda_from;
     LMR_TRY(lmr_archive_integer(a, &status, LARMOR_OK, LARMOR_STOPPED));
     LMR_TRY(lmr_archive_text(a, r->message, sizeof r->message));
-    LMR_TRY(lmr_archive_integer(a, &r->doubtful, 0, 1));
+    LMR_TRY(lmr_archive_integer(a, &r->is_suspect, 0, 1));
     LMR_TRY(solver_of(a, &r->solver));
     LMR_TRY(lmr_archive_integer(a, &from, LARMOR_LAMBDA_FROM_CALLER, LARMOR_LAMBDA_OF_ONE_COIL));
     r->status = (larmor_status)status;

@@ -12,7 +12,7 @@
 
 #define SESSION_MEMORY (INT64_C(4) << 30)
 #define BETWEEN_STEPS_S 1.
-enum { MOST_DOUBTS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15, MOST_READOUTS = 100000 };
+enum { MAX_WARNINGS = 32, LINE = 1024, LEAST_BITS = 8, BITS = 12, MOST_BITS = 15, MOST_READOUTS = 100000 };
 
 /* A configuration by which the readouts are thrown away, and one that asks what a scan depends on, which is nothing. */
 static const char no_images[] = "null", dependencies[] = "default_measurement_dependencies.xml";
@@ -271,7 +271,7 @@ static larmor_status take_result(session *s, const larmor_recon_result *result)
 {
     char line[LINE];
     if (result->report.status) LMR_TRY(warn(s, result->report.message));
-    for (int i = 0; i < MOST_DOUBTS && larmor_recon_doubt(&result->report, i, line, sizeof line); i++)
+    for (int i = 0; i < MAX_WARNINGS && larmor_recon_warning(&result->report, i, line, sizeof line); i++)
         LMR_TRY(warn(s, line));
     return take_images(s, result);
 }

@@ -21,7 +21,7 @@ void app_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * clients are told. */
 void app_catch_errors(char *text, size_t size);
 
-/* "warning: ..." and a newline on stderr, whatever --quiet says: what makes an image doubtful. */
+/* "warning: ..." and a newline on stderr, whatever --quiet says: what makes an image suspect. */
 void app_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A line of the log on stderr, unless --quiet was given. */

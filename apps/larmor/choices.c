@@ -23,7 +23,7 @@ const char *choose_phantom(int i, const char **help)
 const char *choose_method(int i, const char **help)
 {
     static const char *const plain[][2] = {
-        {"auto", "tv where samples tell one another, else cg; the log says which and why"},
+        {"auto", "tv where samples predict one another, else cg; the log says which and why"},
         {"cg", "nothing is assumed of the image but a small norm"},
         {"grid", "gridding: the density-compensated adjoint, no iterations"}};
     enum { PLAIN = sizeof plain / sizeof *plain };

@@ -109,11 +109,11 @@ static int check_slices(maps_run *r)
 static int find(maps_run *r)
 {
     const larmor_status st = larmor_recon_find_maps(r->recon, 0, &r->report);
-    const larmor_recon_report doubts = {.maps = r->report};
+    const larmor_recon_report result = {.maps = r->report};
     char line[512];
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_RUN, st);
     app_has_computed();
-    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) app_warn("%s", line);
+    if (larmor_recon_warning(&result, 0, line, sizeof line)) app_warn("%s", line);
     return APP_DONE;
 }
 
@@ -153,7 +153,7 @@ static int write_all(maps_run *r)
 
 static void report(const maps_run *r, double seconds)
 {
-    const larmor_recon_report doubts = {.maps = r->report};
+    const larmor_recon_report result = {.maps = r->report};
     char line[512];
     json j = {stdout, 0, 0};
     json_open(&j, NULL, '{');
@@ -166,7 +166,7 @@ static void report(const maps_run *r, double seconds)
     json_number(&j, "sampled", r->report.sampled);
     json_number(&j, "dominance", r->report.dominance);
     json_open(&j, "warnings", '[');
-    if (larmor_recon_doubt(&doubts, 0, line, sizeof line)) json_text(&j, NULL, app_line_in_options(line).s);
+    if (larmor_recon_warning(&result, 0, line, sizeof line)) json_text(&j, NULL, app_line_in_options(line).s);
     json_close(&j, ']');
     json_number(&j, "seconds", seconds);
     json_close(&j, '}');

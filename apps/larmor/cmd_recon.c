@@ -109,7 +109,7 @@ static app_option options[] = {
     OPTION(
         APP_TEXT, delays, 0, "delays", "D",
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "
-        "the data, where they leave no doubt; off: none",
+        "the data, where they are significant; off: none",
         .preset = "auto", .reads = recon_are_delays,
         .expected = "auto, off or X,Y[,XY], in 3D X,Y,Z[,XY,XZ,YZ], of numbers from -1000 to 1000,",
         .heading = "Gradients"),
@@ -263,7 +263,7 @@ static void keep(recon_run *r, int series, int warned, larmor_recon_result *resu
         const int to = result->image[i].group;
         r->image[to] = (larmor_image){larmor_array_ref(result->image[i].data), result->image[i].meta};
         r->report[to] = r->last;
-        r->warned[to] = warned || r->last.doubtful || larmor_recon_doubt(&r->last, 0, line, sizeof line);
+        r->warned[to] = warned || r->last.is_suspect || larmor_recon_warning(&r->last, 0, line, sizeof line);
     }
     r->done += result->count;
     larmor_recon_result_free(result);

@@ -64,13 +64,13 @@ typedef struct recon_run {
     int images, done;            /* of the list, which is made last; those that were computed */
     int wanted, series;          /* images that there should be, in so many series */
     int interrupted;
-    int to_stdout;                  /* 1: images go there, too, as a stream */
-    larmor_recon_report last;       /* of the last series that was run */
-    recon_numbers failed, doubtful; /* series that were not made, and whose solver failed, as the log counts them */
-    char reason[512];               /* of the first of those */
-    char **warning;                 /* [warnings] lines of the log */
-    int warnings, of_scan;          /* of_scan: those before the first image, which are of all */
-    char **line;                    /* [lines] all that the library says, for a page */
+    int to_stdout;                 /* 1: images go there, too, as a stream */
+    larmor_recon_report last;      /* of the last series that was run */
+    recon_numbers failed, suspect; /* series that were not made, and whose solver failed, as the log counts them */
+    char reason[512];              /* of the first of those */
+    char **warning;                /* [warnings] lines of the log */
+    int warnings, of_scan;         /* of_scan: those before the first image, which are of all */
+    char **line;                   /* [lines] all that the library says, for a page */
     int lines;
     int *warned; /* [images] 1: the log warns of it */
     app_progress progress;

@@ -87,13 +87,13 @@ static void list_sums(const larmor_recon_report *report, char *text, size_t room
                                  m->trial[i].misfit);
 }
 
-enum { MOST_NOTES = 20, DOUBT_ROOM = 512, MOST_DOUBTS = 4 };
+enum { MOST_NOTES = 20, WARNING_ROOM = 512, MAX_WARNINGS = 4 };
 
 /* Keys and values of one image, and the texts that they point to. */
 typedef struct note {
     const char *keys[MOST_NOTES], *values[MOST_NOTES];
     char sums[160], lambda[32], iters[32], residual[32], noise[32], grid[80], misfit[32], beyond[32], chi2[32],
-        doubts[MOST_DOUBTS * DOUBT_ROOM];
+        warnings[MAX_WARNINGS * WARNING_ROOM];
     int count;
 } note;
 
@@ -103,15 +103,15 @@ static void add_note(note *n, const char *key, const char *value)
     n->values[n->count++] = value;
 }
 
-/* All doubts as one text. */
-static void add_doubts(const larmor_recon_report *result, note *n)
+/* All warnings as one text. */
+static void add_warnings(const larmor_recon_report *result, note *n)
 {
     size_t length = 0;
-    char line[DOUBT_ROOM], own[DOUBT_ROOM];
-    for (int i = 0; i < MOST_DOUBTS && larmor_recon_doubt(result, i, line, sizeof line); i++)
-        length += (size_t)snprintf(n->doubts + length, sizeof n->doubts - length, "%s%s", i ? " " : "",
+    char line[WARNING_ROOM], own[WARNING_ROOM];
+    for (int i = 0; i < MAX_WARNINGS && larmor_recon_warning(result, i, line, sizeof line); i++)
+        length += (size_t)snprintf(n->warnings + length, sizeof n->warnings - length, "%s%s", i ? " " : "",
                                    app_in_options(line, own, sizeof own));
-    if (length) add_note(n, "LarmorWarning", n->doubts);
+    if (length) add_note(n, "LarmorWarning", n->warnings);
 }
 
 static void add_misfit(const larmor_misfit *m, note *n)
@@ -147,9 +147,11 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
              (long long)result->grid[2]);
     add_note(n, "LarmorGrid", n->grid);
     if (result->misfit.measured) add_misfit(&result->misfit, n);
-    add_doubts(result, n);
+    add_warnings(result, n);
     if (result->interrupted) add_note(n, "LarmorInterrupted", "1");
-    if (result->doubtful) add_note(n, "LarmorDoubtful", "1");
+    if (!result->is_suspect) return;
+    add_note(n, "LarmorSuspect", "1");
+    add_note(n, "LarmorDoubtful", "1"); /* deprecated: its name until the next version */
 }
 
 /* What holds for all images. */

@@ -26,25 +26,25 @@ static void add_number(recon_numbers *n, int number)
 void recon_note(recon_run *r, int series)
 {
     if (!r->reason[0]) snprintf(r->reason, sizeof r->reason, "%s", r->last.message);
-    add_number(r->last.doubtful ? &r->doubtful : &r->failed, series + 1);
+    add_number(r->last.is_suspect ? &r->suspect : &r->failed, series + 1);
 }
 
 int recon_judge(const recon_run *r)
 {
     const char *word = r->wanted > r->series ? "series" : "image";
-    const char *is = r->doubtful.count > 1 ? "are" : "is";
-    const char *many = r->wanted > r->series ? "" : app_s(r->doubtful.count);
-    char doubtful[192] = "";
-    if (!r->failed.count && !r->doubtful.count) return APP_DONE;
-    if (r->doubtful.count)
-        snprintf(doubtful, sizeof doubtful, "%s%s %s of %d %s doubtful", word, many, r->doubtful.text, r->series, is);
+    const char *is = r->suspect.count > 1 ? "are" : "is";
+    const char *many = r->wanted > r->series ? "" : app_s(r->suspect.count);
+    char suspect[192] = "";
+    if (!r->failed.count && !r->suspect.count) return APP_DONE;
+    if (r->suspect.count)
+        snprintf(suspect, sizeof suspect, "%s%s %s of %d %s suspect", word, many, r->suspect.text, r->series, is);
     if (!r->failed.count)
-        app_error("%s: %s: %s", r->input, doubtful, r->reason);
+        app_error("%s: %s: %s", r->input, suspect, r->reason);
     else if (r->series == 1)
         app_error("%s: %s", r->input, r->reason);
     else
-        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, r->series,
-                  doubtful[0] ? ", and " : "", doubtful, r->reason);
+        app_error("%s: no %s %s of %d%s%s: %s", r->input, word, r->failed.text, r->series, suspect[0] ? ", and " : "",
+                  suspect, r->reason);
     return APP_FAILED;
 }
 
@@ -122,18 +122,18 @@ static void report_misfit(json *j, const larmor_misfit *m)
     json_close(j, '}');
 }
 
-static void report_doubts(json *j, const larmor_recon_report *result)
+static void report_warnings(json *j, const larmor_recon_report *result)
 {
     char line[512];
     json_open(j, "warnings", '[');
-    for (int i = 0; larmor_recon_doubt(result, i, line, sizeof line); i++)
+    for (int i = 0; larmor_recon_warning(result, i, line, sizeof line); i++)
         json_text(j, NULL, app_line_in_options(line).s);
     json_close(j, ']');
 }
 
 static const char *status_of(const larmor_recon_report *result)
 {
-    if (result->doubtful) return "doubtful";
+    if (result->is_suspect) return "suspect";
     return result->interrupted ? "interrupted" : "done";
 }
 
@@ -150,7 +150,7 @@ static void report_image(json *j, const recon_run *r, int i)
     json_text(j, "status", status_of(&r->report[i]));
     json_text(j, "device", r->report[i].device);
     json_integers(j, "grid", r->report[i].grid, 3);
-    report_doubts(j, &r->report[i]);
+    report_warnings(j, &r->report[i]);
     report_solver(j, r, &r->report[i], r->report[i].interrupted);
     report_misfit(j, &r->report[i].misfit);
     json_number(j, "seconds", r->report[i].seconds);
@@ -195,7 +195,8 @@ void recon_report(const recon_run *r, double seconds)
     if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
-    json_integer(&j, "doubtful", count_warned(r));
+    json_integer(&j, "suspect", count_warned(r));
+    json_integer(&j, "doubtful", count_warned(r)); /* deprecated: its name until the next version */
     json_open(&j, "warnings", '[');
     for (int i = 0; i < r->warnings; i++) json_text(&j, NULL, r->warning[i]);
     json_close(&j, ']');

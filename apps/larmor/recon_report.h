@@ -5,10 +5,10 @@
 
 #include "recon.h"
 
-/* The last series, number `series` from 0, failed or is doubtful. */
+/* The last series, number `series` from 0, failed or is suspect. */
 void recon_note(recon_run *r, int series);
 
-/* Say which were not made or are doubtful, by number. Returns an exit code. */
+/* Say which were not made or are suspect, by number. Returns an exit code. */
 int recon_judge(const recon_run *r);
 
 /* Print the report on stdout. */

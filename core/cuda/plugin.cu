@@ -378,7 +378,7 @@ const lmr_backend backend = {
     .la = {&lmr_cuda_la_f32, &lmr_cuda_la_f64},
     .mark = &lmr_cuda_mark,
     .graph = &lmr_cuda_graph,
-    .peers = &lmr_cuda_peers,
+    .communicator = &lmr_cuda_communicator,
     .table = lmr_cuda_table::find,
     .set_stream = lmr_cuda_set_stream,
 };

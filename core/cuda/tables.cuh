@@ -13,7 +13,7 @@ extern const lmr_conv lmr_cuda_lines_f32, lmr_cuda_lines_f64;
 extern const lmr_la lmr_cuda_la_f32, lmr_cuda_la_f64;
 extern const lmr_mark lmr_cuda_mark;
 extern const lmr_graph lmr_cuda_graph;
-extern const lmr_peers lmr_cuda_peers;
+extern const lmr_communicator lmr_cuda_communicator;
 
 /* The entries convert and fill. */
 larmor_status lmr_cuda_convert(void *ctx, int64_t n, larmor_dtype from, const void *x, larmor_dtype to, void *y);

@@ -42,8 +42,8 @@ static void free_ranks(larmor_ranks *r)
     free(r->with.received);
     free(r->stage);
     larmor_array_free(r->parts);
-    lmr_ranks_leave_peers(r, 0);
-    larmor_device_free(r->peers_of);
+    lmr_ranks_close_communicator(r, 0);
+    larmor_device_free(r->communicator_device);
     free(r);
 }
 

@@ -31,31 +31,32 @@ static int64_t total_of(const int64_t *bytes, int count)
 
 /* ---- straight: by the transport between threads, by the vendor's library between the GPUs of processes ---- */
 
-void lmr_ranks_leave_peers(larmor_ranks *r, int gives_up)
+void lmr_ranks_close_communicator(larmor_ranks *r, int gives_up)
 {
-    if (r->peers) r->peers_of->be->peers->leave(r->peers_of->ctx, r->peers, gives_up);
-    r->peers = NULL;
+    if (r->communicator)
+        r->communicator_device->be->communicator->close(r->communicator_device->ctx, r->communicator, gives_up);
+    r->communicator = NULL;
 }
 
-/* All ranks, at the same place: whether none has failed, after which none has a way any more. */
+/* All ranks, at the same place: whether none has failed, after which none has the communicator any more. */
 static larmor_status stay_together(larmor_ranks *r, larmor_status own)
 {
     own = lmr_ranks_agree(r, own, NULL, NULL);
-    if (own) lmr_ranks_leave_peers(r, 1);
+    if (own) lmr_ranks_close_communicator(r, 1);
     return own;
 }
 
 /* What one of them lacks, the library or a GPU of its own, makes all go through the host's memory. */
-static larmor_status join_peers(larmor_ranks *r, larmor_device *dev)
+static larmor_status open_communicator(larmor_ranks *r, larmor_device *dev)
 {
-    const lmr_peers *peers = dev->be->peers;
-    unsigned char name[LMR_PEERS_NAME] = {0};
-    larmor_status own =
-        peers ? peers->name(dev->ctx, r->number ? NULL : name) : LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no peers");
+    const lmr_communicator *communicator = dev->be->communicator;
+    unsigned char name[LMR_COMMUNICATOR_NAME] = {0};
+    larmor_status own = communicator ? communicator->name(dev->ctx, r->number ? NULL : name)
+                                     : LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "the backend has no communicator");
     own = lmr_ranks_agree(r, own, NULL, NULL); /* who joins waits for all */
     if (own) return own;
     LMR_TRY(r->by->broadcast(r->link, name, sizeof name));
-    return stay_together(r, peers->join(dev->ctx, name, r->number, r->count, &r->peers));
+    return stay_together(r, communicator->open(dev->ctx, name, r->number, r->count, &r->communicator));
 }
 
 /* Called by all for the numbers of a device. */
@@ -63,16 +64,16 @@ static int is_straight(larmor_ranks *r, const larmor_array *x)
 {
     if (r->by->exchange_on) return 1;
     if (lmr_device_is_processor(x->dev)) return 0;
-    if (r->peers_of != x->dev) {
-        lmr_ranks_leave_peers(r, 0);
-        larmor_device_free(r->peers_of);
-        r->peers_of = lmr_device_ref(x->dev);
-        (void)join_peers(r, x->dev);
+    if (r->communicator_device != x->dev) {
+        lmr_ranks_close_communicator(r, 0);
+        larmor_device_free(r->communicator_device);
+        r->communicator_device = lmr_device_ref(x->dev);
+        (void)open_communicator(r, x->dev);
     }
-    return r->peers != NULL;
+    return r->communicator != NULL;
 }
 
-static larmor_status exchange_by_peers(larmor_ranks *r, const larmor_device *dev)
+static larmor_status exchange_by_communicator(larmor_ranks *r, const larmor_device *dev)
 {
     const int me = r->number;
     larmor_status own = LARMOR_OK;
@@ -80,8 +81,8 @@ static larmor_status exchange_by_peers(larmor_ranks *r, const larmor_device *dev
         own = dev->be->copy(dev->ctx, LMR_ON_DEVICE, r->with.receive[me], r->with.send[me], (size_t)r->with.sent[me]);
     r->with.sent[me] = r->with.received[me] = 0;
     if (!own)
-        own = dev->be->peers->exchange(dev->ctx, r->peers, r->count, r->with.send, r->with.sent, r->with.receive,
-                                       r->with.received);
+        own = dev->be->communicator->exchange(dev->ctx, r->communicator, r->count, r->with.send, r->with.sent,
+                                              r->with.receive, r->with.received);
     return stay_together(r, own);
 }
 
@@ -95,8 +96,8 @@ static larmor_status exchange_straight(larmor_ranks *r, const larmor_device *dev
 {
     if (r->by->exchange_on)
         return r->by->exchange_on(r->link, dev, r->with.send, r->with.sent, r->with.receive, r->with.received);
-    if (!r->peers) return LARMOR_ERR_BACKEND; /* the message is that of an exchange before */
-    return exchange_by_peers(r, dev);
+    if (!r->communicator) return LARMOR_ERR_BACKEND; /* the message is that of an exchange before */
+    return exchange_by_communicator(r, dev);
 }
 
 /* x of rank `from` to rank `to`, or to all where `to` is -1. */

@@ -16,10 +16,10 @@ struct larmor_ranks {
     struct lmr_row *rows;  /* elsewhere: the rows that are there */
     char *stage;           /* [2 LMR_STAGE] of host memory; of threads NULL */
     larmor_array *parts;   /* as many bytes on the device, once something was summed straight; or NULL */
-    larmor_device *peers_of; /* of processes: the device that joined `peers`, or tried to; or NULL */
-    void *peers;             /* of its backend: the communicator (NCCL's); NULL: there is none */
-    larmor_status agreed;    /* that of all, when they last agreed */
-    struct {                 /* of an exchange, [count] each */
+    larmor_device *communicator_device; /* of processes: which opened `communicator`, or tried to; or NULL */
+    void *communicator;                 /* of its backend: the communicator (NCCL's); NULL: there is none */
+    larmor_status agreed;               /* that of all, when they last agreed */
+    struct {                            /* of an exchange, [count] each */
         const void **send;
         void **receive;
         int64_t *sent, *received; /* bytes */
@@ -84,9 +84,9 @@ larmor_status lmr_ranks_sum(larmor_ranks *ranks, int to, larmor_array *x);
 larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, const int64_t *sent, larmor_array *to,
                                  const int64_t *received);
 
-/* Where devices of processes have a way to each other it is left; also where ranks are freed. gives_up: what is
- * queued is not waited for. */
-void lmr_ranks_leave_peers(larmor_ranks *ranks, int gives_up);
+/* Closes the communicator (of NCCL) between devices of processes, if there is one; also where ranks are freed.
+ * gives_up: what is queued is not waited for. */
+void lmr_ranks_close_communicator(larmor_ranks *ranks, int gives_up);
 
 /* core/ranks/rank_threads.c: the messages of such ranks, and a link for each. */
 extern const lmr_transport lmr_thread_transport;

@@ -20,7 +20,7 @@ typedef struct larmor_delays {
     double shift;     /* the farthest that a readout is shifted, in cycles per field of view */
     double before, after; /* what neighbouring samples cannot explain of each other, relative to all of them as
                              amplitudes: with the given trajectory and with the delays */
-    int significant;      /* 1: the data leave no doubt that there are delays */
+    int significant;      /* 1: delays explain clearly more of the samples */
     int64_t readouts;     /* that were used */
 } larmor_delays;
 

@@ -208,7 +208,7 @@ typedef enum larmor_lambda {
 
 /* Gradient delays, which change every trajectory before anything else is done. */
 typedef enum larmor_delays_from {
-    LARMOR_DELAYS_AUTO, /* larmor_delays_estimate, where the data leave no doubt */
+    LARMOR_DELAYS_AUTO, /* larmor_delays_estimate, where it finds significant ones */
     LARMOR_DELAYS_OFF,
     LARMOR_DELAYS_GIVEN /* by the caller */
 } larmor_delays_from;
@@ -245,7 +245,7 @@ typedef enum larmor_image_scale {                        /* k-space of an image 
 
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
-    /* "auto" (default): tv where samples tell one another, else cg (docs/choosing.md); "cg", "grid", or a name of
+    /* "auto" (default): tv where samples predict one another, else cg (docs/choosing.md); "cg", "grid", or a name of
      * larmor_regulariser_create. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or
      * POCS, which are of one method, and tv with joint. */
     const char *method;
@@ -561,10 +561,13 @@ typedef struct larmor_sample_faults {
 #define LARMOR_MAX_INTENSITY_LOSS 0.03
 
 typedef struct larmor_recon_report { /* how the images of a series came about */
-    larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a doubtful one; else LARMOR_OK */
+    larmor_status status;            /* LARMOR_ERR_NUMERIC: no image, or a suspect one; else LARMOR_OK */
     char message[512];               /* of that; else "" */
-    int doubtful;                    /* 1: the solver failed, the image is its best iterate */
-    int interrupted;                 /* 1: stopped by the listener, the image is the iterate reached */
+    union {
+        int is_suspect; /* 1: the solver failed, the image is its best iterate */
+        int doubtful;   /* deprecated: its name until the next version */
+    };
+    int interrupted; /* 1: stopped by the listener, the image is the iterate reached */
     larmor_method_choice method;
     larmor_report solver; /* zeros of "grid" */
     larmor_lambda_from lambda_from;
@@ -599,11 +602,13 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     char device[32]; /* that it was computed on; another than the caller's where that was left */
 } larmor_recon_report;
 
-/* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of doubt, a
+/* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a
  * number that stays the same in later versions, or 0 past the last.
  *
  * line  gets the text, of at most room bytes, its end included. */
-LARMOR_API int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room);
+LARMOR_API int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, size_t room);
+/* Deprecated: its name until the next version. */
+#define larmor_recon_doubt larmor_recon_warning
 
 typedef struct larmor_recon_image {
     larmor_array

@@ -185,17 +185,21 @@ typedef struct larmor_coils_opts { /* zero means default */
 } larmor_coils_opts;
 
 /* Why maps from the data may be wrong. */
-typedef enum larmor_maps_doubt {
+typedef enum larmor_maps_warning {
     LARMOR_MAPS_TRUSTED,
     LARMOR_MAPS_UNDERSAMPLED, /* the centre has gaps, so that the images behind the maps are aliased */
     LARMOR_MAPS_AMBIGUOUS     /* neighbourhoods have no dominant eigenvector: mostly noise, or signal folded in */
-} larmor_maps_doubt;
+} larmor_maps_warning;
+typedef larmor_maps_warning larmor_maps_doubt; /* deprecated: its name until the next version */
 
 typedef struct larmor_coils_report { /* how far the maps can be trusted */
     /* part of the centre's cells that hold a sample, weighted as the data are; cells of 1/FOV of the encoded one */
     double sampled;
     double dominance; /* part of the energy of all neighbourhoods that their dominant eigenvectors hold */
-    larmor_maps_doubt doubt;
+    union {
+        larmor_maps_warning warning;
+        larmor_maps_warning doubt; /* deprecated: its name until the next version */
+    };
 } larmor_coils_report;
 
 /* Coil sensitivity maps from the centre of the data themselves: gridded at low resolution, then in every

@@ -396,7 +396,8 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     return st;
 }
 
-#define FLAT 1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
+#define MAX_DISTANCE_FROM_PLANE                                                                                      \
+    1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
 
 /* The kz of larmor_stamp. */
 static double kz_of(const larmor_raw *raw, int64_t i)
@@ -409,7 +410,7 @@ static double kz_of(const larmor_raw *raw, int64_t i)
     const float *k = raw->traj + raw->readout[i].traj + 2;
     const double first = (double)k[(int64_t)h->discard_pre * h->traj_dims];
     for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
-        if (fabs((double)k[s * h->traj_dims] - first) * t->scale[2] > FLAT) return NAN;
+        if (fabs((double)k[s * h->traj_dims] - first) * t->scale[2] > MAX_DISTANCE_FROM_PLANE) return NAN;
     return t->scale[2] * (first - t->offset);
 }
 

@@ -224,7 +224,7 @@ larmor_status larmor_pulseq_readout_at(const larmor_pulseq *q, int64_t readout, 
     return LARMOR_OK;
 }
 
-#define FLAT 1e-3 /* of the largest |k| in the plane: kz that stays so near to one value says nothing */
+#define MAX_REL_KZ_RANGE 1e-3 /* of the largest |k| in the plane: kz that stays so near to one value says nothing */
 
 static int dims_of(const larmor_pulseq *q)
 {
@@ -233,7 +233,7 @@ static int dims_of(const larmor_pulseq *q)
         low = fmin(low, q->numbers[3 * i + 2]);
         high = fmax(high, q->numbers[3 * i + 2]);
     }
-    return high - low <= FLAT * fmax(q->info.kmax[0], q->info.kmax[1]) ? 2 : 3;
+    return high - low <= MAX_REL_KZ_RANGE * fmax(q->info.kmax[0], q->info.kmax[1]) ? 2 : 3;
 }
 
 larmor_status larmor_pulseq_trajectory(const larmor_pulseq *q, larmor_trajectory *out)

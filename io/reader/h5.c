@@ -49,7 +49,7 @@ void lmr_h5_close(hid_t id)
     if (id > 0) H5Idec_ref(id);
 }
 
-/* HDF5 1.12 gave calls that tell of links a second version; which one a bare name means is up to HDF5's build. */
+/* HDF5 1.12 gave calls that describe links a second version; which one a bare name means is up to HDF5's build. */
 #if H5_VERSION_GE(1, 12, 0)
 typedef H5L_info2_t link_info;
 #define get_link H5Lget_info2

@@ -41,7 +41,7 @@ class LiveImage:
 
     image: Any  # [(z,) y, x], complex
     meta: dict[str, Any]  # geometry and counters
-    report: dict[str, Any]  # weight, iterations, noise, doubts, ...
+    report: dict[str, Any]  # weight, iterations, noise, warnings, ...
     readouts: int  # that had been pushed when it was complete, those included that make no image
 
 

@@ -65,7 +65,7 @@ class Reconstruction:
 
     images: Any  # [images, (z,) y, x], complex; where the sizes of encodings differ a list of images
     meta: list[dict[str, Any]]  # geometry and counters of each image
-    reports: list[dict[str, Any]]  # of the series of each image: weight, iterations, noise, grid, doubts, ...
+    reports: list[dict[str, Any]]  # of the series of each image: weight, iterations, noise, grid, warnings, ...
     maps: Any  # coil maps of the last series [(sets,) coils, image...], or None
     log: list[str]
     warnings: list[str]
@@ -108,7 +108,7 @@ class Reconstruction:
                          "LarmorLambda": f"{report['lambda']:g}", "LarmorLambdaFrom": report["lambda_from"],
                          "LarmorIterations": str(report["solver"]["iters"]),
                          **_misfit_notes(report["misfit"]),
-                         **({"LarmorWarning": " ".join(report["doubts"])} if report["doubts"] else {})})
+                         **({"LarmorWarning": " ".join(report["warnings"])} if report["warnings"] else {})})
         images = list(self.images)
         for name, chosen in _scan.divide(path, images, self.meta):
             _scan.write_images(name, [images[i] for i in chosen], [self.meta[i] for i in chosen], force=force,
@@ -327,8 +327,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
-    method      "auto" (default): "tv" where samples tell one another, else "cg" (SENSE by conjugate gradients); one of
-                them, "grid", or another penalty: "tgv", "wavelet", "llr".
+    method      "auto" (default): "tv" where samples predict one another, else "cg" (SENSE by conjugate gradients); one
+                of them, "grid", or another penalty: "tgv", "wavelet", "llr".
     device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
                 processor for small scans, as it pays a GPU's start each time; here that is paid once.
     progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
@@ -405,7 +405,8 @@ def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any
     """Each image, its geometry, its report, and that as the library has it."""
     report = _structs.to_dict(ffi.addressof(result[0], "report"))
     report["message"] = message(result.report.message)
-    report["doubts"] = _doubts(ffi.addressof(result[0], "report"))
+    report["warnings"] = _warnings(ffi.addressof(result[0], "report"))
+    report["doubts"] = report["warnings"]  # deprecated: its name until the next version
     if result.report.status and not result.count:
         raise error(result.report.status, report["message"])
     for i in range(result.count):
@@ -414,10 +415,10 @@ def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any
                ffi.new("larmor_recon_report *", result.report))
 
 
-def _doubts(report: Any) -> list[str]:
+def _warnings(report: Any) -> list[str]:
     line = ffi.new("char[512]")
     found: list[str] = []
-    while lib.larmor_recon_doubt(report, len(found), line, 512):
+    while lib.larmor_recon_warning(report, len(found), line, 512):
         found.append(message(line))
     return found
 

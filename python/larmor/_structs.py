@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,23 @@ def _value(kind: Any, value: Any, name: str) -> Any:
     return float(value) if kind.cname in ("double", "float") else int(value)
 
 
+def _members(kind: Any) -> Iterator[tuple[str, Any]]:
+    """Names and types, those in unions without a name among them: other names of the same member."""
+    for name, field in kind.fields:
+        if name:
+            yield name, field.type
+        else:
+            yield from _members(field.type)
+
+
 def to_dict(struct: Any) -> dict[str, Any]:
     """The members of a struct; those along image axes in NumPy's order, constants by the last word of their name.
     Pointers to anything but text are left out."""
     kind = ffi.typeof(struct)
     if kind.kind == "pointer":
         kind = kind.item
-    return {name: _value(field.type, getattr(struct, name), name) for name, field in kind.fields
-            if field.type.kind != "pointer" or field.type.cname == "char *"}
+    return {name: _value(member, getattr(struct, name), name) for name, member in _members(kind)
+            if member.kind != "pointer" or member.cname == "char *"}
 
 
 def is_constant(struct: str, name: str, value: str) -> bool:

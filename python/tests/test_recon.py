@@ -50,6 +50,8 @@ def test_methods_give_the_object_and_say_how(scan, method):
     assert magnitude_error(done.images[0], larmor.phantom(SHAPE)) < 0.45
     assert done.maps.shape == (4, *SHAPE)
     assert done.reports[0]["status"] == "ok"
+    assert done.reports[0]["is_suspect"] == done.reports[0]["doubtful"] == 0
+    assert done.reports[0]["maps"]["warning"] == done.reports[0]["maps"]["doubt"]
     misfit = done.reports[0]["misfit"]
     assert misfit["measured"] and 0 <= misfit["beyond_noise"] <= misfit["relative"] < 1
     assert done.provenance["method"] == method
@@ -148,7 +150,7 @@ def test_images_that_one_file_cannot_hold_are_written_to_several(tmp_path, numbe
     metas = [{"fov_mm": (5.0, 40.0, 40.0), "read_dir": tuple(axes[i]), "phase_dir": tuple(axes[(i + 1) % 3]),
               "slice_dir": tuple(axes[(i + 2) % 3]), "slice": i} for i in range(3)]
     reports = [{"method": {"name": "grid", "from": "caller"},
-                "lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "doubts": [],
+                "lambda": 0.0, "lambda_from": "none", "solver": {"iters": 0}, "warnings": [],
                 "misfit": {"measured": 0}}] * 3
     done = larmor.Reconstruction(images, metas, reports, None, [], [], {"method": "grid"})
     done.write(tmp_path / "x.nii")

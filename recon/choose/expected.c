@@ -38,8 +38,9 @@ static larmor_status rough(larmor_op *A, const larmor_array *y, double floor, la
     return larmor_nrm2(Ax, misfit);
 }
 
-static larmor_status expect(larmor_op *A, const larmor_array *b, const larmor_array *noise,
-                            const larmor_regulariser *r, larmor_array *x, larmor_array *Ax, double *weight)
+static larmor_status predict_from_noise(larmor_op *A, const larmor_array *b, const larmor_array *noise,
+                                        const larmor_regulariser *r, larmor_array *x, larmor_array *Ax,
+                                        double *weight)
 {
     double whole, folded, own, left, image, misfit, voxels, samples;
     LMR_TRY(lmr_count_all(x, &voxels));
@@ -75,7 +76,7 @@ larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array *b, const 
         return LMR_FAIL(LARMOR_ERR_ARG, "weight of noise: A, b and a sample of the noise are needed");
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_in_shape(A), &x));
     LMR_TRY(larmor_array_create(larmor_op_device(A), larmor_op_dtype(A), larmor_op_out_shape(A), &Ax));
-    return expect(A, b, noise, r, x, Ax, weight);
+    return predict_from_noise(A, b, noise, r, x, Ax, weight);
 }
 
 /* ---- how much noise there is ---- */

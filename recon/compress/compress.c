@@ -132,8 +132,8 @@ static void signal_left(int64_t coils, const double *eigenvalue, const larmor_co
     double sum = 0;
     for (int64_t v = coils; v >= 0; v--) { /* eigenvalues ascend */
         const double others = (double)(coils - v);
-        const double doubt = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
-        left[v] = fmax(0, sum - o->noise * (others - doubt));
+        const double uncertainty = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
+        left[v] = fmax(0, sum - o->noise * (others - uncertainty));
         if (v > 0) sum += fmax(0, eigenvalue[coils - v]);
     }
 }

@@ -305,7 +305,7 @@ static larmor_status predict(work *w)
 static double least_left(const work *w, const larmor_compression_opts *o, double signal, int64_t v, int *width)
 {
     const double others = (double)(w->coils - v);
-    const double doubt = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
+    const double uncertainty = o->samples > 0 ? 2 * sqrt(others / o->samples) : 0;
     double least = INFINITY;
     for (int i = 0; i < WIDTHS; i++) {
         const double left = w->left[v + i * (w->coils + 1)];
@@ -313,7 +313,7 @@ static double least_left(const work *w, const larmor_compression_opts *o, double
         least = left;
         *width = i;
     }
-    return fmax(0, least - o->noise * (others - doubt)) / signal;
+    return fmax(0, least - o->noise * (others - uncertainty)) / signal;
 }
 
 /* U <- the unitary factor that is nearest to M, both [n, n]; M is lost. */

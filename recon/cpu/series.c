@@ -198,15 +198,15 @@ static void move_columns(void *ctx, int64_t m, int64_t count, int64_t total, int
     }
 }
 
-static larmor_status deal(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                          const void *x, void *y)
+static larmor_status scatter_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                     const int64_t *index, const void *x, void *y)
 {
     move_columns(ctx, m, count, total, batch, index, 0, x, y);
     return LARMOR_OK;
 }
 
-static larmor_status collect(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index,
-                             const void *y, void *x)
+static larmor_status gather_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                    const int64_t *index, const void *y, void *x)
 {
     move_columns(ctx, m, count, total, batch, index, 1, y, x);
     return LARMOR_OK;
@@ -254,8 +254,8 @@ const lmr_series_kernels R(lmr_cpu_series) = {
     .multiply = multiply,
     .planes = planes,
     .lines = lines,
-    .deal = deal,
-    .collect = collect,
+    .scatter_columns = scatter_columns,
+    .gather_columns = gather_columns,
     .evolve = evolve,
     .weigh = weigh,
 };

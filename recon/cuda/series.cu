@@ -249,7 +249,7 @@ template <typename T> larmor_status lines(void *ctx, int64_t n, int64_t voxels, 
 }
 
 template <typename T, bool FORWARD> __global__ void
-deal_kernel(int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index, cx<T> *x, cx<T> *y)
+columns_kernel(int64_t m, int64_t count, int64_t total, int64_t batch, const int64_t *index, cx<T> *x, cx<T> *y)
 {
     for (int64_t at = first_index(); at < m * count * batch; at += index_stride()) {
         const int64_t column = at / m, other = at % m + m * (index[column % count] + total * (column / count));
@@ -260,21 +260,21 @@ deal_kernel(int64_t m, int64_t count, int64_t total, int64_t batch, const int64_
     }
 }
 
-template <typename T> larmor_status deal(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
-                                         const int64_t *index, const void *x, void *y)
+template <typename T> larmor_status scatter_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                                    const int64_t *index, const void *x, void *y)
 {
     LMR_CUDA_ENTER(c, ctx);
-    deal_kernel<T, true><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
+    columns_kernel<T, true><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
         m, count, total, batch, index, const_cast<cx<T> *>(in<T>(x)), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
 }
 
-template <typename T> larmor_status collect(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
-                                            const int64_t *index, const void *y, void *x)
+template <typename T> larmor_status gather_columns(void *ctx, int64_t m, int64_t count, int64_t total, int64_t batch,
+                                                   const int64_t *index, const void *y, void *x)
 {
     LMR_CUDA_ENTER(c, ctx);
-    deal_kernel<T, false><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
+    columns_kernel<T, false><<<blocks(m * count * batch), THREADS, 0, c->stream>>>(
         m, count, total, batch, index, out<T>(x), const_cast<cx<T> *>(in<T>(y)));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
@@ -338,8 +338,8 @@ template <typename T> constexpr lmr_series_kernels kernels = {
     .multiply = multiply<T>,
     .planes = planes<T>,
     .lines = lines<T>,
-    .deal = deal<T>,
-    .collect = collect<T>,
+    .scatter_columns = scatter_columns<T>,
+    .gather_columns = gather_columns<T>,
     .evolve = evolve<T>,
     .weigh = weigh<T>,
 };

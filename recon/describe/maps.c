@@ -319,7 +319,7 @@ static void compare(const comparison *m, larmor_description *found)
 
 /* ---- the call ---- */
 
-static larmor_status expect(const larmor_array *region, const larmor_array *maps)
+static larmor_status check_shapes(const larmor_array *region, const larmor_array *maps)
 {
     const larmor_shape a = larmor_array_shape(region), b = larmor_array_shape(maps);
     int fit = a.ndim == b.ndim && (a.ndim == 3 || a.ndim == 4) && a.dim[a.ndim - 1] == b.dim[b.ndim - 1];
@@ -340,7 +340,7 @@ larmor_status larmor_compare_maps(const larmor_array *region, const double fov[3
     LMR_NEED(maps);
     LMR_NEED(found);
     *found = (larmor_description){.reach = 0};
-    LMR_TRY(expect(region, maps));
+    LMR_TRY(check_shapes(region, maps));
     const larmor_shape shape = larmor_array_shape(maps), centre = larmor_array_shape(region);
     comparison m = {.nd = shape.ndim - 1, .coils = shape.dim[shape.ndim - 1], .side = {1, 1, 1}, .voxels = 1};
     for (int d = 0; d < m.nd; d++) {

@@ -147,7 +147,7 @@ larmor_status larmor_coils_density(const larmor_array *traj, larmor_shape image,
  * trajectories. */
 static const double min_sampled = 0.53, min_dominance = 0.65;
 
-static larmor_maps_doubt doubt_of(const larmor_coils_report *r)
+static larmor_maps_warning warning_of(const larmor_coils_report *r)
 {
     if (r->sampled < min_sampled) return LARMOR_MAPS_UNDERSAMPLED;
     return r->dominance < min_dominance ? LARMOR_MAPS_AMBIGUOUS : LARMOR_MAPS_TRUSTED;
@@ -177,7 +177,7 @@ larmor_status larmor_coils_estimate(const larmor_array *kspace, const larmor_arr
     if (o.planes) part.dim[image.ndim - 1] = o.planes;
     LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(part, coils), &out));
     LMR_TRY(lmr_maps_interpolate_planes(low, c.n, o.first, image.dim[image.ndim - 1], out));
-    judged.doubt = doubt_of(&judged);
+    judged.warning = warning_of(&judged);
     if (report) *report = judged;
     *maps = out;
     out = NULL;

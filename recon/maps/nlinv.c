@@ -176,19 +176,19 @@ static larmor_status real_dot(const larmor_array *x, const larmor_array *y, doub
     return LARMOR_OK;
 }
 
-/* At x: seen <- F^H W (y - F s x), and what is left of the data. */
+/* At x: backprojected <- F^H W (y - F s x), and what is left of the data. */
 static larmor_status residual(newton *s)
 {
     lmr_nlinv *n = &s->model;
     double like, own;
     LMR_TRY(lmr_nlinv_at(n, s->x));
-    LMR_TRY(larmor_op_forward(n->T, n->sum, n->seen));
-    LMR_TRY(larmor_axpby(n->scale, n->seen, 0, n->seen));
+    LMR_TRY(larmor_op_forward(n->T, n->sum, n->backprojected));
+    LMR_TRY(larmor_axpby(n->scale, n->backprojected, 0, n->backprojected));
     LMR_TRY(real_dot(n->sum, s->data, &like));
-    LMR_TRY(real_dot(n->sum, n->seen, &own));
+    LMR_TRY(real_dot(n->sum, n->backprojected, &own));
     s->report.residual = sqrt(fmax(0, s->square - 2 * like + own) / s->square);
     if (!isfinite(own)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the iterate is not finite; check the samples");
-    return larmor_axpby(1, s->data, -1, n->seen);
+    return larmor_axpby(1, s->data, -1, n->backprojected);
 }
 
 /* dx <- (D^H T D + alpha)^-1 rhs by conjugate gradients; rhs becomes the residual. */
@@ -266,7 +266,7 @@ static larmor_status iterate(newton *s)
     LMR_TRY(residual(s));
     while (s->report.steps < s->o.steps && slow < SLOW_STEPS) {
         const double before = s->report.residual;
-        LMR_TRY(lmr_nlinv_adjoint(&s->model, s->model.seen, s->rhs));
+        LMR_TRY(lmr_nlinv_adjoint(&s->model, s->model.backprojected, s->rhs));
         LMR_TRY(larmor_axpby(-alpha, s->x, 1, s->rhs));
         LMR_TRY(solve(s, alpha));
         LMR_TRY(go(s, alpha));

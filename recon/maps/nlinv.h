@@ -28,7 +28,7 @@ typedef struct lmr_nlinv {
     larmor_array *part;                        /* [box..., block] */
     larmor_array *at;                          /* the unknowns at which the derivative is taken */
     larmor_array *maps;                        /* [image..., coils, sets], theirs */
-    larmor_array *sum, *seen, *one;            /* [image..., coils] */
+    larmor_array *sum, *backprojected, *one;   /* [image..., coils] */
 } lmr_nlinv;
 
 /* image, coils and dtype are those of the problem; in opts are no zeros but for weights. */
@@ -45,7 +45,7 @@ larmor_status lmr_nlinv_at(lmr_nlinv *n, const larmor_array *unknowns);
 /* z <- D^H T D d, D the derivative. z and d do not share memory. */
 larmor_status lmr_nlinv_normal(lmr_nlinv *n, const larmor_array *d, larmor_array *z);
 
-/* z <- D^H y of coil images y, which may be n->seen. */
+/* z <- D^H y of coil images y, which may be n->backprojected. */
 larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_array *z);
 
 /* Image, scaled, and maps with sum_cm |s_cm|^2 = 1. x may be NULL. */

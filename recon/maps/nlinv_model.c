@@ -97,8 +97,8 @@ int64_t lmr_nlinv_unknowns(const lmr_nlinv *n)
 
 void lmr_nlinv_free(lmr_nlinv *n)
 {
-    larmor_array *const arrays[] = {n->weight, n->wide, n->spectrum, n->part, n->at,
-                                    n->maps,   n->sum,  n->seen,     n->one};
+    larmor_array *const arrays[] = {n->weight, n->wide, n->spectrum,      n->part, n->at,
+                                    n->maps,   n->sum,  n->backprojected, n->one};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
     larmor_op_free(n->T);
     larmor_op_free(n->F);
@@ -142,7 +142,7 @@ larmor_status lmr_nlinv_create(larmor_device *dev, const larmor_problem *p, cons
     LMR_OR(fail, larmor_array_create(dev, n->dtype, LARMOR_SHAPE(lmr_nlinv_unknowns(n)), &n->at));
     LMR_OR(fail, larmor_array_create(dev, n->dtype, larmor_shape_append(images, n->sets), &n->maps));
     LMR_OR(fail, larmor_array_create(dev, n->dtype, images, &n->sum));
-    LMR_OR(fail, larmor_array_create(dev, n->dtype, images, &n->seen));
+    LMR_OR(fail, larmor_array_create(dev, n->dtype, images, &n->backprojected));
     LMR_OR(fail, larmor_array_create(dev, n->dtype, images, &n->one));
     return LARMOR_OK;
 fail:
@@ -283,9 +283,9 @@ larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_arra
 larmor_status lmr_nlinv_normal(lmr_nlinv *n, const larmor_array *d, larmor_array *z)
 {
     LMR_TRY(derivative(n, d));
-    LMR_TRY(larmor_op_forward(n->T, n->sum, n->seen));
-    LMR_TRY(larmor_axpby(n->scale, n->seen, 0, n->seen));
-    return lmr_nlinv_adjoint(n, n->seen, z);
+    LMR_TRY(larmor_op_forward(n->T, n->sum, n->backprojected));
+    LMR_TRY(larmor_axpby(n->scale, n->backprojected, 0, n->backprojected));
+    return lmr_nlinv_adjoint(n, n->backprojected, z);
 }
 
 /* ---- the result ---- */

@@ -197,16 +197,16 @@ static larmor_status sheet_forward(stack *s, const sheet *h, const larmor_array 
     LMR_TRY(s->kernels->planes(ctx, s->nz, s->voxels, h->partitions, 1, h->plane->data, h->factor->data,
                                s->spectrum->data, images->data));
     LMR_TRY(larmor_op_forward(h->F, images, values));
-    return s->kernels->deal(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data,
-                            values->data, y);
+    return s->kernels->scatter_columns(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data,
+                                       values->data, y);
 }
 
 static larmor_status sheet_adjoint(stack *s, const sheet *h, larmor_array *images, larmor_array *values,
                                    const void *y)
 {
     void *ctx = s->dev->ctx;
-    LMR_TRY(s->kernels->collect(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data, y,
-                                values->data));
+    LMR_TRY(s->kernels->gather_columns(ctx, s->samples, h->readouts * h->partitions, s->readouts, 1, h->column->data,
+                                       y, values->data));
     LMR_TRY(larmor_op_adjoint(h->F, values, images));
     return s->kernels->lines(ctx, s->nz, s->voxels, h->partitions, 1, h->plane->data, h->factor->data, images->data,
                              s->spectrum->data);

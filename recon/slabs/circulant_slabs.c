@@ -284,7 +284,8 @@ static larmor_status make(making *m, const larmor_array *traj, larmor_circulant 
     return transform(m, c);
 }
 
-static larmor_status expect(larmor_ranks *ranks, const larmor_array *maps, int64_t planes, const larmor_array *traj)
+static larmor_status check_arguments(larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
+                                     const larmor_array *traj)
 {
     if (!maps || !traj) return LMR_FAIL(LARMOR_ERR_ARG, "circulant: slabs: maps and a trajectory are needed");
     const int64_t own = lmr_slab_share(planes, ranks->count, ranks->number, NULL);
@@ -305,7 +306,7 @@ larmor_status larmor_circulant_slabs(larmor_ranks *ranks, larmor_array *maps, in
     *out = NULL;
     LMR_NEED(ranks);
     larmor_circulant *c = calloc(1, sizeof *c);
-    larmor_status st = c ? expect(ranks, maps, planes, traj) : LMR_NO_MEMORY();
+    larmor_status st = c ? check_arguments(ranks, maps, planes, traj) : LMR_NO_MEMORY();
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));
     for (int d = 0; d < 3; d++) m.n[d] = d < 2 ? maps->shape.dim[d] : planes;
     m.own = lmr_slab_share(planes, ranks->count, ranks->number, &m.first);

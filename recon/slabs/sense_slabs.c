@@ -19,8 +19,8 @@ static larmor_nufft_opts nufft_of(const int64_t modes[3], double tol, larmor_dty
         .type = 2, .ndim = 3, .modes = {modes[0], modes[1], modes[2]}, .batch = 1, .tol = tol, .dtype = dtype};
 }
 
-static larmor_status expect(const larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
-                            const larmor_sense_opts *opts)
+static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_array *maps, int64_t planes,
+                                     const larmor_sense_opts *opts)
 {
     if (!maps || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: maps and options with a trajectory are needed");
@@ -85,7 +85,7 @@ larmor_status larmor_op_sense_slabs(larmor_ranks *ranks, larmor_array *maps, int
     LMR_NEED(A);
     *A = NULL;
     LMR_NEED(ranks);
-    LMR_TRY(lmr_ranks_agree(ranks, expect(ranks, maps, planes, opts), NULL, NULL));
+    LMR_TRY(lmr_ranks_agree(ranks, check_arguments(ranks, maps, planes, opts), NULL, NULL));
     const int64_t modes[3] = {maps->shape.dim[0], maps->shape.dim[1], planes};
     const larmor_nufft_opts nufft = nufft_of(modes, opts->nufft_tol, maps->dtype);
     if (opts->toeplitz >= 0)

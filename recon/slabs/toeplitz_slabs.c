@@ -287,8 +287,9 @@ done:
 
 /* ---- creation ---- */
 
-static larmor_status expect(const larmor_device *dev, const larmor_ranks *ranks, const larmor_nufft_opts *opts,
-                            const larmor_array *traj, const larmor_array *weights)
+static larmor_status check_arguments(const larmor_device *dev, const larmor_ranks *ranks,
+                                     const larmor_nufft_opts *opts, const larmor_array *traj,
+                                     const larmor_array *weights)
 {
     LMR_TRY(lmr_slabs_expect("toeplitz", dev, ranks, opts, traj));
     if (!weights) return LARMOR_OK;
@@ -315,7 +316,7 @@ larmor_status larmor_op_toeplitz_slabs(larmor_device *dev, larmor_ranks *ranks, 
     LMR_NEED(N);
     *N = NULL;
     LMR_NEED(ranks);
-    larmor_status st = expect(dev, ranks, opts, traj, weights);
+    larmor_status st = check_arguments(dev, ranks, opts, traj, weights);
     slabs *n = calloc(1, sizeof *n);
     if (!st && !n) st = LMR_NO_MEMORY();
     LMR_OR(done, lmr_ranks_agree(ranks, st, NULL, NULL));

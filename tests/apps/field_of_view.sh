@@ -97,7 +97,7 @@ expect 0 recon large.h5 -o large.npy --lambda 1e-3 --iters 2 --memory 38M --forc
 log '^field of view: signal reaches to '
 log '^warning: memory: [0-9]* MB planned of 38 MB allowed on .*; the field of view is not enlarged, what is outside folds in$'
 
-# Partial Fourier is filled in, or reported where it is not; skipped lines are not partial Fourier. Maps from an undersampled centre are doubted, given ones are not.
+# Partial Fourier is filled in, or reported where it is not; skipped lines are not partial Fourier. There is a warning of maps from an undersampled centre, of given ones there is none.
 expect 0 phantom -o partial.h5 --traj cartesian --matrix 48 --coils 4 --partial-fourier 0.625 -q
 expect 0 recon partial.h5 -o partial.npy
 log '^image 1 of 1: partial Fourier: '

@@ -11,7 +11,7 @@ expect 0 recon right.h5 -o right-image.h5 --json
 grep -q '^image 1 of 1: misfit: 0\.[0-9]* of the samples, 0[.0-9]* beyond noise; chi squared [01]\.' err ||
     fail "$last: the misfit expected in the log"
 ! grep -q '^warning:' err || fail "$last: a right scan is warned of"
-printed '^  "doubtful": 0,$'
+printed '^  "suspect": 0,$'
 printed '^  "warnings": \[\],$'
 printed '^    "beyond_noise": 0'
 printed '^      "misfit": {$'
@@ -22,7 +22,7 @@ expect 0 recon right.h5 -o wrong.h5 --maps maps.cfl --delays 9,-9 --json -q
 grep -q '^warning: image 1 of 1: the image does not explain its samples: [0-9]* % of them beyond noise is left over' err ||
     fail "$last: a warning expected"
 ! grep -v '^warning: ' err || fail "$last: nothing but warnings expected"
-printed '^  "doubtful": 1,$'
+printed '^  "suspect": 1,$'
 printed '^    "image 1 of 1: the image does not explain its samples'
 grep -q 'LarmorWarning' wrong.h5 || fail "wrong.h5 has no LarmorWarning"
 

@@ -96,7 +96,7 @@ static double nrmse(const larmor_array *x, const larmor_array *y)
 }
 
 /* There, samples do not predict each other, and a weight would scale the image alone. */
-TEST(one_coil_on_the_grid_gives_its_fft_and_no_doubts)
+TEST(one_coil_on_the_grid_gives_its_fft_and_no_warnings)
 {
     const larmor_traj_opts lines[] = {{.matrix = {32, 32}, .acceleration = {2}},
                                       {.matrix = {32, 32}, .partial_fourier = .75}};
@@ -112,7 +112,7 @@ TEST(one_coil_on_the_grid_gives_its_fft_and_no_doubts)
         assert_ok(larmor_array_reshape(alone, larmor_shape_append(shape, 1), &s.image[0].kspace));
         const larmor_recon_opts opts = OPTS(.method = "cg");
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
-        assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), 0);
+        assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), 0);
         assert_int_equal(result.report.lambda_from, i ? LARMOR_LAMBDA_FROM_NOISE : LARMOR_LAMBDA_NONE);
         if (!i) {
             OWNED(larmor_array) *x;
@@ -165,7 +165,7 @@ static double error_with(const scan *s, larmor_partial_fourier how, larmor_parti
     const double error = nrmse(result.image[0].data, s->truth);
     char line[512];
     *done = result.report.partial_fourier;
-    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line) != 0, *done == LARMOR_PARTIAL_ZERO);
+    assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line) != 0, *done == LARMOR_PARTIAL_ZERO);
     return error;
 }
 

@@ -194,7 +194,7 @@ TEST(every_answer_may_stop_a_reconstruction)
 }
 
 /* Half of k-space is missing along y. */
-TEST(partial_fourier_that_is_not_filled_in_is_doubted)
+TEST(partial_fourier_that_is_not_filled_in_gets_a_warning)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
     const larmor_traj_opts lines = {.matrix = {N, N}, .partial_fourier = 0.6};
@@ -207,9 +207,9 @@ TEST(partial_fourier_that_is_not_filled_in_is_doubted)
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .partial_fourier = LARMOR_PARTIAL_ZERO);
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512], all[8];
-    assert_true(larmor_recon_doubt(&result.report, 0, line, sizeof line) > 0);
+    assert_true(larmor_recon_warning(&result.report, 0, line, sizeof line) > 0);
     if (!strstr(line, "partial Fourier along y: k-space reaches to 15/FOV on one side")) fail_msg("%s", line);
-    assert_true(larmor_recon_doubt(&result.report, 0, all, sizeof all) > 0);
+    assert_true(larmor_recon_warning(&result.report, 0, all, sizeof all) > 0);
     assert_string_equal(all, "partial");
-    assert_int_equal(larmor_recon_doubt(&result.report, 1, line, sizeof line), 0);
+    assert_int_equal(larmor_recon_warning(&result.report, 1, line, sizeof line), 0);
 }

@@ -222,7 +222,7 @@ TEST(calibration_readouts_give_the_maps)
     assert_ok(larmor_recon_maps(recon, &maps, NULL));
     assert_ok(larmor_recon_maps(of_full, &wanted, NULL));
     assert_at_most(difference(maps, wanted), is_cpu() ? 1e-6 : 1e-3);
-    assert_int_equal(result.report.maps.doubt, LARMOR_MAPS_TRUSTED);
+    assert_int_equal(result.report.maps.warning, LARMOR_MAPS_TRUSTED);
     larmor_array_free(maps);
     larmor_array_free(wanted);
     larmor_recon_result_free(&result);
@@ -239,10 +239,10 @@ TEST(calibration_readouts_give_the_maps)
     char line[512];
     recon = recon_of(&s, &noted);
     assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_UNDERSAMPLED);
+    assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), LARMOR_MAPS_UNDERSAMPLED);
     assert_non_null(strstr(line, "coil maps cannot be trusted: only"));
-    assert_int_equal(larmor_recon_doubt(&result.report, 1, line, sizeof line), 0);
-    assert_int_equal(larmor_recon_doubt(&result.report, INT_MIN, line, sizeof line), 0);
+    assert_int_equal(larmor_recon_warning(&result.report, 1, line, sizeof line), 0);
+    assert_int_equal(larmor_recon_warning(&result.report, INT_MIN, line, sizeof line), 0);
     larmor_recon_result_free(&result);
     assert_ok(larmor_recon_run(recon, 1, &result));
     assert_noted(n, "W:image 1 of 2: coil maps cannot be trusted");
@@ -308,14 +308,14 @@ TEST(lambda_is_chosen_by_the_first_set)
 
 /* ---- noise ---- */
 
-TEST(maps_of_nothing_but_noise_are_doubted)
+TEST(maps_of_nothing_but_noise_get_a_warning)
 {
     OWNED(scan) s = scan_of(COILS, 1, 0);
     assert_ok(larmor_noise_fill(s.image[0].kspace, 1, 7));
     const larmor_recon_opts opts = OPTS(.method = "grid", .oversample = {1});
     OWNED(larmor_recon_result) result = result_of(&s, &opts);
     char line[512];
-    assert_int_equal(larmor_recon_doubt(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
+    assert_int_equal(larmor_recon_warning(&result.report, 0, line, sizeof line), LARMOR_MAPS_AMBIGUOUS);
     assert_non_null(strstr(line, "which is mostly noise or has signal folded in"));
 }
 

@@ -117,10 +117,10 @@ static void turn(larmor_array *kspace, int64_t first, int64_t count)
     assert_ok(larmor_array_write(kspace, x, larmor_array_bytes(kspace)));
 }
 
-static int has_doubt(const larmor_recon_report *report, const char *text)
+static int has_warning(const larmor_recon_report *report, const char *text)
 {
     char line[512];
-    for (int i = 0; larmor_recon_doubt(report, i, line, sizeof line); i++)
+    for (int i = 0; larmor_recon_warning(report, i, line, sizeof line); i++)
         if (strstr(line, text)) return 1;
     return 0;
 }
@@ -173,10 +173,10 @@ TEST(a_weight_that_leaves_a_constant_is_not_taken_by_itself_and_said_where_it_is
         print_message("%s, around the mean: chosen %.3g, given %.3g\n", methods[i],
                       around_the_mean(chosen.image[0].data), around_the_mean(given.image[0].data));
         assert_true(around_the_mean(chosen.image[0].data) > 0.1);
-        assert_false(has_doubt(&chosen.report, "nothing but a constant"));
-        assert_true(has_doubt(&chosen.report, "no image predicts samples that were held out"));
+        assert_false(has_warning(&chosen.report, "nothing but a constant"));
+        assert_true(has_warning(&chosen.report, "no image predicts samples that were held out"));
         assert_at_most(around_the_mean(given.image[0].data), i ? 0.1 : 1e-3);
-        assert_true(has_doubt(&given.report, "nothing but a constant"));
+        assert_true(has_warning(&given.report, "nothing but a constant"));
     }
 }
 
@@ -192,8 +192,8 @@ TEST(a_readout_that_fits_far_worse_is_named)
     assert_int_equal(right.report.misfit.worst_readout, -1);
     assert_int_equal(wrong.report.misfit.bad_readouts, 1);
     assert_int_equal(wrong.report.misfit.worst_readout, READOUT);
-    assert_true(has_doubt(&wrong.report, "1 readout fits far worse than the others, the worst number 7"));
-    assert_false(has_doubt(&right.report, ""));
+    assert_true(has_warning(&wrong.report, "1 readout fits far worse than the others, the worst number 7"));
+    assert_false(has_warning(&right.report, ""));
 }
 
 /* A full grid of the phantom's exact samples in two coils; the line `turned` of one coil has the other sign. */
@@ -240,13 +240,13 @@ TEST(an_object_that_folds_in_is_named)
         assert_int_equal(right.folded, 0);
         assert_int_equal(noise.folded, 0);
         assert_true(large.folded & 2); /* the phantom is longest along y */
-        assert_true(has_doubt(&large, "the object reaches beyond the field of view along"));
+        assert_true(has_warning(&large, "the object reaches beyond the field of view along"));
     }
 }
 
 /* On a grid larger than what was encoded: lines are farther apart than at 1/FOV of it, and copies of the object
  * meet its edges. */
-TEST(a_right_scan_on_a_larger_grid_is_not_doubted)
+TEST(a_right_scan_on_a_larger_grid_gets_no_warning)
 {
     const larmor_traj_opts grid = {.matrix = {N, N}};
     for (int coils = 1; coils <= 3; coils++)
@@ -258,12 +258,12 @@ TEST(a_right_scan_on_a_larger_grid_is_not_doubted)
             assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, coils, LARMOR_C64, &s.image[0].kspace));
             OWNED(larmor_recon_result) result = result_of(&s, &opts);
             assert_int_equal(result.report.grid[0], 2 * N);
-            assert_false(has_doubt(&result.report, ""));
+            assert_false(has_warning(&result.report, ""));
         }
 }
 
 /* Maps carry signal beyond one edge of the grid over to the other, so that no image explains the lines there. */
-TEST(lines_at_the_edge_of_a_grid_are_not_doubted_and_others_are)
+TEST(lines_at_the_edge_of_a_grid_get_no_warning_and_others_do)
 {
     const int turned = N / 2 + 5;
     assert_int_equal(misfit_of_grid(-1).bad_readouts, 0);
@@ -284,11 +284,11 @@ TEST(a_coil_that_fits_far_worse_is_named)
     OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
     assert_int_equal(wrong.report.misfit.bad_coils, 1);
     assert_int_equal(wrong.report.misfit.worst_coil, COIL);
-    assert_true(has_doubt(&wrong.report, "1 coil fits far worse than the others, the worst number 2"));
+    assert_true(has_warning(&wrong.report, "1 coil fits far worse than the others, the worst number 2"));
 }
 
 /* k-space that is said to reach further than it does. */
-TEST(samples_that_are_not_explained_are_a_doubt)
+TEST(samples_that_are_not_explained_get_a_warning)
 {
     const double sigma[] = {0, 1e-3, 1e-2}; /* the last one is stronger than most samples */
     for (int i = 0; i < 3; i++) {
@@ -296,7 +296,7 @@ TEST(samples_that_are_not_explained_are_a_doubt)
         const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
         OWNED(larmor_recon_result) right = result_of(&s, &opts);
         assert_true(right.report.misfit.measured);
-        assert_false(has_doubt(&right.report, ""));
+        assert_false(has_warning(&right.report, ""));
     }
     OWNED(scan) s = scan_of(COILS, 1, 1e-3);
     const larmor_recon_opts opts = OPTS(.maps = s.maps, .oversample = {1});
@@ -305,7 +305,7 @@ TEST(samples_that_are_not_explained_are_a_doubt)
     for (int64_t i = 0; i < larmor_array_count(s.image[0].traj); i++) k[i] *= i % 2 ? 0.6 : 1;
     assert_ok(larmor_array_write(s.image[0].traj, k, larmor_array_bytes(s.image[0].traj)));
     OWNED(larmor_recon_result) wrong = result_of(&s, &opts);
-    assert_true(has_doubt(&wrong.report, "the image does not explain its samples"));
+    assert_true(has_warning(&wrong.report, "the image does not explain its samples"));
 }
 
 typedef enum spoiling { NOTHING, CARRIER, COPIES, ZEROS, NOISY, QUIET } spoiling;
@@ -343,7 +343,7 @@ TEST(samples_that_are_no_measurement_are_named)
                 for (int i = 0; i < SAMPLES; i++) spoil(how, x + 2 * SAMPLES * SPOKES * c, c, r, i);
         assert_ok(larmor_array_write(s.image[0].kspace, x, larmor_array_bytes(s.image[0].kspace)));
         OWNED(larmor_recon_result) result = result_of(&s, &opts);
-        for (int i = 0; i < 4; i++) assert_int_equal(has_doubt(&result.report, said[i]), how == (spoiling)(i + 1));
+        for (int i = 0; i < 4; i++) assert_int_equal(has_warning(&result.report, said[i]), how == (spoiling)(i + 1));
     }
 }
 

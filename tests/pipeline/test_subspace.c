@@ -118,12 +118,12 @@ TEST(frames_of_six_spokes_come_out_by_every_method)
 }
 
 /* Frames whose signs alternate have a mean of about nothing. */
-TEST(a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_the_result)
+TEST(a_basis_that_does_not_describe_the_frames_gets_a_warning_and_no_empty_image_is_the_result)
 {
     OWNED(series) s = series_of(1e-4);
     OWNED(larmor_array) *ones;
     char line[512];
-    int doubted = 0;
+    int warned = 0;
     for (int t = 1; t < FRAMES; t += 2) assert_ok(larmor_axpby(-1, s.image[t].kspace, 0, s.image[t].kspace));
     assert_ok(larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(FRAMES, 1), &ones));
     assert_ok(larmor_fill(ones, 1));
@@ -132,13 +132,13 @@ TEST(a_basis_that_does_not_describe_the_frames_is_doubted_and_no_empty_image_is_
         const larmor_recon_opts opts = OPTS(.method = methods[m], .maps = s.maps, .basis = ones);
         OWNED(larmor_recon_result) x = run(&s, &opts);
         double size, frame;
-        for (int i = 0, kind; (kind = larmor_recon_doubt(&x.report, i, line, sizeof line)) != 0; i++)
-            doubted += kind == LARMOR_MAPS_AMBIGUOUS + 4 && strstr(line, "samples that were held out") != NULL;
+        for (int i = 0, kind; (kind = larmor_recon_warning(&x.report, i, line, sizeof line)) != 0; i++)
+            warned += kind == LARMOR_MAPS_AMBIGUOUS + 4 && strstr(line, "samples that were held out") != NULL;
         assert_ok(larmor_nrm2(x.image[0].data, &size));
         assert_ok(larmor_nrm2(s.truth[0], &frame));
         print_message("%s: from %d, %.3g of a frame\n", methods[m], (int)x.report.lambda_from, size / frame);
         assert_int_equal(x.report.lambda_from, LARMOR_LAMBDA_UNPREDICTED);
-        assert_int_equal(doubted, m + 1);
+        assert_int_equal(warned, m + 1);
         assert_true(size > 0.01 * frame);
     }
 }

@@ -225,7 +225,7 @@ TEST(readouts_of_different_lengths_are_delayed_and_searched_one_by_one)
 }
 
 /* Spokes whose samples were taken `by` samples later than the trajectory says; 1 if that is warned of. */
-static int doubts_delay(double by)
+static int warns_of_delay(double by)
 {
     OWNED(scan) s = scan_of(COILS, 1, 1e-4);
     notes n = {.text = ""};
@@ -244,7 +244,7 @@ static int doubts_delay(double by)
 
 TEST(delays_that_no_gradients_have_are_a_warning)
 {
-    assert_false(doubts_delay(2));
-    assert_false(doubts_delay(-1));
-    assert_true(doubts_delay(-5));
+    assert_false(warns_of_delay(2));
+    assert_false(warns_of_delay(-1));
+    assert_true(warns_of_delay(-5));
 }

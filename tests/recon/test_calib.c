@@ -322,12 +322,12 @@ static larmor_coils_report report_of(const judged *j, double noise)
     return report;
 }
 
-static void assert_judged(const judged *j, double noise, larmor_maps_doubt doubt)
+static void assert_judged(const judged *j, double noise, larmor_maps_warning warning)
 {
     const larmor_coils_report r = report_of(j, noise);
-    if (r.doubt != doubt)
-        fail_msg("%s, undersampling %g, acceleration %lld, noise %g: doubt %d, sampled %.3f, dominance %.3f", j->name,
-                 j->opts.undersampling, (long long)j->opts.acceleration[0], noise, (int)r.doubt, r.sampled,
+    if (r.warning != warning)
+        fail_msg("%s, undersampling %g, acceleration %lld, noise %g: warning %d, sampled %.3f, dominance %.3f",
+                 j->name, j->opts.undersampling, (long long)j->opts.acceleration[0], noise, (int)r.warning, r.sampled,
                  r.dominance);
 }
 

@@ -50,7 +50,7 @@ static larmor_description found_for(double *is, double *said, double noise)
     return found;
 }
 
-TEST(a_right_description_is_not_doubted)
+TEST(a_right_description_gets_no_warning)
 {
     const double angle[] = {111.2461180, 23.6281, 180. / SPOKES}, noise[] = {1e-6, 1e-3, 5e-3};
     for (int a = 0; a < 3; a++)
@@ -356,7 +356,7 @@ static void replace(float *s)
         }
 }
 
-TEST(true_maps_are_not_doubted)
+TEST(true_maps_get_no_warning)
 {
     const larmor_description found = found_for_maps(keep);
     assert_int_equal(found.is_clear, 0);
@@ -405,7 +405,7 @@ static larmor_description found_for_lines(int described, double late, int coils)
     return found;
 }
 
-TEST(lines_that_are_described_rightly_are_not_doubted)
+TEST(lines_that_are_described_rightly_get_no_warning)
 {
     for (int coils = 1; coils <= 4; coils++) assert_int_equal(found_for_lines(1, 0, coils).is_clear, 0);
 }

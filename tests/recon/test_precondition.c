@@ -74,7 +74,7 @@ static cplx wave(larmor_shape image, int64_t m, int64_t x)
 }
 
 /* E: one over the root of the coils' energy and 2 % of the largest, 0 where that is 0; 1 without maps. */
-static double *sight(const sense *p)
+static double *object_support(const sense *p)
 {
     double *e = calloc((size_t)p->voxels, sizeof *e), most = 0;
     for (int64_t i = 0; i < p->voxels; i++) {
@@ -95,31 +95,31 @@ static double mean_of(const double *d, int64_t n)
     return n > 0 ? sum / (double)n : 0;
 }
 
-/* The mean of E^2 over the voxels that are seen, and how many they are. */
-static double mean_square(const double *e, int64_t n, int64_t *seen)
+/* The mean of E^2 over the voxels of the support, and how many they are. */
+static double mean_square(const double *e, int64_t n, int64_t *in_support)
 {
     double sum = 0;
-    *seen = 0;
+    *in_support = 0;
     for (int64_t i = 0; i < n; i++) {
         sum += e[i] * e[i];
-        *seen += e[i] > 0;
+        *in_support += e[i] > 0;
     }
-    return sum / (double)*seen;
+    return sum / (double)*in_support;
 }
 
-/* The eigenvalues of the circulant nearest to E A^H A E over the voxels that are seen: f^H E A^H A E f over their
+/* The eigenvalues of the circulant nearest to E A^H A E over the voxels of the support: f^H E A^H A E f over their
  * number, f the waves. */
 static double *nearest(const sense *p, int channels, const double *e)
 {
     double *d = calloc((size_t)p->voxels, sizeof *d);
-    int64_t seen;
-    mean_square(e, p->voxels, &seen);
+    int64_t in_support;
+    mean_square(e, p->voxels, &in_support);
     for (int64_t m = 0; m < p->voxels; m++)
         for (int r = 0; r < SAMPLES * channels; r++) {
             cplx sum = 0;
             for (int64_t i = 0; i < p->voxels; i++)
                 sum += p->a[r + SAMPLES * channels * i] * e[i] * wave(p->image, m, i);
-            d[m] += pow(cabs(sum), 2) / (double)seen;
+            d[m] += pow(cabs(sum), 2) / (double)in_support;
         }
     return d;
 }
@@ -147,10 +147,10 @@ TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
         const int coils = c % 2 ? COILS : 0;
         const int weighted = c / 6;
         sense p = make(image[c / 2 % 3], coils, weighted);
-        int64_t seen;
-        double *e = sight(&p);
+        int64_t in_support;
+        double *e = object_support(&p);
         double *d = nearest(&p, coils ? coils : 1, e);
-        const double mean = mean_of(d, p.voxels), lambda = 0.2 * mean, square = mean_square(e, p.voxels, &seen);
+        const double mean = mean_of(d, p.voxels), lambda = 0.2 * mean, square = mean_square(e, p.voxels, &in_support);
         larmor_op *M;
         assert_ok(precondition_circulant(p.maps, p.traj, p.weights, p.image, LARMOR_C128, lambda, &M));
         for (int64_t m = 0; m < p.voxels; m += 3) /* waves times E are what it is known by */
@@ -165,7 +165,7 @@ TEST(the_circulant_is_the_nearest_one_to_what_coils_see)
 TEST(smooth_maps_on_a_coarse_grid_are_enough)
 {
     sense p = make((larmor_shape){1, {150}}, COILS, 0);
-    double *e = sight(&p), *d = nearest(&p, COILS, e);
+    double *e = object_support(&p), *d = nearest(&p, COILS, e);
     const double mean = mean_of(d, p.voxels);
     larmor_op *M;
     assert_ok(precondition_circulant(p.maps, p.traj, NULL, p.image, LARMOR_C128, 0, &M));
@@ -222,9 +222,9 @@ TEST(a_penalty_adds_the_symbol_of_its_operator)
 {
     static const larmor_op_impl impl = {"around", around_forward, around_adjoint, NULL, NULL};
     sense p = make((larmor_shape){2, {6, 5}}, COILS, 0);
-    int64_t seen;
-    double *e = sight(&p), *d = nearest(&p, COILS, e);
-    const double mean = mean_of(d, p.voxels), penalty = 3 * mean, square = mean_square(e, p.voxels, &seen);
+    int64_t in_support;
+    double *e = object_support(&p), *d = nearest(&p, COILS, e);
+    const double mean = mean_of(d, p.voxels), penalty = 3 * mean, square = mean_square(e, p.voxels, &in_support);
     larmor_circulant *C;
     larmor_op *K, *M;
     assert_ok(larmor_op_create(dev, &impl, NULL, LARMOR_C128, p.image, p.image, &K));

@@ -14,7 +14,7 @@ namespace
 /* Of NCCL's interface, which has been so since 2.7. */
 typedef struct ncclComm *ncclComm_t;
 struct ncclUniqueId {
-    char internal[LMR_PEERS_NAME];
+    char internal[LMR_COMMUNICATOR_NAME];
 };
 enum { NCCL_INT8 = 0, NCCL_SUCCESS = 0 };
 
@@ -60,7 +60,7 @@ larmor_status load(const nccl **found)
                          names[0]);
 }
 
-struct peers {
+struct communicator {
     const nccl *by;
     ncclComm_t group;
 };
@@ -72,7 +72,7 @@ larmor_status check(const nccl *by, int code, const char *call, int line)
 }
 #define NCCL_TRY(call) LMR_TRY(check(by, by->call, "nccl" #call, __LINE__))
 
-larmor_status name_group(void *ctx, unsigned char name[LMR_PEERS_NAME])
+larmor_status name_group(void *ctx, unsigned char name[LMR_COMMUNICATOR_NAME])
 {
     const nccl *by;
     LMR_CUDA_ENTER(c, ctx);
@@ -82,7 +82,8 @@ larmor_status name_group(void *ctx, unsigned char name[LMR_PEERS_NAME])
     return LARMOR_OK;
 }
 
-larmor_status join(void *ctx, const unsigned char name[LMR_PEERS_NAME], int number, int count, void **out)
+larmor_status open_group(void *ctx, const unsigned char name[LMR_COMMUNICATOR_NAME], int number, int count,
+                         void **out)
 {
     const nccl *by;
     *out = nullptr;
@@ -93,7 +94,7 @@ larmor_status join(void *ctx, const unsigned char name[LMR_PEERS_NAME], int numb
     ncclUniqueId id;
     memcpy(id.internal, name, sizeof id.internal);
     NCCL_TRY(CommInitRank(&group, count, id, number));
-    auto *p = new (std::nothrow) peers{by, group};
+    auto *p = new (std::nothrow) communicator{by, group};
     if (!p) {
         (void)by->CommAbort(group);
         return LMR_CUDA_FAIL(LARMOR_ERR_MEMORY, "out of host memory");
@@ -102,7 +103,7 @@ larmor_status join(void *ctx, const unsigned char name[LMR_PEERS_NAME], int numb
     return LARMOR_OK;
 }
 
-larmor_status queue_all(const lmr_cuda *c, const peers *p, int count, const void *const *send,
+larmor_status queue_all(const lmr_cuda *c, const communicator *p, int count, const void *const *send,
                         const int64_t *send_bytes, void *const *receive, const int64_t *receive_bytes)
 {
     const nccl *by = p->by;
@@ -116,7 +117,7 @@ larmor_status queue_all(const lmr_cuda *c, const peers *p, int count, const void
 larmor_status exchange(void *ctx, void *group, int count, const void *const *send, const int64_t *send_bytes,
                        void *const *receive, const int64_t *receive_bytes)
 {
-    const auto *p = static_cast<peers *>(group);
+    const auto *p = static_cast<communicator *>(group);
     const nccl *by = p->by;
     LMR_CUDA_ENTER(c, ctx);
     NCCL_TRY(GroupStart());
@@ -125,9 +126,9 @@ larmor_status exchange(void *ctx, void *group, int count, const void *const *sen
     return st ? st : check(by, ended, "ncclGroupEnd()", __LINE__);
 }
 
-void leave(void *ctx, void *group, int gives_up)
+void close_group(void *ctx, void *group, int gives_up)
 {
-    auto *p = static_cast<peers *>(group);
+    auto *p = static_cast<communicator *>(group);
     auto *c = static_cast<lmr_cuda *>(ctx);
     if (!p) return;
     if (!cudaSetDevice(c->ordinal)) {
@@ -140,4 +141,5 @@ void leave(void *ctx, void *group, int gives_up)
 
 } // namespace
 
-const lmr_peers lmr_cuda_peers = {.name = name_group, .join = join, .exchange = exchange, .leave = leave};
+const lmr_communicator lmr_cuda_communicator = {
+    .name = name_group, .open = open_group, .exchange = exchange, .close = close_group};

@@ -7,7 +7,7 @@
 
 static void describe_maps(const larmor_coils_report *maps, char *line, size_t room)
 {
-    if (maps->doubt == LARMOR_MAPS_UNDERSAMPLED)
+    if (maps->warning == LARMOR_MAPS_UNDERSAMPLED)
         snprintf(
             line, room,
             "coil maps cannot be trusted: only %.0f %% of the centre of k-space that they are made from is "
@@ -43,23 +43,23 @@ static void describe_fold(int axes, char *line, size_t room)
         names);
 }
 
-/* Kinds, which stay what they are. Those below are larmor_maps_doubt. */
+/* Kinds, which stay what they are. Those below are larmor_maps_warning. */
 enum {
-    DOUBT_PARTIAL = LARMOR_MAPS_AMBIGUOUS + 1, /* and the next two: along x, y, z */
-    DOUBT_UNPREDICTED = DOUBT_PARTIAL + 3,
-    DOUBT_MISFIT,
-    DOUBT_READOUTS,
-    DOUBT_COILS,
-    DOUBT_CLIPPED,
-    DOUBT_SPIKES,
-    DOUBT_ECHO,
-    DOUBT_EMPTY,
-    DOUBT_CONSTANT,
-    DOUBT_FOLDED,
-    DOUBT_COPIED,
-    DOUBT_ZEROS,
-    DOUBT_CARRIER,
-    DOUBT_NOISY,
+    WARNING_PARTIAL = LARMOR_MAPS_AMBIGUOUS + 1, /* and the next two: along x, y, z */
+    WARNING_UNPREDICTED = WARNING_PARTIAL + 3,
+    WARNING_MISFIT,
+    WARNING_READOUTS,
+    WARNING_COILS,
+    WARNING_CLIPPED,
+    WARNING_SPIKES,
+    WARNING_ECHO,
+    WARNING_EMPTY,
+    WARNING_CONSTANT,
+    WARNING_FOLDED,
+    WARNING_COPIED,
+    WARNING_ZEROS,
+    WARNING_CARRIER,
+    WARNING_NOISY,
 };
 
 /* Of an image that is next to nothing of what its samples are, where the model would explain them. */
@@ -68,14 +68,14 @@ enum {
  * 1.1. */
 #define MAX_CHI2 1.25
 
-/* The doubt that is looked for: those before it are counted down. */
+/* The warning that is looked for: those before it are counted down. */
 typedef struct wanted {
     int before, kind; /* kind: once it is found */
     char *line;
     size_t room;
 } wanted;
 
-/* 1 if the doubt that comes now is the one. */
+/* 1 if the warning that comes now is the one. */
 static int is_it(wanted *w, int kind)
 {
     if (w->kind || w->before-- != 0) return 0;
@@ -88,7 +88,7 @@ static void find_partial(const larmor_recon_report *report, wanted *w)
     const int filled =
         report->partial_fourier == LARMOR_PARTIAL_HOMODYNE || report->partial_fourier == LARMOR_PARTIAL_POCS;
     for (int d = 0; d < 3 && !filled; d++)
-        if (report->coverage.partial[d] && is_it(w, DOUBT_PARTIAL + d))
+        if (report->coverage.partial[d] && is_it(w, WARNING_PARTIAL + d))
             describe_partial(&report->coverage, d, w->line, w->room);
 }
 
@@ -103,27 +103,27 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
 {
     if (!m->measured || !m->fitted) return;
     const int unexplained = m->beyond_model > LMR_MAX_BEYOND_NOISE && (m->chi2 == 0 || m->chi2 > MAX_CHI2);
-    if (unexplained && is_it(w, DOUBT_MISFIT))
+    if (unexplained && is_it(w, WARNING_MISFIT))
         snprintf(
             w->line, w->room,
             "the image does not explain its samples: %.0f %% of them beyond noise is left over. Trajectory, its "
             "units, coil maps, noise scan or the samples themselves are not what they are taken for; larmor check "
             "looks at each.",
             100 * m->beyond_model);
-    if (m->beyond_model <= LMR_MAX_BEYOND_NOISE && m->beyond_noise > EMPTY_IMAGE && is_it(w, DOUBT_EMPTY))
+    if (m->beyond_model <= LMR_MAX_BEYOND_NOISE && m->beyond_noise > EMPTY_IMAGE && is_it(w, WARNING_EMPTY))
         snprintf(
             w->line, w->room,
             "the image explains next to nothing of its samples, %.0f %% of them are left over: the weight is too "
             "large. Take a smaller one by opts.lambda, such as noise:1.",
             100 * m->beyond_noise);
-    if (m->bad_readouts && is_it(w, DOUBT_READOUTS))
+    if (m->bad_readouts && is_it(w, WARNING_READOUTS))
         snprintf(
             w->line, w->room,
             "%lld readout%s far worse than the others, the worst number %lld (from 0, in the order of the image) by "
             "a factor of %.3g: spikes, a moved object, or a readout of another place in k-space. Leave %s out.",
             (long long)m->bad_readouts, m->bad_readouts == 1 ? " fits" : "s fit", (long long)m->worst_readout,
             sqrt(m->worst_readout_ratio), m->bad_readouts == 1 ? "it" : "them");
-    if (m->bad_coils && is_it(w, DOUBT_COILS))
+    if (m->bad_coils && is_it(w, WARNING_COILS))
         snprintf(
             w->line, w->room,
             "%d coil%s far worse than the others, the worst number %d (from 0): %.0f %% of its samples is left over. "
@@ -131,32 +131,32 @@ static void find_misfit(const larmor_misfit *m, wanted *w)
             m->bad_coils, m->bad_coils == 1 ? " fits" : "s fit", m->worst_coil, 100 * m->worst_coil_misfit);
 }
 
-int larmor_recon_doubt(const larmor_recon_report *report, int i, char *line, size_t room)
+int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, size_t room)
 {
     if (!report || !line || i < 0) return 0;
     wanted w = {.before = i, .line = line, .room = room};
-    if (report->maps.doubt != LARMOR_MAPS_TRUSTED && is_it(&w, (int)report->maps.doubt))
+    if (report->maps.warning != LARMOR_MAPS_TRUSTED && is_it(&w, (int)report->maps.warning))
         describe_maps(&report->maps, line, room);
     find_partial(report, &w);
-    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, DOUBT_UNPREDICTED))
+    if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, WARNING_UNPREDICTED))
         snprintf(line, room,
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "
                  "maps or trajectory do not describe them. The weight is the one expected from the noise; "
                  "state another by opts.lambda.");
-    if (is_erased(report) && is_it(&w, DOUBT_CONSTANT))
+    if (is_erased(report) && is_it(&w, WARNING_CONSTANT))
         snprintf(
             line, room,
             "the penalty has left nothing but a constant: every voxel has the same value. The weight is too large; "
             "take a smaller one by opts.lambda, such as noise:1.");
-    if (report->folded && is_it(&w, DOUBT_FOLDED)) describe_fold(report->folded, line, room);
+    if (report->folded && is_it(&w, WARNING_FOLDED)) describe_fold(report->folded, line, room);
     find_misfit(&report->misfit, &w);
     const larmor_sample_faults *f = &report->faults;
-    if (f->clipped && is_it(&w, DOUBT_CLIPPED)) lmr_describe_clipping(f, line, room);
-    if (f->spikes && is_it(&w, DOUBT_SPIKES)) lmr_describe_spikes(f, line, room);
-    if (f->echo_distance > 0 && is_it(&w, DOUBT_ECHO)) lmr_describe_echo(f, line, room);
-    if (f->copied && is_it(&w, DOUBT_COPIED)) lmr_describe_copied(f, line, room);
-    if (f->zeros && is_it(&w, DOUBT_ZEROS)) lmr_describe_zeros(f, line, room);
-    if (f->carrier > 0 && is_it(&w, DOUBT_CARRIER)) lmr_describe_carrier(f, line, room);
-    if (f->noisy && is_it(&w, DOUBT_NOISY)) lmr_describe_noisy(f, line, room);
+    if (f->clipped && is_it(&w, WARNING_CLIPPED)) lmr_describe_clipping(f, line, room);
+    if (f->spikes && is_it(&w, WARNING_SPIKES)) lmr_describe_spikes(f, line, room);
+    if (f->echo_distance > 0 && is_it(&w, WARNING_ECHO)) lmr_describe_echo(f, line, room);
+    if (f->copied && is_it(&w, WARNING_COPIED)) lmr_describe_copied(f, line, room);
+    if (f->zeros && is_it(&w, WARNING_ZEROS)) lmr_describe_zeros(f, line, room);
+    if (f->carrier > 0 && is_it(&w, WARNING_CARRIER)) lmr_describe_carrier(f, line, room);
+    if (f->noisy && is_it(&w, WARNING_NOISY)) lmr_describe_noisy(f, line, room);
     return w.kind;
 }
