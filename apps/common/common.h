@@ -144,7 +144,7 @@ int app_check_window(const app_list *window);
 /* The options of commands that write DICOM, whose settings have `int dicom_phase, anonymous;`. */
 #define APP_DICOM_OPTIONS(settings)                                                                                  \
     APP_OPTION(settings, APP_FLAG, dicom_phase, 0, "dicom-phase", "",                                                \
-               ".dcm/: also write the phase, as a series of its own"),                                               \
+               ".dcm, .dcm/: also write the phase, to NAME_phase.dcm or as a series of its own"),                    \
         APP_OPTION(settings, APP_FLAG, anonymous, 0, "anonymous", "",                                                \
                    ".dcm, .dcm/: leave out what the header says of the patient, the study and the place")
 
@@ -177,11 +177,12 @@ int app_check_files(const app_command *command, const void *settings, const app_
  * them. */
 larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
-/* The option --bids, of commands whose settings have `int bids;`, and what it does with an output that is open. */
+/* The option --bids, of commands whose settings have `int bids;`, and what it and --dicom-phase add to an output that
+ * is open. */
 #define APP_BIDS_OPTION(settings)                                                                                    \
     APP_OPTION(settings, APP_FLAG, bids, 0, "bids", "",                                                              \
                ".nii, .nii.gz: also write a .json of the same name with times, angles and scanner, as BIDS has it")
-larmor_status app_describe(int bids, larmor_output *out);
+larmor_status app_add_files(int bids, int dicom_phase, larmor_output *out);
 
 /* The same for files in the place of one of the table, whose names follow from it. out [count]: NULL where an
  * error was. */

@@ -107,10 +107,13 @@ larmor_status app_output_open(const char *path, int force, larmor_output **out)
                        path);
 }
 
-larmor_status app_describe(int bids, larmor_output *out)
+larmor_status app_add_files(int bids, int dicom_phase, larmor_output *out)
 {
-    const int has = out && larmor_format_of(larmor_output_path(out)).has_sidecar;
-    return bids && has ? larmor_output_add_sidecar(out) : LARMOR_OK;
+    if (!out) return LARMOR_OK;
+    const larmor_format_info format = larmor_format_of(larmor_output_path(out));
+    if (dicom_phase && !format.is_folder && app_is_dicom(larmor_output_path(out)))
+        return larmor_output_add_phase(out);
+    return bids && format.has_sidecar ? larmor_output_add_sidecar(out) : LARMOR_OK;
 }
 
 static larmor_status check_others(const char *const *paths, int count)

@@ -78,7 +78,7 @@ static int convert_image(const settings *s, const char *from, const char *to)
     APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
     app_window_text shown = {""};
     APP_TRY(APP_RUN, app_output_open(to, s->force, &out));
-    APP_TRY(APP_RUN, app_describe(s->bids, out));
+    APP_TRY(APP_RUN, app_add_files(s->bids, s->dicom_phase, out));
     APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
     APP_TRY(APP_INPUT, app_read_images(from, dev, &set));
     APP_TRY(APP_RUN, write_any(s, out, &set, &shown));
@@ -257,8 +257,8 @@ static int run(const void *given, const app_files *files)
         app_error("--measurement: has no effect without a TWIX file.");
         return APP_USAGE;
     }
-    if (s->dicom_phase && to && !larmor_format_of(to).is_folder) {
-        app_error("--dicom-phase: has no effect with %s; it is an option of a .dcm/.", to);
+    if (s->dicom_phase && to && !app_is_dicom(to)) {
+        app_error("--dicom-phase: has no effect with %s; it is an option of a .dcm or a .dcm/.", to);
         return APP_USAGE;
     }
     if (s->anonymous && !from_scan && to && !app_is_dicom(to)) {

@@ -95,6 +95,10 @@ static app_option options[] = {
     APP_PICTURE_OPTIONS(recon_settings),
     APP_DICOM_OPTIONS(recon_settings),
     APP_BIDS_OPTION(recon_settings),
+    OPTION(APP_TEXT, bids_dir, 0, "bids-dir", "DIR",
+           "the images' data set of BIDS: -o sub-01_task-rest_bold.nii.gz is the name of one in it, whose folder and "
+           "sidecar are made, and so is what describes the set"),
+    OPTION(APP_FLAG, bids_anew, 0, "bids-anew", "", "replace the data set's dataset_description.json"),
     SETTING(calibration, .heading = "Coil maps"),
     MAPS_FOV_OPTION(recon_settings),
     SETTING(map_sets),

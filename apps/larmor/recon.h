@@ -15,8 +15,8 @@ typedef struct recon_settings {
         *out_dir;
     int64_t threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame, cardiac_phases, gate;
     double readout_start, frame_time, frame_step, tick, fps;
-    const char *frame_rest, *basis, *dictionary;
-    int magnitude, planes, color, dicom_phase, anonymous, bids, force, json;
+    const char *bids_dir, *frame_rest, *basis, *dictionary;
+    int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;
     larmor_raw_opts raw;
     scan_given given;
 } recon_settings;
@@ -39,6 +39,7 @@ typedef struct recon_numbers {
 typedef struct recon_files {
     larmor_output **out; /* [count] */
     int count;
+    larmor_part part;
     int *file; /* [groups of the source] which of them an image goes to, from 0; NULL: all into one */
 } recon_files;
 

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 void recon_free_files(recon_files *files)
 {
@@ -20,9 +21,10 @@ static larmor_status make_room(recon_files *files, int count)
 
 int recon_open_files(recon_run *r, int i)
 {
+    if (r->s->bids_dir) return APP_DONE; /* its name follows from the images */
     APP_TRY(APP_RUN, make_room(&r->output[i], 1));
     APP_TRY(APP_RUN, app_output_open(r->s->outputs.text[i], r->s->force, r->output[i].out));
-    APP_TRY(APP_RUN, app_describe(r->s->bids, r->output[i].out[0]));
+    APP_TRY(APP_RUN, app_add_files(r->s->bids, r->s->dicom_phase, r->output[i].out[0]));
     return APP_DONE;
 }
 
@@ -78,7 +80,7 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
         TRY(larmor_divided_name(path, f, name + (size_t)f * ROOM, ROOM));
     }
     TRY(app_outputs_open(names, count, r->s->force, files->out));
-    for (int f = 0; f < count; f++) TRY(app_describe(r->s->bids, files->out[f]));
+    for (int f = 0; f < count; f++) TRY(app_add_files(r->s->bids, r->s->dicom_phase, files->out[f]));
     app_log("%s: one file cannot hold all images: %s to %s are written", path, names[0], names[count - 1]);
     return LARMOR_OK;
 }
@@ -99,8 +101,58 @@ static larmor_status reserve(const recon_run *r, const recon_files *files, const
     return st;
 }
 
+/* ---- a data set of BIDS ---- */
+
+/* A file for each contrast, which are echoes: their numbers, from 1, and how many there are. */
+static int divide_echoes(const recon_run *r, const expected *e, int echo[])
+{
+    int count = 0;
+    for (int i = 0; i < e->count; i++) {
+        int f = 0;
+        while (f < count && echo[f] != e->place[i].meta.contrast + 1) f++;
+        if (f == count) echo[count++] = e->place[i].meta.contrast + 1;
+        e->file[i] = f;
+    }
+    if (count == 1 && larmor_raw_describe(r->raw).echoes < 2 && echo[0] == 1) echo[0] = 0;
+    return count;
+}
+
+static larmor_status open_bids(const recon_run *r, const char *name, const int *echo, recon_files *files)
+{
+    TRY(larmor_bids_part(name, &files->part));
+    for (int f = 0; f < files->count; f++) {
+        const int said = files->count == 1 && strstr(name, "_echo-");
+        TRY(larmor_bids_open(r->s->bids_dir, name, said ? 0 : echo[f], r->s->force, &files->out[f]));
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status divide_bids(recon_run *r, int number, expected *e)
+{
+    recon_files *files = &r->output[number];
+    const char *name = r->s->outputs.text[number];
+    APP_HEAP int *echo = calloc((size_t)e->count, sizeof *echo);
+    int count;
+    if (!echo) return NO_MEMORY();
+    TRY(larmor_images_divide(name, e->place, e->count, e->file, &count));
+    if (count > 1)
+        return larmor_fail(LARMOR_ERR_ARG,
+                           "%s: one file cannot hold all images, and BIDS has one name for it; choose images by "
+                           "--slice or --encoding.",
+                           name);
+    TRY(make_room(files, divide_echoes(r, e, echo)));
+    files->file = calloc((size_t)e->groups + 1, sizeof *files->file);
+    if (!files->file) return NO_MEMORY();
+    for (int i = 0; i < e->count; i++) files->file[e->group[i]] = e->file[i];
+    TRY(open_bids(r, name, echo, files));
+    return reserve(r, files, e);
+}
+
+/* ---- for each output ---- */
+
 static larmor_status divide(recon_run *r, int number, expected *e)
 {
+    if (r->s->bids_dir) return divide_bids(r, number, e);
     recon_files *files = &r->output[number];
     const char *path = r->s->outputs.text[number];
     int count;

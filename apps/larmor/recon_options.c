@@ -114,13 +114,6 @@ static int has_film(const recon_settings *s)
     return films > 0;
 }
 
-static int has_folder(const recon_settings *s)
-{
-    int folders = 0;
-    for (int i = 0; i < s->outputs.count; i++) folders += larmor_format_of(s->outputs.text[i]).is_folder;
-    return folders > 0;
-}
-
 static int has_dicom(const recon_settings *s)
 {
     int files = 0;
@@ -202,7 +195,7 @@ static const rule rules[] = {
     {"planes", has_picture, "output", "a .png or a .gif", 0},
     {"color", has_picture, "output", "a .png or a .gif", 0},
     {"fps", has_film, "output", "a .gif", 0},
-    {"dicom-phase", has_folder, "output", "a .dcm/", 0},
+    {"dicom-phase", has_dicom, "output", "a .dcm or a .dcm/", 0},
     {"anonymous", has_dicom, "output", "a .dcm or a .dcm/", 0},
     {"bids", has_sidecar, "output", "a .nii or a .nii.gz", 0},
 };
@@ -302,6 +295,18 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     }
     if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5") && !ends_in(s->save_maps, ".png")) {
         app_error("--save-maps %s: a name that ends in .cfl, .npy, .h5 or .png expected.", s->save_maps);
+        return APP_USAGE;
+    }
+    for (int i = 0; s->bids_dir && i < s->outputs.count; i++) {
+        const char *name = s->outputs.text[i];
+        larmor_part part;
+        if (larmor_format_of(name).has_sidecar && !larmor_bids_part(name, &part)) continue;
+        app_error("--bids-dir: --output %s: %s.", name,
+                  larmor_format_of(name).has_sidecar ? larmor_last_error() : "a .nii or a .nii.gz expected");
+        return APP_USAGE;
+    }
+    if (s->bids_anew && !s->bids_dir) {
+        app_error("--bids-anew: has no effect without --bids-dir.");
         return APP_USAGE;
     }
     if (s->report && !ends_in(s->report, ".html")) {

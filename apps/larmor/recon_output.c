@@ -215,6 +215,7 @@ static int write_files(const recon_run *r, const recon_files *files, const larmo
     for (int f = 0; f < files->count && c.image && c.each; f++) {
         larmor_write_opts own = *opts;
         own.each = c.each;
+        own.part = files->part;
         c.count = 0;
         for (int i = 0; i < r->images; i++) {
             if (files->file && files->file[r->group[i]] != f) continue;
@@ -254,6 +255,13 @@ void recon_identify(recon_run *r)
     if (files && larmor_recon_fingerprint(r->recon, &r->identity)) r->identity = 0;
 }
 
+static int describe_bids(const recon_settings *s, const char *name)
+{
+    const larmor_bids_opts opts = {.replace = s->bids_anew};
+    APP_TRY(APP_RUN, larmor_bids_describe(s->bids_dir, name, &opts));
+    return APP_DONE;
+}
+
 /* Where one output fails the others are written, but for lack of memory, of which each would have a line. */
 static int goes_on(int code)
 {
@@ -284,7 +292,8 @@ static int write_all(recon_run *r)
                                     .window = {s->window.value[0], s->window.value[1]}};
     app_progress_begin(&r->progress, "writing");
     for (int i = 0; i < s->outputs.count && notes && each && goes_on(code); i++) {
-        const int failed = write_files(r, &r->output[i], &opts);
+        int failed = write_files(r, &r->output[i], &opts);
+        if (!failed && s->bids_dir) failed = describe_bids(s, s->outputs.text[i]);
         if (!code) code = failed;
     }
     app_progress_end(&r->progress);

@@ -310,6 +310,13 @@ LARMOR_API void larmor_output_free(larmor_output *out); /* without a finished wr
  * Errors  LARMOR_ERR_ARG for other formats; LARMOR_ERR_EXISTS; LARMOR_ERR_IO; the output is as it was. */
 LARMOR_API larmor_status larmor_output_add_sidecar(larmor_output *out);
 
+/* Beside an output of .dcm that is open, a file for the phases of complex images, which have the component PHASE:
+ * "x_phase.dcm" beside "x.dcm". Both appear together.
+ *
+ * Errors  LARMOR_ERR_ARG for other formats, and of larmor_image_write for real images; LARMOR_ERR_EXISTS;
+ *         LARMOR_ERR_IO; the output is as it was. */
+LARMOR_API larmor_status larmor_output_add_phase(larmor_output *out);
+
 /* Reserve the space that an array of this shape will take, so that a full disk is found before the work. What is not
  * used is given back. Nothing is reserved where the size is not known before, as of compressed files.
  *
@@ -367,8 +374,16 @@ typedef struct larmor_notes { /* provenance: `count` pairs of keys and values */
     int count;
 } larmor_notes;
 
+typedef enum larmor_part { /* of complex images */
+                           LARMOR_PART_MAGNITUDE,
+                           LARMOR_PART_PHASE, /* rad, from -pi to pi */
+                           LARMOR_PART_REAL,
+                           LARMOR_PART_IMAGINARY
+} larmor_part;
+
 typedef struct larmor_write_opts { /* zero means default */
     int magnitude;                 /* 1: magnitude where the format could be complex */
+    larmor_part part;              /* .nii, .nii.gz: what is written of complex images */
     const char *header;            /* XML header to copy into an ISMRMRD image file, and to fill a .dcm/ from */
     larmor_notes notes;            /* of all images of an ISMRMRD image file */
     const larmor_notes *each;      /* one for each image, written after those of all; or NULL */
@@ -411,7 +426,7 @@ LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *n
 
 /* Write images in the format of the output's suffix, see larmor_format_entry, and put the file in place.
  *
- * .nii, .nii.gz  float: the magnitude of complex images; real ones keep their sign unless opts->magnitude is set.
+ * .nii, .nii.gz  float: opts->part of complex images; real ones keep their sign unless opts->magnitude is set.
  * .dcm/          a folder with a file for each slice, 16 bits with a slope; signed as .nii. It needs DCMTK's plugin.
  * .dcm           one file for all slices, likewise, of evenly spaced parallel ones.
  * .png           slices and images are tiled, each with the numbers that distinguish it above it, in pictures of

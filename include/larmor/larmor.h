@@ -3,6 +3,7 @@
 #define LARMOR_LARMOR_H
 
 #include "larmor/array.h"
+#include "larmor/bids.h"
 #include "larmor/cartesian.h"
 #include "larmor/check.h"
 #include "larmor/checkpoint.h"

@@ -1,5 +1,6 @@
 /* DICOM, 16 bits with a rescale slope: a folder with a file of MR Image Storage for each slice, where magnitudes (or
- * real values) make one series, phases another; or one file of Enhanced MR Image Storage for all slices.
+ * real values) make one series, phases another; or one file of Enhanced MR Image Storage for all slices,
+ * and one for all of their phases.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/dicom/dicom.h"
 
@@ -28,8 +29,9 @@ enum {
 typedef struct plan { /* of a write */
     const lmr_images *images;
     larmor_output *out;
+    int part; /* of the output, that is being written */
     lmr_volumes order;
-    float *values; /* of one image: [voxels], or of phases [2, voxels] */
+    float *values; /* [voxels] of one image */
     uint16_t *pixels;
     double low, high; /* of all values */
 } plan;
@@ -39,20 +41,15 @@ static lmr_as kind_of(const lmr_images *images)
     return images->is_complex || images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
 }
 
-static larmor_status take_values(plan *p, int i)
+static int has_phase(const lmr_images *images)
 {
-    const lmr_images *images = p->images;
-    LMR_TRY(lmr_values(images->image[i].data, kind_of(images), p->values));
-    return lmr_finite(p->out, LARMOR_F32, p->values, images->voxels);
+    return images->opts->phase && images->is_complex;
 }
 
-/* In place of re and im the angle, from -pi to pi. */
-static larmor_status take_phases(plan *p, int i)
+static larmor_status take_values(plan *p, int i, lmr_as as)
 {
-    LMR_TRY(lmr_values(p->images->image[i].data, LMR_AS_COMPLEX, p->values));
-    LMR_TRY(lmr_finite(p->out, LARMOR_F32, p->values, 2 * p->images->voxels));
-    for (int64_t v = 0; v < p->images->voxels; v++) p->values[v] = atan2f(p->values[2 * v + 1], p->values[2 * v]);
-    return LARMOR_OK;
+    LMR_TRY(lmr_values(p->images->image[i].data, as, p->values));
+    return lmr_finite(p->out, LARMOR_F32, p->values, p->images->voxels);
 }
 
 /* The range of all values, and their part in the identity where the caller gives none. */
@@ -61,7 +58,7 @@ static larmor_status look_at_values(plan *p, lmr_identity *identity)
     const lmr_images *images = p->images;
     for (int k = 0; k < images->count; k++) {
         LMR_TRY(lmr_go_on());
-        LMR_TRY(take_values(p, p->order.order[k]));
+        LMR_TRY(take_values(p, p->order.order[k], kind_of(images)));
         for (int64_t v = 0; v < images->voxels; v++) {
             p->low = fmin(p->low, (double)p->values[v]);
             p->high = fmax(p->high, (double)p->values[v]);
@@ -89,6 +86,14 @@ static larmor_status find_window(const plan *p, double window[2])
     if (!some) return LMR_NO_MEMORY();
     for (int k = 0; k < count; k++) some[k] = images->image[(int64_t)k * images->count / count];
     return larmor_image_window(some, count, window);
+}
+
+/* A slope that is stored in 16 characters, and by which the largest value is stored. */
+static double slope_of(double most)
+{
+    const double slope = most > 0 ? most / LARGEST : 1;
+    const double stored = strtod(lmr_dicom_numbers(&slope, 1).s, NULL);
+    return stored > 0 ? stored : slope;
 }
 
 /* ---- the series ---- */
@@ -180,6 +185,9 @@ static larmor_status begin_series(plan *p, const lmr_dicom *plugin, lmr_dicom_se
     LMR_TRY(find_window(p, series->window));
     lmr_identity_mix(&scan, header, strlen(header));
     if (!*header) scan = series->identity;
+    series->is_signed = p->low < 0;
+    series->component = kind_of(p->images) == LMR_AS_MAGNITUDE ? "MAGNITUDE" : "REAL";
+    series->slope = slope_of(fmax(-p->low, p->high));
     const lmr_study *y = &series->study;
     series->study_uid = uid_of(y->text[LMR_STUDY_UID], opts->anonymous, scan, "study");
     series->frame_uid = uid_of(y->text[LMR_FRAME_OF_REFERENCE_UID], opts->anonymous, scan, "frame of reference");
@@ -189,17 +197,10 @@ static larmor_status begin_series(plan *p, const lmr_dicom *plugin, lmr_dicom_se
 
 /* ---- files ---- */
 
-/* A slope that is stored in 16 characters, and by which the largest value is stored. */
-static double slope_of(double most)
-{
-    const double slope = most > 0 ? most / LARGEST : 1;
-    const double stored = strtod(lmr_dicom_numbers(&slope, 1).s, NULL);
-    return stored > 0 ? stored : slope;
-}
-
 static larmor_status put(void *user, const void *data, size_t bytes)
 {
-    return lmr_output_put(user, 0, data, bytes);
+    const plan *p = user;
+    return lmr_output_put(p->out, p->part, data, bytes);
 }
 
 static void store(const plan *p, const lmr_dicom_series *series, int64_t z, uint16_t *pixels)
@@ -223,7 +224,7 @@ static larmor_status write_file(plan *p, const lmr_dicom_series *series, const l
     LMR_TRY(series->plugin->begin(&file));
     larmor_status st = lmr_dicom_describe(series, file, meta, z, number);
     if (!st) st = series->plugin->set_pixels(file, p->pixels, plane);
-    if (!st) st = series->plugin->write(file, put, p->out);
+    if (!st) st = series->plugin->write(file, put, p);
     series->plugin->end(file);
     return st;
 }
@@ -236,7 +237,7 @@ static larmor_status write_series(plan *p, lmr_dicom_series *series)
     series->series_uid = lmr_dicom_uid(series->identity, "series", 0);
     for (int k = 0; k < images->count; k++) {
         const int i = p->order.order[k];
-        LMR_TRY(series->is_phase ? take_phases(p, i) : take_values(p, i));
+        LMR_TRY(take_values(p, i, series->is_phase ? LMR_AS_PHASE : kind_of(images)));
         for (int64_t z = 0; z < images->dim[2]; z++) {
             LMR_TRY(lmr_go_on());
             LMR_TRY(write_file(p, series, &images->image[i].meta, z, ++number));
@@ -245,49 +246,63 @@ static larmor_status write_series(plan *p, lmr_dicom_series *series)
     return LARMOR_OK;
 }
 
+static void become_phase(lmr_dicom_series *series)
+{
+    series->is_phase = series->is_signed = 1;
+    series->component = "PHASE";
+    series->slope = slope_of(PI);
+    series->window[0] = -PI;
+    series->window[1] = PI;
+    lmr_identity_mix(&series->identity, "phase", strlen("phase"));
+}
+
 static larmor_status write_both(plan *p, const lmr_dicom *plugin)
 {
     LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
     if (!series) return LMR_NO_MEMORY();
     LMR_TRY(begin_series(p, plugin, series));
-    series->is_signed = p->low < 0;
-    series->slope = slope_of(fmax(-p->low, p->high));
     LMR_TRY(write_series(p, series));
-    if (!p->images->opts->phase || !p->images->is_complex) return LARMOR_OK;
-    series->is_phase = series->is_signed = 1;
-    series->slope = slope_of(PI);
-    series->window[0] = -PI;
-    series->window[1] = PI;
-    lmr_identity_mix(&series->identity, "phase", strlen("phase"));
+    if (!has_phase(p->images)) return LARMOR_OK;
+    become_phase(series);
     return write_series(p, series);
 }
 
-/* All slices into one file. */
-static larmor_status write_frames(plan *p, const lmr_dicom *plugin)
+/* All slices into one file, which is part `part` of the output. */
+static larmor_status write_frames(plan *p, lmr_dicom_series *series, int part)
 {
     const lmr_images *images = p->images;
     const int64_t plane = images->dim[0] * images->dim[1];
     void *file;
+    series->description = describe_series(series, images->opts);
+    series->series_uid = lmr_dicom_uid(series->identity, "series", 0);
+    p->part = part;
+    uint16_t *pixels = p->pixels;
+    for (int k = 0; k < images->count; k++) {
+        LMR_TRY(take_values(p, p->order.order[k], series->is_phase ? LMR_AS_PHASE : kind_of(images)));
+        for (int64_t z = 0; z < images->dim[2]; z++, pixels += plane) store(p, series, z, pixels);
+    }
+    LMR_TRY(series->plugin->begin(&file));
+    larmor_status st = lmr_dicom_describe_frames(series, file, images, &p->order);
+    if (!st) st = series->plugin->set_pixels(file, p->pixels, images->voxels * images->count);
+    if (!st) st = series->plugin->write(file, put, p);
+    series->plugin->end(file);
+    return st;
+}
+
+/* The second file has the phases. */
+static larmor_status write_one_or_two(plan *p, const lmr_dicom *plugin)
+{
     LMR_HEAP lmr_dicom_series *series = lmr_new(1, sizeof *series);
     if (!series) return LMR_NO_MEMORY();
     LMR_TRY(begin_series(p, plugin, series));
     series->is_enhanced = 1;
-    series->is_signed = p->low < 0;
-    series->slope = slope_of(fmax(-p->low, p->high));
-    series->description = describe_series(series, images->opts);
     lmr_identity_mix(&series->identity, "enhanced", strlen("enhanced"));
-    series->series_uid = lmr_dicom_uid(series->identity, "series", 0);
-    uint16_t *pixels = p->pixels;
-    for (int k = 0; k < images->count; k++) {
-        LMR_TRY(take_values(p, p->order.order[k]));
-        for (int64_t z = 0; z < images->dim[2]; z++, pixels += plane) store(p, series, z, pixels);
-    }
-    LMR_TRY(plugin->begin(&file));
-    larmor_status st = lmr_dicom_describe_frames(series, file, images, &p->order);
-    if (!st) st = plugin->set_pixels(file, p->pixels, images->voxels * images->count);
-    if (!st) st = plugin->write(file, put, p->out);
-    plugin->end(file);
-    return st;
+    LMR_TRY(write_frames(p, series, 0));
+    if (p->out->parts < 2) return LARMOR_OK;
+    if (!p->images->is_complex)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: images are real, expected complex ones for their phase", p->out->path);
+    become_phase(series);
+    return write_frames(p, series, 1);
 }
 
 static larmor_status check_sides(const char *path, const lmr_images *images)
@@ -301,7 +316,7 @@ static larmor_status check_sides(const char *path, const lmr_images *images)
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    const int series = images->opts->phase && images->is_complex ? 2 : 1;
+    const int series = 1 + has_phase(images);
     LMR_TRY(check_sides(path, images));
     if (images->dim[2] > MOST_FILES / images->count / series)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: at most %d slices are written to a folder; use .h5", path, MOST_FILES);
@@ -327,16 +342,15 @@ static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
     const lmr_dicom *plugin;
     const int in_folder = out->format->inside != NULL;
-    const int with_phase = in_folder && images->opts->phase && images->is_complex;
     LMR_FREED_BY(free_plan) plan p = {.images = images, .out = out};
     LMR_TRY(lmr_dicom_find(out->path, &plugin));
     LMR_TRY(in_folder ? check(out->path, images) : check_frames(out->path, images));
-    p.values = lmr_new(images->voxels, (with_phase ? 2 : 1) * sizeof *p.values);
+    p.values = lmr_new(images->voxels, sizeof *p.values);
     const int64_t stored = in_folder ? images->dim[0] * images->dim[1] : images->voxels * images->count;
     p.pixels = lmr_new(stored, sizeof *p.pixels);
     if (!p.values || !p.pixels) return LMR_NO_MEMORY();
     LMR_TRY(in_folder ? lmr_order(images, &p.order) : lmr_arrange(out->path, images, &p.order));
-    return in_folder ? write_both(&p, plugin) : write_frames(&p, plugin);
+    return in_folder ? write_both(&p, plugin) : write_one_or_two(&p, plugin);
 }
 
 static larmor_status ready(const char *path)
@@ -359,6 +373,7 @@ const lmr_format lmr_format_dcm_file = {
     .suffix = ".dcm",
     .name = "DICOM",
     .ready = ready,
+    .phase = "_phase.dcm",
     .bytes = sizeof(uint16_t),
     .write = write_images,
     .check = check_frames,

@@ -46,7 +46,7 @@ static void set_values(lmr_dicom_setter *s, const lmr_dicom_series *series)
     lmr_set(s, 0x00089205, "MONOCHROME");
     lmr_set(s, 0x00089206, "VOLUME");
     lmr_set(s, 0x00089207, "NONE");
-    lmr_set(s, 0x00089208, series->is_signed ? "REAL" : "MAGNITUDE");
+    lmr_set(s, 0x00089208, series->component);
     lmr_set(s, 0x00089209, "UNKNOWN");
 }
 

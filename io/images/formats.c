@@ -100,6 +100,13 @@ larmor_status larmor_output_add_sidecar(larmor_output *out)
     return lmr_output_add(out, out->format->suffix, out->format->sidecar);
 }
 
+larmor_status larmor_output_add_phase(larmor_output *out)
+{
+    LMR_TRY(lmr_output_ready(out));
+    if (!out->format->phase) return LMR_FAIL(LARMOR_ERR_ARG, "%s: a file of phases belongs to a .dcm", out->path);
+    return lmr_output_add(out, out->format->suffix, out->format->phase);
+}
+
 larmor_status larmor_output_reserve(larmor_output *out, larmor_dtype dtype, larmor_shape shape, int magnitude)
 {
     int64_t bytes = larmor_shape_count(shape);

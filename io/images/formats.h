@@ -24,6 +24,7 @@ typedef struct lmr_format {
     const char *suffix, *name;
     const char *second;  /* the suffix of a file that belongs to it, or NULL */
     const char *sidecar; /* the suffix of a file that larmor_output_add_sidecar adds; NULL: none */
+    const char *phase;   /* that of the file that larmor_output_add_phase adds; NULL: none */
     const char *inside;  /* of a folder of files: their suffix; else NULL */
     larmor_status (*ready)(const char *path); /* what is needed to write it is there; NULL: nothing is */
     int is_picture;                           /* 1: grey values, which larmor_write_opts.window chooses */
@@ -49,13 +50,14 @@ larmor_status lmr_unknown_suffix(const char *path, int reading);
 /* The ":" of FILE.h5:/group, unless a file has the whole name; else NULL. */
 const char *lmr_inside(const char *path);
 
-typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL } lmr_as;
+typedef enum lmr_as { LMR_AS_COMPLEX, LMR_AS_MAGNITUDE, LMR_AS_REAL, LMR_AS_IMAGINARY, LMR_AS_PHASE } lmr_as;
 
 /* Checks for all writers; what: begins the message. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE. */
 larmor_status lmr_images_check(const char *what, const larmor_image *images, int count, const larmor_write_opts *opts,
                                lmr_images *set);
 
-/* The values of x on the host as float, [count] or, complex, [2, count]. LMR_AS_REAL takes real arrays only. */
+/* The values of x on the host as float, [count] or, complex, [2, count]. Of numbers that are
+ * not finite the phase is NaN. */
 larmor_status lmr_values(const larmor_array *x, lmr_as as, float *out);
 
 /* Refuse to write values [count] of this type if one is Inf or NaN. Errors: LARMOR_ERR_NUMERIC. */

@@ -75,6 +75,16 @@ static larmor_status compress_to(z_stream *z, lmr_bytes *packed, const void *dat
     return LARMOR_OK;
 }
 
+static lmr_as written_as(const lmr_images *images)
+{
+    static const lmr_as parts[] = {[LARMOR_PART_MAGNITUDE] = LMR_AS_MAGNITUDE,
+                                   [LARMOR_PART_PHASE] = LMR_AS_PHASE,
+                                   [LARMOR_PART_REAL] = LMR_AS_REAL,
+                                   [LARMOR_PART_IMAGINARY] = LMR_AS_IMAGINARY};
+    if (images->is_complex) return parts[images->opts->part];
+    return images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+}
+
 /* Header and voxels in the order of the file, to z and packed or, if z is NULL, to the output. */
 static larmor_status emit(larmor_output *out, const lmr_images *images, const lmr_volumes *v, z_stream *z,
                           lmr_bytes *packed)
@@ -87,7 +97,7 @@ static larmor_status emit(larmor_output *out, const lmr_images *images, const lm
     const size_t bytes = (size_t)images->voxels * sizeof(float);
     float *voxels = malloc(bytes);
     if (!voxels) return LMR_NO_MEMORY();
-    const lmr_as as = images->is_complex || images->opts->magnitude ? LMR_AS_MAGNITUDE : LMR_AS_REAL;
+    const lmr_as as = written_as(images);
     larmor_status st = LARMOR_OK;
     for (int i = 0; i < images->count && !st; i++) {
         st = lmr_values(images->image[v->order[i]].data, as, voxels);

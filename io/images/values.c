@@ -47,6 +47,20 @@ static float magnitude(const double v[2], int is_single)
     return (float)(is_single ? sqrt(v[0] * v[0] + v[1] * v[1]) : hypot(v[0], v[1]));
 }
 
+static float part_of(const double v[2], lmr_as as, int is_single)
+{
+    switch (as) {
+    case LMR_AS_REAL:
+        return (float)v[0];
+    case LMR_AS_IMAGINARY:
+        return (float)v[1];
+    case LMR_AS_PHASE:
+        return isfinite(v[0]) && isfinite(v[1]) ? (float)atan2(v[1], v[0]) : NAN;
+    default:
+        return magnitude(v, is_single);
+    }
+}
+
 static larmor_status convert_part(void *user, int part, int64_t first, int64_t end)
 {
     (void)part;
@@ -59,7 +73,7 @@ static larmor_status convert_part(void *user, int part, int64_t first, int64_t e
             c->out[2 * i] = (float)v[0];
             c->out[2 * i + 1] = (float)v[1];
         } else
-            c->out[i] = c->as == LMR_AS_REAL ? (float)v[0] : magnitude(v, is_single);
+            c->out[i] = part_of(v, c->as, is_single);
     }
     return LARMOR_OK;
 }
@@ -122,6 +136,8 @@ larmor_status lmr_images_check(const char *what, const larmor_image *images, int
         if (n->count < 0 || (n->count && (!n->keys || !n->values)))
             return LMR_FAIL(LARMOR_ERR_ARG, "%s: keys or values are missing", what);
     }
+    if (opts->part > LARMOR_PART_IMAGINARY)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: part is %d, expected 0 to 3", what, (int)opts->part);
     const double *window = opts->window;
     if ((window[0] != 0 || window[1] != 0) && !(window[1] > window[0] && isfinite(window[1] - window[0])))
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: window is %g to %g, expected two finite numbers, the smaller one first",

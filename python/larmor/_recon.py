@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -96,7 +97,8 @@ class Reconstruction:
         """All images in the format of the path's suffix, with their geometry; .h5 has the provenance, too.
 
         What one file cannot hold, as planes that are not parallel in a .nii, goes to PATH_1.nii, PATH_2.nii and so on.
-        phase, anonymous  of "FOLDER.dcm/": phases as a series of their own; nothing that points to a person.
+        phase, anonymous  of "FOLDER.dcm/": phases as a series of their own; nothing that points to a person. Of
+                          "NAME.dcm" the phases go to "NAME_phase.dcm".
         """
         notes = {"LarmorVersion": version, "DataRole": "Image",
                  "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
@@ -114,6 +116,35 @@ class Reconstruction:
             _scan.write_images(name, [images[i] for i in chosen], [self.meta[i] for i in chosen], force=force,
                                magnitude=magnitude, header=self._header, notes=notes, each=[each[i] for i in chosen],
                                phase=phase, anonymous=anonymous)
+
+
+    def write_bids(self, folder: Any, name: str, *, force: bool = False, title: str | None = None,
+                   derivative: bool = False, replace: bool = False) -> list[str]:
+        """All images as a part of a data set of BIDS, with sidecars and what describes the set; their paths.
+
+        name        as of larmor.bids_path: "sub-01_part-phase_T2starw". Contrasts are files of their own, echo-1,
+                    echo-2 and so on, if the scan has several.
+        title       of the data set (default: that of its folder); derivative: its DatasetType.
+        replace     write a dataset_description.json that is there anew; else it stays.
+        """
+        images, part = list(self.images), _scan.bids_part(name)
+        paths, numbers = [], sorted({meta["contrast"] for meta in self.meta})
+        several = len(numbers) > 1 or numbers[0] > 0 or _echoes(self._header) > 1
+        said = "_echo-" in name and len(numbers) == 1
+        for number in numbers:
+            echo = number + 1 if several and not said else 0
+            chosen = [i for i, meta in enumerate(self.meta) if meta["contrast"] == number]
+            paths.append(_scan.bids_path(folder, name, echo=echo))
+            _scan.write_images(paths[-1], [images[i] for i in chosen], [self.meta[i] for i in chosen], part=part,
+                               header=self._header, opened=_scan.bids_output(folder, name, echo, force))
+        _scan.bids_describe(folder, name, title, derivative, replace)
+        return paths
+
+
+def _echoes(header: str | None) -> int:
+    """Echo times of an ISMRMRD header."""
+    tags = [element.tag for element in ElementTree.fromstring(header.encode()).iter()] if header else []
+    return sum(tag.rpartition("}")[2] == "TE" for tag in tags)
 
 
 def _misfit_notes(misfit: Mapping[str, Any]) -> dict[str, str]:

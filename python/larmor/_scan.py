@@ -338,6 +338,42 @@ def output(path: Any, force: bool) -> Iterator[Any]:
         ffi.release(made)
 
 
+def bids_path(folder: Any, name: str, *, echo: int = 0) -> str:
+    """Where an image of this name lies in a data set of BIDS: "FOLDER/sub-01/anat/sub-01_T1w.nii.gz".
+
+    name  entities in any order and the suffix, as "sub-01_ses-2_task-rest_bold"; one that BIDS forbids is an error.
+    echo  from 1: the image is this echo, which the name does not say.
+    """
+    path = ffi.new("char[4096]")
+    check(lib.larmor_bids_path(_path(folder), name.encode(), echo, path, len(path)))
+    return os.fsdecode(ffi.string(path))
+
+
+def bids_part(name: str) -> str:
+    part = ffi.new("larmor_part *")
+    check(lib.larmor_bids_part(name.encode(), part))
+    return ("magnitude", "phase", "real", "imaginary")[part[0]]
+
+
+@contextlib.contextmanager
+def bids_output(folder: Any, name: str, echo: int, force: bool) -> Iterator[Any]:
+    """The output of bids_path, with a sidecar."""
+    made = created(lib.larmor_bids_open, "larmor_output", lib.larmor_output_free, _path(folder), name.encode(), echo,
+                   int(force))
+    try:
+        yield made
+    finally:
+        ffi.release(made)
+
+
+def bids_describe(folder: Any, name: str, title: str | None, derivative: bool, replace: bool) -> None:
+    opts = ffi.new("larmor_bids_opts *", {"derivative": derivative, "replace": replace})
+    kept = ffi.new("char[]", (title or "").encode())
+    if title:
+        opts.title = kept
+    check(lib.larmor_bids_describe(_path(folder), name.encode(), opts))
+
+
 def _list_of(images: Sequence[Any], metas: Sequence[Mapping[str, Any]], keep: list[Any]) -> Any:
     """A larmor_image[] in the memory of arrays that `keep` keeps alive."""
     made = ffi.new("larmor_image[]", len(images))
@@ -372,12 +408,17 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
                  magnitude: bool = False, header: str | None = None, notes: Mapping[str, str] | None = None,
                  each: Sequence[Mapping[str, str]] | None = None, window: Sequence[float] | None = None,
                  phase: bool = False, anonymous: bool = False, planes: bool = False, colour: bool = False,
-                 frames_per_s: float = 0) -> None:
-    """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix."""
+                 frames_per_s: float = 0, part: str = "magnitude", opened: Any = None) -> None:
+    """Images [y, x] or [z, y, x] of one shape with their geometry, in the format of the path's suffix.
+
+    phase: a .dcm has PATH_phase.dcm beside it. part: of complex images in a .nii, "magnitude", "phase", "real" or
+    "imaginary". opened: a context of the output, in the place of path and force.
+    """
     keep: list[Any] = []
     list_ = _list_of(images, metas, keep)
     opts = ffi.new("larmor_write_opts *", {"magnitude": magnitude, "phase": phase, "anonymous": anonymous,
-                                           "planes": planes, "colour": colour, "frames_per_s": frames_per_s})
+                                           "planes": planes, "colour": colour, "frames_per_s": frames_per_s,
+                                           "part": getattr(lib, f"LARMOR_PART_{part.upper()}")})
     if header:
         keep.append(ffi.new("char[]", header.encode()))
         opts.header = keep[-1]
@@ -389,7 +430,9 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
         opts.each = several
     if window is not None:
         opts.window = list(window)
-    with output(path, force) as target:
+    with opened or output(path, force) as target:
+        if phase and str(path).lower().endswith(".dcm"):
+            check(lib.larmor_output_add_phase(target))
         check(lib.larmor_image_write(target, list_, len(images), opts))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -113,6 +114,25 @@ def test_a_scan_and_its_images_go_through_files(tmp_path, scan):
         done.write(tmp_path / "image.nii")
     assert "LarmorVersion" in subprocess.run([program, "info", str(tmp_path / "image.h5")], check=True,
                                              capture_output=True, text=True).stdout
+
+
+def test_images_are_part_of_a_data_set_of_bids(tmp_path):
+    program = os.environ.get("LARMOR_PROGRAM")
+    if not program:
+        pytest.skip("LARMOR_PROGRAM names no program")
+    path, folder = tmp_path / "s.h5", tmp_path / "set"
+    subprocess.run([program, "phantom", "-o", str(path), "--matrix", "24", "--coils", "2", "--echo-times", "4,9", "-q"],
+                   check=True)
+    done = larmor.recon(path, method="grid")
+    paths = done.write_bids(folder, "sub-1_part-phase_MEGRE", title="Echoes")
+    assert paths == [larmor.bids_path(folder, "sub-1_part-phase_MEGRE", echo=echo) for echo in (1, 2)]
+    sidecar = json.loads(pathlib.Path(paths[1].replace(".nii.gz", ".json")).read_text())
+    assert sidecar["EchoTime"] == 0.009 and sidecar["Units"] == "rad"
+    assert np.abs(larmor.read(paths[1]) - np.angle(done.images[1])).max() < 1e-6
+    assert json.loads((folder / "dataset_description.json").read_text())["Name"] == "Echoes"
+    assert (folder / "participants.tsv").read_text() == "participant_id\nsub-1\n"
+    with pytest.raises(larmor.ArgumentError, match="must have"):
+        larmor.bids_path(folder, "sub-1_bold")
 
 
 def test_arrays_come_back_from_files_with_their_axes(tmp_path, numbers):

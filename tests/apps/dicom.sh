@@ -19,13 +19,13 @@ valid() {
     done
 }
 
-# same_volume FOLDER FILE.nii: what dcm2niix makes of the folder has its values at its places, and another folder's not.
+# same_volume FOLDER FILE.nii [SERIES]: what dcm2niix makes of the folder has its values at its places, and another folder's not.
 same_volume() {
     has dcm2niix || return 0
     rm -rf made
     mkdir made
     dcm2niix -b n -z n -f '%s_%e' -o made "$1" >log 2>&1 || { cat log; fail "$1: dcm2niix"; }
-    "${PYTHON:-python3}" "$here/same_place.py" "$2" made/1_*.nii || fail "$1: not the volume of $2"
+    "${PYTHON:-python3}" "$here/same_place.py" "$2" made/"${3:-1}"_*.nii || fail "$1: not the volume of $2"
 }
 
 while read -r name flags; do
@@ -39,6 +39,17 @@ while read -r name flags; do
     expect 0 recon "$name.h5" -m grid -q -o "$name.one/x.dcm"
     valid "$name.one"
     same_volume "$name.one" "$name.nii"
+    # and one for their phases, which dcm2niix takes for such
+    mkdir "$name.both"
+    expect 0 recon "$name.h5" -m grid -q -o "$name.both/x.dcm" --dicom-phase
+    cmp "$name.one/x.dcm" "$name.both/x.dcm" || fail "$name: phases change the magnitudes"
+    valid "$name.both"
+    mkdir "$name.phase"
+    mv "$name.both/x_phase.dcm" "$name.phase"
+    case $name in slices) ;; *)
+        expect 0 recon "$name.h5" -m grid -q --bids-dir "$name.set" -o sub-1_part-phase_T1w.nii
+        same_volume "$name.phase" "$name.set/sub-1/anat/sub-1_part-phase_T1w.nii" 2 ;;
+    esac
     # a rerun, from an image or with another name, has the same bytes
     expect 0 recon "$name.h5" -m grid -q -o "$name.again.dcm/" --dicom-phase
     diff -r "$name.dcm" "$name.again.dcm" || fail "$name: a rerun wrote other files"
@@ -56,6 +67,11 @@ END
 [ "$(find slices.dcm -name 'PH_*.dcm' | wc -l)" -eq 12 ] || fail "slices.dcm: phases"
 [ "$(find volume.c.dcm -type f | wc -l)" -eq 4 ] || fail "volume.c.dcm"
 
+expect 0 convert one.i.h5 y.dcm --dicom-phase -q
+rm y.dcm
+expect 5 convert one.i.h5 y.dcm --dicom-phase
+said "larmor: y.dcm: y_phase.dcm exists already; --force overwrites it"
+[ ! -e y.dcm ] || fail "$last: one of two files was written"
 expect 5 convert one.i.h5 one.dcm/
 said "larmor: one.dcm/: exists already; --force overwrites it"
 expect 0 convert one.i.h5 one.dcm/ --force
@@ -67,7 +83,7 @@ said "larmor: one.dcm/: holds notes.txt, which is no .dcm file; choose another n
 expect 2 recon one.h5 -o one.png --anonymous
 said "larmor: --anonymous: has no effect with --output one.png; it is an option of a .dcm or a .dcm/."
 expect 2 convert one.i.h5 one.png --dicom-phase
-said "larmor: --dicom-phase: has no effect with one.png; it is an option of a .dcm/."
+said "larmor: --dicom-phase: has no effect with one.png; it is an option of a .dcm or a .dcm/."
 for name in slices.dcm/ slices.one/x.dcm; do
     expect 0 info $name
     grep -q "^$name: DICOM, 4 images in 2.25.*: 20 x 16 x 3, 16 bit$" out || fail "$last: $(cat out)"

@@ -93,6 +93,54 @@ IN_FOLDER(one_file_has_each_slice_at_its_place_with_its_time_and_echo)
     free_series(&s);
 }
 
+IN_FOLDER(phases_go_to_a_second_file_within_half_a_step)
+{
+    enum { COUNT = NX * NY };
+    OWNED(larmor_output) *out = NULL;
+    OWNED(larmor_array) *x = NULL;
+    float v[2 * COUNT];
+    for (int k = 0; k < COUNT; k++) {
+        v[2 * k] = (float)(k + 1) * cosf((float)k);
+        v[2 * k + 1] = (float)(k + 1) * sinf((float)k);
+    }
+    assert_ok(larmor_array_create(dev, LARMOR_C64, LARMOR_SHAPE(NX, NY), &x));
+    assert_ok(larmor_array_write(x, v, sizeof v));
+    const larmor_image image = {x, {.fov_mm = {NX, NY, 1}}};
+    assert_ok(larmor_output_open(in_folder("x.dcm"), 0, &out));
+    assert_ok(larmor_output_add_phase(out));
+    assert_ok(larmor_image_write(out, &image, 1, NULL));
+    dicom *d = dicom_open(in_folder("x_phase.dcm"));
+    assert_non_null(d);
+    assert_string_equal(dicom_text(d, 0x00089208), "PHASE");
+    assert_near(dicom_number(d, 0x00280103, 0), 1, 0); /* signed */
+    const double slope = dicom_of_frame(d, -1, 0x00289145, 0x00281053, 0);
+    assert_near(slope, acos(-1) / 32767, 1e-13);
+    long count;
+    const uint16_t *pixels = dicom_pixels(d, &count);
+    assert_int_equal(count, COUNT);
+    for (int k = 0; k < COUNT; k++) {
+        const double angle = atan2((double)v[2 * k + 1], (double)v[2 * k]);
+        assert_near((int16_t)pixels[k] * slope, angle, 0.51 * slope);
+    }
+    dicom_close(d);
+    d = dicom_open(in_folder("x.dcm"));
+    assert_string_equal(dicom_text(d, 0x00089208), "MAGNITUDE");
+    dicom_close(d);
+}
+
+IN_FOLDER(phases_of_real_images_and_of_other_formats_are_refused)
+{
+    OWNED(larmor_output) *out = NULL, *folder_of = NULL;
+    series s = make_series();
+    assert_ok(larmor_output_open(in_folder("x.dcm"), 0, &out));
+    assert_ok(larmor_output_add_phase(out));
+    assert_int_equal(larmor_image_write(out, s.image, IMAGES, NULL), LARMOR_ERR_ARG);
+    assert_int_equal(files_in_folder(), 0);
+    assert_ok(larmor_output_open(in_folder("y.dcm/"), 0, &folder_of));
+    assert_int_equal(larmor_output_add_phase(folder_of), LARMOR_ERR_ARG);
+    free_series(&s);
+}
+
 IN_FOLDER(one_file_is_the_same_bytes_again)
 {
     size_t bytes[2];

@@ -1,6 +1,6 @@
 /* The sidecar of a NIfTI file: what BIDS says of an image (Brain Imaging Data Structure, "Magnetic Resonance
  * Imaging", common metadata), in s, degrees and T. SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/owned.h"
@@ -57,6 +57,19 @@ static void add_echoes(lmr_bytes *b, const lmr_images *images, const lmr_volumes
     lmr_bytes_print(b, "]");
 }
 
+/* Of a name of BIDS, "sub-01_task-rest_bold.nii". */
+static void add_task(lmr_bytes *b, const char *path)
+{
+    static const char key[] = "_task-";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *task = strncmp(name, "sub-", 4) ? NULL : strstr(name, key);
+    char value[64];
+    if (!task) return;
+    snprintf(value, sizeof value, "%.*s", (int)strcspn(task + strlen(key), "_."), task + strlen(key));
+    add_text(b, "TaskName", value);
+}
+
 larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lmr_volumes *v)
 {
     LMR_FREED_BY(lmr_bytes_free) lmr_bytes b = {0};
@@ -76,7 +89,9 @@ larmor_status lmr_sidecar(larmor_output *out, const lmr_images *images, const lm
     add_echoes(&b, images, v, y);
     add_number(&b, "InversionTime", y->number[LMR_TI_MS] / MS_PER_S);
     add_number(&b, "FlipAngle", y->number[LMR_FLIP_DEG]);
-    add_text(&b, "Units", "arbitrary");
+    add_text(&b, "Units", images->is_complex && images->opts->part == LARMOR_PART_PHASE ? "rad" : "arbitrary");
+    lmr_bytes_print(&b, ",\n  \"SkullStripped\": false");
+    add_task(&b, out->path);
     add_text(&b, "ConversionSoftware", "larmor");
     add_text(&b, "ConversionSoftwareVersion", LARMOR_VERSION);
     lmr_bytes_print(&b, "\n}\n");
