@@ -590,10 +590,3 @@ larmor_status larmor_real(const larmor_array *x, larmor_array *y)
     LMR_TRY(expect_two("larmor_real", x, y));
     return lmr_vec_of(x)->real_part(x->dev->ctx, larmor_array_count(x), x->data, y->data);
 }
-
-larmor_status larmor_shrink(double t, const larmor_array *x, larmor_array *y)
-{
-    LMR_TRY(expect_two("larmor_shrink", x, y));
-    if (!(t >= 0)) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_shrink: t is %g, expected at least 0", t);
-    return lmr_vec_of(x)->shrink(x->dev->ctx, larmor_array_count(x), t, x->data, y->data);
-}

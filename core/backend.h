@@ -33,8 +33,6 @@ typedef struct lmr_vec {
     larmor_status (*dot)(void *ctx, int64_t n, const void *x, const void *y, double out[2]);
     /* out <- {sum |x[i]|^2, sum |y[i]|^2, sum |x[i] - y[i]|^2}, accumulated as dot is; waits */
     larmor_status (*distance)(void *ctx, int64_t n, const void *x, const void *y, double out[3]);
-    /* y <- x max(0, 1 - t / |x|), 0 where x is 0; y may be x */
-    larmor_status (*shrink)(void *ctx, int64_t n, double t, const void *x, void *y);
     /* y <- |x|, y <- Re x, with imaginary parts 0; y may be x */
     larmor_status (*magnitude)(void *ctx, int64_t n, const void *x, void *y);
     larmor_status (*real_part)(void *ctx, int64_t n, const void *x, void *y);

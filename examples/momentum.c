@@ -44,6 +44,7 @@ static larmor_status simulate(larmor_device *dev, scan *s)
 enum { RHS, PREVIOUS, Z, GRADIENT, COEFFICIENTS, ARRAYS };
 typedef struct loop {
     larmor_op *A, *W; /* W: NULL without a weight */
+    larmor_prox *l1;
     larmor_array *x, *work[ARRAYS];
     double step, threshold;
     larmor_graph *recorded; /* on a device that can record */
@@ -60,7 +61,7 @@ static larmor_status descend(loop *l)
     if (!st) st = larmor_axpby(-l->step, gradient, 1, l->x);
     if (st || !l->W) return st;
     st = larmor_op_forward(l->W, l->x, coefficients);
-    if (!st) st = larmor_shrink(l->threshold, coefficients, coefficients);
+    if (!st) st = larmor_prox_apply(l->l1, l->threshold, coefficients, coefficients);
     return st ? st : larmor_op_adjoint(l->W, coefficients, l->x);
 }
 
@@ -114,11 +115,13 @@ static larmor_status solve(const scan *s, double relative, larmor_array *x)
     /* k-space of a phantom is an integral, A is a sum over N^2 voxels */
     if (!st) st = larmor_axpby((double)N * N, l.work[RHS], 0, l.work[RHS]);
     if (!st && relative > 0) st = larmor_op_wavelet(larmor_op_device(s->A), LARMOR_C64, shape, NULL, &l.W);
+    if (!st && relative > 0) st = larmor_prox_l1(larmor_op_device(s->A), 1, LARMOR_C64, shape, &l.l1);
     if (!st && relative > 0) st = larmor_nrm2(l.work[RHS], &unit);
     l.step = 1 / (1.05 * largest);
     l.threshold = relative * unit / N * l.step;
     if (!st) st = iterate(&l);
     larmor_graph_free(l.recorded);
+    larmor_prox_free(l.l1);
     larmor_op_free(l.W);
     for (int i = 0; i < ARRAYS; i++) larmor_array_free(l.work[i]);
     return st;

@@ -122,7 +122,6 @@ int main(void)
     larmor_array *x = NULL, *magnitude = NULL;
     larmor_prox *g = NULL;
     scan s = {0};
-    int64_t bytes = 0;
     larmor_status st = larmor_device_open("auto", &dev);
     if (!st) st = simulate(dev, &s);
     if (!st) st = larmor_array_create(dev, LARMOR_C64, both, &x);
@@ -131,8 +130,6 @@ int main(void)
     if (!st) st = larmor_cg(s.A, s.kspace, x, &opts, NULL);
     for (int i = 0; i < KINDS && !st; i++) st = compare("conjugate gradients", &s, x, i);
     if (!st) st = larmor_zero(x);
-    if (!st) st = larmor_pdhg_memory(LARMOR_C64, both, both, &bytes);
-    if (!st) printf("primal-dual splitting takes at most %.1f MB beside the operator\n", 1e-6 * (double)bytes);
     if (!st) st = larmor_pdhg(s.A, s.kspace, NULL, g, x, &opts, NULL);
     for (int i = 0; i < KINDS && !st; i++) st = compare("not negative", &s, x, i);
     if (st) fprintf(stderr, "pulse: %s\n", larmor_last_error());

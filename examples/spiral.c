@@ -17,7 +17,7 @@ static const larmor_phantom_field field_of_b0 = {.hz = 30, .gradient = {80, 0, 0
 
 typedef struct scan {
     larmor_array *kspace, *truth, *weights;
-    larmor_op *blind, *seeing; /* without and with the field */
+    larmor_op *without_field, *with_field;
 } scan;
 
 static larmor_status sample_times(larmor_device *dev, larmor_array **times)
@@ -26,22 +26,6 @@ static larmor_status sample_times(larmor_device *dev, larmor_array **times)
     for (int i = 0; i < SAMPLES; i++) seconds[i] = dwell_s * i;
     larmor_status st = larmor_array_create(dev, LARMOR_F64, LARMOR_SHAPE(SAMPLES), times);
     return st ? st : larmor_array_write(*times, seconds, sizeof seconds);
-}
-
-/* What the steps will take of the device's memory, before any of them is made. */
-static larmor_status print_memory(const scan *s, const larmor_array *field, const larmor_array *times)
-{
-    const larmor_shape image = larmor_op_in_shape(s->blind), kspace = larmor_op_out_shape(s->blind);
-    const larmor_problem problem = {
-        .image = image, .samples = (int64_t)SAMPLES * ARMS, .coils = COILS, .dtype = LARMOR_C64};
-    int64_t field_bytes = 0, weight_bytes = 0, solver_bytes = 0;
-    larmor_status st = larmor_off_resonance_memory(s->blind, field, times, NULL, &field_bytes);
-    if (!st) st = larmor_precondition_kspace_memory(larmor_op_device(s->blind), &problem, &weight_bytes);
-    if (!st) st = larmor_lsmr_memory(LARMOR_C64, image, kspace, 1, &solver_bytes);
-    if (!st)
-        printf("at most %.1f MB for the field, %.1f MB for the weights, %.1f MB for the solver\n",
-               1e-6 * (double)field_bytes, 1e-6 * (double)weight_bytes, 1e-6 * (double)solver_bytes);
-    return st;
 }
 
 /* Exact k-space of the phantom with the field, and the operators: nothing here was computed by them. */
@@ -61,9 +45,8 @@ static larmor_status simulate(larmor_device *dev, scan *s)
     if (!st) st = larmor_phantom_bandlimited(phantom, dev, LARMOR_C64, shape, &s->truth);
     if (!st) st = larmor_phantom_coils_around(NULL, dev, LARMOR_C64, shape, NULL, COILS, &maps);
     if (!st) st = larmor_phantom_field_map(&field_of_b0, dev, LARMOR_F32, shape, &field);
-    if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->blind);
-    if (!st) st = print_memory(s, field, times);
-    if (!st) st = larmor_op_off_resonance(s->blind, field, times, NULL, &s->seeing);
+    if (!st) st = larmor_op_sense(maps, &(larmor_sense_opts){.traj = traj}, &s->without_field);
+    if (!st) st = larmor_op_off_resonance(s->without_field, field, times, NULL, &s->with_field);
     if (!st) st = larmor_precondition_kspace(maps, traj, shape, LARMOR_C64, 0, &s->weights);
     larmor_array_free(exact);
     larmor_array_free(times);
@@ -94,18 +77,14 @@ int main(void)
 {
     larmor_device *dev = NULL;
     scan s = {0};
-    int segments = 0;
-    double error = 0;
     larmor_status st = larmor_device_open("auto", &dev);
     if (!st) st = simulate(dev, &s);
-    if (!st) st = larmor_op_off_resonance_info(s.seeing, &segments, &error);
-    if (!st) printf("%d segments in time, error %.1e\n", segments, error);
-    if (!st) st = solve("without the field", &s, s.blind, s.weights);
-    if (!st) st = solve("with the field", &s, s.seeing, NULL);
-    if (!st) st = solve("with field and weights", &s, s.seeing, s.weights);
+    if (!st) st = solve("without the field", &s, s.without_field, s.weights);
+    if (!st) st = solve("with the field", &s, s.with_field, NULL);
+    if (!st) st = solve("with field and weights", &s, s.with_field, s.weights);
     if (st) fprintf(stderr, "spiral: %s\n", larmor_last_error());
-    larmor_op_free(s.seeing);
-    larmor_op_free(s.blind);
+    larmor_op_free(s.with_field);
+    larmor_op_free(s.without_field);
     larmor_array_free(s.weights);
     larmor_array_free(s.truth);
     larmor_array_free(s.kspace);

@@ -194,20 +194,6 @@ static larmor_status dot(void *ctx, int64_t n, const void *x_, const void *y_, d
     return LARMOR_OK;
 }
 
-static larmor_status shrink(void *ctx, int64_t n, double t, const void *x_, void *y_)
-{
-    const real *x = x_;
-    real *y = y_;
-    PARALLEL_FOR(n)
-    for (int64_t i = 0; i < n; i++) {
-        const double size = hypot(x[2 * i], x[2 * i + 1]);
-        const real factor = size > t ? (real)(1 - t / size) : 0;
-        y[2 * i] = factor * x[2 * i];
-        y[2 * i + 1] = factor * x[2 * i + 1];
-    }
-    return LARMOR_OK;
-}
-
 static larmor_status magnitude(void *ctx, int64_t n, const void *x_, void *y_)
 {
     const real *x = x_;
@@ -240,5 +226,5 @@ static larmor_status random_vector(void *ctx, int64_t n, uint64_t seed, void *x_
     return LARMOR_OK;
 }
 
-const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, sum,    mul,       expand,    combine,
-                                dot,   distance,      shrink, magnitude, real_part, random_vector};
+const lmr_vec R(lmr_cpu_vec) = {axpby, axpby_complex, sum,       mul,       expand,       combine,
+                                dot,   distance,      magnitude, real_part, random_vector};

@@ -241,16 +241,6 @@ template <typename T> larmor_status distance(void *ctx, int64_t n, const void *x
 
 /* ---- number by number ---- */
 
-/* In double: just above t the factor of shrinkage is a small difference. */
-template <typename T> struct shrinkage {
-    double t;
-    __device__ cx<T> operator()(cx<T> v) const
-    {
-        const double size = hypot(double(v.re), double(v.im));
-        const T factor = size > t ? T(1 - t / size) : T(0);
-        return {factor * v.re, factor * v.im};
-    }
-};
 template <typename T> struct absolute {
     __device__ cx<T> operator()(cx<T> v) const
     {
@@ -275,11 +265,6 @@ template <typename T, typename F> larmor_status each(void *ctx, int64_t n, F f, 
     each_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, f, in<T>(x), out<T>(y));
     CUDA_TRY(cudaGetLastError());
     return LARMOR_OK;
-}
-
-template <typename T> larmor_status shrink(void *ctx, int64_t n, double t, const void *x, void *y)
-{
-    return each<T>(ctx, n, shrinkage<T>{t}, x, y);
 }
 
 template <typename T> larmor_status magnitude(void *ctx, int64_t n, const void *x, void *y)
@@ -310,7 +295,7 @@ template <typename T> larmor_status random_vector(void *ctx, int64_t n, uint64_t
 
 template <typename T> constexpr lmr_vec table = {axpby<T>,  axpby_complex<T>, sum<T>,       mul<T>,
                                                  expand<T>, combine<T>,       dot<T>,       distance<T>,
-                                                 shrink<T>, magnitude<T>,     real_part<T>, random_vector<T>};
+                                                 magnitude<T>, real_part<T>, random_vector<T>};
 
 } // namespace
 

@@ -140,11 +140,9 @@ LARMOR_API larmor_status larmor_distance(const larmor_array *x, const larmor_arr
  *
  * abs     y_i <- |x_i|, with imaginary part 0.
  * real    y_i <- Re x_i, with imaginary part 0. The projection to non-negative numbers is (real x + abs of it) / 2.
- * shrink  y_i <- x_i max(0, 1 - t / |x_i|), 0 where x_i is 0: the proximal map of t sum |x_i|; t >= 0, else
- *         LARMOR_ERR_ARG. */
+ * The soft threshold is the proximal map of larmor_prox_l1. */
 LARMOR_API larmor_status larmor_abs(const larmor_array *x, larmor_array *y);
 LARMOR_API larmor_status larmor_real(const larmor_array *x, larmor_array *y);
-LARMOR_API larmor_status larmor_shrink(double t, const larmor_array *x, larmor_array *y);
 
 #ifdef __cplusplus
 }

@@ -240,12 +240,6 @@ typedef struct larmor_off_resonance_opts { /* zero means default */
 LARMOR_API larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, const larmor_array *times,
                                                  const larmor_off_resonance_opts *opts, larmor_op **A);
 
-/* Bytes of device memory that it takes at most beyond F, field and times. The number of segments is found as it is
- * for the operator, which takes as long. Errors: as above. */
-LARMOR_API larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field,
-                                                     const larmor_array *times, const larmor_off_resonance_opts *opts,
-                                                     int64_t *bytes);
-
 /* ---- off-resonance: segments that several operators share ---- */
 
 /* What larmor_op_off_resonance finds before it makes anything: the segments and their interpolators. Refcounted; one
@@ -289,10 +283,6 @@ LARMOR_API larmor_status larmor_op_segments(larmor_op *F, larmor_segments *segme
 LARMOR_API larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const larmor_array *traj,
                                                      const larmor_array *weights, larmor_segments *segments,
                                                      larmor_op **N);
-
-/* The number of segments, and the largest error over the map's frequencies and all times. Either may be NULL. Errors:
- * LARMOR_ERR_ARG if A is no larmor_op_off_resonance. */
-LARMOR_API larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, double *error);
 
 #ifdef __cplusplus
 }

@@ -348,7 +348,6 @@ typedef struct larmor_problem { /* the sizes of a reconstruction */
  * coils      larmor_coils_estimate without weights.
  * extent     larmor_field_of_view_extent.
  * circulant  larmor_circulant_create. Its result, the inverse and the work buffers of that take 3 images.
- * kspace     larmor_precondition_kspace, with maps or, for 1 coil, without.
  * Errors     LARMOR_ERR_ARG and LARMOR_ERR_SHAPE for impossible sizes. */
 LARMOR_API larmor_status larmor_sense_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_sense_opts *opts, int64_t *bytes);
@@ -356,8 +355,6 @@ LARMOR_API larmor_status larmor_density_memory(const larmor_device *dev, const l
                                                int64_t *bytes);
 LARMOR_API larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *problem,
                                                  int64_t *bytes);
-LARMOR_API larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const larmor_problem *problem,
-                                                           int64_t *bytes);
 LARMOR_API larmor_status larmor_coils_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_coils_opts *opts, int64_t *bytes);
 LARMOR_API larmor_status larmor_extent_memory(const larmor_device *dev, const larmor_problem *problem,

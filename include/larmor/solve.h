@@ -154,14 +154,10 @@ LARMOR_API larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, in
  * Errors   LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for non-finite values, and if <u, A v> and <A^H u, v>
  *          differ by more than 1 % in the first iteration: x is then the iterate with the smallest objective.
  *          LARMOR_STOPPED if the monitor said so.
+ * Memory   6 arrays like x and 2 like b, 4 with opts.weights, on the device.
  * Source   Fong and Saunders, SIAM J. Sci. Comput. 33, 2950 (2011). */
 LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor_array *x,
                                      const larmor_solve_opts *opts, larmor_report *report);
-
-/* Bytes of device memory that it takes at most beyond A, b, x and opts, for x and b of these shapes; weighted: 1 with
- * opts.weights. Errors: LARMOR_ERR_SHAPE. */
-LARMOR_API larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int weighted,
-                                            int64_t *bytes);
 
 /* ---- proximal solvers: min_x 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(K x) ----
  *
@@ -192,14 +188,11 @@ LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor
  * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
  *
  * opts     200 iterations and tol 1e-4 by default.
+ * Memory   8 arrays like x and 6 like K x, on the device.
  * Source   Condat, J. Optim. Theory Appl. 158, 460 (2013), algorithm 3.1; Vu, Adv. Comput. Math. 38, 667 (2013);
  *          balance: Goldstein, Li, Yuan, NIPS 2015. */
 LARMOR_API larmor_status larmor_pdhg(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
                                      larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
-
-/* Bytes of device memory that it takes at most beyond A, b, g, x and opts; Kx: the shape of K x, which without K is
- * that of x. Errors: LARMOR_ERR_SHAPE. */
-LARMOR_API larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, larmor_shape Kx, int64_t *bytes);
 
 /* ---- preconditioners ---- */
 
@@ -340,7 +333,8 @@ typedef struct larmor_regulariser_info {
 /* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
 LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
-/* The parts of a regulariser, for your own solvers: the penalty of x is the least of weight g(K z) over all z with
+/* The parts of a regulariser, which nothing else gives, for larmor_admm, larmor_pdhg and your own solvers
+ * (examples/half.c): the penalty of x is the least of weight g(K z) over all z with
  * E z = x. The parts belong to the regulariser. */
 typedef struct larmor_penalty {
     larmor_op *K;   /* NULL: the identity */

@@ -27,7 +27,8 @@ typedef enum larmor_status {
     LARMOR_ERR_EXISTS       /* a file is there that was not to be replaced */
 } larmor_status;
 
-/* The constant's name, e.g. "LARMOR_ERR_SHAPE"; "unknown status" for anything else. Never NULL. */
+/* The constant's name, e.g. "LARMOR_ERR_SHAPE", for logs: larmor_last_error does not hold it (examples/host.c).
+ * "unknown status" for anything else. Never NULL. */
 LARMOR_API const char *larmor_status_name(larmor_status status);
 
 /* The last failure in this thread, one line: `subject: got ..., expected ...; remedy`. Valid until the next failure

@@ -348,17 +348,6 @@ larmor_status larmor_op_off_resonance(larmor_op *F, const larmor_array *field, c
     return st;
 }
 
-larmor_status larmor_op_off_resonance_info(const larmor_op *A, int *segments, double *error)
-{
-    const off_resonance *s = lmr_op_self(A, forward);
-    if (!s)
-        return LMR_FAIL(LARMOR_ERR_ARG, "off-resonance: got operator %s, expected one of larmor_op_off_resonance",
-                        A ? larmor_op_name(A) : "NULL");
-    if (segments) *segments = s->segments->forward.segments;
-    if (error) *error = s->segments->forward.error;
-    return LARMOR_OK;
-}
-
 /* ---- the normal map ---- */
 
 /* N = sum_k diag(exp(-2 pi i f tau_k)) T_k diag(exp(2 pi i f tau_k)): the phases act on the leading dimensions,
@@ -466,50 +455,9 @@ double lmr_segments_op_bytes(const larmor_segments *s, larmor_dtype dtype, larmo
     return (32 + (double)larmor_dtype_size(dtype)) * b + lmr_bytes_of(dtype, in) + lmr_bytes_of(dtype, out);
 }
 
-/* What finding the interpolators takes of a processor, whose memory is the host's; *found stays. */
-static double host_bytes(const lmr_fit *p, const lmr_interpolators *q, double *found)
-{
-    const double count = q->segments, times = (double)p->times, nodes = (double)p->nodes;
-    *found = 8 * (double)p->room + 16 * times * count;
-    const double most = 2 * count; /* segments that are tried while their number is searched */
-    return *found + 16 * (most * most + most * nodes + LMR_FIT_PIECES * (nodes + most)) + (double)p->room;
-}
-
-static double all_bytes(const larmor_op *F, const larmor_segments *s)
-{
-    const double voxels = (double)larmor_shape_count(s->image), samples = (double)larmor_shape_count(s->samples);
-    const double wide = 8 * (voxels + samples); /* maps and times in double, once more on the host */
-    const double op = lmr_segments_op_bytes(s, larmor_op_dtype(F), larmor_op_in_shape(F), larmor_op_out_shape(F));
-    double found = 0, host = 0;
-    if (s->fit.threads) {
-        host = host_bytes(&s->fit, &s->forward, &found) + 8 * (voxels + 3 * samples);
-        found += 8 * (double)s->fit.times;
-    }
-    return fmax(host + wide, found + wide + op);
-}
-
 double lmr_segments_bytes(const larmor_segments *s)
 {
     const double voxels = (double)larmor_shape_count(s->image), samples = (double)larmor_shape_count(s->samples);
     const double times = (double)s->fit.times;
     return 8 * (voxels + samples) + 16 * times * (s->forward.segments + 2.0 * s->normal.segments);
-}
-
-larmor_status larmor_off_resonance_memory(const larmor_op *F, const larmor_array *field, const larmor_array *times,
-                                          const larmor_off_resonance_opts *opts, int64_t *bytes)
-{
-    const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
-    double *f = NULL;
-    int64_t *place = NULL;
-    LMR_NEED(bytes);
-    *bytes = 0;
-    LMR_TRY(check(F, field, times, &o));
-    larmor_segments s = {.image = field->shape, .samples = times->shape};
-    larmor_status st = find(&s, field, times, &o, &f, &place);
-    if (!st) st = lmr_bytes_store(all_bytes(F, &s), bytes);
-    free(place);
-    free(f);
-    lmr_fit_free(&s.fit);
-    free(s.forward.b);
-    return st;
 }

@@ -4,7 +4,6 @@
 
 #include "core/device.h"
 #include "core/owned.h"
-#include "recon/bytes.h"
 #include "recon/precond/precond.h"
 
 /* With G = A A^H, whose rows are (coil c, sample i): the diagonal P that minimises |P (G + lambda) - I| in Frobenius'
@@ -94,20 +93,4 @@ larmor_status larmor_precondition_kspace(larmor_array *maps, const larmor_array 
     LMR_TRY(lmr_autocorrelation_begin(k->dev, dtype, image, &s.correlation));
     for (int64_t c = 0; c < coils; c++) LMR_TRY(weigh(&s, maps, image, dtype, c, lambda, host + c * m));
     return larmor_array_upload(k->dev, lmr_real_of(dtype), shape, LARMOR_F64, host, p);
-}
-
-larmor_status larmor_precondition_kspace_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
-{
-    double spread;
-    LMR_NEED(bytes);
-    LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
-    const double samples = (double)p->samples, all = samples * (double)p->coils;
-    const double points = 8.0 * p->image.ndim * samples;
-    const double values =
-        lmr_bytes_of(p->dtype, LARMOR_SHAPE(p->samples)) + 32 * samples; /* the host's arrays, too */
-    const double weights = 16 * all;
-    const double image = lmr_bytes_of(p->dtype, p->image);
-    return lmr_bytes_store(
-        points + spread + lmr_autocorrelation_bytes(dev, p->dtype, p->image) + image + values + weights, bytes);
 }

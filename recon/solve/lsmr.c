@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
 enum { DEFAULT_ITERS = 20 };
@@ -198,14 +197,4 @@ done:
     for (int i = 0; i < DATA + 1; i++) larmor_array_free(*data[i]);
     larmor_array_free(s.weights);
     return lmr_run_end(&run, st, x, report);
-}
-
-larmor_status larmor_lsmr_memory(larmor_dtype dtype, larmor_shape x, larmor_shape kspace, int weighted,
-                                 int64_t *bytes)
-{
-    LMR_NEED(bytes);
-    *bytes = 0;
-    const int data = weighted ? DATA + 2 : DATA; /* the weights as complex numbers, as many as b has at most */
-    /* and the best iterate */
-    return lmr_bytes_store((IMAGES + 1) * lmr_bytes_of(dtype, x) + data * lmr_bytes_of(dtype, kspace), bytes);
 }

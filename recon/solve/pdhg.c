@@ -2,7 +2,6 @@
  * (Goldstein, Li, Yuan 2015). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "recon/bytes.h"
 #include "recon/solve/solve.h"
 
 enum { DEFAULT_ITERS = 200, POWER_STEPS = 8 };
@@ -173,13 +172,4 @@ done:
     for (int i = 0; i < IMAGES; i++) larmor_array_free(*images[i]);
     for (int i = 0; i < DUALS; i++) larmor_array_free(*duals[i]);
     return lmr_run_end(&run, st, x, report);
-}
-
-larmor_status larmor_pdhg_memory(larmor_dtype dtype, larmor_shape x, larmor_shape Kx, int64_t *bytes)
-{
-    LMR_NEED(bytes);
-    *bytes = 0;
-    const int images = IMAGES + 3; /* A^H b, and two of the power method or the best iterate */
-    const int duals = DUALS + 2;   /* and what K^H K and g work with */
-    return lmr_bytes_store(images * lmr_bytes_of(dtype, x) + duals * lmr_bytes_of(dtype, Kx), bytes);
 }

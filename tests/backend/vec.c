@@ -188,31 +188,6 @@ TEST(dot_does_not_depend_on_the_number_of_threads)
     }
 }
 
-TEST(shrink_shortens_by_t_and_kills_what_is_shorter)
-{
-    const double t = 0.625;
-    for (int p = 0; p < LMR_PRECISIONS; p++)
-        for (int s = 0; s < SIZES * 2; s++) {
-            const int64_t n = sizes[s / 2];
-            OWNED(cx) *x = random_values(n, 13);
-            if (n > 1) {
-                x[0] = 0;
-                x[1] = 3 * t - 4 * t * I;
-            }
-            void *dx = upload(p, x, n);
-            void *dy = s & 1 ? dx : upload(p, x, n);
-            for (int64_t i = 0; i < n; i++) {
-                const double size = cabs(x[i]);
-                x[i] = size > t ? x[i] * (1 - t / size) : 0;
-            }
-            if (n > 1) assert_true(cabs(x[1]) == 4 * t);
-            assert_ok(dev->be->vec[p]->shrink(dev->ctx, n, t, dx, dy));
-            assert_close(p, dy, x, n, 4);
-            if (!(s & 1)) release(dy);
-            release(dx);
-        }
-}
-
 TEST(magnitude_and_real_part_have_no_imaginary_part_also_in_place)
 {
     for (int p = 0; p < LMR_PRECISIONS; p++)

@@ -158,42 +158,6 @@ TEST(fewer_coils_at_a_time_need_less)
     }
 }
 
-/* Of readouts that are as long as `seconds`, for a map of `range` Hz. */
-TEST(off_resonance_takes_no_more_than_estimated)
-{
-    only_for_processors();
-    const struct {
-        larmor_dtype dtype;
-        int64_t samples;
-        double seconds, range;
-        int segments;
-    } spans[] = {{LARMOR_C64, 1000, 0.02, 300, 0},
-                 {LARMOR_C128, 1000, 0.02, 300, 0},
-                 {LARMOR_C64, 5000, 0.005, 100, 7},
-                 {LARMOR_C64, 150, 0.1, 1000, 0}};
-    for (int c = 0; c < 4; c++) {
-        const larmor_shape image = LARMOR_SHAPE(48, 40);
-        const int64_t voxels = larmor_shape_count(image), n = spans[c].samples;
-        OWNED(scan) s = scan_of(image, n, 2, 3, spans[c].dtype, 0);
-        OWNED(double) *map = malloc((size_t)voxels * sizeof *map), *t = malloc((size_t)n * sizeof *t);
-        for (int64_t i = 0; i < voxels; i++) map[i] = spans[c].range * (double)i / (double)voxels;
-        for (int64_t i = 0; i < n; i++) t[i] = spans[c].seconds * (double)i / (double)n;
-        OWNED(larmor_array) *field = real_array(image, map), *times = real_array(LARMOR_SHAPE(n), t), *narrow;
-        assert_ok(larmor_array_convert(field, LARMOR_F32, &narrow));
-        const larmor_off_resonance_opts opts = {.segments = spans[c].segments};
-        OWNED(larmor_array) *x = zeros(spans[c].dtype, image);
-        OWNED(larmor_op) *F, *A;
-        int64_t estimate;
-        assert_ok(larmor_op_sense(s.maps, &(larmor_sense_opts){.traj = s.traj, .toeplitz = -1}, &F));
-        assert_ok(larmor_op_adjoint(F, s.kspace, x));
-        assert_ok(larmor_off_resonance_memory(F, narrow, times, &opts, &estimate));
-        begin();
-        assert_ok(larmor_op_off_resonance(F, narrow, times, &opts, &A));
-        assert_ok(larmor_op_adjoint(A, s.kspace, x));
-        expect_estimate("off-resonance", estimate, SMALL, 2);
-    }
-}
-
 TEST(off_resonance_in_sense_is_in_the_estimate)
 {
     only_for_processors();

@@ -114,58 +114,6 @@ TEST(conjugate_gradients_take_no_more_than_estimated)
     }
 }
 
-TEST(lsmr_takes_no_more_than_estimated)
-{
-    only_for_processors();
-    const larmor_shape shape = LARMOR_SHAPE(300, 200);
-    for (int weighted = 0; weighted < 2; weighted++) {
-        OWNED(vectors) v = warm_vectors(shape);
-        OWNED(larmor_array) *weights = zeros(LARMOR_F64, shape);
-        assert_ok(larmor_fill(weights, 2));
-        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1, .weights = weighted ? weights : NULL};
-        int64_t estimate;
-        assert_ok(larmor_lsmr_memory(LARMOR_C64, shape, shape, weighted, &estimate));
-        begin();
-        assert_ok(larmor_lsmr(v.A, v.b, v.start, &opts, NULL));
-        expect_estimate("lsmr", estimate, SMALL, 1.1);
-    }
-}
-
-TEST(primal_dual_splitting_takes_no_more_than_estimated)
-{
-    only_for_processors();
-    const larmor_shape shape = LARMOR_SHAPE(300, 200);
-    for (int with_K = 0; with_K < 2; with_K++) {
-        OWNED(vectors) v = warm_vectors(shape);
-        OWNED(larmor_op) *K = NULL;
-        OWNED(larmor_prox) *g;
-        if (with_K) assert_ok(larmor_op_gradient(dev, LARMOR_C64, shape, 3, NULL, &K));
-        const larmor_shape Kx = K ? larmor_op_out_shape(K) : shape;
-        assert_ok(larmor_prox_l1(dev, 0.1, LARMOR_C64, Kx, &g));
-        const larmor_solve_opts opts = {.max_iter = 3, .tol = -1};
-        int64_t estimate;
-        assert_ok(larmor_pdhg_memory(LARMOR_C64, shape, Kx, &estimate));
-        begin();
-        assert_ok(larmor_pdhg(v.A, v.b, K, g, v.start, &opts, NULL));
-        expect_estimate("pdhg", estimate, SMALL, 1.3);
-    }
-}
-
-TEST(the_kspace_preconditioner_takes_no_more_than_estimated)
-{
-    only_for_processors();
-    for (int c = 0; c < 2 * CASES; c++) {
-        OWNED(scan) s = scan_case(c / 2);
-        OWNED(larmor_array) *p;
-        int64_t estimate;
-        if (c % 2) s.problem.coils = 1;
-        assert_ok(larmor_precondition_kspace_memory(dev, &s.problem, &estimate));
-        begin();
-        assert_ok(larmor_precondition_kspace(c % 2 ? NULL : s.maps, s.traj, s.problem.image, s.problem.dtype, 0, &p));
-        expect_estimate(cases[c / 2].name, estimate, (int64_t)larmor_array_bytes(p), 2.5);
-    }
-}
-
 TEST(the_choice_of_the_weight_takes_no_more_than_estimated)
 {
     only_for_processors();

@@ -76,30 +76,37 @@ static double worst(const scan *s, larmor_op *A)
     return most;
 }
 
+/* larmor_op_off_resonance in its two steps, with what the first finds. */
+static larmor_op *described(const scan *s, const larmor_array *field, const larmor_off_resonance_opts *opts,
+                            larmor_segments_info *info)
+{
+    OWNED(larmor_segments) *segments;
+    larmor_op *A;
+    assert_ok(larmor_segments_create(field, s->times_array, opts, &segments));
+    assert_ok(larmor_segments_describe(segments, info));
+    assert_ok(larmor_op_segments(s->F, segments, &A));
+    return A;
+}
+
 TEST(the_error_keeps_its_bound_with_as_few_segments_as_can)
 {
     OWNED(scan) s = random_scan(LARMOR_C128, 1e-12, 0);
     const double bound[] = {0.3, 2e-2, 1e-3, 1e-5};
     int before = 0;
     for (int c = 0; c < 4; c++) {
-        larmor_op *A;
-        int segments, fewer;
-        double error, larger;
+        larmor_segments_info found, fewer;
         const larmor_off_resonance_opts opts = {.error = c == 2 ? 0 : bound[c]}; /* 1e-3 is the default */
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array, &opts, &A));
-        assert_ok(larmor_op_off_resonance_info(A, &segments, &error));
-        assert_at_most(error, bound[c]);
-        assert_at_most(worst(&s, A), error + 1e-10);
-        assert_true(segments > before);
-        before = segments;
+        larmor_op *A = described(&s, s.field_array, &opts, &found);
+        assert_at_most(found.error, bound[c]);
+        assert_at_most(worst(&s, A), found.error + 1e-10);
+        assert_true(found.segments > before);
+        before = found.segments;
         larmor_op_free(A);
-        assert_ok(larmor_op_off_resonance(s.F, s.field_array, s.times_array,
-                                          &(larmor_off_resonance_opts){.segments = segments - 1}, &A));
-        assert_ok(larmor_op_off_resonance_info(A, &fewer, &larger));
-        assert_int_equal(fewer, segments - 1);
-        assert_true(larger > bound[c]);
-        assert_at_most(worst(&s, A), larger + 1e-10); /* the error that it tells is true */
-        assert_at_most(larger, 1.5 * worst(&s, A));
+        A = described(&s, s.field_array, &(larmor_off_resonance_opts){.segments = before - 1}, &fewer);
+        assert_int_equal(fewer.segments, before - 1);
+        assert_true(fewer.error > bound[c]);
+        assert_at_most(worst(&s, A), fewer.error + 1e-10); /* the error that it reports is true */
+        assert_at_most(fewer.error, 1.5 * worst(&s, A));
         larmor_op_free(A);
     }
 }
@@ -112,13 +119,10 @@ TEST(a_constant_frequency_is_one_segment_and_a_pure_phase)
     OWNED(cplx) *x = random_values(VOXELS * COILS, 3);
     OWNED(larmor_array) *in = complex_array(LARMOR_C128, LARMOR_SHAPE(NX, NY, COILS), x);
     OWNED(larmor_array) *out = zeros(LARMOR_C128, larmor_op_out_shape(s.F));
-    OWNED(larmor_op) *A;
-    int segments;
-    double error;
-    assert_ok(larmor_op_off_resonance(s.F, field, s.times_array, NULL, &A));
-    assert_ok(larmor_op_off_resonance_info(A, &segments, &error));
-    assert_int_equal(segments, 1);
-    assert_at_most(error, 1e-13);
+    larmor_segments_info found;
+    OWNED(larmor_op) *A = described(&s, field, NULL, &found);
+    assert_int_equal(found.segments, 1);
+    assert_at_most(found.error, 1e-13);
     assert_ok(larmor_op_forward(s.F, in, out));
     OWNED(cplx) *expected = values_of(out);
     for (int j = 0; j < M * COILS; j++) expected[j] *= cexp(2 * M_PI * I * -123.25 * s.times[j % M]);
@@ -287,8 +291,5 @@ TEST(unusable_inputs_are_named)
     bad = real_array(LARMOR_SHAPE(NX, NY), s.field);
     assert_refused(larmor_op_off_resonance(s.F, bad, s.times_array, NULL, &A), LARMOR_ERR_NUMERIC,
                    "are too many cycles; frequencies are in Hz and times in s");
-    int segments;
-    assert_refused(larmor_op_off_resonance_info(s.F, &segments, NULL), LARMOR_ERR_ARG,
-                   "off-resonance: got operator nufft, expected one of larmor_op_off_resonance");
     larmor_array_free(bad);
 }
