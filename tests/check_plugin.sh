@@ -1,11 +1,11 @@
 #!/bin/sh
-# A plugin exports one symbol and takes none of larmor's; without them nothing of CUDA, MPI and DCMTK is needed.
+# A plugin exports one symbol and takes none of larmor's; without them nothing of CUDA, MPI, DCMTK and libmicrohttpd is needed.
 # Usage: tests/check_plugin.sh PROGRAM LIBRARY [PLUGIN...]. SPDX-License-Identifier: Apache-2.0
 set -eu
 status=0
 
 for file in "$1" "$2"; do
-    found=$(ldd "$file" | grep -iE 'lib(cu|nv|mpi|dcm|ofstd|stdc\+\+)' | grep -v 'libcurl' || true)
+    found=$(ldd "$file" | grep -iE 'lib(cu|nv|mpi|dcm|ofstd|microhttpd|stdc\+\+)' | grep -v 'libcurl' || true)
     [ -z "$found" ] || { echo "$file needs what is a plugin's: $found"; status=1; }
 done
 found=$(nm -D --defined-only "$2" | awk '$2 != "A" {print $3}' | grep -vE '^larmor_' || true)
@@ -16,6 +16,7 @@ for plugin; do
     case ${plugin##*/} in
     larmor_mpi.so) entry=lmr_transport_entry ;;
     larmor_dicom.so) entry=lmr_dicom_entry ;;
+    larmor_http.so) entry=lmr_http_entry ;;
     *) entry=lmr_backend_entry ;;
     esac
     found=$(nm -D --defined-only "$plugin" | awk '{print $3}')

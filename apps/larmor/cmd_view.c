@@ -1,7 +1,6 @@
-/* larmor view: the page of an image, for a browser on this machine, by libmicrohttpd. SPDX-License-Identifier:
- * Apache-2.0 */
-#include <arpa/inet.h>
+/* larmor view: the page of an image, for a browser on this machine. SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,18 +23,12 @@ static const app_option options[] = {
     {0},
 };
 
-#ifdef LARMOR_HAVE_HTTP
-#include <microhttpd.h>
-
-enum { MOST_CONNECTIONS = 32, TIMEOUT_S = 10, MOST_REQUEST = 32768, WAIT_MS = 200 };
+enum { WAIT_MS = 200 };
 
 typedef struct page {
     char *data;
     size_t bytes;
-    int port;
 } page;
-
-/* ---- the page ---- */
 
 static larmor_status read_file(const char *path, page *p)
 {
@@ -82,76 +75,20 @@ static larmor_status make_page(const char *path, page *p)
     return st;
 }
 
-/* ---- requests ---- */
-
-/* A name that a foreign page has pointed to this machine is no address, so only addresses and localhost are asked
- * for, with this port. */
-static int is_own_host(const char *host, int port)
+static int serve(const settings *s, const page *p)
 {
-    char own[16];
-    const char *colon = host ? strrchr(host, ':') : NULL;
-    if (!colon) return 0;
-    snprintf(own, sizeof own, "%d", port);
-    const size_t length = (size_t)(colon - host);
-    const int is_number = length > 0 && strspn(host, "0123456789.") == length;
-    const int is_local = length == strlen("localhost") && !strncmp(host, "localhost", length);
-    return !strcmp(colon + 1, own) && (is_number || is_local);
-}
-
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, const page *p)
-{
-    static char nothing[1];
-    const int is_page = code == MHD_HTTP_OK;
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(is_page ? p->bytes : 0, is_page ? p->data : nothing, MHD_RESPMEM_PERSISTENT);
-    if (!response) return MHD_NO;
-    MHD_add_response_header(response, "Content-Type", "text/html; charset=utf-8");
-    MHD_add_response_header(response, "Cache-Control", "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(
-        response, "Content-Security-Policy",
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:");
-    if (code == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, "Allow", "GET, HEAD");
-    const enum MHD_Result queued = MHD_queue_response(connection, code, response);
-    MHD_destroy_response(response);
-    return queued;
-}
-
-static enum MHD_Result handle(void *user, struct MHD_Connection *connection, const char *url, const char *method,
-                              const char *version, const char *upload, size_t *upload_bytes, void **state)
-{
-    (void)version;
-    (void)upload;
-    (void)upload_bytes;
-    (void)state;
-    const page *p = user;
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
-    if (!is_own_host(host, p->port)) return answer(connection, MHD_HTTP_FORBIDDEN, p);
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, p);
-    return answer(connection, strcmp(url, "/") == 0 ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, p);
-}
-
-static int serve(const settings *s, page *p)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
-    if (inet_pton(AF_INET, s->address, &at.sin_addr) != 1) {
-        app_error("--address %s: an address such as 127.0.0.1 expected.", s->address);
+    const larmor_view_opts opts = {.address = s->address, .port = (int)s->port};
+    larmor_view *view;
+    const larmor_status st = larmor_view_open(p->data, p->bytes, &opts, &view);
+    if (st == LARMOR_ERR_ARG) {
+        app_error("%s", larmor_last_error());
         return APP_USAGE;
     }
-    struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_NO_FLAG, 0, NULL, NULL, handle, p, MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MOST_REQUEST, MHD_OPTION_END);
-    if (!daemon)
-        return app_fail(APP_RUN, larmor_fail(LARMOR_ERR_IO,
-                                             "%s:%lld: cannot be listened on; choose another --port or --address.",
-                                             s->address, (long long)s->port));
-    p->port = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
-    printf("http://%s:%d/\n", s->address, p->port);
+    if (st) return app_fail(APP_RUN, st);
+    printf("%s\n", larmor_view_address(view));
     fflush(stdout);
-    while (!app_stopped()) MHD_run_wait(daemon, WAIT_MS);
-    MHD_stop_daemon(daemon);
+    while (!app_stopped()) poll(NULL, 0, WAIT_MS);
+    larmor_view_close(view);
     return app_stopped();
 }
 
@@ -163,16 +100,6 @@ static int run(const void *given, const app_files *files)
     free(p.data);
     return code;
 }
-#else
-static int run(const void *given, const app_files *files)
-{
-    (void)given;
-    (void)files;
-    app_error("view: larmor was built without libmicrohttpd; write a page by larmor convert IMAGE page.html.");
-    return APP_REFUSED;
-}
-#endif
-
 const app_command cmd_view = {
     .name = "view",
     .usage = "IMAGE|PAGE.html [options]",

@@ -33,6 +33,7 @@
 #include "larmor/stream.h"
 #include "larmor/subspace.h"
 #include "larmor/trajectory.h"
+#include "larmor/view.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -95,16 +95,17 @@ from larmor._scan import (
     write_images,
     write_traj,
 )
+from larmor._view import View, view
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
            "Finding", "FormatError", "Live", "LiveImage", "NumericError", "OutOfMemoryError", "Pulseq",
            "Reconstruction", "Samples", "Scan", "ScanArrays", "ShapeError", "Simulation", "Stopped", "Trajectory",
-           "UnsupportedError", "__version__", "aliasing", "band_limit", "basis", "bids_path", "centre_phase",
+           "UnsupportedError", "View", "__version__", "aliasing", "band_limit", "basis", "bids_path", "centre_phase",
            "coil_maps", "colouring", "compare", "compare_coils", "compare_descriptions", "compare_lines",
            "compare_maps", "compression", "consistency", "coverage", "crop_readouts", "delayed", "delays", "density",
            "describe", "device", "devices", "espirit", "examine", "extent", "field_map", "field_maps", "find_maps",
            "girf", "is_cartesian", "is_stack", "linop", "live", "nlinv", "noise_level", "normalise", "nufft",
            "off_phase", "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level",
            "phantoms", "plan", "predict_field_of_view", "prox", "read", "read_images", "read_meta", "read_settings",
-           "read_traj", "recon", "resize", "settings", "solve", "stack_images", "traj", "trajectories", "whiten",
-           "whitening", "write", "write_images", "write_scan", "write_traj"]
+           "read_traj", "recon", "resize", "settings", "solve", "stack_images", "traj", "trajectories", "view",
+           "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]

@@ -9,6 +9,8 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -133,6 +135,27 @@ def test_images_are_part_of_a_data_set_of_bids(tmp_path):
     assert (folder / "participants.tsv").read_text() == "participant_id\nsub-1\n"
     with pytest.raises(larmor.ArgumentError, match="must have"):
         larmor.bids_path(folder, "sub-1_bold")
+
+
+def test_a_page_is_served_until_it_is_closed(tmp_path, scan):
+    done = larmor.recon(scan, method="grid")
+    done.write(tmp_path / "x.h5")
+    done.write_page(tmp_path / "x.html")
+    for image in (done, done.images[0], tmp_path / "x.h5", tmp_path / "x.html"):
+        try:
+            served = larmor.view(image)
+        except larmor.UnsupportedError:
+            pytest.skip("built without libmicrohttpd")
+        with served:
+            page = urllib.request.urlopen(served.address, timeout=60).read()
+            assert page.startswith(b"<!DOCTYPE html>") and served.address in repr(served)
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(served.address, timeout=60)
+        served.close()
+        assert "closed" in repr(served)
+    assert page == (tmp_path / "x.html").read_bytes()
+    with pytest.raises(larmor.ArgumentError, match="nowhere"):
+        larmor.view(done, address="nowhere")
 
 
 def test_arrays_come_back_from_files_with_their_axes(tmp_path, numbers):
