@@ -47,7 +47,7 @@ larmor_status larmor_source_create(const char *name, const larmor_source_impl *i
         return LMR_FAIL(LARMOR_ERR_ARG, "source: a name, describe, encoding, group, samples and meta expected");
     larmor_source *s = calloc(1, sizeof *s);
     if (s) s->name = strdup(name);
-    if (s) s->turn = malloc(sizeof *s->turn);
+    if (s) s->turn = malloc(sizeof(pthread_mutex_t));
     if (!s || !s->name || !s->turn) {
         if (s) free(s->turn);
         if (s) free(s->name);

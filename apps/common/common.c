@@ -111,7 +111,7 @@ int app_is_device(const char *text)
     for (const char *p = text; p; p = *p == ',' ? p + 1 : NULL) {
         const int is_cpu = !strncmp(p, "cpu", 3), is_cuda = !strncmp(p, "cuda", 4);
         const size_t name = 3 * (size_t)is_cpu + 4 * (size_t)is_cuda;
-        if (name) kind = p[1];
+        if (name) kind = (unsigned char)p[1];
         p += name;
         if (name && (!*p || *p == ',')) continue;
         p += name && *p == ':';

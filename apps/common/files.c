@@ -118,7 +118,7 @@ larmor_status app_add_files(int bids, int dicom_phase, larmor_output *out)
 
 static larmor_status check_others(const char *const *paths, int count)
 {
-    const size_t all = (size_t)(written.count + count);
+    const size_t all = (size_t)written.count + (size_t)count;
     const char **path = malloc(all * sizeof *path);
     if (!path) return NO_MEMORY();
     memcpy(path, written.path, (size_t)written.count * sizeof *path);

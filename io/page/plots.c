@@ -109,8 +109,8 @@ static void paint_map(const plane *p, const float *map, double largest, int64_t 
         for (int64_t x = 0; x < p->width; x++) {
             const int64_t i = 2 * ((p->nz / 2 * p->ny + y * p->step) * p->nx + x * p->step);
             const int ok = isfinite(map[i]) && isfinite(map[i + 1]);
-            const double value = ok && largest > 0 ? fmin(1, hypot(map[i], map[i + 1]) / largest) : 0;
-            lmr_phase_colour(ok ? atan2(map[i + 1], map[i]) : 0, value, corner + 3 * (y * width + x));
+            const double value = ok && largest > 0 ? fmin(1, hypot((double)map[i], (double)map[i + 1]) / largest) : 0;
+            lmr_phase_colour(ok ? atan2((double)map[i + 1], (double)map[i]) : 0, value, corner + 3 * (y * width + x));
         }
 }
 
@@ -121,7 +121,7 @@ static larmor_status paint_maps(lmr_bytes *b, const float *values, const plane *
     const int64_t voxels = p->nx * p->ny * p->nz;
     double largest = 0;
     for (int64_t i = 0; i < coils * voxels; i++) {
-        const double value = hypot(values[2 * i], values[2 * i + 1]);
+        const double value = hypot((double)values[2 * i], (double)values[2 * i + 1]);
         if (isfinite(value)) largest = fmax(largest, value);
     }
     unsigned char *pixel = calloc((size_t)(3 * width), (size_t)(rows * p->height));

@@ -294,8 +294,10 @@ INLINE int vectors_of(const int w)
         else                                                                                                         \
             name##_3d(j);                                                                                            \
     }
+/* NOLINTBEGIN(bugprone-branch-clone): with FEW, or one body for the sanitizer, both widths are the same call */
 DIMENSIONS(spread)
 DIMENSIONS(interp)
+/* NOLINTEND(bugprone-branch-clone) */
 
 /* ---- where points go ---- */
 

@@ -110,7 +110,7 @@ static larmor_status evaluate(void *self, const double *x, double *value, double
     *value = 0;
     memset(gradient, 0, sizeof *gradient * (size_t)f->n);
     for (int b = 0; b < f->blocks; b++) {
-        if (f->status[b]) return f->status[b] == LARMOR_ERR_NUMERIC ? LARMOR_ERR_NUMERIC : f->status[b];
+        if (f->status[b]) return f->status[b];
         *value += f->value[b];
         for (int i = 0; i < f->n; i++) gradient[i] += f->by[b][f->free[i]];
     }

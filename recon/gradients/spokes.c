@@ -294,7 +294,7 @@ larmor_status lmr_spokes_choose(const larmor_array *kspace, const larmor_array *
                                 lmr_spokes *s)
 {
     const larmor_shape shape = larmor_array_shape(traj);
-    const int64_t samples = shape.dim[0] > 2 ? MOST_BLOCK : MOST_BLOCK;
+    const int64_t samples = MOST_BLOCK;
     lmr_complex_samples all = {0};
     *s = (lmr_spokes){.nd = (int)shape.dim[0], .samples = shape.dim[1], .readouts = shape.dim[2], .fov = fov};
     larmor_status st;

@@ -42,7 +42,7 @@ static int role_of(const pattern *p, int64_t ky, int64_t kz)
 /* larmor_traj_create has its own words for these. */
 static int is_possible(const larmor_traj_opts *o)
 {
-    int is = !o->partial_fourier || (o->partial_fourier > 0 && o->partial_fourier <= 1);
+    int is = o->partial_fourier == 0 || (o->partial_fourier > 0 && o->partial_fourier <= 1);
     for (int d = 0; d < 3; d++) is &= o->matrix[d] >= 0;
     for (int d = 0; d < 2; d++) is &= o->acceleration[d] >= 0 && o->calibration[d] >= 0;
     return is;
