@@ -3,6 +3,7 @@
 #include "scan/settings.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,71 +40,6 @@ static int is_maps_method(const char *name)
     return 0;
 }
 
-static larmor_status check_numbers(const larmor_recon_opts *o)
-{
-    LMR_TRY(lmr_settings_check_bounds(o));
-    if (o->repeatable && o->effort != LARMOR_PLAN_ESTIMATE)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: repeatable and an effort that measures: grids that are chosen by "
-                        "times may be others in the next run; leave effort at estimate");
-    return LARMOR_OK;
-}
-
-static larmor_status check(const larmor_recon_opts *o)
-{
-    LMR_TRY(check_numbers(o));
-    for (int e = 0; e < 6; e++)
-        if (!(fabs(o->delay[e]) <= 1000))
-            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
-                            o->delay[e]);
-    if (o->girf && !(o->girf_spacing_hz > 0 && o->girf_spacing_hz < 1e9))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.",
-                        o->girf_spacing_hz);
-    if (strcmp(o->method, "cg") != 0 && strcmp(o->method, "grid") != 0 && !lmr_regulariser_named(o->method).name)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: method \"%s\", expected auto, cg, grid or the name of a regulariser",
-                        o->method);
-    if (o->no_maps && strcmp(o->method, "grid") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.no_maps: only opts.method grid works without coil maps.");
-    if (o->no_maps && o->b0)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.no_maps: opts.b0 needs coil maps; take those of the data or of a file.");
-    if (!o->b0 && (o->b0_place || o->b0_error > 0 || o->segments))
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: b0_place, b0_error and segments are for b0");
-    for (int d = 0; d < 3; d++)
-        if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
-            return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: got %g mm, expected more than 0",
-                            o->maps_place.fov_mm[d]);
-    if (o->maps_place.fov_mm[0] > 0 && !o->maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: has no effect without maps of a file.");
-    if (o->no_maps && o->maps)
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: got maps and no_maps; leave one of them out");
-    if (o->basis && !strcmp(o->method, "grid"))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.basis: has no effect with opts.method grid, which has no coefficients.");
-    if (!o->basis && (o->coefficients || o->basis_frames))
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: coefficients and basis_frames are for a basis");
-    if (o->basis && strcmp(o->method, "cg") != 0 &&
-        !(lmr_regulariser_named(o->method).takes & (LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES)))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "opts.basis: is not for opts.method %s, which takes single images; use cg, tv, tgv, "
-                        "wavelet or llr.",
-                        o->method);
-    if (strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method))
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
-                        o->maps_method);
-    if (o->partial_fourier == LARMOR_PARTIAL_POCS && strcmp(o->method, "cg") != 0)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.partial_fourier pocs: is for opts.method cg, got %s; use homodyne.",
-                        o->method);
-    if (o->partial_fourier == LARMOR_PARTIAL_HOMODYNE && !strcmp(o->method, "grid"))
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.partial_fourier homodyne: is not for opts.method grid.");
-    if (o->joint && !(lmr_regulariser_named(o->method).takes & LARMOR_TAKES_SERIES))
-        return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: joint is for penalties of series, the method is %s",
-                        o->method);
-    return LARMOR_OK;
-}
-
 const char *lmr_settings_method(const larmor_recon_opts *o)
 {
     if (strcmp(o->method, LMR_METHOD_AUTO) != 0) return o->method;
@@ -113,13 +49,163 @@ const char *lmr_settings_method(const larmor_recon_opts *o)
     return only_cg ? "cg" : NULL;
 }
 
-/* Of auto, what its options make it. */
-static larmor_status check_method(const larmor_recon_opts *o)
+/* ---- which options go together ---- */
+
+typedef enum relation { IS_OF_METHODS, NEEDS, EXCLUDES } relation;
+
+/* Beside the bits of larmor_regulariser_info.takes. */
+enum { CG = 1 << 16, PENALTIES = 1 << 17, GRID = 1 << 18, ITERATIVE = CG | PENALTIES };
+
+typedef struct rule {
+    const char *option; /* a member that is not its default */
+    relation is;
+    const char *other; /* NEEDS, EXCLUDES: a member; IS_OF_METHODS: one that lifts the rule when it is set, or NULL */
+    const char *reason; /* EXCLUDES: behind the sentence; IS_OF_METHODS: in its place, or NULL */
+    int methods;        /* any of these; the regularisers by what they take */
+    int value; /* of the option, for which alone the rule holds; of less than 0 for which it does not; 0: all */
+} rule;
+
+static const rule rules[] = {
+    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1},
+    {.option = "precondition", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1},
+    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = LARMOR_PARTIAL_HOMODYNE},
+    {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = CG, .value = LARMOR_PARTIAL_POCS},
+    {.option = "basis", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
+    {.option = "joint", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_SERIES},
+    {.option = "time_weight", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_TIME},
+    {.option = "time_weight", .is = NEEDS, .other = "joint"},
+    {.option = "llr_block", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_BLOCK},
+    {.option = "density", .is = IS_OF_METHODS, .other = "weighted", .methods = GRID, .value = -LARMOR_DENSITY_NONE},
+    {.option = "no_maps",
+     .is = IS_OF_METHODS,
+     .methods = GRID,
+     .reason = "only opts.method grid works without coil maps"},
+    {.option = "no_maps",
+     .is = EXCLUDES,
+     .other = "b0",
+     .reason = "it needs coil maps; take those of the data or of a file"},
+    {.option = "no_maps", .is = EXCLUDES, .other = "maps", .reason = "leave one of them out"},
+    {.option = "b0_place", .is = NEEDS, .other = "b0"},
+    {.option = "b0_error", .is = NEEDS, .other = "b0"},
+    {.option = "segments", .is = NEEDS, .other = "b0"},
+    {.option = "readout_start_ms", .is = NEEDS, .other = "b0"},
+    {.option = "coefficients", .is = NEEDS, .other = "basis"},
+    {.option = "basis_frames", .is = NEEDS, .other = "basis"},
+    {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
+    {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf"},
+    {.option = "repeatable",
+     .is = EXCLUDES,
+     .other = "effort",
+     .reason = "grids that are chosen by times may be others in the next run"},
+};
+
+static const lmr_setting *setting_named(const char *member)
 {
-    larmor_recon_opts taken = *o;
+    const lmr_setting *s;
+    for (int i = 0; (s = lmr_setting_at(i)) && strcmp(s->name, member) != 0;) i++;
+    return s;
+}
+
+/* 1 if the member is not its default, whose bytes are 0, or is to be set later. */
+static int is_set(const larmor_recon_opts *o, const char *later, const char *member)
+{
+    static const char zeros[64];
+    const size_t length = strlen(member);
+    for (const char *word = later; word && *(word += strspn(word, " ")); word += strcspn(word, " "))
+        if (strcspn(word, " ") == length && !strncmp(word, member, length)) return 1;
+    const int is_lambda = !strcmp(member, "lambda");
+    const lmr_setting *s = setting_named(is_lambda ? "lambda_mode" : member);
+    return memcmp((const char *)o + s->at, zeros, s->bytes) != 0;
+}
+
+static int has_value(const larmor_recon_opts *o, const rule *r)
+{
+    const int value = *(const int *)(const void *)((const char *)o + setting_named(r->option)->at);
+    return r->value > 0 ? value == r->value : value != -r->value;
+}
+
+static int is_of(const char *method, int methods)
+{
+    if (!strcmp(method, "grid")) return (methods & GRID) != 0;
+    if (!strcmp(method, "cg")) return (methods & CG) != 0;
+    return (methods & PENALTIES) || (methods & (int)lmr_regulariser_named(method).takes);
+}
+
+/* "auto, cg and tv" */
+static void name_methods(int methods, char *text, size_t size)
+{
+    const char *names[16] = {"auto"};
+    int count = methods & CG ? 1 : 0;
+    if (methods & CG) names[count++] = "cg";
+    if (methods & GRID) names[count++] = "grid";
+    const char *name;
+    for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 16; i++)
+        if (is_of(name, methods)) names[count++] = name;
+    size_t used = 0;
+    for (int i = 0; i < count && used < size; i++) {
+        const char *comma = i + 1 < count ? ", " : " and ";
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? comma : "", names[i]);
+    }
+}
+
+static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
+{
+    char value[32] = "", methods[128];
+    if (r->value > 0) larmor_setting_text(o, r->option, value, sizeof value);
+    const char *space = *value ? " " : "";
+    if (r->is == NEEDS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: has no effect without opts.%s.", r->option, r->other);
+    if (r->is == EXCLUDES)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: is not for opts.%s; %s.", r->option, r->other, r->reason);
+    if (r->reason) return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: %s.", r->option, r->reason);
+    name_methods(r->methods, methods, sizeof methods);
+    return LMR_FAIL(
+        LARMOR_ERR_ARG, "opts.%s%s%s: has no effect with opts.method %s; it is an option of opts.method %s%s%s.",
+        r->option, space, value, o->method, methods, r->other ? " and of opts." : "", r->other ? r->other : "");
+}
+
+/* method: that of the options, and what they make of auto. */
+static larmor_status check_rules(const larmor_recon_opts *o, const char *method, const char *later)
+{
+    for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++) {
+        if (!is_set(o, later, r->option) || (r->value && !has_value(o, r))) continue;
+        const int has_other = r->other && is_set(o, later, r->other);
+        const int keeps = r->is == EXCLUDES ? !has_other : has_other;
+        if (!keeps && (r->is != IS_OF_METHODS || !is_of(method, r->methods))) return refuse(o, r);
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status check(const larmor_recon_opts *o, const char *later)
+{
+    LMR_TRY(lmr_settings_check_bounds(o));
+    for (int e = 0; e < 6; e++)
+        if (!(fabs(o->delay[e]) <= 1000))
+            return LMR_FAIL(LARMOR_ERR_ARG, "recon: options: a delay is %g, expected -1000 to 1000 samples",
+                            o->delay[e]);
+    if (o->girf_spacing_hz < 0 || !(o->girf_spacing_hz < 1e9))
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.girf: the spacing of its frequencies is %g Hz, expected more than 0.",
+                        o->girf_spacing_hz);
     const char *method = lmr_settings_method(o);
-    taken.method = method ? method : "cg";
-    return check(&taken);
+    if (!method) method = "cg";
+    if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !lmr_regulariser_named(method).name)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: method \"%s\", expected auto, cg, grid or the name of a regulariser",
+                        method);
+    for (int d = 0; d < 3; d++)
+        if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: got %g mm, expected more than 0",
+                            o->maps_place.fov_mm[d]);
+    if (o->maps_place.fov_mm[0] > 0 && !o->maps)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_place: has no effect without maps of a file.");
+    if (strcmp(o->maps_method, "auto") != 0 && !is_maps_method(o->maps_method))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
+                        o->maps_method);
+    return check_rules(o, method, later);
 }
 
 static larmor_status copy_texts(lmr_settings *s)
@@ -158,11 +244,20 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     if (o->b0_place) s->b0_place = *o->b0_place;
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     point_to_copies(s);
-    LMR_TRY(check_method(o));
+    LMR_TRY(check(o, NULL));
     const char *method = lmr_settings_method(o);
     s->joint = o->joint || o->basis || (method && lmr_regulariser_named(method).takes & LARMOR_NEEDS_SERIES);
     s->eps = o->eps > 0 ? o->eps : 1e-5; /* of a penalty far below what it changes */
     return LARMOR_OK;
+}
+
+larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *later)
+{
+    larmor_recon_opts o;
+    LMR_TRY(lmr_options_copy(opts, &o));
+    if (!o.method) o.method = LMR_METHOD_AUTO;
+    if (!o.maps_method) o.maps_method = "auto";
+    return check(&o, later);
 }
 
 void lmr_settings_free(lmr_settings *s)

@@ -49,7 +49,7 @@ static app_option options[] = {
     OPTION(
         APP_TEXT, plan, 0, "plan", "EFFORT",
         "how the NUFFT's grid is chosen; measurements are remembered in a file (default: estimate, without the file)",
-        .choices = "estimate|measure|exhaustive"),
+        .choices = "estimate|measure|exhaustive", .member = "effort"),
     SETTING(repeatable),
     OPTION(APP_INTEGER, spokes_per_frame, 0, "spokes-per-frame", "N",
            "make frames out of each image: N readouts each, in the order of acquisition; in a stack of stars N of "
@@ -133,7 +133,7 @@ static app_option options[] = {
     OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
            "time of a readout's first sample after the time at which the image has its phase; negative: before "
            "(default: so that this time is that of the sample nearest to k = 0)",
-           .low = -1e6, .high = 1e6, .absent = 1),
+           .low = -1e6, .high = 1e6, .absent = 1, .member = "readout_start_ms"),
     SETTING(density, .heading = "Density compensation"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),

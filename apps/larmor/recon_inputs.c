@@ -83,6 +83,7 @@ static larmor_status find_b0(const recon_run *r, larmor_recon_opts *opts)
     own.only = &all;
     own.b0_error = 0;
     own.segments = 0;
+    own.readout_start_ms = NULL;
     const larmor_status st = larmor_recon_field_maps(r->source, r->dev, &own, NULL, &found);
     if (!st) opts->b0 = larmor_array_ref(found.all);
     larmor_field_maps_free(&found);

@@ -14,58 +14,9 @@ const char *recon_method(const recon_settings *s)
     return s->opts.method ? s->opts.method : "auto";
 }
 
-static int is_method(const recon_settings *s, const char *name)
-{
-    return !strcmp(recon_method(s), name);
-}
-
 static int iterates(const recon_settings *s)
 {
-    return !is_method(s, "grid");
-}
-
-/* Gridding has neither, so to ask for none is no mistake. */
-static int has_toeplitz(const recon_settings *s)
-{
-    return iterates(s) || s->opts.toeplitz < 0;
-}
-
-static int has_partial(const recon_settings *s)
-{
-    return iterates(s) || s->opts.partial_fourier == LARMOR_PARTIAL_ZERO;
-}
-
-static int has_precond(const recon_settings *s)
-{
-    return iterates(s) || s->opts.precondition < 0;
-}
-
-static int method_takes(const recon_settings *s, unsigned what)
-{
-    larmor_regulariser_info info;
-    for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
-        if (is_method(s, info.name)) return (info.takes & what) == what;
-    return 0;
-}
-
-static int has_frames(const recon_settings *s)
-{
-    return is_method(s, "auto") || method_takes(s, LARMOR_TAKES_SERIES);
-}
-
-static int has_time(const recon_settings *s)
-{
-    return (is_method(s, "auto") || method_takes(s, LARMOR_TAKES_TIME)) && s->opts.joint;
-}
-
-static int has_blocks(const recon_settings *s)
-{
-    return method_takes(s, LARMOR_TAKES_BLOCK);
-}
-
-static int has_density(const recon_settings *s)
-{
-    return !iterates(s) || s->opts.weighted || s->opts.density == LARMOR_DENSITY_NONE;
+    return strcmp(recon_method(s), "grid") != 0;
 }
 
 static int estimates_maps(const recon_settings *s)
@@ -143,9 +94,9 @@ static int has_stamps(const recon_settings *s)
     return s->cardiac_phases || s->frame_time > 0;
 }
 
-static int has_basis(const recon_settings *s)
+static int has_checkpoint(const recon_settings *s)
 {
-    return s->basis || s->dictionary;
+    return s->checkpoint != NULL;
 }
 
 static int has_gate(const recon_settings *s)
@@ -164,40 +115,26 @@ larmor_frames_opts recon_frames(const recon_settings *s)
                                 .join_rest = !strcmp(s->frame_rest, "join")};
 }
 
-/* An option that is of some choices of another one alone. */
-typedef struct rule {
+/* An option of the program that is of some choices of another one alone. */
+static const struct {
     const char *option;
     int (*used)(const recon_settings *s);
-    const char *with, *of; /* the other one, and its choices that use the option; METHODS: those that take it */
-    unsigned takes;        /* as in larmor_regulariser_info; 0: all that iterate */
-} rule;
-
-#define METHODS "--method"
-static const rule rules[] = {
-    {"iters", iterates, "method", METHODS, 0},
-    {"tol", iterates, "method", METHODS, 0},
-    {"lambda", iterates, "method", METHODS, 0},
-    {"toeplitz", has_toeplitz, "method", METHODS, 0},
-    {"partial-fourier", has_partial, "method", METHODS, 0},
-    {"precond", has_precond, "method", METHODS, 0},
-    {"joint", has_frames, "method", METHODS, LARMOR_TAKES_SERIES},
-    {"time-weight", has_time, "method", METHODS, LARMOR_TAKES_TIME},
-    {"block", has_blocks, "method", METHODS, LARMOR_TAKES_BLOCK},
-    {"dcf", has_density, "method", "--method grid and of --weighted", 0},
-    {"calibration", looks_at_centre, "maps", "maps from the data", 0},
-    {"save-maps", estimates_maps, "maps", "maps from the data", 0},
-    {"maps-fov", reads_maps, "maps", "--maps FILE", 0},
-    {"normalise", estimates_maps, "maps", "maps from the data", 0},
-    {"map-sets", finds_sets, "maps", "--maps espirit and nlinv", 0},
-    {"crop", finds_eigenvalues, "maps", "--maps espirit", 0},
-    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none", 0},
-    {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/", 0},
-    {"planes", has_picture, "output", "a .png or a .gif", 0},
-    {"color", has_picture, "output", "a .png or a .gif", 0},
-    {"fps", has_film, "output", "a .gif", 0},
-    {"dicom-phase", has_dicom, "output", "a .dcm or a .dcm/", 0},
-    {"anonymous", has_dicom, "output", "a .dcm or a .dcm/", 0},
-    {"bids", has_sidecar, "output", "a .nii or a .nii.gz", 0},
+    const char *with, *of; /* the other one, and its choices that use the option */
+} rules[] = {
+    {"calibration", looks_at_centre, "maps", "maps from the data"},
+    {"save-maps", estimates_maps, "maps", "maps from the data"},
+    {"maps-fov", reads_maps, "maps", "--maps FILE"},
+    {"normalise", estimates_maps, "maps", "maps from the data"},
+    {"map-sets", finds_sets, "maps", "--maps espirit and nlinv"},
+    {"crop", finds_eigenvalues, "maps", "--maps espirit"},
+    {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
+    {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/"},
+    {"planes", has_picture, "output", "a .png or a .gif"},
+    {"color", has_picture, "output", "a .png or a .gif"},
+    {"fps", has_film, "output", "a .gif"},
+    {"dicom-phase", has_dicom, "output", "a .dcm or a .dcm/"},
+    {"anonymous", has_dicom, "output", "a .dcm or a .dcm/"},
+    {"bids", has_sidecar, "output", "a .nii or a .nii.gz"},
 };
 
 /* An option that says more about another one. */
@@ -208,27 +145,10 @@ static const struct {
 } needs[] = {
     {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
-    {"rank", has_basis, "--basis or --dictionary"},
-    {"basis-images", has_basis, "--basis or --dictionary"},
+    {"checkpoint-every", has_checkpoint, "--checkpoint"},
     {"gate", has_gate, "--cardiac-phases"},
     {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
-
-/* "--method cg, tv and llr" */
-static void name_methods(const rule *r, char *text, size_t size)
-{
-    const char *names[32] = {"auto", "cg"};
-    int count = r->takes ? 0 : 2;
-    larmor_regulariser_info info;
-    for (int i = 0; (info = larmor_regulariser_entry(i)).name && count < 32; i++)
-        if ((info.takes & r->takes) == r->takes) names[count++] = info.name;
-    size_t used = (size_t)snprintf(text, size, METHODS);
-    for (int i = 0; i < count && used < size; i++) {
-        const char *comma = i + 1 < count ? ", " : " and ";
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? comma : " ", names[i]);
-    }
-    if (r->takes == LARMOR_TAKES_TIME && used < size) snprintf(text + used, size - used, " --joint");
-}
 
 static int ends_in(const char *path, const char *suffix)
 {
@@ -240,18 +160,30 @@ static int is_array(const char *path)
     return larmor_format_of(path).saves;
 }
 
+/* Those of the library, before the files that they need are read. */
+static int check_settings(const recon_settings *s)
+{
+    larmor_recon_opts opts;
+    larmor_counters only;
+    char later[64];
+    recon_read_options(s, &opts, &only);
+    snprintf(later, sizeof later, "%s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
+             s->girf ? "girf" : "", s->basis || s->dictionary ? "basis" : "");
+    APP_TRY(APP_INPUT, larmor_settings_check(&opts, later));
+    return APP_DONE;
+}
+
 int recon_check_options(const app_command *command, const recon_settings *s)
 {
+    const int code = check_settings(s);
+    if (code) return code;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        const rule *r = &rules[i];
-        if (r->used(s) || !app_differs(command, s, r->option)) continue;
+        if (rules[i].used(s) || !app_differs(command, s, rules[i].option)) continue;
         const char *choice = s->outputs.count ? s->outputs.text[0] : "-";
-        if (!strcmp(r->with, "method")) choice = recon_method(s);
-        if (!strcmp(r->with, "maps")) choice = s->maps;
-        char of[256];
-        snprintf(of, sizeof of, "%s", r->of);
-        if (!strcmp(of, METHODS)) name_methods(r, of, sizeof of);
-        app_error("--%s: has no effect with --%s %s; it is an option of %s.", r->option, r->with, choice, of);
+        if (!strcmp(rules[i].with, "method")) choice = recon_method(s);
+        if (!strcmp(rules[i].with, "maps")) choice = s->maps;
+        app_error("--%s: has no effect with --%s %s; it is an option of %s.", rules[i].option, rules[i].with, choice,
+                  rules[i].of);
         return APP_USAGE;
     }
     if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) > 1) {
@@ -269,28 +201,6 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     }
     if (s->spokes_per_frame && s->frame_step != floor(s->frame_step)) {
         app_error("--frame-step %g: a whole number of readouts expected, as for --spokes-per-frame.", s->frame_step);
-        return APP_USAGE;
-    }
-    if (!s->checkpoint && app_differs(command, s, "checkpoint-every")) {
-        app_error("--checkpoint-every: has no effect without --checkpoint.");
-        return APP_USAGE;
-    }
-    if (!s->girf != !(s->opts.girf_spacing_hz > 0)) {
-        app_error("--girf and --girf-spacing: give both or neither.");
-        return APP_USAGE;
-    }
-    static const char *const of_b0[] = {"b0-error", "segments", "readout-start"};
-    for (size_t i = 0; !s->b0 && i < sizeof of_b0 / sizeof *of_b0; i++)
-        if (app_differs(command, s, of_b0[i])) {
-            app_error("--%s: has no effect without --b0.", of_b0[i]);
-            return APP_USAGE;
-        }
-    if (!strcmp(s->maps, "none") && s->b0) {
-        app_error("--maps none: --b0 needs coil maps; use --maps auto or a file.");
-        return APP_USAGE;
-    }
-    if (!strcmp(s->maps, "none") && iterates(s)) {
-        app_error("--maps none: only --method grid works without coil maps.");
         return APP_USAGE;
     }
     if (s->save_maps && !is_array(s->save_maps) && !ends_in(s->save_maps, ".h5") && !ends_in(s->save_maps, ".png")) {
@@ -359,7 +269,6 @@ void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor
     opts->maps_name = s->maps;
     if (strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps)) opts->maps_method = s->maps;
     opts->b0_name = s->b0;
-    if (!s->b0) opts->b0_error = 0;
     opts->keep_density = s->save_density != NULL;
     if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
 }

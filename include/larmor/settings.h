@@ -55,6 +55,14 @@ LARMOR_API larmor_status larmor_setting_set(larmor_recon_opts *opts, const char 
 LARMOR_API larmor_status larmor_setting_text(const larmor_recon_opts *opts, const char *name, char *text,
                                              size_t size);
 
+/* Check options as larmor_recon_create does, before what they need is read: values, and which go together. One that
+ * would have no effect with the others is refused.
+ *
+ * opts    NULL: the defaults.
+ * later   members that will be set by then, with blanks between, such as "b0 maps"; or NULL.
+ * Errors  LARMOR_ERR_ARG or LARMOR_ERR_UNSUPPORTED, with other members as "opts.NAME". */
+LARMOR_API larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *later);
+
 /* Takes a value of an option in a file: value i of a list of strings, else i is 0. The texts are valid during the
  * call; what it returns but LARMOR_OK ends the reading, with its message (larmor_fail). */
 typedef larmor_status (*larmor_option_listener)(void *user, const char *name, const char *value, int i);

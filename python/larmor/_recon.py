@@ -103,7 +103,7 @@ class Reconstruction:
         notes = {"LarmorVersion": version, "DataRole": "Image",
                  "ImageProcessingHistory": f"LARMOR:{self.provenance['method'].upper()}",
                  "SeriesDescription": f"larmor {self.provenance['method']}",
-                 "LarmorSettings": _settings_line(self.provenance["settings"])}
+                 "LarmorSettings": _settings_line(self.provenance.get("settings", {}))}
         each = []
         for report in self.reports:
             each.append({"LarmorMethod": report["method"]["name"], "LarmorMethodFrom": report["method"]["from"],

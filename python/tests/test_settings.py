@@ -16,7 +16,7 @@ SHAPE = (24, 24)
 @pytest.fixture(scope="module")
 def scan():
     traj = larmor.traj("radial", SHAPE, readouts=30)
-    return larmor.ScanArrays(larmor.phantom_kspace(traj, coils=3), traj, SHAPE)
+    return larmor.ScanArrays(larmor.phantom_kspace(traj, coils=3), traj, SHAPE, density=np.ones(traj.shape[:2]))
 
 
 def row(setting):
@@ -39,7 +39,8 @@ def test_the_page_of_settings_has_each_row_of_the_table():
 
 @pytest.mark.parametrize(("text", "value"), [
     ({"toeplitz": "off"}, {"toeplitz": -1}), ({"lam": "1e-3"}, {"lam": 1e-3}),
-    ({"density": "file"}, {"density": "stored"}), ({"compress": "off"}, {"compress": -1}),
+    ({"density": "file", "weighted": True}, {"density": "stored", "weighted": True}),
+    ({"compress": "off"}, {"compress": -1}),
     ({"no_whitening": "off"}, {"no_whitening": 1}), ({"tol": "0"}, {"tol": -1}),
     ({"memory": "1G"}, {"memory": 10**9}), ({"precondition": "none"}, {"precondition": -1})])
 def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):

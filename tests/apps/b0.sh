@@ -113,5 +113,5 @@ said 'larmor: --segments: has no effect without --b0.'
 expect 3 recon off.h5 -o x.nii --b0 maps.cfl -q
 said_like 'off-resonance|--b0 maps.cfl: the map is .*expected .x, y. or .x, y, z.'
 expect 2 recon off.h5 -o x.nii --b0 f.nii --maps none -m grid
-said_like '--maps none: --b0 needs coil maps'
+said_like '--maps none: is not for --b0; it needs coil maps'
 [ ! -e x.nii ] || fail "a refused command wrote a file"

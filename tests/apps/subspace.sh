@@ -60,7 +60,7 @@ grep -q "^series 1 of 1, 2 images: off-resonance by [3-9] segments" err || fail 
 expect 2 recon scan.h5 -o no.nii --basis ones.cfl --dictionary curves.cfl
 said "larmor: --basis and --dictionary exclude each other; give one of them."
 expect 2 recon scan.h5 -o no.nii --rank 2
-said "larmor: --rank: has no effect without --basis or --dictionary."
+said "larmor: --rank: has no effect without --basis."
 expect 3 recon scan.h5 -o no.nii --maps maps.cfl --spokes-per-frame 20 --basis ones.cfl -q
 said_like "^larmor: --basis: has 4 frames, and scan.h5 has 3 of a slice; "
 array wide "2 3" $one $one $minus $one $one $one

@@ -90,11 +90,13 @@ ignored() {
 iterative='--method auto, cg, tv, tgv, wavelet and llr'
 for option in "iters 20" "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
     # shellcheck disable=SC2086 # words are meant
-    ignored "${option% *}" "--method grid" "$iterative" --method grid --$option
+    expect 2 recon x.h5 -o y.h5 --method grid --$option
+    said_like "^larmor: --${option% *}.*: has no effect with --method grid; it is an option of ${iterative}[.]$"
 done
 ignored joint "--method wavelet" "--method tv and llr" --method wavelet --joint
-ignored time-weight "--method tv" "--method tv --joint" --method tv --time-weight 2
-ignored time-weight "--method auto" "--method tv --joint" --time-weight 2
+expect 2 recon x.h5 -o y.h5 --method tv --time-weight 2
+said "larmor: --time-weight: has no effect without --joint."
+ignored time-weight "--method auto" "--method tv" --time-weight 2
 ignored block "--method tv" "--method llr" --method tv --block 4
 for method in cg tv tgv wavelet llr; do
     ignored dcf "--method $method" "--method grid and of --weighted" --method $method --dcf pipe

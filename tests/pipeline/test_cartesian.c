@@ -234,12 +234,13 @@ TEST(what_the_methods_cannot_do_is_refused)
     OWNED(scan) s = lines_scan(&lines, &none, 0);
     larmor_recon *recon;
     larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "tv", .partial_fourier = LARMOR_PARTIAL_POCS);
-    assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
-                   "opts.partial_fourier pocs: is for opts.method cg, got tv");
+    assert_refused(
+        try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
+        "opts.partial_fourier pocs: has no effect with opts.method tv; it is an option of opts.method auto and cg.");
     opts.method = "grid";
     opts.partial_fourier = LARMOR_PARTIAL_HOMODYNE;
     assert_refused(try_recon(&s, &opts, &recon), LARMOR_ERR_ARG,
-                   "opts.partial_fourier homodyne: is not for opts.method grid");
+                   "opts.partial_fourier homodyne: has no effect with opts.method grid");
 }
 
 /* ---- scans in files ---- */

@@ -35,7 +35,7 @@ static int64_t allocated(void)
 /* The image of the first series on this device, to be freed. */
 static float *image_of(const scan *s, larmor_device *on, const char *method, int64_t *count)
 {
-    const larmor_recon_opts opts = OPTS(.method = method, .iters = 4);
+    const larmor_recon_opts opts = OPTS(.method = method, .iters = strcmp(method, "grid") ? 4 : 0);
     larmor_scan_arrays arrays = s->arrays;
     larmor_source *source;
     OWNED(larmor_recon) *recon;

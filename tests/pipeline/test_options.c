@@ -11,8 +11,10 @@ TEST(options_that_make_no_sense_are_refused)
     } wrong[] = {
         {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid or the name of a regulariser"},
         {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid works without coil maps."},
-        {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps), "got maps and no_maps; leave one of them out"},
-        {OPTS(.method = "cg", .joint = 1), "joint is for penalties of series, the method is cg"},
+        {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
+         "opts.no_maps: is not for opts.maps; leave one of them out."},
+        {OPTS(.method = "cg", .joint = 1),
+         "opts.joint: has no effect with opts.method cg; it is an option of opts.method tv and llr."},
         {OPTS(.iters = -1), "iters is -1, expected 0 to 1e+09"},
         {OPTS(.tol = NAN), "tol is nan"},
         {OPTS(.lambda = -1), "lambda is -1"},
@@ -32,6 +34,51 @@ TEST(options_that_make_no_sense_are_refused)
         assert_refused(try_recon(&s, &wrong[i].opts, &recon), LARMOR_ERR_ARG, wrong[i].text);
         assert_null(recon);
     }
+}
+
+TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_read)
+{
+    const double start = 1;
+    const struct {
+        larmor_recon_opts opts;
+        const char *later, *text;
+    } wrong[] = {
+        {OPTS(.method = "grid", .iters = 5), NULL,
+         "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, tv, tgv, wavelet "
+         "and llr."},
+        {OPTS(.method = "grid", .lambda_mode = LARMOR_LAMBDA_NOISE), NULL, "opts.lambda: has no effect"},
+        {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
+        {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,
+         "it is an option of opts.method auto and cg."},
+        {OPTS(.method = "wavelet", .time_weight = 1), NULL, "it is an option of opts.method tv."},
+        {OPTS(.method = "tv", .time_weight = 1), NULL, "opts.time_weight: has no effect without opts.joint."},
+        {OPTS(.method = "tv", .llr_block = 4), NULL, "it is an option of opts.method llr."},
+        {OPTS(.density = LARMOR_DENSITY_PIPE), NULL,
+         "opts.density: has no effect with opts.method auto; it is an option of opts.method grid and of "
+         "opts.weighted."},
+        {OPTS(.segments = 3), "b0x xb0", "opts.segments: has no effect without opts.b0."},
+        {OPTS(.readout_start_ms = &start), NULL, "has no effect without opts.b0."},
+        {OPTS(.method = "grid", .no_maps = 1), "girf girf_spacing_hz  b0",
+         "opts.no_maps: is not for opts.b0; it needs coil maps"},
+        {OPTS(.girf_spacing_hz = 5), NULL, "opts.girf_spacing_hz: has no effect without opts.girf."},
+        {OPTS(.method = "tv"), "girf", "opts.girf: has no effect without opts.girf_spacing_hz."},
+        {OPTS(.method = "grid"), "basis", "opts.basis: has no effect with opts.method grid"},
+        {OPTS(.repeatable = 1, .effort = LARMOR_PLAN_MEASURE), NULL,
+         "opts.repeatable: is not for opts.effort; grids"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(larmor_settings_check(&wrong[i].opts, wrong[i].later), LARMOR_ERR_ARG, wrong[i].text);
+    const larmor_recon_opts right[] = {
+        OPTS(.method = "grid", .toeplitz = -1, .precondition = -1, .partial_fourier = LARMOR_PARTIAL_ZERO),
+        OPTS(.method = "grid", .no_maps = 1, .density = LARMOR_DENSITY_PIPE),
+        OPTS(.density = LARMOR_DENSITY_NONE),
+        OPTS(.weighted = 1, .density = LARMOR_DENSITY_PIPE),
+        OPTS(.joint = 1, .time_weight = 1),
+        OPTS(.lambda = 1, .lambda_mode = LARMOR_LAMBDA_RELATIVE, .partial_fourier = LARMOR_PARTIAL_POCS)};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) assert_ok(larmor_settings_check(&right[i], NULL));
+    const larmor_recon_opts files = OPTS(.segments = 3, .b0_error = 0.1, .girf_spacing_hz = 5, .basis_frames = 1);
+    assert_ok(larmor_settings_check(&files, "basis girf b0"));
+    assert_ok(larmor_settings_check(NULL, NULL));
 }
 
 TEST(a_bound_is_inside_and_what_is_beyond_it_is_named_with_both)

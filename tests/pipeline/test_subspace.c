@@ -209,7 +209,7 @@ TEST(bases_that_do_not_fit_are_refused)
     opts = OPTS(.maps = s.maps, .basis = s.basis, .method = "grid");
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "opts.method grid");
     opts = OPTS(.maps = s.maps, .coefficients = 1);
-    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "are for a basis");
+    assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_ARG, "has no effect without opts.basis.");
     s.arrays.images = FRAMES - 1;
     opts = OPTS(.maps = s.maps, .basis = s.basis);
     assert_refused(try_series(&s, &opts, &result), LARMOR_ERR_SHAPE, "has 20 frames, and arrays has 19 of a slice");
