@@ -61,22 +61,71 @@ static uint64_t flags_of(pass which, int is_imaging, int is_calibration)
     return is_imaging ? LARMOR_ACQ_CALIBRATION_AND_IMAGING : LARMOR_ACQ_CALIBRATION;
 }
 
-/* The flags of each readout of a Cartesian scan. */
-static larmor_status line_flags(const larmor_simulation *s, const larmor_array *traj, pass which, uint64_t **flags)
+typedef struct line_set { /* the readouts of an image */
+    int64_t *step2;       /* [readouts] of Cartesian scans in 3D, their partitions; else zeros */
+    uint64_t *flags;      /* [readouts] */
+} line_set;
+
+static void free_lines(line_set *l)
+{
+    free(l->step2);
+    free(l->flags);
+}
+
+/* What each readout is for, and its partition. */
+static larmor_status find_lines(const larmor_simulation *s, const larmor_array *traj, pass which, line_set *l)
 {
     const larmor_simulation_info *i = &s->info;
     larmor_traj_opts opts = s->o.traj;
-    double *points;
+    LMR_HEAP double *points = NULL;
     memcpy(opts.matrix, i->matrix, sizeof opts.matrix);
+    *l = (line_set){calloc((size_t)i->readouts, sizeof *l->step2), calloc((size_t)i->readouts, sizeof *l->flags)};
+    if (!l->step2 || !l->flags) return LMR_NO_MEMORY();
+    if (!i->is_cartesian) return LARMOR_OK;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
-    *flags = lmr_new(i->readouts, sizeof **flags);
-    for (int64_t j = 0; *flags && j < i->readouts; j++) {
+    for (int64_t j = 0; j < i->readouts; j++) {
         const double *k = points + i->ndim * i->samples * j;
-        const int role = larmor_traj_line_role(&opts, lround(k[1]), i->ndim == 3 ? lround(k[2]) : 0);
-        (*flags)[j] = flags_of(which, role & LARMOR_LINE_IMAGING, role & LARMOR_LINE_CALIBRATION);
+        l->step2[j] = i->ndim == 3 ? lround(k[2]) : 0;
+        if (!opts.calibration[0]) continue;
+        const int role = larmor_traj_line_role(&opts, lround(k[1]), l->step2[j]);
+        l->flags[j] = flags_of(which, role & LARMOR_LINE_IMAGING, role & LARMOR_LINE_CALIBRATION);
     }
-    free(points);
-    return *flags ? LARMOR_OK : LMR_NO_MEMORY();
+    return LARMOR_OK;
+}
+
+/* ---- where loops begin and end ---- */
+
+/* ISMRMRD's flag for the first readout of a loop; that for the last one is the next. */
+enum { IN_STEP1 = 1, IN_STEP2 = 3, IN_SLICE = 7, IN_CONTRAST = 9, IN_REPETITION = 13 };
+
+typedef enum edge { FIRST, LAST } edge;
+
+/* Of the first or the last readout of an image: repetitions hold contrasts, and these slices. */
+static uint64_t flags_at(const larmor_simulation *s, const larmor_image_meta *m, edge e)
+{
+    const larmor_simulation_info *i = &s->info;
+    uint64_t flags = LARMOR_ACQ_FLAG(IN_STEP1 + e) | LARMOR_ACQ_FLAG(IN_SLICE + e);
+    if (i->ndim == 3) flags |= LARMOR_ACQ_FLAG(IN_STEP2 + e);
+    if (m->slice != (e == LAST ? i->slices - 1 : 0)) return flags;
+    flags |= LARMOR_ACQ_FLAG(IN_CONTRAST + e);
+    if (m->contrast != (e == LAST ? i->contrasts - 1 : 0)) return flags;
+    return flags | LARMOR_ACQ_FLAG(IN_REPETITION + e);
+}
+
+/* Of the readouts that are not left out: edges of the image, where it begins or ends with them, and of partitions. */
+static void mark_edges(const larmor_simulation *s, const larmor_image_meta *m, int begins, int ends, line_set *l)
+{
+    int64_t before = -1;
+    for (int64_t j = 0; j < s->info.readouts; j++) {
+        if (l->flags[j] == LARMOR_READOUT_LEFT_OUT) continue;
+        if (before < 0 && begins) l->flags[j] |= flags_at(s, m, FIRST);
+        if (before >= 0 && l->step2[j] != l->step2[before]) {
+            l->flags[before] |= LARMOR_ACQ_FLAG(IN_STEP1 + LAST);
+            l->flags[j] |= LARMOR_ACQ_FLAG(IN_STEP1 + FIRST);
+        }
+        before = j;
+    }
+    if (before >= 0 && ends) l->flags[before] |= flags_at(s, m, LAST);
 }
 
 /* What the readouts of an image have in common, without its samples. */
@@ -109,12 +158,13 @@ static larmor_status append_image(larmor_simulation *s, larmor_raw_writer *write
 {
     LMR_OWNED(larmor_array) *kspace = NULL;
     larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
-    LMR_HEAP uint64_t *flags = NULL;
+    LMR_FREED_BY(free_lines) line_set l = {NULL, NULL};
     LMR_TRY(
         lmr_simulation_samples(s, slice, repetition, contrast, which == CALIBRATION_LINES, &kspace, &readouts.traj));
-    LMR_TRY(s->o.traj.calibration[0] ? line_flags(s, readouts.traj, which, &flags) : LARMOR_OK);
+    LMR_TRY(find_lines(s, readouts.traj, which, &l));
+    if (which != CALIBRATION_LINES) mark_edges(s, &readouts.meta, 1, 1, &l);
     readouts.kspace = kspace;
-    readouts.flags = flags;
+    readouts.flags = l.flags;
     readouts.last = which != CALIBRATION_LINES && is_last(s, slice, repetition, contrast);
     return larmor_raw_append_arrays(writer, &readouts);
 }
@@ -144,21 +194,24 @@ static larmor_status append_shots(larmor_simulation *s, larmor_raw_writer *write
 {
     const int64_t count = s->info.readouts;
     LMR_OWNED(larmor_array) *kspace = NULL;
-    larmor_acquisitions lines = common_to(s, slice, repetition, contrast);
-    LMR_HEAP uint64_t *roles = NULL, *flags = lmr_new(count, sizeof *flags);
-    if (!flags) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &lines.traj));
-    if (s->o.traj.calibration[0]) LMR_TRY(line_flags(s, lines.traj, ALL_LINES, &roles));
-    lines.kspace = kspace;
-    lines.flags = flags;
+    larmor_acquisitions readouts = common_to(s, slice, repetition, contrast);
+    LMR_FREED_BY(free_lines) line_set l = {NULL, NULL};
+    LMR_HEAP uint64_t *roles = lmr_new(count, sizeof *roles);
+    if (!roles) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_simulation_samples(s, slice, repetition, contrast, 0, &kspace, &readouts.traj));
+    LMR_TRY(find_lines(s, readouts.traj, ALL_LINES, &l));
+    memcpy(roles, l.flags, (size_t)count * sizeof *roles);
+    readouts.kspace = kspace;
+    readouts.flags = l.flags;
     for (int64_t shot = 0; shot < s->epi.shots; shot++) {
         LMR_TRY(append_navigators(s, writer, slice, repetition, contrast, shot));
         for (int64_t j = 0; j < count; j++) {
-            flags[j] = (roles ? roles[j] : 0) | (s->backward[j] ? LARMOR_ACQ_REVERSE : 0);
-            if (s->shot[j] != shot) flags[j] = LARMOR_READOUT_LEFT_OUT;
+            l.flags[j] = roles[j] | (s->backward[j] ? LARMOR_ACQ_REVERSE : 0);
+            if (s->shot[j] != shot) l.flags[j] = LARMOR_READOUT_LEFT_OUT;
         }
-        lines.last = shot + 1 == s->epi.shots && is_last(s, slice, repetition, contrast);
-        LMR_TRY(larmor_raw_append_arrays(writer, &lines));
+        mark_edges(s, &readouts.meta, !shot, shot + 1 == s->epi.shots, &l);
+        readouts.last = shot + 1 == s->epi.shots && is_last(s, slice, repetition, contrast);
+        LMR_TRY(larmor_raw_append_arrays(writer, &readouts));
     }
     return LARMOR_OK;
 }

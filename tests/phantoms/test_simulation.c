@@ -284,6 +284,91 @@ IN_FOLDER(the_file_has_the_samples_of_each_image_and_its_trajectory)
     }
 }
 
+/* ISMRMRD's flags of loops: the first readout of one, and the last. */
+typedef struct loop {
+    int first, last;
+    int (*same)(const larmor_acquisition *a, const larmor_acquisition *b); /* in one turn of it */
+} loop;
+
+static int in_repetition(const larmor_acquisition *a, const larmor_acquisition *b)
+{
+    return a->repetition == b->repetition;
+}
+
+static int in_contrast(const larmor_acquisition *a, const larmor_acquisition *b)
+{
+    return in_repetition(a, b) && a->contrast == b->contrast;
+}
+
+static int in_slice(const larmor_acquisition *a, const larmor_acquisition *b)
+{
+    return in_contrast(a, b) && a->slice == b->slice;
+}
+
+static int in_partition(const larmor_acquisition *a, const larmor_acquisition *b)
+{
+    return in_slice(a, b) && a->step2 == b->step2;
+}
+
+static int is_of_image(const larmor_acquisition *a, int separate)
+{
+    const uint64_t others = LARMOR_ACQ_NOISE | LARMOR_ACQ_PHASE_CORRECTION | (separate ? LARMOR_ACQ_CALIBRATION : 0);
+    return !(a->flags & others);
+}
+
+static void assert_loops(const larmor_simulation_opts *opts)
+{
+    static const loop loops[] = {
+        {1, 2, in_partition}, {7, 8, in_slice}, {9, 10, in_contrast}, {13, 14, in_repetition}};
+    OWNED(larmor_simulation) *s = simulation_of(opts);
+    OWNED(larmor_raw) *raw;
+    assert_ok(save(s, "scan.h5"));
+    assert_ok(larmor_raw_open(in_folder("scan.h5"), &(larmor_raw_opts){.as_stored = 1}, &raw));
+    const int64_t count = larmor_raw_describe(raw).acquisitions;
+    larmor_acquisition *a = calloc((size_t)count, sizeof *a);
+    int64_t images = 0;
+    for (int64_t i = 0; i < count; i++) {
+        assert_ok(larmor_raw_acquisition(raw, i, &a[images]));
+        images += is_of_image(&a[images], opts->separate_calibration);
+        if (!is_of_image(&a[images], opts->separate_calibration)) assert_false(a[images].flags & 0x3fff);
+    }
+    for (size_t l = 0; l < sizeof loops / sizeof *loops; l++)
+        for (int64_t i = 0; i < images; i++) {
+            const int begins = !i || !loops[l].same(&a[i - 1], &a[i]);
+            const int ends = i + 1 == images || !loops[l].same(&a[i], &a[i + 1]);
+            assert_int_equal(!!(a[i].flags & LARMOR_ACQ_FLAG(loops[l].first)), begins);
+            assert_int_equal(!!(a[i].flags & LARMOR_ACQ_FLAG(loops[l].last)), ends);
+        }
+    free(a);
+}
+
+IN_FOLDER(the_first_and_the_last_readout_of_each_loop_have_their_flags)
+{
+    static const larmor_simulation_epi epi = {.shots = 2, .navigators = 3};
+    static const double echo_ms[] = {4, 9};
+    static const larmor_simulation_opts scans[] = {
+        {.traj = {.matrix = {16}, .readouts = 3},
+         .slices = 2,
+         .repetitions = 2,
+         .echoes = 2,
+         .echo_ms = echo_ms,
+         .noise = 1e-3,
+         .noise_samples = 50},
+        {.trajectory = "spiral", .traj = {.matrix = {16}, .readouts = 1}, .repetitions = 2},
+        {.trajectory = "stars", .traj = {.matrix = {16, 16, 4}, .readouts = 5}, .repetitions = 2},
+        {.trajectory = "cartesian", .traj = {.matrix = {16, 12, 4}}, .repetitions = 2},
+        {.trajectory = "cartesian",
+         .traj = {.matrix = {16, 16, 1}, .acceleration = {2}, .calibration = {4}},
+         .slices = 3,
+         .separate_calibration = 1},
+        {.trajectory = "cartesian",
+         .traj = {.matrix = {16, 16, 1}, .acceleration = {2}, .calibration = {4}},
+         .slices = 3},
+        {.trajectory = "cartesian", .traj = {.matrix = {16, 16, 1}}, .slices = 2, .epi = &epi},
+    };
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) assert_loops(&scans[i]);
+}
+
 static int stop_at_the_second(void *user, const larmor_progress *p)
 {
     assert_int_equal(p->max_iter, 4);
