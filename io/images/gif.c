@@ -64,9 +64,10 @@ static int put_frame(GifFileType *gif, const lmr_picture *p, unsigned char *pixe
     return ok;
 }
 
-static larmor_status encode(const lmr_picture *p, lmr_bytes *file)
+static larmor_status encode(lmr_picture *p, lmr_bytes *file)
 {
     int error = 0;
+    if (p->paint == LMR_COLOUR) p->paint = LMR_INDEX;
     LMR_HEAP unsigned char *pixel = lmr_new(p->width, (size_t)p->height);
     GifFileType *gif = pixel ? EGifOpen(file, collect, &error) : NULL;
     if (!gif) return LMR_NO_MEMORY();
@@ -85,21 +86,12 @@ static larmor_status encode(const lmr_picture *p, lmr_bytes *file)
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
-    return lmr_picture_lay_out(path, images, 1, MOST_SIDE, &p);
+    return lmr_picture_check(path, images, 1, MOST_SIDE);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
-    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
-    LMR_TRY(lmr_picture_lay_out(out->path, images, 1, MOST_SIDE, &p));
-    if (p.paint == LMR_COLOUR) p.paint = LMR_INDEX;
-    LMR_TRY(lmr_picture_load(out, &p));
-    LMR_TRY(encode(&p, &file));
-    LMR_TRY(lmr_bytes_end(&file));
-    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)file.size));
-    return lmr_output_put(out, 0, file.data, file.size);
+    return lmr_picture_write(out, images, 1, MOST_SIDE, encode);
 }
 
 #define READY NULL

@@ -146,6 +146,25 @@ void lmr_picture_free(lmr_picture *p)
     *p = (lmr_picture){.images = NULL};
 }
 
+larmor_status lmr_picture_check(const char *path, const lmr_images *images, int is_series, int64_t most)
+{
+    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
+    return lmr_picture_lay_out(path, images, is_series, most, &p);
+}
+
+larmor_status lmr_picture_write(larmor_output *out, const lmr_images *images, int is_series, int64_t most,
+                                larmor_status (*encode)(lmr_picture *p, lmr_bytes *file))
+{
+    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
+    LMR_TRY(lmr_picture_lay_out(out->path, images, is_series, most, &p));
+    LMR_TRY(lmr_picture_load(out, &p));
+    LMR_TRY(encode(&p, &file));
+    LMR_TRY(lmr_bytes_end(&file));
+    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)file.size));
+    return lmr_output_put(out, 0, file.data, file.size);
+}
+
 /* ---- values ---- */
 
 static larmor_status load_phases(lmr_picture *p)

@@ -68,6 +68,13 @@ larmor_status lmr_picture_load(const larmor_output *out, lmr_picture *p);
 /* A frame [channels, width, height] into zeros. */
 void lmr_picture_paint(const lmr_picture *p, int64_t frame, unsigned char *pixel);
 
+/* Lay out, load, encode and write; the parameters of lmr_picture_lay_out. Errors: those of all of them. */
+larmor_status lmr_picture_write(larmor_output *out, const lmr_images *images, int is_series, int64_t most,
+                                larmor_status (*encode)(lmr_picture *p, lmr_bytes *file));
+
+/* Whether a picture can hold the images. Errors: those of lmr_picture_lay_out. */
+larmor_status lmr_picture_check(const char *path, const lmr_images *images, int is_series, int64_t most);
+
 /* The colours of LMR_INDEX, [3, 256]. */
 void lmr_picture_palette(unsigned char *rgb);
 

@@ -54,24 +54,21 @@ larmor_status lmr_png_encode(const unsigned char *pixel, int64_t width, int64_t 
 
 static larmor_status check(const char *path, const lmr_images *images)
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
-    return lmr_picture_lay_out(path, images, 0, MOST_SIDE, &p);
+    return lmr_picture_check(path, images, 0, MOST_SIDE);
+}
+
+static larmor_status encode(lmr_picture *p, lmr_bytes *file)
+{
+    const int channels = p->paint == LMR_COLOUR ? 3 : 1;
+    LMR_HEAP unsigned char *pixel = calloc((size_t)(p->width * channels), (size_t)p->height);
+    if (!pixel) return LMR_NO_MEMORY();
+    lmr_picture_paint(p, 0, pixel);
+    return lmr_png_encode(pixel, p->width, p->height, channels, file);
 }
 
 static larmor_status write_images(larmor_output *out, const lmr_images *images)
 {
-    LMR_FREED_BY(lmr_picture_free) lmr_picture p;
-    LMR_FREED_BY(lmr_bytes_free) lmr_bytes file = {0};
-    LMR_TRY(lmr_picture_lay_out(out->path, images, 0, MOST_SIDE, &p));
-    LMR_TRY(lmr_picture_load(out, &p));
-    const int channels = p.paint == LMR_COLOUR ? 3 : 1;
-    LMR_HEAP unsigned char *pixel = calloc((size_t)(p.width * channels), (size_t)p.height);
-    if (!pixel) return LMR_NO_MEMORY();
-    lmr_picture_paint(&p, 0, pixel);
-    LMR_TRY(lmr_png_encode(pixel, p.width, p.height, channels, &file));
-    LMR_TRY(lmr_bytes_end(&file));
-    LMR_TRY(lmr_output_reserve(out, 0, (int64_t)file.size));
-    return lmr_output_put(out, 0, file.data, file.size);
+    return lmr_picture_write(out, images, 0, MOST_SIDE, encode);
 }
 
 const lmr_format lmr_format_png = {
