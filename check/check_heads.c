@@ -8,11 +8,12 @@
 
 typedef long long ll;
 
-#define MIN_READOUTS_PART .95 /* of the readouts of the other images: fewer are not all */
-#define MAX_DISCARDED_PART .25
+/* Of warnings (docs/reference/findings.md). Not measured. */
+#define MIN_READOUTS_PART .95    /* of the readouts of the other images: fewer are not all */
+#define MAX_DISCARDED_PART .25   /* of the samples of a readout */
 #define MIN_NOISE_PER_COIL 5     /* samples of noise for each coil */
 #define DIRECTION_TOLERANCE 1e-2 /* that a direction's length, or the product of two, may be off */
-#define MAX_DISTANCE_MM 1e-2
+#define MAX_DISTANCE_MM 1e-2     /* of readouts of one image from each other */
 
 /* ---- noise, coils, counts ---- */
 

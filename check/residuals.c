@@ -240,7 +240,8 @@ larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int
 #define MIN_EDGE_RATIO 100
 #define MIN_READOUT_MISFIT 0.3
 #define MIN_READOUT_PART 0.01
-/* Of a coil that is bad the misfit, its multiple of that of the others, and its part of all samples' energy. */
+/* Of a coil that is bad the misfit, its multiple of that of the others, and its part of all samples' energy
+ * (docs/misfit.md). No record has the scans. */
 #define MIN_COIL_MISFIT 0.5
 #define MIN_COIL_RATIO 3
 #define MIN_COIL_PART 0.01

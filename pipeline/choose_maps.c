@@ -10,7 +10,8 @@
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 
-/* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less. */
+/* The object folds where so much of it has two eigenvalues near 1; noise and edges alone make less
+ * (docs/records/maps.md, "What auto chooses"). */
 static const double min_folded_part = 0.2;
 
 /* Calibration regions below this side give no better maps by ESPIRiT; those of lines on a grid are not solved for. */

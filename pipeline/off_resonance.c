@@ -11,7 +11,8 @@
 #include "core/owned.h"
 #include "core/status.h"
 
-enum { REMEMBERED = 2 };        /* segments: those of the plan and those of the last group */
+enum { REMEMBERED = 2 }; /* segments: those of the plan and those of the last group */
+/* Of a warning, and of files; neither was measured. */
 #define MAX_UNCOVERED_PART 0.05 /* part of the grid's voxels beyond the map that is worth a warning */
 #define MAX_IMAGINARY_PART 1e-3 /* imaginary parts of a map, relative to the largest value */
 

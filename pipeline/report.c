@@ -15,7 +15,8 @@ typedef long long ll;
 
 #define MAX_CHANGE_OVER_NOISE                                                                                        \
     10 /* times the noise in an image: what it is said to change by; beyond, there is next to no noise */
-#define MAX_NONORTHOGONALITY 1e-2 /* what products of functions of a basis may be off, relative to their lengths */
+#define MAX_NONORTHOGONALITY                                                                                         \
+    1e-2 /* what products of functions of a basis may be off, relative to their lengths; not measured */
 
 /* What is printed behind the word for so many things. */
 static const char *plural(int64_t count)

@@ -45,7 +45,7 @@
  * all had less error at 3.2 times the weight, and 11 at 10 times, down to a sixth. Of 18 by tgv 5 had more at 3.2
  * times, and of lines on a grid, where the split settles later than the image, 3 of 3. */
 #define MAX_SETTLED_CHANGE 1e-2
-#define RAISE_FACTOR 4. /* from one weight to the next that is tried */
+#define RAISE_FACTOR 4. /* from one weight to the next that is tried: between the two of those trials */
 
 enum {
     POWER_STEPS = 6, /* lambda is a weight: a few per cent of its unit do not matter */

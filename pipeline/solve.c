@@ -22,12 +22,14 @@
 #include "schedule/checkpoint.h"
 #include "schedule/slab_sums.h"
 
-/* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT. */
+/* The noise in the image of a fully sampled grid, relative to the image, up to which --method auto is one FFT.
+ * No record has a measurement. */
 #define MAX_LINEAR_NOISE 0.02
 /* Samples over voxels: real echo-planar scans of one coil with 60 of 64 lines lose nothing, where held-out samples
  * had 51 to 79 % of the intensity. */
 #define MIN_FULL_PART 0.8
-#define MAX_ENLARGEMENT 1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart */
+#define MAX_ENLARGEMENT                                                                                              \
+    1.01 /* of the encoded field of view, for a grid on which samples are 1/FOV apart; not measured */
 
 /* Whitened data have noise of a known deviation; of others it is measured, before they are weighted. */
 static larmor_status noise_level(const lmr_job *job, const lmr_frame *frame, double *deviation)

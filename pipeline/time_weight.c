@@ -5,7 +5,7 @@
 #include "core/ranks/ranks.h"
 #include "core/status.h"
 
-/* From one weight in time to the next. */
+/* From one weight in time to the next: 1, 4, 16. Not measured. */
 #define STEP_FACTOR 4.
 /* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far
  * from the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */

@@ -14,7 +14,7 @@
 #include "pipeline/partial.h"
 #include "scan/trajectory.h"
 
-#define GRID_TOLERANCE 1e-4        /* a coordinate this far off is on the grid */
+#define GRID_TOLERANCE 1e-4        /* a coordinate this far off is on the grid: a phase of at most 3e-4 */
 #define SIZE_TOLERANCE_VOXELS 1e-2 /* voxels: sizes in headers are rounded */
 
 /* ---- oversampled readouts ---- */

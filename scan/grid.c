@@ -253,9 +253,11 @@ static larmor_status reach_of(const larmor_samples *samples, const larmor_grid *
     return LARMOR_OK;
 }
 
-/* Of the edge of k-space: of readouts that end earlier another unit would take them there. */
+/* Of the edge of k-space: of readouts that end earlier another unit would take them there. Not
+ * measured. */
 #define MAX_SHORT_EXTENT 0.93
-/* A larger field of view times the part of k-space, which are 1 where a wrong unit makes both. */
+/* A larger field of view times the part of k-space, which are 1 where a wrong unit makes both. No
+ * record has the scans. */
 #define MIN_FOV_EXTENT_PRODUCT 0.85
 #define MAX_FOV_EXTENT_PRODUCT 1.2
 

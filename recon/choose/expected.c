@@ -8,6 +8,8 @@
 #include "core/select.h"
 #include "recon/prox/regulariser.h"
 
+/* How near the expected weight is to the best one is in docs/records/choosing.md, "The weight expected from the
+ * noise"; each of these alone is in no record. */
 #define ROUGH_WEIGHT 0.03        /* the weight of those steps, relative to the mean eigenvalue of A^H A */
 #define MIN_POWER_OVER_NOISE 0.1 /* the image's power relative to that of the noise in it, at least */
 #define CG_WEIGHT_OVER_FLAT_PRIOR                                                                                    \

@@ -5,6 +5,8 @@
 #include "recon/choose/choose.h"
 #include "recon/solve/regularised.h"
 
+/* The search as a whole is measured over scripts/scenes.py (docs/records/choosing.md, "The criterion"), these steps
+ * and ends alone are not. */
 #define STEP_FACTOR 2.                /* from one weight to the next where they are compared */
 #define FIRST_STEP_FACTOR 4.          /* and before that */
 #define SEARCH_START_OVER_EXPECTED 4. /* times the weight that is expected from the noise, where comparing begins */

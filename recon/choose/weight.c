@@ -11,7 +11,9 @@
 #define MIN_DENSITY                                                                                                  \
     0.03                /* over the mean eigenvalue of A^H A: frequencies of less density are left out of the noise */
 #define MIN_WEIGHT 1e-4 /* the smallest weight, relative to the mean eigenvalue of A^H A */
-/* Lower bound of the search, relative to the weight predicted from the noise. */
+/* Lower bound of the search, relative to the weight predicted from the noise: on 30 scenes
+ * (docs/records/choosing.md, "The criterion"). The steps and ends of the search below are measured with it, not
+ * alone. */
 #define MIN_WEIGHT_OVER_EXPECTED 0.65
 #define SEARCH_START_OVER_EXPECTED 4. /* of the first weight but one step, over that predicted from the noise */
 #define SEARCH_START_OVER_FLOOR 9.    /* the same, over the weight of the rough image, where gaps decide */
@@ -33,7 +35,8 @@
 #define NOISE_ADDED_FRACTION 0.5  /* of a noise sample that is added to b where no samples are held out */
 /* Noise between b with added noise and the data that it is compared with, in noise samples. */
 #define NOISE_BETWEEN (NOISE_ADDED_FRACTION + 1 / NOISE_ADDED_FRACTION)
-#define TRIAL_ERROR_OVER_NOISE 0.02 /* of the solutions that are compared, relative to the noise in an image */
+#define TRIAL_ERROR_OVER_NOISE                                                                                       \
+    0.02 /* of the solutions that are compared, relative to the noise in an image; not measured alone */
 #define TRIAL_ERROR_OVER_IMAGE 2e-4 /* the same relative to the image: the larger one ends a trial */
 
 /* Standard error of the intensity, over the signal in the samples that images are compared with, above which the

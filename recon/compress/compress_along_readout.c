@@ -14,7 +14,7 @@
 #include "recon/inputs.h"
 #include "recon/kernels.h"
 
-#define POSITION_TOLERANCE 1e-3 /* of the distance between samples */
+#define POSITION_TOLERANCE 1e-3 /* of the distance between samples; not measured */
 enum { AT_A_TIME = 1 << 17 };
 
 /* Numbers of one coil that go elsewhere. */

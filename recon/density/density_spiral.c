@@ -15,7 +15,8 @@
 #include "larmor/recon.h"
 #include "recon/density/density.h"
 
-#define MAX_RADIUS_FALL 0.5 /* 1/FOV that a radius may fall on the way outwards, and rise on the way inwards */
+#define MAX_RADIUS_FALL                                                                                              \
+    0.5 /* not measured; 1/FOV that a radius may fall on the way outwards, and rise on the way inwards */
 
 typedef struct arm { /* a part of a readout on which the radius rises or falls: rings from edge[0] outwards */
     int64_t first, count;

@@ -20,7 +20,7 @@
 #include "recon/density/density.h"
 
 #define MAX_SAME_DISTANCE 1e-3 /* 1/FOV: samples that are so near to each other are one */
-#define MIN_OUTWARD_COSINE 0.6 /* cosine between a reflection's direction and outwards, at least */
+#define MIN_OUTWARD_COSINE 0.6 /* cosine between a reflection's direction and outwards, at least; not measured */
 
 typedef struct point {
     double x, y;

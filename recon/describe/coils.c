@@ -17,7 +17,7 @@ enum { ROWS = TOGETHER * SOLID_KERNEL * SOLID_KERNEL * SOLID_KERNEL };
 /* Of the mean logarithm of an eigenvalue: right scans of two coils had up to 0.47, of eight 0.41; faulty ones 0.8
  * to 1.9, and less where they are noisy, which is not told from those. */
 static const double clear_gain = 0.6;
-static const double least_energy = 0.02; /* of the strongest coil's */
+static const double least_energy = 0.02; /* of the strongest coil's; not measured */
 
 typedef struct region {
     int nd;

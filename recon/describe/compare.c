@@ -13,6 +13,8 @@
 #include "recon/describe/fit.h"
 #include "recon/describe/motion.h"
 
+/* What is named and what it says of right scans is in docs/records/validation.md, "Scans whose description is
+ * wrong". */
 static const double noticeable = 0.025; /* misfit beyond noise: below it nothing else is tried */
 static const double clear_part = 0.6;   /* of the misfit: what explains the samples to less of it is clearly better */
 static const double clear_gain = 0.04;  /* of misfit, likewise */
@@ -20,6 +22,7 @@ static const double clear_part_of_one = 0.5; /* likewise, of one image in the de
 static const double less_gain = 0.02;        /* of misfit, likewise */
 static const double most_left = 0.35; /* misfit: what leaves more of the samples unexplained explains nothing */
 
+/* These spare time; not measured but in all (docs/records/validation.md, "What comparisons of descriptions take"). */
 static const double promising = 0.8; /* of the rough misfit: above it a candidate is not fitted fully */
 static const double as_much = 0.7;   /* of the samples and cells in the centre that a candidate keeps at least */
 

@@ -12,6 +12,8 @@
 #include "larmor/recon.h"
 #include "larmor/solve.h"
 
+/* Of the region that is compared. Measured with the whole
+ * (docs/records/validation.md, "Scans whose description is wrong"), not alone. */
 static const double most_reach[4] = {0, 6, 6, 4};       /* 1/FOV, by dimensions */
 static const double least_reach = 1.5;                  /* 1/FOV: fewer cells than 3 x 3 do not differ */
 static const double shrink = 0.92;                      /* of the reach, from one trial to the next */

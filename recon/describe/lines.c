@@ -20,7 +20,7 @@
 enum { HALF = LMR_LINES_SIDE / 2, SIDE = LMR_LINES_SIDE, LINES = LMR_LINES_MOST, LEAST_LINES = 12 };
 enum { KERNEL = LMR_LINES_KERNEL, COILS = LMR_LINES_COILS, COLUMNS = KERNEL * KERNEL * COILS };
 
-static const double on_grid = 1e-3; /* 1/FOV */
+static const double on_grid = 1e-3; /* 1/FOV; not measured */
 
 typedef struct lines {
     int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
@@ -136,7 +136,7 @@ enum { LEAST_FAR = 8, LEAST_SAMPLES = 20 };
 
 #define OUTER_RADIUS 0.6    /* of the way out: lines from there on */
 #define CENTRE_RADIUS 0.1   /* likewise: lines up to there, and samples of the echo on both sides of k = 0 */
-#define MIN_ECHO_ENERGY 0.5 /* of a line's energy, at least */
+#define MIN_ECHO_ENERGY 0.5 /* of a line's energy, at least; MAX_FAR_ECHO (check/describe.c) has the scans */
 
 /* The energy of the echo, and of the whole line, of all coils, without the noise that the ends of the line have. */
 static void energies_of(const float *x, larmor_shape shape, const place *p, double *echo, double *all)

@@ -13,6 +13,8 @@
 
 enum { SIDE = 24, SIDE_3D = 12, MOST_ORDERED = 16, BLOCK = 3, POWER_STEPS = 8 };
 
+/* As docs/scans_coils.md says them; the scans are those of docs/records/validation.md, "Scans whose description is
+ * wrong". */
 static const double noticeable = 0.15;   /* misfit: below it nothing else is tried */
 static const double clear_part = 0.6;    /* of the misfit: maps that leave less of it fit clearly better */
 static const double most_left = 0.4;     /* misfit of those, at most */

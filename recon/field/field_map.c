@@ -21,7 +21,7 @@ enum { MOST_ECHOES = 64, MOST_STEPS = 300 };
 #define LEAST_SMOOTH 0.2   /* voxels: 2 pi of these is about one voxel, so that next to nothing is */
 #define DEFAULT_THRESHOLD                                                                                            \
     0.1                /* magnitude of the object over its brightest part: three deviations of the noise at SNR 30 */
-#define BRIGHTEST 0.98 /* the quantile of magnitudes that stands for the brightest part */
+#define BRIGHTEST 0.98 /* the quantile of magnitudes that stands for the brightest part; not measured */
 #define EDGE 64.0      /* of second to first differences, in voxels squared */
 #define SMALL_REGION 8 /* voxels: islands that noise makes */
 

@@ -11,14 +11,15 @@
 #include "recon/gradients/likelihood.h"
 #include "recon/gradients/minimise.h"
 
-/* Spread of the object's size, of logarithms. */
+/* Spread of the object's size, of logarithms. Not measured. */
 static const double spread_of_size = 0.3;
 
 /* Largest shift in 1/FOV: gradients make smaller ones, and larger ones move samples that contradict each other
  * apart. */
 static const double max_shift = 3.5;
 
-/* Standard deviations of delays and couplings before the samples are taken into account, in samples. */
+/* Standard deviations of delays and couplings before the samples are taken into account, in samples. Not
+ * measured. */
 static const double spread_of_delay = 4;
 static const double spread_of_coupling = 2;
 

@@ -16,6 +16,7 @@
 enum { HALF = 9, SIDE = 2 * HALF + 1, LINES = 24, LEAST_LINES = 12, KERNEL = 4, COILS = 3 };
 enum { ROWS = KERNEL * KERNEL * COILS, PATTERNS = 1 << KERNEL, BLOCKS = 4, PHASES = 8, GRID = 25 };
 
+/* Which lines are taken, and how the search is done: not measured alone; ridge and floor keep matrices regular. */
 static const double min_cosine = 0.9995;      /* least cosine between two readouts */
 static const double max_line_distance = 0.02; /* 1/FOV: a sample is this far from its line at most */
 static const double interpolation_reach = 24; /* 1/FOV: samples of a line that are interpolated from */

@@ -12,7 +12,7 @@
 #include "recon/gradients/likelihood.h"
 #include "recon/gradients/spokes.h"
 
-/* Lower bound of the noise's variance, relative to the signal's. */
+/* Lower bound of the noise's variance, relative to the signal's: the last of the floors below. */
 static const double min_noise_variance = 1e-9;
 
 /* The search of spirals starts with a larger bound, because without noise the minimum is narrow, and lowers it in
@@ -31,13 +31,15 @@ static const double min_distance_kept = 0.5;    /* distance to samples of other 
  * SNR 5 and more. */
 static const double min_gain_per_number_curved = 0.1;
 
-/* Gain per number that is required without noise, where any delay explains some of the samples. */
+/* Gain per number that is required without noise, where any delay explains some of the samples. No
+ * record has the scans. */
 static const double min_gain_without_noise = 0.5;
 
-/* Unexplained power with delays, relative to that without, at most. */
+/* Unexplained power with delays, relative to that without, at most (docs/records/delays.md, "How they are found"). */
 static const double max_unexplained_ratio = 0.9;
 
-/* Unexplained part of the power below which delays are clear; above it the search tries other starts. */
+/* Unexplained part of the power below which delays are clear; above it the search tries other starts. Not
+ * measured. */
 static const double max_unexplained_clear = 0.1;
 /* 1/FOV between starts: samples of an object that fills the field of view are independent at 1. */
 static const double start_distance = 0.9;
@@ -49,22 +51,25 @@ static const double coupling_start = 0.15;        /* samples: distance of other 
 
 enum { MEAN_STARTS = 13, DIFFERENCE_STARTS = 7 }; /* 3/FOV and 1.5/FOV wide */
 
-/* Part of the first block's spokes with which delays in 3D are searched; the cost grows with its cube. */
+/* Part of the first block's spokes with which delays in 3D are searched; the cost grows with its cube
+ * (docs/records/delays.md: 0.2 s of a kooshball of 1000 spokes). */
 static const double part_of_block_3d = 0.6;
 
-/* Results of two starts that differ by less are the same delays. */
+/* Results of two starts that differ by less are the same delays. Not measured: starts are nine times as far apart. */
 static const double same_result_distance = 0.1; /* 1/FOV */
-/* Gain per number by which the best result of center-out spokes must exceed every other one. */
+/* Gain per number by which the best result of center-out spokes must exceed every other one. No record has
+ * the scans. */
 static const double min_lead_per_number = 0.1;
 
-/* If center-out spokes start early, no sample lies within this radius of k = 0; the delay is then ambiguous. */
+/* If center-out spokes start early, no sample lies within this radius of k = 0; the delay is then ambiguous
+ * (docs/delays.md, "Limits"). */
 static const double max_hole_radius = 0.35; /* 1/FOV */
 enum { FEWEST_FROM_CENTRE = 16, FEWEST_CURVED = 4 };
 
-/* Minimum fraction of echoes that must agree with the estimate. */
+/* Minimum fraction of echoes that must agree with the estimate (docs/records/delays.md, "How they are found"). */
 static const double min_echo_fraction = 0.6;
 
-/* Minimum fraction of intersections that must agree with the estimate. */
+/* Minimum fraction of intersections that must agree with the estimate. Not measured: most of them. */
 static const double min_intersection_fraction = 0.5;
 
 /* ---- the search ---- */

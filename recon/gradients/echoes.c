@@ -23,7 +23,7 @@ enum {
 
 /* Radius (1/FOV) within which echoes are searched: beyond any delay (max_shift of delays.c). */
 static const double max_radius = 12;
-/* Minimum extent of a readout on each side of its echo (1/FOV). */
+/* Minimum extent of a readout on each side of its echo (1/FOV). Not measured. */
 static const double min_side = 1;
 
 /* Ridges of the least squares, relative to the largest element of the diagonal: the centre is nearer to 0 than

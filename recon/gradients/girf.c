@@ -17,7 +17,7 @@
 #include "larmor/delays.h"
 #include "larmor/operators.h"
 
-/* The correction fades out from here to half the sampling rate, in units of that. */
+/* The correction fades out from here to half the sampling rate, in units of that. Not measured. */
 static const double fade_start = 0.6;
 
 /* Of the taps before a sample: the rest of a readout goes straight on behind its end. */

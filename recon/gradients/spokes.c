@@ -9,10 +9,10 @@
 #include "recon/gradients/spokes.h"
 #include "recon/kernels.h"
 
-/* Radius (1/FOV) of the region around k = 0 whose samples are used. */
+/* Radius (1/FOV) of the region around k = 0 whose samples are used (docs/records/delays.md, step 1). */
 static const double max_radius_2d = 3;
 static const double max_radius_3d = 2.5;
-/* Samples beyond a radius of 1/FOV that are used at least. */
+/* Samples beyond a radius of 1/FOV that are used at least. Not measured. */
 static const double min_samples_beyond = 4;
 
 /* Minimum extent on each side of k = 0 (1/FOV) so that delayed readouts still intersect. */
@@ -22,17 +22,18 @@ static const double min_side = 1.5;
  * 1. */
 static const double sample_distance = 0.4;
 
-/* Echoes farther than this from k = 0 (1/FOV) have the region around themselves. */
+/* Echoes farther than this from k = 0 (1/FOV) have the region around themselves
+ * (docs/records/delays.md, step 1). */
 static const double max_echo_radius = 1;
 
-/* Maximum distance (1/FOV) from k = 0 at which spirals begin or end. */
+/* Maximum distance (1/FOV) from k = 0 at which spirals begin or end: half a cell. Not measured. */
 static const double max_spiral_end = 0.5;
 
 /* Distance from k = 0 at which readouts begin that are at rest there, over their step; as in
  * recon/gradients/delay.c. */
 static const double at_rest_over_step = 1e-3;
 
-/* Maximum first step of a readout whose gradient rises, over its mean step near k = 0. */
+/* Maximum first step of a readout whose gradient rises, over its mean step near k = 0. Not measured. */
 static const double max_rising_step = 0.7;
 
 enum {

@@ -13,7 +13,7 @@
 /* The region that is looked at, in samples 1/FOV apart; less in 3D, where density compensation takes long. */
 enum { SIDE_2D = 32, SIDE_3D = 20 };
 
-/* The peak of Hann's window ends so many voxels of 1/side from its centre. */
+/* The peak of Hann's window ends so many voxels of 1/side from its centre: 2 and a margin. */
 static const double peak_radius = 3;
 
 static void sides_of(larmor_shape image, int64_t n[3])

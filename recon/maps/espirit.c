@@ -27,7 +27,7 @@ static const double default_threshold = 1e-3, default_crop = 0.8;
 /* Coils^3 times voxels, as long as which eigenvectors are found at every voxel of the image. */
 static const double max_work = 1.5e8;
 
-/* Matrices of one block of voxels take so many bytes at most. */
+/* Matrices of one block of voxels take so many bytes at most: 32 MB of scratch; not measured. */
 static const double max_block_bytes = 1 << 25;
 
 /* ---- sizes ---- */

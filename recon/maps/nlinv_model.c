@@ -10,7 +10,8 @@
 #include "recon/inputs.h"
 #include "recon/maps/nlinv.h"
 
-/* Coefficients whose weight is below this part of the largest are left out. */
+/* Coefficients whose weight is below this part of the largest are left out: about
+ * the rounding of single precision. */
 static const double min_coefficient_weight = 1e-7;
 
 /* Numbers on the doubled grid that are transformed at a time. */

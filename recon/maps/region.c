@@ -17,13 +17,13 @@ enum {
     SOLVE_ITERS = 10,  /* of a damped fit */
 };
 
-/* Samples so near to a grid point are on it, in units of its spacing. */
+/* Samples so near to a grid point are on it, in units of its spacing: a phase of at most 0.06 at the edge. */
 static const double grid_tolerance = 0.02;
 
-/* Samples that are so far from a cell of 1/FOV fill it, in units of that. */
+/* Samples that are so far from a cell of 1/FOV fill it, in units of that. No record has a measurement. */
 static const double cell_reach = 0.3;
 
-/* The boundary's plane of a box of solved samples may lack so many of its cells. */
+/* The boundary's plane of a box of solved samples may lack so many of its cells. No record has a measurement. */
 static const double max_missing_part = 0.03;
 
 /* Of the weights' density times samples: holds what gaps let through. */

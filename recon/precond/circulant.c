@@ -16,7 +16,8 @@
  * images whose lambda is chosen; FLOOR_OVER_MEAN gives .3 to 1.1. */
 #define NOISE_FLOOR_OVER_MEAN 0.01
 
-/* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees. */
+/* Voxels with less than this part of the largest coil energy are taken for voxels that no coil sees: 1 % of
+ * the largest map. */
 #define MIN_COIL_ENERGY 1e-4
 /* Of the largest energy: what is added before its root is divided by, so that dark voxels are not blown up. */
 #define COIL_ENERGY_ADDED 0.02

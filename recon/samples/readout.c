@@ -7,7 +7,7 @@
 #include "larmor/recon.h"
 #include "recon/inputs.h"
 
-#define POSITION_TOLERANCE 1e-3 /* of a sample's distance from the next */
+#define POSITION_TOLERANCE 1e-3 /* of a sample's distance from the next; not measured */
 enum { MOST_TRIES = 256 };
 
 /* Where the samples of every readout are: number first .. first + count - 1 in steps of `step` from the centre. */

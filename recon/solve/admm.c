@@ -20,7 +20,7 @@ enum {
     EARLIEST_UNRESOLVED = 14,
 };
 
-/* Of the inner residual in one iteration, at least. */
+/* Of the inner residual in one iteration, at least. Not measured. */
 #define INNER_FALL 0.5
 /* The same, after one step at least, where steps to come may change x by more than this part of it: a real scan of
  * 25 spokes and 12 coils then takes a third fewer normal maps for the same distance from the solution. */
@@ -33,8 +33,9 @@ enum {
  * images by tv of samples without noise off the grid (scripts/scenes.py, seeds 92 and 93) the error is 0.76 to 1.000
  * of what it was when such weights were found out after 100 iterations. */
 #define MIN_PENALTY_OVER_ROUNDING 16.
-#define UNRESOLVED_OVER_ROUNDING 13. /* below MIN_PENALTY_OVER_ROUNDING, which a penalty is raised to */
-/* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. */
+#define UNRESOLVED_OVER_ROUNDING 13. /* below MIN_PENALTY_OVER_ROUNDING, which a penalty is raised to, by a margin */
+/* While |K x - z| is a larger part of them, lengths of steps do not tell how far x is from the solution. No
+ * record has a measurement of the part. */
 #define MAX_SPLIT 0.01
 
 /* M of s->penalty. */

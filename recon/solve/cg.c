@@ -18,7 +18,8 @@ enum {
 #define DIVERGENCE_FACTOR 1e3
 /* Of |p| |A^H A p|: what rounding makes of a product that should be positive. */
 #define ROUNDING 1e-3
-/* The last iterate is the best unless its residual is this much above the smallest. */
+/* The last iterate is the best unless its residual is this much above the smallest. Not
+ * measured: residuals of cg rise and fall. */
 #define MAX_RESIDUAL_RATIO 2
 /* The ratio of a step's length to that of the one before is taken for this at most: the rest of a sum of steps
  * that do not shrink is not known. */

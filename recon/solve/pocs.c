@@ -11,7 +11,7 @@ enum {
     DEFAULT_ITERS = 30,
     INNER_ITERS = 6, /* of the change to the data, which grows small as projections go on */
 };
-#define MAX_REL_CHANGE 1e-3 /* of the image in a projection, relative to it */
+#define MAX_REL_CHANGE 1e-3 /* of the image in a projection, relative to it; not measured */
 
 /* z <- the image nearest to x that has the phase: P P^H x */
 static larmor_status to_phase(larmor_op *P, const larmor_array *x, larmor_array *along, larmor_array *z)
