@@ -194,6 +194,8 @@ larmor_status lmr_mrd_check_centre(larmor_raw *raw, int encoding, int lines);
 int lmr_mrd_is_oriented(const lmr_mrd_head *h);
 int lmr_mrd_is_placed(const lmr_mrd_head *h);
 larmor_status lmr_mrd_check_geometry(larmor_raw *raw);
+/* 1 if the field of view of nd axes was moved. */
+int lmr_mrd_is_shifted(const larmor_raw *raw, int nd);
 
 /* mrd_grid.c: the reconstruction grid of an encoding; opts may be NULL. Fails if it is larger than raw->memory
  * allows. */

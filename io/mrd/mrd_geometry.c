@@ -101,3 +101,61 @@ larmor_status lmr_mrd_check_geometry(larmor_raw *raw)
                      (long long)imaging);
     return check_slices(raw);
 }
+
+/* ---- of images ---- */
+
+#define SAME_SHIFT_MM .5 /* between a shift and a position that are one */
+
+int lmr_mrd_is_shifted(const larmor_raw *raw, int nd)
+{
+    int shifted = 0;
+    for (int d = 0; d < nd; d++) shifted |= raw->shift_mm[d] != 0;
+    return shifted;
+}
+
+/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where
+ * the shift is the head's position, that is the centre; else the position was that of the samples. */
+static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *meta)
+{
+    const double *const dir[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
+    int there = lmr_mrd_is_shifted(raw, nd);
+    for (int d = 0; d < nd; d++) {
+        double at = 0;
+        for (int c = 0; c < 3; c++) at += dir[d][c] * meta->position_mm[c];
+        there &= fabs(at - raw->shift_mm[d]) <= SAME_SHIFT_MM;
+    }
+    for (int d = 0; d < nd && !there; d++)
+        for (int c = 0; c < 3; c++) meta->position_mm[c] += dir[d][c] * raw->shift_mm[d];
+}
+
+larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
+{
+    LMR_NEED(raw);
+    LMR_NEED(meta);
+    if (group < 0 || group >= raw->info.groups)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
+    const larmor_group *g = &raw->group[group];
+    const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
+    const int oriented = lmr_mrd_is_oriented(h);
+    *meta = (larmor_image_meta){.encoding = g->encoding,
+                                .slice = g->slice,
+                                .contrast = g->contrast,
+                                .phase = g->phase,
+                                .repetition = g->repetition,
+                                .set = g->set,
+                                .average = h->counter[LMR_AVERAGE],
+                                .place_unknown = !oriented || !lmr_mrd_is_placed(h),
+                                .measurement_uid = h->measurement_uid,
+                                .time_stamp = h->time_stamp};
+    for (int d = 0; d < 3; d++) {
+        meta->fov_mm[d] = raw->header.encoding[g->encoding].space.recon_fov_mm[d];
+        meta->position_mm[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
+        meta->table_mm[d] = isfinite(h->table[d]) ? (double)h->table[d] : 0;
+        meta->read_dir[d] = oriented ? (double)h->read_dir[d] : d == 0;
+        meta->phase_dir[d] = oriented ? (double)h->phase_dir[d] : d == 1;
+        meta->slice_dir[d] = oriented ? (double)h->slice_dir[d] : d == 2;
+        meta->physiology_stamp[d] = h->physiology_stamp[d];
+    }
+    shift_position(raw, raw->header.encoding[g->encoding].space.ndim, meta);
+    return LARMOR_OK;
+}

@@ -1,4 +1,4 @@
-/* The samples of a raw file as arrays: k-space and trajectory of a group, noise, geometry.
+/* The samples of a raw file as arrays: k-space and trajectory of a group, times, noise, coils that are kept.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 #include "core/owned.h"
 #include "io/mrd/mrd.h"
 #include "io/parts.h"
-
-#define SAME_SHIFT_MM .5 /* between a shift and a position that are one */
 
 /* ---- which readouts ---- */
 
@@ -220,13 +218,6 @@ static larmor_status copy_part(void *user, int part, int64_t first, int64_t end)
     return LARMOR_OK;
 }
 
-static int is_shifted(const larmor_raw *raw, int nd)
-{
-    int shifted = 0;
-    for (int d = 0; d < nd; d++) shifted |= raw->shift_mm[d] != 0;
-    return shifted;
-}
-
 /* Copy the samples of the selection's readouts, those that are inside (NULL: all), one coil after the other.
  * first: where each readout's begin among them. grid, k: of a field of view that may be shifted; NULL: of noise. */
 static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const unsigned char *inside,
@@ -239,7 +230,7 @@ static larmor_status fill_coils(const larmor_raw *raw, const selection *s, const
     if (!host) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_create(dev, LARMOR_C64, larmor_shape_append(shape, raw->info.coils), out));
     for (int c = 0; c < raw->info.coils; c++) {
-        copying all = {raw, s, inside, first, c, host, .k = grid && is_shifted(raw, grid->ndim) ? k : NULL};
+        copying all = {raw, s, inside, first, c, host, .k = grid && lmr_mrd_is_shifted(raw, grid->ndim) ? k : NULL};
         for (int d = 0; grid && d < grid->ndim; d++) all.shift[d] = raw->shift_mm[d] / grid->fov_mm[d];
         all.nd = grid ? grid->ndim : 0;
         LMR_TRY(lmr_in_parts(s->count, parts_for(s, 8), copy_part, &all));
@@ -321,7 +312,7 @@ static larmor_status fill(const larmor_raw *raw, const selection *s, const larmo
     LMR_HEAP unsigned char *inside = NULL;
     LMR_HEAP int64_t *first = NULL;
     const int placed = has_trajectory(raw, s);
-    if (!placed && is_shifted(raw, grid->ndim))
+    if (!placed && lmr_mrd_is_shifted(raw, grid->ndim))
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "shift: readouts have no trajectory, and are no lines of a grid.");
     if (placed) LMR_TRY(place_all(raw, s, grid, &traj, &inside, &out->outside));
     const int64_t kept = s->total - out->outside;
@@ -394,39 +385,6 @@ larmor_status larmor_raw_readouts(const larmor_raw *raw, int group, const int64_
     free_selection(&s);
     if (st) larmor_samples_free(out);
     return st;
-}
-
-#define MAX_DISTANCE_FROM_PLANE                                                                                      \
-    1e-3 /* cycles per field of view: readouts that stay this close to their plane lie in it */
-
-/* The kz of larmor_stamp. */
-static double kz_of(const larmor_raw *raw, int64_t i)
-{
-    const lmr_mrd_head *h = &raw->head[i];
-    const lmr_mrd_traj *t = &raw->traj_of[h->encoding];
-    const larmor_encoding *space = &raw->header.encoding[h->encoding].space;
-    if (space->ndim < 3 || !strcmp(space->trajectory, "cartesian") || !strcmp(space->trajectory, "epi")) return 0;
-    if (!h->traj_dims || t->spatial < 3) return h->counter[LMR_STEP2] - t->center[2];
-    const float *k = raw->traj + raw->readout[i].traj + 2;
-    const double first = (double)k[(int64_t)h->discard_pre * h->traj_dims];
-    for (int64_t s = h->discard_pre; s < h->samples - h->discard_post; s++)
-        if (fabs((double)k[s * h->traj_dims] - first) * t->scale[2] > MAX_DISTANCE_FROM_PLANE) return NAN;
-    return t->scale[2] * (first - t->offset);
-}
-
-larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *stamps)
-{
-    LMR_NEED(raw);
-    LMR_NEED(stamps);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: stamps: group %d, the file has %d", group, raw->info.groups);
-    for (int64_t r = 0; r < raw->group[group].readouts; r++) {
-        const int64_t i = raw->order[raw->first_in_order[group] + r];
-        const lmr_mrd_head *h = &raw->head[i];
-        stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h), .kz = kz_of(raw, i)};
-        for (int d = 0; d < 3; d++) stamps[r].physiology[d] = h->physiology_stamp[d];
-    }
-    return LARMOR_OK;
 }
 
 /* ---- times ---- */
@@ -601,53 +559,4 @@ larmor_status larmor_raw_restore_coils(const larmor_raw *raw, larmor_array *kept
     LMR_NEED(kept);
     LMR_NEED(all);
     return convert_coils(raw, kept, axis, 1, all);
-}
-
-/* ---- geometry ---- */
-
-/* The centre of a field of view that was moved. Samples that were not demodulated are about the isocentre: where
- * the shift is the head's position, that is the centre; else the position was that of the samples. */
-static void shift_position(const larmor_raw *raw, int nd, larmor_image_meta *meta)
-{
-    const double *const dir[3] = {meta->read_dir, meta->phase_dir, meta->slice_dir};
-    int there = is_shifted(raw, nd);
-    for (int d = 0; d < nd; d++) {
-        double at = 0;
-        for (int c = 0; c < 3; c++) at += dir[d][c] * meta->position_mm[c];
-        there &= fabs(at - raw->shift_mm[d]) <= SAME_SHIFT_MM;
-    }
-    for (int d = 0; d < nd && !there; d++)
-        for (int c = 0; c < 3; c++) meta->position_mm[c] += dir[d][c] * raw->shift_mm[d];
-}
-
-larmor_status larmor_raw_image_meta(const larmor_raw *raw, int group, larmor_image_meta *meta)
-{
-    LMR_NEED(raw);
-    LMR_NEED(meta);
-    if (group < 0 || group >= raw->info.groups)
-        return LMR_FAIL(LARMOR_ERR_ARG, "raw: image meta: group %d, the file has %d", group, raw->info.groups);
-    const larmor_group *g = &raw->group[group];
-    const lmr_mrd_head *h = &raw->head[raw->order[raw->first_in_order[group]]];
-    const int oriented = lmr_mrd_is_oriented(h);
-    *meta = (larmor_image_meta){.encoding = g->encoding,
-                                .slice = g->slice,
-                                .contrast = g->contrast,
-                                .phase = g->phase,
-                                .repetition = g->repetition,
-                                .set = g->set,
-                                .average = h->counter[LMR_AVERAGE],
-                                .place_unknown = !oriented || !lmr_mrd_is_placed(h),
-                                .measurement_uid = h->measurement_uid,
-                                .time_stamp = h->time_stamp};
-    for (int d = 0; d < 3; d++) {
-        meta->fov_mm[d] = raw->header.encoding[g->encoding].space.recon_fov_mm[d];
-        meta->position_mm[d] = isfinite(h->position[d]) ? (double)h->position[d] : 0;
-        meta->table_mm[d] = isfinite(h->table[d]) ? (double)h->table[d] : 0;
-        meta->read_dir[d] = oriented ? (double)h->read_dir[d] : d == 0;
-        meta->phase_dir[d] = oriented ? (double)h->phase_dir[d] : d == 1;
-        meta->slice_dir[d] = oriented ? (double)h->slice_dir[d] : d == 2;
-        meta->physiology_stamp[d] = h->physiology_stamp[d];
-    }
-    shift_position(raw, raw->header.encoding[g->encoding].space.ndim, meta);
-    return LARMOR_OK;
 }
