@@ -350,7 +350,7 @@ static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const
 static larmor_status may_fill(const lmr_job *job, const lmr_frame *frames, int count, const larmor_coverage *c,
                               int *fills)
 {
-    *fills = job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->facts->sets && !job->facts->basis;
+    *fills = lmr_may_fill(job);
     for (int i = 0; i < count && *fills; i++) LMR_TRY(are_lines(job, &frames[i], c, fills));
     return LARMOR_OK;
 }

@@ -445,7 +445,7 @@ done:
 int lmr_cartesian_is_direct(const lmr_job *job, const lmr_frame *frame, const larmor_coverage *coverage)
 {
     const lmr_cartesian *c = &frame->cartesian;
-    const int whole = !lmr_is_partial(coverage) || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO;
+    const int whole = !lmr_is_partial(coverage) || !lmr_may_fill(job);
     return job->found.method.kind == LMR_METHOD_CG && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
            !job->settings->opts.weighted && !job->facts->sets && c->on_grid && c->box && whole;
 }

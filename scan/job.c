@@ -232,6 +232,11 @@ void lmr_found_free(lmr_found *found)
     *found = (lmr_found){.weight_conditions = {.known = 0}};
 }
 
+int lmr_may_fill(const lmr_job *job)
+{
+    return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->facts->sets && !job->facts->basis;
+}
+
 /* ---- what is known of the scan ---- */
 
 static larmor_status copy_array(const larmor_array *from, larmor_device *dev, larmor_array **to)

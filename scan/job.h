@@ -107,6 +107,9 @@ int64_t lmr_normals(const lmr_job *job);
 /* 1 if lambda is to be found from the data. */
 int lmr_chooses(const lmr_job *job);
 
+/* 1 if what is missing at one side of k-space may be filled in, where an image has one phase. */
+int lmr_may_fill(const lmr_job *job);
+
 /* The shape of an image on this grid. */
 larmor_shape lmr_grid_shape(const larmor_grid *grid);
 

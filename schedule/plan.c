@@ -78,9 +78,7 @@ static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const la
                           int64_t samples, larmor_shape image)
 {
     const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->field;
-    if (job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.partial_fourier == LARMOR_PARTIAL_ZERO ||
-        job->facts->sets || job->facts->basis)
-        return 0;
+    if (job->found.method.kind == LMR_METHOD_GRID || !lmr_may_fill(job)) return 0;
     if (repeats) return samples < larmor_shape_count(image);
     return ramps && group->readouts < larmor_shape_count(image) / image.dim[0];
 }

@@ -179,6 +179,12 @@ static int is_choice(const app_option *o, const char *text)
     return app_names_file(o) || (!o->choices && !o->choice);
 }
 
+static void warn_of_retired(const app_option *o)
+{
+    if (!o->retired) return;
+    app_warn("--%s: the next version will not have it; use %s.", o->name, o->retired);
+}
+
 /* Store the text as the option's value; 0 if it is none. */
 static int read_value(const app_option *o, const char *text, void *settings)
 {
@@ -264,6 +270,7 @@ static int refuse_repetition(const app_option *o, const char *text)
 
 int app_set(const app_option *o, const char *text, void *settings)
 {
+    warn_of_retired(o);
     if (o->setting && app_setting_read((char *)settings + o->at, o->setting, text)) return -1;
     if (o->type == APP_FLAG) {
         const int on = !strcmp(text, "true") || !strcmp(text, "1");
@@ -398,6 +405,7 @@ static int parse(const app_command *command, int argc, char **argv, void *settin
             if (is_second(o, given[o - command->options], value)) return APP_USAGE;
             if (!read_value(o, value, settings)) return refuse_value(o, value);
             if (app_names_file(o) && !o->streams && !strcmp(value, "-")) return refuse_stream(command, o);
+            warn_of_retired(o);
             given[o - command->options] = value ? value : "";
         }
     }
@@ -523,6 +531,7 @@ void app_describe_option(const app_option *o, char *text, size_t size)
 static void print_option(FILE *out, const app_option *o)
 {
     char left[128], help[1024];
+    if (o->retired) return;
     if (o->heading) fprintf(out, "\n%s:\n", o->heading);
     if (o->letter)
         snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name);

@@ -71,6 +71,7 @@ typedef struct app_option {
      * blank the value by which it does: "no_ghost off". Messages of the library have members in place of options. */
     const char *member;
     const char *heading; /* in the help, of the options from this one on */
+    const char *retired; /* what to use in its place: it is still taken, with a warning, and listed nowhere */
     const char *setting; /* or NULL: the member of the larmor_recon_opts at `at` that the library sets from text */
 } app_option;
 

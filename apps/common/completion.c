@@ -61,7 +61,8 @@ static int is_asked_for(const app_option *o, const char *word)
 
 static void offer_options(const offers *offered, const app_option *options)
 {
-    for (const app_option *o = options; o->name; o++) offer(offered, "--", o->name, (int)strlen(o->name), o->help);
+    for (const app_option *o = options; o->name; o++)
+        if (!o->retired) offer(offered, "--", o->name, (int)strlen(o->name), o->help);
 }
 
 static void offer_of_command(const offers *offered, const app_command *command, const char *before)

@@ -58,6 +58,7 @@ static void print_option(const app_option *o)
     char help[1024];
     const char *name, *meaning;
     int length;
+    if (o->retired) return;
     if (o->heading) {
         fputs(".SS ", stdout);
         print_all(o->heading);

@@ -129,7 +129,7 @@ static app_option options[] = {
         ".npy); auto: by the map that larmor b0 finds from the scan's echoes",
         .no_file = "auto", .heading = "Off-resonance"),
     SETTING(b0_error),
-    SETTING(segments),
+    SETTING(segments, .retired = "--b0-error, from which their number follows"),
     OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
            "time of a readout's first sample after the time at which the image has its phase; negative: before "
            "(default: so that this time is that of the sample nearest to k = 0)",

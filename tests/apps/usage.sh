@@ -176,6 +176,12 @@ LARMOR_SANDBOX=on "$LARMOR" info small.h5 >seen 2>err || code=$?
 said 'larmor: small.h5: LARMOR_SANDBOX=on: require expected, or nothing.'
 rm small.h5 seen
 
+# An option that the next version will not have is listed nowhere.
+for listing in "recon --help" "manual recon" "completion --words recon --seg"; do
+    # shellcheck disable=SC2086 # words are meant
+    "$LARMOR" $listing | grep -q -e '-segments' && fail "$listing: --segments is listed"
+done
+
 # A reader that has seen enough: no full disk, and no word of it.
 # The options that a first reconstruction needs come first, then the others by subject; the manual page has the same subjects.
 first=$("$LARMOR" recon --help | awk '/^[A-Z].*:$/ { exit } match($0, /^  (-., |    )--[a-z-]+/) { sub(/^[^-]*(-., )?--/, ""); print $1 }' | tr '\n' ' ')
