@@ -11,7 +11,6 @@
 #include "core/owned.h"
 #include "nufft/choose/choose.h"
 #include "nufft/options.h"
-#include "nufft/tune/race.h"
 
 struct lmr_toeplitz {
     larmor_device *dev;
@@ -539,36 +538,6 @@ double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t
     const double made =
         m * (sort + window_cost(nd, psf.window.width, 0)) + fft_cost(psf.cells, 0) + 2 * fft_cost(d.wrap.cells, 0);
     return (made / times + 2 * pruned * fft_cost(d.wrap.cells, single)) / both;
-}
-
-/* An operator that is timed. */
-typedef struct runner {
-    larmor_op *A;
-    larmor_status (*apply)(larmor_op *A, const larmor_array *x, larmor_array *y);
-    const larmor_array *x;
-    larmor_array *y;
-} runner;
-
-static larmor_status run_once(void *self)
-{
-    const runner *r = self;
-    return r->apply(r->A, r->x, r->y);
-}
-
-larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *x, larmor_array *y, int *quicker)
-{
-    runner one = {N, larmor_op_forward, x, y}, both = {A, larmor_op_normal, x, y};
-    const lmr_run runs[2] = {{run_once, &one}, {run_once, &both}};
-    larmor_timer *timer;
-    double seconds[2];
-    LMR_TRY(larmor_timer_create(x->dev, &timer));
-    larmor_status st = lmr_race_time(timer, runs[0], INFINITY, &seconds[0]);
-    if (!st) st = lmr_race_time(timer, runs[1], seconds[0], &seconds[1]);
-    if (!st && fmax(seconds[0], seconds[1]) < lmr_race_close * fmin(seconds[0], seconds[1]))
-        st = lmr_race_compare(timer, runs, seconds);
-    *quicker = !st && seconds[0] < seconds[1];
-    larmor_timer_free(timer);
-    return st;
 }
 
 /* ---- memory ---- */

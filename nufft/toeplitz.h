@@ -52,8 +52,8 @@ larmor_status lmr_toeplitz_mixed_bytes(const larmor_device *dev, const larmor_nu
  * and only ratios matter. */
 double lmr_toeplitz_ratio(const larmor_nufft_opts *opts, int64_t points, int64_t iters);
 
-/* Time one application of each to x: *quicker is 1 if N takes less than A's normal map. y, of x's shape, is
- * overwritten. */
+/* nufft/tune/toeplitz_race.c: time one application of each to x. *quicker is 1 if N takes less than A's normal map.
+ * y, of x's shape, is overwritten. */
 larmor_status lmr_toeplitz_race(larmor_op *N, larmor_op *A, const larmor_array *x, larmor_array *y, int *quicker);
 
 #endif
