@@ -156,6 +156,51 @@ TEST(one_coil_beside_the_grid_keeps_its_intensity)
     assert_at_most(fabs(norm[0] / norm[1] - 1), 0.03);
 }
 
+/* As echo-planar lines of one coil have them: about as many samples as voxels, beside the grid, some of the lines. */
+static scan jittered_lines(int lines, double jitter)
+{
+    enum { SIDE = 32 };
+    scan s = lines_scan(&(larmor_traj_opts){.matrix = {SIDE, SIDE}}, &none, 0);
+    larmor_readouts *r = &s.image[0];
+    OWNED(larmor_array) *alone;
+    double *points;
+    uint32_t state = 1;
+    assert_ok(larmor_array_download(r->traj, LARMOR_F64, (void *)&points));
+    larmor_array_free(r->traj);
+    larmor_array_free(r->kspace);
+    for (int i = 0; i < 2 * SIDE * SIDE; i++) {
+        state = state * 1664525U + 1013904223U;
+        points[i] = fmax(-SIDE / 2, fmin(SIDE / 2, points[i] + jitter * (state / 4294967296.0 - 0.5)));
+    }
+    const larmor_shape some = LARMOR_SHAPE(2, SIDE, lines);
+    double *from = points + (int64_t)2 * SIDE * (SIDE - lines) / 2; /* those about the centre */
+    assert_ok(larmor_array_create(dev, LARMOR_F64, some, &r->traj));
+    assert_ok(larmor_array_write(r->traj, from, larmor_array_bytes(r->traj)));
+    assert_ok(larmor_phantom_kspace(s.phantom, r->traj, 0, LARMOR_C64, &alone));
+    assert_ok(larmor_phantom_noise(alone, 3e-4, 1));
+    assert_ok(larmor_array_reshape(alone, larmor_shape_append(larmor_array_shape(alone), 1), &r->kspace));
+    free(points);
+    return s;
+}
+
+/* Held-out samples of one coil are hardly predicted by as few others as there are voxels, which says nothing of the
+ * intensity of an image that has all of them. */
+TEST(one_coil_with_as_many_samples_as_voxels_has_no_intensity_by_held_out_samples)
+{
+    static const struct {
+        int lines;
+        double jitter;
+        int is_full;
+    } cases[] = {{32, 0.8, 1}, {20, 1.6, 0}}; /* of 32 lines */
+    const larmor_recon_opts opts = OPTS(.method = "cg");
+    for (int i = 0; i < 2; i++) {
+        OWNED(scan) s = jittered_lines(cases[i].lines, cases[i].jitter);
+        OWNED(larmor_recon_result) result = result_of(&s, &opts);
+        assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_FROM_DATA);
+        assert_int_equal(result.report.choice.intensity > 0, !cases[i].is_full);
+    }
+}
+
 static const larmor_phantom_phase smooth = {1, {0.5, 0.5, 0}}, rough = {2.5, {1.5, 2, 0}};
 
 static double error_with(const scan *s, larmor_partial_fourier how, larmor_partial_fourier *done)
