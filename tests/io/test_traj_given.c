@@ -274,3 +274,83 @@ WITH_SCAN(another_scan_gives_its_trajectory_per_metre)
     assert_refused(larmor_trajectory_read(path, NULL, &t), LARMOR_ERR_FORMAT, "stores no trajectory.");
     free_scan(s);
 }
+
+/* ---- the matrix of a sequence ---- */
+
+/* Lines of SAMPLES along x in 1/m, as far as `reach` (1/FOV of 192 mm), every second one backwards and faster in the
+ * middle, as on the ramps of echo-planar gradients; the other components of line i are those of `place`. */
+static larmor_trajectory *sequence(int dims, int lines, const double (*place)[2], double reach)
+{
+    const double fov_m = 0.192;
+    for (int r = 0; r < lines; r++)
+        for (int s = 0; s < SAMPLES; s++) {
+            const double at = 2. * s / SAMPLES - 1, along = sin(1.5707963267948966 * at);
+            double *k = numbers + dims * (r * SAMPLES + s);
+            k[0] = (r % 2 ? -1 : 1) * reach * along / fov_m;
+            for (int d = 1; d < dims; d++) k[d] = place[r][d - 1] / (d == 1 ? fov_m : 0.04);
+        }
+    for (int r = 0; r <= lines; r++) first[r] = (int64_t)r * SAMPLES;
+    given = (larmor_trajectory){
+        .dims = dims, .readouts = lines, .first = first, .k = numbers, .units = "1/m", .of_sequence = 1};
+    snprintf(given.name, sizeof given.name, "scan.seq");
+    return &given;
+}
+
+static larmor_raw *played(const space *header, const larmor_trajectory *t)
+{
+    scan *s = empty_scan(header);
+    for (int i = 0; i < 2; i++) s->r[add_readout(s, 200, 1, 0)].head.flags = LARMOR_ACQ_NOISE;
+    for (int i = 0; i < t->readouts; i++) add_readout(s, SAMPLES, 1, 0);
+    write_scan(s);
+    larmor_raw *raw = opened_given(t);
+    free_scan(s);
+    return raw;
+}
+
+static void assert_matrix(const larmor_raw *raw, const int64_t matrix[3], const int64_t recon[3])
+{
+    larmor_encoding e;
+    assert_ok(larmor_raw_encoding(raw, 0, &e));
+    for (int d = 0; d < 3; d++) {
+        assert_int_equal(e.matrix[d], matrix[d]);
+        assert_int_equal(e.recon_matrix[d], recon[d]);
+    }
+}
+
+WITH_SCAN(an_echo_planar_scan_has_the_matrix_of_its_sequence_over_the_fields_of_view_of_its_header)
+{
+    static const space header = {{96, 48, 1}, {48, 48, 1}, {384, 192, 5}, {192, 192, 5}, "epi", ""};
+    static const double lines[5][2] = {{-32, 0}, {-16, 0}, {0, 0}, {16, 0}, {31, 0}};
+    larmor_raw *raw = played(&header, sequence(2, 5, lines, 32));
+    assert_matrix(raw, (int64_t[]){128, 64, 1}, (int64_t[]){64, 64, 1});
+    const larmor_raw_info info = larmor_raw_describe(raw);
+    assert_true(info.imaging == 5 && info.noise == 2);
+    assert_non_null(strstr(info.warnings, "the sequence reaches 64/FOV along x, more than the header's matrix of 96 "
+                                          "resolves: 128 is taken."));
+    assert_non_null(strstr(info.warnings, "along y, more than the header's matrix of 48 resolves: 64 is taken."));
+    larmor_raw_free(raw);
+}
+
+WITH_SCAN(a_volume_has_the_partitions_of_its_sequence)
+{
+    static const space header = {{48, 64, 6}, {48, 64, 6}, {192, 192, 40}, {192, 192, 40}, "cartesian", ""};
+    static const double lines[6][2] = {{-32, -4}, {0, -4}, {31, 0}, {-32, 0}, {0, 3}, {31, 3}};
+    larmor_raw *raw = played(&header, sequence(3, 6, lines, 32));
+    assert_matrix(raw, (int64_t[]){64, 64, 8}, (int64_t[]){64, 64, 8});
+    larmor_raw_free(raw);
+}
+
+WITH_SCAN(a_header_keeps_its_matrix_where_the_sequence_reaches_less_or_far_more)
+{
+    static const space header = {{48, 48, 1}, {48, 48, 1}, {192, 192, 5}, {192, 192, 5}, "epi", ""};
+    static const double near[3][2] = {{-24, 0}, {0, 0}, {23, 0}}, far[3][2] = {{-60, 0}, {0, 0}, {59, 0}};
+    larmor_raw *raw = played(&header, sequence(2, 3, near, 25));
+    assert_matrix(raw, (int64_t[]){48, 48, 1}, (int64_t[]){48, 48, 1});
+    assert_null(strstr(larmor_raw_describe(raw).warnings, "the sequence reaches"));
+    larmor_raw_free(raw);
+    raw = played(&header, sequence(2, 3, far, 24));
+    assert_matrix(raw, (int64_t[]){48, 48, 1}, (int64_t[]){48, 48, 1});
+    assert_non_null(strstr(larmor_raw_describe(raw).warnings,
+                           "the sequence reaches 60/FOV along y, far more than the header's matrix of 48 resolves"));
+    larmor_raw_free(raw);
+}
