@@ -67,6 +67,51 @@ LARMOR_API larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_a
 LARMOR_API larmor_status larmor_nlinv_memory(const larmor_device *dev, const larmor_problem *problem,
                                              const larmor_nlinv_opts *opts, int64_t *bytes);
 
+/* ---- frames ---- */
+
+typedef struct larmor_nlinv_series larmor_nlinv_series; /* one thread at a time */
+
+typedef struct larmor_nlinv_series_opts { /* zero means default */
+    /* Of the first frame, and but for the next four of all. Without side and weights. */
+    larmor_nlinv_opts all;
+    int steps, inner;        /* of each frame that follows, all of which are done; default 6 and 6 */
+    double alpha, reduction; /* of those; default 0.1 and 2 */
+    double damping; /* of the frame before, which the next one is held to; default 0.9; negative: 0, so that a frame
+                     * is begun at the one before and held to nothing */
+    int median;     /* images are the median of so many frames, the last one among them; default 1 */
+} larmor_nlinv_series_opts;
+
+/* Frames of a moving object, one after the other, of a few readouts each. A step of a frame that follows solves
+ *
+ *   (D^H T D + alpha) du = D^H (F^H W y - T G(u)) - alpha (u - damping u_before),
+ *
+ * from u_before on, image and maps of the frame before, so that both follow the object. The first frame has none
+ * before it, and is that of larmor_nlinv: best of more readouts than the others. Data have the scale of the first
+ * frame's.
+ *
+ * image    shape of all images, [nx, ny(, nz)].
+ * opts     copied, but for its monitor's user; may be NULL.
+ * Errors   LARMOR_ERR_ARG for options that make no sense; LARMOR_ERR_SHAPE; LARMOR_ERR_MEMORY.
+ * Source   Uecker, Zhang, Voit, Karaus, Merboldt, Frahm, NMR Biomed. 23, 986 (2010). */
+LARMOR_API larmor_status larmor_nlinv_series_create(larmor_shape image, const larmor_nlinv_series_opts *opts,
+                                                    larmor_nlinv_series **series);
+LARMOR_API void larmor_nlinv_series_free(larmor_nlinv_series *series); /* NULL is fine */
+
+/* The next frame.
+ *
+ * kspace, traj, x, maps, report   as of larmor_nlinv; kspace has the coils, type and device of the first one, and
+ *          as many readouts as there are. Both x and maps may be NULL. With `median` a voxel of x is the one that has
+ *          the median of the magnitudes, of an even number the lower one; maps are those of the last frame.
+ * Errors   those of larmor_nlinv, after which the next frame follows the one before, as if this one had not been. */
+LARMOR_API larmor_status larmor_nlinv_series_add(larmor_nlinv_series *series, const larmor_array *kspace,
+                                                 const larmor_array *traj, larmor_array **x, larmor_array **maps,
+                                                 larmor_nlinv_report *report);
+
+/* Bytes of device memory that a series takes at most, beyond its inputs and its results, with frames of the problem's
+ * samples. Errors: those of larmor_nlinv_memory. */
+LARMOR_API larmor_status larmor_nlinv_series_memory(const larmor_device *dev, const larmor_problem *problem,
+                                                    const larmor_nlinv_series_opts *opts, int64_t *bytes);
+
 /* ---- field of view ---- */
 
 typedef struct larmor_prediction {

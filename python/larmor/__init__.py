@@ -7,6 +7,7 @@ and points go with the axes of images, so they are (ky, kx) or (kz, ky, kx). SPD
 from larmor import linop, nufft, prox, solve
 from larmor._arrays import Device, device, devices
 from larmor._calibration import (
+    NlinvSeries,
     aliasing,
     band_limit,
     basis,
@@ -98,7 +99,7 @@ from larmor._scan import (
 from larmor._view import View, view
 
 __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "ExistsError", "FieldMaps", "FileError",
-           "Finding", "FormatError", "Live", "LiveImage", "NumericError", "OutOfMemoryError", "Pulseq",
+           "Finding", "FormatError", "Live", "LiveImage", "NlinvSeries", "NumericError", "OutOfMemoryError", "Pulseq",
            "Reconstruction", "Samples", "Scan", "ScanArrays", "ShapeError", "Simulation", "Stopped", "Trajectory",
            "UnsupportedError", "View", "__version__", "aliasing", "band_limit", "basis", "bids_path", "centre_phase",
            "coil_maps", "colouring", "compare", "compare_coils", "compare_descriptions", "compare_lines",

@@ -13,7 +13,7 @@ import numpy as np
 
 from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
-from larmor._library import ArgumentError, answer_ctrl_c, check, ffi, lib
+from larmor._library import ArgumentError, answer_ctrl_c, check, created, ffi, lib
 from larmor._scan import flipped, out_array
 from larmor.linop import _bits
 from larmor.nufft import choice
@@ -126,6 +126,32 @@ def nlinv(kspace: Any, traj: Any, shape: Sequence[int], *, weights: Any = None, 
     check(lib.larmor_nlinv(_wrapped(_complex(kspace), on), _points(traj, on), _arrays.shape_of(tuple(shape)), opts, out,
                            out + 1, report))
     return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
+
+
+class NlinvSeries:
+    """Nonlinear inversion of frames one after the other, each begun at and held to the one before; image and coil maps
+    of each are found together.
+
+    shape    of all images.
+    options  members of larmor_nlinv_series_opts: steps, alpha, reduction, damping, median, all (those of `nlinv`).
+    """
+
+    def __init__(self, shape: Sequence[int], *, device: str | Device | None = None, **options: Any) -> None:
+        self.device = _arrays.device(device)
+        self._kept: list[Any] = []
+        opts = ffi.new("larmor_nlinv_series_opts *")
+        _structs.fill(opts, options, self.device, self._kept)
+        self._series = created(lib.larmor_nlinv_series_create, "larmor_nlinv_series", lib.larmor_nlinv_series_free,
+                               _arrays.shape_of(tuple(shape)), opts)
+
+    def add(self, kspace: Any, traj: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """The next frame's image, coil maps and report, as `nlinv` has them; all frames have as many coils."""
+        answer_ctrl_c()
+        report = ffi.new("larmor_nlinv_report *")
+        out = ffi.new("larmor_array *[2]")
+        check(lib.larmor_nlinv_series_add(self._series, _wrapped(_complex(kspace), self.device),
+                                          _points(traj, self.device), out, out + 1, report))
+        return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 
 def normalise(maps: Any, by: str = "rss", *, sets: int = 1) -> Any:

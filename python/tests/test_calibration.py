@@ -160,3 +160,20 @@ def test_counters_that_are_not_named_mean_all(tmp_path, scan):
     series = larmor.ScanArrays([scan.kspace, 2 * scan.kspace], [scan.traj, scan.traj], SHAPE)
     assert len(larmor.recon(series, method="grid", device="cpu", only={"slice": 0}).images) == 2
     assert len(larmor.recon(series, method="grid", device="cpu", only={"repetition": 1}).images) == 1
+
+
+def test_frames_by_nonlinear_inversion_follow_one_another():
+    traj = larmor.traj("golden", (32, 24), readouts=48)
+    kspace = larmor.phantom_kspace(traj, coils=6)
+    series = larmor.NlinvSeries((32, 24), steps=4, all={"steps": 12})
+    _, _, first = series.add(kspace, traj)
+    assert first["steps"] <= 12
+    image, maps, report = series.add(kspace[:, :9], traj[:9])
+    assert image.shape == (32, 24) and maps.shape == (6, 32, 24) and report["steps"] == 4
+    alone, _, _ = larmor.nlinv(kspace[:, :9], traj[:9], (32, 24))
+    truth = abs(larmor.phantom((32, 24)) * np.linalg.norm(larmor.phantom_coils((32, 24), 6), axis=0))
+
+    def error(x):
+        return relative(abs(x) * np.vdot(abs(x), truth) / np.vdot(abs(x), abs(x)), truth)
+
+    assert error(image) < 0.9 * error(alone)

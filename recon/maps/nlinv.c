@@ -1,283 +1,12 @@
-/* Nonlinear inversion: the iteratively regularised Gauss-Newton method on the normal equations of each step
- * (Uecker et al. 2008 and 2010). SPDX-License-Identifier: Apache-2.0 */
-#include "recon/maps/nlinv.h"
-
-#include <math.h>
-
+/* Nonlinear inversion of one image's samples, of all of them or of those of low resolution, whose maps are
+ * interpolated. SPDX-License-Identifier: Apache-2.0 */
 #include "core/clock.h"
 #include "core/owned.h"
-#include "core/random.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
 #include "recon/maps/centre.h"
 #include "recon/maps/interpolate.h"
-
-/* Root mean square of the coil images, added over the coils, that the data are scaled to: the images begin at 1, and
- * maps are then of that size. */
-static const double norm_of_data = 0.4;
-
-typedef struct newton {
-    lmr_nlinv model;
-    larmor_nlinv_opts o;                /* with defaults in it */
-    larmor_array *data;                 /* F^H W y [image..., coils], scaled like T and by `factor` */
-    double square, factor;              /* square: sum w |y|^2, scaled likewise */
-    larmor_array *x, *dx, *rhs, *p, *q; /* unknowns, step, right hand side and residual, direction, its image */
-    double begin;
-    larmor_nlinv_report report;
-} newton;
-
-static void newton_free(newton *s)
-{
-    larmor_array *const arrays[] = {s->data, s->x, s->dx, s->rhs, s->p, s->q};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) larmor_array_free(arrays[i]);
-    lmr_nlinv_free(&s->model);
-}
-
-/* ---- inputs ---- */
-
-static larmor_status check_opts(const larmor_nlinv_opts *o)
-{
-    const struct {
-        const char *name;
-        double value, low, high;
-    } ranges[] = {{"steps", o->steps, 1, 1000},         {"alpha", o->alpha, 1e-30, 1e30},
-                  {"reduction", o->reduction, 1, 1e6},  {"smoothness", o->smoothness, 1e-6, 1e9},
-                  {"order", o->order, 1e-3, 1e3},       {"sets", (double)o->sets, 1, 16},
-                  {"inner", o->inner, 1, 1e6},          {"inner_tol", o->inner_tol, 0, 1},
-                  {"least_gain", o->least_gain, -1, 1}, {"side", (double)o->side, 0, 1e9}};
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (!(ranges[i].value >= ranges[i].low && ranges[i].value <= ranges[i].high))
-            return LMR_FAIL(LARMOR_ERR_ARG, "nlinv: %s is %g, expected %g to %g", ranges[i].name, ranges[i].value,
-                            ranges[i].low, ranges[i].high);
-    return LARMOR_OK;
-}
-
-static void fill_opts(const larmor_nlinv_opts *given, larmor_nlinv_opts *o)
-{
-    *o = given ? *given : (larmor_nlinv_opts){0};
-    if (!o->steps) o->steps = 26;
-    if (o->least_gain == 0) o->least_gain = 0.01;
-    if (o->alpha == 0) o->alpha = 1;
-    if (o->reduction == 0) o->reduction = 1.5;
-    if (o->smoothness == 0) o->smoothness = 0.15;
-    if (o->order == 0) o->order = 16;
-    if (!o->sets) o->sets = 1;
-    if (!o->inner) o->inner = 100;
-    if (o->inner_tol == 0) o->inner_tol = 0.1;
-    if (o->nufft_tol == 0) o->nufft_tol = 1e-4;
-}
-
-static larmor_status check_arrays(const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
-                                  const larmor_array *weights)
-{
-    if (!kspace || !lmr_is_complex(kspace->dtype) || kspace->shape.ndim != 3 || kspace->shape.dim[2] < 1)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: kspace is %s, expected complex [samples, readouts, coils]",
-                        kspace ? lmr_describe(kspace).s : "missing");
-    const larmor_shape samples = larmor_shape_of(2, kspace->shape.dim);
-    if (image.ndim < 2)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: image has %d dimensions, expected 2 or 3", image.ndim);
-    if (!traj || traj->shape.ndim != 3 || !larmor_shape_equal(lmr_weights_shape(traj), samples))
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nlinv: traj is %s, expected [%d, samples, readouts] of kspace %s",
-                        traj ? lmr_describe(traj).s : "missing", image.ndim, lmr_describe(kspace).s);
-    if (!weights) return LARMOR_OK;
-    return lmr_expect("nlinv", "weight array", weights, kspace->dev, weights->dtype, samples);
-}
-
-/* ---- data ---- */
-
-/* y <- w y */
-static larmor_status weigh(const larmor_array *weights, larmor_array *y)
-{
-    LMR_OWNED(larmor_array) *w = NULL;
-    LMR_TRY(larmor_array_convert(weights, y->dtype, &w));
-    return larmor_mul(w, 0, y);
-}
-
-/* data <- F^H W y, square <- sum w |y|^2, both unscaled. */
-static larmor_status grid(newton *s, const larmor_array *kspace, const larmor_array *traj)
-{
-    const larmor_shape image = s->model.image;
-    larmor_nufft_opts nufft = {
-        .ndim = image.ndim, .batch = s->model.coils, .tol = s->o.nufft_tol, .dtype = kspace->dtype};
-    LMR_OWNED(larmor_array) *y = NULL;
-    LMR_OWNED(larmor_op) *F = NULL;
-    double dot[2];
-    larmor_status st;
-    for (int d = 0; d < image.ndim; d++) nufft.modes[d] = image.dim[d];
-    LMR_OR(done, larmor_array_create(kspace->dev, kspace->dtype, kspace->shape, &y));
-    LMR_OR(done, larmor_copy(kspace, y));
-    if (s->o.weights) LMR_OR(done, weigh(s->o.weights, y));
-    LMR_OR(done, larmor_dot(kspace, y, dot));
-    s->square = dot[0];
-    if (!(s->square > 0) || !isfinite(s->square)) {
-        st =
-            LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the samples' energy is %g, expected a finite number > 0", s->square);
-        goto done;
-    }
-    LMR_OR(done, larmor_op_nufft(kspace->dev, &nufft, traj, &F));
-    LMR_OR(done,
-           larmor_array_create(kspace->dev, kspace->dtype, larmor_shape_append(image, s->model.coils), &s->data));
-    st = larmor_op_adjoint(F, y, s->data);
-done:
-    return st;
-}
-
-/* With T of mean eigenvalue 1 the scaled energy of the samples is about that of the coil images. */
-static larmor_status scale_data(newton *s)
-{
-    const double energy = s->square * s->model.scale / (double)s->model.voxels;
-    s->factor = norm_of_data / sqrt(energy);
-    s->square *= s->model.scale * s->factor * s->factor;
-    return larmor_axpby(s->model.scale * s->factor, s->data, 0, s->data);
-}
-
-enum { SEED = 1 };
-
-/* Images of 1, maps of 0. Sets that begin alike would stay so: coefficients of all but the first begin at random, far
- * below what they become. */
-static larmor_status begin(newton *s)
-{
-    const lmr_nlinv *n = &s->model;
-    const int64_t images = n->sets * n->voxels, set = n->coils * n->modes;
-    larmor_array *part;
-    LMR_TRY(larmor_array_slice(s->x, 0, images, &part));
-    larmor_status st = larmor_fill(part, 1);
-    larmor_array_free(part);
-    if (st || n->sets == 1) return st;
-    LMR_TRY(larmor_array_slice(s->x, images + set, (n->sets - 1) * set, &part));
-    st = lmr_random_fill(part, SEED);
-    larmor_array_free(part);
-    return st;
-}
-
-static larmor_status prepare(newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape image)
-{
-    const larmor_problem problem = {.image = image,
-                                    .samples = kspace->shape.dim[0] * kspace->shape.dim[1],
-                                    .coils = kspace->shape.dim[2],
-                                    .dtype = kspace->dtype};
-    larmor_array **const unknowns[] = {&s->x, &s->dx, &s->rhs, &s->p, &s->q};
-    LMR_TRY(lmr_nlinv_create(kspace->dev, &problem, &s->o, traj, &s->model));
-    LMR_TRY(grid(s, kspace, traj));
-    LMR_TRY(scale_data(s));
-    for (int i = 0; i < 5; i++)
-        LMR_TRY(larmor_array_create(kspace->dev, kspace->dtype, LARMOR_SHAPE(lmr_nlinv_unknowns(&s->model)),
-                                    unknowns[i]));
-    return begin(s);
-}
-
-/* ---- a step ---- */
-
-static larmor_status real_dot(const larmor_array *x, const larmor_array *y, double *value)
-{
-    double dot[2];
-    LMR_TRY(larmor_dot(x, y, dot));
-    *value = dot[0];
-    return LARMOR_OK;
-}
-
-/* At x: backprojected <- F^H W (y - F s x), and what is left of the data. */
-static larmor_status residual(newton *s)
-{
-    lmr_nlinv *n = &s->model;
-    double like, own;
-    LMR_TRY(lmr_nlinv_at(n, s->x));
-    LMR_TRY(larmor_op_forward(n->T, n->sum, n->backprojected));
-    LMR_TRY(larmor_axpby(n->scale, n->backprojected, 0, n->backprojected));
-    LMR_TRY(real_dot(n->sum, s->data, &like));
-    LMR_TRY(real_dot(n->sum, n->backprojected, &own));
-    s->report.residual = sqrt(fmax(0, s->square - 2 * like + own) / s->square);
-    if (!isfinite(own)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the iterate is not finite; check the samples");
-    return larmor_axpby(1, s->data, -1, n->backprojected);
-}
-
-/* dx <- (D^H T D + alpha)^-1 rhs by conjugate gradients; rhs becomes the residual. */
-static larmor_status solve(newton *s, double alpha)
-{
-    double first, now, curvature;
-    LMR_TRY(larmor_zero(s->dx));
-    LMR_TRY(larmor_copy(s->rhs, s->p));
-    LMR_TRY(real_dot(s->rhs, s->rhs, &first));
-    now = first;
-    for (int i = 0; i < s->o.inner && now > s->o.inner_tol * s->o.inner_tol * first; i++) {
-        const double before = now;
-        LMR_TRY(lmr_nlinv_normal(&s->model, s->p, s->q));
-        LMR_TRY(larmor_axpby(alpha, s->p, 1, s->q));
-        LMR_TRY(real_dot(s->p, s->q, &curvature));
-        if (!(curvature > 0)) break; /* rounding is all that is left */
-        LMR_TRY(larmor_axpby(now / curvature, s->p, 1, s->dx));
-        LMR_TRY(larmor_axpby(-now / curvature, s->q, 1, s->rhs));
-        LMR_TRY(real_dot(s->rhs, s->rhs, &now));
-        LMR_TRY(larmor_axpby(1, s->rhs, now / before, s->p));
-        s->report.inner++;
-    }
-    return LARMOR_OK;
-}
-
-/* What a step makes smaller. */
-static larmor_status objective(const newton *s, double alpha, double *value)
-{
-    double size;
-    LMR_TRY(larmor_nrm2(s->x, &size));
-    *value = alpha * size * size + s->square * s->report.residual * s->report.residual;
-    return LARMOR_OK;
-}
-
-enum { HALVINGS = 5 }; /* a step of 1/32 that raises the objective has the wrong direction */
-
-/* x <- x + t dx with t = 1, 1/2, ... until the objective falls: the model is quadratic in a step, and a whole one may
- * overshoot. */
-static larmor_status go(newton *s, double alpha)
-{
-    double before, after, t = 1;
-    LMR_TRY(objective(s, alpha, &before));
-    LMR_TRY(larmor_axpby(1, s->dx, 1, s->x));
-    for (int i = 0;; i++) {
-        LMR_TRY(residual(s));
-        LMR_TRY(objective(s, alpha, &after));
-        if (after <= before || i == HALVINGS) return LARMOR_OK;
-        t /= 2;
-        LMR_TRY(larmor_axpby(-t, s->dx, 1, s->x));
-    }
-}
-
-static larmor_status report_progress(const newton *s)
-{
-    if (!s->o.monitor) return LARMOR_OK;
-    const larmor_progress progress = {.iter = s->report.steps,
-                                      .max_iter = s->o.steps,
-                                      .residual = s->report.residual,
-                                      .objective = NAN,
-                                      .seconds = lmr_seconds() - s->begin,
-                                      .x = s->x};
-    return s->o.monitor(s->o.user, &progress) ? lmr_stopped() : LARMOR_OK;
-}
-
-/* The first steps, whose penalty holds maps at 0, explain nothing and say nothing of convergence. */
-static const double first_explained = 0.9;
-
-/* Steps in a row that gain little: a single one may be short for overshooting. */
-enum { SLOW_STEPS = 2 };
-
-static larmor_status iterate(newton *s)
-{
-    double alpha = s->o.alpha;
-    int slow = 0;
-    LMR_TRY(residual(s));
-    while (s->report.steps < s->o.steps && slow < SLOW_STEPS) {
-        const double before = s->report.residual;
-        LMR_TRY(lmr_nlinv_adjoint(&s->model, s->model.backprojected, s->rhs));
-        LMR_TRY(larmor_axpby(-alpha, s->x, 1, s->rhs));
-        LMR_TRY(solve(s, alpha));
-        LMR_TRY(go(s, alpha));
-        s->report.steps++;
-        s->report.alpha = alpha;
-        alpha /= s->o.reduction;
-        slow = before < first_explained && s->report.residual > (1 - s->o.least_gain) * before ? slow + 1 : 0;
-        LMR_TRY(report_progress(s));
-    }
-    return LARMOR_OK;
-}
+#include "recon/maps/newton.h"
 
 /* ---- low resolution ---- */
 
@@ -290,11 +19,11 @@ static larmor_shape low_shape(const larmor_nlinv_opts *o, larmor_shape image)
 }
 
 /* Image and maps of all of the samples. traj and weights are f64, and checked. */
-static larmor_status invert(newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
+static larmor_status invert(lmr_newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape image,
                             larmor_array **x, larmor_array **maps)
 {
-    LMR_TRY(prepare(s, kspace, traj, image));
-    LMR_TRY(iterate(s));
+    LMR_TRY(lmr_newton_take(s, kspace, traj, image));
+    LMR_TRY(lmr_newton_run(s));
     return lmr_nlinv_result(&s->model, 1 / s->factor, x, maps);
 }
 
@@ -312,7 +41,7 @@ static void selection_free(selection *c)
     lmr_centre_free(&c->centre);
 }
 
-static larmor_status select_samples(const newton *s, const larmor_array *kspace, const larmor_array *traj,
+static larmor_status select_samples(const lmr_newton *s, const larmor_array *kspace, const larmor_array *traj,
                                     larmor_shape low, selection *c)
 {
     const int64_t coils = kspace->shape.dim[2];
@@ -354,7 +83,7 @@ static larmor_status enlarge(const larmor_array *found, larmor_shape low, larmor
     return LARMOR_OK;
 }
 
-static larmor_status invert_low(newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape low,
+static larmor_status invert_low(lmr_newton *s, const larmor_array *kspace, const larmor_array *traj, larmor_shape low,
                                 larmor_shape image, larmor_array **maps)
 {
     LMR_FREED_BY(selection_free) selection c = {.ones = NULL};
@@ -371,15 +100,14 @@ larmor_status larmor_nlinv(const larmor_array *kspace, const larmor_array *traj,
                            const larmor_nlinv_opts *opts, larmor_array **x, larmor_array **maps,
                            larmor_nlinv_report *report)
 {
-    LMR_FREED_BY(newton_free) newton s = {.begin = lmr_seconds()};
+    LMR_FREED_BY(lmr_newton_free) lmr_newton s = {.begin = 0};
     LMR_OWNED(larmor_array) *points = NULL, *weights = NULL;
     if (x) *x = NULL;
     if (report) *report = (larmor_nlinv_report){0};
     LMR_NEED(maps);
     *maps = NULL;
-    fill_opts(opts, &s.o);
-    LMR_TRY(check_opts(&s.o));
-    LMR_TRY(check_arrays(kspace, traj, image, s.o.weights));
+    LMR_TRY(lmr_newton_opts(opts, &s.o));
+    LMR_TRY(lmr_newton_check(kspace, traj, image, s.o.weights));
     const larmor_shape low = low_shape(&s.o, image);
     const int is_whole = larmor_shape_equal(low, image);
     if (x && !is_whole)
@@ -402,11 +130,10 @@ larmor_status larmor_nlinv_memory(const larmor_device *dev, const larmor_problem
     larmor_nlinv_opts o;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    fill_opts(opts, &o);
-    LMR_TRY(check_opts(&o));
+    LMR_TRY(lmr_newton_opts(opts, &o));
     larmor_problem low = *p;
     low.image = low_shape(&o, p->image);
-    LMR_TRY(lmr_nlinv_bytes(dev, &low, &o, bytes));
+    LMR_TRY(lmr_nlinv_bytes(dev, &low, &o, 0, bytes));
     if (larmor_shape_equal(low.image, p->image)) return LARMOR_OK;
     const double samples = (double)p->samples, coils = (double)p->coils * (double)o.sets;
     const double chosen =

@@ -36,6 +36,9 @@ larmor_status lmr_nlinv_create(larmor_device *dev, const larmor_problem *p, cons
                                const larmor_array *traj, lmr_nlinv *n);
 void lmr_nlinv_free(lmr_nlinv *n);
 
+/* Take other samples, at traj; the rest stays. */
+larmor_status lmr_nlinv_sample(lmr_nlinv *n, const larmor_nlinv_opts *opts, const larmor_array *traj);
+
 /* The number of unknowns. */
 int64_t lmr_nlinv_unknowns(const lmr_nlinv *n);
 
@@ -51,8 +54,8 @@ larmor_status lmr_nlinv_adjoint(lmr_nlinv *n, const larmor_array *y, larmor_arra
 /* Image, scaled, and maps with sum_cm |s_cm|^2 = 1. x may be NULL. */
 larmor_status lmr_nlinv_result(lmr_nlinv *n, double scale, larmor_array **x, larmor_array **maps);
 
-/* Bytes of device memory of all that larmor_nlinv takes. */
+/* Bytes of device memory of all that larmor_nlinv takes, and of so many more lines of unknowns. */
 larmor_status lmr_nlinv_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_nlinv_opts *opts,
-                              int64_t *bytes);
+                              int lines, int64_t *bytes);
 
 #endif

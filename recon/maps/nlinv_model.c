@@ -120,6 +120,18 @@ static larmor_status sum_of(const larmor_array *weights, int64_t samples, double
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "nlinv: the weights' sum is %g, expected a finite number > 0", *sum);
 }
 
+larmor_status lmr_nlinv_sample(lmr_nlinv *n, const larmor_nlinv_opts *o, const larmor_array *traj)
+{
+    const larmor_problem p = {.image = n->image, .coils = n->coils, .dtype = n->dtype};
+    const larmor_nufft_opts nufft = nufft_of(&p, o);
+    double sum;
+    larmor_op_free(n->T); /* first, as there may be no memory for two */
+    n->T = NULL;
+    LMR_TRY(sum_of(o->weights, larmor_array_count(traj) / n->image.ndim, &sum));
+    n->scale = 1 / sum;
+    return larmor_op_toeplitz(n->dev, &nufft, traj, o->weights, &n->T);
+}
+
 larmor_status lmr_nlinv_create(larmor_device *dev, const larmor_problem *p, const larmor_nlinv_opts *o,
                                const larmor_array *traj, lmr_nlinv *n)
 {
@@ -127,13 +139,9 @@ larmor_status lmr_nlinv_create(larmor_device *dev, const larmor_problem *p, cons
     sizes_of(p, o, n);
     const larmor_shape images = larmor_shape_append(n->image, n->coils),
                        wide = larmor_shape_append(n->fine, n->block);
-    const larmor_nufft_opts nufft = nufft_of(p, o);
-    double sum;
     larmor_status st;
     LMR_OR(fail, lmr_recon_kernels_of(dev, n->dtype, &n->kernels));
-    LMR_OR(fail, sum_of(o->weights, p->samples, &sum));
-    n->scale = 1 / sum;
-    LMR_OR(fail, larmor_op_toeplitz(dev, &nufft, traj, o->weights, &n->T));
+    LMR_OR(fail, lmr_nlinv_sample(n, o, traj));
     const larmor_fft_opts unitary = {.unitary = 1};
     LMR_OR(fail, larmor_op_fft(dev, n->dtype, wide, (1U << p->image.ndim) - 1, &unitary, &n->F));
     LMR_OR(fail, make_weights(o, n));
@@ -379,7 +387,7 @@ done:
 /* ---- memory ---- */
 
 larmor_status lmr_nlinv_bytes(const larmor_device *dev, const larmor_problem *p, const larmor_nlinv_opts *o,
-                              int64_t *bytes)
+                              int lines, int64_t *bytes)
 {
     lmr_nlinv n = {.block = 0};
     sizes_of(p, o, &n);
@@ -392,8 +400,9 @@ larmor_status lmr_nlinv_bytes(const larmor_device *dev, const larmor_problem *p,
     nufft.type = 1;
     LMR_TRY(lmr_bytes_add_nufft(dev, &nufft, p->samples, &gridding));
     double model = held + dev->be->fft[lmr_precision(p->dtype)]->bytes(dev->ctx, n.fine.ndim, n.fine.dim, n.block);
-    model += size * (2 * fine + (double)(n.modes * (n.block + 1)));         /* transforms of maps */
-    model += size * (6 * unknowns + voxels * coils * ((double)n.sets + 4)); /* Newton's method; maps, coil images */
+    model += size * (2 * fine + (double)(n.modes * (n.block + 1))); /* transforms of maps */
+    model += size * ((6.0 + lines) * unknowns +
+                     voxels * coils * ((double)n.sets + 4)); /* Newton's method; maps, coil images */
     model += size * 2 * voxels;
     const double points = 8.0 * (double)p->image.ndim * (double)p->samples + 16 * (double)p->samples;
     return lmr_bytes_store(points + model + (making > gridding ? making : gridding), bytes);

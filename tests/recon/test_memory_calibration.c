@@ -91,6 +91,23 @@ TEST(nonlinear_inversion_takes_no_more_than_estimated)
     }
 }
 
+TEST(inversion_of_frames_takes_no_more_than_estimated)
+{
+    only_for_processors();
+    for (int c = 0; c < CASES; c++) {
+        OWNED(scan) s = scan_case(c);
+        const larmor_nlinv_series_opts opts = {.all = {.steps = 1, .inner = 1}, .steps = 1, .inner = 1};
+        larmor_nlinv_series *series;
+        int64_t estimate;
+        assert_ok(larmor_nlinv_series_memory(dev, &s.problem, &opts, &estimate));
+        begin();
+        assert_ok(larmor_nlinv_series_create(s.problem.image, &opts, &series));
+        for (int i = 0; i < 2; i++) assert_ok(larmor_nlinv_series_add(series, s.kspace, s.traj, NULL, NULL, NULL));
+        expect_estimate(cases[c].name, estimate, 0, 3);
+        larmor_nlinv_series_free(series);
+    }
+}
+
 TEST(inversion_of_less_resolution_takes_no_more_than_estimated)
 {
     only_for_processors();
