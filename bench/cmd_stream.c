@@ -13,7 +13,7 @@
 #include "larmor/stream.h"
 
 typedef struct settings {
-    const char *device;
+    const char *device, *method;
     int64_t threads, window, every, first;
     double seconds, compress_to;
     int json;
@@ -25,6 +25,7 @@ static const app_option options[] = {
            .reads = app_is_device, .expected = APP_DEVICE_EXPECTED),
     OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
            .high = 4096),
+    OPTION(APP_TEXT, method, 0, "method", "M", "how images are made", .preset = "cg", .choices = "cg|nlinv"),
     OPTION(APP_INTEGER, window, 0, "window", "N", "readouts of an image", .preset = "13", .low = 1, .high = 100000),
     OPTION(APP_INTEGER, every, 0, "every", "N", "readouts from one image to the next (default: the window)", .low = 1,
            .high = 100000),
@@ -60,12 +61,13 @@ static void *serve(void *user)
 {
     bench *b = user;
     const settings *s = b->s;
-    larmor_session_opts opts = {.job = {.recon = {.size = sizeof(larmor_recon_opts), .compress = s->compress_to},
-                                        .dev = b->dev,
-                                        .images = LARMOR_IMAGES_READOUTS,
-                                        .window = (int)s->window,
-                                        .every = (int)s->every,
-                                        .first = (int)s->first}};
+    larmor_session_opts opts = {
+        .job = {.recon = {.size = sizeof(larmor_recon_opts), .method = s->method, .compress = s->compress_to},
+                .dev = b->dev,
+                .images = LARMOR_IMAGES_READOUTS,
+                .window = (int)s->window,
+                .every = (int)s->every,
+                .first = (int)s->first}};
     b->status = larmor_session_run(b->server, &opts, NULL);
     snprintf(b->why, sizeof b->why, "%s", b->status ? larmor_last_error() : "");
     return NULL;

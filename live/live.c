@@ -39,6 +39,11 @@ static larmor_status refuse(const char *what)
     return LMR_FAIL(LARMOR_ERR_ARG, "live: %s, which live images have not.", what);
 }
 
+static int inverts(const larmor_live_opts *o)
+{
+    return o->recon.method && !strcmp(o->recon.method, "nlinv");
+}
+
 static larmor_status check(const larmor_live_opts *o)
 {
     const larmor_recon_opts *r = &o->recon;
@@ -49,8 +54,9 @@ static larmor_status check(const larmor_live_opts *o)
                             MOST_READOUTS);
     if (!(o->hold >= 0) || !isfinite(o->hold))
         return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is %g; a number from 0 expected.", o->hold);
-    if (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0)
-        return refuse("a method other than cg");
+    if (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0 && !inverts(o))
+        return refuse("a method other than cg and nlinv");
+    if (inverts(o) && o->hold > 0) return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is of cg; nlinv has opts.damping.");
     if (r->lambda_mode != LARMOR_LAMBDA_AUTO || r->iters || r->tol != 0) return refuse("lambda, iters or tol");
     if (r->joint || r->basis) return refuse("a series of frames");
     if (r->checkpoint || r->ranks) return refuse("a checkpoint or ranks");
@@ -64,16 +70,20 @@ static void set_defaults(larmor_live_opts *o)
     if (!o->every) o->every = o->window;
     if (!o->first) o->first = FIRST_WINDOWS * o->window;
     if (o->first < o->window) o->first = o->window;
-    if (!o->iters) o->iters = ITERS;
-    if (o->hold == 0) o->hold = HOLD;
     larmor_recon_opts *r = &o->recon;
     if (!r->size) r->size = sizeof *r;
+    r->at_once = 1;
+    if (inverts(o)) {
+        r->iters = o->iters;
+        return;
+    }
+    if (!o->iters) o->iters = ITERS;
+    if (o->hold == 0) o->hold = HOLD;
     r->method = "cg";
     r->lambda_mode = LARMOR_LAMBDA_RELATIVE;
     r->lambda = o->hold;
     r->iters = FIRST_ITERS > o->iters ? FIRST_ITERS : o->iters;
     r->tol = -1;
-    r->at_once = 1;
 }
 
 /* What is said of the first image holds for those that follow, but for warnings. */

@@ -28,6 +28,7 @@ void lmr_method_take(lmr_job *job, const char *name)
     *m = (lmr_method){.kind = LMR_METHOD_REGULARISED, .takes = lmr_regulariser_named(name).takes};
     if (!strcmp(name, "grid")) m->kind = LMR_METHOD_GRID;
     if (!strcmp(name, "cg")) m->kind = LMR_METHOD_CG;
+    if (!strcmp(name, LMR_METHOD_NLINV_NAME)) m->kind = LMR_METHOD_NLINV;
     snprintf(m->name, sizeof m->name, "%s", name);
 }
 
@@ -43,6 +44,7 @@ const char *lmr_method_name(const lmr_job *job)
 {
     if (job->facts->automatic) return LMR_METHOD_AUTO;
     if (job->found.method.kind == LMR_METHOD_REGULARISED) return lmr_regulariser_named(job->found.method.name).name;
+    if (job->found.method.kind == LMR_METHOD_NLINV) return LMR_METHOD_NLINV_NAME;
     return job->found.method.kind == LMR_METHOD_CG ? "cg" : "grid";
 }
 

@@ -221,6 +221,8 @@ void lmr_report_method(larmor_recon *r)
     if (job->found.method.kind == LMR_METHOD_GRID)
         lmr_log(&r->events, "gridding on %s: density %s; %s%s", spec, densities[job->settings->opts.density], maps,
                 sets);
+    else if (job->found.method.kind == LMR_METHOD_NLINV)
+        lmr_log(&r->events, "nlinv on %s: image and coil maps of each frame, held to the one before", spec);
     else
         lmr_log(&r->events, "%s on %s: lambda %s; %s%s", name, spec, lambda, maps, sets);
     if (job->facts->method_from == LARMOR_METHOD_FROM_OPTIONS)
@@ -485,6 +487,7 @@ static void report_misfit(larmor_recon *r, const char *name, const larmor_recon_
     if (!m->measured) {
         const char *why = now->interrupted ? "it was interrupted" : "there was no memory for it";
         if (r->settings.opts.no_maps) why = "a root sum of squares is no image of a model";
+        if (r->job.found.method.kind == LMR_METHOD_NLINV) why = "each frame has coil maps of its own";
         if (r->job.found.follow.on) why = "the next image waits";
         lmr_log(e, "%s: misfit: not measured, as %s", name, why);
         return;
@@ -544,7 +547,11 @@ void lmr_report_series(larmor_recon *r, const char *name, const larmor_recon_rep
     if (now->outside)
         lmr_log(&r->events, "%s: %lld sample%s beyond the resolution of reconSpace left out", name, (ll)now->outside,
                 plural(now->outside));
-    if (r->job.found.method.kind == LMR_METHOD_GRID) {
+    const int inverts = r->job.found.method.kind == LMR_METHOD_NLINV;
+    if (inverts)
+        lmr_log(&r->events, "%s: %d Newton steps, which leave %.3g of the last frame's samples", name,
+                now->solver.iters, now->solver.residual);
+    if (inverts || r->job.found.method.kind == LMR_METHOD_GRID) {
         report_misfit(r, name, now);
         return;
     }

@@ -10,7 +10,6 @@
 #include "core/status.h"
 #include "pipeline/cache.h"
 #include "pipeline/problem.h"
-#include "pipeline/time_weight.h"
 #include "schedule/checkpoint.h"
 #include "schedule/slab_sums.h"
 

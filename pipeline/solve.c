@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "pipeline/gridding.h"
 #include "pipeline/method.h"
+#include "pipeline/nlinv_frames.h"
 #include "pipeline/partial.h"
 #include "pipeline/problem.h"
 #include "pipeline/solution.h"
@@ -359,6 +360,7 @@ static larmor_status solve_frames(lmr_job *job, lmr_frame *frames, int count, la
         lmr_method_take(job, result->method.name);
     }
     if (job->found.method.kind == LMR_METHOD_GRID) return grid(job, frames, x, result);
+    if (job->found.method.kind == LMR_METHOD_NLINV) return lmr_nlinv_frames(job, frames, count, x, result);
     const int direct = count == 1 && lmr_cartesian_is_direct(job, frames, &result->coverage);
     if (direct || !shares_noise(job, frames, count, &result->coverage)) LMR_TRY(noise_level(job, &frames[0], &noise));
     if (direct) LMR_TRY(solve_directly(job, frames, noise, x, result));

@@ -46,4 +46,11 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
                                   const larmor_array *b, larmor_held_out *held);
 void lmr_held_out_free(larmor_held_out *held);
 
+/* 1 if the regulariser of so many frames takes a weight in time, and the caller has not given it. */
+int lmr_time_weight_is_open(const lmr_job *job, int frames);
+
+/* Search the weight in space for one weight in time after the other, and take those whose series predicts best
+ * what is held out: choice, with time_weight. */
+larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice);
+
 #endif

@@ -2,10 +2,16 @@
 #ifndef LMR_SCAN_FOUND_H
 #define LMR_SCAN_FOUND_H
 
+#include "larmor/nlinv.h"
 #include "larmor/pipeline.h"
 
 /* What an image is solved by. */
-typedef enum lmr_method_kind { LMR_METHOD_GRID, LMR_METHOD_CG, LMR_METHOD_REGULARISED } lmr_method_kind;
+typedef enum lmr_method_kind {
+    LMR_METHOD_GRID,
+    LMR_METHOD_CG,
+    LMR_METHOD_REGULARISED,
+    LMR_METHOD_NLINV
+} lmr_method_kind;
 
 typedef struct lmr_method {
     lmr_method_kind kind;
@@ -66,9 +72,10 @@ typedef struct lmr_found_density {
 
 /* The image that the next one begins at and is held to, while a scan runs (live/). */
 typedef struct lmr_follow {
-    int on;              /* 1: images follow each other; then by conjugate gradients */
-    larmor_array *image; /* on the grid, of samples that were multiplied by the scale; NULL: none yet */
-    double largest;      /* eigenvalue of A^H A, as in larmor_recon_report; 0: not known */
+    int on;                      /* 1: images follow each other; then by conjugate gradients */
+    larmor_array *image;         /* on the grid, of samples that were multiplied by the scale; NULL: none yet */
+    double largest;              /* eigenvalue of A^H A, as in larmor_recon_report; 0: not known */
+    larmor_nlinv_series *series; /* of nonlinear inversion; NULL: none yet; no copy has it */
 } lmr_follow;
 
 typedef struct lmr_found {
@@ -81,7 +88,7 @@ typedef struct lmr_found {
     lmr_follow follow;
 } lmr_found;
 
-/* A reference to all that it holds. */
+/* A reference to all that it holds, but for the series of frames. */
 lmr_found lmr_found_ref(const lmr_found *found);
 
 /* A copy whose maps and eigenvalues lie on dev, without density and the image before. */

@@ -80,8 +80,9 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
 
 int lmr_chooses(const lmr_job *job)
 {
-    return job->found.method.kind != LMR_METHOD_GRID && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
-           !job->facts->no_choice;
+    const lmr_method_kind kind = job->found.method.kind;
+    return kind != LMR_METHOD_GRID && kind != LMR_METHOD_NLINV &&
+           job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO && !job->facts->no_choice;
 }
 
 larmor_shape lmr_grid_shape(const larmor_grid *grid)
@@ -205,13 +206,16 @@ lmr_found lmr_found_ref(const lmr_found *found)
     larmor_array_ref(found->maps.eigenvalues);
     larmor_array_ref(found->density.weights);
     larmor_array_ref(found->follow.image);
-    return *found;
+    lmr_found same = *found;
+    same.follow.series = NULL;
+    return same;
 }
 
 lmr_found lmr_found_without_arrays(const lmr_found *found)
 {
     lmr_found without = *found;
     without.maps.array = without.maps.eigenvalues = without.density.weights = without.follow.image = NULL;
+    without.follow.series = NULL;
     return without;
 }
 
@@ -229,6 +233,7 @@ void lmr_found_free(lmr_found *found)
     larmor_array_free(found->maps.eigenvalues);
     larmor_array_free(found->density.weights);
     larmor_array_free(found->follow.image);
+    larmor_nlinv_series_free(found->follow.series);
     *found = (lmr_found){.weight_conditions = {.known = 0}};
 }
 

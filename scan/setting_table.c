@@ -35,8 +35,10 @@ static const lmr_setting table[] = {
     OTHER(size),
     VALUE(method, TEXT,
           TEXT(CHOICE, "method", "M", "methods", .standard = "auto",
-               .expected = "auto, cg, grid or the name of a regulariser",
-               HELP("SENSE by conjugate gradients, gridding, or SENSE with a penalty; auto is cg with opts.lambda "
+               .expected = "auto, cg, grid, nlinv or the name of a regulariser",
+               HELP("SENSE by conjugate gradients, gridding, image and coil maps at once frame by frame (nlinv), or "
+                    "SENSE "
+                    "with a penalty; auto is cg with opts.lambda "
                     "NUMBER, "
                     "opts.tol, opts.precondition, opts.basis or opts.partial_fourier pocs, and tv with opts.joint"))),
     VALUE(
@@ -216,6 +218,12 @@ static const lmr_setting table[] = {
           TEXT(FLAG, "repeatable", "", "performance",
                HELP("the same bits whenever this is run on the same kind of device with the same opts.memory, which "
                     "decides what fits; a GPU takes more time and memory for it"))),
+    NUMBER(damping, REAL, 0, 1,
+           TEXT(NUMBER, "damping", "X", "nlinv", FROM_TO(1e-6, 1),
+                HELP("nlinv: of the frame before, which the next one is held to (default: 0.9)"))),
+    NUMBER(median, INT, 0, 64,
+           TEXT(INTEGER, "median", "N", "nlinv", FROM_TO(1, 64), .unit = "frames",
+                HELP("nlinv: images are the median of so many frames, the last one among them (default: 1)"))),
 };
 
 const lmr_setting *lmr_setting_at(int i)

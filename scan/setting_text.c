@@ -48,8 +48,8 @@ static larmor_status find(const larmor_recon_opts *opts, const char *name, const
 
 static const char *method_at(int i)
 {
-    static const char *const plain[] = {LMR_METHOD_AUTO, "cg", "grid"};
-    return i < 3 ? plain[i] : larmor_regulariser_entry(i - 3).name;
+    static const char *const plain[] = {LMR_METHOD_AUTO, "cg", "grid", LMR_METHOD_NLINV_NAME};
+    return i < 4 ? plain[i] : larmor_regulariser_entry(i - 4).name;
 }
 
 static const char *maps_method_at(int i)

@@ -54,7 +54,14 @@ const char *lmr_settings_method(const larmor_recon_opts *o)
 typedef enum relation { IS_OF_METHODS, NEEDS, EXCLUDES } relation;
 
 /* Beside the bits of larmor_regulariser_info.takes. */
-enum { CG = 1 << 16, PENALTIES = 1 << 17, GRID = 1 << 18, ITERATIVE = CG | PENALTIES };
+enum {
+    CG = 1 << 16,
+    PENALTIES = 1 << 17,
+    GRID = 1 << 18,
+    NLINV = 1 << 19,
+    ITERATIVE = CG | PENALTIES,
+    OF_MAPS = ITERATIVE | GRID /* found before the image, or given */
+};
 
 typedef struct rule {
     const char *option; /* a member that is not its default */
@@ -66,7 +73,14 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
-    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE | NLINV},
+    {.option = "damping", .is = IS_OF_METHODS, .methods = NLINV},
+    {.option = "median", .is = IS_OF_METHODS, .methods = NLINV},
+    {.option = "maps", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "map_sets", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "keep_eigenvalues", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "b0", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE},
     {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE},
     {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1},
@@ -131,6 +145,7 @@ static int is_of(const char *method, int methods)
 {
     if (!strcmp(method, "grid")) return (methods & GRID) != 0;
     if (!strcmp(method, "cg")) return (methods & CG) != 0;
+    if (!strcmp(method, LMR_METHOD_NLINV_NAME)) return (methods & NLINV) != 0;
     return (methods & PENALTIES) || (methods & (int)lmr_regulariser_named(method).takes);
 }
 
@@ -139,6 +154,7 @@ static void name_methods(int methods, char *text, size_t size)
 {
     const char *names[16] = {"auto"};
     int count = methods & CG ? 1 : 0;
+    if (methods & NLINV) names[count++] = LMR_METHOD_NLINV_NAME;
     if (methods & CG) names[count++] = "cg";
     if (methods & GRID) names[count++] = "grid";
     const char *name;
@@ -191,9 +207,10 @@ static larmor_status check(const larmor_recon_opts *o, const char *later)
                         o->girf_spacing_hz);
     const char *method = lmr_settings_method(o);
     if (!method) method = "cg";
-    if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !lmr_regulariser_named(method).name)
+    const int is_nlinv = !strcmp(method, LMR_METHOD_NLINV_NAME);
+    if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv && !lmr_regulariser_named(method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
-                        "recon: options: method \"%s\", expected auto, cg, grid or the name of a regulariser",
+                        "recon: options: method \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",
                         method);
     for (int d = 0; d < 3; d++)
         if (!(o->maps_place.fov_mm[d] >= 0) || !isfinite(o->maps_place.fov_mm[d]))
@@ -205,6 +222,9 @@ static larmor_status check(const larmor_recon_opts *o, const char *later)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: maps_method \"%s\", expected auto or a name of larmor_maps_method_entry",
                         o->maps_method);
+    if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
     return check_rules(o, method, later);
 }
 
@@ -246,7 +266,10 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     point_to_copies(s);
     LMR_TRY(check(o, NULL));
     const char *method = lmr_settings_method(o);
-    s->joint = o->joint || o->basis || (method && lmr_regulariser_named(method).takes & LARMOR_NEEDS_SERIES);
+    const int is_nlinv = method && !strcmp(method, LMR_METHOD_NLINV_NAME);
+    if (is_nlinv) o->no_maps = 1; /* none are made before the frames */
+    s->joint =
+        o->joint || o->basis || is_nlinv || (method && lmr_regulariser_named(method).takes & LARMOR_NEEDS_SERIES);
     s->eps = o->eps > 0 ? o->eps : 1e-5; /* of a penalty far below what it changes */
     return LARMOR_OK;
 }

@@ -5,6 +5,7 @@
 #include "larmor/pipeline.h"
 
 #define LMR_METHOD_AUTO "auto"
+#define LMR_METHOD_NLINV_NAME "nlinv"
 
 /* The caller's options, checked, and what follows from them alone. Constant once they are read; nothing else holds
  * a copy of an option. */

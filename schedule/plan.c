@@ -12,6 +12,7 @@
 #include "pipeline/cache.h"
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
+#include "pipeline/nlinv_frames.h"
 #include "pipeline/off_resonance.h"
 #include "pipeline/partial.h"
 #include "scan/cartesian.h"
@@ -78,7 +79,8 @@ static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const la
                           int64_t samples, larmor_shape image)
 {
     const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->field;
-    if (job->found.method.kind == LMR_METHOD_GRID || !lmr_may_fill(job)) return 0;
+    if (job->found.method.kind == LMR_METHOD_GRID || job->found.method.kind == LMR_METHOD_NLINV || !lmr_may_fill(job))
+        return 0;
     if (repeats) return samples < larmor_shape_count(image);
     return ramps && group->readouts < larmor_shape_count(image) / image.dim[0];
 }
@@ -206,6 +208,11 @@ static void shared_bytes(const lmr_job *job, const sizes *s, const larmor_proble
 static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_plan *plan, int64_t block,
                                  double *bytes)
 {
+    if (job->found.method.kind == LMR_METHOD_NLINV) {
+        LMR_TRY(lmr_nlinv_frames_bytes(job, &s->problem, s->frames, bytes));
+        *bytes = s->held + most(s->before, *bytes);
+        return LARMOR_OK;
+    }
     larmor_problem p = s->problem;
     const double voxels = (double)larmor_shape_count(p.image), coils = (double)p.coils;
     const int in_double = job->found.method.kind != LMR_METHOD_GRID && lmr_job_precision(job) == LARMOR_C128;

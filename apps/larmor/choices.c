@@ -25,7 +25,8 @@ const char *choose_method(int i, const char **help)
     static const char *const plain[][2] = {
         {"auto", "tv where samples predict one another, else cg; the log says which and why"},
         {"cg", "nothing is assumed of the image but a small norm"},
-        {"grid", "gridding: the density-compensated adjoint, no iterations"}};
+        {"grid", "gridding: the density-compensated adjoint, no iterations"},
+        {"nlinv", "image and coil maps of each frame at once, held to those of the frame before"}};
     enum { PLAIN = sizeof plain / sizeof *plain };
     if (i < PLAIN) {
         *help = plain[i][1];

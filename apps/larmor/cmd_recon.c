@@ -42,6 +42,8 @@ static app_option options[] = {
     SETTING(joint),
     SETTING(time_weight),
     SETTING(llr_block),
+    SETTING(damping),
+    SETTING(median),
     SETTING(partial_fourier),
     SETTING(precondition),
     SETTING(toeplitz),

@@ -13,13 +13,14 @@ typedef struct larmor_live larmor_live; /* one thread at a time */
 
 typedef struct larmor_live_opts { /* zero means default, but of recon.size */
     larmor_raw_opts raw;
-    /* Another method than cg, lambda, iters and tol, joined frames and a checkpoint are refused. */
+    /* Another method than cg and nlinv, lambda, iters and tol, joined frames and a checkpoint are refused. */
     larmor_recon_opts recon;
-    int window;  /* readouts of an image; default 21 */
-    int every;   /* readouts from one image to the next; default: window, so that each readout is in one image */
-    int first;   /* readouts that coil maps, delays and virtual coils are found from; default 5 windows */
-    int iters;   /* steps of conjugate gradients of an image; default 5 */
-    double hold; /* the weight of |x - the image before|^2, over the largest eigenvalue of A^H A; default 0.003 */
+    int window; /* readouts of an image; default 21 */
+    int every;  /* readouts from one image to the next; default: window, so that each readout is in one image */
+    int first;  /* readouts that coil maps, delays and virtual coils are found from; default 5 windows */
+    int iters;  /* steps of conjugate gradients of an image, default 5; of nlinv Newton steps, default 6 */
+    double
+        hold; /* of cg: the weight of |x - the image before|^2, over the largest eigenvalue of A^H A; default 0.003 */
 } larmor_live_opts;
 
 /* Begin a scan.
@@ -38,8 +39,10 @@ LARMOR_API void larmor_live_free(larmor_live *live); /* NULL is fine */
  *
  * where y_n are the samples of the last `window` readouts, by `iters` steps of preconditioned conjugate
  * gradients from x_(n-1). The first image is that of the `first` readouts, by cg alone. Noise readouts that come
- * before it whiten all samples. Readouts need their trajectory, and are of one slice. The listener hears what is
- * found for the first image, and of those that follow the steps and the warnings.
+ * before it whiten all samples. By nlinv image and coil maps of the last readouts are found together, held to
+ * those of the image before (larmor_nlinv_series_add), so that the maps follow the object. Readouts need
+ * their trajectory, and are of one slice. The listener hears what is found for the first image, and of those that
+ * follow the steps and the warnings.
  *
  * a        copied.
  * result   count 1 where this readout completes an image, else 0; free with larmor_recon_result_free.

@@ -245,12 +245,14 @@ typedef enum larmor_image_scale {                        /* k-space of an image 
 
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
-    /* "auto" (default): tv where samples predict one another, else cg (docs/choosing.md); "cg", "grid", or a name of
-     * larmor_regulariser_create. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or
+    /* "auto" (default): tv where samples predict one another, else cg (docs/choosing.md); "cg", "grid", "nlinv",
+     * or a name of larmor_regulariser_create. nlinv finds image and coil maps of each frame together from its own
+     * samples, each frame held to the one before (larmor_nlinv_series_add); maps, a weight, a field map and a basis
+     * are not for it. auto is cg with a lambda_mode other than AUTO, with tol, precondition, a basis or
      * POCS, which are of one method, and tv with joint. */
     const char *method;
-    int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr always */
-    int iters;  /* the most; default 100, and fewer where the image follows its noise */
+    int joint;  /* 1: the repetitions, phases and contrasts of a slice are one series; llr and nlinv always */
+    int iters;  /* the most; default 100, and fewer where the image follows its noise; of nlinv Newton steps */
     double tol; /* where to stop; default: at an error that is small beside the noise; negative: at rounding */
     larmor_lambda lambda_mode;
     double lambda;      /* of RELATIVE and NOISE, at least 0 */
@@ -343,6 +345,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
                      * on GPUs of the same model and with the same version of CUDA, which are set to be repeatable
                      * until the reconstruction is freed (larmor_device_set_repeatable: NUFFTs take the full
                      * precomputed form, and what does not fit is refused). */
+    double damping; /* nlinv: of the frame before, as in larmor_nlinv_series_opts; default 0.9 */
+    int median;     /* nlinv: images are the median of so many frames; default 1 */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

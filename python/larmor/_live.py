@@ -58,7 +58,8 @@ class Live:
     window      readouts of an image; default 21. every: from one image to the next; default the window.
     first       readouts of the first image; default 5 windows.
     iterations  of each image; default 5. hold: the weight of the image before; default 0.003.
-    device, progress, maps, options   as of `larmor.recon`; another method than "cg", lam and tol are refused.
+    device, progress, maps, options   as of `larmor.recon`; methods are "cg" and "nlinv"; lam and tol are
+                refused.
     traj_units  as of `larmor.Scan`. raw: its other options.
     """
 

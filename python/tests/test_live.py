@@ -109,6 +109,14 @@ def test_ctrl_c_leaves_the_images_that_are_finished_and_the_scan(simulation, ima
     assert [one.readouts for one in session] == [after + WINDOW]
 
 
+def test_images_by_nonlinear_inversion_are_near_those_by_conjugate_gradients(path, images):
+    found = list(larmor.live(path, method="nlinv", **OPTIONS))
+    assert [one.readouts for one in found] == [one.readouts for one in images]
+    for one, other in zip(found, images, strict=True):
+        a, b = abs(one.image).ravel(), abs(other.image).ravel()
+        assert a @ b > 0.97 * np.linalg.norm(a) * np.linalg.norm(b)
+
+
 def test_what_makes_no_image_is_passed_over_or_refused(simulation):
     samples = simulation.samples()
     session = larmor.Live(SHAPE, **OPTIONS)
@@ -126,7 +134,7 @@ def test_what_makes_no_image_is_passed_over_or_refused(simulation):
     session.close()
     with pytest.raises(larmor.ArgumentError, match="the scan has ended"):
         session.push(samples.kspace[:, 0], samples.traj[0])
-    with pytest.raises(larmor.ArgumentError, match="a method other than cg"):
+    with pytest.raises(larmor.ArgumentError, match="a method other than cg and nlinv"):
         larmor.Live(SHAPE, method="tv")
     with pytest.raises(larmor.ArgumentError, match="matrix and fov_mm"):
         larmor.Live((8, 8), fov_mm=(1,))

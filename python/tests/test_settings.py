@@ -53,7 +53,7 @@ def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):
 @pytest.mark.parametrize(("options", "line"), [
     ({"toeplitz": "of"}, 'toeplitz: got "of", expected auto, on or off'),
     ({"memory": "much"}, 'memory: got "much", expected bytes > 0, with K, M, G or T for thousands ...'),
-    ({"method": "sense"}, 'method: got "sense", expected auto, cg, grid or the name of a regulariser'),
+    ({"method": "sense"}, 'method: got "sense", expected auto, cg, grid, nlinv or the name of a regulariser'),
     ({"lam": "noise:-1"},
      'lam: got "noise:-1", expected auto, a number from 0 to 1000000, or noise: and such a number'),
     ({"eps": "1"}, 'eps: got "1", expected a number from 1e-13 to 0.1')])

@@ -3,7 +3,7 @@
 #ifndef LMR_RECON_NEWTON_H
 #define LMR_RECON_NEWTON_H
 
-#include "recon/maps/nlinv.h"
+#include "recon/maps/nlinv_model.h"
 
 typedef struct lmr_newton { /* start with {.o = the options, with defaults in them} */
     lmr_nlinv model;

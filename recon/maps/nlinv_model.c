@@ -8,7 +8,7 @@
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
-#include "recon/maps/nlinv.h"
+#include "recon/maps/nlinv_model.h"
 
 /* Coefficients whose weight is below this part of the largest are left out: about
  * the rounding of single precision. */

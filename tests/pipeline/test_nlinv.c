@@ -1,4 +1,5 @@
-/* pipeline/maps.c: maps by nonlinear inversion. SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/maps.c: maps by nonlinear inversion; pipeline/nlinv_frames.c: frames by it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "tests/pipeline/scan.h"
 
 /* How far the image is from the truth with the shading that maps of unit energy leave. */
@@ -37,4 +38,90 @@ TEST(the_listener_stops_it)
     larmor_recon_result result;
     assert_int_equal(larmor_recon_run(recon, 0, &result), LARMOR_STOPPED);
     assert_int_equal(n.steps, 2);
+}
+
+/* ---- frames ---- */
+
+enum { FRAMES = 3 };
+
+/* The readouts of all frames, as of one. */
+static void add_all(larmor_nlinv_series *series, const scan *s)
+{
+    const int64_t own = SAMPLES * SPOKES, points = FRAMES * own;
+    OWNED(float) *all = malloc(sizeof *all * (size_t)(2 * points * COILS));
+    OWNED(double) *k = malloc(sizeof *k * (size_t)(2 * points));
+    OWNED(larmor_array) *kspace = NULL, *traj = NULL;
+    assert_true(all && k);
+    for (int i = 0; i < FRAMES; i++) {
+        OWNED(float) *y = NULL;
+        OWNED(double) *at = NULL;
+        assert_ok(larmor_array_download(s->image[i].kspace, LARMOR_C64, &y));
+        assert_ok(larmor_array_download(s->image[i].traj, LARMOR_F64, &at));
+        memcpy(k + 2 * i * own, at, sizeof *k * (size_t)(2 * own));
+        for (int c = 0; c < COILS; c++)
+            memcpy(all + 2 * (c * points + i * own), y + 2 * c * own, sizeof *all * (size_t)(2 * own));
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(points, 1, COILS), LARMOR_C64, all, &kspace));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2, points, 1), LARMOR_F64, k, &traj));
+    assert_ok(larmor_nlinv_series_add(series, kspace, traj, NULL, NULL, NULL));
+}
+
+TEST(frames_are_those_of_the_series_that_begins_at_the_first_ones_together)
+{
+    OWNED(scan) s = scan_of(COILS, FRAMES, 2e-4);
+    const larmor_recon_opts opts =
+        OPTS(.method = "nlinv", .iters = 3, .damping = 0.8, .median = 3, .oversample = {1});
+    const larmor_nlinv_series_opts same = {.steps = 3, .damping = 0.8, .median = 3};
+    larmor_nlinv_series *series;
+    OWNED(larmor_recon_result) result = result_of(&s, &opts);
+    assert_int_equal(result.count, FRAMES);
+    assert_string_equal(result.report.method.name, "nlinv");
+    assert_int_equal(result.report.solver.iters, 3 * FRAMES);
+    assert_int_equal(result.report.lambda_from, LARMOR_LAMBDA_NONE);
+    assert_ok(larmor_nlinv_series_create(LARMOR_SHAPE(N, N), &same, &series));
+    add_all(series, &s);
+    for (int i = 0; i < FRAMES; i++) {
+        OWNED(larmor_array) *x = NULL;
+        assert_ok(larmor_nlinv_series_add(series, s.image[i].kspace, s.image[i].traj, &x, NULL, NULL));
+        assert_ok(larmor_axpby(N * N, x, 0, x)); /* the Fourier integral, not the sum over voxels */
+        assert_at_most(difference(result.image[i].data, x), 1e-5);
+        assert_int_equal(result.image[i].meta.repetition, i);
+    }
+    larmor_nlinv_series_free(series);
+}
+
+TEST(frames_take_no_more_memory_than_planned)
+{
+    OWNED(scan) s = scan_of(COILS, FRAMES, 2e-4);
+    const larmor_recon_opts opts = OPTS(.method = "nlinv", .iters = 1), little = OPTS(.method = "nlinv", .memory = 1);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts), *none = NULL;
+    larmor_recon_plan plan;
+    assert_ok(larmor_recon_describe(recon, 0, &plan));
+    assert_string_equal(plan.method, "nlinv");
+    assert_int_equal(plan.images, FRAMES);
+    assert_true(plan.bytes > 8 * FRAMES * (SAMPLES * SPOKES * COILS + N * N));
+    assert_refused(try_recon(&s, &little, &none), LARMOR_ERR_MEMORY, "");
+}
+
+TEST(what_frames_by_nonlinear_inversion_have_not_is_refused)
+{
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    const struct {
+        larmor_recon_opts opts;
+        const char *line;
+    } cases[] = {{OPTS(.method = "nlinv", .maps = s.maps),
+                  "opts.maps: has no effect with opts.method nlinv; it is an option of"},
+                 {OPTS(.method = "nlinv", .maps_method = "walsh"), "opts.maps_method: has no effect with"},
+                 {OPTS(.method = "nlinv", .lambda_mode = LARMOR_LAMBDA_NOISE, .lambda = 1), "opts.lambda: has no"},
+                 {OPTS(.method = "nlinv", .weighted = 1), "opts.weighted: has no effect with"},
+                 {OPTS(.method = "nlinv", .tol = 0.1), "opts.tol: has no effect with"},
+                 {OPTS(.method = "cg", .damping = 0.5),
+                  "opts.damping: has no effect with opts.method cg; it is an option of opts.method nlinv."},
+                 {OPTS(.method = "tv", .median = 3), "opts.median: has no effect with opts.method tv"},
+                 {OPTS(.method = "nlinv", .damping = 1.5), "damping is 1.5, expected 0 to 1"},
+                 {OPTS(.method = "nlinv", .median = 65), "median is 65, expected 0 to 64"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        larmor_recon *recon;
+        assert_refused(try_recon(&s, &cases[i].opts, &recon), LARMOR_ERR_ARG, cases[i].line);
+    }
 }

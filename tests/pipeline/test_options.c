@@ -9,7 +9,7 @@ TEST(options_that_make_no_sense_are_refused)
         larmor_recon_opts opts;
         const char *text;
     } wrong[] = {
-        {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid or the name of a regulariser"},
+        {OPTS(.method = "sense"), "method \"sense\", expected auto, cg, grid, nlinv or the name of a regulariser"},
         {OPTS(.no_maps = 1), "opts.no_maps: only opts.method grid works without coil maps."},
         {OPTS(.method = "grid", .no_maps = 1, .maps = s.maps),
          "opts.no_maps: is not for opts.maps; leave one of them out."},

@@ -1,6 +1,6 @@
 /* recon/maps/nlinv.c and nlinv_model.c. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/operators.h"
-#include "recon/maps/nlinv.h"
+#include "recon/maps/nlinv_model.h"
 #include "tests/recon/support.h"
 
 ENDS_ITSELF_BY(lmr_nlinv_free, lmr_nlinv)

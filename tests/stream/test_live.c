@@ -42,7 +42,7 @@ static larmor_live *open_live(larmor_live_opts opts)
     larmor_live *live;
     const char *xml = larmor_raw_xml(moving);
     opts.recon.size = sizeof opts.recon;
-    opts.recon.maps_method = "walsh";
+    if (!opts.recon.method) opts.recon.maps_method = "walsh";
     opts.recon.delays = LARMOR_DELAYS_OFF;
     assert_ok(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live));
     return live;
@@ -133,6 +133,22 @@ WITH_MOVING(what_changes_is_followed)
     assert_at_most(fabs(size[1] / size[0] - 2), 0.1);
 }
 
+WITH_MOVING(images_by_nonlinear_inversion_follow_each_other_too)
+{
+    OWNED(larmor_array) *one = NULL, *last = NULL, *before = NULL, *after = NULL;
+    double size[2];
+    const larmor_live_opts opts = {.window = EVERY, .every = EVERY, .first = FIRST, .recon = {.method = "nlinv"}};
+    assert_int_equal(run(&opts, FIRST, SCAN_READOUTS, &one), 1);
+    assert_int_equal(run(&opts, SCAN_READOUTS, SCAN_READOUTS, &last), 1 + (SCAN_READOUTS - FIRST) / EVERY);
+    assert_at_most(from_truth(one), 0.03);
+    assert_at_most(from_truth(last), 1.5 * from_truth(one));
+    run(&opts, FIRST + 2 * EVERY, FIRST + 2 * EVERY, &before);
+    run(&opts, FIRST + 8 * EVERY, FIRST + 2 * EVERY, &after);
+    assert_ok(larmor_nrm2(before, &size[0]));
+    assert_ok(larmor_nrm2(after, &size[1]));
+    assert_at_most(fabs(size[1] / size[0] - 2), 0.1);
+}
+
 WITH_MOVING(a_session_sends_the_images_of_live_bit_for_bit)
 {
     line l;
@@ -167,10 +183,14 @@ WITH_MOVING(what_live_images_cannot_be_made_of_is_refused_in_a_line)
     const char *xml = larmor_raw_xml(moving);
     larmor_live_opts opts = {.recon = {.size = sizeof(larmor_recon_opts), .method = "tv"}};
     assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
-                   "live: a method other than cg, which live images have not.");
+                   "live: a method other than cg and nlinv, which live images have not.");
     opts.recon = (larmor_recon_opts){.size = sizeof(larmor_recon_opts), .iters = 3};
     assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
                    "live: lambda, iters or tol, which live images have not.");
+    opts.recon = (larmor_recon_opts){.size = sizeof(larmor_recon_opts), .method = "nlinv"};
+    opts.hold = 0.1;
+    assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
+                   "live: hold is of cg; nlinv has opts.damping.");
     opts = (larmor_live_opts){.window = -1};
     assert_refused(larmor_live_create(xml, (int64_t)strlen(xml), dev, &opts, &live), LARMOR_ERR_ARG,
                    "live: window, every, first or iters is -1; 0 to 1048576 expected.");

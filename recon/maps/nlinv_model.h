@@ -1,7 +1,7 @@
 /* The model of nonlinear inversion: coil images as products of images and smooth maps, and its derivative.
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef LMR_RECON_NLINV_H
-#define LMR_RECON_NLINV_H
+#ifndef LMR_RECON_NLINV_MODEL_H
+#define LMR_RECON_NLINV_MODEL_H
 
 #include "core/array.h"
 #include "larmor/nlinv.h"
