@@ -154,9 +154,9 @@ static void name_methods(int methods, char *text, size_t size)
 {
     const char *names[16] = {"auto"};
     int count = methods & CG ? 1 : 0;
-    if (methods & NLINV) names[count++] = LMR_METHOD_NLINV_NAME;
     if (methods & CG) names[count++] = "cg";
     if (methods & GRID) names[count++] = "grid";
+    if (methods & NLINV) names[count++] = LMR_METHOD_NLINV_NAME;
     const char *name;
     for (int i = 0; (name = larmor_regulariser_entry(i).name) && count < 16; i++)
         if (is_of(name, methods)) names[count++] = name;

@@ -88,11 +88,15 @@ ignored() {
     said "larmor: --$option: has no effect with $with; it is an option of $of."
 }
 iterative='--method auto, cg, tv, tgv, wavelet and llr'
-for option in "iters 20" "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
+for option in "tol 1e-3" "lambda 0" "toeplitz on" "precond circulant"; do
     # shellcheck disable=SC2086 # words are meant
     expect 2 recon x.h5 -o y.h5 --method grid --$option
     said_like "^larmor: --${option% *}.*: has no effect with --method grid; it is an option of ${iterative}[.]$"
 done
+ignored iters "--method grid" "--method auto, cg, nlinv, tv, tgv, wavelet and llr" --method grid --iters 20
+ignored median "--method cg" "--method nlinv" --method cg --median 3
+ignored damping "--method tv" "--method nlinv" --method tv --damping 0.5
+ignored lambda "--method nlinv" "$iterative" --method nlinv --lambda 0
 ignored joint "--method wavelet" "--method tv and llr" --method wavelet --joint
 expect 2 recon x.h5 -o y.h5 --method tv --time-weight 2
 said "larmor: --time-weight: has no effect without --joint."
@@ -106,7 +110,8 @@ ignored calibration "--maps none" "maps from the data" --method grid --maps none
 expect 2 recon x.h5 -o y.h5 --maps none
 said 'larmor: --maps none: only --method grid works without coil maps.'
 for fine in "--method grid --toeplitz off --precond none --weighted --dcf pipe" "--dcf auto" "--dcf none" \
-    "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto"; do
+    "--weighted --dcf pipe" "--method llr --joint --block 4" "--method tv --joint --time-weight 2" "--precond auto" \
+    "--method nlinv --iters 4 --median 3 --damping 0.8"; do
     # shellcheck disable=SC2086 # words are meant
     expect 3 recon x.h5 -o y.h5 $fine
     said 'larmor: x.h5: no such file.'

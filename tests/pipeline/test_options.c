@@ -44,8 +44,8 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
         const char *later, *text;
     } wrong[] = {
         {OPTS(.method = "grid", .iters = 5), NULL,
-         "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, tv, tgv, wavelet "
-         "and llr."},
+         "opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, nlinv, tv, tgv, "
+         "wavelet and llr."},
         {OPTS(.method = "grid", .lambda_mode = LARMOR_LAMBDA_NOISE), NULL, "opts.lambda: has no effect"},
         {OPTS(.method = "grid", .toeplitz = 1), NULL, "opts.toeplitz on: has no effect"},
         {OPTS(.method = "tgv", .partial_fourier = LARMOR_PARTIAL_POCS), NULL,
