@@ -79,6 +79,8 @@ expect 2 recon times.h5 --bids-dir set -o sub-02_bold.nii
 said "larmor: --bids-dir: --output sub-02_bold.nii: bids name sub-02_bold.nii: got no task-, which bold must have."
 expect 2 recon times.h5 --bids-dir set -o sub-02_T1w.png
 said "larmor: --bids-dir: --output sub-02_T1w.png: a .nii or a .nii.gz expected."
+expect 2 recon times.h5 echoes.h5 --out-dir images --bids-dir set
+said "larmor: --bids-dir: names a file of one scan; leave it out with --out-dir."
 expect 2 recon times.h5 -o a.nii --bids-anew
 said "larmor: --bids-anew: has no effect without --bids-dir."
 
