@@ -243,39 +243,63 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
     return LARMOR_OK;
 }
 
-larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
-                               larmor_recon_report *result)
+larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
+                              larmor_recon_report *result)
 {
-    LMR_OWNED(larmor_array) *x = NULL;
-    lmr_frame *frame = calloc((size_t)count, sizeof *frame);
     larmor_status st = LARMOR_OK;
     int opened = 0;
     *result = (larmor_recon_report){0};
     lmr_scale_begin(job);
+    *frame = calloc((size_t)count, sizeof **frame);
+    if (!*frame) return LMR_NO_MEMORY();
+    while (opened < count && !st) {
+        st = open_frame(job, index[opened], &(*frame)[opened], result);
+        opened += !st;
+    }
+    if (!st && job->facts->basis) st = lmr_subspace_segments(job, index, count, *frame);
+    if (!st) return LARMOR_OK;
+    lmr_frames_close(*frame, opened);
+    *frame = NULL;
+    return st;
+}
+
+void lmr_frames_close(lmr_frame *frame, int count)
+{
+    for (int i = 0; i < count && frame; i++) close_frame(&frame[i]);
+    free(frame);
+}
+
+larmor_status lmr_frames_images(const lmr_job *job, const lmr_frame *frame, int count, larmor_array *x,
+                                larmor_array **image)
+{
+    LMR_OWNED(larmor_array) *frames = NULL;
+    const int outputs = lmr_outputs(job, count);
+    larmor_status st = LARMOR_OK;
+    for (int i = 0; i < outputs; i++) image[i] = NULL;
+    if (job->settings->opts.basis_frames) LMR_TRY(lmr_subspace_frames(job, x, &frames));
+    for (int i = 0; i < outputs && !st; i++) st = finish(job, &frame[i], frames ? frames : x, i, outputs, &image[i]);
+    for (int i = 0; i < outputs && st; i++) {
+        larmor_array_free(image[i]);
+        image[i] = NULL;
+    }
+    return st;
+}
+
+larmor_status lmr_solve_groups(lmr_job *job, const int *index, int count, larmor_array **image,
+                               larmor_recon_report *result)
+{
+    LMR_OWNED(larmor_array) *x = NULL;
+    lmr_frame *frame;
+    larmor_status st = LARMOR_OK;
     for (int i = 0; i < count; i++) image[i] = NULL;
-    if (!frame) return LMR_NO_MEMORY();
-    for (; opened < count; opened++) LMR_OR(done, open_frame(job, index[opened], &frame[opened], result));
-    if (job->facts->basis) LMR_OR(done, lmr_subspace_segments(job, index, count, frame));
+    LMR_TRY(lmr_frames_open(job, index, count, &frame, result));
     LMR_OR(done, lmr_enter(job->events, job->found.method.kind == LMR_METHOD_GRID ? "gridding" : "operator"));
     if (job->settings->opts.keep_density) LMR_OR(done, keep_weights(job, index[0], &frame[0]));
     LMR_OR(done, lmr_solve_frames(job, frame, count, &x, result));
     lmr_unscale_report(job, result);
     result->noise /= frame[0].cartesian.deviation;
-    if (job->settings->opts.basis_frames) {
-        larmor_array *frames;
-        LMR_OR(done, lmr_subspace_frames(job, x, &frames));
-        larmor_array_free(x);
-        x = frames;
-    }
-    const int outputs = lmr_outputs(job, count);
-    for (int i = 0; i < outputs; i++) LMR_OR(done, finish(job, &frame[i], x, i, outputs, &image[i]));
+    st = lmr_frames_images(job, frame, count, x, image);
 done:
-    if (st)
-        for (int i = 0; i < count; i++) {
-            larmor_array_free(image[i]);
-            image[i] = NULL;
-        }
-    for (int i = 0; i < opened; i++) close_frame(&frame[i]);
-    free(frame);
+    lmr_frames_close(frame, count);
     return st;
 }

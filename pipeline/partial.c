@@ -302,7 +302,7 @@ static larmor_status phase_of(const lmr_job *job, lmr_frame *frame, const double
     LMR_OR(done, quick_image(A, b, LOW_RESOLUTION_WEIGHT * largest, STEPS, x));
     LMR_OR(done, larmor_centre_phase(x, reach, phase));
     LMR_OR(done, refine(A, b, LOW_RESOLUTION_WEIGHT * largest, x, reach, *phase, &model));
-    LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, &sample));
+    LMR_OR(done, lmr_sample_noise(job, frame, 1, b, noise, LMR_NOISE_SEED, &sample));
     LMR_OR(done, quick_image(A, sample, LOW_RESOLUTION_WEIGHT * largest, STEPS, of_noise));
     LMR_OR(done, weigh_phase(A, b, LOW_RESOLUTION_WEIGHT * largest, *phase, x, model, sample, of_noise, f));
     st = compare(x, model, of_noise, reach, *phase, &f->off);

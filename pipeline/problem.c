@@ -224,7 +224,8 @@ static larmor_status alternate(larmor_array *samples, int coils)
 }
 
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
-                            const larmor_array *b, lmr_content content, double deviation, larmor_array **out)
+                            const larmor_array *b, lmr_content content, double deviation, uint64_t seed,
+                            larmor_array **out)
 {
     const larmor_shape shape = larmor_array_shape(b);
     LMR_OWNED(larmor_array) *line = NULL, *one = NULL;
@@ -236,9 +237,9 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
         const larmor_shape own = larmor_array_shape(frames[i].samples.kspace);
         LMR_TRY(larmor_array_create(job->facts->dev, larmor_array_dtype(b), own, &one));
         if (content == LMR_NOISE && job->facts->slabs)
-            LMR_TRY(lmr_slabs_fill_noise(job, deviation, LMR_NOISE_SEED + (uint64_t)i, one));
+            LMR_TRY(lmr_slabs_fill_noise(job, deviation, seed + (uint64_t)i, one));
         else if (content == LMR_NOISE)
-            LMR_TRY(larmor_noise_fill(one, deviation, LMR_NOISE_SEED + (uint64_t)i));
+            LMR_TRY(larmor_noise_fill(one, deviation, seed + (uint64_t)i));
         else if (content == LMR_ONES)
             LMR_TRY(larmor_fill(one, 1));
         else
@@ -253,10 +254,10 @@ larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_
 }
 
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
-                               double deviation, larmor_array **noise)
+                               double deviation, uint64_t seed, larmor_array **noise)
 {
     LMR_HEAP larmor_array **weights = calloc((size_t)count, sizeof *weights);
     if (!weights) return LMR_NO_MEMORY();
     for (int i = 0; i < count; i++) weights[i] = frames[i].weights;
-    return lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, noise);
+    return lmr_like_data(job, frames, weights, count, b, LMR_NOISE, deviation, seed, noise);
 }

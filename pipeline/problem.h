@@ -34,12 +34,14 @@ typedef enum lmr_content {
     LMR_ALTERNATING, /* 1 of the first coil, -1 of the second, and so on */
 } lmr_content;
 
-/* Numbers like b's, with the root of weights, an array or NULL for each frame. deviation: of noise. */
+/* Numbers like b's, with the root of weights, an array or NULL for each frame. deviation, seed: of noise. */
 larmor_status lmr_like_data(const lmr_job *job, const lmr_frame *frames, larmor_array *const *weights, int count,
-                            const larmor_array *b, lmr_content content, double deviation, larmor_array **out);
+                            const larmor_array *b, lmr_content content, double deviation, uint64_t seed,
+                            larmor_array **out);
 
-/* A sample of noise like b's, with the root of the frames' weights. */
+/* A sample of noise like b's, with the root of the frames' weights. seed: LMR_NOISE_SEED, or another for another
+ * sample. */
 larmor_status lmr_sample_noise(const lmr_job *job, const lmr_frame *frames, int count, const larmor_array *b,
-                               double deviation, larmor_array **noise);
+                               double deviation, uint64_t seed, larmor_array **noise);
 
 #endif

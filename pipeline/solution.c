@@ -63,7 +63,8 @@ lmr_searched lmr_solution_searched(const lmr_solution *p, int frames, const larm
 
 larmor_status lmr_solution_noise(const lmr_job *job, lmr_solution *p)
 {
-    return p->noise ? LARMOR_OK : lmr_sample_noise(job, p->frames, p->count, p->b, p->deviation, &p->noise);
+    if (p->noise) return LARMOR_OK;
+    return lmr_sample_noise(job, p->frames, p->count, p->b, p->deviation, LMR_NOISE_SEED, &p->noise);
 }
 
 /* The coil images of the noise, which depend on no maps: those of an earlier image, or new ones. */

@@ -129,7 +129,7 @@ static larmor_status measure_noise(const lmr_job *job, const lmr_frame *frames, 
     LMR_OWNED(larmor_array) *mixed = NULL;
     double factor = 1;
     if (!none) return LMR_NO_MEMORY();
-    LMR_TRY(lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, &mixed));
+    LMR_TRY(lmr_like_data(job, frames, none, count, p->b, LMR_ALTERNATING, 0, 0, &mixed));
     LMR_TRY(larmor_noise_left(p->A, p->b, p->noise, mixed, &factor));
     LMR_TRY(larmor_axpby(factor, p->noise, 0, p->noise));
     result->noise *= factor;
@@ -288,6 +288,7 @@ static larmor_status grid(lmr_job *job, lmr_frame *frame, larmor_array **x, larm
 {
     double noise = 0;
     if (!job->settings->opts.no_maps) LMR_TRY(noise_level(job, frame, &noise));
+    result->noise = noise;
     LMR_TRY(lmr_grid_frame(job, frame, x));
     return job->settings->opts.no_maps ? LARMOR_OK
                                        : try_misfit(job, lmr_misfit_of_image(job, frame, *x, noise, &result->misfit));

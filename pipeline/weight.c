@@ -132,7 +132,7 @@ static larmor_status hold_out_of(const lmr_job *job, lmr_frame *frames, larmor_a
     if (job->facts->slabs)
         all = larmor_array_ref(factors[0]); /* for every coil */
     else
-        LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, &all));
+        LMR_TRY(lmr_like_data(job, frames, factors, count, b, LMR_ONES, 0, 0, &all));
     held->factors = all;
     return lmr_problem_operator(job, frames, count, &held->A, &toeplitz);
 }

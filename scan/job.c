@@ -78,6 +78,20 @@ void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report)
     report->choice.weight *= weight;
 }
 
+double lmr_scaled_weight(const lmr_job *job, const larmor_recon_report *report)
+{
+    larmor_recon_report one = {.weight = 1};
+    lmr_unscale_report(job, &one);
+    return report->weight / one.weight;
+}
+
+double lmr_scaled_noise(const lmr_job *job, const lmr_frame *frame, const larmor_recon_report *report)
+{
+    larmor_recon_report one = {.noise = 1};
+    lmr_unscale_report(job, &one);
+    return report->noise / one.noise * frame->cartesian.deviation;
+}
+
 int lmr_chooses(const lmr_job *job)
 {
     const lmr_method_kind kind = job->found.method.kind;

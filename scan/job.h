@@ -81,6 +81,10 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 double lmr_unscaled_image(const lmr_job *job);
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 
+/* The weight and the noise of a report as they are for the scaled samples of a frame, by the job's method. */
+double lmr_scaled_weight(const lmr_job *job, const larmor_recon_report *report);
+double lmr_scaled_noise(const lmr_job *job, const lmr_frame *frame, const larmor_recon_report *report);
+
 /* The image's meta from its group: its geometry on the image's own field of view. first: the first group of the
  * series, whose coefficient number i it may be. */
 larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_recon_image *image);

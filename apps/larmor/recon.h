@@ -43,12 +43,21 @@ typedef struct recon_files {
     int *file; /* [groups of the source] which of them an image goes to, from 0; NULL: all into one */
 } recon_files;
 
+/* Maps of the noise, of each kind. */
+enum { RECON_DEVIATION, RECON_SNR, RECON_G, RECON_NOISE_MAPS };
+typedef struct recon_noise {
+    larmor_output *output[RECON_NOISE_MAPS]; /* NULL: not asked for */
+    larmor_image *map[RECON_NOISE_MAPS];     /* [groups] of the source; without data where there is none */
+    int groups;                              /* 0: there are no maps */
+} recon_noise;
+
 /* All that a run holds, freed in one place. */
 typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     recon_files output[APP_MAX_TEXTS];
     larmor_output *maps_output, *density_output, *page_output;
+    recon_noise noise;
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *opened;            /* the file of the scan, which belongs to the run */
     const larmor_raw *raw;

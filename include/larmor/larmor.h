@@ -17,6 +17,7 @@
 #include "larmor/live.h"
 #include "larmor/maps.h"
 #include "larmor/nlinv.h"
+#include "larmor/noise.h"
 #include "larmor/nufft.h"
 #include "larmor/op.h"
 #include "larmor/operators.h"

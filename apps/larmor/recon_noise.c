@@ -1,0 +1,127 @@
+/* Maps of the noise in the images of a reconstruction: made after each series, written after all of them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recon_noise.h"
+
+#include <stdlib.h>
+
+#include "recon_options.h"
+
+typedef struct wanted {
+    const char *option, *role; /* role: DataRole of the file's images */
+    const char *path;
+} wanted;
+
+static wanted wanted_of(const recon_settings *s, int i)
+{
+    const wanted all[RECON_NOISE_MAPS] = {
+        [RECON_DEVIATION] = {"noise-map", "NoiseDeviation", s->noise_map},
+        [RECON_SNR] = {"snr-map", "SignalToNoise", s->snr_map},
+        [RECON_G] = {"g-map", "GeometryFactor", s->g_map},
+    };
+    return all[i];
+}
+
+static int is_wanted(const recon_run *r)
+{
+    return r->s->noise_map || r->s->snr_map || r->s->g_map;
+}
+
+int recon_noise_open(recon_run *r)
+{
+    for (int i = 0; i < RECON_NOISE_MAPS; i++) {
+        const wanted w = wanted_of(r->s, i);
+        if (w.path) APP_TRY(APP_RUN, app_output_open(w.path, r->s->force, &r->noise.output[i]));
+    }
+    return APP_DONE;
+}
+
+int recon_noise_check(const recon_run *r)
+{
+    larmor_recon_plan plan;
+    if (!is_wanted(r)) return APP_DONE;
+    APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
+    if (r->ranks || plan.slabs) {
+        app_error("--noise-map, --snr-map, --g-map: one process makes them, of volumes that are not in slabs.");
+        return APP_REFUSED;
+    }
+    if (r->s->g_map && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
+        app_error("--g-map: %s no geometry factor; use --noise-map or --snr-map.",
+                  plan.sets > 1 ? "images by several sets of maps have" : "coefficients of a basis have");
+        return APP_REFUSED;
+    }
+    return APP_DONE;
+}
+
+/* The maps of image i of the series go to the place of its group. */
+static larmor_status keep(recon_run *r, const larmor_recon_image *image, const larmor_noise_map *map)
+{
+    larmor_array *snr;
+    const larmor_status st = larmor_snr_map(image->data, map->deviation, &snr);
+    if (st) return st;
+    larmor_array *const data[RECON_NOISE_MAPS] = {
+        [RECON_DEVIATION] = larmor_array_ref(map->deviation), [RECON_SNR] = snr, [RECON_G] = larmor_array_ref(map->g)};
+    for (int i = 0; i < RECON_NOISE_MAPS; i++)
+        r->noise.map[i][image->group] = (larmor_image){.data = data[i], .meta = image->meta};
+    return LARMOR_OK;
+}
+
+static larmor_status make_room(recon_run *r)
+{
+    r->noise.groups = larmor_source_describe(r->source).groups;
+    for (int i = 0; i < RECON_NOISE_MAPS; i++) {
+        if (!r->noise.map[i]) r->noise.map[i] = calloc((size_t)r->noise.groups, sizeof *r->noise.map[i]);
+        if (!r->noise.map[i]) return NO_MEMORY();
+    }
+    return LARMOR_OK;
+}
+
+int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result)
+{
+    const larmor_noise_opts opts = {.samples = (int)r->s->noise_samples, .only_exact = !is_wanted(r)};
+    larmor_noise_maps maps;
+    if (result->count < 1 || (!is_wanted(r) && !r->s->report)) return APP_DONE;
+    larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
+    if (st && !is_wanted(r)) return APP_DONE; /* nobody asked for it */
+    if (!st) st = make_room(r);
+    for (int i = 0; i < maps.count && !st; i++) st = keep(r, &result->image[i], &maps.map[i]);
+    larmor_noise_maps_free(&maps);
+    if (st == LARMOR_STOPPED) r->interrupted = 1;
+    return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
+static int write_map(const recon_run *r, int i)
+{
+    const wanted w = wanted_of(r->s, i);
+    const char *const keys[] = {"DataRole"}, *const values[] = {w.role};
+    const larmor_write_opts opts = {.header = larmor_raw_xml(r->raw),
+                                    .identity = r->identity,
+                                    .anonymous = r->s->anonymous,
+                                    .notes = {keys, values, 1}};
+    APP_HEAP larmor_image *image = calloc((size_t)r->noise.groups + 1, sizeof *image);
+    int count = 0;
+    if (!image) return app_fail(APP_RUN, NO_MEMORY());
+    for (int g = 0; g < r->noise.groups; g++)
+        if (r->noise.map[i][g].data) image[count++] = r->noise.map[i][g];
+    if (!count) return APP_DONE;
+    const larmor_status st = larmor_image_write(r->noise.output[i], image, count, &opts);
+    if (st) return app_fail(APP_RUN, st);
+    app_log("wrote %s (%d map%s)", w.path, count, app_s(count));
+    return APP_DONE;
+}
+
+int recon_noise_write(const recon_run *r)
+{
+    int code = APP_DONE;
+    for (int i = 0; i < RECON_NOISE_MAPS && !code; i++)
+        if (r->noise.output[i] && r->noise.groups) code = write_map(r, i);
+    return code;
+}
+
+void recon_noise_free(recon_run *r)
+{
+    for (int i = 0; i < RECON_NOISE_MAPS; i++) {
+        for (int g = 0; g < r->noise.groups && r->noise.map[i]; g++) larmor_array_free(r->noise.map[i][g].data);
+        free(r->noise.map[i]);
+        larmor_output_free(r->noise.output[i]);
+    }
+}

@@ -1,0 +1,20 @@
+/* Maps of the noise in the images of a reconstruction. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_NOISE_H
+#define APP_RECON_NOISE_H
+
+#include "recon.h"
+
+/* This and the others return an exit code, having said what is wrong. */
+int recon_noise_open(recon_run *r);
+
+/* Refuse what has no maps before the work. */
+int recon_noise_check(const recon_run *r);
+
+/* The maps that are asked for, and for a page those that cost next to nothing, of the images of a series that was
+ * just run. */
+int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result);
+
+int recon_noise_write(const recon_run *r);
+void recon_noise_free(recon_run *r);
+
+#endif

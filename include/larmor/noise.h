@@ -1,0 +1,75 @@
+/* The noise in images: its deviation at each voxel, the signal-to-noise ratio, and the geometry factor.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_NOISE_H
+#define LARMOR_NOISE_H
+
+#include "larmor/pipeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_noise_opts { /* zero means default */
+    int samples;                   /* of noise, from 2 to LARMOR_MOST_NOISE_SAMPLES; default 64 */
+    int only_exact; /* 1: nothing where samples of noise would have to be solved for: maps.count is then 0 */
+} larmor_noise_opts;
+
+enum { LARMOR_MOST_NOISE_SAMPLES = 65536 };
+
+typedef enum larmor_noise_way {                       /* how the deviation is found */
+                                LARMOR_NOISE_EXACT,   /* by a formula: images by one Fourier transform and weights */
+                                LARMOR_NOISE_LINEAR,  /* images of samples of noise alone: conjugate gradients */
+                                LARMOR_NOISE_REPLICAS /* images of the scan with more noise, at the same weight of the
+                                                       * penalty: all else */
+} larmor_noise_way;
+
+typedef struct larmor_noise_map {
+    /* f32 of the image's shape and unit: the standard deviation of the magnitude where that is far above the noise,
+     * which is that of the real and of the imaginary part by EXACT and LINEAR; 0 where no coil sees anything */
+    larmor_array *deviation;
+    /* f32: the deviation over that of an image of as many samples that determine every voxel by itself, which is 1
+     * for a fully sampled grid: the geometry factor of undersampling, and of densities that differ over k-space. A
+     * penalty makes it smaller, below 1, too. NULL: with a basis, and with several sets of maps. */
+    larmor_array *g;
+} larmor_noise_map;
+
+typedef struct larmor_noise_maps {
+    larmor_noise_map *map; /* [count], as the result's images */
+    int count;
+    larmor_noise_way way;
+    int samples;  /* of noise; 0 of EXACT */
+    double level; /* of a sample, as in larmor_recon_report.noise */
+    int measured; /* 1: level is measured from the samples, and the noise is taken to be alike in all coils and
+                   * independent; 0: it is that of the noise scan */
+} larmor_noise_maps;
+
+/* The noise in the images of the series that was run last.
+ *
+ * By LINEAR, x = H A^H e for white noise e of the samples' level, with H = (A^H A + lambda)^-1: the mean of |x|^2 is
+ * the diagonal of H A^H A H. By REPLICAS it is the deviation of images of b + e, at the weight, the method and the
+ * coil maps of the image. The relative error of a deviation from n samples is 1 / (2 sqrt(n)) and 1 / sqrt(2 n), 6 %
+ * and 9 % of 64; that of a mean over voxels is less. Costs about n times the solution at a known weight.
+ *
+ * series  the last one that was run, with its result.
+ * opts    NULL: all defaults.
+ * maps    to be freed by larmor_noise_maps_free, also after an error.
+ * Errors  LARMOR_ERR_ARG for another series, samples out of range, a result without images, images without coil maps
+ *         (no_maps), a volume in slabs and series from a checkpoint; LARMOR_ERR_NUMERIC where the noise is not known;
+ *         LARMOR_STOPPED; those of the device.
+ * Source  Pruessmann et al., Magn. Reson. Med. 42, 952 (1999), for g; Kellman and McVeigh, Magn. Reson. Med. 54, 1439
+ *         (2005), for units of SNR; Robson et al., Magn. Reson. Med. 60, 895 (2008), for replicas. */
+LARMOR_API larmor_status larmor_recon_noise(larmor_recon *recon, int series, const larmor_recon_result *result,
+                                            const larmor_noise_opts *opts, larmor_noise_maps *maps);
+LARMOR_API void larmor_noise_maps_free(larmor_noise_maps *maps); /* NULL is fine; also sets all to zero */
+
+/* The signal-to-noise ratio in absolute units: |image| / deviation, and 0 where the deviation is 0.
+ *
+ * image   complex or real; deviation real, of the same shape.
+ * snr     f32 on the image's device.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for a complex deviation; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_snr_map(const larmor_array *image, const larmor_array *deviation, larmor_array **snr);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

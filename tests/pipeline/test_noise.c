@@ -1,0 +1,324 @@
+/* noise/. SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/noise.h"
+
+#include "tests/pipeline/scan.h"
+
+#define SIGMA 2e-3 /* of the real and of the imaginary part of a sample */
+/* Voxels brighter than this part of the brightest one are the object's. */
+#define OBJECT_PART 0.2
+
+/* ---- the deviation by whole reconstructions ---- */
+
+static void add_noise(scan *s, double sigma, uint64_t seed)
+{
+    for (int i = 0; i < s->arrays.images; i++)
+        assert_ok(larmor_phantom_noise(s->image[i].kspace, sigma, seed + 977 * (uint64_t)i));
+}
+
+static scan noisy(scan (*make)(void))
+{
+    scan s = make();
+    add_noise(&s, SIGMA, 5);
+    return s;
+}
+
+/* The deviation of each voxel along the phase of the image, in images of the noisy scan with more noise. */
+static double *deviation_of_runs(scan (*make)(void), larmor_recon_opts opts, const larmor_array *base, int image,
+                                 double sigma, int runs)
+{
+    double *sum = NULL, *squares = NULL;
+    const int64_t voxels = larmor_array_count(base);
+    OWNED(float) *mean = values_of(base);
+    sum = calloc((size_t)voxels, sizeof *sum);
+    squares = calloc((size_t)voxels, sizeof *squares);
+    for (int r = 0; r < runs; r++) {
+        OWNED(scan) s = noisy(make);
+        add_noise(&s, sigma, 1000 + (uint64_t)r * 7919);
+        opts.maps = s.maps;
+        OWNED(larmor_recon_result) one = result_of(&s, &opts);
+        OWNED(float) *x = values_of(one.image[image].data);
+        for (int64_t v = 0; v < voxels; v++) {
+            const double size = hypot(mean[2 * v], mean[2 * v + 1]);
+            const double along = size > 0 ? (x[2 * v] * mean[2 * v] + x[2 * v + 1] * mean[2 * v + 1]) / size : 0;
+            sum[v] += along;
+            squares[v] += along * along;
+        }
+    }
+    for (int64_t v = 0; v < voxels; v++) squares[v] = sqrt(fmax(0, squares[v] - sum[v] * sum[v] / runs) / (runs - 1));
+    free(sum);
+    return squares;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of a / b over the object. */
+static double median_ratio(const larmor_array *image, const float *a, const double *b)
+{
+    OWNED(float) *x = values_of(image);
+    const int64_t voxels = larmor_array_count(image);
+    double *ratio = calloc((size_t)voxels, sizeof *ratio), most = 0;
+    int count = 0;
+    for (int64_t v = 0; v < voxels; v++) most = fmax(most, hypot(x[2 * v], x[2 * v + 1]));
+    for (int64_t v = 0; v < voxels; v++)
+        if (hypot(x[2 * v], x[2 * v + 1]) > OBJECT_PART * most) ratio[count++] = a[v] / b[v];
+    assert_true(count > 20);
+    qsort(ratio, (size_t)count, sizeof *ratio, ascending);
+    const double median = ratio[count / 2];
+    free(ratio);
+    return median;
+}
+
+/* The map of a noisy scan is the deviation of whole reconstructions, at the level that it says. */
+static void expect_that_of_runs(scan (*make)(void), larmor_recon_opts opts, int samples, int runs,
+                                larmor_noise_way way, double off)
+{
+    OWNED(scan) s = noisy(make);
+    opts.maps = s.maps;
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = samples}, &maps));
+    assert_int_equal(maps.way, way);
+    assert_int_equal(maps.count, result.count);
+    assert_true(maps.level > 0);
+    for (int i = 0; i < maps.count; i++) {
+        OWNED(double) *expected = deviation_of_runs(make, opts, result.image[i].data, i, maps.level, runs);
+        OWNED(float) *found = values_of(maps.map[i].deviation);
+        const double ratio = median_ratio(result.image[i].data, found, expected);
+        if (!(fabs(ratio - 1) <= off)) fail_msg("image %d: the map is %g times the deviation", i, ratio);
+    }
+}
+
+static scan spokes(void)
+{
+    return scan_of(COILS, 1, 0);
+}
+
+static scan two_frames(void)
+{
+    return scan_of(COILS, 2, 0);
+}
+
+static scan lines_of(int acceleration, double partial)
+{
+    const larmor_traj_opts lines = {
+        .matrix = {N, N}, .acceleration = {acceleration}, .calibration = {0}, .partial_fourier = partial};
+    scan s = {.arrays = {.matrix = {N, N}, .trajectory = "cartesian", .images = 1}};
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &s.phantom));
+    assert_ok(larmor_phantom_bandlimited(s.phantom, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &s.truth));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
+    assert_ok(larmor_traj_create(dev, "cartesian", &lines, &s.image[0].traj));
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[0].traj, COILS, LARMOR_C64, &s.image[0].kspace));
+    return s;
+}
+
+static scan all_lines(void)
+{
+    return lines_of(1, 0);
+}
+
+static scan every_other_line(void)
+{
+    return lines_of(2, 0);
+}
+
+static scan half_of_the_lines(void)
+{
+    return lines_of(1, 0.625);
+}
+
+/* At a weight, and without what is looked for before the first image. */
+#define AT(weight) .lambda_mode = LARMOR_LAMBDA_RELATIVE, .lambda = (weight), AS_IT_IS
+#define AS_IT_IS .delays = LARMOR_DELAYS_OFF, .oversample = {1}, .compress = -1
+
+/* Medians over some hundred voxels, whose noise is correlated. */
+enum { SAMPLES_OF_NOISE = 64, RUNS = 100, FEW_RUNS = 50 };
+
+TEST(the_map_of_conjugate_gradients_is_the_deviation_of_whole_reconstructions)
+{
+    expect_that_of_runs(spokes, OPTS(.method = "cg", AT(1e-3)), SAMPLES_OF_NOISE, RUNS, LARMOR_NOISE_LINEAR, 0.03);
+    expect_that_of_runs(every_other_line, OPTS(.method = "cg", AT(1e-4)), SAMPLES_OF_NOISE, RUNS, LARMOR_NOISE_LINEAR,
+                        0.03);
+    expect_that_of_runs(spokes, OPTS(.method = "cg", .weighted = 1, AT(1e-3)), SAMPLES_OF_NOISE, RUNS,
+                        LARMOR_NOISE_LINEAR, 0.03);
+}
+
+TEST(the_map_of_gridding_and_of_one_fft_is_exact)
+{
+    expect_that_of_runs(spokes, OPTS(.method = "grid", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.03);
+    expect_that_of_runs(all_lines, OPTS(.method = "cg", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.03);
+}
+
+TEST(the_map_of_a_penalty_is_the_deviation_of_whole_reconstructions)
+{
+    expect_that_of_runs(spokes, OPTS(.method = "tv", AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS, LARMOR_NOISE_REPLICAS,
+                        0.08);
+    expect_that_of_runs(spokes, OPTS(.method = "wavelet", AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
+                        LARMOR_NOISE_REPLICAS, 0.08);
+}
+
+TEST(the_map_of_few_iterations_is_that_of_these)
+{
+    expect_that_of_runs(spokes, OPTS(.method = "cg", .iters = 3, AT(1e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
+                        LARMOR_NOISE_REPLICAS, 0.08);
+}
+
+TEST(half_of_k_space_has_the_map_of_what_fills_it)
+{
+    expect_that_of_runs(half_of_the_lines, OPTS(.method = "cg", .partial_fourier = LARMOR_PARTIAL_HOMODYNE, AT(1e-3)),
+                        SAMPLES_OF_NOISE, FEW_RUNS, LARMOR_NOISE_REPLICAS, 0.08);
+}
+
+TEST(frames_that_are_solved_together_have_a_map_each)
+{
+    expect_that_of_runs(two_frames, OPTS(.method = "tv", .joint = 1, AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
+                        LARMOR_NOISE_REPLICAS, 0.08);
+}
+
+/* ---- the geometry factor ---- */
+
+/* Voxels half a field of view apart along y fold: g^2 = (S^-1)_00 S_00, S the 2 x 2 matrix of their maps. */
+static double g_of(const float *maps, int64_t x, int64_t y)
+{
+    double s[2][2][2] = {{{0}}};
+    const int64_t at[2] = {x + N * y, x + N * ((y + N / 2) % N)};
+    for (int c = 0; c < COILS; c++)
+        for (int a = 0; a < 2; a++)
+            for (int b = 0; b < 2; b++) {
+                const float *p = maps + 2 * (at[a] + (int64_t)N * N * c),
+                            *q = maps + 2 * (at[b] + (int64_t)N * N * c);
+                s[a][b][0] += p[0] * q[0] + p[1] * q[1];
+                s[a][b][1] += p[0] * q[1] - p[1] * q[0];
+            }
+    const double off = s[0][1][0] * s[0][1][0] + s[0][1][1] * s[0][1][1];
+    return sqrt(s[0][0][0] * s[1][1][0] / (s[0][0][0] * s[1][1][0] - off));
+}
+
+TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
+{
+    OWNED(scan) s = noisy(every_other_line);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", AT(1e-7));
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 400}, &maps));
+    OWNED(float) *g = values_of(maps.map[0].g), *m = values_of(s.maps);
+    double expected[N * N];
+    for (int64_t v = 0; v < N * N; v++) expected[v] = g_of(m, v % N, v / N);
+    assert_true(expected[N * N / 2 + N / 4] > 1.01);
+    const double ratio = median_ratio(result.image[0].data, g, expected);
+    if (!(fabs(ratio - 1) < 0.01)) fail_msg("g is %g times what it should be", ratio);
+    for (int64_t v = 0; v < N * N; v++)
+        if (fabs(g[v] / expected[v] - 1) > 0.2) fail_msg("g of voxel %d: %g, not %g", (int)v, g[v], expected[v]);
+}
+
+TEST(g_of_all_lines_is_one)
+{
+    OWNED(scan) s = noisy(all_lines);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
+    assert_int_equal(maps.count, 1);
+    OWNED(float) *g = values_of(maps.map[0].g);
+    for (int64_t v = 0; v < N * N; v++) assert_true(fabs(g[v] - 1) < 1e-4);
+}
+
+/* ---- the call ---- */
+
+TEST(the_map_is_the_same_whenever_it_is_made)
+{
+    OWNED(scan) s = noisy(spokes);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
+    float *value[2];
+    if (!is_cpu()) skip();
+    for (int i = 0; i < 2; i++) {
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon_result) result;
+        OWNED(larmor_noise_maps) maps;
+        assert_ok(larmor_recon_run(recon, 0, &result));
+        assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 3}, &maps));
+        value[i] = values_of(maps.map[0].deviation);
+    }
+    assert_memory_equal(value[0], value[1], N * N * sizeof(float));
+    free(value[0]);
+    free(value[1]);
+}
+
+/* What the map of one series teaches is not handed on to the next. */
+TEST(images_after_a_map_are_those_without_it)
+{
+    OWNED(scan) s = noisy(two_frames);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps);
+    larmor_recon_result result[2];
+    if (!is_cpu()) skip();
+    for (int with = 0; with < 2; with++) {
+        OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+        OWNED(larmor_recon_result) first;
+        OWNED(larmor_noise_maps) maps = {.count = 0};
+        assert_ok(larmor_recon_run(recon, 0, &first));
+        if (with) assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 3}, &maps));
+        assert_ok(larmor_recon_run(recon, 1, &result[with]));
+    }
+    OWNED(float) *a = values_of(result[0].image[0].data), *b = values_of(result[1].image[0].data);
+    assert_memory_equal(a, b, 2 * N * N * sizeof(float));
+    for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
+}
+
+TEST(signal_to_noise_is_the_magnitude_over_the_deviation)
+{
+    const float image[] = {3, 4, 0, 1, 5, 12}, deviation[] = {2, 0, 13}, expected[] = {2.5f, 0, 1};
+    OWNED(larmor_array) *x, *d, *snr;
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(3), LARMOR_C64, image, &x));
+    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(3), LARMOR_F32, deviation, &d));
+    assert_ok(larmor_snr_map(x, d, &snr));
+    OWNED(float) *value = values_of(snr);
+    for (int i = 0; i < 3; i++) assert_true(fabsf(value[i] - expected[i]) < 1e-6f);
+    larmor_array *none;
+    assert_refused(larmor_snr_map(x, x, &none), LARMOR_ERR_ARG, "deviation: it is complex, and has to be real");
+    OWNED(larmor_array) *part;
+    assert_ok(larmor_array_slice(d, 0, 2, &part));
+    assert_refused(larmor_snr_map(x, part, &none), LARMOR_ERR_SHAPE, "deviation: its shape is not that of the image");
+}
+
+TEST(calls_without_a_map_are_refused)
+{
+    OWNED(scan) s = noisy(two_frames);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg"), rss = OPTS(.no_maps = 1, .method = "grid");
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts), *without = recon_of(&s, &rss);
+    OWNED(larmor_recon_result) result, other;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_refused(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 1}, &maps), LARMOR_ERR_ARG,
+                   "noise.samples: 1 is not from 2 to 65536");
+    assert_refused(larmor_recon_noise(recon, 1, &result, NULL, &maps), LARMOR_ERR_ARG,
+                   "noise: series 1 is not the last one that was run");
+    assert_ok(larmor_recon_run(without, 0, &other));
+    assert_refused(larmor_recon_noise(without, 0, &other, NULL, &maps), LARMOR_ERR_ARG,
+                   "noise: without coil maps the image is no linear one of its samples");
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
+    assert_int_equal(maps.count, 0);
+}
+
+/* Ctrl-C ends a map at its next sample. */
+TEST(a_listener_stops_a_map)
+{
+    OWNED(scan) s = noisy(spokes);
+    notes n = {.stop_at = "noise map, sample 2 of 64"};
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .listener = take_note, .user = &n);
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_noise_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_int_equal(larmor_recon_noise(recon, 0, &result, NULL, &maps), LARMOR_STOPPED);
+    assert_int_equal(maps.count, 0);
+    assert_noted(n, "S:noise map, sample 2 of 64");
+}
