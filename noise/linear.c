@@ -7,8 +7,9 @@
 #include "noise/noise.h"
 #include "pipeline/problem.h"
 
-/* What further steps change an image of noise by, relative to it. The error of a deviation is of second order in it. */
-#define MAX_REL_CHANGE 0.02
+/* What further steps change an image of noise by, relative to it. The error of a deviation is of second order in it: in
+ * the median .1 % on golden-angle spokes, R = 3, and .8 % with 0.2. */
+#define MAX_REL_CHANGE 0.1
 enum { MOST_STEPS = 1000 };
 
 typedef struct problem {

@@ -12,8 +12,9 @@ typedef struct recon_settings {
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
     const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
-        *out_dir;
-    int64_t threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame, cardiac_phases, gate;
+        *out_dir, *noise_map, *snr_map, *g_map;
+    int64_t noise_samples, threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame,
+        cardiac_phases, gate;
     double readout_start, frame_time, frame_step, tick, fps;
     const char *bids_dir, *frame_rest, *basis, *dictionary;
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;

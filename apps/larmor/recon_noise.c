@@ -58,8 +58,9 @@ static larmor_status keep(recon_run *r, const larmor_recon_image *image, const l
     larmor_array *snr;
     const larmor_status st = larmor_snr_map(image->data, map->deviation, &snr);
     if (st) return st;
-    larmor_array *const data[RECON_NOISE_MAPS] = {
-        [RECON_DEVIATION] = larmor_array_ref(map->deviation), [RECON_SNR] = snr, [RECON_G] = larmor_array_ref(map->g)};
+    larmor_array *const data[RECON_NOISE_MAPS] = {[RECON_DEVIATION] = larmor_array_ref(map->deviation),
+                                                  [RECON_SNR] = snr,
+                                                  [RECON_G] = larmor_array_ref(map->g)};
     for (int i = 0; i < RECON_NOISE_MAPS; i++)
         r->noise.map[i][image->group] = (larmor_image){.data = data[i], .meta = image->meta};
     return LARMOR_OK;
@@ -79,7 +80,7 @@ int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result
 {
     const larmor_noise_opts opts = {.samples = (int)r->s->noise_samples, .only_exact = !is_wanted(r)};
     larmor_noise_maps maps;
-    if (result->count < 1 || (!is_wanted(r) && !r->s->report)) return APP_DONE;
+    if (result->count < 1 || r->ranks || (!is_wanted(r) && !r->s->report)) return APP_DONE;
     larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
     if (st && !is_wanted(r)) return APP_DONE; /* nobody asked for it */
     if (!st) st = make_room(r);
@@ -87,6 +88,21 @@ int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result
     larmor_noise_maps_free(&maps);
     if (st == LARMOR_STOPPED) r->interrupted = 1;
     return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
+}
+
+/* The maps of kind i that are there; NULL: none, or no memory. */
+static larmor_image *list_maps(const recon_run *r, int i, int *count)
+{
+    larmor_image *image = r->noise.groups ? calloc((size_t)r->noise.groups, sizeof *image) : NULL;
+    *count = 0;
+    for (int g = 0; g < r->noise.groups && image; g++)
+        if (r->noise.map[i][g].data) image[(*count)++] = r->noise.map[i][g];
+    return image;
+}
+
+larmor_image *recon_noise_snr(const recon_run *r, int *count)
+{
+    return list_maps(r, RECON_SNR, count);
 }
 
 static int write_map(const recon_run *r, int i)
@@ -97,11 +113,9 @@ static int write_map(const recon_run *r, int i)
                                     .identity = r->identity,
                                     .anonymous = r->s->anonymous,
                                     .notes = {keys, values, 1}};
-    APP_HEAP larmor_image *image = calloc((size_t)r->noise.groups + 1, sizeof *image);
-    int count = 0;
+    int count;
+    APP_HEAP larmor_image *image = list_maps(r, i, &count);
     if (!image) return app_fail(APP_RUN, NO_MEMORY());
-    for (int g = 0; g < r->noise.groups; g++)
-        if (r->noise.map[i][g].data) image[count++] = r->noise.map[i][g];
     if (!count) return APP_DONE;
     const larmor_status st = larmor_image_write(r->noise.output[i], image, count, &opts);
     if (st) return app_fail(APP_RUN, st);

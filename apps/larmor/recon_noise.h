@@ -14,6 +14,9 @@ int recon_noise_check(const recon_run *r);
  * just run. */
 int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result);
 
+/* The SNR of the images that have one, [*count], for the caller to free; NULL: of none. */
+larmor_image *recon_noise_snr(const recon_run *r, int *count);
+
 int recon_noise_write(const recon_run *r);
 void recon_noise_free(recon_run *r);
 

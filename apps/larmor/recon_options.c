@@ -104,6 +104,16 @@ static int has_gate(const recon_settings *s)
     return s->cardiac_phases != 0;
 }
 
+static int has_maps(const recon_settings *s)
+{
+    return strcmp(s->maps, "none") != 0;
+}
+
+static int has_noise_map(const recon_settings *s)
+{
+    return s->noise_map || s->snr_map || s->g_map;
+}
+
 larmor_frames_opts recon_frames(const recon_settings *s)
 {
     return (larmor_frames_opts){.spokes = s->spokes_per_frame,
@@ -128,6 +138,9 @@ static const struct {
     {"map-sets", finds_sets, "maps", "--maps espirit and nlinv"},
     {"crop", finds_eigenvalues, "maps", "--maps espirit"},
     {"save-density", makes_density, "method", "--method grid and of --weighted, without --dcf none"},
+    {"noise-map", has_maps, "maps", "images by coil maps"},
+    {"snr-map", has_maps, "maps", "images by coil maps"},
+    {"g-map", has_maps, "maps", "images by coil maps"},
     {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/"},
     {"planes", has_picture, "output", "a .png or a .gif"},
     {"color", has_picture, "output", "a .png or a .gif"},
@@ -146,6 +159,7 @@ static const struct {
     {"frame-step", has_windows, "--spokes-per-frame or --frame-time"},
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
     {"checkpoint-every", has_checkpoint, "--checkpoint"},
+    {"noise-samples", has_noise_map, "--noise-map, --snr-map or --g-map"},
     {"gate", has_gate, "--cardiac-phases"},
     {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
@@ -193,6 +207,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (needs[i].used(s) || !app_differs(command, s, needs[i].option)) continue;
         app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
+        return APP_USAGE;
+    }
+    if (s->checkpoint && has_noise_map(s)) {
+        app_error("--noise-map, --snr-map and --g-map: there are none with --checkpoint.");
         return APP_USAGE;
     }
     if (s->basis && s->dictionary) {

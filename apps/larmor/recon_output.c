@@ -13,6 +13,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
+#include "recon_noise.h"
 #include "recon_options.h"
 #include "recon_page.h"
 
@@ -26,6 +27,8 @@ int recon_open_outputs(recon_run *r)
         if ((code = recon_open_files(r, i))) return code;
     if (s->save_maps) APP_TRY(APP_RUN, app_output_open(s->save_maps, s->force, &r->maps_output));
     if (s->save_density) APP_TRY(APP_RUN, app_output_open(s->save_density, s->force, &r->density_output));
+    code = recon_noise_open(r);
+    if (code) return code;
     if (s->report) APP_TRY(APP_RUN, app_output_open(s->report, s->force, &r->page_output));
     return code;
 }
@@ -396,5 +399,6 @@ int recon_write(recon_run *r)
     code = first_of(code, r->to_stdout && goes_on(code) ? send_all(r) : APP_DONE);
     code = first_of(code, r->maps_output && goes_on(code) ? save_maps(r) : APP_DONE);
     code = first_of(code, r->density_output && goes_on(code) ? save_density(r) : APP_DONE);
+    code = first_of(code, goes_on(code) ? recon_noise_write(r) : APP_DONE);
     return first_of(code, r->page_output && goes_on(code) ? recon_write_page(r) : APP_DONE);
 }

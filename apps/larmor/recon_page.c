@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "config.h"
+#include "recon_noise.h"
 
 enum { MOST_SETTINGS = 128, VALUE = 256, GIVEN = 3 };
 
@@ -42,6 +43,8 @@ int recon_write_page(const recon_run *r)
     /* what is not there, as maps of a volume in slabs, is not shown */
     if (larmor_recon_maps(r->recon, &maps, NULL)) maps = NULL;
     if (larmor_source_samples(r->source, r->group[0], NULL, r->dev, &grid, &samples)) samples.traj = NULL;
+    int snrs;
+    APP_HEAP larmor_image *snr = recon_noise_snr(r, &snrs);
     const larmor_page page = {.title = r->input,
                               .image = r->image,
                               .report = r->report,
@@ -51,6 +54,8 @@ int recon_write_page(const recon_run *r)
                               .lines = r->lines,
                               .warning = (const char *const *)r->warning,
                               .warnings = r->warnings,
+                              .snr = snr,
+                              .snrs = snrs,
                               .maps = maps,
                               .traj = samples.traj,
                               .magnitude = r->s->magnitude};

@@ -33,6 +33,9 @@ static int check(const recon_settings *s, const app_files *files)
                   {"bids-dir", s->bids_dir},
                   {"save-maps", s->save_maps},
                   {"save-density", s->save_density},
+                  {"noise-map", s->noise_map},
+                  {"snr-map", s->snr_map},
+                  {"g-map", s->g_map},
                   {"checkpoint", s->checkpoint}};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
         if (!single[i].value) continue;

@@ -20,6 +20,8 @@ typedef struct larmor_page {           /* what is NULL or 0 is not shown, but fo
     int lines;                  /* of the log */
     const char *const *warning; /* shown first */
     int warnings;
+    const larmor_image *snr; /* [snrs] real: signal-to-noise ratios, beside the images */
+    int snrs;
     const larmor_array *maps; /* [nx, ny(, nz), coils(, sets)] coil sensitivity maps */
     const larmor_array *traj; /* f64 [nd, ...] the trajectory of an image, cycles per field of view */
     int magnitude;            /* 1: without phases */

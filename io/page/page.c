@@ -78,13 +78,13 @@ static larmor_status add_page(lmr_bytes *b, const larmor_output *out, const larm
 
 /* ---- checks ---- */
 
-static larmor_status check_image(const larmor_page *page, int i)
+static larmor_status check_image(const larmor_image *image, int i)
 {
-    if (!page->image[i].data) return LMR_FAIL(LARMOR_ERR_ARG, "page: image %d has no data", i + 1);
-    const larmor_shape s = larmor_array_shape(page->image[i].data);
+    if (!image[i].data) return LMR_FAIL(LARMOR_ERR_ARG, "page: image %d has no data", i + 1);
+    const larmor_shape s = larmor_array_shape(image[i].data);
     if (s.ndim >= 2 && s.ndim <= 3 && larmor_shape_count(s) > 0) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_SHAPE, "page: image %d is %s, expected [nx, ny] or [nx, ny, nz]", i + 1,
-                    lmr_describe(page->image[i].data).s);
+                    lmr_describe(image[i].data).s);
 }
 
 static larmor_status check(const larmor_page *page)
@@ -97,7 +97,11 @@ static larmor_status check(const larmor_page *page)
     if (page->settings.count < 0 || (page->settings.count && (!page->settings.keys || !page->settings.values)) ||
         page->lines < 0 || (page->lines && !page->line) || page->warnings < 0 || (page->warnings && !page->warning))
         return LMR_FAIL(LARMOR_ERR_ARG, "page: settings, lines or warnings are missing");
-    for (int i = 0; i < page->images; i++) LMR_TRY(check_image(page, i));
+    for (int i = 0; i < page->images; i++) LMR_TRY(check_image(page->image, i));
+    if (page->snrs < 0 || page->snrs > LMR_MOST_IMAGES || (page->snrs && !page->snr))
+        return LMR_FAIL(LARMOR_ERR_ARG, "page: %d signal-to-noise ratios, expected 0 to %d", page->snrs,
+                        LMR_MOST_IMAGES);
+    for (int i = 0; i < page->snrs; i++) LMR_TRY(check_image(page->snr, i));
     return LARMOR_OK;
 }
 

@@ -268,7 +268,8 @@ static void name_frame(lmr_bytes *b, const volume *v, const larmor_image *image,
 }
 
 /* The largest pictures that there is room for, then phases where there is room left. */
-static larmor_status add_volume(lmr_bytes *b, const volume *v, const larmor_image *image, int magnitude, int64_t most)
+static larmor_status add_volume(lmr_bytes *b, const char *name, const volume *v, const larmor_image *image,
+                                int magnitude, int64_t most)
 {
     int any = 0; /* a place with an image */
     double largest, window[2] = {0, 1};
@@ -293,7 +294,9 @@ static larmor_status add_volume(lmr_bytes *b, const volume *v, const larmor_imag
     }
     if (!st && is_complex)
         st = add_picture(&phase, "phase", v, image, shrink, stride, largest, 1, most - (int64_t)grey.size);
-    lmr_bytes_print(b, "{\"encoding\":%d,\"n\":[%" PRId64 ",%" PRId64 ",%" PRId64 "],\"shrink\":%" PRId64 ",",
+    lmr_bytes_print(b, "{");
+    if (name) lmr_bytes_print(b, "\"name\":\"%s\",", name);
+    lmr_bytes_print(b, "\"encoding\":%d,\"n\":[%" PRId64 ",%" PRId64 ",%" PRId64 "],\"shrink\":%" PRId64 ",",
                     first->meta.encoding, v->nx, v->ny, v->nz * v->slices, shrink);
     lmr_bytes_print(b, "\"spacing\":[%.6g,%.6g,%.6g],\"complex\":%s,\"stride\":%d,\"largest\":", v->spacing[0],
                     v->spacing[1], v->spacing[2], is_complex ? "true" : "false", stride);
@@ -312,25 +315,40 @@ static larmor_status add_volume(lmr_bytes *b, const volume *v, const larmor_imag
     return st;
 }
 
-larmor_status lmr_page_volumes(lmr_bytes *b, const larmor_page *page, int64_t most)
+/* Voxels of all of them. */
+static double count_voxels(const larmor_image *image, int images)
 {
-    const larmor_image *image = page->image;
-    const int images = page->images;
-    unsigned char *is_taken = calloc((size_t)images, 1);
-    double all = 0, voxels = 0;
-    larmor_status st = is_taken ? LARMOR_OK : LMR_NO_MEMORY();
+    double all = 0;
     for (int i = 0; i < images; i++) all += (double)larmor_array_count(image[i].data);
-    lmr_bytes_print(b, "[");
+    return all;
+}
+
+/* name: what they are called, NULL: by their encoding. each: characters for a voxel. */
+static larmor_status add_volumes(lmr_bytes *b, const char *name, const larmor_image *image, int images, int magnitude,
+                                 double each)
+{
+    unsigned char *is_taken = calloc((size_t)images + 1, 1);
+    larmor_status st = is_taken ? LARMOR_OK : LMR_NO_MEMORY();
     for (int i = 0; i < images && !st; i++) {
         volume v;
         if (is_taken[i]) continue;
-        lmr_bytes_print(b, i ? ",\n" : "");
+        lmr_bytes_print(b, i || name ? ",\n" : "");
         st = gather(image, images, i, is_taken, &v);
-        voxels = (double)(v.nx * v.ny * v.nz) * v.frames * v.slices;
-        if (!st) st = add_volume(b, &v, image, page->magnitude, (int64_t)((double)most * fmin(1, voxels / all)));
+        const double voxels = (double)(v.nx * v.ny * v.nz) * v.frames * v.slices;
+        if (!st) st = add_volume(b, name, &v, image, magnitude, (int64_t)(each * voxels));
         free(v.image);
     }
-    lmr_bytes_print(b, "]");
     free(is_taken);
     return st;
+}
+
+larmor_status lmr_page_volumes(lmr_bytes *b, const larmor_page *page, int64_t most)
+{
+    const double all = count_voxels(page->image, page->images) + count_voxels(page->snr, page->snrs);
+    const double each = (double)most / fmax(all, 1);
+    lmr_bytes_print(b, "[");
+    LMR_TRY(add_volumes(b, NULL, page->image, page->images, page->magnitude, each));
+    LMR_TRY(add_volumes(b, "signal-to-noise ratio", page->snr, page->snrs, 1, each));
+    lmr_bytes_print(b, "]");
+    return LARMOR_OK;
 }

@@ -73,8 +73,19 @@ class Reconstruction:
     provenance: dict[str, Any]  # version, options, device, seconds, source
     density: Any = None  # [readouts, samples] of the last series, with keep_density
     eigenvalues: Any = None  # [(sets,) image...] of the maps, with keep_eigenvalues
+    noise: Any = None  # standard deviation of the noise in each image, with noise
+    g: Any = None  # geometry factor of each image, with noise; None with a basis or several sets of maps
     _header: str | None = field(default=None, repr=False)
     _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
+
+    @property
+    def snr(self) -> Any:
+        """The signal-to-noise ratio of each image in absolute units, with noise; 0 where no coil sees anything."""
+        if self.noise is None:
+            raise ValueError("noise: it was not asked for; larmor.recon(..., noise=True) makes its maps")
+        pairs = zip(self.images, self.noise, strict=True)
+        found = [np.divide(np.abs(x), d, out=np.zeros_like(d), where=d > 0) for x, d in pairs]
+        return np.stack(found) if isinstance(self.noise, np.ndarray) else found
 
     def write_page(self, path: Any, *, traj: Any = None, title: str | None = None, force: bool = False) -> None:
         """A page of HTML, for a browser: images, maps, figures, options and log; it needs no other file.
@@ -85,6 +96,7 @@ class Reconstruction:
         images, lines = list(self.images), [text_.encode() for text_ in self.log]
         options = {**self.provenance["options"], "method": self.provenance["method"]}
         _scan.write_page(path, images, self.meta, reports=self._reports, maps=self.maps, traj=traj,
+                         snr=() if self.noise is None else list(self.snr),
                          title=title or str(self.provenance.get("source", path)), lines=lines,
                          warnings=[text_.encode() for text_ in self.warnings], settings=options, force=force)
 
@@ -354,7 +366,8 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
           frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
-          checkpoint: Any = None, traj_units: str | None = None, **options: Any) -> Reconstruction:
+          checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
+          **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
@@ -369,6 +382,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
+    noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
+                many samples of noise, each of which costs a solution, where there is no formula.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
                 weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
@@ -392,7 +407,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                             os.fsencode(checkpoint))
             opts.checkpoint = place
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
-        images, meta, reports, own = _run_all(run)
+        images, meta, reports, own, deviations, factors = _run_all(run, int(noise) if noise is not True else 64)
         all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
         density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
         eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
@@ -406,10 +421,15 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                   "seconds": time.perf_counter() - began,
                   "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam,
                   "settings": _settings_of(opts)}
+    return Reconstruction(_together(images), meta, reports, all_maps, listener.log, listener.warnings, provenance,
+                          density, eigenvalues, _together(deviations) if noise else None,
+                          _together(factors) if any(g is not None for g in factors) else None, header, own)
+
+
+def _together(images: list[Any]) -> Any:
+    """One array where all have one shape."""
     alike = len({image.shape for image in images}) == 1
-    made = np.stack(images) if alike else images or np.empty((0,))
-    return Reconstruction(made, meta, reports, all_maps, listener.log,
-                          listener.warnings, provenance, density, eigenvalues, header, own)
+    return np.stack(images) if alike else images or np.empty((0,))
 
 
 def _result(function: Any, run: Any, *more: Any) -> Any:
@@ -418,18 +438,35 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-def _run_all(run: Any) -> tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]], list[Any]]:
-    found: tuple[list[Any], list[dict[str, Any]], list[dict[str, Any]], list[Any]] = ([], [], [], [])
+def _run_all(run: Any, samples: int) -> tuple[list[Any], ...]:
+    """Of each image: itself, geometry, report, that as the library has it, and from so many samples its noise and g."""
+    found: tuple[list[Any], ...] = ([], [], [], [], [], [])
     for series in range(lib.larmor_recon_series(run)):
         result = ffi.new("larmor_recon_result *")
         try:
             check(lib.larmor_recon_run(run, series, result))
-            for one in _images_of(result):
-                for members, member in zip(found, one, strict=True):
+            noise = _noise_of(run, series, result, samples)
+            for one, maps in zip(_images_of(result), noise, strict=True):
+                for members, member in zip(found, (*one, *maps), strict=True):
                     members.append(member)
         finally:
             lib.larmor_recon_result_free(result)
     return found
+
+
+def _noise_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[Any, Any]]:
+    """The deviation and g of each image of a series; 0 samples: None of each."""
+    if not samples or not result.count:
+        return [(None, None)] * result.count
+    maps = ffi.new("larmor_noise_maps *")
+    opts = ffi.new("larmor_noise_opts *", {"samples": samples})
+    check(lib.larmor_recon_noise(run, series, result, opts, maps))
+    try:
+        each = [maps.map[i] for i in range(maps.count)]
+        return [(_arrays.to_numpy(lib.larmor_array_ref(one.deviation)),
+                 _arrays.to_numpy(lib.larmor_array_ref(one.g)) if one.g else None) for one in each]
+    finally:
+        lib.larmor_noise_maps_free(maps)
 
 
 def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any], Any]]:

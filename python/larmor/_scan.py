@@ -437,12 +437,15 @@ def write_images(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, 
 
 
 def write_page(path: Any, images: Sequence[Any], metas: Sequence[Mapping[str, Any]], *, reports: Sequence[Any] = (),
-               maps: Any = None, traj: Any = None, title: str = "", lines: Sequence[bytes] = (),
-               warnings: Sequence[bytes] = (), settings: Mapping[str, Any] | None = None, force: bool = False) -> None:
+               maps: Any = None, traj: Any = None, snr: Sequence[Any] = (), title: str = "",
+               lines: Sequence[bytes] = (), warnings: Sequence[bytes] = (), settings: Mapping[str, Any] | None = None,
+               force: bool = False) -> None:
     """A page of images; reports are larmor_recon_report of each, the rest as larmor_page has it."""
     keep: list[Any] = []
     page = ffi.new("larmor_page *", {"images": len(images), "lines": len(lines), "warnings": len(warnings)})
     page.image = _list_of(images, metas, keep)
+    if len(snr):
+        page.snr, page.snrs = _list_of(snr, metas, keep), len(snr)
     own = [ffi.new("char[]", one) for one in (title.encode(), *lines, *warnings)]
     line, warning = ffi.new("char *[]", own[1:1 + len(lines)]), ffi.new("char *[]", own[1 + len(lines):])
     page.title, page.line, page.warning = own[0], ffi.cast("char **", line), ffi.cast("char **", warning)

@@ -230,8 +230,22 @@ def test_names_and_devices_are_listed():
     assert larmor.device("cpu:1").spec == "cpu:1"
 
 
+def test_noise_is_the_deviation_and_snr_the_magnitude_over_it(scan):
+    done = larmor.recon(scan, method="grid", noise=True)
+    assert done.noise.shape == done.g.shape == done.images.shape
+    assert done.noise.dtype == np.float32
+    seen = done.noise > 0
+    assert np.allclose(done.snr[seen], np.abs(done.images)[seen] / done.noise[seen], rtol=1e-5)
+    few = larmor.recon(scan, method="cg", lam=1e-3, noise=4)
+    assert "noise map: from 4 samples of noise" in "\n".join(few.log)
+    with pytest.raises(ValueError, match=r"noise: it was not asked for"):
+        _ = larmor.recon(scan, method="grid").snr
+    with pytest.raises(larmor.ArgumentError, match=r"noise.samples: 1 is not from 2"):
+        larmor.recon(scan, method="cg", noise=1)
+
+
 def test_a_page_has_images_maps_figures_and_options(scan, tmp_path):
-    done = larmor.recon(scan, lam=1e-3, iterations=5)
+    done = larmor.recon(scan, lam=1e-3, iterations=5, noise=3)
     done.write_page(tmp_path / "page.html", traj=scan.traj, title="a < b")
     html = (tmp_path / "page.html").read_text()
     data = json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
@@ -239,6 +253,8 @@ def test_a_page_has_images_maps_figures_and_options(scan, tmp_path):
     assert data["volumes"][0]["n"] == [SHAPE[1], SHAPE[0], 1]
     assert data["volumes"][0]["largest"] == pytest.approx(float(abs(done.images).max()), rel=1e-4)
     assert dict(data["reports"][0]["figures"])["method"] == "cg"
+    assert data["volumes"][1]["name"] == "signal-to-noise ratio"
+    assert data["volumes"][1]["largest"] == pytest.approx(float(done.snr.max()), rel=1e-4)
     assert data["maps"]["coils"] == 4
     assert data["trajectory"]["readouts"] == 70
     assert data["log"] == done.log

@@ -137,47 +137,46 @@ static scan half_of_the_lines(void)
 #define AS_IT_IS .delays = LARMOR_DELAYS_OFF, .oversample = {1}, .compress = -1
 
 /* Medians over some hundred voxels, whose noise is correlated. */
-enum { SAMPLES_OF_NOISE = 64, RUNS = 100, FEW_RUNS = 50 };
+enum { SAMPLES_OF_NOISE = 48, FEW_SAMPLES = 32, RUNS = 50, FEW_RUNS = 20 };
 
 TEST(the_map_of_conjugate_gradients_is_the_deviation_of_whole_reconstructions)
 {
-    expect_that_of_runs(spokes, OPTS(.method = "cg", AT(1e-3)), SAMPLES_OF_NOISE, RUNS, LARMOR_NOISE_LINEAR, 0.03);
+    expect_that_of_runs(spokes, OPTS(.method = "cg", AT(1e-3)), SAMPLES_OF_NOISE, RUNS, LARMOR_NOISE_LINEAR, 0.04);
     expect_that_of_runs(every_other_line, OPTS(.method = "cg", AT(1e-4)), SAMPLES_OF_NOISE, RUNS, LARMOR_NOISE_LINEAR,
                         0.03);
     expect_that_of_runs(spokes, OPTS(.method = "cg", .weighted = 1, AT(1e-3)), SAMPLES_OF_NOISE, RUNS,
-                        LARMOR_NOISE_LINEAR, 0.03);
+                        LARMOR_NOISE_LINEAR, 0.04);
 }
 
 TEST(the_map_of_gridding_and_of_one_fft_is_exact)
 {
-    expect_that_of_runs(spokes, OPTS(.method = "grid", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.03);
-    expect_that_of_runs(all_lines, OPTS(.method = "cg", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.03);
+    expect_that_of_runs(spokes, OPTS(.method = "grid", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.04);
+    expect_that_of_runs(all_lines, OPTS(.method = "cg", AS_IT_IS), 0, RUNS, LARMOR_NOISE_EXACT, 0.04);
 }
 
 TEST(the_map_of_a_penalty_is_the_deviation_of_whole_reconstructions)
 {
-    expect_that_of_runs(spokes, OPTS(.method = "tv", AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS, LARMOR_NOISE_REPLICAS,
-                        0.08);
-    expect_that_of_runs(spokes, OPTS(.method = "wavelet", AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
-                        LARMOR_NOISE_REPLICAS, 0.08);
+    expect_that_of_runs(spokes, OPTS(.method = "tv", AT(3e-3)), FEW_SAMPLES, FEW_RUNS, LARMOR_NOISE_REPLICAS, 0.1);
+    expect_that_of_runs(spokes, OPTS(.method = "wavelet", AT(3e-3)), FEW_SAMPLES, FEW_RUNS, LARMOR_NOISE_REPLICAS,
+                        0.1);
 }
 
 TEST(the_map_of_few_iterations_is_that_of_these)
 {
-    expect_that_of_runs(spokes, OPTS(.method = "cg", .iters = 3, AT(1e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
-                        LARMOR_NOISE_REPLICAS, 0.08);
+    expect_that_of_runs(spokes, OPTS(.method = "cg", .iters = 3, AT(1e-3)), FEW_SAMPLES, FEW_RUNS,
+                        LARMOR_NOISE_REPLICAS, 0.1);
 }
 
 TEST(half_of_k_space_has_the_map_of_what_fills_it)
 {
     expect_that_of_runs(half_of_the_lines, OPTS(.method = "cg", .partial_fourier = LARMOR_PARTIAL_HOMODYNE, AT(1e-3)),
-                        SAMPLES_OF_NOISE, FEW_RUNS, LARMOR_NOISE_REPLICAS, 0.08);
+                        FEW_SAMPLES, FEW_RUNS, LARMOR_NOISE_REPLICAS, 0.1);
 }
 
 TEST(frames_that_are_solved_together_have_a_map_each)
 {
-    expect_that_of_runs(two_frames, OPTS(.method = "tv", .joint = 1, AT(3e-3)), SAMPLES_OF_NOISE, FEW_RUNS,
-                        LARMOR_NOISE_REPLICAS, 0.08);
+    expect_that_of_runs(two_frames, OPTS(.method = "tv", .joint = 1, AT(3e-3)), FEW_SAMPLES, FEW_RUNS,
+                        LARMOR_NOISE_REPLICAS, 0.1);
 }
 
 /* ---- the geometry factor ---- */
@@ -207,7 +206,7 @@ TEST(g_of_every_other_line_is_that_of_two_voxels_that_fold)
     OWNED(larmor_recon_result) result;
     OWNED(larmor_noise_maps) maps;
     assert_ok(larmor_recon_run(recon, 0, &result));
-    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 400}, &maps));
+    assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.samples = 300}, &maps));
     OWNED(float) *g = values_of(maps.map[0].g), *m = values_of(s.maps);
     double expected[N * N];
     for (int64_t v = 0; v < N * N; v++) expected[v] = g_of(m, v % N, v / N);

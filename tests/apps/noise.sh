@@ -1,0 +1,39 @@
+#!/bin/sh
+# --noise-map, --snr-map and --g-map: files of the maps, in images' formats and where the image is, and what has none.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# The SNR is the magnitude over the deviation, and a tenth of the noise has ten times the SNR.
+expect 0 phantom -o scan.h5 --traj golden --matrix 48 --coils 4 --snr 10 --noise-scan 4096 -q
+expect 0 phantom -o clear.h5 --traj golden --matrix 48 --coils 4 --snr 100 --noise-scan 4096 -q
+median() {
+    sed -n 's/^noise map: .* in the object is \([0-9.]*\).*/\1/p' err
+}
+expect 0 recon scan.h5 -o x.npy --method cg --lambda 1e-4 --noise-map n.npy --snr-map s.npy --g-map g.npy --noise-samples 20
+grep -q "^noise map: from 20 samples of noise" err || fail "$last: not said"
+grep -q "^wrote n.npy (1 map)$" err || fail "$last: no map"
+few=$(median)
+expect 0 recon clear.h5 -o y.npy --method cg --lambda 1e-4 --snr-map t.npy --noise-samples 20
+awk -v few="$few" -v many="$(median)" 'BEGIN { exit !(few > 1 && many > 8 * few && many < 12 * few) }' ||
+    fail "an SNR of $few became $(median) with a tenth of the noise"
+
+# Images whose noise has a formula take no samples.
+expect 0 recon scan.h5 -o x.npy --method grid --noise-map n.nii --force
+grep -q "^noise map: exact" err || fail "$last: not exact"
+
+# Maps lie where the image is, one for each image.
+expect 0 phantom -o slices.h5 --traj radial --matrix 32 --coils 3 --slices 2 --noise 1e-3 -q
+expect 0 recon slices.h5 -o x.h5 --method grid --noise-map n.h5 --snr-map s.nii
+grep -q "^wrote n.h5 (2 maps)$" err || fail "$last: not of both slices"
+expect 0 info n.h5
+grep -q "2 images" out || fail "$last: $(cat out)"
+
+# What has none is refused before the work.
+expect 2 recon scan.h5 -o z.npy --maps none --method grid --snr-map s.npy --force
+said "larmor: --snr-map: has no effect with --maps none; it is an option of images by coil maps."
+expect 2 recon scan.h5 -o z.npy --checkpoint c --noise-map n.npy --force
+said "larmor: --noise-map, --snr-map and --g-map: there are none with --checkpoint."
+expect 2 recon scan.h5 -o z.npy --noise-samples 9
+said "larmor: --noise-samples: has no effect without --noise-map, --snr-map or --g-map."
+expect 2 recon scan.h5 -o z.npy --noise-map n.npy --noise-samples 1 --force
+[ ! -e z.npy ] || fail "a refused call has left an image"
