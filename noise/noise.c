@@ -175,6 +175,8 @@ static larmor_status check_call(const larmor_recon *recon, int series, const lar
         return LMR_FAIL(LARMOR_ERR_ARG, "noise.samples: %d is not from %d to %d", samples, LEAST_SAMPLES,
                         LARMOR_MOST_NOISE_SAMPLES);
     if (recon->facts.slabs) return LMR_FAIL(LARMOR_ERR_ARG, "noise: a volume in slabs has no maps of its noise");
+    if (recon->job.found.method.kind == LMR_METHOD_NLINV)
+        return LMR_FAIL(LARMOR_ERR_ARG, "noise: nlinv finds image and coil maps together, of which there is no map");
     if (recon->settings.opts.no_maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "noise: without coil maps the image is no linear one of its samples");
     if (!recon->run || series < 0 || series >= recon->list.series ||

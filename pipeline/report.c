@@ -73,6 +73,7 @@ void lmr_report_source(larmor_recon *r)
         lmr_log(e, "calibration: %lld of its readouts complete images that lack them", (ll)info->completing);
     if (info->traj_given[0]) lmr_log(e, "trajectory: %s", info->traj_given);
     if (info->traj_report[0]) lmr_log(e, "trajectory: %s", info->traj_report);
+    report_warnings(e, r->settings.idle, CORRECTED);
     report_warnings(e, info->warnings, CORRECTED);
     const char *reason = larmor_device_reason(r->facts.dev);
     if (!strncmp(reason, "auto:", 5)) lmr_log(e, "device %s", reason);

@@ -69,11 +69,12 @@ typedef struct rule {
     const char *other; /* NEEDS, EXCLUDES: a member; IS_OF_METHODS: one that lifts the rule when it is set, or NULL */
     const char *reason; /* EXCLUDES: behind the sentence; IS_OF_METHODS: in its place, or NULL */
     int methods;        /* any of these; the regularisers by what they take */
-    int value; /* of the option, for which alone the rule holds; of less than 0 for which it does not; 0: all */
+    int value;       /* of the option, for which alone the rule holds; of less than 0 for which it does not; 0: all */
+    int is_harmless; /* 1: a reconstruction warns of it and goes on, as it did before there was this rule */
 } rule;
 
 static const rule rules[] = {
-    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE | NLINV},
+    {.option = "iters", .is = IS_OF_METHODS, .methods = ITERATIVE | NLINV, .is_harmless = 1},
     {.option = "damping", .is = IS_OF_METHODS, .methods = NLINV},
     {.option = "median", .is = IS_OF_METHODS, .methods = NLINV},
     {.option = "maps", .is = IS_OF_METHODS, .methods = OF_MAPS},
@@ -81,18 +82,23 @@ static const rule rules[] = {
     {.option = "keep_eigenvalues", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "b0", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
-    {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE},
-    {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1},
-    {.option = "precondition", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1},
+    {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
+    {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
+    {.option = "toeplitz", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
+    {.option = "precondition", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = 1, .is_harmless = 1},
     {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = ITERATIVE, .value = LARMOR_PARTIAL_HOMODYNE},
     {.option = "partial_fourier", .is = IS_OF_METHODS, .methods = CG, .value = LARMOR_PARTIAL_POCS},
     {.option = "basis", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
     {.option = "joint", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_SERIES},
-    {.option = "time_weight", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_TIME},
-    {.option = "time_weight", .is = NEEDS, .other = "joint"},
-    {.option = "llr_block", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_BLOCK},
-    {.option = "density", .is = IS_OF_METHODS, .other = "weighted", .methods = GRID, .value = -LARMOR_DENSITY_NONE},
+    {.option = "time_weight", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_TIME, .is_harmless = 1},
+    {.option = "time_weight", .is = NEEDS, .other = "joint", .is_harmless = 1},
+    {.option = "llr_block", .is = IS_OF_METHODS, .methods = LARMOR_TAKES_BLOCK, .is_harmless = 1},
+    {.option = "density",
+     .is = IS_OF_METHODS,
+     .other = "weighted",
+     .methods = GRID,
+     .value = -LARMOR_DENSITY_NONE,
+     .is_harmless = 1},
     {.option = "no_maps",
      .is = IS_OF_METHODS,
      .methods = GRID,
@@ -105,11 +111,11 @@ static const rule rules[] = {
     {.option = "b0_place", .is = NEEDS, .other = "b0"},
     {.option = "b0_error", .is = NEEDS, .other = "b0"},
     {.option = "segments", .is = NEEDS, .other = "b0"},
-    {.option = "readout_start_ms", .is = NEEDS, .other = "b0"},
+    {.option = "readout_start_ms", .is = NEEDS, .other = "b0", .is_harmless = 1},
     {.option = "coefficients", .is = NEEDS, .other = "basis"},
     {.option = "basis_frames", .is = NEEDS, .other = "basis"},
     {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
-    {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf"},
+    {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
     {.option = "repeatable",
      .is = EXCLUDES,
      .other = "effort",
@@ -183,19 +189,31 @@ static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
         r->option, space, value, o->method, methods, r->other ? " and of opts." : "", r->other ? r->other : "");
 }
 
-/* method: that of the options, and what they make of auto. */
-static larmor_status check_rules(const larmor_recon_opts *o, const char *method, const char *later)
+/* A line of text more, where there is room. */
+static void add_line(char *text, size_t room, const char *line)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, room - used, "%s%s", used ? "\n" : "", line);
+}
+
+/* method: that of the options, and what they make of auto. idle: gets the lines of what is harmless; NULL: that is
+ * refused, too. */
+static larmor_status check_rules(const larmor_recon_opts *o, const char *method, const char *later, char *idle,
+                                 size_t room)
 {
     for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++) {
         if (!is_set(o, later, r->option) || (r->value && !has_value(o, r))) continue;
         const int has_other = r->other && is_set(o, later, r->other);
         const int keeps = r->is == EXCLUDES ? !has_other : has_other;
-        if (!keeps && (r->is != IS_OF_METHODS || !is_of(method, r->methods))) return refuse(o, r);
+        if (keeps || (r->is == IS_OF_METHODS && is_of(method, r->methods))) continue;
+        const larmor_status st = refuse(o, r);
+        if (!idle || !r->is_harmless) return st;
+        add_line(idle, room, larmor_last_error());
     }
     return LARMOR_OK;
 }
 
-static larmor_status check(const larmor_recon_opts *o, const char *later)
+static larmor_status check(const larmor_recon_opts *o, const char *later, char *idle, size_t room)
 {
     LMR_TRY(lmr_settings_check_bounds(o));
     for (int e = 0; e < 6; e++)
@@ -225,7 +243,7 @@ static larmor_status check(const larmor_recon_opts *o, const char *later)
     if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
-    return check_rules(o, method, later);
+    return check_rules(o, method, later, idle, room);
 }
 
 static larmor_status copy_texts(lmr_settings *s)
@@ -264,7 +282,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     if (o->b0_place) s->b0_place = *o->b0_place;
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     point_to_copies(s);
-    LMR_TRY(check(o, NULL));
+    LMR_TRY(check(o, NULL, s->idle, sizeof s->idle));
     const char *method = lmr_settings_method(o);
     const int is_nlinv = method && !strcmp(method, LMR_METHOD_NLINV_NAME);
     if (is_nlinv) o->no_maps = 1; /* none are made before the frames */
@@ -280,7 +298,7 @@ larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *l
     LMR_TRY(lmr_options_copy(opts, &o));
     if (!o.method) o.method = LMR_METHOD_AUTO;
     if (!o.maps_method) o.maps_method = "auto";
-    return check(&o, later);
+    return check(&o, later, NULL, 0);
 }
 
 void lmr_settings_free(lmr_settings *s)

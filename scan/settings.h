@@ -16,8 +16,9 @@ typedef struct lmr_settings {
     char *method, *maps_name, *maps_method, *b0_name;
     larmor_image_meta b0_place;
     double readout_start_ms;
-    int joint;  /* 1: frames are solved together, by option, basis or method */
-    double eps; /* of the NUFFT */
+    int joint;       /* 1: frames are solved together, by option, basis or method */
+    double eps;      /* of the NUFFT */
+    char idle[1024]; /* a line for each option that has no effect with the others */
 } lmr_settings;
 
 /* *opts <- what was given, in this version's size: members that this version does not know must be zero, those

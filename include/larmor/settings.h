@@ -56,7 +56,7 @@ LARMOR_API larmor_status larmor_setting_text(const larmor_recon_opts *opts, cons
                                              size_t size);
 
 /* Check options as larmor_recon_create does, before what they need is read: values, and which go together. One that
- * would have no effect with the others is refused.
+ * would have no effect with the others is refused, where a reconstruction may warn of it and go on.
  *
  * opts    NULL: the defaults.
  * later   members that will be set by then, with blanks between, such as "b0 maps"; or NULL.

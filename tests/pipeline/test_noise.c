@@ -303,6 +303,12 @@ TEST(calls_without_a_map_are_refused)
     assert_ok(larmor_recon_run(without, 0, &other));
     assert_refused(larmor_recon_noise(without, 0, &other, NULL, &maps), LARMOR_ERR_ARG,
                    "noise: without coil maps the image is no linear one of its samples");
+    const larmor_recon_opts inversion = OPTS(.method = "nlinv");
+    OWNED(larmor_recon) *together = recon_of(&s, &inversion);
+    OWNED(larmor_recon_result) frame;
+    assert_ok(larmor_recon_run(together, 0, &frame));
+    assert_refused(larmor_recon_noise(together, 0, &frame, NULL, &maps), LARMOR_ERR_ARG,
+                   "noise: nlinv finds image and coil maps together, of which there is no map");
     assert_ok(larmor_recon_noise(recon, 0, &result, &(larmor_noise_opts){.only_exact = 1}, &maps));
     assert_int_equal(maps.count, 0);
 }

@@ -81,6 +81,18 @@ TEST(an_option_that_has_no_effect_with_the_others_is_refused_before_anything_is_
     assert_ok(larmor_settings_check(NULL, NULL));
 }
 
+TEST(a_reconstruction_warns_of_options_without_effect_and_has_the_image_without_them)
+{
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    notes n = {.text = ""};
+    const larmor_recon_opts plain = OPTS(.method = "grid", .maps = s.maps),
+                            idle = OPTS(.method = "grid", .maps = s.maps, .iters = 5, .time_weight = 1,
+                                        .listener = take_note, .user = &n);
+    assert_true(apart(&s, &idle, &s, &plain) == 0);
+    assert_noted(n, "W:opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, ");
+    assert_noted(n, "W:opts.time_weight: has no effect with opts.method grid; it is an option of opts.method tv.");
+}
+
 TEST(a_bound_is_inside_and_what_is_beyond_it_is_named_with_both)
 {
     int bounds = 0;
