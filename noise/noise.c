@@ -128,9 +128,10 @@ static double median_snr(const lmr_noisy *n, const double *deviation)
     LMR_HEAP double *snr = malloc(((size_t)n->voxels[0] + 1) * sizeof *snr);
     double most = 0;
     int64_t count = 0;
-    for (int64_t v = 0; v < n->voxels[0]; v++) most = fmax(most, hypot(value[2 * v], value[2 * v + 1]));
+    for (int64_t v = 0; v < n->voxels[0]; v++)
+        most = fmax(most, hypot((double)value[2 * v], (double)value[2 * v + 1]));
     for (int64_t v = 0; v < n->voxels[0] && snr; v++) {
-        const double size = hypot(value[2 * v], value[2 * v + 1]);
+        const double size = hypot((double)value[2 * v], (double)value[2 * v + 1]);
         if (size > OBJECT_PART * most && deviation[v] > 0) snr[count++] = size / deviation[v];
     }
     return count ? lmr_median_f64(snr, count) : 0;
@@ -142,6 +143,7 @@ static void tell(const lmr_noisy *n, const double *deviation, const larmor_noise
     if (maps->way != LARMOR_NOISE_EXACT)
         snprintf(how, sizeof how, "from %d %s", maps->samples,
                  maps->way == LARMOR_NOISE_LINEAR ? "samples of noise" : "replicas of the image with more noise");
+    if (maps->shared) snprintf(how, sizeof how, "that of an earlier image of the same trajectory");
     lmr_log(n->job->events, "noise map: %s, %.3g s; the median of the signal-to-noise ratio in the object is %.3g%s",
             how, seconds, median_snr(n, deviation),
             maps->measured ? "; without a noise scan the noise is taken to be alike in all coils and independent"
@@ -155,7 +157,7 @@ static larmor_status find_maps(const lmr_noisy *n, const larmor_recon_result *re
     const double began = lmr_seconds();
     larmor_status st = make_room(n, &deviation);
     if (!st && maps->way == LARMOR_NOISE_EXACT) st = lmr_noise_exact(n, deviation);
-    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = lmr_noise_linear(n, maps->samples, deviation);
+    if (!st && maps->way == LARMOR_NOISE_LINEAR) st = lmr_noise_linear(n, maps->samples, deviation, &maps->shared);
     if (!st && maps->way == LARMOR_NOISE_REPLICAS) st = lmr_noise_replicas(n, maps->samples, deviation);
     if (!st && has_unit) st = make_room(n, &unit);
     if (!st && has_unit) st = lmr_noise_unit(n, unit);

@@ -25,7 +25,7 @@ typedef struct lmr_noise_sums {
 
 /* deviation[i] <- that of the images at each voxel. */
 larmor_status lmr_noise_exact(const lmr_noisy *n, double **deviation);
-larmor_status lmr_noise_linear(const lmr_noisy *n, int samples, double **deviation);
+larmor_status lmr_noise_linear(const lmr_noisy *n, int samples, double **deviation, int *shared);
 larmor_status lmr_noise_replicas(const lmr_noisy *n, int samples, double **deviation);
 
 /* unit[i] <- the deviation in an image of as many samples that determine every voxel by itself, times their root. */

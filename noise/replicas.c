@@ -80,7 +80,7 @@ static larmor_status add_change(void *user, int image, const float *value)
     const float *before = s->n->value[image];
     for (int64_t v = 0; v < s->n->voxels[image]; v++) {
         const double re = value[2 * v] - before[2 * v], im = value[2 * v + 1] - before[2 * v + 1];
-        const double size = hypot(before[2 * v], before[2 * v + 1]);
+        const double size = hypot((double)before[2 * v], (double)before[2 * v + 1]);
         const double along = size > 0 ? (re * before[2 * v] + im * before[2 * v + 1]) / size : re;
         s->sums.sum[image][v] += along;
         s->sums.square[image][v] += along * along;

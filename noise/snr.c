@@ -21,6 +21,6 @@ larmor_status larmor_snr_map(const larmor_array *image, const larmor_array *devi
     LMR_TRY(larmor_array_download(image, LARMOR_C64, &value));
     LMR_TRY(larmor_array_download(deviation, LARMOR_F64, &ratio));
     for (int64_t v = 0; v < larmor_shape_count(shape); v++)
-        ratio[v] = ratio[v] > 0 ? hypot(value[2 * v], value[2 * v + 1]) / ratio[v] : 0;
+        ratio[v] = ratio[v] > 0 ? hypot((double)value[2 * v], (double)value[2 * v + 1]) / ratio[v] : 0;
     return larmor_array_upload(larmor_array_device(image), LARMOR_F32, shape, LARMOR_F64, ratio, snr);
 }

@@ -24,10 +24,12 @@ lmr_cached *lmr_cached_ref(lmr_cached *cached);
 void lmr_cached_free(lmr_cached *cached); /* NULL is fine */
 
 typedef enum lmr_cached_part {
-    LMR_CACHED_WEIGHTS, /* density */
-    LMR_CACHED_SPREAD,  /* point spread function of the circulant */
-    LMR_CACHED_CENTRE,  /* density in the centre of k-space, for coil maps */
-    LMR_CACHED_NOISE,   /* coil images of a sample of noise */
+    LMR_CACHED_WEIGHTS,   /* density */
+    LMR_CACHED_SPREAD,    /* point spread function of the circulant */
+    LMR_CACHED_CENTRE,    /* density in the centre of k-space, for coil maps */
+    LMR_CACHED_NOISE,     /* coil images of a sample of noise */
+    LMR_CACHED_DEVIATION, /* the deviation of the noise in an image, and */
+    LMR_CACHED_MAPS,      /* the coil maps that it is for */
     LMR_CACHED_PARTS
 } lmr_cached_part;
 

@@ -37,7 +37,9 @@ typedef struct larmor_noise_maps {
     larmor_noise_map *map; /* [count], as the result's images */
     int count;
     larmor_noise_way way;
-    int samples;  /* of noise; 0 of EXACT */
+    int samples; /* of noise; 0 of EXACT */
+    int shared; /* 1: of LINEAR: the samples are those of an earlier image, with the same trajectory and coil maps and
+                   * about the same weight */
     double level; /* of a sample, as in larmor_recon_report.noise */
     int measured; /* 1: level is measured from the samples, and the noise is taken to be alike in all coils and
                    * independent; 0: it is that of the noise scan */

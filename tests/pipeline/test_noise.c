@@ -272,6 +272,31 @@ TEST(images_after_a_map_are_those_without_it)
     for (int i = 0; i < 2; i++) larmor_recon_result_free(&result[i]);
 }
 
+/* Repetitions with the trajectory, the maps and the weight of the first one. */
+TEST(images_of_one_trajectory_share_a_map)
+{
+    OWNED(scan) s = scan_of(COILS, 2, 0);
+    larmor_array_free(s.image[1].traj);
+    larmor_array_free(s.image[1].kspace);
+    s.image[1].traj = larmor_array_ref(s.image[0].traj);
+    assert_ok(larmor_phantom_kspace(s.phantom, s.image[1].traj, COILS, LARMOR_C64, &s.image[1].kspace));
+    add_noise(&s, SIGMA, 5);
+    assert_ok(larmor_axpby(1, s.image[1].kspace, 1, s.image[1].kspace)); /* twice the signal and the noise */
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg", .at_once = 1, AT(1e-3));
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) first, second;
+    OWNED(larmor_noise_maps) a, b;
+    assert_ok(larmor_recon_run(recon, 0, &first));
+    assert_ok(larmor_recon_noise(recon, 0, &first, &(larmor_noise_opts){.samples = 4}, &a));
+    assert_ok(larmor_recon_run(recon, 1, &second));
+    assert_ok(larmor_recon_noise(recon, 1, &second, &(larmor_noise_opts){.samples = 4}, &b));
+    assert_int_equal(a.shared, 0);
+    assert_int_equal(b.shared, 1);
+    OWNED(float) *x = values_of(a.map[0].deviation), *y = values_of(b.map[0].deviation);
+    for (int64_t v = 0; v < N * N; v++) assert_true(fabs(y[v] / x[v] / (b.level / a.level) - 1) < 1e-5);
+    assert_true(b.level > 1.8 * a.level && b.level < 2.2 * a.level);
+}
+
 TEST(signal_to_noise_is_the_magnitude_over_the_deviation)
 {
     const float image[] = {3, 4, 0, 1, 5, 12}, deviation[] = {2, 0, 13}, expected[] = {2.5f, 0, 1};
