@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/device.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/solve.h"
@@ -17,9 +18,16 @@
  * the eigenvalues N falls by at most twice that, so that a deviation is off by at most 5 %, and by far less where the
  * samples outweigh the penalty; 64 samples leave 6 % in a voxel. */
 #define SAME_LOG_WEIGHT 0.05
-enum { MOST_STEPS = 1000 };
+enum {
+    MOST_STEPS = 1000,
+    TOGETHER = 16,           /* samples that are solved for at once on a processor, whose threads take one each, */
+    MOST_TOGETHER = 1 << 20, /* of images of so many voxels and coils, which leave room for as many operators */
+};
 
+/* The least squares problem of all frames, or of one frame as many times as samples are solved for at once. */
 typedef struct problem {
+    lmr_frame *frames;
+    int count, copies; /* copies: of the frame; 1: count is that of the frames */
     larmor_op *A, *M;
     larmor_circulant *C;
     larmor_array *like, *x; /* like: the samples' shape */
@@ -27,6 +35,7 @@ typedef struct problem {
 
 static void close_problem(problem *p)
 {
+    free(p->frames);
     larmor_op_free(p->M);
     larmor_circulant_free(p->C);
     larmor_array_free(p->like);
@@ -34,17 +43,40 @@ static void close_problem(problem *p)
     larmor_op_free(p->A);
 }
 
-static larmor_status open_problem(const lmr_noisy *n, double weight, problem *p)
+/* How many samples are solved for at once: depends on the problem alone, so that maps do not depend on threads. */
+static int count_together(const lmr_noisy *n)
+{
+    const lmr_scan_facts *facts = n->job->facts;
+    const double size = (double)larmor_shape_count(lmr_grid_shape(&n->frames->grid)) * facts->coils;
+    const int is_small = n->count == 1 && !facts->basis && !facts->block && size <= MOST_TOGETHER;
+    return is_small && lmr_device_is_processor(facts->dev) ? TOGETHER : 1;
+}
+
+static larmor_status open_problem(const lmr_noisy *n, double weight, int copies, problem *p)
 {
     const lmr_job *job = n->job;
     const int image_ndim = lmr_grid_shape(&n->frames->grid).ndim;
     int toeplitz;
+    *p = (problem){.copies = copies, .count = copies > 1 ? copies : n->count};
+    p->frames = calloc((size_t)p->count, sizeof *p->frames);
+    if (!p->frames) return LMR_NO_MEMORY();
+    for (int i = 0; i < p->count; i++) p->frames[i] = n->frames[copies > 1 ? 0 : i];
     LMR_TRY(lmr_problem_circulant(job, n->frames, n->count, LARMOR_LAMBDA_FROM_CALLER, &p->C));
-    LMR_TRY(lmr_problem_operator(job, n->frames, n->count, &p->A, &toeplitz));
+    LMR_TRY(lmr_problem_operator(job, p->frames, p->count, &p->A, &toeplitz));
     const larmor_shape in = larmor_op_in_shape(p->A);
     if (p->C) LMR_TRY(lmr_problem_inverse(p->C, weight, image_ndim, in, &p->M));
     LMR_TRY(larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), in, &p->x));
     return larmor_array_create(job->facts->dev, larmor_op_dtype(p->A), larmor_op_out_shape(p->A), &p->like);
+}
+
+/* Without memory for copies one sample is solved for after the other. */
+static larmor_status open_any(const lmr_noisy *n, double weight, problem *p)
+{
+    const int copies = count_together(n);
+    const larmor_status st = open_problem(n, weight, copies, p);
+    if (st != LARMOR_ERR_MEMORY || copies == 1) return st;
+    close_problem(p);
+    return open_problem(n, weight, 1, p);
 }
 
 typedef struct of_sample {
@@ -124,17 +156,22 @@ larmor_status lmr_noise_linear(const lmr_noisy *n, int samples, double **deviati
     const larmor_solve_opts plain = {.max_iter = MOST_STEPS, .tol = -1, .lambda = weight, .relative = MAX_REL_CHANGE};
     LMR_FREED_BY(close_problem) problem p = {.A = NULL};
     of_sample each = {n, deviation};
-    LMR_TRY(open_problem(n, weight, &p));
-    for (int i = 0; i < samples; i++) {
+    LMR_TRY(open_any(n, weight, &p));
+    for (int i = 0; i < samples; i += p.copies) {
+        const int count = samples - i < p.copies ? samples - i : p.copies;
         LMR_OWNED(larmor_array) *e = NULL;
         larmor_solve_opts opts = plain;
         opts.precondition = p.M;
         LMR_TRY(lmr_noise_step(n, i, samples));
-        LMR_TRY(lmr_sample_noise(n->job, n->frames, n->count, p.like, n->deviation,
+        LMR_TRY(lmr_sample_noise(n->job, p.frames, p.count, p.like, n->deviation,
                                  LMR_NOISE_SEED + (uint64_t)(i + 1) * (uint64_t)n->count, &e));
         LMR_TRY(larmor_zero(p.x));
         LMR_TRY(larmor_cg(p.A, e, p.x, &opts, NULL));
-        LMR_TRY(lmr_noise_each_image(n, n->frames, p.x, add_square, &each));
+        for (int c = 0; c < count; c++) {
+            LMR_OWNED(larmor_array) *one = p.copies > 1 ? NULL : larmor_array_ref(p.x);
+            if (!one) LMR_TRY(lmr_one_of(p.x, c, &one));
+            LMR_TRY(lmr_noise_each_image(n, n->frames, one, add_square, &each));
+        }
     }
     for (int i = 0; i < n->images; i++)
         for (int64_t v = 0; v < n->voxels[i]; v++) deviation[i][v] = sqrt(deviation[i][v] / (2. * samples));

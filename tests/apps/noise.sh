@@ -17,6 +17,12 @@ expect 0 recon clear.h5 -o y.npy --method cg --lambda 1e-4 --snr-map t.npy --noi
 awk -v few="$few" -v many="$(median)" 'BEGIN { exit !(few > 1 && many > 8 * few && many < 12 * few) }' ||
     fail "an SNR of $few became $(median) with a tenth of the noise"
 
+# Maps do not depend on threads.
+for t in 1 3; do
+    expect 0 recon scan.h5 -o x.npy --method cg --lambda 1e-4 --noise-map t$t.npy --noise-samples 20 --threads $t --force -q
+done
+cmp t1.npy t3.npy || fail "maps by 1 and by 3 threads differ"
+
 # Images whose noise has a formula take no samples.
 expect 0 recon scan.h5 -o x.npy --method grid --noise-map n.nii --force
 grep -q "^noise map: exact" err || fail "$last: not exact"

@@ -329,8 +329,9 @@ static void assert_loops(const larmor_simulation_opts *opts)
     int64_t images = 0;
     for (int64_t i = 0; i < count; i++) {
         assert_ok(larmor_raw_acquisition(raw, i, &a[images]));
-        images += is_of_image(&a[images], opts->separate_calibration);
-        if (!is_of_image(&a[images], opts->separate_calibration)) assert_false(a[images].flags & 0x3fff);
+        const int is_one = is_of_image(&a[images], opts->separate_calibration);
+        if (!is_one) assert_false(a[images].flags & 0x3fff);
+        images += is_one;
     }
     for (size_t l = 0; l < sizeof loops / sizeof *loops; l++)
         for (int64_t i = 0; i < images; i++) {

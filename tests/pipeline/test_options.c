@@ -88,7 +88,7 @@ TEST(a_reconstruction_warns_of_options_without_effect_and_has_the_image_without_
     const larmor_recon_opts plain = OPTS(.method = "grid", .maps = s.maps),
                             idle = OPTS(.method = "grid", .maps = s.maps, .iters = 5, .time_weight = 1,
                                         .listener = take_note, .user = &n);
-    assert_true(apart(&s, &idle, &s, &plain) == 0);
+    assert_at_most(apart(&s, &idle, &s, &plain), is_cpu() ? 0 : 1e-5);
     assert_noted(n, "W:opts.iters: has no effect with opts.method grid; it is an option of opts.method auto, cg, ");
     assert_noted(n, "W:opts.time_weight: has no effect with opts.method grid; it is an option of opts.method tv.");
 }

@@ -157,5 +157,5 @@ TEST(times_that_choose_a_grid_are_not_repeatable)
     larmor_recon *recon;
     const larmor_recon_opts timed = OPTS(.repeatable = 1, .effort = LARMOR_PLAN_MEASURE);
     assert_refused(try_recon(&s, &timed, &recon), LARMOR_ERR_ARG,
-                   "recon: options: repeatable and an effort that measures");
+                   "opts.repeatable: is not for opts.effort; grids that are chosen by times");
 }

@@ -272,6 +272,12 @@ static int by_magnitude(const void *a, const void *b)
     return (difference > 0) - (difference < 0);
 }
 
+/* Sums on a GPU are taken in any order. */
+static int is_cpu(void)
+{
+    return !strncmp(larmor_device_spec(dev), "cpu", 3);
+}
+
 TEST(a_voxel_of_a_median_has_the_median_magnitude_of_the_last_frames_of_an_even_number_the_lower)
 {
     enum { MEDIAN = 3 };
@@ -281,6 +287,7 @@ TEST(a_voxel_of_a_median_has_the_median_magnitude_of_the_last_frames_of_an_even_
                                    filtered = {.steps = 1, .inner = 2, .median = MEDIAN};
     OWNED(larmor_nlinv_series) *plain = begun(&opts, &s, f), *median = begun(&filtered, &s, f);
     cplx *last[FRAMES];
+    double most = 0, off = 0;
     for (int i = 0; i < FRAMES; i++) {
         OWNED(larmor_array) *x = NULL, *y = NULL;
         assert_ok(larmor_nlinv_series_add(plain, f[i].kspace, f[i].traj, &x, NULL, NULL));
@@ -292,9 +299,12 @@ TEST(a_voxel_of_a_median_has_the_median_magnitude_of_the_last_frames_of_an_even_
             cplx sorted[MEDIAN];
             for (int j = 0; j < count; j++) sorted[j] = last[i - j][v];
             qsort(sorted, (size_t)count, sizeof *sorted, by_magnitude);
-            assert_true(got[v] == sorted[(count - 1) / 2]);
+            if (is_cpu()) assert_true(got[v] == sorted[(count - 1) / 2]);
+            most = fmax(most, cabs(sorted[(count - 1) / 2]));
+            off = fmax(off, fabs(cabs(got[v]) - cabs(sorted[(count - 1) / 2])));
         }
     }
+    assert_at_most(off, 1e-2 * most);
     for (int i = 0; i < FRAMES; i++) free(last[i]);
 }
 
@@ -320,7 +330,8 @@ TEST(a_frame_that_fails_leaves_the_series_as_it_was)
     assert_ok(larmor_nlinv_series_add(stumbling, f->kspace, f->traj, &y, NULL, NULL));
     assert_ok(larmor_nlinv_series_add(straight, f->kspace, f->traj, &x, NULL, NULL));
     OWNED(cplx) *got = values_of(y), *expected = values_of(x);
-    assert_memory_equal(got, expected, VOXELS * sizeof *got);
+    if (is_cpu()) assert_memory_equal(got, expected, VOXELS * sizeof *got);
+    for (int v = 0; v < VOXELS; v++) assert_true(cabs(got[v] - expected[v]) < 1e-2 * cabs(expected[v]) + 1e-3);
 }
 
 TEST(options_that_make_no_sense_are_refused)
