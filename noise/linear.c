@@ -48,7 +48,8 @@ static int count_together(const lmr_noisy *n)
 {
     const lmr_scan_facts *facts = n->job->facts;
     const double size = (double)larmor_shape_count(lmr_grid_shape(&n->frames->grid)) * facts->coils;
-    const int is_small = n->count == 1 && !facts->basis && !facts->block && size <= MOST_TOGETHER;
+    const int is_whole = !facts->block || facts->block >= facts->coils; /* else there is no memory for that, either */
+    const int is_small = n->count == 1 && !facts->basis && is_whole && size <= MOST_TOGETHER;
     return is_small && lmr_device_is_processor(facts->dev) ? TOGETHER : 1;
 }
 
