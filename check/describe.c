@@ -151,7 +151,7 @@ static larmor_status compare_region(larmor_recon *r, int index, const larmor_sam
     LMR_TRY(lmr_maps_region(job, index, &group, &job->facts->grid[index], samples, &region, &report));
     if (!region) return LARMOR_OK;
     LMR_TRY(uncolour(job, region));
-    if (!job->facts->compression) LMR_TRY(compare_coils(r, region));
+    LMR_TRY(compare_coils(r, region));
     if (given) LMR_TRY(compare_given(r, index, region, report.fov));
     return LARMOR_OK;
 }
@@ -174,8 +174,10 @@ static larmor_status compare_first(larmor_recon *r)
     LMR_TRY(lmr_group_average(job, index, &samples, &made, &cartesian));
     larmor_status st = compare_lines(r, &samples, cartesian.on_grid);
     if (!st && !cartesian.on_grid) st = compare_off_grid(r, &samples);
-    const int given = has_given(job, index), flat = job->facts->grid[index].ndim == 2 && job->facts->coils > 1;
-    if (!st && (given || flat)) st = compare_region(r, index, &samples, given);
+    const int given = has_given(job, index);
+    const int has_coils =
+        job->facts->grid[index].ndim == 2 && job->facts->coils > 1 && !job->facts->compression; /* not virtual ones */
+    if (!st && (given || has_coils)) st = compare_region(r, index, &samples, given);
     lmr_samples_release(job, index, &samples, made, &cartesian);
     return st;
 }

@@ -58,3 +58,9 @@ expect 2 recon spokes.h5 -o none.npy --compress 17 -q
 said 'larmor: --compress 17: there are 16 coils; a number up to that, or below 1 a part of the energy, expected.'
 for compress in 0 -1 1.5 nan inf x ''; do expect 2 recon spokes.h5 -o none.npy --compress "$compress" -q; done
 [ ! -e none.npy ] || fail "a refused command leaves an image"
+
+# The description is looked at by whitened virtual coils, too.
+expect 0 phantom -o white.h5 --traj golden --matrix 64 --coils 16 --snr 20 --noise-scan 4096 -q
+expect 0 recon white.h5 -o white.npy --method grid
+grep -q "compressed to" err || fail "coils were not compressed"
+! grep "not compared" err || fail "the description was not looked at"
