@@ -1,5 +1,6 @@
 /* Settings from and to text, by their table. SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,7 +225,7 @@ static void describe(const lmr_setting *s, char *text, size_t size)
     }
 }
 
-larmor_status larmor_setting_set(larmor_recon_opts *opts, const char *name, const char *text)
+static larmor_status set(larmor_recon_opts *opts, const char *name, const char *text)
 {
     const lmr_setting *s;
     char expected[160];
@@ -235,6 +236,17 @@ larmor_status larmor_setting_set(larmor_recon_opts *opts, const char *name, cons
     if (read_value(s, text, opts)) return LARMOR_OK;
     describe(s, expected, sizeof expected);
     return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: got \"%s\", expected %s", s->name, text, expected);
+}
+
+larmor_status larmor_setting_set(larmor_recon_opts *opts, const char *name, const char *text)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c) return LMR_NO_MEMORY();
+    const locale_t before = uselocale(c); /* numbers have a point, whatever the caller's have */
+    const larmor_status st = set(opts, name, text);
+    uselocale(before);
+    freelocale(c);
+    return st;
 }
 
 /* ---- writing ---- */
@@ -287,7 +299,7 @@ static void write_numbers(const lmr_setting *s, const larmor_recon_opts *opts, c
     }
 }
 
-larmor_status larmor_setting_text(const larmor_recon_opts *opts, const char *name, char *text, size_t size)
+static larmor_status write_value(const larmor_recon_opts *opts, const char *name, char *text, size_t size)
 {
     const lmr_setting *s;
     LMR_NEED(opts);
@@ -309,4 +321,15 @@ larmor_status larmor_setting_text(const larmor_recon_opts *opts, const char *nam
         write_numbers(s, opts, text, size);
     }
     return LARMOR_OK;
+}
+
+larmor_status larmor_setting_text(const larmor_recon_opts *opts, const char *name, char *text, size_t size)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!c) return LMR_NO_MEMORY();
+    const locale_t before = uselocale(c);
+    const larmor_status st = write_value(opts, name, text, size);
+    uselocale(before);
+    freelocale(c);
+    return st;
 }

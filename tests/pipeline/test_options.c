@@ -1,4 +1,6 @@
 /* pipeline/options.c. SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+
 #include "scan/setting_table.h"
 #include "tests/pipeline/scan.h"
 
@@ -209,6 +211,24 @@ TEST(a_setting_that_is_set_from_text_is_written_as_that_text)
         }
     }
     assert_true(settings > 30);
+}
+
+TEST(numbers_of_settings_have_a_point_in_locales_that_have_a_comma)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8", "pt_BR.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const locale_t comma = newlocale(LC_ALL_MASK, names[i], (locale_t)0);
+        if (!comma) continue;
+        const locale_t before = uselocale(comma);
+        larmor_recon_opts opts = OPTS(.iters = 0);
+        char text[128];
+        assert_ok(larmor_setting_set(&opts, "oversample", "1.5,2"));
+        assert_true(opts.oversample[0] == 1.5 && opts.oversample[1] == 2);
+        assert_ok(larmor_setting_text(&opts, "oversample", text, sizeof text));
+        assert_string_equal(text, "1.5,2");
+        assert_true(uselocale(before) == comma);
+        freelocale(comma);
+    }
 }
 
 TEST(the_default_of_a_setting_is_written_as_the_table_says_and_changes_nothing)
