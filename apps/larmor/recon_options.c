@@ -209,8 +209,10 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         app_error("--%s: has no effect without %s.", needs[i].option, needs[i].with);
         return APP_USAGE;
     }
-    if (s->checkpoint && has_noise_map(s)) {
-        app_error("--noise-map, --snr-map and --g-map: there are none with --checkpoint.");
+    const int finds_maps = !strcmp(recon_method(s), "nlinv");
+    if ((s->checkpoint || finds_maps) && has_noise_map(s)) {
+        app_error("--noise-map, --snr-map and --g-map: there are none with %s.",
+                  finds_maps ? "--method nlinv" : "--checkpoint");
         return APP_USAGE;
     }
     if (s->basis && s->dictionary) {

@@ -39,6 +39,8 @@ expect 2 recon scan.h5 -o z.npy --maps none --method grid --snr-map s.npy --forc
 said "larmor: --snr-map: has no effect with --maps none; it is an option of images by coil maps."
 expect 2 recon scan.h5 -o z.npy --checkpoint c --noise-map n.npy --force
 said "larmor: --noise-map, --snr-map and --g-map: there are none with --checkpoint."
+expect 2 recon scan.h5 -o z.npy --method nlinv --noise-map n.npy --force
+said "larmor: --noise-map, --snr-map and --g-map: there are none with --method nlinv."
 expect 2 recon scan.h5 -o z.npy --noise-samples 9
 said "larmor: --noise-samples: has no effect without --noise-map, --snr-map or --g-map."
 expect 2 recon scan.h5 -o z.npy --noise-map n.npy --noise-samples 1 --force
