@@ -287,4 +287,22 @@ def created(function: Any, kind: str, free: Any, *arguments: Any) -> Any:
     return ffi.gc(out[0], free)
 
 
+class Turns:
+    """One call of an object at a time: other threads wait, and what a listener calls within one is refused."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.RLock(), False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._inside:
+            self._lock.release()
+            raise ArgumentError("a listener cannot use the object that it listens to")
+        self._inside = True
+
+    def __exit__(self, *_: object) -> None:
+        self._inside = False
+        self._lock.release()
+
+
 version: str = text(lib.larmor_version())

@@ -12,7 +12,7 @@ import numpy as np
 
 from larmor import _arrays, _recon, _scan, _structs
 from larmor._arrays import Device
-from larmor._library import ArgumentError, ShapeError, answer_ctrl_c, check, created, ffi, lib
+from larmor._library import ArgumentError, ShapeError, Turns, answer_ctrl_c, check, created, ffi, lib
 
 _HEADER = """<?xml version="1.0"?>
 <ismrmrdHeader xmlns="http://www.ismrm.org/ISMRMRD"><encoding>{spaces}<encodingLimits/>\
@@ -51,7 +51,7 @@ class Live:
     Each image begins at the one before and is held to it; coil maps, delays and virtual coils are those of the first
     readouts. Iterating takes the images that are finished and not yet taken. They stay where a push is ended by an
     exception, as by Ctrl-C, and the next readouts may follow it. It is a context manager, whose end frees what the
-    scan took; images stay.
+    scan took; images stay. Threads take turns; a listener cannot push or close.
 
     header      a `larmor.Scan`, the XML text of an ISMRMRD header, or [y, x] or [z, y, x] of the image, of voxels of
                 1 mm or with `fov_mm`; the trajectory is then in cycles per field of view.
@@ -77,7 +77,7 @@ class Live:
         self._listener = _recon._Listener(progress)
         self._kept: list[Any] = []
         self._finished: collections.deque[LiveImage] = collections.deque()
-        self._readouts = 0
+        self._readouts, self._turns = 0, Turns()
         opts = ffi.new("larmor_live_opts *")
         _structs.fill(opts, {"window": window, "every": every, "first": first, "iters": iterations, "hold": hold,
                              "raw": {"traj_units": traj_units, **(raw or {})}}, self.device, self._kept)
@@ -122,17 +122,18 @@ class Live:
         return len(self._finished)
 
     def _add(self, readout: Any) -> None:
-        if self._live is None:
-            raise ArgumentError("the scan has ended")
-        answer_ctrl_c()
-        self._readouts += 1
-        result = ffi.new("larmor_recon_result *")
-        try:
-            check(lib.larmor_live_add(self._live, readout, result))
-            self._finished.extend(LiveImage(image, meta, report, self._readouts)
-                                  for image, meta, report, _ in _recon._images_of(result))
-        finally:
-            lib.larmor_recon_result_free(result)
+        with self._turns:
+            if self._live is None:
+                raise ArgumentError("the scan has ended")
+            answer_ctrl_c()
+            self._readouts += 1
+            result = ffi.new("larmor_recon_result *")
+            try:
+                check(lib.larmor_live_add(self._live, readout, result))
+                self._finished.extend(LiveImage(image, meta, report, self._readouts)
+                                      for image, meta, report, _ in _recon._images_of(result))
+            finally:
+                lib.larmor_recon_result_free(result)
 
     def __iter__(self) -> Iterator[LiveImage]:
         while self._finished:
@@ -140,10 +141,11 @@ class Live:
 
     def close(self) -> None:
         """The end of the scan. Images that are finished may still be taken."""
-        if self._live is not None:
-            ffi.release(self._live)
-            self._live = None
-            self._listener.close()
+        with self._turns:
+            if self._live is not None:
+                ffi.release(self._live)
+                self._live = None
+                self._listener.close()
 
     def __enter__(self) -> Live:
         return self

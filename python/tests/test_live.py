@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -107,6 +108,32 @@ def test_ctrl_c_leaves_the_images_that_are_finished_and_the_scan(simulation, ima
     assert session.push(samples.kspace[:, after:], samples.traj[after:]) == 1
     session.close()
     assert [one.readouts for one in session] == [after + WINDOW]
+
+
+def test_a_listener_can_neither_push_nor_close(simulation, images):
+    samples, refused = simulation.samples(), []
+
+    def listen(event):
+        for call in (session.close, lambda: session.push(samples.kspace[:, 0], samples.traj[0])):
+            with pytest.raises(larmor.ArgumentError, match="a listener cannot use"):
+                call()
+            refused.append(event)
+
+    session = larmor.Live(SHAPE, progress=listen, **OPTIONS)
+    session.push(samples.kspace, samples.traj)
+    assert refused
+    assert alike(session, images)
+
+
+def test_threads_take_turns(simulation):
+    samples = simulation.samples()
+    session = larmor.Live(SHAPE, **OPTIONS)
+    threads = [threading.Thread(target=session.push, args=(samples.kspace, samples.traj)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(session)) == 1 + (4 * READOUTS - FIRST) // WINDOW
 
 
 def test_images_by_nonlinear_inversion_are_near_those_by_conjugate_gradients(path, images):
