@@ -13,7 +13,7 @@ import numpy as np
 
 from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
-from larmor._library import ArgumentError, answer_ctrl_c, check, created, ffi, lib
+from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib
 from larmor._scan import flipped, out_array
 from larmor.linop import _bits
 from larmor.nufft import choice
@@ -132,6 +132,8 @@ class NlinvSeries:
     """Nonlinear inversion of frames one after the other, each begun at and held to the one before; image and coil maps
     of each are found together.
 
+    Threads take turns.
+
     shape    of all images.
     options  members of larmor_nlinv_series_opts: steps, alpha, reduction, damping, median, all (those of `nlinv`).
     """
@@ -139,6 +141,7 @@ class NlinvSeries:
     def __init__(self, shape: Sequence[int], *, device: str | Device | None = None, **options: Any) -> None:
         self.device = _arrays.device(device)
         self._kept: list[Any] = []
+        self._turns = Turns()
         opts = ffi.new("larmor_nlinv_series_opts *")
         _structs.fill(opts, options, self.device, self._kept)
         self._series = created(lib.larmor_nlinv_series_create, "larmor_nlinv_series", lib.larmor_nlinv_series_free,
@@ -149,8 +152,9 @@ class NlinvSeries:
         answer_ctrl_c()
         report = ffi.new("larmor_nlinv_report *")
         out = ffi.new("larmor_array *[2]")
-        check(lib.larmor_nlinv_series_add(self._series, _wrapped(_complex(kspace), self.device),
-                                          _points(traj, self.device), out, out + 1, report))
+        with self._turns:
+            check(lib.larmor_nlinv_series_add(self._series, _wrapped(_complex(kspace), self.device),
+                                              _points(traj, self.device), out, out + 1, report))
         return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]), _structs.to_dict(report)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from conftest import relative
@@ -177,3 +179,22 @@ def test_frames_by_nonlinear_inversion_follow_one_another():
         return relative(abs(x) * np.vdot(abs(x), truth) / np.vdot(abs(x), abs(x)), truth)
 
     assert error(image) < 0.9 * error(alone)
+
+
+def test_threads_take_turns_with_a_series():
+    traj = larmor.traj("golden", (32, 32), readouts=78)
+    kspace = larmor.phantom_kspace(traj, coils=4)
+    series, reports = larmor.NlinvSeries((32, 32)), []
+    series.add(kspace[:, :65], traj[:65])
+
+    def add():
+        for _ in range(6):
+            reports.append(series.add(kspace[:, 65:], traj[65:])[2])
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(reports) == 24
+    assert all(np.isfinite(report["residual"]) for report in reports)
