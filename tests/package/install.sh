@@ -17,7 +17,7 @@ prefix=$work/elsewhere
 mv "$work/installed" "$prefix"
 others=$(cd "$prefix" && find . -type f -o -type l | sed 's|^\./||' | grep -vE \
     -e '^bin/larmor(-bench)?$' -e "^$LIBDIR/liblarmor(_(cu)?finufft)?\.so(\.[0-9.]+)?$" \
-    -e "^$LIBDIR/larmor/larmor_(cuda|mpi|dicom)\.so$" -e '^libexec/larmor/' -e '^include/larmor/[a-z]+\.h$' \
+    -e "^$LIBDIR/larmor/larmor_(cuda|mpi|dicom|http)\.so$" -e '^libexec/larmor/' -e '^include/larmor/[a-z]+\.h$' \
     -e '^include/larmor-finufft/(cu)?finufft(_errors|_functions|_opts)?\.f?h$' -e "^$LIBDIR/cmake/larmor/" -e "^$LIBDIR/pkgconfig/larmor(-(cu)?finufft)?\.pc$" \
     -e '^share/doc/larmor/LICENSE$' -e '^share/man/man1/larmor[a-z0-9-]*\.1(\.gz)?$' \
     -e '^share/bash-completion/completions/larmor(-bench)?$' -e '^share/zsh/site-functions/_larmor(-bench)?$' \
