@@ -69,7 +69,7 @@ static int same_plan(const larmor_recon_plan *a, const larmor_recon_plan *b)
     return same;
 }
 
-static void say_plan(const larmor_recon_plan *plan, int first, int end, lmr_findings *f)
+static void note_plan(const larmor_recon_plan *plan, int first, int end, lmr_findings *f)
 {
     const int64_t *n = plan->grid.matrix;
     char images[48], memory[48] = "";
@@ -119,7 +119,7 @@ static larmor_status plan(larmor_source *source, larmor_device *dev, int64_t mem
             st = larmor_recon_describe(recon, end, &other);
             if (!same_plan(&one, &other)) break;
         }
-        if (!st) say_plan(&one, first, end, f);
+        if (!st) note_plan(&one, first, end, f);
         if (!st && !strcmp(one.maps_method, "nlinv")) note_gaps(f);
     }
     larmor_recon_free(recon);

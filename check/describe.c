@@ -104,7 +104,7 @@ static larmor_status uncolour(const lmr_job *job, larmor_array *region)
     return larmor_whiten(colouring, region);
 }
 
-static void say_maps(larmor_recon *r, const larmor_description *found)
+static void report_maps(larmor_recon *r, const larmor_description *found)
 {
     if (found->is_clear)
         lmr_warn(&r->events,
@@ -124,7 +124,7 @@ static larmor_status compare_given(larmor_recon *r, int index, const larmor_arra
     LMR_TRY(larmor_array_reshape(job->facts->given, shape, &view));
     const larmor_status st = larmor_compare_maps(region, fov, view, &found);
     larmor_array_free(view);
-    if (!st) say_maps(r, &found);
+    if (!st) report_maps(r, &found);
     return st;
 }
 

@@ -235,7 +235,7 @@ larmor_status lmr_residuals_sum(const lmr_job *job, const lmr_frame *frames, int
  * others at its radii, and relative to its samples of that of the others; |A x - b| is this part of its own
  * samples, and of all. */
 #define MIN_READOUT_RATIO 10
-/* Likewise of lines along the edge of the grid: coil maps carry them over to the other edge. Up to 20 in right
+/* The same ratio of lines along the edge of the grid: coil maps carry them over to the other edge. Up to 20 in right
  * scans. */
 #define MIN_EDGE_RATIO 100
 #define MIN_READOUT_MISFIT 0.3

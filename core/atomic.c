@@ -1,5 +1,6 @@
 /* An output file that appears under its name only when it is complete: a locked temporary file beside the target,
- * synced, renamed, and the folder synced. A folder of files likewise. SPDX-License-Identifier: Apache-2.0 */
+ * synced, renamed, and the folder synced. A folder of files appears in the same way.
+ * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "core/atomic.h"
 

@@ -43,7 +43,7 @@ static void list_folders(folders *f)
     }
 }
 
-static void say_not_found(const folders *f, const char *file)
+static void fail_not_found(const folders *f, const char *file)
 {
     char list[MAX_PATH] =
         "any folder, because liblarmor was loaded by a relative path or lies where any user may put files";
@@ -82,7 +82,7 @@ void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t r
         snprintf(path, room, "%s/%s", f.path[i], file);
         if (!access(path, F_OK)) return load(path, entry);
     }
-    say_not_found(&f, file);
+    fail_not_found(&f, file);
     return NULL;
 }
 

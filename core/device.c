@@ -90,7 +90,7 @@ static larmor_status open_gpu(int number, larmor_device **out)
 }
 
 /* "asked: cuda:0 (NVIDIA H200)", without what was asked for if that is the device's own name. */
-static void say_which(larmor_device *dev, const char *asked)
+static void set_reason(larmor_device *dev, const char *asked)
 {
     const int plain = !strcmp(asked, dev->spec);
     snprintf(dev->reason, sizeof dev->reason, "%s%s%s (%s)", plain ? "" : asked, plain ? "" : ": ", dev->spec,
@@ -100,7 +100,7 @@ static void say_which(larmor_device *dev, const char *asked)
 static larmor_status open_best(larmor_device **out)
 {
     if (!open_gpu(-1, out)) {
-        say_which(*out, "auto");
+        set_reason(*out, "auto");
         (*out)->chosen = 1;
         return LARMOR_OK;
     }
@@ -160,7 +160,7 @@ static void name_group(larmor_device *group, const char *asked)
         used += (size_t)snprintf(group->spec + used, sizeof group->spec - used, "%s%s", i ? "," : "",
                                  i ? strchr(own, ':') + 1 : own);
     }
-    say_which(group, asked);
+    set_reason(group, asked);
 }
 
 /* Processors without a number of threads share all cores. */
@@ -275,7 +275,7 @@ static larmor_status open_named(const char *spec, larmor_device **out)
         st = open_group(spec, &list, out);
     } else if (!st) {
         st = is_gpu ? open_gpu(list.each[0].number, out) : open_on(&lmr_cpu_backend, 0, list.each[0].number, out);
-        if (!st) say_which(*out, spec);
+        if (!st) set_reason(*out, spec);
     }
     snprintf(prefix, sizeof prefix, "device %s: cuda unavailable", spec);
     return st && is_gpu ? lmr_fail_in(st, prefix) : st;

@@ -137,7 +137,7 @@ static double median_snr(const lmr_noisy *n, const double *deviation)
     return count ? lmr_median_f64(snr, count) : 0;
 }
 
-static void tell(const lmr_noisy *n, const double *deviation, const larmor_noise_maps *maps, double seconds)
+static void log_noise_map(const lmr_noisy *n, const double *deviation, const larmor_noise_maps *maps, double seconds)
 {
     char how[64] = "exact";
     if (maps->way != LARMOR_NOISE_EXACT)
@@ -163,7 +163,7 @@ static larmor_status find_maps(const lmr_noisy *n, const larmor_recon_result *re
     if (!st && has_unit) st = lmr_noise_unit(n, unit);
     if (!st && has_unit) divide(n, deviation, unit);
     if (!st) st = take_maps(n, result, deviation, unit, maps);
-    if (!st) tell(n, deviation[0], maps, lmr_seconds() - began);
+    if (!st) log_noise_map(n, deviation[0], maps, lmr_seconds() - began);
     free_each((void **)deviation, n->images);
     free_each((void **)unit, n->images);
     return st;

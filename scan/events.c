@@ -23,7 +23,7 @@ static double part_of(const larmor_event *event)
     return event->steps > 0 ? fmin((double)event->step / event->steps, 1) : 0;
 }
 
-static void tell(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)
+static void report(lmr_events *e, larmor_event_kind kind, const char *text, const larmor_progress *p)
 {
     if (!e->listener) return;
     larmor_event event = {.kind = kind,
@@ -56,19 +56,19 @@ void lmr_relay(lmr_events *e, const larmor_event *heard, int ahead)
     send(e, &event, e->done + ahead + part_of(&event));
 }
 
-static void tell_line(lmr_events *e, larmor_event_kind kind, const char *format, va_list arguments)
+static void report_line(lmr_events *e, larmor_event_kind kind, const char *format, va_list arguments)
 {
     char line[1024];
     if (e->is_quiet) return;
     vsnprintf(line, sizeof line, format, arguments);
-    tell(e, kind, line, NULL);
+    report(e, kind, line, NULL);
 }
 
 void lmr_log(lmr_events *e, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    tell_line(e, LARMOR_EVENT_LOG, format, arguments);
+    report_line(e, LARMOR_EVENT_LOG, format, arguments);
     va_end(arguments);
 }
 
@@ -76,14 +76,14 @@ void lmr_warn(lmr_events *e, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    tell_line(e, LARMOR_EVENT_WARNING, format, arguments);
+    report_line(e, LARMOR_EVENT_WARNING, format, arguments);
     va_end(arguments);
 }
 
 larmor_status lmr_enter(lmr_events *e, const char *stage)
 {
     snprintf(e->stage, sizeof e->stage, "%s", stage);
-    tell(e, LARMOR_EVENT_STAGE, "", NULL);
+    report(e, LARMOR_EVENT_STAGE, "", NULL);
     if (e->stopped) return LMR_FAIL(LARMOR_STOPPED, "stopped by the caller before this stage: %s", stage);
     return lmr_go_on();
 }
@@ -92,7 +92,7 @@ int lmr_monitor(void *events, const larmor_progress *progress)
 {
     lmr_events *e = events;
     e->stage[0] = 0;
-    tell(e, LARMOR_EVENT_STEP, "", progress);
+    report(e, LARMOR_EVENT_STEP, "", progress);
     return e->stopped;
 }
 

@@ -11,8 +11,8 @@
 #include "scan/source.h"
 
 enum {
-    FIRST = 8,    /* readouts of an image that tell whether it is echo-planar */
-    MOST_SAID = 4 /* images whose numbers the log has one by one */
+    FIRST = 8,      /* readouts of an image that tell whether it is echo-planar */
+    MOST_LOGGED = 4 /* images whose numbers the log has one by one */
 };
 
 /* In 1/FOV. Where lines are further apart the image folds onto its ghost, and navigators alone are taken. */
@@ -166,7 +166,7 @@ static larmor_status find_one(const larmor_recon *r, int group, image *m, found 
     return st;
 }
 
-static void say(larmor_recon *r, const larmor_group *g, const found *f)
+static void log_ghost(larmor_recon *r, const larmor_group *g, const found *f)
 {
     const double less = 100 * (1 - f->report.after / f->report.before);
     char which[96] = "", from[96] = "the image with the least ghost";
@@ -191,7 +191,7 @@ static void say(larmor_recon *r, const larmor_group *g, const found *f)
                 which, f->mean.phase * DEGREES, f->mean.shift, from, less);
 }
 
-static void say_range(larmor_recon *r, const ghosts *g, int64_t count)
+static void log_ghost_range(larmor_recon *r, const ghosts *g, int64_t count)
 {
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int i = 0; i < g->images; i++) {
@@ -223,9 +223,9 @@ static larmor_status find_all(larmor_recon *r, ghosts *g, int64_t *count)
         }
         LMR_TRY(st);
         if (!epi || !g->image[index].of || !f.report.forward) continue;
-        if (++*count <= MOST_SAID) say(r, &group, &f);
+        if (++*count <= MOST_LOGGED) log_ghost(r, &group, &f);
     }
-    if (*count > MOST_SAID) say_range(r, g, *count);
+    if (*count > MOST_LOGGED) log_ghost_range(r, g, *count);
     return LARMOR_OK;
 }
 

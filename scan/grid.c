@@ -312,7 +312,7 @@ static int can_enlarge(const larmor_recon *r)
     return !r->facts.given || (!r->facts.sets && r->facts.info.encodings == 1);
 }
 
-static void say_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
+static void report_enlarged(larmor_recon *r, const larmor_extent *e, const larmor_grid *from, const larmor_grid *to)
 {
     lmr_events *events = &r->events;
     char factor[64], sides[96];
@@ -355,7 +355,7 @@ static larmor_status enlarge_encoding(larmor_recon *r, int encoding)
         if (can_enlarge(r)) r->facts.grid[i] = grid;
     }
     r->enlarged |= can_enlarge(r);
-    say_enlarged(r, &extent, &before, &grid);
+    report_enlarged(r, &extent, &before, &grid);
     return r->facts.given && can_enlarge(r) ? lmr_choose_maps_beyond(r) : LARMOR_OK;
 }
 

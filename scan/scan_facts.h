@@ -14,7 +14,7 @@ typedef struct lmr_scan_facts {
     larmor_ranks *slabs;       /* those that have a slab of the volume each (schedule/slabs.h), or NULL */
     larmor_array *whitening;   /* [coils, coils], of noise times noise_scale; or NULL */
     double noise_scale;        /* with whitening: that all samples are multiplied by, a power of two; else 0 */
-    double noise_unit;         /* likewise: the unit of whitened samples in that of scaled ones */
+    double noise_unit;         /* with whitening, else 0: the unit of whitened samples in that of scaled ones */
     larmor_array *compression; /* [coils, info.coils(, voxels along the readouts)], or NULL */
     larmor_compression_report compressed;
     int coils;                /* virtual ones, or info.coils: of samples and maps from here on */

@@ -83,7 +83,8 @@ static const lmr_setting table[] = {
                     "header's)"))),
     VALUE(fov_mm, REAL,
           TEXT(NUMBERS, "fov", "X[,Y[,Z]]", "conventions", FROM_TO(1e-3, 1e5), .unit = "mm",
-               HELP("field of view of the image in mm, likewise"))),
+               HELP("field of view of the image in mm; X alone: for all axes that are as long as x in the header "
+                    "(default: the header's)"))),
     VALUE(oversample, REAL,
           TEXT(NUMBERS, "oversample", "F[,F[,F]]", "conventions", FROM_TO(1, LARMOR_MAX_OVERSAMPLE),
                HELP("reconstruct on a field of view this many times the encoded one or the image's, then crop; one "

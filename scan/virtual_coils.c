@@ -53,7 +53,7 @@ static larmor_status calibration_on_grid(const lmr_job *job, int group, int *gri
     return LARMOR_OK;
 }
 
-/* Likewise, along the readouts. */
+/* Adds the covariances of an image along its readouts, if those are on the grid. */
 static larmor_status look_along(const lmr_job *job, int group, const larmor_samples *samples, const lmr_cartesian *c,
                                 double noise, double unscaled, knowledge *k)
 {
@@ -69,7 +69,7 @@ static larmor_status look_along(const lmr_job *job, int group, const larmor_samp
     return LARMOR_OK;
 }
 
-/* Likewise of a volume in slabs, whose readouts no rank holds. */
+/* The same of a volume in slabs, whose readouts no rank holds. */
 static larmor_status look_at_slabs(lmr_job *job, int group, knowledge *k)
 {
     larmor_array *kspace = NULL, *traj = NULL;

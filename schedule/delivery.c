@@ -130,7 +130,7 @@ static larmor_status take_result(const larmor_recon *r, lmr_task *t, larmor_reco
     return st;
 }
 
-static void tell_lines(larmor_recon *r, const lmr_task *t)
+static void report_lines(larmor_recon *r, const lmr_task *t)
 {
     for (const lmr_line *l = t->lines; l; l = l->next) {
         if (l->warning)
@@ -145,7 +145,7 @@ static larmor_status hand_out(lmr_devices *d, lmr_task *t, larmor_recon_result *
     larmor_recon *r = d->recon;
     larmor_status st = t->status;
     pthread_mutex_unlock(&d->lock);
-    tell_lines(r, t);
+    report_lines(r, t);
     take_found(&r->job, t);
     if (st)
         larmor_fail(st, "%s", t->message);

@@ -133,16 +133,16 @@ static larmor_status get_answer(parcel *p, const larmor_recon *r, lmr_task *t)
 
 typedef struct patience {
     lmr_worker *worker;
-    int was_told;
+    int has_sent_stop;
 } patience;
 
 /* The rank is told once that it is to stop, and answers even so. */
-static int tell_to_stop(void *user)
+static int send_stop(void *user)
 {
     patience *p = user;
     const lmr_devices *d = p->worker->all;
-    if (d->stop && !p->was_told) d->ranks->by->send(d->ranks->link, p->worker->rank, LMR_TAG_STOP, NULL, 0);
-    p->was_told |= d->stop;
+    if (d->stop && !p->has_sent_stop) d->ranks->by->send(d->ranks->link, p->worker->rank, LMR_TAG_STOP, NULL, 0);
+    p->has_sent_stop |= d->stop;
     return 0;
 }
 
@@ -153,7 +153,7 @@ static larmor_status exchange(lmr_worker *w, lmr_task *t, parcel *p)
     patience patient = {.worker = w};
     void *data = NULL;
     LMR_TRY(ranks->by->send(ranks->link, w->rank, LMR_TAG_ORDER, &o, sizeof o));
-    LMR_TRY(ranks->by->receive(ranks->link, w->rank, LMR_TAG_ANSWER, tell_to_stop, &patient, &data, &p->size));
+    LMR_TRY(ranks->by->receive(ranks->link, w->rank, LMR_TAG_ANSWER, send_stop, &patient, &data, &p->size));
     p->bytes = data;
     return get_answer(p, w->all->recon, t);
 }

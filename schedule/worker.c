@@ -116,7 +116,7 @@ static int count_beside(const lmr_worker *w, int left)
     return count;
 }
 
-static void tell_of_leaving(lmr_worker *w, lmr_task *t, larmor_status st, const char *message, const char *device)
+static void warn_of_leaving(lmr_worker *w, lmr_task *t, larmor_status st, const char *message, const char *device)
 {
     char text[1400];
     if (w->all->beside || (st == LARMOR_ERR_MEMORY && count_beside(w, 0)))
@@ -139,7 +139,7 @@ static int leave(lmr_worker *w, lmr_task *t)
     snprintf(message, sizeof message, "%s", t->message);
     snprintf(device, sizeof device, "%s", w->rank ? t->result.report.device : larmor_device_spec(w->job.facts->dev));
     lmr_clear_task(t);
-    tell_of_leaving(w, t, st, message, device);
+    warn_of_leaving(w, t, st, message, device);
     return 1;
 }
 

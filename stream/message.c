@@ -410,7 +410,7 @@ larmor_status larmor_stream_send(larmor_stream *s, const larmor_message *message
     return lmr_wire_write(&s->wire, s->going.data, s->going.size);
 }
 
-larmor_status lmr_stream_say(larmor_stream *s, const char *level, const char *line)
+larmor_status lmr_stream_text(larmor_stream *s, const char *level, const char *line)
 {
     char text[1100];
     snprintf(text, sizeof text, "%s%s", level, line);

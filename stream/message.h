@@ -24,7 +24,7 @@ struct larmor_stream {
 void *lmr_stream_take(larmor_stream *stream);
 
 /* A line as TEXT: "WRN ", "ERR " or "DBG " and the line. */
-larmor_status lmr_stream_say(larmor_stream *stream, const char *level, const char *line);
+larmor_status lmr_stream_text(larmor_stream *stream, const char *level, const char *line);
 
 /* What comes from a client may be shown on a terminal: anything but printable ASCII becomes '?'. */
 void lmr_make_printable(char *line);

@@ -103,7 +103,7 @@ static void refuse(larmor_stream *stream)
 {
     char why[1024];
     snprintf(why, sizeof why, "%s", larmor_last_error());
-    if (!lmr_stream_say(stream, "ERR ", why))
+    if (!lmr_stream_text(stream, "ERR ", why))
         larmor_stream_send(stream, &(larmor_message){.kind = LARMOR_MESSAGE_CLOSE});
 }
 

@@ -31,12 +31,12 @@ typedef struct session {
     larmor_recon_image *waiting; /* [waits] for the scale of the whole measurement */
     int waits;
     int makes_images, is_configured, said_unused;
-    double said;        /* when a step was */
+    double reported;    /* when a step was */
     larmor_status sent; /* the first failure to send from a listener, and its message */
     char sent_why[LINE];
 } session;
 
-/* ---- what is said ---- */
+/* ---- what is reported ---- */
 
 static void note(const session *s, larmor_event_kind kind, const char *line)
 {
@@ -47,17 +47,17 @@ static void note(const session *s, larmor_event_kind kind, const char *line)
     s->opts->log(s->opts->user, kind, shown);
 }
 
-static larmor_status say(session *s, larmor_event_kind kind, const char *line)
+static larmor_status report_line(session *s, larmor_event_kind kind, const char *line)
 {
     const int is_warning = kind == LARMOR_EVENT_WARNING;
     s->report.warnings += is_warning;
     note(s, kind, line);
-    return lmr_stream_say(s->stream, is_warning ? "WRN " : "INF ", line);
+    return lmr_stream_text(s->stream, is_warning ? "WRN " : "INF ", line);
 }
 
 static larmor_status warn(session *s, const char *line)
 {
-    return say(s, LARMOR_EVENT_WARNING, line);
+    return report_line(s, LARMOR_EVENT_WARNING, line);
 }
 
 /* Lines that end in '\n'. */
@@ -72,17 +72,17 @@ static larmor_status warn_lines(session *s, const char *lines)
 }
 
 /* A step of a solver, now and then. */
-static larmor_status say_step(session *s, const larmor_event *e)
+static larmor_status report_step(session *s, const larmor_event *e)
 {
     char line[LINE];
     const double now = lmr_seconds();
-    if (now < s->said + BETWEEN_STEPS_S) return LARMOR_OK;
-    s->said = now;
+    if (now < s->reported + BETWEEN_STEPS_S) return LARMOR_OK;
+    s->reported = now;
     snprintf(line, sizeof line, "series %d of %d: step %d", e->series, e->count, e->step);
-    return lmr_stream_say(s->stream, "DBG ", line);
+    return lmr_stream_text(s->stream, "DBG ", line);
 }
 
-/* What is said also shows whether somebody listens: only what cannot be delivered tells over TCP that a client has
+/* What is reported also shows whether somebody listens: only what cannot be delivered tells over TCP that a client has
  * gone, which ends the reconstruction. */
 static int on_event(void *user, const larmor_event *e)
 {
@@ -90,14 +90,14 @@ static int on_event(void *user, const larmor_event *e)
     char line[LINE];
     larmor_status st = LARMOR_OK;
     if (s->sent) return 1;
-    if (e->kind == LARMOR_EVENT_STEP) st = say_step(s, e);
-    if (e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING) st = say(s, e->kind, e->text);
+    if (e->kind == LARMOR_EVENT_STEP) st = report_step(s, e);
+    if (e->kind == LARMOR_EVENT_LOG || e->kind == LARMOR_EVENT_WARNING) st = report_line(s, e->kind, e->text);
     if (e->kind == LARMOR_EVENT_STAGE && *e->stage) {
         if (e->series)
             snprintf(line, sizeof line, "series %d of %d: %s", e->series, e->count, e->stage);
         else
             snprintf(line, sizeof line, "%s", e->stage);
-        st = lmr_stream_say(s->stream, "DBG ", line);
+        st = lmr_stream_text(s->stream, "DBG ", line);
     }
     if (!st && lmr_wire_is_gone(&s->stream->wire))
         st = LMR_FAIL(LARMOR_ERR_IO, "%s: the other side has gone.", s->stream->name);
@@ -469,7 +469,7 @@ larmor_status larmor_session_run(larmor_stream *stream, const larmor_session_opt
     if (st) snprintf(why, sizeof why, "%s", larmor_last_error());
     lmr_make_printable(why);
     clear(&s);
-    if (st) lmr_stream_say(stream, "ERR ", why);
+    if (st) lmr_stream_text(stream, "ERR ", why);
     larmor_stream_send(stream,
                        &(larmor_message){.kind = LARMOR_MESSAGE_CLOSE}); /* one who has gone does not get it */
     stream->memory = message;

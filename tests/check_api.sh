@@ -27,11 +27,11 @@ cat "$root"/include/larmor/*.h | awk '
 nm -D --defined-only "$library" | awk '$2 != "A" {sub(/@.*/, "", $3); print $3}' | sort -u >"$work/shown"
 cut -d' ' -f1 "$work/declared" | sort -u >"$work/names"
 
-say() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
-say "declared twice" "$(cut -d' ' -f1 "$work/declared" | uniq -d)"
-say "declared but not in $library" "$(comm -23 "$work/names" "$work/shown")"
-say "in $library but not declared in include/larmor" "$(comm -13 "$work/names" "$work/shown")"
-say "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
+report() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
+report "declared twice" "$(cut -d' ' -f1 "$work/declared" | uniq -d)"
+report "declared but not in $library" "$(comm -23 "$work/names" "$work/shown")"
+report "in $library but not declared in include/larmor" "$(comm -13 "$work/names" "$work/shown")"
+report "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
 
 # Every function has a user that calls it or hands it on: the program, an example, or a file of the library other than its own.
 (cd "$root" && find apps bench examples finufft stream scan pipeline check schedule live noise core nufft recon io phantoms -name '*.[ch]' -o -name '*.cu' |
@@ -41,7 +41,7 @@ say "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$wor
             else if (!((FILENAME, name) in seen)) files[name]++
             seen[FILENAME, name] = 1 } }
         END { for (name in files) if (files[name] > 1) print name }') | sort >"$work/used"
-say "without a user" "$(comm -23 "$work/names" "$work/used")"
+report "without a user" "$(comm -23 "$work/names" "$work/used")"
 [ -s "$work/names" ] || { echo "no declarations found in $root/include/larmor"; status=1; }
 
 [ $status -ne 0 ] || echo "api: $(wc -l <"$work/names") functions, all shown and documented"

@@ -20,10 +20,10 @@ awk '/^```\{toctree\}/ { inside = 1; next } /^```/ { inside = 0 } inside && NF &
     printf '%s\n' documents examples c/index commands/index notebooks/index
 } | sort >"$work/there"
 
-say() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
-say "docs/site/index.md: named twice" "$(uniq -d "$work/named")"
-say "docs/site/index.md: not in a table of contents" "$(comm -13 "$work/named" "$work/there")"
-say "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$work/there")"
+report() { [ -z "$2" ] || { echo "$1:" $2; status=1; }; } # $2 unquoted: names on one line
+report "docs/site/index.md: named twice" "$(uniq -d "$work/named")"
+report "docs/site/index.md: not in a table of contents" "$(comm -13 "$work/named" "$work/there")"
+report "docs/site/index.md: named, but not there" "$(comm -23 "$work/named" "$work/there")"
 
 # docs/index.md, by which the texts are read without the site, lists them as well.
 for page in docs/*.md docs/records/*.md docs/reference/*.md; do

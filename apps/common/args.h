@@ -30,7 +30,7 @@ typedef enum app_type {
     APP_WRITTEN_FILE,  /* const char *: a file that is written, or grows */
     APP_WRITTEN_FILES, /* app_texts: the same, and the option may be repeated */
     APP_SIZES,         /* app_list: whole numbers, as many as the metavar has: "X[,Y[,Z]]" */
-    APP_NUMBERS        /* app_list: numbers, likewise */
+    APP_NUMBERS        /* app_list: numbers, as many as the metavar has */
 } app_type;
 
 #define APP_MAX_TEXTS 16

@@ -91,7 +91,7 @@ static int asks_for_json(const app_command *command, int argc, char **argv)
 }
 
 /* Whoever reads an object gets one, whatever became of the command. */
-static void tell_failure(const app_command *command, int code, int argc, char **argv)
+static void report_failure(const app_command *command, int code, int argc, char **argv)
 {
     if (!code || json_is_written() || app_is_silent() || !asks_for_json(command, argc, argv)) return;
     json_failure(command->name, code, app_last_error()[0] ? app_last_error() : "stopped by a signal");
@@ -133,6 +133,6 @@ int main(int argc, char **argv)
     if (code < 0) code = command->run(settings, &files);
     if (code == APP_AGAIN) code = command->run(settings, &files);
     free(settings);
-    tell_failure(command, code, argc - 2, argv + 2);
+    report_failure(command, code, argc - 2, argv + 2);
     return app_end_signals(end_of_output(code));
 }

@@ -21,7 +21,7 @@ static int has_timer, on_terminal;
 
 /* All that follows is safe in a handler of signals. */
 
-static void say(const char *text)
+static void write_text(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) return;
 }
@@ -53,8 +53,8 @@ static void run_out(int number)
 /* For what libraries do where they get no memory: they end the program by exit() or abort(). */
 static _Noreturn void lack_memory(const char *text)
 {
-    say(app_self.name);
-    say(text);
+    write_text(app_self.name);
+    write_text(text);
     for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
     _exit(APP_LACKING);
 }
@@ -69,10 +69,10 @@ void fftw_assertion_failed(const char *what, int line, const char *file)
 {
     (void)line;
     if (larmor_fftw_runs()) lack_memory(": out of host memory: FFTW got none.\n");
-    say(file);
-    say(": assertion failed in FFTW: ");
-    say(what);
-    say("\n");
+    write_text(file);
+    write_text(": assertion failed in FFTW: ");
+    write_text(what);
+    write_text("\n");
     abort();
 }
 
@@ -95,8 +95,8 @@ static void remember(int number)
     const int error = errno;
     int none = 0;
     if (atomic_compare_exchange_strong(&caught, &none, number)) {
-        if (on_terminal) say("\r\033[K");
-        say(waits_for_result() ? "stopping after this step; again to end now\n" : "stopping\n");
+        if (on_terminal) write_text("\r\033[K");
+        write_text(waits_for_result() ? "stopping after this step; again to end now\n" : "stopping\n");
         if (has_timer)
             wake_after(grace);
         else if (!waits_for_result())
@@ -121,8 +121,8 @@ static void use_up_time(int number)
     static atomic_flag once = ATOMIC_FLAG_INIT;
     (void)number;
     if (atomic_flag_test_and_set(&once)) return;
-    say(app_self.name);
-    say(": the processor time that is allowed is used up; 'ulimit -t' sets it.\n");
+    write_text(app_self.name);
+    write_text(": the processor time that is allowed is used up; 'ulimit -t' sets it.\n");
     for (int i = 0; i < 100 && !larmor_outputs_abandon(); i++) nanosleep(&moment, NULL);
     _exit(APP_LACKING);
 }

@@ -83,7 +83,7 @@ static int make_parameters(const settings *s, text *t)
 
 /* ---- images ---- */
 
-static void say(void *user, const char *line)
+static void log_line(void *user, const char *line)
 {
     static const char levels[][4] = {"DBG", "INF", "WRN", "ERR"};
     const char *said = line;
@@ -155,7 +155,7 @@ static int send_scan(const settings *s, const app_files *files, const char *json
     const larmor_request request = {.raw = raw,
                                     .config = s->config,
                                     .parameters = json,
-                                    .log = say,
+                                    .log = log_line,
                                     .image = s->show ? show_next : NULL,
                                     .user = &shown};
     APP_TRY(APP_RUN, larmor_stream_request(stream, &request, dev, &got));

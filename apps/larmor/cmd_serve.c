@@ -61,7 +61,7 @@ typedef struct client {
     larmor_trajectory trajectory; /* that the server's options give */
 } client;
 
-static void say(void *user, larmor_event_kind kind, const char *line)
+static void log_line(void *user, larmor_event_kind kind, const char *line)
 {
     const client *c = user;
     if (kind == LARMOR_EVENT_WARNING)
@@ -145,7 +145,7 @@ static larmor_status open_client(const settings *s, int64_t number, larmor_sessi
     session->set = set;
     session->configure = configure;
     session->prepare = prepare;
-    session->log = say;
+    session->log = log_line;
     return st;
 }
 
@@ -174,7 +174,7 @@ static larmor_status begin(void *user, int64_t number, larmor_session_opts *sess
     return open_client(h->s, number, session);
 }
 
-static void tell_end(int64_t number, const larmor_session_report *report, larmor_status status)
+static void log_end(int64_t number, const larmor_session_report *report, larmor_status status)
 {
     if (status)
         app_log("session %lld: failed: %s", (long long)number, larmor_last_error());
@@ -188,7 +188,7 @@ static void end(void *user, int64_t number, larmor_session_opts *session, const 
                 larmor_status status)
 {
     (void)user;
-    tell_end(number, report, status);
+    log_end(number, report, status);
     close_client(session);
 }
 
@@ -210,7 +210,7 @@ static int serve_pipe(const settings *s, larmor_session_opts *session)
     larmor_status st = larmor_stream_create(STDIN_FILENO, STDOUT_FILENO, &opts, &stream);
     if (!st) st = larmor_session_run(stream, session, &report);
     if (st) return app_fail(APP_RUN, st);
-    tell_end(0, &report, st);
+    log_end(0, &report, st);
     larmor_stream_free(stream);
     return APP_DONE;
 }

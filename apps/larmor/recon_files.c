@@ -28,15 +28,15 @@ int recon_open_files(recon_run *r, int i)
     return APP_DONE;
 }
 
-/* ---- what is expected ---- */
+/* ---- what is planned ---- */
 
-typedef struct expected { /* all images, series after series */
+typedef struct planned { /* all images, series after series */
     larmor_image_place *place;
     int *group, *file; /* of the source; of the files */
     int count, groups;
-} expected;
+} planned;
 
-static larmor_status expect(const recon_run *r, expected *e)
+static larmor_status plan_images(const recon_run *r, planned *e)
 {
     const int series = larmor_recon_series(r->recon);
     larmor_recon_plan plan;
@@ -46,10 +46,10 @@ static larmor_status expect(const recon_run *r, expected *e)
         st = larmor_recon_describe(r->recon, s, &plan);
         all += plan.images;
     }
-    *e = (expected){.place = calloc((size_t)all + 1, sizeof *e->place),
-                    .group = calloc((size_t)all + 1, sizeof *e->group),
-                    .file = calloc((size_t)all + 1, sizeof *e->file),
-                    .groups = larmor_source_describe(r->source).groups};
+    *e = (planned){.place = calloc((size_t)all + 1, sizeof *e->place),
+                   .group = calloc((size_t)all + 1, sizeof *e->group),
+                   .file = calloc((size_t)all + 1, sizeof *e->file),
+                   .groups = larmor_source_describe(r->source).groups};
     if (!e->place || !e->group || !e->file) st = NO_MEMORY();
     for (int s = 0; s < series && !st; s++) {
         st = larmor_recon_describe(r->recon, s, &plan);
@@ -59,7 +59,7 @@ static larmor_status expect(const recon_run *r, expected *e)
     return st;
 }
 
-static void free_expected(expected *e)
+static void free_planned(planned *e)
 {
     free(e->place);
     free(e->group);
@@ -85,7 +85,7 @@ static larmor_status open_several(const recon_run *r, const char *path, recon_fi
     return LARMOR_OK;
 }
 
-static larmor_status reserve(const recon_run *r, const recon_files *files, const expected *e)
+static larmor_status reserve(const recon_run *r, const recon_files *files, const planned *e)
 {
     larmor_status st = LARMOR_OK;
     for (int f = 0; f < files->count && !st; f++) {
@@ -104,7 +104,7 @@ static larmor_status reserve(const recon_run *r, const recon_files *files, const
 /* ---- a data set of BIDS ---- */
 
 /* A file for each contrast, which are echoes: their numbers, from 1, and how many there are. */
-static int divide_echoes(const recon_run *r, const expected *e, int echo[])
+static int divide_echoes(const recon_run *r, const planned *e, int echo[])
 {
     int count = 0;
     for (int i = 0; i < e->count; i++) {
@@ -127,7 +127,7 @@ static larmor_status open_bids(const recon_run *r, const char *name, const int *
     return LARMOR_OK;
 }
 
-static larmor_status divide_bids(recon_run *r, int number, expected *e)
+static larmor_status divide_bids(recon_run *r, int number, planned *e)
 {
     recon_files *files = &r->output[number];
     const char *name = r->s->outputs.text[number];
@@ -150,7 +150,7 @@ static larmor_status divide_bids(recon_run *r, int number, expected *e)
 
 /* ---- for each output ---- */
 
-static larmor_status divide(recon_run *r, int number, expected *e)
+static larmor_status divide(recon_run *r, int number, planned *e)
 {
     if (r->s->bids_dir) return divide_bids(r, number, e);
     recon_files *files = &r->output[number];
@@ -170,8 +170,8 @@ static larmor_status divide(recon_run *r, int number, expected *e)
 
 int recon_divide_files(recon_run *r)
 {
-    APP_FREED_BY(free_expected) expected e;
-    APP_TRY(APP_RUN, expect(r, &e));
+    APP_FREED_BY(free_planned) planned e;
+    APP_TRY(APP_RUN, plan_images(r, &e));
     for (int i = 0; i < r->s->outputs.count && e.count; i++) APP_TRY(APP_RUN, divide(r, i, &e));
     return APP_DONE;
 }

@@ -14,7 +14,7 @@ typedef struct lmr_row {
     int id;
     larmor_op *op;
     larmor_array *x, *y; /* not on rank 0: what goes in and comes out, or the other way round */
-    larmor_array *z;     /* likewise, after y */
+    larmor_array *z;     /* not on rank 0: a second output, after y */
     int64_t *last;       /* rank 0: [ranks] the outputs' last dimension */
     struct lmr_row *next;
 } lmr_row;

@@ -70,7 +70,7 @@ void lmr_rows_clear(larmor_ranks *ranks);
  * x of rank 0 to all: arrays of one type and shape. */
 larmor_status lmr_ranks_broadcast(larmor_ranks *ranks, larmor_array *x);
 
-/* x of rank `from` to all, likewise, called by all. */
+/* x of rank `from` to all: arrays of one type and shape; called by all. */
 larmor_status lmr_ranks_spread(larmor_ranks *ranks, int from, larmor_array *x);
 
 /* x to rank `to` on rank `from`, and the other way round: arrays of one size on both. */
@@ -79,7 +79,7 @@ larmor_status lmr_ranks_pass(larmor_ranks *ranks, int from, int to, larmor_array
 /* x of rank `to` <- the sum of all x, complex, in the order of the ranks; what the others have is lost. */
 larmor_status lmr_ranks_sum(larmor_ranks *ranks, int to, larmor_array *x);
 
-/* sent[i] bytes of `from`, those for rank 0 first, to each rank i, and received[i] from there to `to`, likewise.
+/* sent[i] bytes of `from`, those for rank 0 first, to each rank i, and received[i] from there to `to`.
  * Called by all; sent and received: [count], of which all agree. */
 larmor_status lmr_ranks_exchange(larmor_ranks *ranks, const larmor_array *from, const int64_t *sent, larmor_array *to,
                                  const int64_t *received);

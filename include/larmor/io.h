@@ -428,7 +428,7 @@ LARMOR_API larmor_status larmor_divided_name(const char *path, int file, char *n
  *
  * .nii, .nii.gz  float: opts->part of complex images; real ones keep their sign unless opts->magnitude is set.
  * .dcm/          a folder with a file for each slice, 16 bits with a slope; signed as .nii. It needs DCMTK's plugin.
- * .dcm           one file for all slices, likewise, of evenly spaced parallel ones.
+ * .dcm           one file for all slices, evenly spaced parallel ones; 16 bits, signed and by the plugin as .dcm/.
  * .png           slices and images are tiled, each with the numbers that distinguish it above it, in pictures of
  *                several tiles with voxels of as many pixels as the names need.
  * .gif           a frame for each volume, or for each slice of a single one. It needs giflib in the build.

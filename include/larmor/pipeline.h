@@ -150,7 +150,7 @@ LARMOR_API larmor_status larmor_source_samples(larmor_source *source, int group,
  * are far outside k-space, so that what looks at the centre does not see them.
  *
  * kspace  of the samples' type [longest, readouts, coils]; the samples' own array if they are so already.
- * traj    f64 [nd, longest, readouts]; likewise.
+ * traj    f64 [nd, longest, readouts]; the samples' own array if they are so already.
  * Errors  LARMOR_ERR_ARG for samples without a trajectory; LARMOR_ERR_MEMORY. */
 LARMOR_API larmor_status larmor_samples_align(const larmor_samples *samples, larmor_array **kspace,
                                               larmor_array **traj);
@@ -532,7 +532,8 @@ typedef struct larmor_misfit {
     int64_t bad_readouts, worst_readout; /* that fit far worse than the others; the worst one, from 0, in the order of
                                             * the readouts of the image, frame after frame; -1: none */
     double worst_readout_ratio;          /* its |A x - b|^2 over that of the others at its radii */
-    int bad_coils, worst_coil; /* likewise, of the coils, from 0, virtual ones where they are compressed; -1: none */
+    int bad_coils, worst_coil; /* that fit far worse; the worst one, from 0, of the virtual ones of compression; -1:
+                                * none */
     double worst_coil_misfit;  /* |A x - b| / |b| of its samples */
 } larmor_misfit;
 

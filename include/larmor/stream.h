@@ -37,7 +37,7 @@ typedef enum larmor_message_kind {
     LARMOR_MESSAGE_ACQUISITION = 1008,
     LARMOR_MESSAGE_IMAGE = 1022,
     LARMOR_MESSAGE_WAVEFORM = 1026, /* received without its numbers, and never sent */
-    LARMOR_MESSAGE_ARRAY = 1030     /* likewise */
+    LARMOR_MESSAGE_ARRAY = 1030     /* received without its numbers, and never sent */
 } larmor_message_kind;
 
 typedef enum larmor_pixel_type { /* as ISMRMRD numbers them */
@@ -220,7 +220,7 @@ typedef struct larmor_request { /* zero means default */
     const char *config;         /* name of the configuration; default "larmor" */
     const char *parameters;     /* JSON text, or NULL: not sent */
     void (*log)(void *user, const char *line); /* of each TEXT that comes, in the thread that receives; or NULL */
-    /* Of each image when it comes, likewise; an error ends the request. */
+    /* Of each image when it comes, in the thread that receives; or NULL; an error ends the request. */
     larmor_status (*image)(void *user, const larmor_image *image);
     void *user;
 } larmor_request;

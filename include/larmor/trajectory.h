@@ -29,7 +29,7 @@ typedef struct larmor_trajectory {
 
 typedef struct larmor_trajectory_opts { /* zero means default */
     const char *times;   /* a .npy or .cfl: a time in s for each sample, in the order of the trajectory */
-    const char *weights; /* likewise: density weights, as larmor dcf writes them */
+    const char *weights; /* such a file of density weights, as larmor dcf writes them */
     const char *units;   /* of an MRD file's trajectory, as in larmor_raw_opts; other files leave it to the scan */
 } larmor_trajectory_opts;
 

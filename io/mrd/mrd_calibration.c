@@ -218,7 +218,7 @@ static reason first_difference(const lmr_mrd_keyed *images, int64_t count, int64
     return most < OTHER_COUNTERS ? (reason)most : OTHER_COUNTERS;
 }
 
-static void say_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
+static void warn_kept_out(larmor_raw *raw, const int64_t kept_out[REASONS])
 {
     for (int k = 0; k < REASONS; k++)
         if (kept_out[k])
@@ -247,7 +247,7 @@ larmor_status lmr_mrd_complete_images(larmor_raw *raw)
         else
             kept_out[first_difference(images, image_count, at, &alone[r])] += end - r;
     }
-    say_kept_out(raw, kept_out);
+    warn_kept_out(raw, kept_out);
     return LARMOR_OK;
 }
 

@@ -6,7 +6,7 @@
 #include "io/mrd/mrd.h"
 
 /* How closely a navigator belongs to an image, from 3, by all of its counters, to 1, by its slice; 0: it does not. */
-static int kinship(const larmor_raw *raw, int64_t i, const larmor_group *g)
+static int match_level(const larmor_raw *raw, int64_t i, const larmor_group *g)
 {
     const lmr_mrd_head *h = &raw->head[i];
     const int image = h->counter[LMR_REPETITION] == g->repetition && h->counter[LMR_PHASE] == g->phase &&
@@ -30,22 +30,22 @@ static int centre_like(const larmor_raw *raw, int64_t navigator, lmr_mrd_place *
     return 0;
 }
 
-/* The navigators of a group, *count of them, as in the file; those whose kinship is closest, and of one length. */
+/* The navigators of a group, *count of them, as in the file; those that match closest, and of one length. */
 static larmor_status find_navigators(const larmor_raw *raw, const larmor_group *g, int64_t **list, int64_t *count)
 {
     int closest = 0;
     int64_t n = 0;
     *count = 0;
     for (int64_t i = 0; i < raw->info.acquisitions; i++) {
-        const int kin = kinship(raw, i, g);
-        if (kin > closest) closest = kin;
-        n += kin > 0;
+        const int level = match_level(raw, i, g);
+        if (level > closest) closest = level;
+        n += level > 0;
     }
     *list = lmr_new(n + 1, sizeof **list);
     if (!*list) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < raw->info.acquisitions && closest; i++) {
         lmr_mrd_place centre;
-        if (kinship(raw, i, g) != closest || !centre_like(raw, i, &centre)) continue;
+        if (match_level(raw, i, g) != closest || !centre_like(raw, i, &centre)) continue;
         if (*count && raw->head[i].samples != raw->head[(*list)[0]].samples) continue;
         (*list)[(*count)++] = i;
     }

@@ -144,7 +144,7 @@ static const char *signal_name(int signal)
 }
 
 /* What it composes is larmor's own, so that it is not the content that ends it. */
-static larmor_status say_how_composing_ended(int status)
+static larmor_status fail_composing(int status)
 {
     if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
         return LMR_FAIL(LARMOR_ERR_MEMORY,
@@ -184,7 +184,7 @@ static larmor_status no_filter(void)
                     "LARMOR_SANDBOX=require asks for that.");
 }
 
-static larmor_status say_how(const lmr_reader *r, int status)
+static larmor_status fail_by_status(const lmr_reader *r, int status)
 {
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_NO_FILTER) return no_filter();
     if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == LMR_READER_NO_MEMORY) return too_little_memory(r);
@@ -206,7 +206,7 @@ static larmor_status say_how(const lmr_reader *r, int status)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "larmor-reader cannot be run (exit status 127). Install it again.");
     if (!r->greeted && (status == -1 || WIFEXITED(status))) return no_reader(r, "ended");
     if (!r->greeted && WTERMSIG(status) != SIGKILL) return no_reader(r, "crashed");
-    if (r->composes) return say_how_composing_ended(status);
+    if (r->composes) return fail_composing(status);
     if (status != -1 && WIFEXITED(status))
         return LMR_FAIL(LARMOR_ERR_FORMAT,
                         "its reader ended with exit status %d: the file is damaged. Copy it again.",
@@ -218,7 +218,7 @@ static larmor_status died(lmr_reader *r)
 {
     int status;
     end_process(r, &status);
-    return named(r, say_how(r, status));
+    return named(r, fail_by_status(r, status));
 }
 
 /* ---- its start ---- */

@@ -29,7 +29,7 @@ typedef struct session {
     lmr_mrd_file *scan;
     lmr_mrd_refs *refs;       /* of all acquisitions */
     lmr_twix *twix;           /* in the place of both */
-    lmr_mrd2 *mrd2;           /* likewise */
+    lmr_mrd2 *mrd2;           /* in the place of all three */
     const lmr_mrd_head *head; /* [count] of one of these, */
     const lmr_reader_place *place;
     int64_t count;

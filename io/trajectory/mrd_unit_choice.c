@@ -8,7 +8,7 @@
 
 /* Tuned on tests/io/test_mrd_units.c and the scans of every trajectory of larmor phantom. */
 #define MIN_REACH .8      /* of the edge of k-space, at which an axis ends that is sampled whole */
-#define MAX_REACH 1.05    /* likewise, beyond which readouts are longer than the matrix says */
+#define MAX_REACH 1.05    /* of the edge of k-space, beyond which readouts are longer than the matrix says */
 #define MAX_OVERSCAN 1.25 /* of the edge, for readouts that are longer */
 #define MIN_PART .2       /* of the edge, for an axis that is sampled in part */
 #define MAX_STEP 1.3      /* 1/FOV, between samples of a readout that is dense enough for the field of view */
@@ -16,7 +16,7 @@
 #define LEVEL_STEP .06    /* relative difference of the distance of lines or partitions from 1/FOV */
 #define REGULAR_ENDS                                                                                                 \
     .004 /* relative standard deviation of the radius at which readouts end, if it is meant to be one */
-#define IRREGULAR_ENDS .02 /* likewise, where it is not */
+#define IRREGULAR_ENDS .02 /* the same deviation where it is not meant to be */
 enum { MIN_ENDS = 4, MOST_READINGS = 64 };
 
 typedef struct readings { /* that fit in one sense, whose scales differ */

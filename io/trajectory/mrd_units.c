@@ -12,7 +12,7 @@
 #define MAX_ENLARGED 2           /* of the matrix, for lines that are more than it says */
 #define MAX_SEQUENCE_BEYOND 1.05 /* of the matrix, for twice the k that a sequence reaches */
 #define MAX_LINES 1.5     /* between the center that the header says and the line with most energy, without a word */
-#define MAX_LINES_EPI 3.5 /* likewise of echo-planar lines, which gradients of the field shift */
+#define MAX_LINES_EPI 3.5 /* the same of echo-planar lines, which gradients of the field shift */
 #define MOST_BEYOND 1.05  /* of the edge of k-space, for values of a unit that ends there by definition */
 
 /* ---- what is stored ---- */
@@ -110,7 +110,7 @@ static lmr_text other_unit(const larmor_encoding *space, const lmr_stored *s)
 /* ---- of arrays ---- */
 
 #define MIN_GIVEN_REACH .2   /* of the edge, for arrays in cycles per field of view that another unit fits, too */
-#define MAX_GIVEN_REACH 1.25 /* likewise */
+#define MAX_GIVEN_REACH 1.25 /* the same, the most of the edge */
 #define LEAST_REACH .1       /* of the edge, without a warning */
 
 /* The first unit but cycles per field of view by which k-space ends at the edge along all axes; LMR_UNITS: none

@@ -25,7 +25,7 @@ struct larmor_simulation {
     int is_epi;
     larmor_simulation_epi epi; /* with all defaults */
     int64_t *shot;             /* of each readout of an echo-planar scan, in the order of time; else NULL */
-    unsigned char *backward;   /* likewise: 1 if it goes from high to low k */
+    unsigned char *backward;   /* of each of those readouts, else NULL: 1 if it goes from high to low k */
     /* of the repetition and contrast that were asked for last, those below 0 of none */
     int repetition, contrast;
     larmor_array *traj, *exact;

@@ -189,7 +189,7 @@ class Operator:
         return self._in_precision_of(x, self.forward, self.in_shape).reshape(-1)
 
     def rmatvec(self, y: Any) -> Any:
-        """A^H y of vectors, likewise."""
+        """A^H y of vectors, in the operator's precision, as for matvec."""
         return self._in_precision_of(y, self.adjoint, self.out_shape).reshape(-1)
 
     def _in_precision_of(self, x: Any, function: Any, shape: tuple[int, ...]) -> Any:

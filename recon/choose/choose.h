@@ -79,7 +79,7 @@ larmor_status lmr_trial_judge(lmr_trial *t, double weight);
 double lmr_trial_largest(const lmr_trial *t);
 /* The weight of |x|^2 / 2, into t->choice. */
 larmor_status lmr_choose_tikhonov(lmr_trial *t);
-/* The weight of a regulariser, likewise. */
+/* The weight of a regulariser, into t->choice. */
 larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, const larmor_solve_opts *o);
 
 #endif

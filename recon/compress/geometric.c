@@ -166,7 +166,7 @@ typedef struct work {
     double complex *part[PARTS]; /* [coils, coils, places] */
     double complex *whole;       /* their sum */
     double complex *others;      /* all parts but one */
-    double complex *smooth;      /* likewise: averages */
+    double complex *smooth;      /* [coils, coils, places], averages of neighbours */
     double complex *vector;      /* their eigenvectors, that of the largest eigenvalue last */
     double complex *product;     /* [coils, coils] */
     double *value;               /* [coils] */

@@ -17,9 +17,10 @@
  * wrong". */
 static const double noticeable = 0.025; /* misfit beyond noise: below it nothing else is tried */
 static const double clear_part = 0.6;   /* of the misfit: what explains the samples to less of it is clearly better */
-static const double clear_gain = 0.04;  /* of misfit, likewise */
-static const double clear_part_of_one = 0.5; /* likewise, of one image in the described field of view */
-static const double less_gain = 0.02;        /* of misfit, likewise */
+static const double clear_gain = 0.04;  /* of misfit: what is clearly better lowers it by more */
+static const double clear_part_of_one =
+    0.5;                              /* of the misfit, as clear_part, of one image in the described field of view */
+static const double less_gain = 0.02; /* of misfit, as clear_gain, where clear_part_of_one decides */
 static const double most_left = 0.35; /* misfit: what leaves more of the samples unexplained explains nothing */
 
 /* These spare time; not measured but in all (docs/records/validation.md, "What comparisons of descriptions take"). */
@@ -31,7 +32,7 @@ typedef struct search {
     larmor_description *found;
     lmr_fitted own, rough; /* as described */
     double *k;             /* [nd, n, readouts], of a candidate */
-    double *cycles;        /* [n, readouts], likewise */
+    double *cycles;        /* [n, readouts], of a candidate */
     double *rank;          /* [readouts], from 0 to 1 */
     double *least;         /* misfit of the best candidate that is one image */
     int *image;

@@ -14,12 +14,12 @@
 
 /* Of the region that is compared. Measured with the whole
  * (docs/records/validation.md, "Scans whose description is wrong"), not alone. */
-static const double most_reach[4] = {0, 6, 6, 4};       /* 1/FOV, by dimensions */
-static const double least_reach = 1.5;                  /* 1/FOV: fewer cells than 3 x 3 do not differ */
-static const double shrink = 0.92;                      /* of the reach, from one trial to the next */
-static const double enough_visits = 3;                  /* of a cell of 1/FOV by different readouts, on average */
-static const double few_visits = 1.5;                   /* likewise, where the reach of so many as above is below: */
-static const double small_reach = 2;                    /* 1/FOV: interleaved spirals */
+static const double most_reach[4] = {0, 6, 6, 4}; /* 1/FOV, by dimensions */
+static const double least_reach = 1.5;            /* 1/FOV: fewer cells than 3 x 3 do not differ */
+static const double shrink = 0.92;                /* of the reach, from one trial to the next */
+static const double enough_visits = 3;            /* of a cell of 1/FOV by different readouts, on average */
+static const double few_visits = 1.5; /* as enough_visits, where the reach of so many as above is below: */
+static const double small_reach = 2;  /* 1/FOV: interleaved spirals */
 static const double least_step[4] = {0, 0.4, 0.4, 0.6}; /* 1/FOV, between samples of a readout, by dimensions */
 static const double outer = 0.9;  /* of samples, by their distance: those beyond tell the noise */
 static const double margin = 1.3; /* of the grid over twice the reach */

@@ -18,9 +18,9 @@ typedef struct lmr_scan {
     double
         noise[LMR_FIT_MOST_COILS]; /* energy of a sample in the outermost part of k-space: that of noise, or more */
     double reach;                  /* 1/FOV, of the centre that is compared; 0: sampled too sparsely */
-    double reach_of_wide;          /* likewise, that an image of 1.5 times the field of view can be compared in */
-    double reach_of_two; /* 1/FOV, of the centre that two images of half the readouts each can be compared in */
-    double spacing;      /* 1/FOV, between the samples of a readout that are used */
+    double reach_of_wide; /* 1/FOV, of the centre that an image of 1.5 times the field of view can be compared in */
+    double reach_of_two;  /* 1/FOV, of the centre that two images of half the readouts each can be compared in */
+    double spacing;       /* 1/FOV, between the samples of a readout that are used */
 } lmr_scan;
 
 /* LARMOR_ERR_SHAPE, with `what` first in the message, unless kspace is [samples, readouts, coils] and traj
@@ -47,7 +47,7 @@ typedef enum lmr_effort {
 
 typedef struct lmr_fitted {
     double misfit;       /* |F x - y| / |y| of the images that fit best */
-    double beyond_noise; /* likewise, without what the noise leaves at most */
+    double beyond_noise; /* the misfit without what the noise leaves at most */
     double energy;       /* |y|^2, samples weighted by the inverse of their density */
     double cells;        /* of 1/FOV that hold a sample */
     int64_t samples;

@@ -26,7 +26,7 @@ typedef struct lines {
     int64_t n, count, coils; /* samples of a line, lines, the coils with most energy */
     double step;             /* 1/FOV, along a line */
     double centre[LINES];    /* of each, in samples */
-    double at[LINES];        /* likewise, 1/FOV across the lines */
+    double at[LINES];        /* of each, 1/FOV across the lines */
     double complex *x;       /* [n, count, coils] */
     double complex *block;   /* [SIDE, count, coils]: their centres, by a candidate */
     double *weight;          /* [n], scratch */
@@ -135,7 +135,7 @@ static larmor_status take_lines(const float *x, larmor_shape shape, const place 
 enum { LEAST_FAR = 8, LEAST_SAMPLES = 20 };
 
 #define OUTER_RADIUS 0.6    /* of the way out: lines from there on */
-#define CENTRE_RADIUS 0.1   /* likewise: lines up to there, and samples of the echo on both sides of k = 0 */
+#define CENTRE_RADIUS 0.1   /* of the way out: lines up to there, and samples of the echo on both sides of k = 0 */
 #define MIN_ECHO_ENERGY 0.5 /* of a line's energy, at least; MAX_FAR_ECHO (check/describe.c) has the scans */
 
 /* The energy of the echo, and of the whole line, of all coils, without the noise that the ends of the line have. */

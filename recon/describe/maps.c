@@ -25,7 +25,7 @@ typedef struct comparison {
     int nd;
     int64_t coils, side[3], voxels; /* of the coarse images */
     double complex *image, *maps;   /* [voxels, coils] */
-    double complex *other;          /* likewise, of a candidate */
+    double complex *other;          /* [voxels, coils], of a candidate */
 } comparison;
 
 /* ---- coarse images ---- */

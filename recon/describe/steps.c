@@ -82,13 +82,13 @@ static void try_gains(const step *s, larmor_description *found)
  * with more, in 108 of moved ones by 1 to 39, the median 1.5; another gain by 1.19 in right scans, 1.55 in folded
  * ones of two coils, 1.33 of more, and 1.2 to 2000 where there is one. */
 static const double min_shift_fall[] = {1.35, 1.15, 1.1};   /* of one coil, two, more */
-static const double min_gain_fall[] = {INFINITY, 1.6, 1.4}; /* likewise */
+static const double min_gain_fall[] = {INFINITY, 1.6, 1.4}; /* of one coil, two, more */
 static const double min_shift_energy = 1;                   /* over what the others have */
-static const double min_gain_energy = 4;                    /* likewise */
+static const double min_gain_energy = 4;                    /* over what the others have */
 static const double ridge = 1e-5;                           /* of the mean eigenvalue, added to all */
 static const double widest_shift = 0.09;                    /* fields of view */
-static const double first_step = 0.045;                     /* likewise, of the search */
-static const double last_step = 0.005;                      /* likewise */
+static const double first_step = 0.045;                     /* fields of view, of the search */
+static const double last_step = 0.005;                      /* fields of view, of the search */
 static const double gains[] = {0.4, 0.5, 0.63, 1.6, 2, 2.5};
 
 typedef struct shift {

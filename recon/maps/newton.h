@@ -9,7 +9,7 @@ typedef struct lmr_newton { /* start with {.o = the options, with defaults in th
     lmr_nlinv model;
     larmor_nlinv_opts o;
     larmor_array *data;                 /* F^H W y [image..., coils], scaled like T and by `factor` */
-    double square, factor;              /* square: sum w |y|^2, scaled likewise */
+    double square, factor;              /* square: sum w |y|^2, scaled as data */
     larmor_array *x, *dx, *rhs, *p, *q; /* unknowns, step, right hand side and residual, direction, its image */
     larmor_array *centre;               /* the unknowns without a penalty; NULL: 0 */
     double begin;

@@ -25,7 +25,7 @@ void lmr_slab_fft_free(lmr_slab_fft *f);
  * before, as for lmr_slab_transpose_to_lines. */
 larmor_status lmr_slab_fft_forward(lmr_slab_fft *f, const larmor_array *slab, larmor_status own);
 
-/* slab <- the unscaled inverse of f->b, likewise. */
+/* slab <- the unscaled inverse of f->b. Called by all; own as for lmr_slab_fft_forward. */
 larmor_status lmr_slab_fft_back(lmr_slab_fft *f, larmor_array *slab, larmor_status own);
 
 /* Bytes of it at most, for the rank that has most. */

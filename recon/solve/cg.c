@@ -301,7 +301,7 @@ static larmor_status iterate(larmor_op *A, larmor_array *x, const larmor_solve_o
         }
         larmor_solve_opts told = *o;
         told.max_iter = foreseen(o, s);
-        LMR_TRY(lmr_run_tell(&s->list, &told, s->iters, s->residual / s->rhs, s->objective, begin, x));
+        LMR_TRY(lmr_run_report(&s->list, &told, s->iters, s->residual / s->rhs, s->objective, begin, x));
     }
     return LARMOR_OK;
 }

@@ -222,8 +222,8 @@ larmor_status lmr_run_resume(lmr_run *run, int *resumed)
     return lmr_state_resume(&run->state, &run->o, resumed);
 }
 
-larmor_status lmr_run_tell(const lmr_state *state, const larmor_solve_opts *o, int iters, double residual,
-                           double objective, double begin, const larmor_array *x)
+larmor_status lmr_run_report(const lmr_state *state, const larmor_solve_opts *o, int iters, double residual,
+                             double objective, double begin, const larmor_array *x)
 {
     const larmor_progress progress = {.iter = iters,
                                       .max_iter = o->max_iter,
@@ -248,7 +248,7 @@ larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual,
                         "positive, or not that of its forward map",
                         run->name, objective, run->iters, run->best_objective);
     if (objective <= run->best_objective) LMR_TRY(keep(run, x));
-    return lmr_run_tell(&run->state, &run->o, run->iters, residual, objective, run->begin, x);
+    return lmr_run_report(&run->state, &run->o, run->iters, residual, objective, run->begin, x);
 }
 
 int lmr_run_done(const lmr_run *run)

@@ -79,8 +79,8 @@ larmor_status lmr_run_start(lmr_run *run, const larmor_array *x, double objectiv
 larmor_status lmr_run_resume(lmr_run *run, int *resumed);
 /* Calls the monitor, if there is one. LARMOR_STOPPED if it stops the run. begin: lmr_seconds at the start of the run.
  * */
-larmor_status lmr_run_tell(const lmr_state *state, const larmor_solve_opts *opts, int iters, double residual,
-                           double objective, double begin, const larmor_array *x);
+larmor_status lmr_run_report(const lmr_state *state, const larmor_solve_opts *opts, int iters, double residual,
+                             double objective, double begin, const larmor_array *x);
 /* After an iteration: counts, checks, keeps, reports. LARMOR_STOPPED if the monitor stops the run. */
 larmor_status lmr_run_step(lmr_run *run, const larmor_array *x, double residual, double objective);
 /* Nothing more to do: the tolerance or the number of iterations is reached. */

@@ -83,7 +83,7 @@ static void put(const char *path, int flags, const char *text)
     syscall(SYS_close, fd);
 }
 
-static void say_where(void)
+static void report_where(void)
 {
     const char *path = getenv("FAULT_WHERE");
     if (!path) return;
@@ -170,7 +170,7 @@ static int fails(kind k)
     const long now = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
     if (!at) note_chain(now);
     if (!at || (more ? now < at : now != at)) return 0;
-    say_where();
+    report_where();
     return 1;
 }
 

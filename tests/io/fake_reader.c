@@ -63,7 +63,7 @@ static void ask_for_room(int64_t bytes)
 }
 
 /* What a reader finds itself in, as the text of a failure. */
-static void tell_surroundings(char **environment)
+static void report_surroundings(char **environment)
 {
     struct sigaction now;
     sigset_t mask;
@@ -235,7 +235,7 @@ static void reply(char **environment)
     switch (request.ask) {
     case LMR_ASK_SCAN:
         if (is("surroundings"))
-            tell_surroundings(environment);
+            report_surroundings(environment);
         else
             scan();
         break;

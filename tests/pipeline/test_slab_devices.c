@@ -123,7 +123,7 @@ typedef struct heard {
     char lines[8192];
     pthread_t caller;
     int steps, stop_at;  /* stop_at: the step that asks to stop; 0: none */
-    const char *stop_in; /* a stage, likewise, or NULL */
+    const char *stop_in; /* a stage in which it is asked to stop, or NULL */
     int stage_passes;    /* so often it does not */
 } heard;
 
