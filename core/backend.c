@@ -72,18 +72,45 @@ static void *load(const char *path, const char *entry)
 }
 
 /* The first file found is the one, right or wrong: another one further on would hide what is broken. */
-void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room)
+static void *find_entry(const lmr_plugin *plugin, char *path, size_t room)
 {
     folders f;
     char file[64];
-    snprintf(file, sizeof file, "larmor_%s.so", name);
+    snprintf(file, sizeof file, "larmor_%s.so", plugin->name);
     list_folders(&f);
     for (int i = 0; i < f.count; i++) {
         snprintf(path, room, "%s/%s", f.path[i], file);
-        if (!access(path, F_OK)) return load(path, entry);
+        if (!access(path, F_OK)) return load(path, plugin->entry);
     }
     fail_not_found(&f, file);
     return NULL;
+}
+
+static const void *search(const lmr_plugin *plugin)
+{
+    char path[MAX_PATH + 72];
+    void *symbol = find_entry(plugin, path, sizeof path);
+    lmr_plugin_entry *entry;
+    memcpy(&entry, &symbol, sizeof entry);
+    if (!entry) return NULL;
+    const void *table = entry(plugin->host.abi, &plugin->host);
+    const uint32_t abi = table ? *(const uint32_t *)table : 0;
+    if (table && abi == plugin->host.abi) return table;
+    LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has ABI %u, expected %u; install plugin and library from one release", path,
+             (unsigned)abi, (unsigned)plugin->host.abi);
+    return NULL;
+}
+
+const void *lmr_plugin_table(lmr_plugin *plugin)
+{
+    pthread_mutex_lock(&plugin->lock);
+    if (!plugin->is_settled) plugin->table = search(plugin);
+    if (!plugin->is_settled && !plugin->table)
+        snprintf(plugin->reason, sizeof plugin->reason, "%s", larmor_last_error());
+    plugin->is_settled = 1;
+    pthread_mutex_unlock(&plugin->lock);
+    if (!plugin->table) larmor_fail(LARMOR_ERR_UNSUPPORTED, "%s", plugin->reason);
+    return plugin->table;
 }
 
 int lmr_plugin_is_there(const char *name)
@@ -98,39 +125,10 @@ int lmr_plugin_is_there(const char *name)
     return 0;
 }
 
-static const lmr_backend *search(const char *name)
-{
-    static const lmr_host host = {.abi = LMR_BACKEND_ABI, .fail = lmr_fail};
-    char path[MAX_PATH + 72];
-    void *symbol = lmr_plugin_entry(name, LMR_BACKEND_ENTRY, path, sizeof path);
-    lmr_backend_entry_function entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    if (!entry) return NULL;
-    const lmr_backend *backend = entry(LMR_BACKEND_ABI, &host);
-    if (backend && backend->abi == LMR_BACKEND_ABI) return backend;
-    LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has ABI %u, expected %u; install plugin and library from one release", path,
-             backend ? (unsigned)backend->abi : 0, LMR_BACKEND_ABI);
-    return NULL;
-}
-
-/* Found or not is settled once per process. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const lmr_backend *cuda;
-static char cuda_reason[1024];
-
-static void search_cuda(void)
-{
-    cuda = search("cuda");
-    if (!cuda) snprintf(cuda_reason, sizeof cuda_reason, "%s", larmor_last_error());
-}
-
 const lmr_backend *lmr_backend_find(const char *name)
 {
-    if (strcmp(name, "cuda") != 0) {
-        LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no backend is called %s", name);
-        return NULL;
-    }
-    pthread_once(&once, search_cuda);
-    if (!cuda) larmor_fail(LARMOR_ERR_UNSUPPORTED, "%s", cuda_reason);
-    return cuda;
+    static lmr_plugin cuda = LMR_PLUGIN("cuda", LMR_BACKEND_ENTRY, LMR_BACKEND_ABI);
+    if (!strcmp(name, cuda.name)) return lmr_plugin_table(&cuda);
+    LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "no backend is called %s", name);
+    return NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef LMR_BACKEND_H
 #define LMR_BACKEND_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -195,18 +196,31 @@ typedef struct lmr_host {
         __attribute__((format(printf, 4, 5)));
 } lmr_host;
 
-/* The one symbol of a plugin larmor_<name>.so. It always returns its table, whose abi the caller checks before it
- * reads on; the plugin keeps host only if abi is its own. */
-typedef const lmr_backend *(*lmr_backend_entry_function)(uint32_t abi, const lmr_host *host);
+/* The one symbol of a plugin larmor_<name>.so. It always returns its table, which begins with its abi, a uint32_t
+ * that the caller checks before it reads on; the plugin keeps host only if abi is its own. */
+typedef const void *lmr_plugin_entry(uint32_t abi, const lmr_host *host);
 #define LMR_BACKEND_ENTRY "lmr_backend_entry"
 
 /* The table of the plugin larmor_<name>.so, loaded at the first call; or NULL with the thread's message saying where
  * it was looked for or what is wrong with it. name: "cuda". */
 const lmr_backend *lmr_backend_find(const char *name);
 
-/* The function `entry` of the plugin larmor_<name>.so, which stays loaded, and the plugin's path; or NULL with the
- * thread's message. room: at least that of the longest path that is looked at, 1096. */
-void *lmr_plugin_entry(const char *name, const char *entry, char *path, size_t room);
+/* A plugin larmor_<name>.so, a static object: found or not is settled once per process. */
+typedef struct lmr_plugin {
+    const char *name, *entry; /* of its one function */
+    lmr_host host;            /* host.abi: that its table has to have, too */
+    pthread_mutex_t lock;
+    int is_settled;
+    const void *table;
+    char reason[1024]; /* why there is none */
+} lmr_plugin;
+#define LMR_PLUGIN(name_, entry_, abi_)                                                                              \
+    {                                                                                                                \
+        .name = name_, .entry = entry_, .host = {abi_, lmr_fail}, .lock = PTHREAD_MUTEX_INITIALIZER                  \
+    }
+
+/* The plugin's table, loaded at the first call, which stays loaded; or NULL with the thread's message. */
+const void *lmr_plugin_table(lmr_plugin *plugin);
 
 /* 1 if there is a file of such a plugin; it is not looked into. */
 int lmr_plugin_is_there(const char *name);

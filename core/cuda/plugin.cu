@@ -385,8 +385,7 @@ const lmr_backend backend = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const lmr_backend *lmr_backend_entry(uint32_t abi,
-                                                                                       const lmr_host *host)
+extern "C" __attribute__((visibility("default"))) const void *lmr_backend_entry(uint32_t abi, const lmr_host *host)
 {
     if (abi == LMR_BACKEND_ABI) lmr_cuda_host = host;
     return &backend;

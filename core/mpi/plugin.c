@@ -296,9 +296,9 @@ static void end(void *link)
     pthread_mutex_unlock(&lock);
 }
 
-__attribute__((visibility("default"))) const lmr_transport *lmr_transport_entry(uint32_t abi, const lmr_host *given);
+__attribute__((visibility("default"))) lmr_plugin_entry lmr_transport_entry;
 
-const lmr_transport *lmr_transport_entry(uint32_t abi, const lmr_host *given)
+const void *lmr_transport_entry(uint32_t abi, const lmr_host *given)
 {
     static const lmr_transport transport = {.abi = LMR_TRANSPORT_ABI,
                                             .begin = begin,

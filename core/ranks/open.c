@@ -20,20 +20,6 @@ int larmor_ranks_started(void)
     return 1;
 }
 
-static larmor_status find(const lmr_transport **by)
-{
-    static const lmr_host host = {.abi = LMR_TRANSPORT_ABI, .fail = lmr_fail};
-    char path[1200];
-    void *symbol = lmr_plugin_entry("mpi", LMR_TRANSPORT_ENTRY, path, sizeof path);
-    lmr_transport_entry_function entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    *by = entry ? entry(LMR_TRANSPORT_ABI, &host) : NULL;
-    if (!*by) return LARMOR_ERR_UNSUPPORTED;
-    if ((*by)->abi == LMR_TRANSPORT_ABI) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s has ABI %u, expected %u; install plugin and library from one release",
-                    path, (unsigned)(*by)->abi, LMR_TRANSPORT_ABI);
-}
-
 static void free_ranks(larmor_ranks *r)
 {
     free(r->with.send);
@@ -59,11 +45,11 @@ static larmor_status make_room(larmor_ranks *r)
 
 larmor_status larmor_ranks_open(larmor_ranks **ranks)
 {
-    const lmr_transport *by;
+    static lmr_plugin mpi = LMR_PLUGIN("mpi", LMR_TRANSPORT_ENTRY, LMR_TRANSPORT_ABI);
     LMR_NEED(ranks);
     *ranks = NULL;
-    const larmor_status st = find(&by);
-    if (st) return lmr_fail_in(st, "ranks: MPI unavailable");
+    const lmr_transport *by = lmr_plugin_table(&mpi);
+    if (!by) return lmr_fail_in(LARMOR_ERR_UNSUPPORTED, "ranks: MPI unavailable");
     larmor_ranks *r = calloc(1, sizeof *r);
     if (!r) return LMR_NO_MEMORY();
     r->by = by;

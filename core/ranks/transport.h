@@ -36,8 +36,7 @@ typedef struct lmr_transport {
     void (*end)(void *link);
 } lmr_transport;
 
-/* As lmr_backend_entry_function. */
-typedef const lmr_transport *(*lmr_transport_entry_function)(uint32_t abi, const lmr_host *host);
+/* An lmr_plugin_entry. */
 #define LMR_TRANSPORT_ENTRY "lmr_transport_entry"
 
 #endif

@@ -112,8 +112,7 @@ void end(void *file)
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const lmr_dicom *lmr_dicom_entry(uint32_t abi,
-                                                                                   const lmr_host *given)
+extern "C" __attribute__((visibility("default"))) const void *lmr_dicom_entry(uint32_t abi, const lmr_host *given)
 {
     static const lmr_dicom table = {LMR_DICOM_ABI, begin, set, set_pixels, write, end};
     if (abi != LMR_DICOM_ABI) return &table;

@@ -30,8 +30,7 @@ typedef struct lmr_dicom {
     void (*end)(void *file);
 } lmr_dicom;
 
-/* As lmr_backend_entry_function. */
-typedef const lmr_dicom *(*lmr_dicom_entry_function)(uint32_t abi, const lmr_host *host);
+/* An lmr_plugin_entry. */
 #define LMR_DICOM_ENTRY "lmr_dicom_entry"
 
 #ifdef __cplusplus

@@ -113,9 +113,9 @@ static void close_server(void *made)
     free(s);
 }
 
-__attribute__((visibility("default"))) const lmr_http *lmr_http_entry(uint32_t abi, const lmr_host *given);
+__attribute__((visibility("default"))) lmr_plugin_entry lmr_http_entry;
 
-const lmr_http *lmr_http_entry(uint32_t abi, const lmr_host *given)
+const void *lmr_http_entry(uint32_t abi, const lmr_host *given)
 {
     static const lmr_http table = {LMR_HTTP_ABI, open_server, close_server};
     if (abi == LMR_HTTP_ABI) host = given;

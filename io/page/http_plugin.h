@@ -18,8 +18,7 @@ typedef struct lmr_http {
     void (*close)(void *server);
 } lmr_http;
 
-/* As lmr_backend_entry_function. */
-typedef const lmr_http *(*lmr_http_entry_function)(uint32_t abi, const lmr_host *host);
+/* An lmr_plugin_entry. */
 #define LMR_HTTP_ENTRY "lmr_http_entry"
 
 #endif

@@ -1,7 +1,6 @@
 /* A page for browsers, by the plugin larmor_http.so. SPDX-License-Identifier: Apache-2.0 */
 #include "larmor/view.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,31 +16,10 @@ struct larmor_view {
     void *server;
 };
 
-/* Found or not is settled once per process. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const lmr_http *found;
-static char reason[1024];
-
-static void search(void)
-{
-    static const lmr_host host = {.abi = LMR_HTTP_ABI, .fail = lmr_fail};
-    char path[1200];
-    void *symbol = lmr_plugin_entry("http", LMR_HTTP_ENTRY, path, sizeof path);
-    lmr_http_entry_function entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    const lmr_http *plugin = entry ? entry(LMR_HTTP_ABI, &host) : NULL;
-    if (plugin && plugin->abi == LMR_HTTP_ABI)
-        found = plugin;
-    else if (plugin)
-        snprintf(reason, sizeof reason, "%.900s has ABI %u, expected %u; install plugin and library from one release",
-                 path, (unsigned)plugin->abi, LMR_HTTP_ABI);
-    else
-        snprintf(reason, sizeof reason, "%s", larmor_last_error());
-}
-
 larmor_status larmor_view_open(const void *page, size_t bytes, const larmor_view_opts *opts, larmor_view **view)
 {
     static const larmor_view_opts none = {0};
+    static lmr_plugin http = LMR_PLUGIN("http", LMR_HTTP_ENTRY, LMR_HTTP_ABI);
     if (!view) return LMR_FAIL(LARMOR_ERR_ARG, "view: no place for the result");
     *view = NULL;
     if (!page || !bytes) return LMR_FAIL(LARMOR_ERR_ARG, "view: no page given");
@@ -49,18 +27,18 @@ larmor_status larmor_view_open(const void *page, size_t bytes, const larmor_view
     int port = opts->port;
     if (port < 0 || port > MOST_PORT)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.port %d: a number from 0 to %d expected.", port, MOST_PORT);
-    pthread_once(&once, search);
-    if (!found)
+    const lmr_http *plugin = lmr_plugin_table(&http);
+    if (!plugin)
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
                         "view: needs the plugin that is built with libmicrohttpd (%s); open a page in a browser.",
-                        reason);
+                        http.reason);
     const char *address = opts->address ? opts->address : "127.0.0.1";
     larmor_view *v = lmr_new(1, sizeof *v);
-    if (v) *v = (larmor_view){.plugin = found, .page = lmr_new((int64_t)bytes, 1)};
+    if (v) *v = (larmor_view){.plugin = plugin, .page = lmr_new((int64_t)bytes, 1)};
     larmor_status st = v && v->page ? LARMOR_OK : LMR_NO_MEMORY();
     if (!st) {
         memcpy(v->page, page, bytes);
-        st = found->open(v->page, bytes, address, &port, &v->server);
+        st = plugin->open(v->page, bytes, address, &port, &v->server);
     }
     if (!st) {
         snprintf(v->address, sizeof v->address, "http://%.32s:%d/", address, port);

@@ -48,9 +48,9 @@ static larmor_status memory(void *ctx, int64_t *available, int64_t *total)
     return LARMOR_OK;
 }
 
-__attribute__((visibility("default"))) const lmr_backend *lmr_backend_entry(uint32_t abi, const lmr_host *given);
+__attribute__((visibility("default"))) lmr_plugin_entry lmr_backend_entry;
 
-const lmr_backend *lmr_backend_entry(uint32_t abi, const lmr_host *given)
+const void *lmr_backend_entry(uint32_t abi, const lmr_host *given)
 {
     static const lmr_backend backend = {
         .abi = PLUGIN_ABI,

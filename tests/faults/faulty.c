@@ -123,15 +123,15 @@ static const lmr_backend *find_inner(uint32_t abi, const lmr_host *given)
     if (!path || !*path) return &lmr_cpu_backend;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, LMR_BACKEND_ENTRY) : NULL;
-    lmr_backend_entry_function entry;
+    lmr_plugin_entry *entry;
     memcpy(&entry, &symbol, sizeof entry);
     is_gpu = 1;
     return entry ? entry(abi, given) : NULL;
 }
 
-__attribute__((visibility("default"))) const lmr_backend *lmr_backend_entry(uint32_t abi, const lmr_host *given);
+__attribute__((visibility("default"))) lmr_plugin_entry lmr_backend_entry;
 
-const lmr_backend *lmr_backend_entry(uint32_t abi, const lmr_host *given)
+const void *lmr_backend_entry(uint32_t abi, const lmr_host *given)
 {
     static lmr_backend outer;
     static lmr_vec vec[LMR_PRECISIONS];
