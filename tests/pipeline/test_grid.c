@@ -1,4 +1,6 @@
 /* scan/grid.c and the maps of schedule/prepare.c. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+
 #include "tests/pipeline/scan.h"
 
 static larmor_grid grid_of(const scan *s, const larmor_recon_opts *opts)
@@ -151,6 +153,57 @@ static larmor_array *maps_of(larmor_shape shape)
     for (int64_t i = 0; i < count; i++) value[2 * i + 1] = 0.5f; /* with a phase */
     assert_ok(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, value, &maps));
     return maps;
+}
+
+/* A map of each coil that is a plane wave of the place in mm, at the voxels of n x n over fov mm, where axis a runs
+ * along axis[a] of the plane and the middle is at `at`. */
+static void waves(int n, double fov, const double (*axis)[2], const double *at, double complex *value)
+{
+    for (int c = 0; c < COILS; c++)
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < n; i++) {
+                const double step[2] = {(i - n / 2) * fov / n, (j - n / 2) * fov / n};
+                double phase = 0;
+                for (int k = 0; k < 2; k++)
+                    phase += 0.03 * cos(c + 2. * k) * (at[k] + step[0] * axis[0][k] + step[1] * axis[1][k]);
+                value[i + n * (j + n * c)] = cexp(I * phase) / sqrt(COILS);
+            }
+}
+
+TEST(maps_that_lie_elsewhere_and_turned_have_the_value_of_their_place)
+{
+    enum { FROM = 40 };
+    const double angle = 0.5, maps_axis[2][2] = {{cos(angle), sin(angle)}, {-sin(angle), cos(angle)}};
+    const double maps_at[2] = {10, -5}, image_axis[2][2] = {{0, 1}, {-1, 0}}, image_at[2] = {11.5, -4.25};
+    static double complex given[FROM * FROM * COILS], expected[N * N * COILS];
+    static float complex placed[N * N * COILS];
+    OWNED(larmor_array) *maps = NULL, *found = NULL;
+    waves(FROM, N, maps_axis, maps_at, given);
+    waves(N, N, image_axis, image_at, expected);
+    assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(FROM, FROM, COILS), LARMOR_C128, given, &maps));
+    OWNED(scan) s = scan_of(COILS, 1, 0);
+    for (int d = 0; d < 2; d++) s.arrays.fov_mm[d] = N;
+    s.image[0].meta = (larmor_image_meta){.position_mm = {image_at[0], image_at[1], 7},
+                                          .read_dir = {0, 1, 0},
+                                          .phase_dir = {-1, 0, 0},
+                                          .slice_dir = {0, 0, 1}};
+    larmor_recon_opts opts = OPTS(.maps = maps, .method = "grid");
+    opts.maps_place = (larmor_image_meta){.fov_mm = {N, N},
+                                          .position_mm = {maps_at[0], maps_at[1], 7},
+                                          .read_dir = {maps_axis[0][0], maps_axis[0][1], 0},
+                                          .phase_dir = {maps_axis[1][0], maps_axis[1][1], 0},
+                                          .slice_dir = {0, 0, 1}};
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    larmor_recon_result result;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    larmor_recon_result_free(&result);
+    assert_ok(larmor_recon_maps(recon, &found, NULL));
+    assert_ok(larmor_array_read(found, placed, sizeof placed));
+    const int inside = 12; /* voxels from the middle that the maps cover, whatever the angle */
+    for (int v = 0; v < N * N; v++)
+        if (hypot(v % N - N / 2, v / N - N / 2) <= inside)
+            for (int c = 0; c < COILS; c++)
+                assert_at_most(cabs((double complex)placed[v + N * N * c] - expected[v + N * N * c]), 1e-3);
 }
 
 TEST(larger_maps_enlarge_the_grid)
