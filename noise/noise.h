@@ -2,6 +2,8 @@
 #ifndef LMR_NOISE_NOISE_H
 #define LMR_NOISE_NOISE_H
 
+#include <math.h>
+
 #include "larmor/noise.h"
 #include "scan/job.h"
 
@@ -16,6 +18,33 @@ typedef struct lmr_noisy {
     int64_t *voxels; /* [images] */
     float **value;   /* [images], complex */
 } lmr_noisy;
+
+/* LARMOR_ERR_ARG where a series has no maps, with a line that begins with who. */
+larmor_status lmr_noisy_check(const char *who, const larmor_recon *recon, int series,
+                              const larmor_recon_result *result);
+
+/* A copy of the job, whose found has references of its own, by the method of the result. */
+lmr_job lmr_noisy_job(const larmor_recon *recon, const larmor_recon_result *result);
+
+/* n: to be closed, also after an error, which frees what the job has found. */
+larmor_status lmr_noisy_open(lmr_job *job, const larmor_recon *recon, int series, const larmor_recon_result *result,
+                             lmr_noisy *n);
+void lmr_noisy_close(lmr_noisy *n);
+
+/* [images] of room for a number of each of their voxels, which are zero. */
+larmor_status lmr_noisy_room(const lmr_noisy *n, double ***room);
+void lmr_free_each(void **each, int count);
+
+/* A map like the image. */
+larmor_status lmr_noisy_upload(const larmor_recon_image *image, const double *value, larmor_array **map);
+
+static inline double lmr_noisy_size(const lmr_noisy *n, int image, int64_t v)
+{
+    return hypot((double)n->value[image][2 * v], (double)n->value[image][2 * v + 1]);
+}
+
+/* The magnitude of an image above which voxels are the object's. */
+double lmr_noisy_object(const lmr_noisy *n, int image);
 
 /* What samples of noise add up to; [images], of the images' voxels. */
 typedef struct lmr_noise_sums {

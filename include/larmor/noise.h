@@ -64,6 +64,44 @@ LARMOR_API larmor_status larmor_recon_noise(larmor_recon *recon, int series, con
                                             const larmor_noise_opts *opts, larmor_noise_maps *maps);
 LARMOR_API void larmor_noise_maps_free(larmor_noise_maps *maps); /* NULL is fine; also sets all to zero */
 
+typedef struct larmor_response_opts { /* zero means default */
+    int probes;                       /* reconstructions of as many lattices of points; default 4 */
+    double contrast; /* height of the points over the intensity of the object, its median magnitude; default 0.1 */
+} larmor_response_opts;
+
+enum { LARMOR_MOST_PROBES = 4096 };
+
+/* f32 of the image's shape. */
+typedef struct larmor_response_map {
+    larmor_array *height; /* of a point in the image over its height in the object: 1 where nothing is taken away */
+    larmor_array
+        *width; /* of a point in voxels: (sum / height)^(1/d) of what it becomes in d dimensions, which is 1 of
+                           * a point that stays one; 0 where less than a twentieth of the height is left */
+} larmor_response_map;
+
+typedef struct larmor_response_maps {
+    larmor_response_map *map; /* [count], as the result's images */
+    int count;
+    double height, width; /* their medians over the object, of the first image */
+} larmor_response_maps;
+
+/* What the reconstruction of the series that was run last makes of a small change of the object: what a penalty, too
+ * few samples or a resolution that differs take away. Points on a lattice, 8 voxels apart, with the image's phase and of
+ * either sign, are added to the samples by the scan's own model; the image at the same weight, method and coil maps, less
+ * that without points, is the response. Maps are means over points in the neighbourhood. As penalties are not linear, a
+ * higher contrast is kept better. Costs probes + 1 solutions at a known weight.
+ *
+ * series  the last one that was run, with its result.
+ * opts    NULL: all defaults.
+ * maps    to be freed by larmor_response_maps_free, also after an error.
+ * Errors  those of larmor_recon_noise; LARMOR_ERR_ARG with a basis or several sets of maps; LARMOR_ERR_NUMERIC for an
+ *         image of zeros.
+ * Source  local impulse response: Fessler and Rogers, IEEE Trans. Image Process. 5, 1346 (1996); of compressed sensing,
+ *         Wech et al., Med. Phys. 39, 4328 (2012). */
+LARMOR_API larmor_status larmor_recon_response(larmor_recon *recon, int series, const larmor_recon_result *result,
+                                               const larmor_response_opts *opts, larmor_response_maps *maps);
+LARMOR_API void larmor_response_maps_free(larmor_response_maps *maps); /* NULL is fine; also sets all to zero */
+
 /* The signal-to-noise ratio in absolute units: |image| / deviation, and 0 where the deviation is 0.
  *
  * image   complex or real; deviation real, of the same shape.

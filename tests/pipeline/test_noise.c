@@ -236,6 +236,108 @@ TEST(g_of_all_lines_is_one)
     for (int64_t v = 0; v < N * N; v++) assert_true(fabs(g[v] - 1) < 1e-4);
 }
 
+/* ---- points ---- */
+
+static void response_of(scan *s, larmor_recon_opts opts, const larmor_response_opts *how, larmor_response_maps *maps,
+                        larmor_recon_result *result)
+{
+    opts.maps = s->maps;
+    OWNED(larmor_recon) *recon = recon_of(s, &opts);
+    assert_ok(larmor_recon_run(recon, 0, result));
+    assert_ok(larmor_recon_response(recon, 0, result, how, maps));
+    assert_int_equal(maps->count, result->count);
+}
+
+/* Of a voxel whose maps have the energy E an absolute weight leaves E N^2 / (E N^2 + weight). */
+TEST(a_point_of_all_lines_stays_one_and_keeps_what_its_weight_leaves)
+{
+    OWNED(scan) s = noisy(all_lines);
+    OWNED(float) *m = values_of(s.maps);
+    double energy[N * N] = {0};
+    for (int64_t i = 0; i < (int64_t)2 * N * N * COILS; i++) energy[i / 2 % (N * N)] += m[i] * m[i];
+    const double weight[] = {1e-6, 0.5};
+    for (int i = 0; i < 2; i++) {
+        OWNED(larmor_response_maps) maps;
+        OWNED(larmor_recon_result) result;
+        response_of(&s, OPTS(.method = "cg", AT(weight[i])), &(larmor_response_opts){.probes = 64}, &maps, &result);
+        OWNED(float) *height = values_of(maps.map[0].height), *width = values_of(maps.map[0].width);
+        for (int64_t v = 0; v < N * N; v++) {
+            const double all = energy[v] * N * N, expected = all / (all + result.report.weight);
+            const int64_t x = v % N, y = v / N;
+            const int is_inside = x >= 5 && x < N - 5 && y >= 5 && y < N - 5; /* means there are of all sides */
+            if (is_inside && fabs(height[v] / expected - 1) > 0.04)
+                fail_msg("voxel %d: %g, not %g", (int)v, height[v], expected);
+            assert_true(fabs(width[v] - 1) < 2e-3);
+        }
+        assert_true(i ? maps.height < 0.6 : fabs(maps.height - 1) < 1e-3);
+    }
+}
+
+TEST(the_response_of_a_linear_method_is_that_of_any_contrast)
+{
+    OWNED(scan) s = noisy(spokes);
+    OWNED(larmor_response_maps) low, high;
+    OWNED(larmor_recon_result) a, b;
+    response_of(&s, OPTS(.method = "cg", .iters = 30, AT(1e-2)), &(larmor_response_opts){.contrast = 0.5}, &low, &a);
+    response_of(&s, OPTS(.method = "cg", .iters = 30, AT(1e-2)), &(larmor_response_opts){.contrast = 5}, &high, &b);
+    assert_true(low.height < 0.97 && fabs(high.height / low.height - 1) < 5e-3);
+    assert_true(fabs(high.width / low.width - 1) < 5e-3);
+}
+
+/* By whole reconstructions of the scan with one point more, whose samples are those of an operator of the test. */
+TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
+{
+    enum { POINTS = 24 };
+    OWNED(scan) s = noisy(spokes);
+    const larmor_recon_opts opts = OPTS(.method = "tv", .scale = LARMOR_SCALE_SUM, AT(3e-3));
+    OWNED(larmor_response_maps) maps;
+    OWNED(larmor_recon_result) result;
+    response_of(&s, opts, &(larmor_response_opts){.probes = 32, .contrast = 0.5}, &maps, &result);
+    OWNED(float) *x = values_of(result.image[0].data), *height = values_of(maps.map[0].height);
+    OWNED(larmor_op) *A = NULL;
+    const larmor_sense_opts sense = {.traj = s.image[0].traj};
+    assert_ok(larmor_op_sense(s.maps, &sense, &A));
+    double of_map = 0, of_runs = 0, intensity = 0;
+    for (int64_t v = 0; v < N * N; v++) intensity = fmax(intensity, hypot(x[2 * v], x[2 * v + 1]));
+    for (int i = 0; i < POINTS; i++) {
+        const int v = 10 + i * 5 % 13 + N * (8 + i * 11 % 17), sign = i % 2 ? 1 : -1;
+        const double size = hypot(x[2 * v], x[2 * v + 1]), high = 0.1 * intensity * sign;
+        float point[2 * N * N] = {0};
+        point[2 * v] = (float)(high * x[2 * v] / size);
+        point[2 * v + 1] = (float)(high * x[2 * v + 1] / size);
+        OWNED(larmor_array) *change = NULL, *samples = NULL;
+        OWNED(scan) more = noisy(spokes);
+        assert_ok(larmor_array_upload(dev, LARMOR_C64, LARMOR_SHAPE(N, N), LARMOR_C64, point, &change));
+        assert_ok(larmor_array_create(dev, LARMOR_C64, larmor_array_shape(more.image[0].kspace), &samples));
+        assert_ok(larmor_op_forward(A, change, samples));
+        assert_ok(larmor_axpby(1, samples, 1, more.image[0].kspace));
+        larmor_recon_opts again = opts;
+        again.maps = more.maps;
+        OWNED(larmor_recon_result) with = result_of(&more, &again);
+        OWNED(float) *y = values_of(with.image[0].data);
+        of_runs += ((y[2 * v] - x[2 * v]) * x[2 * v] + (y[2 * v + 1] - x[2 * v + 1]) * x[2 * v + 1]) / size / high;
+        of_map += height[v];
+    }
+    assert_true(of_runs / POINTS < 0.7);
+    assert_true(fabs(of_map / of_runs - 1) < 0.1);
+}
+
+TEST(responses_are_refused_where_there_are_none)
+{
+    OWNED(scan) s = noisy(spokes);
+    const larmor_recon_opts opts = OPTS(.maps = s.maps, .method = "cg");
+    OWNED(larmor_recon) *recon = recon_of(&s, &opts);
+    OWNED(larmor_recon_result) result;
+    OWNED(larmor_response_maps) maps;
+    assert_ok(larmor_recon_run(recon, 0, &result));
+    assert_refused(larmor_recon_response(recon, 0, &result, &(larmor_response_opts){.probes = -1}, &maps),
+                   LARMOR_ERR_ARG, "response.probes: -1 is not from 1 to 4096");
+    assert_refused(larmor_recon_response(recon, 0, &result, &(larmor_response_opts){.contrast = -1}, &maps),
+                   LARMOR_ERR_ARG, "response.contrast: -1, expected a finite number above 0");
+    assert_refused(larmor_recon_response(recon, 3, &result, NULL, &maps), LARMOR_ERR_ARG,
+                   "response: series 3 is not the last one that was run");
+}
+
 /* ---- the call ---- */
 
 TEST(the_map_is_the_same_whenever_it_is_made)
