@@ -123,6 +123,15 @@ static app_option options[] = {
     OPTION(APP_INTEGER, noise_samples, 0, "noise-samples", "N",
            "samples of noise that these maps are from; each costs a solution, and 64 leave an error of 6 to 9 %",
            .preset = "64", .low = 2, .high = LARMOR_MOST_NOISE_SAMPLES),
+    OPTION(APP_WRITTEN_FILE, height_map, 0, "height-map", "FILE",
+           "also write which part of the height of a point the image shows: 1 where nothing is smoothed away"),
+    OPTION(APP_WRITTEN_FILE, width_map, 0, "width-map", "FILE",
+           "also write the width of a point in the image, in voxels: 1 of one that stays a point"),
+    OPTION(APP_INTEGER, probes, 0, "probes", "N",
+           "lattices of points that these two maps are from; each costs a solution", .preset = "4", .low = 1,
+           .high = LARMOR_MOST_PROBES),
+    OPTION(APP_NUMBER, point_contrast, 0, "point-contrast", "C",
+           "height of the points over the intensity of the object", .preset = "0.1", .low = 1e-6, .high = 1e6),
     OPTION(
         APP_TEXT, delays, 0, "delays", "D",
         "gradient delays in samples, which correct the trajectory: X,Y[,XY], 3D X,Y,Z[,XY,XZ,YZ]; auto: found from "

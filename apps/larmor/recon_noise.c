@@ -17,13 +17,20 @@ static wanted wanted_of(const recon_settings *s, int i)
         [RECON_DEVIATION] = {"noise-map", "NoiseDeviation", s->noise_map},
         [RECON_SNR] = {"snr-map", "SignalToNoise", s->snr_map},
         [RECON_G] = {"g-map", "GeometryFactor", s->g_map},
+        [RECON_HEIGHT] = {"height-map", "PointHeight", s->height_map},
+        [RECON_WIDTH] = {"width-map", "PointWidth", s->width_map},
     };
     return all[i];
 }
 
-static int is_wanted(const recon_run *r)
+static int wants_noise(const recon_run *r)
 {
     return r->s->noise_map || r->s->snr_map || r->s->g_map;
+}
+
+static int wants_points(const recon_run *r)
+{
+    return r->s->height_map || r->s->width_map;
 }
 
 int recon_noise_open(recon_run *r)
@@ -38,10 +45,16 @@ int recon_noise_open(recon_run *r)
 int recon_noise_check(const recon_run *r)
 {
     larmor_recon_plan plan;
-    if (!is_wanted(r)) return APP_DONE;
+    if (!wants_noise(r) && !wants_points(r)) return APP_DONE;
     APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
     if (r->ranks || plan.slabs) {
-        app_error("--noise-map, --snr-map, --g-map: one process makes them, of volumes that are not in slabs.");
+        app_error("%s: one process makes them, of volumes that are not in slabs.",
+                  wants_noise(r) ? "--noise-map, --snr-map, --g-map" : "--height-map, --width-map");
+        return APP_REFUSED;
+    }
+    if (wants_points(r) && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
+        app_error("--height-map, --width-map: images by %s have none.",
+                  plan.sets > 1 ? "several sets of maps" : "coefficients of a basis");
         return APP_REFUSED;
     }
     if (r->s->g_map && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
@@ -52,17 +65,20 @@ int recon_noise_check(const recon_run *r)
     return APP_DONE;
 }
 
+static void put(recon_run *r, const larmor_recon_image *image, int kind, larmor_array *map)
+{
+    r->noise.map[kind][image->group] = (larmor_image){.data = map, .meta = image->meta};
+}
+
 /* The maps of image i of the series go to the place of its group. */
 static larmor_status keep(recon_run *r, const larmor_recon_image *image, const larmor_noise_map *map)
 {
     larmor_array *snr;
     const larmor_status st = larmor_snr_map(image->data, map->deviation, &snr);
     if (st) return st;
-    larmor_array *const data[RECON_NOISE_MAPS] = {[RECON_DEVIATION] = larmor_array_ref(map->deviation),
-                                                  [RECON_SNR] = snr,
-                                                  [RECON_G] = larmor_array_ref(map->g)};
-    for (int i = 0; i < RECON_NOISE_MAPS; i++)
-        r->noise.map[i][image->group] = (larmor_image){.data = data[i], .meta = image->meta};
+    put(r, image, RECON_DEVIATION, larmor_array_ref(map->deviation));
+    put(r, image, RECON_SNR, snr);
+    put(r, image, RECON_G, larmor_array_ref(map->g));
     return LARMOR_OK;
 }
 
@@ -76,16 +92,39 @@ static larmor_status make_room(recon_run *r)
     return LARMOR_OK;
 }
 
-int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result)
+static larmor_status take_noise(recon_run *r, int series, const larmor_recon_result *result)
 {
-    const larmor_noise_opts opts = {.samples = (int)r->s->noise_samples, .only_exact = !is_wanted(r)};
+    const larmor_noise_opts opts = {.samples = (int)r->s->noise_samples, .only_exact = !wants_noise(r)};
     larmor_noise_maps maps;
-    if (result->count < 1 || r->ranks || (!is_wanted(r) && !r->s->report)) return APP_DONE;
+    if (!wants_noise(r) && !r->s->report) return LARMOR_OK;
     larmor_status st = larmor_recon_noise(r->recon, series, result, &opts, &maps);
-    if (st && !is_wanted(r)) return APP_DONE; /* nobody asked for it */
+    if (st && !wants_noise(r)) return LARMOR_OK; /* nobody asked for it */
     if (!st) st = make_room(r);
     for (int i = 0; i < maps.count && !st; i++) st = keep(r, &result->image[i], &maps.map[i]);
     larmor_noise_maps_free(&maps);
+    return st;
+}
+
+static larmor_status take_points(recon_run *r, int series, const larmor_recon_result *result)
+{
+    const larmor_response_opts opts = {.probes = (int)r->s->probes, .contrast = r->s->point_contrast};
+    larmor_response_maps maps;
+    if (!wants_points(r)) return LARMOR_OK;
+    larmor_status st = larmor_recon_response(r->recon, series, result, &opts, &maps);
+    if (!st) st = make_room(r);
+    for (int i = 0; i < maps.count && !st; i++) {
+        put(r, &result->image[i], RECON_HEIGHT, larmor_array_ref(maps.map[i].height));
+        put(r, &result->image[i], RECON_WIDTH, larmor_array_ref(maps.map[i].width));
+    }
+    larmor_response_maps_free(&maps);
+    return st;
+}
+
+int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result)
+{
+    if (result->count < 1 || r->ranks) return APP_DONE;
+    larmor_status st = take_noise(r, series, result);
+    if (!st) st = take_points(r, series, result);
     if (st == LARMOR_STOPPED) r->interrupted = 1;
     return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
 }

@@ -114,6 +114,11 @@ static int has_noise_map(const recon_settings *s)
     return s->noise_map || s->snr_map || s->g_map;
 }
 
+static int has_point_map(const recon_settings *s)
+{
+    return s->height_map || s->width_map;
+}
+
 larmor_frames_opts recon_frames(const recon_settings *s)
 {
     return (larmor_frames_opts){.spokes = s->spokes_per_frame,
@@ -141,6 +146,8 @@ static const struct {
     {"noise-map", has_maps, "maps", "images by coil maps"},
     {"snr-map", has_maps, "maps", "images by coil maps"},
     {"g-map", has_maps, "maps", "images by coil maps"},
+    {"height-map", has_maps, "maps", "images by coil maps"},
+    {"width-map", has_maps, "maps", "images by coil maps"},
     {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/"},
     {"planes", has_picture, "output", "a .png or a .gif"},
     {"color", has_picture, "output", "a .png or a .gif"},
@@ -160,6 +167,8 @@ static const struct {
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
     {"checkpoint-every", has_checkpoint, "--checkpoint"},
     {"noise-samples", has_noise_map, "--noise-map, --snr-map or --g-map"},
+    {"probes", has_point_map, "--height-map or --width-map"},
+    {"point-contrast", has_point_map, "--height-map or --width-map"},
     {"gate", has_gate, "--cardiac-phases"},
     {"tick", has_stamps, "--frame-time or --cardiac-phases"},
 };
@@ -210,8 +219,9 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         return APP_USAGE;
     }
     const int finds_maps = !strcmp(recon_method(s), "nlinv");
-    if ((s->checkpoint || finds_maps) && has_noise_map(s)) {
-        app_error("--noise-map, --snr-map and --g-map: there are none with %s.",
+    if ((s->checkpoint || finds_maps) && (has_noise_map(s) || has_point_map(s))) {
+        app_error("%s: there are none with %s.",
+                  has_noise_map(s) ? "--noise-map, --snr-map and --g-map" : "--height-map and --width-map",
                   finds_maps ? "--method nlinv" : "--checkpoint");
         return APP_USAGE;
     }

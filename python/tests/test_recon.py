@@ -244,6 +244,16 @@ def test_noise_is_the_deviation_and_snr_the_magnitude_over_it(scan):
         larmor.recon(scan, method="cg", noise=1)
 
 
+def test_the_response_says_what_becomes_of_a_point(scan):
+    done = larmor.recon(scan, method="tv", lam=1e-2, response=2)
+    assert done.height.shape == done.width.shape == done.images.shape
+    smooth = larmor.recon(scan, method="tv", lam=1e-1, response=2)
+    assert np.median(smooth.height) < np.median(done.height) < 1
+    assert "(2 probes, " in "\n".join(done.log)
+    with pytest.raises(larmor.ArgumentError, match=r"response.probes: -1 is not from 1 to 4096"):
+        larmor.recon(scan, method="cg", response=-1)
+
+
 def test_a_page_has_images_maps_figures_and_options(scan, tmp_path):
     done = larmor.recon(scan, lam=1e-3, iterations=5, noise=3)
     done.write_page(tmp_path / "page.html", traj=scan.traj, title="a < b")

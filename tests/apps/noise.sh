@@ -34,6 +34,22 @@ grep -q "^wrote n.h5 (2 maps)$" err || fail "$last: not of both slices"
 expect 0 info n.h5
 grep -q "2 images" out || fail "$last: $(cat out)"
 
+# Of a point all lines keep everything, and a large weight smooths it.
+expect 0 phantom -o lines.h5 --traj cartesian --matrix 32 --coils 4 --snr 50 --maps maps.npy -q
+expect 0 recon lines.h5 -o x.npy --method cg --height-map h.npy --force
+grep -q "^point response: of points of 10 % of the object's intensity the image shows 100 % of the height, 1 voxels wide" err || fail "$last: $(cat err)"
+expect 0 recon scan.h5 -o x.npy --method tv --lambda 0.003 --height-map h.nii --width-map w.h5 --probes 2 --force
+kept() {
+    sed -n 's/^point response: .* the image shows \([0-9.]*\) % of the height.*/\1/p' err
+}
+little=$(kept)
+grep -q "^wrote w.h5 (1 map)$" err || fail "$last: no map"
+expect 0 recon scan.h5 -o x.npy --method tv --lambda 0.03 --height-map h2.nii --probes 2 --force
+large=$(kept)
+awk -v a="$little" -v b="$large" 'BEGIN { exit !(b < 0.8 * a && a < 95) }' || fail "tv keeps $little %, with ten times the weight $large %"
+expect 0 recon scan.h5 -o x.npy --method tv --lambda 0.003 --height-map h3.nii --probes 2 --point-contrast 2 --force
+awk -v a="$little" -v b="$(kept)" 'BEGIN { exit !(b > 1.1 * a) }' || fail "high points are kept no better: $(kept) %, low ones $little %"
+
 # What has none is refused before the work.
 expect 2 recon scan.h5 -o z.npy --maps none --method grid --snr-map s.npy --force
 said "larmor: --snr-map: has no effect with --maps none; it is an option of images by coil maps."
@@ -43,5 +59,9 @@ expect 2 recon scan.h5 -o z.npy --method nlinv --noise-map n.npy --force
 said "larmor: --noise-map, --snr-map and --g-map: there are none with --method nlinv."
 expect 2 recon scan.h5 -o z.npy --noise-samples 9
 said "larmor: --noise-samples: has no effect without --noise-map, --snr-map or --g-map."
+expect 2 recon scan.h5 -o z.npy --probes 9
+said "larmor: --probes: has no effect without --height-map or --width-map."
+expect 2 recon scan.h5 -o z.npy --checkpoint c --width-map n.npy --force
+said "larmor: --height-map and --width-map: there are none with --checkpoint."
 expect 2 recon scan.h5 -o z.npy --noise-map n.npy --noise-samples 1 --force
 [ ! -e z.npy ] || fail "a refused call has left an image"
