@@ -86,10 +86,10 @@ typedef struct larmor_response_maps {
 } larmor_response_maps;
 
 /* What the reconstruction of the series that was run last makes of a small change of the object: what a penalty, too
- * few samples or a resolution that differs take away. Points on a lattice, 8 voxels apart, with the image's phase and of
- * either sign, are added to the samples by the scan's own model; the image at the same weight, method and coil maps, less
- * that without points, is the response. Maps are means over points in the neighbourhood. As penalties are not linear, a
- * higher contrast is kept better. Costs probes + 1 solutions at a known weight.
+ * few samples or a resolution that differs take away. Points on a lattice, 8 voxels apart, with the image's phase and
+ * of either sign, are added to the samples by the scan's own model; the image at the same weight, method and coil
+ * maps, less that without points, is the response. Maps are means over points in the neighbourhood. As penalties are
+ * not linear, a higher contrast is kept better. Costs probes + 1 solutions at a known weight.
  *
  * series  the last one that was run, with its result.
  * opts    NULL: all defaults.

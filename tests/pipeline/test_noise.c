@@ -300,8 +300,8 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
     double of_map = 0, of_runs = 0, intensity = 0;
     for (int64_t v = 0; v < N * N; v++) intensity = fmax(intensity, hypot(x[2 * v], x[2 * v + 1]));
     for (int i = 0; i < POINTS; i++) {
-        const int v = 10 + i * 5 % 13 + N * (8 + i * 11 % 17), sign = i % 2 ? 1 : -1;
-        const double size = hypot(x[2 * v], x[2 * v + 1]), high = 0.1 * intensity * sign;
+        const int v = 10 + i * 5 % 13 + N * (8 + i * 11 % 17);
+        const double size = hypot(x[2 * v], x[2 * v + 1]), high = (i % 2 ? 0.1 : -0.1) * intensity;
         float point[2 * N * N] = {0};
         point[2 * v] = (float)(high * x[2 * v] / size);
         point[2 * v + 1] = (float)(high * x[2 * v + 1] / size);
