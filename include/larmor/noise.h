@@ -96,8 +96,8 @@ typedef struct larmor_response_maps {
  * maps    to be freed by larmor_response_maps_free, also after an error.
  * Errors  those of larmor_recon_noise; LARMOR_ERR_ARG with a basis or several sets of maps; LARMOR_ERR_NUMERIC for an
  *         image of zeros.
- * Source  local impulse response: Fessler and Rogers, IEEE Trans. Image Process. 5, 1346 (1996); of compressed sensing,
- *         Wech et al., Med. Phys. 39, 4328 (2012). */
+ * Source  local impulse response: Fessler and Rogers, IEEE Trans. Image Process. 5, 1346 (1996); of compressed
+ *         sensing, Wech et al., Med. Phys. 39, 4328 (2012). */
 LARMOR_API larmor_status larmor_recon_response(larmor_recon *recon, int series, const larmor_recon_result *result,
                                                const larmor_response_opts *opts, larmor_response_maps *maps);
 LARMOR_API void larmor_response_maps_free(larmor_response_maps *maps); /* NULL is fine; also sets all to zero */

@@ -301,7 +301,8 @@ TEST(the_height_that_tv_leaves_is_that_of_whole_reconstructions)
     for (int64_t v = 0; v < N * N; v++) intensity = fmax(intensity, hypot(x[2 * v], x[2 * v + 1]));
     for (int i = 0; i < POINTS; i++) {
         const int v = 10 + i * 5 % 13 + N * (8 + i * 11 % 17);
-        const double size = hypot(x[2 * v], x[2 * v + 1]), high = (i % 2 ? 0.1 : -0.1) * intensity;
+        const double size = hypot(x[2 * v], x[2 * v + 1]);
+        const double high = (i % 2 ? 0.1 : -0.1) * intensity;
         float point[2 * N * N] = {0};
         point[2 * v] = (float)(high * x[2 * v] / size);
         point[2 * v + 1] = (float)(high * x[2 * v + 1] / size);
