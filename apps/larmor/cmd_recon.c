@@ -130,6 +130,14 @@ static app_option options[] = {
     OPTION(APP_INTEGER, probes, 0, "probes", "N",
            "lattices of points that these two maps are from; each costs a solution", .preset = "4", .low = 1,
            .high = LARMOR_MOST_PROBES),
+    OPTION(
+        APP_WRITTEN_FILE, posterior_map, 0, "posterior-map", "FILE",
+        "also write how far the object may be from the mean of what it may be: a deviation at each voxel, given the "
+        "samples and the penalty"),
+    OPTION(APP_WRITTEN_FILE, posterior_mean, 0, "posterior-mean", "FILE", "also write that mean"),
+    OPTION(APP_INTEGER, posterior_samples, 0, "posterior-samples", "N",
+           "images that these two are from; each costs a solution", .preset = "32", .low = 2,
+           .high = LARMOR_MOST_NOISE_SAMPLES),
     OPTION(APP_NUMBER, point_contrast, 0, "point-contrast", "C",
            "height of the points over the intensity of the object", .preset = "0.1", .low = 1e-6, .high = 1e6),
     OPTION(

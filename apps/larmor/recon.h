@@ -12,9 +12,9 @@ typedef struct recon_settings {
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
     const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
-        *out_dir, *noise_map, *snr_map, *g_map, *height_map, *width_map;
-    int64_t noise_samples, probes, threads, slice, contrast, phase, repetition, set, encoding, spokes_per_frame,
-        cardiac_phases, gate;
+        *out_dir, *noise_map, *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
+    int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
+        spokes_per_frame, cardiac_phases, gate;
     double readout_start, frame_time, frame_step, tick, fps, point_contrast;
     const char *bids_dir, *frame_rest, *basis, *dictionary;
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;
@@ -44,8 +44,17 @@ typedef struct recon_files {
     int *file; /* [groups of the source] which of them an image goes to, from 0; NULL: all into one */
 } recon_files;
 
-/* Maps of the noise, and of what becomes of a point, of each kind. */
-enum { RECON_DEVIATION, RECON_SNR, RECON_G, RECON_HEIGHT, RECON_WIDTH, RECON_NOISE_MAPS };
+/* Maps of the noise, of what becomes of a point, and of what the object may be, of each kind. */
+enum {
+    RECON_DEVIATION,
+    RECON_SNR,
+    RECON_G,
+    RECON_HEIGHT,
+    RECON_WIDTH,
+    RECON_POSTERIOR,
+    RECON_MEAN,
+    RECON_NOISE_MAPS
+};
 typedef struct recon_noise {
     larmor_output *output[RECON_NOISE_MAPS]; /* NULL: not asked for */
     larmor_image *map[RECON_NOISE_MAPS];     /* [groups] of the source; without data where there is none */

@@ -19,6 +19,8 @@ static wanted wanted_of(const recon_settings *s, int i)
         [RECON_G] = {"g-map", "GeometryFactor", s->g_map},
         [RECON_HEIGHT] = {"height-map", "PointHeight", s->height_map},
         [RECON_WIDTH] = {"width-map", "PointWidth", s->width_map},
+        [RECON_POSTERIOR] = {"posterior-map", "PosteriorDeviation", s->posterior_map},
+        [RECON_MEAN] = {"posterior-mean", "PosteriorMean", s->posterior_mean},
     };
     return all[i];
 }
@@ -33,6 +35,11 @@ static int wants_points(const recon_run *r)
     return r->s->height_map || r->s->width_map;
 }
 
+static int wants_posterior(const recon_run *r)
+{
+    return r->s->posterior_map || r->s->posterior_mean;
+}
+
 int recon_noise_open(recon_run *r)
 {
     for (int i = 0; i < RECON_NOISE_MAPS; i++) {
@@ -45,15 +52,14 @@ int recon_noise_open(recon_run *r)
 int recon_noise_check(const recon_run *r)
 {
     larmor_recon_plan plan;
-    if (!wants_noise(r) && !wants_points(r)) return APP_DONE;
+    if (!recon_made_maps(r->s)) return APP_DONE;
     APP_TRY(APP_RUN, larmor_recon_describe(r->recon, 0, &plan));
     if (r->ranks || plan.slabs) {
-        app_error("%s: one process makes them, of volumes that are not in slabs.",
-                  wants_noise(r) ? "--noise-map, --snr-map, --g-map" : "--height-map, --width-map");
+        app_error("%s: one process makes them, of volumes that are not in slabs.", recon_made_maps(r->s));
         return APP_REFUSED;
     }
-    if (wants_points(r) && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
-        app_error("--height-map, --width-map: images by %s have none.",
+    if (!wants_noise(r) && (plan.sets > 1 || r->s->basis || r->s->dictionary)) {
+        app_error("%s: images by %s have none.", recon_made_maps(r->s),
                   plan.sets > 1 ? "several sets of maps" : "coefficients of a basis");
         return APP_REFUSED;
     }
@@ -120,11 +126,26 @@ static larmor_status take_points(recon_run *r, int series, const larmor_recon_re
     return st;
 }
 
+static larmor_status take_posterior(recon_run *r, int series, const larmor_recon_result *result)
+{
+    larmor_posterior_maps maps;
+    if (!wants_posterior(r)) return LARMOR_OK;
+    larmor_status st = larmor_recon_posterior(r->recon, series, result, (int)r->s->posterior_samples, &maps);
+    if (!st) st = make_room(r);
+    for (int i = 0; i < maps.count && !st; i++) {
+        put(r, &result->image[i], RECON_POSTERIOR, larmor_array_ref(maps.map[i].deviation));
+        put(r, &result->image[i], RECON_MEAN, larmor_array_ref(maps.map[i].mean));
+    }
+    larmor_posterior_maps_free(&maps);
+    return st;
+}
+
 int recon_noise_take(recon_run *r, int series, const larmor_recon_result *result)
 {
     if (result->count < 1 || r->ranks) return APP_DONE;
     larmor_status st = take_noise(r, series, result);
     if (!st) st = take_points(r, series, result);
+    if (!st) st = take_posterior(r, series, result);
     if (st == LARMOR_STOPPED) r->interrupted = 1;
     return st && st != LARMOR_STOPPED ? app_fail(APP_RUN, st) : APP_DONE;
 }

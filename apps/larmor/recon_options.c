@@ -119,6 +119,18 @@ static int has_point_map(const recon_settings *s)
     return s->height_map || s->width_map;
 }
 
+static int has_posterior(const recon_settings *s)
+{
+    return s->posterior_map || s->posterior_mean;
+}
+
+const char *recon_made_maps(const recon_settings *s)
+{
+    if (has_noise_map(s)) return "--noise-map, --snr-map and --g-map";
+    if (has_point_map(s)) return "--height-map and --width-map";
+    return has_posterior(s) ? "--posterior-map and --posterior-mean" : NULL;
+}
+
 larmor_frames_opts recon_frames(const recon_settings *s)
 {
     return (larmor_frames_opts){.spokes = s->spokes_per_frame,
@@ -148,6 +160,8 @@ static const struct {
     {"g-map", has_maps, "maps", "images by coil maps"},
     {"height-map", has_maps, "maps", "images by coil maps"},
     {"width-map", has_maps, "maps", "images by coil maps"},
+    {"posterior-map", has_maps, "maps", "images by coil maps"},
+    {"posterior-mean", has_maps, "maps", "images by coil maps"},
     {"window", has_window, "output", "a .png, a .gif, a .dcm or a .dcm/"},
     {"planes", has_picture, "output", "a .png or a .gif"},
     {"color", has_picture, "output", "a .png or a .gif"},
@@ -167,6 +181,7 @@ static const struct {
     {"frame-rest", has_windows, "--spokes-per-frame or --frame-time"},
     {"checkpoint-every", has_checkpoint, "--checkpoint"},
     {"noise-samples", has_noise_map, "--noise-map, --snr-map or --g-map"},
+    {"posterior-samples", has_posterior, "--posterior-map or --posterior-mean"},
     {"probes", has_point_map, "--height-map or --width-map"},
     {"point-contrast", has_point_map, "--height-map or --width-map"},
     {"gate", has_gate, "--cardiac-phases"},
@@ -219,10 +234,8 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         return APP_USAGE;
     }
     const int finds_maps = !strcmp(recon_method(s), "nlinv");
-    if ((s->checkpoint || finds_maps) && (has_noise_map(s) || has_point_map(s))) {
-        app_error("%s: there are none with %s.",
-                  has_noise_map(s) ? "--noise-map, --snr-map and --g-map" : "--height-map and --width-map",
-                  finds_maps ? "--method nlinv" : "--checkpoint");
+    if ((s->checkpoint || finds_maps) && recon_made_maps(s)) {
+        app_error("%s: there are none with %s.", recon_made_maps(s), finds_maps ? "--method nlinv" : "--checkpoint");
         return APP_USAGE;
     }
     if (s->basis && s->dictionary) {

@@ -19,6 +19,9 @@ int recon_are_delays(const char *text);
 void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);
 
 /* What is to be cut into frames; zeros if nothing is. */
+/* The options that ask for maps of images, of noise and the like; NULL: none does. */
+const char *recon_made_maps(const recon_settings *s);
+
 larmor_frames_opts recon_frames(const recon_settings *s);
 /* --delays, for a scan that is opened. */
 int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts);

@@ -29,11 +29,18 @@ static int check(const recon_settings *s, const app_files *files)
 {
     const struct {
         const char *option, *value;
-    } single[] = {{"report", s->report},       {"bids-dir", s->bids_dir},
-                  {"save-maps", s->save_maps}, {"save-density", s->save_density},
-                  {"noise-map", s->noise_map}, {"snr-map", s->snr_map},
-                  {"g-map", s->g_map},         {"height-map", s->height_map},
-                  {"width-map", s->width_map}, {"checkpoint", s->checkpoint}};
+    } single[] = {{"report", s->report},
+                  {"bids-dir", s->bids_dir},
+                  {"save-maps", s->save_maps},
+                  {"save-density", s->save_density},
+                  {"noise-map", s->noise_map},
+                  {"snr-map", s->snr_map},
+                  {"g-map", s->g_map},
+                  {"height-map", s->height_map},
+                  {"width-map", s->width_map},
+                  {"posterior-map", s->posterior_map},
+                  {"posterior-mean", s->posterior_mean},
+                  {"checkpoint", s->checkpoint}};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
         if (!single[i].value) continue;
         app_error("--%s: names a file of one scan; leave it out with --out-dir.", single[i].option);

@@ -102,6 +102,31 @@ LARMOR_API larmor_status larmor_recon_response(larmor_recon *recon, int series, 
                                                const larmor_response_opts *opts, larmor_response_maps *maps);
 LARMOR_API void larmor_response_maps_free(larmor_response_maps *maps); /* NULL is fine; also sets all to zero */
 
+/* Of samples of what the object may be, of the image's shape and unit. */
+typedef struct larmor_posterior_map {
+    larmor_array *mean;      /* c64 */
+    larmor_array *deviation; /* f32, along the phase of the mean: 95 % of them lie within 1.96 deviations of it */
+} larmor_posterior_map;
+
+typedef struct larmor_posterior_maps {
+    larmor_posterior_map *map; /* [count], as the result's images */
+    int count, samples;
+} larmor_posterior_maps;
+
+/* Mean and deviation of samples of the posterior distribution (larmor_posterior_create) at the weight and the coil
+ * maps of the series that was run last: what the object may be, if the penalty is what is known of it beforehand. For
+ * cg exactly, a Gaussian prior of the same deviation in all voxels; for tv and wavelet by a chain of samples, whose
+ * images have textures that few objects have. Where the prior does not hold, intervals do not either.
+ *
+ * series   the last one that was run, with its result, by cg, tv or wavelet.
+ * samples  from 2 to LARMOR_MOST_NOISE_SAMPLES; 0: 32. Each costs a solution at a known weight or less.
+ * maps     to be freed by larmor_posterior_maps_free, also after an error.
+ * Errors   those of larmor_recon_noise and of larmor_posterior_create; LARMOR_ERR_ARG for gridding, a basis, several
+ *          sets of maps, weighted data, and parts of k-space that are filled. */
+LARMOR_API larmor_status larmor_recon_posterior(larmor_recon *recon, int series, const larmor_recon_result *result,
+                                                int samples, larmor_posterior_maps *maps);
+LARMOR_API void larmor_posterior_maps_free(larmor_posterior_maps *maps); /* NULL is fine; also sets all to zero */
+
 /* The signal-to-noise ratio in absolute units: |image| / deviation, and 0 where the deviation is 0.
  *
  * image   complex or real; deviation real, of the same shape.

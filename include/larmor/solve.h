@@ -472,6 +472,37 @@ LARMOR_API larmor_status larmor_weight_of_noise(larmor_op *A, const larmor_array
  * Errors  LARMOR_ERR_ARG for a real x, or a deviation that is not finite and >= 0. */
 LARMOR_API larmor_status larmor_noise_fill(larmor_array *x, double deviation, uint64_t seed);
 
+/* ---- samples of what the image may be ---- */
+
+typedef struct larmor_posterior larmor_posterior; /* one thread at a time */
+
+typedef struct larmor_posterior_opts {
+    double weight;    /* absolute, > 0: of |x|^2 / 2 as lambda of larmor_cg, or of the regulariser */
+    double deviation; /* of the noise in the real and in the imaginary part of a number of b, > 0 */
+    const larmor_circulant
+        *circulant; /* of A^H A, or of a frame's for a series, or NULL; it saves most of the time */
+    uint64_t seed;
+    int max_iter; /* of conjugate gradients for a sample; default 60 */
+} larmor_posterior_opts;
+
+/* Samples x of the posterior distribution exp(-(|A x - b|^2 / 2 + weight R(x)) / deviation^2), whose mode is the
+ * image of larmor_cg or larmor_regularised. A Gaussian prior, r NULL with R = |x|^2 / 2: each sample is the
+ * solution for data and prior with noise that is added (perturb and optimise), independent of others. tv, wavelet
+ * and other sums of magnitudes: a chain of such solutions, each with variances of the differences or coefficients
+ * that are drawn given the sample before it (Gibbs); the first dozen samples remember where it began. The mean of
+ * samples is not the mode: that of tv is smoother and has no steps.
+ *
+ * r        belongs to the caller and outlives p; its own weight does not count. NULL: a Gaussian prior.
+ * x        of larmor_posterior_next: the sample before it, or where the chain begins, as the image; out: a sample.
+ * Errors   LARMOR_ERR_ARG for a regulariser that is no sum of magnitudes, as tgv and llr, and numbers out of range;
+ *          LARMOR_ERR_SHAPE; those of larmor_cg.
+ * Source   Papandreou and Yuille, Adv. Neural Inf. Process. Syst. 23, 1858 (2010); Park and Casella, J. Am. Stat.
+ *          Assoc. 103, 681 (2008); Kyung et al., Bayesian Anal. 5, 369 (2010), of groups. */
+LARMOR_API larmor_status larmor_posterior_create(larmor_op *A, const larmor_array *b, const larmor_regulariser *r,
+                                                 const larmor_posterior_opts *opts, larmor_posterior **p);
+LARMOR_API larmor_status larmor_posterior_next(larmor_posterior *p, larmor_array *x);
+LARMOR_API void larmor_posterior_free(larmor_posterior *p); /* NULL is fine */
+
 /* Bytes of device memory that larmor_regularised takes at most with a regulariser of this name, which is among them,
  * beyond A, the image and a circulant. Errors: LARMOR_ERR_ARG for an unknown name; LARMOR_ERR_SHAPE for an image that
  * no memory holds. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import sys
@@ -75,6 +76,8 @@ class Reconstruction:
     eigenvalues: Any = None  # [(sets,) image...] of the maps, with keep_eigenvalues
     noise: Any = None  # standard deviation of the noise in each image, with noise
     g: Any = None  # geometry factor of each image, with noise; None with a basis or several sets of maps
+    posterior_mean: Any = None  # of samples of what the object may be, with posterior, and
+    posterior_deviation: Any = None  # their deviation: 95 % lie within 1.96 of it
     height: Any = None  # which part of a point's height each image shows, with response
     width: Any = None  # the width of a point in voxels, with response; 0 where next to nothing of it is left
     _header: str | None = field(default=None, repr=False)
@@ -369,7 +372,7 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
           frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
           checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
-          response: bool | int = False,
+          response: bool | int = False, posterior: bool | int = False,
           **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
 
@@ -387,6 +390,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
                 many samples of noise, each of which costs a solution, where there is no formula.
+    posterior   True, or a number of samples (32): also what the object may be, as members posterior_mean and
+                posterior_deviation, by cg, tv or wavelet; each sample costs a solution.
     response    True, or a number of probes (4): also what becomes of a point of a tenth of the object's intensity, as
                 members height and width; each probe costs a solution.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
@@ -413,8 +418,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
             opts.checkpoint = place
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
         images, meta, reports, own, *extra = _run_all(run, 64 if noise is True else int(noise),
-                                                      4 if response is True else int(response))
-        deviations, factors, heights, widths = extra
+                                                      4 if response is True else int(response),
+                                                      32 if posterior is True else int(posterior))
+        deviations, factors, heights, widths, means, spreads = extra
         all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
         density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
         eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
@@ -431,6 +437,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     return Reconstruction(_together(images), meta, reports, all_maps, listener.log, listener.warnings, provenance,
                           density, eigenvalues, _together(deviations) if noise else None,
                           _together(factors) if any(g is not None for g in factors) else None,
+                          _together(means) if posterior else None, _together(spreads) if posterior else None,
                           _together(heights) if response else None, _together(widths) if response else None, header,
                           own)
 
@@ -447,18 +454,19 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-def _run_all(run: Any, samples: int, probes: int) -> tuple[list[Any], ...]:
-    """Of each image: itself, geometry, report, that as the library has it, from so many samples its noise and g, and
-    from so many probes the height and width of a point."""
-    found: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [])
+def _run_all(run: Any, samples: int, probes: int, drawn: int) -> tuple[list[Any], ...]:
+    """Of each image: itself, geometry, report, that as the library has it, from so many samples its noise and g,
+    from so many probes the height and width of a point, and from so many that are drawn the posterior."""
+    found: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [], [])
     for series in range(lib.larmor_recon_series(run)):
         result = ffi.new("larmor_recon_result *")
         try:
             check(lib.larmor_recon_run(run, series, result))
             noise = _noise_of(run, series, result, samples)
             points = _response_of(run, series, result, probes)
-            for one, maps, response in zip(_images_of(result), noise, points, strict=True):
-                for members, member in zip(found, (*one, *maps, *response), strict=True):
+            posterior = _posterior_of(run, series, result, drawn)
+            for one, *maps in zip(_images_of(result), noise, points, posterior, strict=True):
+                for members, member in zip(found, itertools.chain(one, *maps), strict=True):
                     members.append(member)
         finally:
             lib.larmor_recon_result_free(result)
@@ -493,6 +501,20 @@ def _response_of(run: Any, series: int, result: Any, probes: int) -> list[tuple[
                 for one in each]
     finally:
         lib.larmor_response_maps_free(maps)
+
+
+def _posterior_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[Any, Any]]:
+    """The mean and the deviation of each image of a series; 0 samples: None of each."""
+    if not samples or not result.count:
+        return [(None, None)] * result.count
+    maps = ffi.new("larmor_posterior_maps *")
+    check(lib.larmor_recon_posterior(run, series, result, samples, maps))
+    try:
+        each = [maps.map[i] for i in range(maps.count)]
+        return [(_arrays.to_numpy(lib.larmor_array_ref(one.mean)), _arrays.to_numpy(lib.larmor_array_ref(one.deviation)))
+                for one in each]
+    finally:
+        lib.larmor_posterior_maps_free(maps)
 
 
 def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any], Any]]:

@@ -254,6 +254,14 @@ def test_the_response_says_what_becomes_of_a_point(scan):
         larmor.recon(scan, method="cg", response=-1)
 
 
+def test_the_posterior_is_what_the_object_may_be(scan):
+    done = larmor.recon(scan, method="cg", lam=1e-3, posterior=8)
+    assert done.posterior_mean.shape == done.posterior_deviation.shape == done.images.shape
+    assert relative(done.posterior_mean, done.images) < 0.1
+    with pytest.raises(larmor.ArgumentError, match=r"posterior: images by gridding, which has no prior"):
+        larmor.recon(scan, method="grid", posterior=True)
+
+
 def test_a_page_has_images_maps_figures_and_options(scan, tmp_path):
     done = larmor.recon(scan, lam=1e-3, iterations=5, noise=3)
     done.write_page(tmp_path / "page.html", traj=scan.traj, title="a < b")

@@ -25,6 +25,15 @@ static larmor_status value(void *self, const larmor_array *x, double *g)
     return LARMOR_OK;
 }
 
+int lmr_prox_magnitudes(const larmor_prox *g, double *weight, int64_t *groups)
+{
+    const l1 *s = lmr_prox_self(g, apply);
+    if (!s) return 0;
+    *weight = s->weight;
+    *groups = s->groups;
+    return 1;
+}
+
 static larmor_status create(larmor_device *dev, const char *name, double weight, int64_t groups, larmor_dtype dtype,
                             larmor_shape shape, larmor_prox **p)
 {

@@ -75,6 +75,12 @@ larmor_status larmor_prox_value(larmor_prox *p, const larmor_array *x, double *g
     return st;
 }
 
+void *lmr_prox_self(const larmor_prox *p,
+                    larmor_status (*apply)(void *self, double t, const larmor_array *x, larmor_array *z))
+{
+    return p && p->impl.apply == apply ? p->self : NULL;
+}
+
 larmor_shape larmor_prox_shape(const larmor_prox *p)
 {
     return p ? p->shape : (larmor_shape){0};

@@ -11,4 +11,11 @@
 larmor_status lmr_prox_begin(const char *name, const larmor_device *dev, double weight, larmor_dtype dtype,
                              larmor_prox **p);
 
+/* The `self` of a map that was made with this apply, NULL for any other. */
+void *lmr_prox_self(const larmor_prox *p,
+                    larmor_status (*apply)(void *self, double t, const larmor_array *x, larmor_array *z));
+
+/* 1 if g is weight sum_i sqrt(sum_g |x_ig|^2), of `groups` numbers each along the last dimension. */
+int lmr_prox_magnitudes(const larmor_prox *g, double *weight, int64_t *groups);
+
 #endif

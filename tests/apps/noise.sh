@@ -50,6 +50,14 @@ awk -v a="$little" -v b="$large" 'BEGIN { exit !(b < 0.8 * a && a < 95) }' || fa
 expect 0 recon scan.h5 -o x.npy --method tv --lambda 0.003 --height-map h3.nii --probes 2 --point-contrast 2 --force
 awk -v a="$little" -v b="$(kept)" 'BEGIN { exit !(b > 1.1 * a) }' || fail "high points are kept no better: $(kept) %, low ones $little %"
 
+# The object is as uncertain as its noise, and more where a weight has taken of that.
+expect 0 recon scan.h5 -o x.npy --method cg --posterior-map p.nii --posterior-mean m.npy --posterior-samples 8 --force
+grep -q "^posterior: from 8 samples by a Gaussian prior" err || fail "$last: $(cat err)"
+grep -q "^wrote m.npy (1 map)$" err || fail "$last: no mean"
+expect 0 compare m.npy x.npy --tol 0.15
+expect 0 recon scan.h5 -o x.npy --method wavelet --posterior-map p.nii --posterior-samples 4 --force
+grep -q "^posterior: from 4 samples by a chain" err || fail "$last: $(cat err)"
+
 # What has none is refused before the work.
 expect 2 recon scan.h5 -o z.npy --maps none --method grid --snr-map s.npy --force
 said "larmor: --snr-map: has no effect with --maps none; it is an option of images by coil maps."
@@ -59,6 +67,10 @@ expect 2 recon scan.h5 -o z.npy --method nlinv --noise-map n.npy --force
 said "larmor: --noise-map, --snr-map and --g-map: there are none with --method nlinv."
 expect 2 recon scan.h5 -o z.npy --noise-samples 9
 said "larmor: --noise-samples: has no effect without --noise-map, --snr-map or --g-map."
+expect 2 recon scan.h5 -o z.npy --posterior-samples 9
+said "larmor: --posterior-samples: has no effect without --posterior-map or --posterior-mean."
+expect 2 recon scan.h5 -o z.npy --method nlinv --posterior-map n.npy --force
+said "larmor: --posterior-map and --posterior-mean: there are none with --method nlinv."
 expect 2 recon scan.h5 -o z.npy --probes 9
 said "larmor: --probes: has no effect without --height-map or --width-map."
 expect 2 recon scan.h5 -o z.npy --checkpoint c --width-map n.npy --force

@@ -47,6 +47,7 @@ ENDS_ITSELF_BY(larmor_images_free, larmor_image_set)
 ENDS_ITSELF_BY(larmor_navigators_free, larmor_navigators)
 ENDS_ITSELF_BY(larmor_noise_maps_free, larmor_noise_maps)
 ENDS_ITSELF_BY(larmor_response_maps_free, larmor_response_maps)
+ENDS_ITSELF_BY(larmor_posterior_maps_free, larmor_posterior_maps)
 ENDS_ITSELF_BY(larmor_recon_result_free, larmor_recon_result)
 ENDS_ITSELF_BY(larmor_samples_free, larmor_samples)
 
