@@ -511,8 +511,8 @@ def _posterior_of(run: Any, series: int, result: Any, samples: int) -> list[tupl
     check(lib.larmor_recon_posterior(run, series, result, samples, maps))
     try:
         each = [maps.map[i] for i in range(maps.count)]
-        return [(_arrays.to_numpy(lib.larmor_array_ref(one.mean)), _arrays.to_numpy(lib.larmor_array_ref(one.deviation)))
-                for one in each]
+        return [(_arrays.to_numpy(lib.larmor_array_ref(one.mean)),
+                 _arrays.to_numpy(lib.larmor_array_ref(one.deviation))) for one in each]
     finally:
         lib.larmor_posterior_maps_free(maps)
 

@@ -7,7 +7,7 @@ by returning True; the solution is then the iterate that was reached. SPDX-Licen
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
 __all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "hold_out", "lambda_unit",
-           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "precondition_kspace", "regularised",
-           "regularisers", "weight_of_noise"]
+           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "posterior", "precondition_kspace",
+           "regularised", "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
@@ -177,6 +177,36 @@ def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: floa
     if weight is not None:
         check(lib.larmor_regulariser_set_weight(r, weight))
     return _solve(lib.larmor_regularised, A, b, x0, (r,), iterations, tol, tikhonov, monitor, circulant=circulant)
+
+
+def posterior(A: Operator, b: Array, x0: Array, *, weight: float, deviation: float, name: str | None = None,
+              series: bool = False, time: float = 0, voxel: Sequence[float] = (), circulant: Circulant | None = None,
+              seed: int = 0, iterations: int = 0) -> Iterator[Array]:
+    """Samples of exp(-(|A x - b|^2 / 2 + weight R(x)) / deviation^2), without an end: what x may be, given b.
+
+    name       of the penalty R, "tv" or "wavelet": a chain, whose first few samples remember x0; None: |x|^2 / 2, whose
+               samples do not depend on each other.
+    x0         where it begins, as the image.
+    deviation  of the noise in the real and in the imaginary part of a number of b.
+    circulant  of A^H A, for a series that of one frame; it saves most of the time.
+    """
+    b = _arrays.as_input(b, A.dtype, name="b")
+    x0 = _arrays.as_input(x0, A.dtype, name="x0")
+    x = _arrays.empty(x0, x0.shape, A.dtype)
+    x[...] = x0
+    r = ffi.NULL if name is None else _regulariser(A, name, None, series, time, 0, (), voxel)
+    opts = ffi.new("larmor_posterior_opts *", {"weight": weight, "deviation": deviation, "seed": seed,
+                                               "max_iter": iterations})
+    if circulant is not None:
+        opts.circulant = circulant._circulant
+    chain = _library.created(lib.larmor_posterior_create, "larmor_posterior", lib.larmor_posterior_free, A._op,
+                             _arrays.wrap(b, A.device), r, opts)
+    while True:
+        _library.answer_ctrl_c()
+        check(lib.larmor_posterior_next(chain, _arrays.wrap(x, A.device, write=True)))
+        sample = _arrays.empty(x, x.shape, A.dtype)
+        sample[...] = x
+        yield sample
 
 
 def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:

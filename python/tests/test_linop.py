@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import gc
+import itertools
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +132,20 @@ def test_penalties_by_name_are_all_there(problem):
     for name in solve.regularisers():
         if name != "llr":
             assert relative(solve.regularised(A, b, name, lam=0)[0], x) < 0.1, name
+
+
+def test_samples_of_the_posterior_spread_around_the_image(problem):
+    A, _, b = problem
+    image, _ = solve.cg(A, b, lam=2.0, iterations=200)
+    drawn = itertools.islice(solve.posterior(A, b, image, weight=2.0, deviation=0.1), 100)
+    samples = np.stack(list(drawn))
+    deviation = samples.std(0)
+    assert abs(samples.mean(0) - image).max() < 0.6 * deviation.max()
+    assert not np.array_equal(samples[0], samples[1])
+    by_tv = next(solve.posterior(A, b, image, weight=2.0, deviation=0.1, name="tv"))
+    assert by_tv.shape == image.shape
+    with pytest.raises(larmor.ArgumentError, match="posterior: tgv is no sum of magnitudes"):
+        next(solve.posterior(A, b, image, weight=2.0, deviation=0.1, name="tgv"))
 
 
 def test_an_exception_in_python_ends_the_solver_and_arrives(numbers):
