@@ -7,7 +7,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_SPARSE_ABI 3
+#define LMR_SPARSE_ABI 4
 
 /* Axes of an array of n numbers along which differences are taken: element i has place i / step % length. */
 typedef struct lmr_axes {
@@ -44,6 +44,8 @@ typedef struct lmr_sparse_kernels {
 
     /* y[i,b] <- w[i] x[i,b], w real [n], x complex [n, batch]; y may be x. */
     larmor_status (*weigh)(void *ctx, int64_t n, int64_t batch, const void *w, const void *x, void *y);
+    /* y[i] <- the real part of x[i], but at least low and at most high; x and y are complex [n]; y may be x. */
+    larmor_status (*clip)(void *ctx, int64_t n, double low, double high, const void *x, void *y);
     /* w, real [n], <- its square roots. */
     larmor_status (*root)(void *ctx, int64_t n, void *w);
     /* y <- scale p0[i] p1[j] p2[k] x[i,j,k,b], or the conjugate of the p's; x is [dim..., batch]; y may be x.

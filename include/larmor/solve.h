@@ -184,6 +184,18 @@ LARMOR_API larmor_status larmor_lsmr(larmor_op *A, const larmor_array *b, larmor
 LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor_op *K, larmor_prox *g,
                                      larmor_array *x, const larmor_solve_opts *opts, larmor_report *report);
 
+/* min 1/2 |A x - b|^2 + lambda/2 |x|^2 + g(x) by steps of the gradient and the proximal map from an extrapolated x,
+ * whose momentum begins anew where a step goes against it: one normal map and one proximal map per iteration. For a g
+ * that is simple in x itself, such as l1 and sets. Steps are of 1 / L, L the largest eigenvalue of A^H A + lambda:
+ * opts.largest, or found from below and raised where a step shows that it is larger.
+ *
+ * opts     200 iterations and tol 1e-4 by default; no preconditioner.
+ * Memory   8 arrays like x on the device.
+ * Source   Beck and Teboulle, SIAM J. Imaging Sci. 2, 183 (2009); O'Donoghue and Candes, Found. Comput. Math. 15,
+ *          715 (2015), the gradient scheme. */
+LARMOR_API larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, larmor_array *x,
+                                      const larmor_solve_opts *opts, larmor_report *report);
+
 /* Primal-dual splitting, the data by their gradient: one normal map, one K and one K^H per iteration. The dual step
  * s is balanced against the primal one, t = 0.99 / (L / 2 + s |K|^2), in the norm of the preconditioner's inverse.
  *
@@ -271,6 +283,11 @@ LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const la
 
 /* Functions g of arrays x of this shape, as proximal maps.
  *
+ * l2         weight |x|, the norm of all numbers together; square: weight |x|^2 / 2.
+ * box        a set: real numbers from low to high, which may be infinite: from 0 to INFINITY nonnegative, from
+ *            -INFINITY to INFINITY real ones. The map is the projection, whatever t; g counts as 0 everywhere.
+ * support    a set: numbers that are 0 where the mask is, which is real, of the leading dimensions of shape.
+ * translate  g(x - centre); centre is copied.
  * l1         weight sum_i |x_i|.
  * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total
  *            variation.
@@ -282,6 +299,15 @@ LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmo
 LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dtype dtype,
                                               larmor_shape shape, larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_stack(larmor_prox *const *parts, int count, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_l2(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                        larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_square(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
+                                            larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_box(larmor_device *dev, double low, double high, larmor_dtype dtype,
+                                         larmor_shape shape, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, larmor_shape shape,
+                                             larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_translate(larmor_prox *g, const larmor_array *centre, larmor_prox **p);
 
 typedef struct larmor_regulariser larmor_regulariser; /* several threads may solve with it at the same time */
 

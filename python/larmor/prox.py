@@ -14,7 +14,8 @@ from larmor import _arrays, _library
 from larmor._arrays import Array, Device
 from larmor._library import check, ffi, lib
 
-__all__ = ["Function", "Prox", "group_l1", "l1", "stack"]
+__all__ = ["Function", "Prox", "box", "group_l1", "l1", "l2", "nonnegative", "real", "square", "stack", "support",
+           "translate"]
 
 
 class Prox:
@@ -64,6 +65,55 @@ def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex
     on = _arrays.device(device)
     return _made(on, lib.larmor_prox_group_l1, on.pointer, weight, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
+
+
+def l2(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+       device: str | Device | None = None) -> Prox:
+    """g = weight |x|, the norm of all numbers together."""
+    on = _arrays.device(device)
+    return _made(on, lib.larmor_prox_l2, on.pointer, weight, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def square(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+           device: str | Device | None = None) -> Prox:
+    """g = weight |x|^2 / 2."""
+    on = _arrays.device(device)
+    return _made(on, lib.larmor_prox_square, on.pointer, weight, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def box(shape: Sequence[int], low: float, high: float, *, dtype: Any = np.complex64,
+        device: str | Device | None = None) -> Prox:
+    """The set of real numbers from low to high: the map is the projection onto it, and g counts as 0 everywhere."""
+    on = _arrays.device(device)
+    return _made(on, lib.larmor_prox_box, on.pointer, low, high, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def nonnegative(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+    """The set of real numbers of 0 and more, as `box`."""
+    return box(shape, 0, np.inf, dtype=dtype, device=device)
+
+
+def real(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Prox:
+    """The set of real numbers, as `box`."""
+    return box(shape, -np.inf, np.inf, dtype=dtype, device=device)
+
+
+def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Prox:
+    """The set of arrays that are 0 where the mask, of the last axes of shape, is: the map is the projection onto it."""
+    on = _arrays.device(device)
+    own = _arrays.as_input(mask != 0 if isinstance(mask, np.ndarray) else mask, np.float32, name="mask")
+    return _made(on, lib.larmor_prox_support, _arrays.wrap(own, on), _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(own.shape if shape is None else shape)))
+
+
+def translate(g: Prox, centre: Array) -> Prox:
+    """g(x - centre)."""
+    return _made(g.device, lib.larmor_prox_translate, g._prox,
+                 _arrays.wrap(_arrays.as_input(centre, g.dtype, name="centre"), g.device))
 
 
 def stack(parts: Sequence[Prox]) -> Prox:

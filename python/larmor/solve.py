@@ -19,9 +19,9 @@ from larmor._library import Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
-__all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "hold_out", "lambda_unit",
-           "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "posterior", "precondition_kspace",
-           "regularised", "regularisers", "weight_of_noise"]
+__all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "fista", "hold_out",
+           "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "posterior",
+           "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
@@ -128,6 +128,13 @@ def admm(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = 
                                            monitor=monitor, precondition=precondition, circulant=circulant,
                                            penalty=penalty, inner=inner)
     return done
+
+
+def fista(A: Operator, b: Array, g: Prox, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
+          largest: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
+    """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it leads
+    uphill; largest: the largest eigenvalue of A^H A, where it is known."""
+    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest)
 
 
 def pdhg(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = None, *, iterations: int = 0,

@@ -134,6 +134,29 @@ def test_penalties_by_name_are_all_there(problem):
             assert relative(solve.regularised(A, b, name, lam=0)[0], x) < 0.1, name
 
 
+def test_fista_stays_in_a_set_and_agrees_with_admm(problem):
+    A, _, b = problem
+    for g in (prox.nonnegative(A.in_shape, dtype=C128), prox.box(A.in_shape, -0.1, 0.2, dtype=C128)):
+        x, report = solve.fista(A, b, g, iterations=3000, tol=1e-12)
+        assert relative(solve.admm(A, b, g, iterations=3000, tol=1e-12)[0], x) < 1e-5
+        assert np.array_equal(g(1.0, x), x)
+        assert report.iterations > 1
+
+
+def test_sets_norms_and_functions_that_are_moved_are_maps(numbers):
+    x = numbers(4, 5)
+    mask = np.zeros((4, 5), bool)
+    mask[1:3] = True
+    assert np.array_equal(prox.support(mask, dtype=C128)(1, x), np.where(mask, x, 0))
+    assert np.array_equal(prox.real((4, 5), dtype=C128)(1, x), x.real)
+    norm = np.linalg.norm(x)
+    assert relative(prox.l2((4, 5), 0.5, dtype=C128)(1, x), x * (1 - 0.5 / norm)) < 1e-12
+    assert relative(prox.square((4, 5), 0.5, dtype=C128)(2, x), x / 2) < 1e-12
+    centre = numbers(4, 5)
+    moved = prox.translate(prox.l1((4, 5), 0.5, dtype=C128), centre)
+    assert relative(moved(1, x), centre + prox.l1((4, 5), 0.5, dtype=C128)(1, x - centre)) < 1e-12
+
+
 def test_samples_of_the_posterior_spread_around_the_image(problem):
     A, _, b = problem
     image, _ = solve.cg(A, b, lam=2.0, iterations=200)

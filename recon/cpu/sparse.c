@@ -91,6 +91,20 @@ static larmor_status weigh(void *ctx, int64_t n, int64_t batch, const void *w_, 
     return LARMOR_OK;
 }
 
+/* NaN stays NaN. */
+static larmor_status clip(void *ctx, int64_t n, double low, double high, const void *x_, void *y_)
+{
+    const real *x = x_, least = (real)low, most = (real)high;
+    real *y = y_;
+    PARALLEL_FOR(n)
+    for (int64_t i = 0; i < n; i++) {
+        const real re = x[2 * i] < least ? least : x[2 * i];
+        y[2 * i] = re > most ? most : re;
+        y[2 * i + 1] = 0;
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status root(void *ctx, int64_t n, void *w_)
 {
     real *w = w_;
@@ -148,6 +162,7 @@ const lmr_sparse_kernels R(lmr_cpu_sparse) = {
     .shrink_groups = shrink_groups,
     .sum_norms = sum_norms,
     .weigh = weigh,
+    .clip = clip,
     .root = root,
     .modulate = modulate,
     .transpose = transpose,

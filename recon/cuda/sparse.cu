@@ -157,10 +157,27 @@ template <typename T> larmor_status transpose(void *ctx, const int64_t dim[3], c
     return LARMOR_OK;
 }
 
+template <typename T> __global__ void clip_kernel(int64_t n, T low, T high, const cx<T> *x, cx<T> *y)
+{
+    for (int64_t i = first_index(); i < n; i += index_stride()) {
+        const T re = x[i].re < low ? low : x[i].re; /* NaN stays NaN */
+        y[i] = {re > high ? high : re, T(0)};
+    }
+}
+
+template <typename T> larmor_status clip(void *ctx, int64_t n, double low, double high, const void *x, void *y)
+{
+    LMR_CUDA_ENTER(c, ctx);
+    clip_kernel<T><<<blocks(n), THREADS, 0, c->stream>>>(n, T(low), T(high), in<T>(x), out<T>(y));
+    CUDA_TRY(cudaGetLastError());
+    return LARMOR_OK;
+}
+
 template <typename T> constexpr lmr_sparse_kernels kernels = {
     .shrink_groups = shrink_groups<T>,
     .sum_norms = sum_norms<T>,
     .weigh = weigh<T>,
+    .clip = clip<T>,
     .root = root<T>,
     .modulate = modulate<T>,
     .transpose = transpose<T>,

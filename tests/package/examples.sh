@@ -149,6 +149,12 @@ for built in "$work/by_cmake" "$work/examples"; do
     expect "$work/pulse.out" "not negative, shepp-logan NRMSE" 0.175
     expect "$work/pulse.out" "not negative, disc NRMSE" 0.08
     ! at_most "$work/pulse.out" "conjugate gradients, disc NRMSE" 0.2 || fail "pulse: the set is worth nothing"
+    run "$built" sets
+    expect "$work/sets.out" "not negative NRMSE" 0.24
+    expect "$work/sets.out" "within NRMSE" 0.22
+    expect "$work/sets.out" "near, squared NRMSE" 0.07
+    expect "$work/sets.out" "near NRMSE" 0.11
+    ! at_most "$work/sets.out" "real NRMSE" 0.3 || fail "sets: the bound is worth nothing"
     run "$built" half
     expect "$work/half.out" "half of k-space, with the phase NRMSE" 0.055
     ! at_most "$work/half.out" "half of k-space, without the phase NRMSE" 0.3 || fail "half: the phase is worth nothing"

@@ -122,7 +122,12 @@ static larmor_status by_pdhg(problem *p, larmor_prox *g, const larmor_solve_opts
     return larmor_pdhg(p->A, p->b, NULL, g, p->x, o, report);
 }
 
-static const solver solvers[] = {by_cg, by_preconditioned_cg, by_lsmr, by_weighted_lsmr, by_admm, by_pdhg};
+static larmor_status by_fista(problem *p, larmor_prox *g, const larmor_solve_opts *o, larmor_report *report)
+{
+    return larmor_fista(p->A, p->b, g, p->x, o, report);
+}
+
+static const solver solvers[] = {by_cg, by_preconditioned_cg, by_lsmr, by_weighted_lsmr, by_admm, by_pdhg, by_fista};
 enum { SOLVERS = sizeof solvers / sizeof *solvers };
 
 /* Columns that differ by a factor of 30, so that no solver ends early. */

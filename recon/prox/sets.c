@@ -1,0 +1,100 @@
+/* Projections: the proximal maps of sets, whose functions are 0 within them. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/owned.h"
+#include "recon/prox/prox.h"
+#include "recon/sparse.h"
+
+/* Iterates of larmor_admm and larmor_pdhg are near the set and not in it, so that the value says nothing of that. */
+static larmor_status no_value(void *self, const larmor_array *x, double *g)
+{
+    (void)self;
+    (void)x;
+    *g = 0;
+    return LARMOR_OK;
+}
+
+/* ---- real parts between bounds ---- */
+
+typedef struct box {
+    const lmr_sparse_kernels *kernels;
+    double low, high;
+} box;
+
+static larmor_status box_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+{
+    const box *s = self;
+    (void)t;
+    return s->kernels->clip(x->dev->ctx, larmor_array_count(x), s->low, s->high, x->data, z->data);
+}
+
+larmor_status larmor_prox_box(larmor_device *dev, double low, double high, larmor_dtype dtype, larmor_shape shape,
+                              larmor_prox **p)
+{
+    static const larmor_prox_impl impl = {"box", box_apply, no_value, free};
+    LMR_TRY(lmr_prox_begin("box", dev, 0, dtype, p));
+    if (!(low <= high)) return LMR_FAIL(LARMOR_ERR_ARG, "box: from %g to %g, expected bounds in order", low, high);
+    box *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    *s = (box){.low = low, .high = high};
+    larmor_status st = lmr_sparse_kernels_of(dev, dtype, &s->kernels);
+    if (!st) st = larmor_prox_create(dev, &impl, s, dtype, shape, p);
+    if (st) free(s);
+    return st;
+}
+
+/* ---- numbers that are 0 outside of a mask ---- */
+
+typedef struct support {
+    const lmr_sparse_kernels *kernels;
+    larmor_array *mask; /* 0 and 1, real of the maps' precision */
+} support;
+
+static larmor_status support_apply(void *self, double t, const larmor_array *x, larmor_array *z)
+{
+    const support *s = self;
+    const int64_t count = larmor_array_count(s->mask);
+    (void)t;
+    if (!count) return LARMOR_OK;
+    return s->kernels->weigh(x->dev->ctx, count, larmor_array_count(x) / count, s->mask->data, x->data, z->data);
+}
+
+static void support_destroy(void *self)
+{
+    support *s = self;
+    larmor_array_free(s->mask);
+    free(s);
+}
+
+/* A copy of 0 and 1. */
+static larmor_status take_mask(const larmor_array *mask, larmor_dtype dtype, larmor_array **own)
+{
+    LMR_HEAP double *value = NULL;
+    LMR_TRY(larmor_array_download(mask, LARMOR_F64, &value));
+    for (int64_t i = 0; i < larmor_array_count(mask); i++) {
+        if (!isfinite(value[i]))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "support: number %lld of the mask is not finite", (long long)i);
+        value[i] = value[i] != 0;
+    }
+    return larmor_array_upload(mask->dev, lmr_real_of(dtype), mask->shape, LARMOR_F64, value, own);
+}
+
+larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, larmor_shape shape, larmor_prox **p)
+{
+    static const larmor_prox_impl impl = {"support", support_apply, no_value, support_destroy};
+    LMR_TRY(lmr_prox_begin("support", mask ? mask->dev : NULL, 0, dtype, p));
+    if (lmr_is_complex(mask->dtype)) return LMR_FAIL(LARMOR_ERR_ARG, "support: the mask is complex");
+    int leads = mask->shape.ndim <= shape.ndim;
+    for (int d = 0; d < mask->shape.ndim && leads; d++) leads = mask->shape.dim[d] == shape.dim[d];
+    if (!leads)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the leading dimensions of %s",
+                        lmr_describe(mask).s, lmr_describe_as(mask->dev, dtype, shape).s);
+    support *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    larmor_status st = lmr_sparse_kernels_of(mask->dev, dtype, &s->kernels);
+    if (!st) st = take_mask(mask, dtype, &s->mask);
+    if (!st) st = larmor_prox_create(mask->dev, &impl, s, dtype, shape, p);
+    if (st) support_destroy(s);
+    return st;
+}
