@@ -319,9 +319,11 @@ typedef struct larmor_regulariser_opts { /* zero means default */
     int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
     double voxel[3];  /* tv, tgv: the sides of a voxel, in any unit; default all alike. Differences along an axis are
                          divided by its side over the shortest one */
+    unsigned axes;    /* tv, wavelet, fft: bit d for dimension d of the image or series, which the penalty is taken
+                         along; default as below */
 } larmor_regulariser_opts;
 
-/* A penalty of images by name; lambda is relative, see larmor_regularised.
+/* A penalty of images by name, or the sum of up to four with + between; lambda is relative, see larmor_regularised.
  *
  * tv       lambda sum_i |(grad x)_i|, isotropic total variation in 1 to 3 dimensions; of a series also along time.
  * tgv      lambda min_v sum_i |(grad x - v)_i| + ratio |(E v)_i|, second-order total generalised variation, E the
@@ -331,6 +333,13 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  *          series each image by itself.
  * llr      lambda / 2 sum_s sum_b (sqrt(voxels of a block) + sqrt(frames)) |X_b|_* of a series, X_b the blocks of
  *          larmor_op_casorati at two shifts s, half a block apart.
+ * l1       lambda sum_i |x_i|.
+ * fft      lambda sum_i |(F x)_i|, F the unitary Fourier transform: of a series along time, else of all dimensions.
+ *
+ * Behind tv, wavelet and fft a colon and some of the letters x, y, z and t are the dimensions that they are taken
+ * along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series. In a sum "=" and a number are the
+ * weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is lambda (tv:xy + 4 tv:t + l1). No two are
+ * alike, and one of them at most is tgv.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
@@ -348,6 +357,7 @@ enum { /* members of larmor_regulariser_opts that count for a regulariser */
        LARMOR_NEEDS_SERIES = 2, /* no single images */
        LARMOR_TAKES_TIME = 4,
        LARMOR_TAKES_BLOCK = 8,
+       LARMOR_TAKES_AXES = 32,
        LARMOR_TAKES_IMAGES = 16 /* a series of images that it does not couple, as coefficients of a basis are */
 };
 

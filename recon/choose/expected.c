@@ -60,7 +60,7 @@ static larmor_status predict_from_noise(larmor_op *A, const larmor_array *b, con
     const double power = factor * factor * power_of(whole, samples);
     own *= factor;
     if (r) {
-        *weight = own > 0 ? r->kind->strength * PENALTY_WEIGHT_FACTOR * power / sqrt(power_of(own, voxels)) : 0;
+        *weight = own > 0 ? r->kind.strength * PENALTY_WEIGHT_FACTOR * power / sqrt(power_of(own, voxels)) : 0;
         return LARMOR_OK;
     }
     const double signal = fmax(image * image - own * own, MIN_POWER_OVER_NOISE * own * own) / voxels;

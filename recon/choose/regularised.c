@@ -118,7 +118,7 @@ larmor_status lmr_choose_regularised(lmr_trial *t, const larmor_regulariser *r, 
     larmor_status st = begin(&w, r, o, unit);
     if (!st) st = lmr_typical(t->x, &size);
     const double least = st || !(size > 0) ? 1e-6 * unit : MIN_WEIGHT * size * t->c->mean / t->c->square;
-    if (!st) st = choose(&w, unit, least, t->deviation * r->kind->strength);
+    if (!st) st = choose(&w, unit, least, t->deviation * r->kind.strength);
     lmr_admm_free(&w.s);
     lmr_regularised_free(&w.u);
     return st;

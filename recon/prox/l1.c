@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "recon/prox/prox.h"
+#include "recon/prox/regulariser.h"
 #include "recon/sparse.h"
 
 typedef struct l1 {
@@ -63,3 +64,35 @@ larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dty
                         lmr_describe_as(dev, dtype, shape).s);
     return create(dev, "group l1", weight, shape.dim[shape.ndim - 1], dtype, shape, p);
 }
+
+/* ---- the regulariser ---- */
+
+static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
+                          larmor_shape shape, larmor_penalty *made)
+{
+    (void)o;
+    return larmor_prox_l1(dev, 1, dtype, shape, &made->g);
+}
+
+static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
+{
+    (void)o;
+    (void)shape;
+    *z = 1;
+    *Kz = 1;
+    *kept = 0;
+}
+
+const lmr_regulariser_kind lmr_regulariser_l1 = {
+    .name = "l1",
+    .help = "l1 norm of the image: few voxels that are not 0",
+    .takes = LARMOR_TAKES_IMAGES,
+    .lambda = 2e-3,
+    .tol = 5e-3,
+    .max_iter = 100,
+    .penalty = 5e-3,
+    .strength = 2,
+    .curvature = 1,
+    .make = make,
+    .sizes = sizes,
+};

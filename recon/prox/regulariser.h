@@ -1,4 +1,4 @@
-/* What a regulariser is: a row of the table in regulariser.c. SPDX-License-Identifier: Apache-2.0 */
+/* A regulariser: a row of the table in regulariser.c, or a sum of rows. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_REGULARISER_H
 #define LMR_REGULARISER_H
 
@@ -20,15 +20,20 @@ typedef struct lmr_regulariser_kind {
     void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
 
-/* The row of this name. Errors: LARMOR_ERR_ARG, also for options that are none; LARMOR_ERR_SHAPE for no shape. */
+/* That of larmor_regulariser_entry(entry), which is there. */
+const lmr_regulariser_kind *lmr_regulariser_kind_of(int entry);
+
 /* The sides of a voxel of images of `axes` dimensions, relative to the shortest one; 1 along further axes. */
 void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS]);
 
-larmor_status lmr_regulariser_find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
-                                   const lmr_regulariser_kind **kind);
+/* What a regulariser of this name, or of several with + between, takes. Errors: LARMOR_ERR_ARG, also for options that
+ * are none; LARMOR_ERR_SHAPE for no shape. */
+larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
+                                    double *z, double *Kz, double *kept);
 
 struct larmor_regulariser {
-    const lmr_regulariser_kind *kind;
+    lmr_regulariser_kind kind; /* of a sum of several, what suits them together */
+    char name[64];
     larmor_device *dev;
     larmor_dtype dtype;
     larmor_shape shape;

@@ -1,25 +1,27 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/prox/regulariser.h"
 
-/* Where the differences go: every axis, of a series along time with a weight of its own, or not at all. */
-static int axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
+/* Where the differences go: every axis, of a series along time with a weight of its own, or not at all; or the axes
+ * that are asked for. Along time alone there is nothing to weigh it against. */
+static unsigned axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
 {
     const int last = shape.ndim - 1;
+    const unsigned axes = o->axes ? o->axes : (1u << shape.ndim) - 1;
     lmr_regulariser_spacing(o, shape.ndim - (o->series != 0), spacing);
-    if (!o->series) return shape.ndim;
-    spacing[last] = o->time > 0 ? 1 / o->time : 1;
-    return o->time < 0 ? last : shape.ndim;
+    if (!o->series) return axes;
+    spacing[last] = o->time > 0 && axes != 1u << last ? 1 / o->time : 1;
+    return o->time < 0 ? axes & ~(1u << last) : axes;
 }
 
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made)
 {
     double spacing[LARMOR_MAX_DIMS];
-    const int axes = axes_of(o, shape, spacing);
-    if (axes < 1)
+    const unsigned axes = axes_of(o, shape, spacing);
+    if (!axes)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "tv: got %s, expected at least one dimension to take differences along",
                         lmr_describe_as(dev, dtype, shape).s);
-    LMR_TRY(larmor_op_gradient(dev, dtype, shape, (1u << axes) - 1, spacing, &made->K));
+    LMR_TRY(larmor_op_gradient(dev, dtype, shape, axes, spacing, &made->K));
     return larmor_prox_group_l1(dev, 1, dtype, larmor_op_out_shape(made->K), &made->g);
 }
 
@@ -27,14 +29,15 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 {
     double spacing[LARMOR_MAX_DIMS];
     *z = 1;
-    *Kz = axes_of(o, shape, spacing);
+    *Kz = 0;
+    for (unsigned axes = axes_of(o, shape, spacing); axes; axes &= axes - 1) ++*Kz;
     *kept = 0;
 }
 
 const lmr_regulariser_kind lmr_regulariser_tv = {
     .name = "tv",
     .help = "total variation: piecewise constant images",
-    .takes = LARMOR_TAKES_SERIES | LARMOR_TAKES_TIME,
+    .takes = LARMOR_TAKES_SERIES | LARMOR_TAKES_TIME | LARMOR_TAKES_AXES,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -63,11 +63,11 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
 {
     static const larmor_op_impl impl = {"wavelets", frame_forward, frame_adjoint, frame_normal, frame_destroy};
     const int ndim = shape.ndim - (o->series != 0);
-    if (ndim < 1 || ndim > 3)
+    if (!o->axes && (ndim < 1 || ndim > 3))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "wavelet: got %s%s, expected images of 1 to 3 dimensions",
                         o->series ? "a series, " : "", lmr_describe_as(dev, dtype, shape).s);
-    larmor_wavelet_opts wavelets = {.order = 0};
-    for (int d = 0; d < ndim && o->series; d++)
+    larmor_wavelet_opts wavelets = {.axes = o->axes};
+    for (int d = 0; d < ndim && o->series && !o->axes; d++)
         if (shape.dim[d] > 1 || ndim == 1) wavelets.axes |= 1u << d;
     if (o->series && !wavelets.axes) wavelets.axes = 1;
     shifted *s = calloc(1, sizeof *s);
@@ -95,7 +95,7 @@ static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *
 const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .name = "wavelet",
     .help = "l1 norm of Daubechies wavelet coefficients: images that few of them describe",
-    .takes = LARMOR_TAKES_IMAGES,
+    .takes = LARMOR_TAKES_IMAGES | LARMOR_TAKES_AXES,
     .lambda = 2e-3,
     .tol = 5e-3,
     .max_iter = 100,

@@ -186,7 +186,7 @@ static larmor_status precondition(const larmor_posterior *p, double mean, larmor
     if (!p->groups) return larmor_circulant_inverse(p->circulant, p->weight, NULL, 0, M);
     if (p->circulant->eigenvalues->shape.ndim == image.ndim)
         return larmor_circulant_inverse(p->circulant, 0, p->K, mean, M);
-    return lmr_circulant_inverse_of(p->circulant, 0, p->r->kind->curvature * mean, image, M);
+    return lmr_circulant_inverse_of(p->circulant, 0, p->r->kind.curvature * mean, image, M);
 }
 
 larmor_status larmor_posterior_next(larmor_posterior *p, larmor_array *x)
@@ -228,7 +228,7 @@ static larmor_status take_prior(larmor_posterior *p)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "posterior: %s is no sum of magnitudes; tv, wavelet and conjugate gradients "
                         "have samples",
-                        p->r->kind->name);
+                        p->r->kind.name);
     p->K = p->r->penalty.K;
     return LARMOR_OK;
 }

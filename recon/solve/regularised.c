@@ -140,7 +140,7 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
     const lmr_regularised *u = regularised;
     const larmor_regulariser *r = u->r;
     const int series = u->circulant->eigenvalues->shape.ndim < r->shape.ndim;
-    const double curvature = r->kind->curvature * penalty;
+    const double curvature = r->kind.curvature * penalty;
     larmor_op *one;
     if (!r->penalty.E && !series) return larmor_circulant_inverse(u->circulant, u->lambda, r->penalty.K, penalty, M);
     LMR_TRY(lmr_circulant_inverse_of(u->circulant, u->lambda, curvature, r->shape, &one));
@@ -159,10 +159,10 @@ larmor_status lmr_regularised_settings(const larmor_regulariser *r, larmor_op *A
                                        lmr_regularised *u)
 {
     double largest = o->largest;
-    if (o->max_iter == 0) o->max_iter = r->kind->max_iter;
-    if (o->tol == 0) o->tol = r->kind->tol;
+    if (o->max_iter == 0) o->max_iter = r->kind.max_iter;
+    if (o->tol == 0) o->tol = r->kind.tol;
     if (largest == 0 && o->penalty == 0) LMR_TRY(larmor_opnorm(A, 6, &largest));
-    if (o->penalty == 0) o->penalty = r->kind->penalty * largest;
+    if (o->penalty == 0) o->penalty = r->kind.penalty * largest;
     o->largest = largest;
     lmr_regularised_watch(u, o);
     u->circulant = o->circulant;
@@ -174,7 +174,7 @@ larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, c
                                     const larmor_array *x)
 {
     if (!A || !b || !r || !x) return LMR_FAIL(LARMOR_ERR_ARG, "regularised: A, b, r and x are needed");
-    return lmr_expect(r->kind->name, "image", x, r->dev, r->dtype, r->shape);
+    return lmr_expect(r->kind.name, "image", x, r->dev, r->dtype, r->shape);
 }
 
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st)
@@ -229,16 +229,14 @@ larmor_status larmor_regularised_memory(const char *name, const larmor_regularis
 {
     enum { EXTENDED = 2, CHAIN = 2 }; /* images of the preconditioner, and between A and E */
     const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    const lmr_regulariser_kind *kind;
     double z, Kz, kept;
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_regulariser_find(name, &o, shape, &kind));
-    kind->sizes(&o, shape, &z, &Kz, &kept);
+    LMR_TRY(lmr_regulariser_sizes(name, &o, shape, &z, &Kz, &kept));
     const double more = z > 1 ? z + EXTENDED + CHAIN : 0;
     const double total = (lmr_admm_numbers(z, Kz) + kept + LMR_INVERSE_IMAGES + more) * lmr_bytes_of(dtype, shape);
     if (!(total >= 0) || total > 0x1p62)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", kind->name);
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", name);
     *bytes = (int64_t)total;
     return LARMOR_OK;
 }

@@ -33,10 +33,10 @@ static inline double penalty_of(const char *name, const larmor_regulariser_opts 
     OWNED(larmor_regulariser) *r;
     assert_ok(larmor_regulariser_create(dev, name, opts, LARMOR_C128, shape, &r));
     const larmor_penalty p = larmor_regulariser_penalty(r);
-    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_op_out_shape(p.K));
+    OWNED(larmor_array) *in = complex_array(LARMOR_C128, shape, x), *y = zeros(LARMOR_C128, larmor_prox_shape(p.g));
     double g;
-    assert_ok(larmor_op_forward(p.K, in, y));
-    assert_ok(larmor_prox_value(p.g, y, &g));
+    if (p.K) assert_ok(larmor_op_forward(p.K, in, y));
+    assert_ok(larmor_prox_value(p.g, p.K ? y : in, &g));
     return g;
 }
 

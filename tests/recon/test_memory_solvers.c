@@ -68,32 +68,43 @@ TEST(the_circulant_takes_no_more_than_estimated)
     }
 }
 
+static void regulariser_is_estimated(const char *name, int series)
+{
+    for (int c = 0; c < 8; c++) {
+        const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
+        const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
+        const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
+        const larmor_regulariser_opts opts = {.series = series};
+        OWNED(larmor_array) *x = zeros(dtype, shape), *b = zeros(dtype, shape);
+        OWNED(larmor_op) *A = warm_operator(dtype, shape, x, b);
+        OWNED(scan) s = scan_of(image, 128, 60, 1, dtype, 0);
+        larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
+        OWNED(larmor_circulant) *C = NULL;
+        OWNED(larmor_regulariser) *r;
+        int64_t estimate;
+        if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
+        solve.circulant = C;
+        assert_ok(larmor_regularised_memory(name, &opts, dtype, shape, &estimate));
+        begin();
+        assert_ok(larmor_regulariser_create(dev, name, &opts, dtype, shape, &r));
+        assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
+        expect_estimate(name, estimate, 0, 1.5);
+    }
+}
+
 TEST(each_regulariser_and_its_solver_take_no_more_than_estimated)
 {
     only_for_processors();
     larmor_regulariser_info info;
     for (int i = 0; (info = larmor_regulariser_entry(i)).name; i++)
-        for (int c = 0; c < 8; c++) {
-            const larmor_dtype dtype = c / 2 % 2 ? LARMOR_C128 : LARMOR_C64;
-            const int series = (info.takes & LARMOR_NEEDS_SERIES) != 0;
-            const larmor_shape image = c / 4 ? LARMOR_SHAPE(24, 20, 18) : LARMOR_SHAPE(100, 60);
-            const larmor_shape shape = series ? larmor_shape_append(image, 5) : image;
-            const larmor_regulariser_opts opts = {.series = series};
-            OWNED(larmor_array) *x = zeros(dtype, shape), *b = zeros(dtype, shape);
-            OWNED(larmor_op) *A = warm_operator(dtype, shape, x, b);
-            OWNED(scan) s = scan_of(image, 128, 60, 1, dtype, 0);
-            larmor_solve_opts solve = {.max_iter = 4, .tol = -1};
-            OWNED(larmor_circulant) *C = NULL;
-            OWNED(larmor_regulariser) *r;
-            int64_t estimate;
-            if (c % 2) assert_ok(larmor_circulant_create(s.maps, s.traj, NULL, image, dtype, &C));
-            solve.circulant = C;
-            assert_ok(larmor_regularised_memory(info.name, &opts, dtype, shape, &estimate));
-            begin();
-            assert_ok(larmor_regulariser_create(dev, info.name, &opts, dtype, shape, &r));
-            assert_ok(larmor_regularised(A, b, r, x, &solve, NULL));
-            expect_estimate(info.name, estimate, 0, 1.5);
-        }
+        regulariser_is_estimated(info.name, (info.takes & LARMOR_NEEDS_SERIES) != 0);
+}
+
+TEST(each_sum_of_penalties_takes_no_more_than_estimated)
+{
+    static const char *const sums[] = {"tv+l1", "tv:xy+tv:t+l1", "tgv+wavelet+l1", "llr+fft:t+tv:xy"};
+    only_for_processors();
+    for (int i = 0; i < 4; i++) regulariser_is_estimated(sums[i], strstr(sums[i], ":t") != NULL);
 }
 
 TEST(conjugate_gradients_take_no_more_than_estimated)

@@ -60,7 +60,7 @@ static part part_of(int i)
     part t;
     assert_ok(larmor_regulariser_create(dev, name_at(i), NULL, LARMOR_C128, shape_of(i), &t.r));
     t.p = larmor_regulariser_penalty(t.r);
-    t.shape = larmor_op_out_shape(t.p.K);
+    t.shape = t.p.K ? larmor_op_out_shape(t.p.K) : shape_of(i);
     return t;
 }
 
@@ -68,8 +68,8 @@ TEST(every_operator_has_its_adjoint)
 {
     for (int i = 0; name_at(i); i++) {
         const part t = part_of(i);
-        double error;
-        assert_ok(larmor_op_adjoint_error(t.p.K, 3, &error));
+        double error = 0;
+        if (t.p.K) assert_ok(larmor_op_adjoint_error(t.p.K, 3, &error));
         assert_at_most(error, 1e-13);
         if (t.p.E) assert_ok(larmor_op_adjoint_error(t.p.E, 3, &error));
         assert_at_most(error, 1e-13);

@@ -1,0 +1,181 @@
+/* Regularisers by name: one of the table, or the sum of several. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "recon/prox/sum.h"
+#include "recon/prox/terms.h"
+
+static const lmr_regulariser_kind *kind_of(const lmr_terms *terms, int i)
+{
+    return lmr_regulariser_kind_of(terms->term[i].entry);
+}
+
+static larmor_status check(const char *name, const larmor_regulariser_opts *o)
+{
+    if (isnan(o->lambda) || isinf(o->lambda))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: lambda is %g, expected a finite number", name, o->lambda);
+    if (isnan(o->time) || isinf(o->time))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight of time is %g, expected a finite number", name, o->time);
+    if (!(o->ratio >= 0) || isinf(o->ratio))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: ratio is %g, expected a finite number >= 0", name, o->ratio);
+    for (int d = 0; d < 3; d++)
+        if (o->block[d] < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: block[%d] is %lld, expected at least 1, or 0 for the default", name,
+                            d, (long long)o->block[d]);
+    for (int d = 0; d < 3; d++)
+        if (!(o->voxel[d] >= 0) || isinf(o->voxel[d]))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: voxel[%d] is %g, expected a finite number > 0, or 0 where all are alike", name, d,
+                            o->voxel[d]);
+    return LARMOR_OK;
+}
+
+/* The terms of a name, with valid options. */
+static larmor_status find(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape, lmr_terms *terms)
+{
+    LMR_TRY(lmr_terms_read(name, terms));
+    if (larmor_shape_count(shape) < 0) return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image has no possible shape", name);
+    return check(name, opts);
+}
+
+static int is_sum(const lmr_terms *terms)
+{
+    return terms->count > 1 || terms->term[0].ratio > 0;
+}
+
+static double ratio_of(const lmr_terms *terms, int i)
+{
+    return terms->term[i].ratio > 0 ? terms->term[i].ratio : 1;
+}
+
+larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
+                                    double *z, double *Kz, double *kept)
+{
+    lmr_terms terms;
+    LMR_TRY(find(name, opts, shape, &terms));
+    *z = *Kz = *kept = 0;
+    for (int i = 0; i < terms.count; i++) {
+        larmor_regulariser_opts own;
+        double one[3];
+        LMR_TRY(lmr_terms_opts(&terms, i, opts, shape, &own));
+        kind_of(&terms, i)->sizes(&own, shape, &one[0], &one[1], &one[2]);
+        *z = fmax(*z, one[0]);
+        *Kz += one[1];
+        *kept += one[2];
+    }
+    if (is_sum(&terms)) *kept += *z > 1 ? *z + 3 * (terms.count - 1) : 1; /* a row's part; with E its image */
+    return LARMOR_OK;
+}
+
+/* ---- the object ---- */
+
+static larmor_status make_terms(larmor_regulariser *r, const lmr_terms *terms, const larmor_regulariser_opts *o,
+                                lmr_summand *parts)
+{
+    for (int i = 0; i < terms->count; i++) {
+        larmor_regulariser_opts own;
+        LMR_TRY(lmr_terms_opts(terms, i, o, r->shape, &own));
+        LMR_TRY(kind_of(terms, i)->make(r->dev, &own, r->dtype, r->shape, &parts[i].penalty));
+    }
+    return LARMOR_OK;
+}
+
+/* The defaults of one penalty suit several: their strengths share the noise. The splitting of each is as strong as it
+ * is by itself, in proportion to its weight. */
+static void combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_summand *parts)
+{
+    const lmr_regulariser_kind *first = kind_of(terms, 0);
+    double all = 0, lambda = 0, strength = 0;
+    *kind = *first;
+    kind->curvature = 0;
+    for (int i = 0; i < terms->count; i++) all += ratio_of(terms, i);
+    for (int i = 0; i < terms->count; i++) {
+        const lmr_regulariser_kind *one = kind_of(terms, i);
+        const double share = ratio_of(terms, i) / all;
+        parts[i].ratio = ratio_of(terms, i);
+        parts[i].scale = sqrt(share * terms->count * one->penalty / first->penalty);
+        lambda += share * one->lambda / all;
+        strength += share * one->strength / all;
+        kind->curvature += parts[i].scale * parts[i].scale * one->curvature;
+        kind->max_iter = one->max_iter > kind->max_iter ? one->max_iter : kind->max_iter;
+        kind->tol = fmin(kind->tol, one->tol);
+    }
+    kind->lambda = lambda;
+    kind->strength = strength;
+}
+
+static void penalty_free(larmor_penalty *p)
+{
+    larmor_op_free(p->K);
+    larmor_op_free(p->E);
+    larmor_prox_free(p->g);
+}
+
+static larmor_status make(larmor_regulariser *r, const lmr_terms *terms, const larmor_regulariser_opts *o)
+{
+    lmr_summand parts[LMR_MAX_TERMS] = {{.ratio = 0}};
+    larmor_status st = make_terms(r, terms, o, parts);
+    if (!is_sum(terms)) {
+        r->kind = *kind_of(terms, 0);
+        r->penalty = parts[0].penalty;
+    } else {
+        combine(terms, &r->kind, parts);
+        if (!st) st = lmr_penalty_sum(r->dev, r->dtype, r->shape, parts, terms->count, &r->penalty);
+        for (int i = 0; i < terms->count; i++) penalty_free(&parts[i].penalty);
+    }
+    r->kind.name = r->name;
+    r->penalty.lambda = o->lambda == 0 ? r->kind.lambda : fmax(0, o->lambda);
+    return st;
+}
+
+larmor_status larmor_regulariser_create(larmor_device *dev, const char *name, const larmor_regulariser_opts *opts,
+                                        larmor_dtype dtype, larmor_shape shape, larmor_regulariser **out)
+{
+    if (!out) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: r is NULL");
+    *out = NULL;
+    lmr_terms terms;
+    const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
+    LMR_TRY(find(name, &o, shape, &terms));
+    if (!dev || !lmr_is_complex(dtype))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: a device and a complex type are needed", name);
+    larmor_regulariser *r = calloc(1, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
+    snprintf(r->name, sizeof r->name, "%s", name);
+    r->dev = lmr_device_ref(dev);
+    r->dtype = dtype;
+    r->shape = shape;
+    const larmor_status st = make(r, &terms, &o);
+    if (st)
+        larmor_regulariser_free(r);
+    else
+        *out = r;
+    return st;
+}
+
+void larmor_regulariser_free(larmor_regulariser *r)
+{
+    if (!r) return;
+    penalty_free(&r->penalty);
+    larmor_device_free(r->dev);
+    free(r);
+}
+
+larmor_penalty larmor_regulariser_penalty(const larmor_regulariser *r)
+{
+    return r ? r->penalty : (larmor_penalty){0};
+}
+
+double larmor_regulariser_weight(const larmor_regulariser *r)
+{
+    return r ? r->weight : 0;
+}
+
+larmor_status larmor_regulariser_set_weight(larmor_regulariser *r, double weight)
+{
+    if (!r) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: r is NULL");
+    if (!(weight >= 0) || isinf(weight))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the weight is %g, expected a finite number >= 0", r->kind.name, weight);
+    r->fixed = weight;
+    return LARMOR_OK;
+}

@@ -1,0 +1,138 @@
+/* The penalties that a regulariser's name lists. SPDX-License-Identifier: Apache-2.0 */
+#include "recon/prox/terms.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/names.h"
+
+static const char letters[] = "xyzt";
+
+static const char *name_at(int i)
+{
+    return larmor_regulariser_entry(i).name;
+}
+
+/* ---- reading ---- */
+
+static larmor_status read_axes(const char *name, const char *text, unsigned *axes)
+{
+    if (!*text)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: no dimensions behind the colon, expected some of x, y, z and t", name);
+    for (const char *c = text; *c; c++) {
+        const char *letter = strchr(letters, *c);
+        const unsigned bit = letter ? 1u << (letter - letters) : 0;
+        if (!bit || *axes & bit)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: dimensions are \"%s\", expected some of x, y, z and t, each once",
+                            name, text);
+        *axes |= bit;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status read_ratio(const char *name, const char *text, double *ratio)
+{
+    char *end;
+    *ratio = strtod(text, &end);
+    if (end == text || *end || !(*ratio > 0) || isinf(*ratio))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: the ratio is \"%s\", expected a finite number > 0", name, text);
+    return LARMOR_OK;
+}
+
+/* text: of one term, which is changed. */
+static larmor_status read_term(char *text, lmr_term *term)
+{
+    char *ratio = strchr(text, '='), *axes;
+    if (ratio) *ratio++ = 0;
+    axes = strchr(text, ':');
+    if (axes) *axes++ = 0;
+    LMR_TRY(lmr_find_name("regulariser", text, name_at, &term->entry));
+    if (axes) LMR_TRY(read_axes(text, axes, &term->axes));
+    if (axes && !(larmor_regulariser_entry(term->entry).takes & LARMOR_TAKES_AXES))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: got dimensions \"%s\", it takes none", text, axes);
+    return ratio ? read_ratio(text, ratio, &term->ratio) : LARMOR_OK;
+}
+
+larmor_status lmr_terms_read(const char *text, lmr_terms *terms)
+{
+    char copy[LMR_TERMS_ROOM];
+    *terms = (lmr_terms){.count = 0};
+    if (!text) return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: the name is NULL");
+    if (strlen(text) >= sizeof copy)
+        return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got a name of %zu characters, expected at most %d",
+                        strlen(text), LMR_TERMS_ROOM - 1);
+    memcpy(copy, text, strlen(text) + 1);
+    for (char *at = copy, *next; at; at = next) {
+        next = strchr(at, '+');
+        if (next) *next++ = 0;
+        if (terms->count == LMR_MAX_TERMS)
+            return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: got \"%s\", expected at most %d penalties", text,
+                            LMR_MAX_TERMS);
+        lmr_term *term = &terms->term[terms->count];
+        LMR_TRY(read_term(at, term));
+        for (int i = 0; i < terms->count; i++)
+            if (terms->term[i].entry == term->entry && terms->term[i].axes == term->axes)
+                return LMR_FAIL(LARMOR_ERR_ARG, "regulariser: \"%s\" has %s twice; leave one out", text, at);
+        terms->count++;
+    }
+    return LARMOR_OK;
+}
+
+void lmr_terms_write(const lmr_terms *terms, char text[LMR_TERMS_ROOM])
+{
+    size_t used = 0;
+    for (int i = 0; i < terms->count && used < LMR_TERMS_ROOM; i++) {
+        const lmr_term *t = &terms->term[i];
+        char axes[sizeof letters] = "", ratio[16] = "";
+        for (int d = 0, n = 0; letters[d]; d++)
+            if (t->axes >> d & 1) axes[n++] = letters[d];
+        if (t->ratio > 0) snprintf(ratio, sizeof ratio, "=%.6g", t->ratio);
+        used += (size_t)snprintf(text + used, LMR_TERMS_ROOM - used, "%s%s%s%s%s", i ? "+" : "", name_at(t->entry),
+                                 t->axes ? ":" : "", axes, ratio);
+    }
+}
+
+/* ---- what they take ---- */
+
+unsigned lmr_term_takes(const lmr_term *term)
+{
+    const unsigned coupled = LARMOR_TAKES_SERIES | LARMOR_NEEDS_SERIES;
+    const unsigned takes = larmor_regulariser_entry(term->entry).takes;
+    if (!term->axes) return takes;
+    if (term->axes >> LMR_TIME_AXIS)
+        return term->axes == 1u << LMR_TIME_AXIS ? (takes | coupled) & ~(unsigned)LARMOR_TAKES_TIME : takes | coupled;
+    return (takes & ~(coupled | LARMOR_TAKES_TIME)) | LARMOR_TAKES_IMAGES;
+}
+
+unsigned lmr_terms_take(const lmr_terms *terms)
+{
+    unsigned any = 0, all = LARMOR_TAKES_IMAGES;
+    for (int i = 0; i < terms->count; i++) {
+        any |= lmr_term_takes(&terms->term[i]);
+        all &= lmr_term_takes(&terms->term[i]);
+    }
+    return (any & ~(unsigned)LARMOR_TAKES_IMAGES) | all;
+}
+
+larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regulariser_opts *all, larmor_shape shape,
+                             larmor_regulariser_opts *opts)
+{
+    const lmr_term *term = &terms->term[i];
+    const int together = terms->count > 1 || term->axes;
+    *opts = *all;
+    if (together && lmr_terms_take(terms) & LARMOR_NEEDS_SERIES) opts->series = 1;
+    if (!term->axes) return LARMOR_OK;
+    const int axes = shape.ndim - (opts->series != 0);
+    opts->axes = 0;
+    for (int d = 0; letters[d]; d++) {
+        if (!(term->axes >> d & 1)) continue;
+        const int at = d == LMR_TIME_AXIS ? shape.ndim - 1 : d;
+        if (d < LMR_TIME_AXIS ? at >= axes : axes < 1)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the image has no dimension %c, but %d of them", name_at(term->entry),
+                            letters[d], axes);
+        opts->axes |= 1u << at;
+    }
+    return LARMOR_OK;
+}

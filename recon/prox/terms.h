@@ -1,0 +1,35 @@
+/* The penalties that a regulariser's name lists. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_TERMS_H
+#define LMR_TERMS_H
+
+#include "recon/prox/regulariser.h"
+
+enum { LMR_MAX_TERMS = 4, LMR_TIME_AXIS = 3, LMR_TERMS_ROOM = 64 };
+
+typedef struct lmr_term {
+    int entry;     /* of the table */
+    unsigned axes; /* bit d for x, y and z, bit LMR_TIME_AXIS for t; 0: those of the penalty */
+    double ratio;  /* its weight beside the others'; 0: not given, 1 */
+} lmr_term;
+
+typedef struct lmr_terms {
+    int count;
+    lmr_term term[LMR_MAX_TERMS];
+} lmr_terms;
+
+/* "tv:xy+tv:t=4+l1". Errors: LARMOR_ERR_ARG. */
+larmor_status lmr_terms_read(const char *text, lmr_terms *terms);
+
+/* The text, with the ratios that are above 0. */
+void lmr_terms_write(const lmr_terms *terms, char text[LMR_TERMS_ROOM]);
+
+/* What a term takes, as in larmor_regulariser_info, and what all take together. */
+unsigned lmr_term_takes(const lmr_term *term);
+unsigned lmr_terms_take(const lmr_terms *terms);
+
+/* The regulariser's options for term i of images of this shape. Errors: LARMOR_ERR_ARG for dimensions that they
+ * lack. */
+larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regulariser_opts *all, larmor_shape shape,
+                             larmor_regulariser_opts *opts);
+
+#endif
