@@ -1,6 +1,7 @@
 #!/bin/sh
 # Which layer may include which: core <- nufft <- recon <- pipeline <- stream <- apps, core <- io <- pipeline,
 # where pipeline is scan, pipeline, check, schedule, live and noise, and stream sees them by public headers, and io's records and buffers,
+# core <- fit <- apps,
 # core <- phantoms <- phantoms/scan <- apps, bench; phantoms/scan sees recon and io, pipeline io, by their public headers alone,
 # apps and bench everything by public headers.
 # And no files include each other in a circle.
@@ -24,6 +25,7 @@ public='larmor/[a-z]+\.h'
 allowed core     "core/.*|$public"
 allowed nufft    "(core|nufft)/.*|$public"
 allowed recon    "(core|nufft|recon)/.*|$public"
+allowed fit      "(core|fit)/.*|$public"
 allowed io       "(core|io)/.*|$public"
 allowed phantoms "(core|phantoms)/.*|$public"
 rooms='scan|pipeline|check|schedule|live|noise'
@@ -35,7 +37,7 @@ allowed include  "$public"
 
 # The public headers need nothing but the C library, and no header of ours comes in <>.
 angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms|scan|pipeline|check|schedule|live|noise|stream)/' \
-    include core nufft recon io phantoms scan pipeline check schedule live noise stream apps bench || true)
+    include core nufft recon fit io phantoms scan pipeline check schedule live noise stream apps bench || true)
 [ -z "$angled" ] || { echo "$angled  (quotes, not <>)"; status=1; }
 outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(stddef|stdint)\.h>' || true)
 [ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
@@ -54,7 +56,7 @@ edges() {
         awk '{ folder = $1; sub(/[^\/]*$/, "", folder); if ($2 !~ /\//) $2 = folder $2
                sub(/\.[a-z]+$/, "", $1); sub(/\.[a-z]+$/, "", $2); if ($1 != $2) print $1, $2 }'
 }
-for room in core nufft recon io phantoms 'scan pipeline check schedule live noise' stream apps bench; do
+for room in core nufft recon fit io phantoms 'scan pipeline check schedule live noise' stream apps bench; do
     # shellcheck disable=SC2086 # folders are meant
     circle=$(edges $room | tsort 2>&1 >/dev/null | sed 's/^tsort: //' || true)
     [ -z "$circle" ] || { echo "$circle  (a circle of includes in $room)"; status=1; }
@@ -62,7 +64,7 @@ done
 
 # Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
-    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon io phantoms scan pipeline check schedule live noise stream apps bench |
+    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon fit io phantoms scan pipeline check schedule live noise stream apps bench |
         grep -vE "^$1[/:]" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
@@ -75,17 +77,17 @@ only io 'png\.h|nifti1.*\.h|zlib\.h'
 only io/reader 'expat\.h|hdf5\.h|ismrmrd/.*'
 
 # The processor's columns alone know OpenMP's threads; others call lmr_parallel. Hints for the vectoriser are free.
-threads=$(grep -rnE '#[[:space:]]*pragma[[:space:]]+omp|<omp\.h>' core nufft recon io phantoms --include='*.[ch]' |
+threads=$(grep -rnE '#[[:space:]]*pragma[[:space:]]+omp|<omp\.h>' core nufft recon fit io phantoms --include='*.[ch]' |
     grep -vE '^(core|nufft|recon)/cpu/|pragma omp simd' || true)
 [ -z "$threads" ] || { echo "$threads  (OpenMP is for the columns; core/parallel.h elsewhere)"; status=1; }
 
 # Nothing in the library prints or ends the program; larmor-reader is a program of its own.
-loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon io phantoms scan pipeline check \
+loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon fit io phantoms scan pipeline check \
     schedule live noise stream --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '^io/reader/(main|memory)\.c:|(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 
 # Nothing runs when the library is loaded, where a host program may have no memory to give and no thread may be ready.
-early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft recon io phantoms scan pipeline \
+early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft recon fit io phantoms scan pipeline \
     check schedule live noise stream finufft --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
 [ -z "$early" ] || { echo "$early  (no work in constructors)"; status=1; }
 

@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 cd "${1:-$(dirname "$0")/..}"
-find core nufft recon io scan pipeline check schedule phantoms finufft \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) | sort | python3 -c '
+find core nufft recon fit io scan pipeline check schedule phantoms finufft \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) | sort | python3 -c '
 import pathlib, re, sys
 
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\x27(?:\\.|[^\x27\\\n])*\x27""", re.S)

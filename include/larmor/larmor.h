@@ -12,6 +12,7 @@
 #include "larmor/describe.h"
 #include "larmor/device.h"
 #include "larmor/fieldmap.h"
+#include "larmor/fit.h"
 #include "larmor/ghost.h"
 #include "larmor/io.h"
 #include "larmor/live.h"

@@ -1,0 +1,117 @@
+/* Magnitudes of a decay: the mean of the Rician distribution in place of the decay itself, which noise lifts (Gudbjartsson
+ * and Patz, Magn. Reson. Med. 34, 910 (1995)). SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "fit/fit.h"
+
+enum { MOST_STEPS = 100 };
+
+/* exp(-x) I0(x) and exp(-x) I1(x), x >= 0: Abramowitz and Stegun 9.8.1 to 9.8.4, to 2e-7. */
+static double bessel_i0(double x)
+{
+    if (x < 3.75) {
+        const double t = x * x / (3.75 * 3.75);
+        return exp(-x) *
+               (1 + t * (3.5156229 +
+                         t * (3.0899424 + t * (1.2067492 + t * (0.2659732 + t * (0.0360768 + t * 0.0045813))))));
+    }
+    const double t = 3.75 / x;
+    return (0.39894228 +
+            t * (0.01328592 +
+                 t * (0.00225319 +
+                      t * (-0.00157565 +
+                           t * (0.00916281 +
+                                t * (-0.02057706 + t * (0.02635537 + t * (-0.01647633 + t * 0.00392377)))))))) /
+           sqrt(x);
+}
+
+static double bessel_i1(double x)
+{
+    if (x < 3.75) {
+        const double t = x * x / (3.75 * 3.75);
+        return exp(-x) * x *
+               (0.5 +
+                t * (0.87890594 +
+                     t * (0.51498869 + t * (0.15084934 + t * (0.02658733 + t * (0.00301532 + t * 0.00032411))))));
+    }
+    const double t = 3.75 / x;
+    return (0.39894228 +
+            t * (-0.03988024 +
+                 t * (-0.00362018 +
+                      t * (0.00163801 +
+                           t * (-0.01031555 +
+                                t * (0.02282967 + t * (-0.02895312 + t * (0.01787654 - t * 0.00420059)))))))) /
+           sqrt(x);
+}
+
+/* The mean of a magnitude `a` with this noise, and its derivative by `a`. */
+static double rician_mean(double a, double noise, double *slope)
+{
+    const double x = a * a / (2 * noise * noise), root = sqrt(M_PI / 2);
+    const double i0 = bessel_i0(x / 2), i1 = bessel_i1(x / 2);
+    *slope = root * a / (2 * noise) * (i0 + i1);
+    return noise * root * ((1 + x) * i0 + x * i1);
+}
+
+double lmr_fit_lift(double signal, double noise)
+{
+    double slope;
+    const double size = fabs(signal);
+    return noise > 0 ? rician_mean(size, noise, &slope) - size : 0;
+}
+
+/* Normal equations of log M0 and log T, with each image's weight over its variance. */
+typedef struct normal {
+    double a[2][2], b[2], cost, squares;
+} normal;
+
+static normal linearise(const lmr_fit_series *s, const double *y, double noise, double log_m, double log_t)
+{
+    normal n = {.cost = 0};
+    for (int j = 0; j < s->times; j++) {
+        double slope;
+        const double decay = exp(log_m - s->t[j] * exp(-log_t));
+        const double mean = rician_mean(decay, noise, &slope), rest = y[j] - mean;
+        const double variance = fmax(2 * noise * noise + decay * decay - mean * mean, noise * noise * 0.1);
+        const double by[2] = {slope * decay, slope * decay * s->t[j] * exp(-log_t)};
+        for (int k = 0; k < 2; k++) {
+            for (int l = 0; l < 2; l++) n.a[k][l] += by[k] * by[l] / variance;
+            n.b[k] += by[k] * rest / variance;
+        }
+        n.cost += rest * rest / variance + log(variance);
+        n.squares += rest * rest;
+    }
+    return n;
+}
+
+int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out)
+{
+    double log_m = log(fmax(fabs(curve->factor[0]), noise * 1e-3)), log_t = curve->log_t, damping = 1e-3;
+    normal n = linearise(s, y, noise, log_m, log_t);
+    for (int i = 0; i < MOST_STEPS && damping < 1e12; i++) {
+        const double a = n.a[0][0] * (1 + damping), b = n.a[0][1], d = n.a[1][1] * (1 + damping);
+        const double det = a * d - b * b;
+        if (!(det > 0)) return 0;
+        const double step[2] = {(d * n.b[0] - b * n.b[1]) / det, (a * n.b[1] - b * n.b[0]) / det};
+        const double to = fmin(fmax(log_t + fmin(fmax(step[1], -1), 1), s->low), s->high);
+        const normal next = linearise(s, y, noise, log_m + step[0], to);
+        if (!(next.cost <= n.cost)) {
+            damping *= 10;
+            continue;
+        }
+        const int is_last = fabs(step[0]) + fabs(to - log_t) < 1e-9;
+        log_m += step[0];
+        log_t = to;
+        n = next;
+        damping /= 10;
+        if (is_last) break;
+    }
+    const double det = n.a[0][0] * n.a[1][1] - n.a[0][1] * n.a[0][1], edge = 1e-6;
+    if (!(det > 0) || log_t < s->low + edge || log_t > s->high - edge) return 0;
+    out->value[0] = exp(log_t);
+    out->deviation[0] = exp(log_t) * sqrt(n.a[0][0] / det);
+    out->value[1] = exp(log_m);
+    out->deviation[1] = exp(log_m) * sqrt(n.a[1][1] / det);
+    out->residual = sqrt(n.squares / s->times);
+    return 1;
+}

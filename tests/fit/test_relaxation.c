@@ -1,0 +1,252 @@
+/* fit/fit.c, fit/exponential.c and fit/rician.c against curves of known parameters. SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+
+#include "larmor/fit.h"
+#include "tests/support/test.h"
+
+enum { GRID = 8, DRAWS = 1000 };
+typedef double complex cplx;
+ENDS_BY(free, cplx)
+ENDS_ITSELF_BY(larmor_fit_maps_free, larmor_fit_maps)
+
+static const double echoes[] = {10, 20, 40, 60, 80, 120, 160, 240, 320, 400};
+static const double inversions[] = {50, 150, 300, 500, 800, 1200, 1800, 2600, 4000, 7000};
+enum { TIMES = 10 };
+
+static double gauss(uint64_t *seed)
+{
+    const double u = 0.5 + 0.5 * test_random(seed), v = M_PI * test_random(seed);
+    return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(v);
+}
+
+/* What a model's first map is for a voxel, and its signal. */
+typedef struct truth {
+    larmor_fit_model model;
+    double low, high; /* ms of the time constant, over the grid */
+    const double *ms;
+} truth;
+static const truth truths[] = {
+    {LARMOR_FIT_T2, 20, 300, echoes},
+    {LARMOR_FIT_T2_STAR, 20, 300, echoes},
+    {LARMOR_FIT_T1_IR, 200, 3000, inversions},
+    {LARMOR_FIT_T1_LL, 200, 3000, inversions},
+};
+enum { MODELS = sizeof truths / sizeof *truths };
+
+static double constant_of(const truth *t, int g)
+{
+    return t->low * pow(t->high / t->low, (double)g / (GRID - 1));
+}
+
+static double signal_of(const truth *t, double T, double ms)
+{
+    if (t->model == LARMOR_FIT_T1_IR) return 1 - 1.9 * exp(-ms / T);
+    if (t->model == LARMOR_FIT_T1_LL) return 0.7 - 1.7 * exp(-ms / (0.7 * T)); /* T1* = a T1, a + b = 1 + 2 a */
+    return exp(-ms / T);
+}
+
+/* What the model makes of that signal: T1 of Look-Locker is 0.7 T (1.7 / 0.7 - 1) = T. */
+static larmor_array *make_images(const truth *t, double noise, cplx factor, int magnitude, const double *ms,
+                                 uint64_t seed)
+{
+    const int64_t voxels = GRID * DRAWS;
+    OWNED(cplx) *x = malloc((size_t)(voxels * TIMES) * sizeof *x);
+    OWNED(double) *size = malloc((size_t)(voxels * TIMES) * sizeof *size);
+    larmor_array *images;
+    assert_true(x && size);
+    for (int64_t i = 0; i < voxels * TIMES; i++) {
+        const double T = constant_of(t, (int)(i % voxels / DRAWS)), re = gauss(&seed);
+        x[i] = factor * (signal_of(t, T, ms[i / voxels]) + noise * (re + I * gauss(&seed)));
+        size[i] = cabs(x[i]);
+    }
+    assert_ok(larmor_array_upload(dev, magnitude ? LARMOR_F32 : LARMOR_C64, LARMOR_SHAPE(DRAWS, GRID, TIMES),
+                                  magnitude ? LARMOR_F64 : LARMOR_C128, magnitude ? (void *)size : (void *)x,
+                                  &images));
+    return images;
+}
+
+/* Everywhere, so that the threshold leaves nothing out. */
+static larmor_array *whole(void)
+{
+    larmor_array *mask;
+    assert_ok(larmor_array_create(dev, LARMOR_F32, LARMOR_SHAPE(DRAWS, GRID), &mask));
+    assert_ok(larmor_fill(mask, 1));
+    return mask;
+}
+
+static larmor_fit_maps fit(const larmor_array *images, const truth *t, double noise)
+{
+    OWNED(larmor_array) *mask = whole();
+    larmor_fit_maps maps;
+    const larmor_fit_opts opts = {.noise = noise, .mask = mask};
+    assert_ok(larmor_fit(images, t->model, t->ms, &opts, &maps));
+    return maps;
+}
+
+static double *numbers(const larmor_array *x)
+{
+    double *values;
+    assert_ok(larmor_array_download(x, LARMOR_F64, &values));
+    return values;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *x, int count)
+{
+    double sorted[DRAWS];
+    memcpy(sorted, x, (size_t)count * sizeof *x);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    return sorted[count / 2];
+}
+
+static double deviation(const double *x, int count)
+{
+    double mean = 0, sum = 0;
+    for (int i = 0; i < count; i++) mean += x[i] / count;
+    for (int i = 0; i < count; i++) sum += (x[i] - mean) * (x[i] - mean);
+    return sqrt(sum / (count - 1));
+}
+
+/* The largest relative error of the medians over the grid. */
+static double median_error(const larmor_fit_maps *maps, const truth *t)
+{
+    OWNED(double) *T = numbers(maps->map[0].value);
+    double worst = 0;
+    for (int g = 0; g < GRID; g++)
+        worst = fmax(worst, fabs(median(T + (int64_t)g * DRAWS, DRAWS) / constant_of(t, g) - 1));
+    return worst;
+}
+
+TEST(without_noise_complex_images_give_the_truth)
+{
+    for (int m = 0; m < MODELS; m++) {
+        OWNED(larmor_array) *images = make_images(&truths[m], 0, 3 * cexp(0.7 * I), 0, truths[m].ms, 1);
+        OWNED(larmor_fit_maps) maps = fit(images, &truths[m], 0);
+        OWNED(double) *M0 = numbers(maps.map[1].value);
+        assert_int_equal(maps.failed, 0);
+        assert_at_most(median_error(&maps, &truths[m]), 1e-5);
+        for (int64_t i = 0; i < GRID * DRAWS; i++) assert_at_most(fabs(M0[i] / 3 - 1), 1e-4);
+    }
+}
+
+TEST(at_an_snr_of_50_medians_are_within_a_hundredth_of_the_truth)
+{
+    for (int m = 0; m < MODELS; m++)
+        for (int magnitude = 0; magnitude < 2; magnitude++) {
+            OWNED(larmor_array) *images = make_images(&truths[m], 0.02, 1, magnitude, truths[m].ms, 7);
+            OWNED(larmor_fit_maps) maps = fit(images, &truths[m], 0.02);
+            const double error = median_error(&maps, &truths[m]);
+            if (error > 0.01) print_message("%d magnitude %d: %g\n", m, magnitude, error);
+            assert_at_most(error, 0.01);
+        }
+}
+
+TEST(error_bars_are_the_deviation_over_draws_of_noise)
+{
+    for (int m = 0; m < MODELS; m++)
+        for (int known = 0; known < 2; known++) {
+            OWNED(larmor_array) *images = make_images(&truths[m], 0.005, cexp(I), 0, truths[m].ms, 11);
+            OWNED(larmor_fit_maps) maps = fit(images, &truths[m], known ? 0.005 : 0);
+            for (int k = 0; k < maps.count; k++) {
+                OWNED(double) *value = numbers(maps.map[k].value), *bar = numbers(maps.map[k].deviation);
+                double ratio = 0;
+                for (int g = 0; g < GRID; g++)
+                    ratio +=
+                        deviation(value + (int64_t)g * DRAWS, DRAWS) / median(bar + (int64_t)g * DRAWS, DRAWS) / GRID;
+                if (fabs(ratio - 1) > 0.1) print_message("%d map %d known %d: %g\n", m, k, known, ratio);
+                assert_at_most(fabs(ratio - 1), 0.1);
+            }
+        }
+}
+
+TEST(the_mean_of_magnitudes_in_noise_is_taken_from_their_distribution)
+{
+    const truth t = {LARMOR_FIT_T2, 20, 40, echoes}; /* late echoes are noise alone */
+    OWNED(larmor_array) *images = make_images(&t, 0.05, 1, 1, echoes, 5);
+    OWNED(larmor_fit_maps) floor = fit(images, &t, 0.05), plain = fit(images, &t, 0);
+    assert_at_most(median_error(&floor, &t), 0.03);
+    assert_true(median_error(&plain, &t) > 0.05);
+}
+
+TEST(a_factor_of_the_images_is_one_of_m0_and_of_no_time)
+{
+    for (int m = 0; m < MODELS; m++) {
+        OWNED(larmor_array) *a = make_images(&truths[m], 0.02, 1, 0, truths[m].ms, 3);
+        OWNED(larmor_array) *b = make_images(&truths[m], 0.02, 50 * cexp(-2 * I), 0, truths[m].ms, 3);
+        OWNED(larmor_fit_maps) x = fit(a, &truths[m], 0), y = fit(b, &truths[m], 0);
+        OWNED(double) *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
+        OWNED(double) *M = numbers(x.map[1].value), *N = numbers(y.map[1].value);
+        for (int64_t i = 0; i < GRID * DRAWS; i++) {
+            assert_at_most(fabs(U[i] - T[i]), 1e-3 * T[i]);
+            assert_at_most(fabs(N[i] - 50 * M[i]), 1e-3 * N[i]);
+        }
+    }
+}
+
+TEST(times_may_come_in_any_order)
+{
+    for (int m = 0; m < MODELS; m++) {
+        truth turned = truths[m];
+        double ms[TIMES];
+        for (int j = 0; j < TIMES; j++) ms[j] = truths[m].ms[(3 * j + 1) % TIMES];
+        turned.ms = ms;
+        OWNED(larmor_array) *a = make_images(&truths[m], 0, 1, 1, truths[m].ms, 1);
+        OWNED(larmor_array) *b = make_images(&turned, 0, 1, 1, ms, 1);
+        OWNED(larmor_fit_maps) x = fit(a, &truths[m], 0), y = fit(b, &turned, 0);
+        OWNED(double) *T = numbers(x.map[0].value), *U = numbers(y.map[0].value);
+        for (int64_t i = 0; i < GRID * DRAWS; i++) assert_true(T[i] == U[i]);
+    }
+}
+
+TEST(what_cannot_be_fitted_is_0_and_counted)
+{
+    const double rising[] = {1, 2, 4, 1, 0.5, 0.25}; /* voxel 0 grows, voxel 1 decays */
+    const double x[] = {rising[0], rising[3], rising[1], rising[4], rising[2], rising[5]}, ms[] = {10, 20, 30};
+    OWNED(larmor_array) *images;
+    larmor_array *made;
+    assert_ok(larmor_array_upload(dev, LARMOR_F32, LARMOR_SHAPE(2, 3), LARMOR_F64, x, &made));
+    images = made;
+    OWNED(larmor_fit_maps) maps;
+    assert_ok(larmor_fit(images, LARMOR_FIT_T2, ms, NULL, &maps));
+    OWNED(double) *T = numbers(maps.map[0].value), *bar = numbers(maps.map[0].deviation);
+    assert_int_equal(maps.inside, 2);
+    assert_int_equal(maps.failed, 1);
+    assert_true(T[0] == 0 && bar[0] == 0);
+    assert_at_most(fabs(T[1] - 10 / log(2)), 1e-4);
+}
+
+TEST(nonsense_is_refused_with_what_was_expected)
+{
+    const double same[] = {10, 10, 10}, below[] = {10, -1, 30}, none[] = {10, NAN, 30}, good[] = {10, 20, 30};
+    const double x[] = {1, 1, 1, 1, 1, 1}, bad[] = {1, NAN, 1, 1, 1, 1}, zero[6] = {0};
+    larmor_array *made;
+    larmor_fit_maps maps;
+    const larmor_shape shape = LARMOR_SHAPE(2, 3);
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, x, &made));
+    OWNED(larmor_array) *images = made;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, bad, &made));
+    OWNED(larmor_array) *not_finite = made;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, shape, LARMOR_F64, zero, &made));
+    OWNED(larmor_array) *empty = made;
+    const larmor_fit_opts wide = {.mask = images}, negative = {.noise = -1}, high = {.threshold = 1};
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, same, NULL, &maps), LARMOR_ERR_ARG,
+                   "ms: got 1 time that differ, expected at least 2 for t2");
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, below, NULL, &maps), LARMOR_ERR_ARG,
+                   "ms[1]: got -1, expected a time in ms, finite and not negative");
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, none, NULL, &maps), LARMOR_ERR_ARG, "ms[1]: got nan");
+    assert_refused(larmor_fit(not_finite, LARMOR_FIT_T2, good, NULL, &maps), LARMOR_ERR_NUMERIC,
+                   "images: 1 value is not finite");
+    assert_refused(larmor_fit(empty, LARMOR_FIT_T2, good, NULL, &maps), LARMOR_ERR_NUMERIC,
+                   "fit: got no voxel above the threshold");
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, good, &wide, &maps), LARMOR_ERR_SHAPE,
+                   "expected real numbers for 2 voxels");
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, good, &negative, &maps), LARMOR_ERR_ARG, "opts.noise: got -1");
+    assert_refused(larmor_fit(images, LARMOR_FIT_T2, good, &high, &maps), LARMOR_ERR_ARG, "opts.threshold: got 1");
+    assert_refused(larmor_fit(images, (larmor_fit_model)9, good, NULL, &maps), LARMOR_ERR_ARG,
+                   "model: got 9, expected 0 to 3");
+}
