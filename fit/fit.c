@@ -36,6 +36,11 @@ const char *larmor_fit_model_name(int entry, const char **help)
     return models[entry].name;
 }
 
+const char *larmor_fit_map_name(int entry, int m)
+{
+    return entry >= 0 && entry < MODELS && m >= 0 && m < models[entry].maps ? models[entry].map[m] : NULL;
+}
+
 void larmor_fit_maps_free(larmor_fit_maps *maps)
 {
     if (!maps) return;

@@ -13,6 +13,11 @@ const char *choose_trajectory(int i, const char **help)
     return info.name;
 }
 
+const char *choose_fit(int i, const char **help)
+{
+    return larmor_fit_model_name(i, help);
+}
+
 const char *choose_phantom(int i, const char **help)
 {
     const larmor_phantom_info info = larmor_phantom_entry(i);

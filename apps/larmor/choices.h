@@ -7,6 +7,7 @@ const char *choose_trajectory(int i, const char **help);
 const char *choose_phantom(int i, const char **help);
 const char *choose_method(int i, const char **help);      /* cg, grid, and the regularisers */
 const char *choose_maps_method(int i, const char **help); /* auto, and those of the library */
+const char *choose_fit(int i, const char **help);         /* models of larmor fit */
 const char *choose_unit(int i, const char **help);
 const char *choose_unit_or_auto(int i, const char **help);
 int choose_are_units(const char *text);              /* 1: auto, or names of units with commas between */

@@ -20,6 +20,9 @@ typedef enum larmor_fit_model {
 /* The model's name; NULL past the last. help: what it is in a few words; may be NULL. */
 LARMOR_API const char *larmor_fit_model_name(int model, const char **help);
 
+/* The name of map m of a model, "T2", as larmor_fit_map has it; NULL past the last. */
+LARMOR_API const char *larmor_fit_map_name(int model, int m);
+
 typedef struct larmor_fit_opts { /* zero means default */
     double noise; /* standard deviation of the real and of the imaginary part, in the images' unit; 0: the
                                   * deviation of each voxel's residual, where there are more numbers than parameters */

@@ -365,6 +365,51 @@ def field_map(echoes: Any, seconds: Sequence[float], *, spacing: Sequence[float]
     return _arrays.to_numpy(out[0]), _structs.to_dict(report)
 
 
+def _fit_models() -> list[str]:
+    names = []
+    while name := lib.larmor_fit_model_name(len(names), ffi.NULL):
+        names.append(_arrays.text(name))
+    return names
+
+
+def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: Any = None,
+        threshold: float = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Maps of images [times, (z,) y, x] at these times in ms, and a report.
+
+    model: "t2", "t2star", "t1-ir" or "t1-ll". The maps by name, times in ms: "T2", "T2_std" for its standard deviation,
+    "M0" and so on, and "residual". noise: the standard deviation of real and imaginary part, a number or a map.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    images, names = np.asarray(images), _fit_models()
+    if model not in names:
+        raise ArgumentError(f'model: got "{model}", expected {", ".join(names)}')
+    if images.ndim < 1 or len(ms) != len(images):
+        raise ArgumentError(f"ms: got {len(ms)} times, expected {len(images)}, one for each image")
+    opts, maps = ffi.new("larmor_fit_opts *", {"threshold": threshold}), ffi.new("larmor_fit_maps *")
+    kept = []
+    for member, voxels in (("noise_map", noise if np.ndim(noise) else None), ("mask", mask)):
+        if voxels is not None:
+            kept.append(_wrapped(np.ascontiguousarray(voxels, dtype=np.float32), on))
+            setattr(opts, member, kept[-1])
+    if not np.ndim(noise):
+        opts.noise = float(noise)
+    if images.dtype.kind not in "fc":
+        images = images.astype(np.float32)
+    found = {}
+    check(lib.larmor_fit(_wrapped(images, on), names.index(model), ffi.new("double[]", [*map(float, ms)]), opts, maps))
+    for i in range(maps.count):
+        name = _arrays.text(maps.map[i].name)
+        found[name] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].value))
+        if maps.map[i].deviation:
+            found[f"{name}_std"] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].deviation))
+    found["residual"] = _arrays.to_numpy(lib.larmor_array_ref(maps.residual))
+    report = {"voxels": int(maps.inside), "failed": int(maps.failed), "threshold": float(maps.threshold),
+              "polarity_restored": bool(maps.polarity)}
+    lib.larmor_fit_maps_free(maps)
+    return found, report
+
+
 def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
     """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
     holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""

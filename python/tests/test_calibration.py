@@ -95,6 +95,25 @@ def test_field_maps_are_the_frequency_that_turns_the_phase():
         larmor.field_map(echoes, (0.002,))
 
 
+def test_fits_are_the_times_of_the_decay_with_their_error_bars():
+    ms = (10, 20, 40, 80, 160)
+    truth = np.linspace(30, 200, 12 * 16).reshape(12, 16)
+    rng = np.random.default_rng(3)
+    decay = 5 * np.exp(-np.reshape(ms, (-1, 1, 1)) / truth) * np.exp(1j)
+    noise = 0.01 * (rng.standard_normal(decay.shape) + 1j * rng.standard_normal(decay.shape))
+    maps, report = larmor.fit(decay + noise, ms, "t2", noise=0.01, mask=np.ones(truth.shape))
+    assert report["voxels"] == truth.size and report["failed"] == 0
+    assert maps["T2"].shape == truth.shape
+    assert 0.8 < np.std((maps["T2"] - truth) / maps["T2_std"]) < 1.2
+    assert np.allclose(maps["M0"], 5, rtol=0.05)
+    same, _ = larmor.fit(decay + noise, ms, "t2", noise=np.full(truth.shape, 0.01))
+    assert np.allclose(same["T2_std"], maps["T2_std"], rtol=1e-4)
+    with pytest.raises(larmor.ArgumentError, match=r"ms: got 2 times, expected 5"):
+        larmor.fit(decay, (1, 2), "t2")
+    with pytest.raises(larmor.ArgumentError, match='model: got "t3"'):
+        larmor.fit(decay, ms, "t3")
+
+
 def test_a_basis_holds_the_curves_it_was_made_of():
     t = np.arange(30)
     curves = np.stack([np.exp(-t / T) for T in (5, 8, 12, 20)])

@@ -1,0 +1,252 @@
+/* larmor fit: maps of relaxation times from images of several times. SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "choices.h"
+#include "commands.h"
+#include "common.h"
+#include "fit_inputs.h"
+#include "json.h"
+#include "progress.h"
+
+typedef struct settings {
+    const char *output, *model, *times, *times_file, *noise_map, *mask;
+    double noise, threshold;
+    int64_t threads;
+    int force, json;
+} settings;
+
+static int are_times(const char *text)
+{
+    double ms[FIT_TIMES];
+    return fit_read_times(text, ms) > 0;
+}
+
+#define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
+static const app_option options[] = {
+    OPTION(APP_TEXT, output, 'o', "output", "PREFIX",
+           "x.nii: x_T2.nii, x_T2_std.nii and so on, in any format of images; out/: files .nii in a folder that is "
+           "there",
+           .needed = 1),
+    OPTION(APP_TEXT, model, 'm', "model", "NAME", "what is fitted", .choice = choose_fit, .needed = 1),
+    OPTION(APP_TEXT, times, 0, "times", "MS,MS[,...]",
+           "echo or inversion times of the images in ms (default: those of the header or of the sidecar of BIDS)",
+           .reads = are_times, .expected = "up to 256 times in ms from 0 to 1000000, like 10,20,40,", .member = "ms"),
+    OPTION(APP_READ_FILE, times_file, 0, "times-file", "FILE", "the same from a text file"),
+    OPTION(APP_NUMBER, noise, 0, "noise", "X",
+           "standard deviation of real and imaginary part in the images, for error bars and the noise floor of "
+           "magnitudes; 0: that of the residual",
+           .preset = "0", .low = 0, .high = 1e30),
+    OPTION(APP_READ_FILE, noise_map, 0, "noise-map", "FILE",
+           "the same for each voxel, as larmor recon --noise-map "
+           "writes it"),
+    OPTION(APP_READ_FILE, mask, 0, "mask", "FILE", "voxels other than 0 are fitted"),
+    OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
+           "without --mask: voxels are fitted above this part of the brightest", .preset = "0.1", .low = 1e-6,
+           .high = 0.99),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
+    OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
+           .high = 4096),
+    {0},
+};
+
+enum { MOST_OUTPUTS = 2 * LARMOR_FIT_MAX_MAPS + 1, ROOM = 4096 };
+
+/* All that a run holds. */
+typedef struct fit_run {
+    const settings *s;
+    larmor_fit_model model;
+    larmor_device *dev;
+    fit_inputs in;
+    larmor_array *mask, *noise;
+    larmor_fit_maps maps;
+    larmor_output *out[MOST_OUTPUTS]; /* each map, its deviation; last the residual */
+    char name[MOST_OUTPUTS][ROOM];
+    int outputs;
+    app_progress progress;
+} fit_run;
+
+static void free_run(fit_run *r)
+{
+    for (int i = 0; i < MOST_OUTPUTS; i++) larmor_output_free(r->out[i]);
+    larmor_fit_maps_free(&r->maps);
+    larmor_array_free(r->mask);
+    larmor_array_free(r->noise);
+    fit_inputs_free(&r->in);
+    larmor_device_free(r->dev);
+}
+
+/* "x_T2.nii" of "x.nii", "out/T2.nii" of "out/". */
+static larmor_status name_output(fit_run *r, const char *map, const char *more)
+{
+    const char *prefix = r->s->output;
+    const size_t length = strlen(prefix);
+    const int is_folder = length && prefix[length - 1] == '/';
+    const char *suffix = is_folder ? ".nii" : larmor_format_of(prefix).suffix;
+    if (!suffix || larmor_format_of(prefix).is_folder)
+        return larmor_fail(LARMOR_ERR_ARG,
+                           "opts.output: got \"%s\", expected a folder, as out/, or a suffix as of x.nii", prefix);
+    const int stem = (int)(is_folder ? length : length - strlen(suffix));
+    const int used =
+        snprintf(r->name[r->outputs], ROOM, "%.*s%s%s%s%s", stem, prefix, is_folder ? "" : "_", map, more, suffix);
+    if (used >= ROOM) return larmor_fail(LARMOR_ERR_ARG, "opts.output: got a name that is too long");
+    r->outputs++;
+    return LARMOR_OK;
+}
+
+static larmor_status open_outputs(fit_run *r)
+{
+    const char *names[MOST_OUTPUTS];
+    const char *map;
+    for (int m = 0; (map = larmor_fit_map_name((int)r->model, m)); m++) {
+        TRY(name_output(r, map, ""));
+        TRY(name_output(r, map, "_std"));
+    }
+    TRY(name_output(r, "residual", ""));
+    for (int i = 0; i < r->outputs; i++) names[i] = r->name[i];
+    return app_outputs_open(names, r->outputs, r->s->force, r->out);
+}
+
+static int read_inputs(fit_run *r, const app_files *files)
+{
+    const settings *s = r->s;
+    const int is_t2 = r->model == LARMOR_FIT_T2 || r->model == LARMOR_FIT_T2_STAR;
+    APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r->dev));
+    const int code = fit_inputs_read(files, is_t2 ? "TE" : "TI", r->dev, &r->in);
+    if (code) return code;
+    const char *from = "the header";
+    if (s->times || s->times_file) {
+        from = s->times ? "--times" : s->times_file;
+        r->in.times = s->times ? fit_read_times(s->times, r->in.ms) : fit_read_times_file(s->times_file, r->in.ms);
+    }
+    if (r->in.times < 0) {
+        app_error("%s: got no list of times, expected up to 256 numbers in ms from 0 to 1000000.", s->times_file);
+        return APP_REFUSED;
+    }
+    if (!r->in.times) {
+        app_error("%s: neither header nor sidecar says %s times; give --times MS,MS,...", files->name[0],
+                  is_t2 ? "echo" : "inversion");
+        return APP_REFUSED;
+    }
+    const larmor_shape shape = larmor_array_shape(r->in.images);
+    if (shape.dim[shape.ndim - 1] != r->in.times) {
+        app_error("%s: got %lld image%s, expected %d, one for each time of %s.", files->name[0],
+                  (long long)shape.dim[shape.ndim - 1], app_s(shape.dim[shape.ndim - 1]), r->in.times, from);
+        return APP_REFUSED;
+    }
+    app_log("%d times from %s: %g to %g ms", r->in.times, from, r->in.ms[0], r->in.ms[r->in.times - 1]);
+    if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
+    if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
+    return APP_DONE;
+}
+
+/* What larmor_fit takes: real numbers. Files of other kinds are complex with an imaginary part of 0. */
+static larmor_status make_real(larmor_array **x, larmor_device *dev)
+{
+    if (!*x || larmor_array_dtype(*x) == LARMOR_F32 || larmor_array_dtype(*x) == LARMOR_F64) return LARMOR_OK;
+    const int64_t count = larmor_array_count(*x);
+    APP_HEAP float *pairs = NULL;
+    larmor_array *real = NULL;
+    TRY(larmor_array_download(*x, LARMOR_C64, &pairs));
+    for (int64_t i = 0; i < count; i++) pairs[i] = pairs[2 * i];
+    TRY(larmor_array_upload(dev, LARMOR_F32, larmor_array_shape(*x), LARMOR_F32, pairs, &real));
+    larmor_array_free(*x);
+    *x = real;
+    return LARMOR_OK;
+}
+
+static int write_maps(fit_run *r)
+{
+    for (int m = 0; m < r->maps.count; m++) {
+        const larmor_fit_map *map = &r->maps.map[m];
+        APP_TRY(APP_RUN, fit_write_map(&r->in, map->value, r->out[2 * m]));
+        if (map->deviation) APP_TRY(APP_RUN, fit_write_map(&r->in, map->deviation, r->out[2 * m + 1]));
+        app_log("wrote %s%s%s%s", r->name[2 * m], *map->unit ? " in " : "", map->unit,
+                map->deviation ? " and its standard deviation" : "");
+    }
+    APP_TRY(APP_RUN, fit_write_map(&r->in, r->maps.residual, r->out[r->outputs - 1]));
+    return APP_DONE;
+}
+
+static void report(const fit_run *r, const app_files *files, double seconds)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", files->name[0]);
+    json_text(&j, "model", r->s->model);
+    json_numbers(&j, "times_ms", r->in.ms, r->in.times);
+    json_open(&j, "maps", '[');
+    for (int m = 0; m < r->maps.count; m++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "name", r->maps.map[m].name);
+        json_text(&j, "unit", r->maps.map[m].unit);
+        json_text(&j, "file", r->name[2 * m]);
+        if (r->maps.map[m].deviation) json_text(&j, "deviation", r->name[2 * m + 1]);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_text(&j, "residual", r->name[r->outputs - 1]);
+    json_integer(&j, "voxels", r->maps.inside);
+    json_integer(&j, "failed", r->maps.failed);
+    json_number(&j, "threshold", r->maps.threshold);
+    json_number(&j, "seconds", seconds);
+    json_close(&j, '}');
+}
+
+static int fit(fit_run *r)
+{
+    APP_TRY(APP_RUN, make_real(&r->mask, r->dev));
+    APP_TRY(APP_RUN, make_real(&r->noise, r->dev));
+    const larmor_fit_opts opts = {
+        .noise = r->s->noise, .noise_map = r->noise, .mask = r->mask, .threshold = r->s->threshold};
+    const larmor_status st = larmor_fit(r->in.images, r->model, r->in.ms, &opts, &r->maps);
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    if (!r->mask) app_log("voxels above %.4g, --threshold of the brightest, are fitted", r->maps.threshold);
+    if (r->maps.polarity) app_log("images are magnitudes: their signs were restored");
+    app_log("%lld voxel%s fitted, %lld without a fit are 0", (long long)(r->maps.inside - r->maps.failed),
+            app_s(r->maps.inside - r->maps.failed), (long long)r->maps.failed);
+    if (!r->maps.map[0].deviation) app_log("there are as many parameters as images: error bars need --noise");
+    return APP_DONE;
+}
+
+static int run(const void *given, const app_files *files)
+{
+    const settings *s = given;
+    const double began = app_now();
+    APP_FREED_BY(free_run) fit_run r = {.s = s};
+    const char *name;
+    for (int i = 0; (name = larmor_fit_model_name(i, NULL)); i++)
+        if (!strcmp(name, s->model)) r.model = (larmor_fit_model)i;
+    if (s->times && s->times_file) {
+        app_error("--times-file: has no effect with --times; give one of them.");
+        return APP_USAGE;
+    }
+    const larmor_status st = open_outputs(&r);
+    if (st) return app_fail(st == LARMOR_ERR_ARG ? APP_INPUT : APP_RUN, st);
+    app_progress_begin(&r.progress, "fit");
+    int code = read_inputs(&r, files);
+    if (!code) code = fit(&r);
+    app_progress_end(&r.progress);
+    if (!code) app_has_computed();
+    if (!code) code = write_maps(&r);
+    if (!code && s->json) report(&r, files, app_now() - began);
+    if (!code) app_log("done in %.2f s", app_now() - began);
+    return code;
+}
+
+const app_command cmd_fit = {
+    .name = "fit",
+    .usage = "IMAGES... -o PREFIX --model NAME [options]",
+    .summary = "maps of relaxation times from images of several times",
+    .details =
+        "One file with an image for each time, or several files whose images follow each other. Each map has a\n"
+        "map of its standard deviation beside it; voxels outside of the object or without a fit are 0.",
+    .lacking = "images are needed; for example: larmor fit images.nii --model t2 --times 10,20,40 -o maps.nii",
+    .min_files = 1,
+    .max_files = APP_MAX_FILES,
+    .options = options,
+    .computes = 1,
+    .settings = sizeof(settings),
+    .run = run,
+};

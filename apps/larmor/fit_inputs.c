@@ -1,0 +1,227 @@
+/* Images of several times for larmor fit. SPDX-License-Identifier: Apache-2.0 */
+#include "fit_inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TEXT = 1 << 16 };
+
+void fit_inputs_free(fit_inputs *in)
+{
+    larmor_images_free(&in->first);
+    larmor_array_free(in->images);
+}
+
+/* ---- times ---- */
+
+/* Numbers up to a character that belongs to none: how many; *end: there. -1 past the most. */
+static int read_numbers(const char *text, double ms[FIT_TIMES], const char **end)
+{
+    int count = 0;
+    for (;;) {
+        char *rest;
+        text += strspn(text, ", \t\r\n[");
+        const double value = strtod(text, &rest);
+        *end = text;
+        if (rest == text) return count;
+        if (count == FIT_TIMES) return -1;
+        ms[count++] = value;
+        text = rest;
+    }
+}
+
+int fit_read_times(const char *text, double ms[FIT_TIMES])
+{
+    const char *end = text;
+    const int count = text ? read_numbers(text, ms, &end) : -1;
+    if (count < 1 || *end) return -1;
+    for (int i = 0; i < count; i++)
+        if (!(ms[i] >= 0 && ms[i] <= 1e6)) return -1;
+    return count;
+}
+
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = f ? calloc(MOST_TEXT + 1, 1) : NULL;
+    if (text && fread(text, 1, MOST_TEXT + 1, f) > MOST_TEXT) text[0] = 0;
+    if (f) fclose(f);
+    return text;
+}
+
+int fit_read_times_file(const char *path, double ms[FIT_TIMES])
+{
+    APP_HEAP char *text = read_text(path);
+    return fit_read_times(text, ms);
+}
+
+/* All elements <TE> of a header of MRD, in ms. */
+static int times_of_header(const char *header, const char *element, double ms[FIT_TIMES])
+{
+    char tag[16];
+    int count = 0;
+    snprintf(tag, sizeof tag, "<%s>", element);
+    for (const char *at = strstr(header, tag); at && count < FIT_TIMES; at = strstr(at + 1, tag))
+        ms[count++] = strtod(at + strlen(tag), NULL);
+    return count;
+}
+
+/* EchoTime or InversionTime of the sidecar that BIDS has beside x.nii, a number or a list, in s. */
+static int times_of_sidecar(const char *path, const char *element, double ms[FIT_TIMES])
+{
+    const char *suffix = larmor_format_of(path).suffix, *end;
+    char name[4096];
+    if (!suffix || !larmor_format_of(path).has_sidecar) return 0;
+    snprintf(name, sizeof name, "%.*s.json", (int)(strlen(path) - strlen(suffix)), path);
+    APP_HEAP char *text = read_text(name);
+    const char *at = text ? strstr(text, strcmp(element, "TE") ? "\"InversionTime\"" : "\"EchoTime\"") : NULL;
+    at = at ? strchr(at, ':') : NULL;
+    const int count = at ? read_numbers(at + 1, ms, &end) : 0;
+    for (int i = 0; i < count; i++) ms[i] *= 1000;
+    return count > 0 ? count : 0;
+}
+
+/* ---- images ---- */
+
+/* The set's images with the time as last dimension. */
+static larmor_status take_set(const larmor_image_set *set, int is_only, larmor_array **volumes)
+{
+    APP_OWNED(larmor_array) *stacked = NULL;
+    if (!set->has_counters && is_only) {
+        larmor_shape shape = larmor_array_shape(set->all);
+        while (shape.ndim > 1 && shape.dim[shape.ndim - 1] == 1) shape.ndim--;
+        return larmor_array_reshape(set->all, shape, volumes);
+    }
+    TRY(larmor_images_stack(set->image, set->count, &stacked));
+    larmor_shape shape = larmor_array_shape(stacked);
+    while (shape.ndim < 3) shape = larmor_shape_append(shape, 1);
+    if (shape.ndim == 3) shape = larmor_shape_append(shape, 1);
+    return larmor_array_reshape(stacked, shape, volumes);
+}
+
+static larmor_status join(larmor_array **part, int count, larmor_device *dev, larmor_array **all)
+{
+    larmor_shape shape = larmor_array_shape(part[0]);
+    larmor_dtype type = LARMOR_F32;
+    shape.dim[3] = 0;
+    for (int i = 0; i < count; i++) {
+        const larmor_shape one = larmor_array_shape(part[i]);
+        const int is_alike = one.dim[0] == shape.dim[0] && one.dim[1] == shape.dim[1] && one.dim[2] == shape.dim[2];
+        if (!is_alike)
+            return larmor_fail(LARMOR_ERR_SHAPE,
+                               "file %d: got %lld x %lld x %lld voxels, expected %lld x %lld x %lld as in file 1",
+                               i + 1, (long long)one.dim[0], (long long)one.dim[1], (long long)one.dim[2],
+                               (long long)shape.dim[0], (long long)shape.dim[1], (long long)shape.dim[2]);
+        const larmor_dtype own = larmor_array_dtype(part[i]);
+        if (own == LARMOR_C64 || own == LARMOR_C128) type = LARMOR_C64;
+        shape.dim[3] += one.dim[3];
+    }
+    APP_OWNED(larmor_array) *whole = NULL;
+    TRY(larmor_array_create(dev, type, shape, &whole));
+    for (int64_t i = 0, first = 0; i < count; i++) {
+        APP_OWNED(larmor_array) *place = NULL, *converted = NULL;
+        const int64_t own = larmor_array_shape(part[i]).dim[3];
+        TRY(larmor_array_slice(whole, first, own, &place));
+        TRY(larmor_array_convert(part[i], type, &converted));
+        TRY(larmor_copy(converted, place));
+        first += own;
+    }
+    *all = whole;
+    whole = NULL;
+    return LARMOR_OK;
+}
+
+int fit_inputs_read(const app_files *files, const char *element, larmor_device *dev, fit_inputs *in)
+{
+    larmor_array *part[APP_MAX_FILES] = {NULL};
+    larmor_status st = LARMOR_OK;
+    int all_have = 1;
+    for (int i = 0; i < files->count && !st; i++) {
+        APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
+        double ms[FIT_TIMES];
+        st = app_read_images(files->name[i], dev, &set);
+        if (!st) st = take_set(&set, files->count == 1, &part[i]);
+        if (st) break;
+        int own = set.header ? times_of_header(set.header, element, ms) : 0;
+        if (!own) own = times_of_sidecar(files->name[i], element, ms);
+        all_have = all_have && own && in->times + own <= FIT_TIMES;
+        if (all_have) memcpy(in->ms + in->times, ms, (size_t)own * sizeof *ms);
+        if (all_have) in->times += own;
+        if (i) continue;
+        in->first = set;
+        set = (larmor_image_set){.count = 0};
+    }
+    if (!all_have) in->times = 0;
+    if (!st && files->count == 1) {
+        in->images = part[0];
+        part[0] = NULL;
+    } else if (!st) {
+        st = join(part, files->count, dev, &in->images);
+    }
+    for (int i = 0; i < files->count; i++) larmor_array_free(part[i]);
+    return st ? app_fail(APP_INPUT, st) : APP_DONE;
+}
+
+/* ---- maps ---- */
+
+static double along(const larmor_image_meta *meta, const double *slice_dir)
+{
+    double sum = 0;
+    for (int k = 0; k < 3; k++) sum += meta->position_mm[k] * slice_dir[k];
+    return sum;
+}
+
+static int is_one_volume(const larmor_image_meta *a, const larmor_image_meta *b)
+{
+    return a->contrast == b->contrast && a->phase == b->phase && a->repetition == b->repetition && a->set == b->set &&
+           a->average == b->average;
+}
+
+/* The first volume's slices in the order of larmor_images_stack: how many. */
+static int find_slices(const larmor_image_set *set, const larmor_image_meta **slice, int most)
+{
+    int count = 0;
+    for (int i = 0; i < set->count; i++) {
+        const larmor_image_meta *meta = &set->image[i].meta;
+        if (!is_one_volume(meta, &set->image[0].meta)) continue;
+        if (count == most) return most + 1;
+        int at = count++;
+        const double *direction = set->image[0].meta.slice_dir;
+        for (; at > 0 && along(slice[at - 1], direction) > along(meta, direction); at--) slice[at] = slice[at - 1];
+        slice[at] = meta;
+    }
+    return count;
+}
+
+larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out)
+{
+    const larmor_shape shape = larmor_array_shape(map);
+    const larmor_shape own = in->first.count ? larmor_array_shape(in->first.image[0].data) : shape;
+    if (!in->first.has_counters && larmor_format_of(larmor_output_path(out)).saves)
+        return larmor_array_save(out, map);
+    if (!in->first.has_geometry) {
+        larmor_image image = {.data = map, .meta = {.place_unknown = 1}};
+        for (int d = 0; d < 3; d++) image.meta.fov_mm[d] = d < shape.ndim ? (double)shape.dim[d] : 1;
+        image.meta.read_dir[0] = image.meta.phase_dir[1] = image.meta.slice_dir[2] = 1;
+        return larmor_image_write(out, &image, 1, NULL);
+    }
+    if (own.ndim > 2 && own.dim[2] > 1) {
+        const larmor_image image = {.data = map, .meta = in->first.image[0].meta};
+        return larmor_image_write(out, &image, 1, &(larmor_write_opts){.header = in->first.header});
+    }
+    const int slices = (int)shape.dim[2];
+    APP_HEAP const larmor_image_meta **meta = calloc((size_t)slices + 1, sizeof *meta);
+    APP_HEAP larmor_image *images = calloc((size_t)slices + 1, sizeof *images);
+    if (!meta || !images) return larmor_fail(LARMOR_ERR_MEMORY, "out of host memory");
+    if (find_slices(&in->first, meta, slices) != slices)
+        return larmor_fail(LARMOR_ERR_SHAPE, "slices: got other places in the first image than in the others");
+    larmor_status st = LARMOR_OK;
+    for (int s = 0; s < slices && !st; s++) {
+        larmor_array *part = NULL;
+        st = larmor_array_part(map, s, 1, LARMOR_SHAPE(shape.dim[0], shape.dim[1]), &part);
+        images[s] = (larmor_image){.data = part, .meta = *meta[s]};
+    }
+    if (!st) st = larmor_image_write(out, images, slices, &(larmor_write_opts){.header = in->first.header});
+    for (int s = 0; s < slices; s++) larmor_array_free(images[s].data);
+    return st;
+}

@@ -1,0 +1,28 @@
+/* Images of several times and their times, from one file or several. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_FIT_INPUTS_H
+#define APP_FIT_INPUTS_H
+
+#include "common.h"
+
+enum { FIT_TIMES = 256 };
+
+typedef struct fit_inputs {
+    larmor_image_set first; /* of the first file, for the place of the maps */
+    larmor_array *images;   /* [nx, ny(, nz), times] */
+    double ms[FIT_TIMES];
+    int times; /* 0: neither given nor in a header */
+} fit_inputs;
+
+void fit_inputs_free(fit_inputs *in);
+
+/* Read all files, and from their headers or sidecars what `element` has there, "TE" or "TI". Returns an exit code. */
+int fit_inputs_read(const app_files *files, const char *element, larmor_device *dev, fit_inputs *in);
+
+/* "10,20,40" or the numbers of a text file, with blanks, commas or lines between them, in ms: their count, or -1. */
+int fit_read_times(const char *text, double ms[FIT_TIMES]);
+int fit_read_times_file(const char *path, double ms[FIT_TIMES]);
+
+/* Write a map in the place of the images. */
+larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out);
+
+#endif

@@ -1,0 +1,58 @@
+#!/bin/sh
+# larmor fit: files, times from where they are, and what is refused. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+python=$(command -v python3 || true)
+if [ -z "$python" ] || ! "$python" -c "import numpy" 2>/dev/null; then
+    echo "no python3 with numpy, which makes the images: left out"
+    exit 0
+fi
+
+"$python" - <<'PY'
+import json
+import numpy as np
+
+ms = np.array([10, 20, 40, 80, 160.0])
+truth = np.linspace(30, 200, 12)[:, None, None, None] * np.ones((12, 10, 3, 1))
+decay = (100 * np.exp(-ms / truth) * np.exp(1j)).astype(np.complex64)
+np.save("complex.npy", np.asfortranarray(decay))
+np.save("magnitude.npy", np.asfortranarray(abs(decay)))
+for i in range(5):
+    np.save(f"echo-{i}.npy", np.asfortranarray(abs(decay[..., i])))
+    json.dump({"EchoTime": ms[i] / 1000}, open(f"echo-{i}.json", "w"))
+np.save("truth.npy", np.asfortranarray(truth[..., 0].astype(np.float32)))
+ti = np.array([50, 200, 500, 1000, 2000, 5000.0])
+np.save("ir.npy", np.asfortranarray(abs(1 - 1.9 * np.exp(-ti / (10 * truth))).astype(np.float32)))
+PY
+
+within() { expect 0 compare "$1" truth.npy --tol 1e-4; }
+
+# Arrays, NIfTI, a folder, several files with their sidecars: all give the truth.
+expect 0 fit complex.npy -m t2 --times 10,20,40,80,160 -o c.npy -q
+within c_T2.npy
+for name in T2 T2_std M0 M0_std residual; do [ -f "c_$name.npy" ] || fail "c_$name.npy is not there"; done
+expect 0 convert magnitude.npy magnitude.nii
+echo 10 20 40, 80 160 >times.txt
+expect 0 fit magnitude.nii -m t2star --times-file times.txt -o m.nii.gz -q
+within m_T2star.nii.gz
+mkdir out
+for i in 0 1 2 3 4; do expect 0 convert echo-$i.npy echo-$i.nii; done
+expect 0 fit echo-0.nii echo-1.nii echo-2.nii echo-3.nii echo-4.nii -m t2 -o out/
+within out/T2.nii
+grep -q "5 times from the header: 10 to 160 ms" err || fail "the log does not say where times are from"
+expect 0 fit ir.npy -m t1-ir --times 50,200,500,1000,2000,5000 -o ir.nii --json
+grep -q '"failed": 0' out || fail "voxels failed"
+
+refuses() {
+    text=$1
+    shift
+    expect 3 fit "$@"
+    grep -qF "$text" err || fail "expected: $text"
+}
+refuses "magnitude.nii: got 5 images, expected 2, one for each time of --times." magnitude.nii -m t2 --times 10,20 -o n.nii
+refuses "neither header nor sidecar says inversion times; give --times MS,MS,..." magnitude.nii -m t1-ir -o n.nii
+refuses "--times: got 1 time that differ, expected at least 2 for t2" magnitude.nii -m t2 --times 5,5,5,5,5 -o n.nii
+expect 5 fit complex.npy -m t2 --times 10,20,40,80,160 -o c.npy
+expect 2 fit complex.npy -m t2 --times 10,x -o n.npy
+expect 2 fit complex.npy -m t3 --times 10,20 -o n.npy
+[ ! -e n_T2.nii ] || fail "a refused fit left a file"
