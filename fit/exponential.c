@@ -1,5 +1,5 @@
-/* One time constant by variable projection: factors follow from it by linear least squares (Golub and Pereyra, SIAM J.
- * Numer. Anal. 10, 413 (1973)). SPDX-License-Identifier: Apache-2.0 */
+/* One time constant by variable projection: factors follow from it by linear least squares (Golub and Pereyra, SIAM
+ * J. Numer. Anal. 10, 413 (1973)). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "fit/fit.h"
@@ -9,7 +9,8 @@ enum { MOST_STEPS = 60, MOST_HALVINGS = 20, MOST_LOWERED = 20 };
 #define LEAST_LOWERED 1e-6 /* of log T */
 #define LEAST_STEP 1e-10   /* of log T */
 
-/* The columns at one time constant: e = exp(-t / T) and d, its derivative by log T, less their means with a constant. */
+/* The columns at one time constant: e = exp(-t / T) and d, its derivative by log T; with a constant less their
+ * means. */
 typedef struct columns {
     double e[LMR_FIT_TIMES], d[LMR_FIT_TIMES];
     double mean_e, mean_d;
@@ -128,11 +129,18 @@ static void restore_signs(const lmr_fit_series *s, const double *y, lmr_fit_curv
     }
 }
 
+/* Of the noise, or of a residual that has `rest` more numbers than parameters; 0: not known. */
+static double variance_of(double noise, double squares, int rest)
+{
+    if (noise > 0) return noise * noise;
+    return rest > 0 ? squares / rest : 0;
+}
+
 /* The curve whose magnitudes have the measured mean: each measured one less the curve's own lift is fitted again. */
 static void lower(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve)
 {
     const int rest = s->times - 3;
-    const double deviation = noise > 0 ? noise : rest > 0 ? sqrt(curve->squares / rest) : 0;
+    const double deviation = sqrt(variance_of(noise, curve->squares, rest));
     double lowered[LMR_FIT_TIMES];
     for (int i = 0; i < MOST_LOWERED; i++) {
         const double before = curve->log_t;
@@ -178,7 +186,7 @@ int lmr_fit_parameters(const lmr_fit_series *s, const lmr_fit_curve *f, double n
 {
     const int has_constant = lmr_fit_has_constant(s->model), numbers = s->parts * s->times;
     const int rest = numbers - 1 - s->parts * (has_constant ? 2 : 1);
-    const double variance = noise > 0 ? noise * noise : rest > 0 ? f->squares / rest : 0;
+    const double variance = variance_of(noise, f->squares, rest);
     const double T = exp(f->log_t), none[2] = {0, 0};
     const double aa = dot(s->parts, f->constant, f->constant), ab = dot(s->parts, f->constant, f->factor);
     const double bb = dot(s->parts, f->factor, f->factor);

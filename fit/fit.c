@@ -1,4 +1,5 @@
-/* Fits of all voxels: which are fitted, their series, and the maps. On the host. SPDX-License-Identifier: Apache-2.0 */
+/* Fits of all voxels: which are fitted, their series, and the maps. On the host.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -104,7 +105,7 @@ static larmor_status sort_times(const double *ms, int least, work *w)
         if (!(distance > 0) || step < distance) distance = step;
     }
     if (different < least)
-        return LMR_FAIL(LARMOR_ERR_ARG, "ms: got %d time%s that differ, expected at least %d for %s", different,
+        return LMR_FAIL(LARMOR_ERR_ARG, "ms: got %d different time%s, expected at least %d for %s", different,
                         different == 1 ? "" : "s", least, models[s->model].name);
     s->low = log(LEAST_T * distance);
     s->high = log(MOST_T * s->t[s->times - 1]);

@@ -29,8 +29,8 @@ typedef struct lmr_fit_curve {
 /* 1 if the model has a constant. */
 int lmr_fit_has_constant(larmor_fit_model model);
 
-/* The least residual over the time constant; 0 if that has none between the bounds. Of magnitudes with a constant signs
- * are restored, and with noise, 0: that of the residual, they are lowered by what it has lifted them. */
+/* The least residual over the time constant; 0 if that has none between the bounds. Of magnitudes with a constant
+ * signs are restored, and with noise, 0: that of the residual, they are lowered by what it has lifted them. */
 int lmr_fit_exponential(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve);
 
 /* The curve's parameters with their deviations, noise 0: from the residual. Returns 0 where there are none. */
@@ -39,8 +39,8 @@ int lmr_fit_parameters(const lmr_fit_series *s, const lmr_fit_curve *curve, doub
 /* How much larger than this signal the mean of its magnitude is in noise of this deviation. */
 double lmr_fit_lift(double signal, double noise);
 
-/* Magnitudes of a decay with noise of this deviation: moves the curve to the mean of the Rician distribution. Returns 0
- * if that has no least residual between the bounds. */
+/* Magnitudes of a decay with noise of this deviation: moves the curve to the mean of the Rician distribution. Returns
+ * 0 if that has no least residual between the bounds. */
 int lmr_fit_rician(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve, lmr_fit_voxel *out);
 
 #endif

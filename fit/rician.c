@@ -1,5 +1,5 @@
-/* Magnitudes of a decay: the mean of the Rician distribution in place of the decay itself, which noise lifts (Gudbjartsson
- * and Patz, Magn. Reson. Med. 34, 910 (1995)). SPDX-License-Identifier: Apache-2.0 */
+/* Magnitudes of a decay: the mean of the Rician distribution in place of the decay itself, which noise lifts
+ * (Gudbjartsson and Patz, Magn. Reson. Med. 34, 910 (1995)). SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "fit/fit.h"

@@ -31,7 +31,7 @@ static const app_option options[] = {
     OPTION(APP_TEXT, model, 'm', "model", "NAME", "what is fitted", .choice = choose_fit, .needed = 1),
     OPTION(APP_TEXT, times, 0, "times", "MS,MS[,...]",
            "echo or inversion times of the images in ms (default: those of the header or of the sidecar of BIDS)",
-           .reads = are_times, .expected = "up to 256 times in ms from 0 to 1000000, like 10,20,40,", .member = "ms"),
+           .reads = are_times, .expected = "up to 256 times in ms from 0 to 1000000, like 10,20,40,"),
     OPTION(APP_READ_FILE, times_file, 0, "times-file", "FILE", "the same from a text file"),
     OPTION(APP_NUMBER, noise, 0, "noise", "X",
            "standard deviation of real and imaginary part in the images, for error bars and the noise floor of "

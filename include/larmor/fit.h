@@ -24,8 +24,8 @@ LARMOR_API const char *larmor_fit_model_name(int model, const char **help);
 LARMOR_API const char *larmor_fit_map_name(int model, int m);
 
 typedef struct larmor_fit_opts { /* zero means default */
-    double noise; /* standard deviation of the real and of the imaginary part, in the images' unit; 0: the
-                                  * deviation of each voxel's residual, where there are more numbers than parameters */
+    double noise; /* standard deviation of the real and of the imaginary part, in the images' unit; 0: that of each
+                   * voxel's residual, where there are more numbers than parameters */
     const larmor_array *noise_map; /* real [voxels]: the same for each voxel, in place of noise; or NULL */
     const larmor_array *mask;      /* real [voxels]: voxels other than 0 are fitted; NULL: by threshold */
     double

@@ -13,7 +13,7 @@ import numpy as np
 
 from larmor import _arrays, _scan, _structs
 from larmor._arrays import Device
-from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib
+from larmor._library import ArgumentError, Turns, answer_ctrl_c, check, created, ffi, lib, text
 from larmor._scan import flipped, out_array
 from larmor.linop import _bits
 from larmor.nufft import choice
@@ -366,9 +366,9 @@ def field_map(echoes: Any, seconds: Sequence[float], *, spacing: Sequence[float]
 
 
 def _fit_models() -> list[str]:
-    names = []
+    names: list[str] = []
     while name := lib.larmor_fit_model_name(len(names), ffi.NULL):
-        names.append(_arrays.text(name))
+        names.append(text(name))
     return names
 
 
@@ -399,7 +399,7 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
     found = {}
     check(lib.larmor_fit(_wrapped(images, on), names.index(model), ffi.new("double[]", [*map(float, ms)]), opts, maps))
     for i in range(maps.count):
-        name = _arrays.text(maps.map[i].name)
+        name = text(maps.map[i].name)
         found[name] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].value))
         if maps.map[i].deviation:
             found[f"{name}_std"] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].deviation))

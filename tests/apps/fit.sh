@@ -35,11 +35,11 @@ expect 0 convert magnitude.npy magnitude.nii
 echo 10 20 40, 80 160 >times.txt
 expect 0 fit magnitude.nii -m t2star --times-file times.txt -o m.nii.gz -q
 within m_T2star.nii.gz
-mkdir out
+mkdir maps
 for i in 0 1 2 3 4; do expect 0 convert echo-$i.npy echo-$i.nii; done
-expect 0 fit echo-0.nii echo-1.nii echo-2.nii echo-3.nii echo-4.nii -m t2 -o out/
-within out/T2.nii
+expect 0 fit echo-0.nii echo-1.nii echo-2.nii echo-3.nii echo-4.nii -m t2 -o maps/
 grep -q "5 times from the header: 10 to 160 ms" err || fail "the log does not say where times are from"
+within maps/T2.nii
 expect 0 fit ir.npy -m t1-ir --times 50,200,500,1000,2000,5000 -o ir.nii --json
 grep -q '"failed": 0' out || fail "voxels failed"
 
@@ -51,7 +51,8 @@ refuses() {
 }
 refuses "magnitude.nii: got 5 images, expected 2, one for each time of --times." magnitude.nii -m t2 --times 10,20 -o n.nii
 refuses "neither header nor sidecar says inversion times; give --times MS,MS,..." magnitude.nii -m t1-ir -o n.nii
-refuses "--times: got 1 time that differ, expected at least 2 for t2" magnitude.nii -m t2 --times 5,5,5,5,5 -o n.nii
+expect 2 fit magnitude.nii -m t2 --times 5,5,5,5,5 -o n.nii
+grep -qF "ms: got 1 different time, expected at least 2 for t2" err || fail "times that are one are not refused"
 expect 5 fit complex.npy -m t2 --times 10,20,40,80,160 -o c.npy
 expect 2 fit complex.npy -m t2 --times 10,x -o n.npy
 expect 2 fit complex.npy -m t3 --times 10,20 -o n.npy

@@ -15,7 +15,7 @@ hang=900
 
 # Lines of progress come every two seconds from whatever takes so long. They are no part of a log that is looked at.
 without_progress() {
-    progress='^(preparation|writing|phantom|coil maps|field map|image [0-9]+ of [0-9]+)(: [^,]*)?'
+    progress='^(preparation|writing|phantom|coil maps|field map|fit|image [0-9]+ of [0-9]+)(: [^,]*)?'
     progress="$progress(, [0-9.]+ s|( \\[#*\\.*\\])? [0-9]+/[0-9]+(, (residual|objective) [^,]*)*(, [0-9.]+ s left)?)\$"
     ! grep -qE "$progress" err || sed -i -E "/$(echo "$progress" | sed 's|/|\\/|g')/d" err
 }

@@ -1,4 +1,5 @@
-/* fit/fit.c, fit/exponential.c and fit/rician.c against curves of known parameters. SPDX-License-Identifier: Apache-2.0 */
+/* fit/fit.c, fit/exponential.c and fit/rician.c against curves of known parameters.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 
 #include "larmor/fit.h"
@@ -235,7 +236,7 @@ TEST(nonsense_is_refused_with_what_was_expected)
     OWNED(larmor_array) *empty = made;
     const larmor_fit_opts wide = {.mask = images}, negative = {.noise = -1}, high = {.threshold = 1};
     assert_refused(larmor_fit(images, LARMOR_FIT_T2, same, NULL, &maps), LARMOR_ERR_ARG,
-                   "ms: got 1 time that differ, expected at least 2 for t2");
+                   "ms: got 1 different time, expected at least 2 for t2");
     assert_refused(larmor_fit(images, LARMOR_FIT_T2, below, NULL, &maps), LARMOR_ERR_ARG,
                    "ms[1]: got -1, expected a time in ms, finite and not negative");
     assert_refused(larmor_fit(images, LARMOR_FIT_T2, none, NULL, &maps), LARMOR_ERR_ARG, "ms[1]: got nan");
