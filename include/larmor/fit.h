@@ -1,4 +1,4 @@
-/* Maps of tissue properties from finished images: relaxation times. SPDX-License-Identifier: Apache-2.0 */
+/* Maps of tissue properties from finished images: relaxation times, matches of a dictionary. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_FIT_H
 #define LARMOR_FIT_H
 
@@ -65,6 +65,23 @@ typedef struct larmor_fit_maps { /* free with larmor_fit_maps_free */
 LARMOR_API larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, const double *ms,
                                     const larmor_fit_opts *opts, larmor_fit_maps *maps);
 LARMOR_API void larmor_fit_maps_free(larmor_fit_maps *maps); /* also sets all to NULL */
+
+/* Match each voxel's series to a dictionary, as of fingerprinting: the entry d with the largest |<d, x>| / |d|.
+ *
+ * images      complex or real [..., T], or the K coefficients of a basis; on a processor.
+ * dictionary  complex or real [entries, T], signals of M0 = 1, as the table has them; all of it finite.
+ * basis       [T, K] with orthonormal columns as larmor_basis_of_curves makes it, for images that are coefficients: the
+ *             dictionary is compressed to them. NULL: images and dictionary have the same T.
+ * mask        real [voxels]: voxels other than 0 are matched; NULL: those with a value other than 0.
+ * entry       i64 [voxels], from 0; -1 where nothing was matched.
+ * m0          c64 [voxels], <d, x> / |d|^2; 0 where nothing was matched.
+ * match       f32 [voxels], |<d, x>| / (|d| |x|), from 0 to 1.
+ * Errors      LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite and entries that are 0;
+ *             LARMOR_ERR_UNSUPPORTED on a GPU; LARMOR_ERR_MEMORY; LARMOR_STOPPED.
+ * Source      Ma et al., Nature 495, 187 (2013); McGivney et al., IEEE Trans. Med. Imaging 33, 2311 (2014). */
+LARMOR_API larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_array *dictionary,
+                                               const larmor_array *basis, const larmor_array *mask,
+                                               larmor_array **entry, larmor_array **m0, larmor_array **match);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,186 @@
+/* Matches of a dictionary, by products of blocks of voxels and entries (Ma et al., Nature 495, 187 (2013)).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/device.h"
+#include "core/owned.h"
+#include "core/parallel.h"
+#include "larmor/fit.h"
+
+typedef float complex number;
+
+enum { VOXELS = 2048, ENTRIES = 2048 }; /* of a block: products of 32 MiB; not tuned */
+
+typedef struct work {
+    int64_t voxels, entries, times;
+    const number *x;                  /* [voxels, times] */
+    number *d;                        /* [entries, times], each entry of norm 1 */
+    double *norm;                     /* [entries] */
+    number *product;                  /* [VOXELS, ENTRIES] */
+    int64_t first_voxel, first_entry; /* of the block */
+    int64_t block_voxels, block_entries;
+    int64_t *entry; /* [voxels] */
+    number *best;   /* [voxels]: that entry's product */
+    float *match;
+} work;
+
+static void free_work(work *w)
+{
+    free(w->d);
+    free(w->norm);
+    free(w->product);
+    free(w->entry);
+    free(w->best);
+    free(w->match);
+}
+
+/* The largest product of the block, if it is larger than those of blocks before. */
+static void search_block(void *self, int64_t i)
+{
+    work *w = self;
+    const int64_t voxel = w->first_voxel + i;
+    float most = cabsf(w->best[voxel]);
+    if (w->entry[voxel] < 0) return;
+    for (int64_t e = 0; e < w->block_entries; e++) {
+        const number product = w->product[i + w->block_voxels * e];
+        if (!(cabsf(product) > most)) continue;
+        most = cabsf(product);
+        w->best[voxel] = product;
+        w->entry[voxel] = w->first_entry + e;
+    }
+}
+
+static larmor_status search_all(const larmor_device *dev, work *w)
+{
+    for (w->first_voxel = 0; w->first_voxel < w->voxels; w->first_voxel += VOXELS) {
+        w->block_voxels = w->voxels - w->first_voxel < VOXELS ? w->voxels - w->first_voxel : VOXELS;
+        for (w->first_entry = 0; w->first_entry < w->entries; w->first_entry += ENTRIES) {
+            w->block_entries = w->entries - w->first_entry < ENTRIES ? w->entries - w->first_entry : ENTRIES;
+            LMR_TRY(dev->be->la[LMR_F32]->gemm(dev->ctx, 'N', 'C', w->block_voxels, w->block_entries, w->times,
+                                               w->x + w->first_voxel, w->voxels, w->d + w->first_entry, w->entries,
+                                               w->product, w->block_voxels));
+            LMR_TRY(lmr_parallel(lmr_device_threads(dev), w->block_voxels, search_block, w));
+        }
+    }
+    return LARMOR_OK;
+}
+
+/* The dictionary in the basis: D conj(B). */
+static larmor_status compress(const larmor_array *dictionary, const larmor_array *basis, work *w)
+{
+    LMR_HEAP double complex *d = NULL, *b = NULL;
+    const int64_t frames = dictionary->shape.dim[1];
+    LMR_TRY(larmor_array_download(dictionary, LARMOR_C128, &d));
+    if (basis) LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
+    w->d = lmr_new(w->entries * w->times, sizeof *w->d);
+    w->norm = lmr_new(w->entries, sizeof *w->norm);
+    if (!w->d || !w->norm) return LMR_NO_MEMORY();
+    for (int64_t e = 0; e < w->entries; e++) {
+        double squares = 0;
+        for (int64_t k = 0; k < w->times; k++) {
+            double complex sum = basis ? 0 : d[e + w->entries * k];
+            for (int64_t t = 0; basis && t < frames; t++) sum += d[e + w->entries * t] * conj(b[t + frames * k]);
+            w->d[e + w->entries * k] = (number)sum;
+            squares += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
+        }
+        w->norm[e] = sqrt(squares);
+        if (!(w->norm[e] > 0))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal", (long long)e);
+        for (int64_t k = 0; k < w->times; k++) w->d[e + w->entries * k] /= (float)w->norm[e];
+    }
+    return LARMOR_OK;
+}
+
+static double norm_of(const work *w, int64_t voxel)
+{
+    double squares = 0;
+    for (int64_t k = 0; k < w->times; k++) {
+        const number x = w->x[voxel + w->voxels * k];
+        squares += (double)crealf(x) * crealf(x) + (double)cimagf(x) * cimagf(x);
+    }
+    return sqrt(squares);
+}
+
+static larmor_status match_all(const larmor_device *dev, const float *mask, work *w)
+{
+    w->product = lmr_new((int64_t)VOXELS * ENTRIES, sizeof *w->product);
+    w->entry = lmr_new(w->voxels, sizeof *w->entry);
+    w->best = calloc((size_t)w->voxels + 1, sizeof *w->best);
+    w->match = calloc((size_t)w->voxels + 1, sizeof *w->match);
+    if (!w->product || !w->entry || !w->best || !w->match) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < w->voxels; i++) w->entry[i] = norm_of(w, i) > 0 && (!mask || mask[i] != 0) ? 0 : -1;
+    LMR_TRY(search_all(dev, w));
+    for (int64_t i = 0; i < w->voxels; i++) {
+        if (w->entry[i] < 0) continue;
+        w->match[i] = (float)fmin(1, cabsf(w->best[i]) / norm_of(w, i));
+        w->best[i] /= (float)w->norm[w->entry[i]];
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status check_shapes(const larmor_array *images, const larmor_array *dictionary,
+                                  const larmor_array *basis, const larmor_array *mask)
+{
+    const int last = images->shape.ndim - 1;
+    const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
+    if (times < 1 || images->dtype == LARMOR_I64 || !larmor_array_count(images))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times]",
+                        lmr_describe(images).s);
+    if (dictionary->shape.ndim != 2 || dictionary->dtype == LARMOR_I64 || dictionary->shape.dim[0] < 1)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %s, expected real or complex [entries, times]",
+                        lmr_describe(dictionary).s);
+    const int64_t frames = dictionary->shape.dim[1];
+    if (!basis && frames != times)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "dictionary: got %lld times, expected %lld as of the images",
+                        (long long)frames, (long long)times);
+    const int fits = !basis || (basis->shape.ndim == 2 && basis->dtype != LARMOR_I64 &&
+                                basis->shape.dim[0] == frames && basis->shape.dim[1] == times);
+    if (!fits)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "basis: got %s, expected [%lld, %lld]: times of the dictionary, images",
+                        lmr_describe(basis).s, (long long)frames, (long long)times);
+    if (mask && (!lmr_is_real(mask->dtype) || larmor_array_count(mask) != larmor_array_count(images) / times))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "mask: got %s, expected real numbers for %lld voxels", lmr_describe(mask).s,
+                        (long long)(larmor_array_count(images) / times));
+    LMR_TRY(larmor_array_expect_finite(images, "images"));
+    LMR_TRY(larmor_array_expect_finite(dictionary, "dictionary"));
+    return basis ? larmor_array_expect_finite(basis, "basis") : LARMOR_OK;
+}
+
+larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_array *dictionary,
+                                    const larmor_array *basis, const larmor_array *mask, larmor_array **entry,
+                                    larmor_array **m0, larmor_array **match)
+{
+    LMR_NEED(entry);
+    LMR_NEED(m0);
+    LMR_NEED(match);
+    *entry = *m0 = *match = NULL;
+    LMR_NEED(images);
+    LMR_NEED(dictionary);
+    LMR_TRY(check_shapes(images, dictionary, basis, mask));
+    larmor_device *dev = images->dev;
+    if (!lmr_device_is_processor(dev))
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "images: got %s, expected an array of a processor",
+                        lmr_describe(images).s);
+    const int last = images->shape.ndim - 1;
+    const larmor_shape shape = larmor_shape_of(last, images->shape.dim);
+    LMR_HEAP number *x = NULL;
+    LMR_HEAP float *inside = NULL;
+    LMR_FREED_BY(free_work) work w = {.times = images->shape.dim[last], .entries = dictionary->shape.dim[0]};
+    LMR_OWNED(larmor_array) *entries = NULL, *factors = NULL;
+    w.voxels = larmor_array_count(images) / w.times;
+    LMR_TRY(larmor_array_download(images, LARMOR_C64, &x));
+    if (mask) LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
+    w.x = x;
+    LMR_TRY(compress(dictionary, basis, &w));
+    LMR_TRY(match_all(dev, inside, &w));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));
+    LMR_TRY(larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F32, w.match, match));
+    *entry = entries;
+    *m0 = factors;
+    entries = factors = NULL;
+    return LARMOR_OK;
+}
