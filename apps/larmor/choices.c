@@ -15,7 +15,10 @@ const char *choose_trajectory(int i, const char **help)
 
 const char *choose_fit(int i, const char **help)
 {
-    return larmor_fit_model_name(i, help);
+    const char *name = larmor_fit_model_name(i, help);
+    if (name || (i && !larmor_fit_model_name(i - 1, NULL))) return name;
+    *help = "match of a dictionary";
+    return "dictionary";
 }
 
 const char *choose_phantom(int i, const char **help)

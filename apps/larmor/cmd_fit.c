@@ -6,11 +6,13 @@
 #include "commands.h"
 #include "common.h"
 #include "fit_inputs.h"
+#include "fit_match.h"
 #include "json.h"
 #include "progress.h"
 
 typedef struct settings {
     const char *output, *model, *times, *times_file, *noise_map, *mask;
+    fit_match match;
     double noise, threshold;
     int64_t threads;
     int force, json;
@@ -44,7 +46,17 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
            "without --mask: voxels are fitted above this part of the brightest", .preset = "0.1", .low = 1e-6,
            .high = 0.99),
-    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist"),
+    OPTION(APP_READ_FILE, match.dictionary, 0, "dictionary", "FILE",
+           "dictionary: signals [entries, times] of M0 = 1, .npy or .cfl", .heading = "Matches of a dictionary"),
+    OPTION(
+        APP_READ_FILE, match.table, 0, "table", "FILE",
+        "dictionary: the properties of each entry: .csv whose first line has the names of its columns, or an array "
+        "[entries, columns]"),
+    OPTION(APP_TEXT, match.columns, 0, "columns", "NAME[,NAME...]", "dictionary: names of the columns of an array"),
+    OPTION(
+        APP_READ_FILE, match.basis, 0, "basis", "FILE",
+        "dictionary: images are coefficients of this basis [times, coefficients], as larmor recon --basis takes it"),
+    OPTION(APP_FLAG, force, 'f', "force", "", "replace files that exist", .heading = "Program"),
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     OPTION(APP_INTEGER, threads, 0, "threads", "N", "threads of the processor (default: all cores)", .low = 1,
            .high = 4096),
@@ -77,33 +89,15 @@ static void free_run(fit_run *r)
     larmor_device_free(r->dev);
 }
 
-/* "x_T2.nii" of "x.nii", "out/T2.nii" of "out/". */
-static larmor_status name_output(fit_run *r, const char *map, const char *more)
-{
-    const char *prefix = r->s->output;
-    const size_t length = strlen(prefix);
-    const int is_folder = length && prefix[length - 1] == '/';
-    const char *suffix = is_folder ? ".nii" : larmor_format_of(prefix).suffix;
-    if (!suffix || larmor_format_of(prefix).is_folder)
-        return larmor_fail(LARMOR_ERR_ARG,
-                           "opts.output: got \"%s\", expected a folder, as out/, or a suffix as of x.nii", prefix);
-    const int stem = (int)(is_folder ? length : length - strlen(suffix));
-    const int used =
-        snprintf(r->name[r->outputs], ROOM, "%.*s%s%s%s%s", stem, prefix, is_folder ? "" : "_", map, more, suffix);
-    if (used >= ROOM) return larmor_fail(LARMOR_ERR_ARG, "opts.output: got a name that is too long");
-    r->outputs++;
-    return LARMOR_OK;
-}
-
 static larmor_status open_outputs(fit_run *r)
 {
     const char *names[MOST_OUTPUTS];
     const char *map;
     for (int m = 0; (map = larmor_fit_map_name((int)r->model, m)); m++) {
-        TRY(name_output(r, map, ""));
-        TRY(name_output(r, map, "_std"));
+        TRY(fit_name_map(r->s->output, map, "", r->name[r->outputs++], ROOM));
+        TRY(fit_name_map(r->s->output, map, "_std", r->name[r->outputs++], ROOM));
     }
-    TRY(name_output(r, "residual", ""));
+    TRY(fit_name_map(r->s->output, "residual", "", r->name[r->outputs++], ROOM));
     for (int i = 0; i < r->outputs; i++) names[i] = r->name[i];
     return app_outputs_open(names, r->outputs, r->s->force, r->out);
 }
@@ -139,21 +133,6 @@ static int read_inputs(fit_run *r, const app_files *files)
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
     if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
     return APP_DONE;
-}
-
-/* What larmor_fit takes: real numbers. Files of other kinds are complex with an imaginary part of 0. */
-static larmor_status make_real(larmor_array **x, larmor_device *dev)
-{
-    if (!*x || larmor_array_dtype(*x) == LARMOR_F32 || larmor_array_dtype(*x) == LARMOR_F64) return LARMOR_OK;
-    const int64_t count = larmor_array_count(*x);
-    APP_HEAP float *pairs = NULL;
-    larmor_array *real = NULL;
-    TRY(larmor_array_download(*x, LARMOR_C64, &pairs));
-    for (int64_t i = 0; i < count; i++) pairs[i] = pairs[2 * i];
-    TRY(larmor_array_upload(dev, LARMOR_F32, larmor_array_shape(*x), LARMOR_F32, pairs, &real));
-    larmor_array_free(*x);
-    *x = real;
-    return LARMOR_OK;
 }
 
 static int write_maps(fit_run *r)
@@ -196,8 +175,8 @@ static void report(const fit_run *r, const app_files *files, double seconds)
 
 static int fit(fit_run *r)
 {
-    APP_TRY(APP_RUN, make_real(&r->mask, r->dev));
-    APP_TRY(APP_RUN, make_real(&r->noise, r->dev));
+    APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
+    APP_TRY(APP_RUN, fit_make_real(&r->noise, r->dev));
     const larmor_fit_opts opts = {
         .noise = r->s->noise, .noise_map = r->noise, .mask = r->mask, .threshold = r->s->threshold};
     const larmor_status st = larmor_fit(r->in.images, r->model, r->in.ms, &opts, &r->maps);
@@ -218,6 +197,15 @@ static int run(const void *given, const app_files *files)
     const char *name;
     for (int i = 0; (name = larmor_fit_model_name(i, NULL)); i++)
         if (!strcmp(name, s->model)) r.model = (larmor_fit_model)i;
+    if (!strcmp(s->model, "dictionary")) {
+        const fit_match match = {s->match.dictionary, s->match.table, s->match.columns, s->match.basis, s->mask,
+                                 s->output,           s->threads,     s->force,         s->json};
+        return fit_match_run(&match, files);
+    }
+    if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis) {
+        app_error("--dictionary, --table, --columns and --basis: are options of --model dictionary.");
+        return APP_USAGE;
+    }
     if (s->times && s->times_file) {
         app_error("--times-file: has no effect with --times; give one of them.");
         return APP_USAGE;
@@ -238,7 +226,7 @@ static int run(const void *given, const app_files *files)
 const app_command cmd_fit = {
     .name = "fit",
     .usage = "IMAGES... -o PREFIX --model NAME [options]",
-    .summary = "maps of relaxation times from images of several times",
+    .summary = "maps of relaxation times from images of several times, and matches of a dictionary",
     .details =
         "One file with an image for each time, or several files whose images follow each other. Each map has a\n"
         "map of its standard deviation beside it; voxels outside of the object or without a fit are 0.",

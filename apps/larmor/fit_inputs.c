@@ -164,6 +164,34 @@ int fit_inputs_read(const app_files *files, const char *element, larmor_device *
 
 /* ---- maps ---- */
 
+larmor_status fit_name_map(const char *prefix, const char *map, const char *more, char *name, size_t room)
+{
+    const size_t length = strlen(prefix);
+    const int is_folder = length && prefix[length - 1] == '/';
+    const char *suffix = is_folder ? ".nii" : larmor_format_of(prefix).suffix;
+    if (!suffix || larmor_format_of(prefix).is_folder)
+        return larmor_fail(LARMOR_ERR_ARG,
+                           "opts.output: got \"%s\", expected a folder, as out/, or a suffix as of x.nii", prefix);
+    const int stem = (int)(is_folder ? length : length - strlen(suffix));
+    const int used = snprintf(name, room, "%.*s%s%s%s%s", stem, prefix, is_folder ? "" : "_", map, more, suffix);
+    if (used >= (int)room) return larmor_fail(LARMOR_ERR_ARG, "opts.output: got a name that is too long");
+    return LARMOR_OK;
+}
+
+larmor_status fit_make_real(larmor_array **x, larmor_device *dev)
+{
+    if (!*x || larmor_array_dtype(*x) == LARMOR_F32 || larmor_array_dtype(*x) == LARMOR_F64) return LARMOR_OK;
+    const int64_t count = larmor_array_count(*x);
+    APP_HEAP float *pairs = NULL;
+    larmor_array *real = NULL;
+    TRY(larmor_array_download(*x, LARMOR_C64, &pairs));
+    for (int64_t i = 0; i < count; i++) pairs[i] = pairs[2 * i];
+    TRY(larmor_array_upload(dev, LARMOR_F32, larmor_array_shape(*x), LARMOR_F32, pairs, &real));
+    larmor_array_free(*x);
+    *x = real;
+    return LARMOR_OK;
+}
+
 static double along(const larmor_image_meta *meta, const double *slice_dir)
 {
     double sum = 0;

@@ -22,6 +22,12 @@ int fit_inputs_read(const app_files *files, const char *element, larmor_device *
 int fit_read_times(const char *text, double ms[FIT_TIMES]);
 int fit_read_times_file(const char *path, double ms[FIT_TIMES]);
 
+/* "x_T2.nii" of "x.nii", "out/T2.nii" of "out/". */
+larmor_status fit_name_map(const char *prefix, const char *map, const char *more, char *name, size_t room);
+
+/* Files of some formats are complex with an imaginary part of 0: the real part of such arrays, NULL stays. */
+larmor_status fit_make_real(larmor_array **x, larmor_device *dev);
+
 /* Write a map in the place of the images. */
 larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out);
 

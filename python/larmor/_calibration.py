@@ -410,6 +410,19 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
     return found, report
 
 
+def fit_dictionary(images: Any, dictionary: Any, *, basis: Any = None, mask: Any = None) -> tuple[Any, Any, Any]:
+    """The entry of a dictionary [times, entries] that matches each voxel of images [times, (z,) y, x] best, -1 for none;
+    M0, complex; and the match from 0 to 1. basis [coefficients, times]: the images are its coefficients."""
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    kept = [_wrapped(_complex(x), on) if x is not None else ffi.NULL for x in (images, dictionary, basis)]
+    kept.append(ffi.NULL if mask is None else _wrapped(np.ascontiguousarray(mask, dtype=np.float32), on))
+    out = [ffi.new("larmor_array **") for _ in range(3)]
+    check(lib.larmor_fit_dictionary(*kept, *out))
+    entry, m0, match = (_arrays.to_numpy(o[0]) for o in out)
+    return entry, m0, match
+
+
 def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
     """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
     holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""

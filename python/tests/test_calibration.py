@@ -114,6 +114,20 @@ def test_fits_are_the_times_of_the_decay_with_their_error_bars():
         larmor.fit(decay, ms, "t3")
 
 
+def test_coefficients_of_a_basis_are_matched_to_the_entries_of_a_dictionary():
+    t = np.arange(40)
+    times = np.geomspace(5, 80, 60)
+    curves = np.exp(-t / times[:, None])
+    kept, _ = larmor.basis(curves.astype(np.complex64), 4)
+    truth = np.arange(48).reshape(6, 8)
+    m0 = (1 + truth) * np.exp(1j * truth)
+    coefficients = np.einsum("kt,yxt->kyx", kept.conj(), m0[..., None] * curves[truth])
+    entry, found, match = larmor.fit_dictionary(coefficients, curves.T, basis=kept)
+    assert np.array_equal(entry, truth)
+    assert np.allclose(found, m0, rtol=1e-3)
+    assert match.min() > 0.999
+
+
 def test_a_basis_holds_the_curves_it_was_made_of():
     t = np.arange(30)
     curves = np.stack([np.exp(-t / T) for T in (5, 8, 12, 20)])

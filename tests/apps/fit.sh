@@ -23,6 +23,20 @@ for i in range(5):
 np.save("truth.npy", np.asfortranarray(truth[..., 0].astype(np.float32)))
 ti = np.array([50, 200, 500, 1000, 2000, 5000.0])
 np.save("ir.npy", np.asfortranarray(abs(1 - 1.9 * np.exp(-ti / (10 * truth))).astype(np.float32)))
+
+t = np.arange(30)
+T1, T2 = (g.ravel() for g in np.meshgrid(np.linspace(20, 60, 20), np.linspace(3, 15, 15)))
+signals = ((1 - 2 * np.exp(-t / T1[:, None])) * np.exp(-t / T2[:, None])).astype(np.complex64)
+np.save("signals.npy", np.asfortranarray(signals))
+np.save("table.npy", np.asfortranarray(np.stack([T1, T2], 1)))
+np.savetxt("table.csv", np.stack([T1, T2], 1), delimiter=",", header="T1,T2", comments="", fmt="%.17g")
+basis = np.linalg.svd(signals.T, full_matrices=False)[0][:, :6]
+np.save("basis.npy", np.asfortranarray(basis))
+pick = (np.arange(12 * 10 * 3) * 37 % 300).reshape(12, 10, 3)
+np.save("coefficients.npy", np.asfortranarray((3j * signals[pick] @ basis.conj()).astype(np.complex64)))
+np.save("frames.npy", np.asfortranarray(3j * signals[pick]))
+np.save("T1_truth.npy", np.asfortranarray(T1[pick].astype(np.float32)))
+np.save("T2_truth.npy", np.asfortranarray(T2[pick].astype(np.float32)))
 PY
 
 within() { expect 0 compare "$1" truth.npy --tol 1e-4; }
@@ -43,6 +57,18 @@ within maps/T2.nii
 expect 0 fit ir.npy -m t1-ir --times 50,200,500,1000,2000,5000 -o ir.nii --json
 grep -q '"failed": 0' out || fail "voxels failed"
 
+# Frames and coefficients of a basis are matched to the dictionary's entries, whatever the table is.
+expect 0 fit frames.npy -m dictionary --dictionary signals.npy --table table.csv -o f.npy
+for name in T1 T2; do expect 0 compare f_$name.npy ${name}_truth.npy --tol 1e-6; done
+expect 0 fit coefficients.npy -m dictionary --dictionary signals.npy --basis basis.npy --table table.npy \
+    --columns T1,T2 -o k.nii --json
+grep -q '"voxels": 360' out || fail "not all voxels are matched"
+for name in T1 T2; do expect 0 compare k_$name.nii ${name}_truth.npy --tol 1e-6; done
+[ -f k_M0.nii ] && [ -f k_match.nii ] || fail "M0 or the match is not there"
+expect 2 fit frames.npy -m dictionary --dictionary signals.npy -o n.npy
+expect 2 fit frames.npy -m dictionary --dictionary signals.npy --table table.npy --columns T1 -o n.npy
+expect 2 fit frames.npy -m t2 --times 1,2 --basis basis.npy -o n.npy
+
 refuses() {
     text=$1
     shift
@@ -53,6 +79,14 @@ refuses "magnitude.nii: got 5 images, expected 2, one for each time of --times."
 refuses "neither header nor sidecar says inversion times; give --times MS,MS,..." magnitude.nii -m t1-ir -o n.nii
 expect 2 fit magnitude.nii -m t2 --times 5,5,5,5,5 -o n.nii
 grep -qF "ms: got 1 different time, expected at least 2 for t2" err || fail "times that are one are not refused"
+refuses "basis: got " frames.npy -m dictionary --dictionary signals.npy --basis basis.npy --table table.csv -o n.npy
+head -20 table.csv >short.csv
+refuses "short.csv: got 19 rows, expected 300, one for each entry of signals.npy." frames.npy -m dictionary \
+    --dictionary signals.npy --table short.csv -o n.npy
+echo "T1;T2" >bad.csv
+refuses "bad.csv: got no names in the first line" frames.npy -m dictionary --dictionary signals.npy --table bad.csv -o n.npy
+printf 'T1,T2\n1,x\n' >bad.csv
+refuses "bad.csv: got a line that is not so" frames.npy -m dictionary --dictionary signals.npy --table bad.csv -o n.npy
 expect 5 fit complex.npy -m t2 --times 10,20,40,80,160 -o c.npy
 expect 2 fit complex.npy -m t2 --times 10,x -o n.npy
 expect 2 fit complex.npy -m t3 --times 10,20 -o n.npy

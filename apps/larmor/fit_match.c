@@ -1,0 +1,234 @@
+/* larmor fit --model dictionary: properties of the entries that match best. SPDX-License-Identifier: Apache-2.0 */
+#include "fit_match.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fit_inputs.h"
+#include "json.h"
+
+enum { COLUMNS = 8, NAME = 32, ROOM = 4096, OUTPUTS = COLUMNS + 2 };
+enum { MOST_TEXT = 1 << 28 };
+
+typedef struct table {
+    char name[COLUMNS][NAME];
+    int columns;
+    int64_t rows;
+    double *value; /* [rows, columns], rows fastest */
+} table;
+
+typedef struct match_run {
+    const fit_match *s;
+    table table;
+    larmor_device *dev;
+    fit_inputs in;
+    larmor_array *dictionary, *basis, *mask, *entry, *m0, *match;
+    char path[OUTPUTS][ROOM];
+    larmor_output *out[OUTPUTS]; /* of each column, of M0, of the match */
+    int64_t matched;
+} match_run;
+
+static void free_run(match_run *r)
+{
+    larmor_array *const owned[] = {r->dictionary, r->basis, r->mask, r->entry, r->m0, r->match};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) larmor_array_free(owned[i]);
+    for (int i = 0; i < OUTPUTS; i++) larmor_output_free(r->out[i]);
+    free(r->table.value);
+    fit_inputs_free(&r->in);
+    larmor_device_free(r->dev);
+}
+
+/* ---- the table ---- */
+
+/* "T1,T2": names of letters, digits, - and _, of which files are named. Returns 0 where it is none. */
+static int read_names(const char *text, size_t length, table *t)
+{
+    for (size_t at = 0; at <= length; at++) {
+        size_t end = at;
+        while (end < length && text[end] != ',') end++;
+        if (t->columns == COLUMNS || end == at || end - at >= NAME) return 0;
+        for (size_t i = at; i < end; i++)
+            if (!isalnum((unsigned char)text[i]) && text[i] != '_' && text[i] != '-') return 0;
+        snprintf(t->name[t->columns++], NAME, "%.*s", (int)(end - at), text + at);
+        at = end;
+    }
+    return 1;
+}
+
+static int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text; text++) lines += *text == '\n';
+    return lines + 1;
+}
+
+static int refuse_table(const char *path, const char *why)
+{
+    app_error("%s: got %s, expected a first line of up to %d names, as T1,T2, and a line of so many numbers for each "
+              "entry.",
+              path, why, COLUMNS);
+    return APP_REFUSED;
+}
+
+static int parse_csv(const char *path, const char *text, table *t)
+{
+    const int lines = count_lines(text);
+    const size_t first = strcspn(text, "\r\n");
+    if (!read_names(text, first, t)) return refuse_table(path, "no names in the first line");
+    t->value = calloc((size_t)lines * (size_t)t->columns, sizeof *t->value);
+    if (!t->value) return app_fail(APP_RUN, NO_MEMORY());
+    const char *at = text + first;
+    for (at += strspn(at, "\r\n"); *at; at += strspn(at, "\r\n"), t->rows++)
+        for (int c = 0; c < t->columns; c++) {
+            char *end;
+            t->value[t->rows + (int64_t)lines * c] = strtod(at, &end);
+            const char *wanted = c + 1 < t->columns ? "," : "\r\n";
+            if (end == at || (*end && !strchr(wanted, *end)) || !isfinite(t->value[t->rows + (int64_t)lines * c]))
+                return refuse_table(path, "a line that is not so");
+            at = *end && c + 1 < t->columns ? end + 1 : end;
+        }
+    for (int c = 1; c < t->columns; c++)
+        memmove(t->value + t->rows * c, t->value + (int64_t)lines * c, (size_t)t->rows * sizeof *t->value);
+    return APP_DONE;
+}
+
+static int read_csv(const char *path, table *t)
+{
+    FILE *f = fopen(path, "rb");
+    size_t used = 0, room = 1 << 16;
+    APP_HEAP char *text = malloc(room + 1);
+    while (f && text && used < MOST_TEXT) {
+        used += fread(text + used, 1, room - used, f);
+        if (used < room) break;
+        char *more = realloc(text, 2 * room + 1);
+        if (!more) break;
+        text = more;
+        room *= 2;
+    }
+    const int is_read = f && text && feof(f) && !ferror(f);
+    if (f) fclose(f);
+    if (!is_read) {
+        app_error("%s: cannot be read.", path);
+        return APP_REFUSED;
+    }
+    text[used] = 0;
+    return parse_csv(path, text, t);
+}
+
+static int read_array_table(match_run *r)
+{
+    const char *path = r->s->table;
+    larmor_array *read = NULL;
+    larmor_status st = app_read_array(path, r->dev, &read);
+    if (!st) st = fit_make_real(&read, r->dev);
+    const larmor_shape shape = larmor_array_shape(read);
+    const int64_t columns = st || shape.dim[0] < 1 ? 0 : larmor_array_count(read) / shape.dim[0];
+    r->table.rows = shape.dim[0];
+    if (!st) st = larmor_array_download(read, LARMOR_F64, &r->table.value);
+    larmor_array_free(read);
+    if (st) return app_fail(APP_INPUT, st);
+    const char *names = r->s->columns ? r->s->columns : "";
+    if (!read_names(names, strlen(names), &r->table) || r->table.columns != columns) {
+        app_error("--columns \"%s\": expected %lld name%s with commas between, one for each column of %s.", names,
+                  (long long)columns, app_s(columns), path);
+        return APP_USAGE;
+    }
+    return APP_DONE;
+}
+
+/* ---- maps ---- */
+
+static larmor_status open_outputs(match_run *r)
+{
+    const char *names[OUTPUTS];
+    const int columns = r->table.columns;
+    for (int c = 0; c < columns + 2; c++) {
+        const char *last = c == columns ? "M0" : "match";
+        TRY(fit_name_map(r->s->output, c < columns ? r->table.name[c] : last, "", r->path[c], ROOM));
+        names[c] = r->path[c];
+    }
+    return app_outputs_open(names, columns + 2, r->s->force, r->out);
+}
+
+static int read_inputs(match_run *r, const app_files *files)
+{
+    const fit_match *s = r->s;
+    const int code = fit_inputs_read(files, "TE", r->dev, &r->in);
+    if (code) return code;
+    APP_TRY(APP_INPUT, app_read_array(s->dictionary, r->dev, &r->dictionary));
+    if (s->basis) APP_TRY(APP_INPUT, app_read_array(s->basis, r->dev, &r->basis));
+    if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
+    APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
+    const int64_t entries = larmor_array_shape(r->dictionary).dim[0];
+    if (entries == r->table.rows) return APP_DONE;
+    app_error("%s: got %lld rows, expected %lld, one for each entry of %s.", s->table, (long long)r->table.rows,
+              (long long)entries, s->dictionary);
+    return APP_REFUSED;
+}
+
+static larmor_status write_column(match_run *r, int c, const int64_t *entry, float *values)
+{
+    const int64_t voxels = larmor_array_count(r->entry);
+    APP_OWNED(larmor_array) *map = NULL;
+    for (int64_t i = 0; i < voxels; i++)
+        values[i] = entry[i] < 0 ? 0 : (float)r->table.value[entry[i] + r->table.rows * c];
+    TRY(larmor_array_upload(r->dev, LARMOR_F32, larmor_array_shape(r->entry), LARMOR_F32, values, &map));
+    return fit_write_map(&r->in, map, r->out[c]);
+}
+
+static larmor_status write_maps(match_run *r)
+{
+    APP_HEAP int64_t *entry = NULL;
+    APP_HEAP float *values = calloc((size_t)larmor_array_count(r->entry) + 1, sizeof *values);
+    if (!values) return NO_MEMORY();
+    TRY(larmor_array_download(r->entry, LARMOR_I64, &entry));
+    for (int64_t i = 0; i < larmor_array_count(r->entry); i++) r->matched += entry[i] >= 0;
+    for (int c = 0; c < r->table.columns; c++) TRY(write_column(r, c, entry, values));
+    TRY(fit_write_map(&r->in, r->m0, r->out[r->table.columns]));
+    TRY(fit_write_map(&r->in, r->match, r->out[r->table.columns + 1]));
+    for (int c = 0; c < r->table.columns + 2; c++) app_log("wrote %s", r->path[c]);
+    return LARMOR_OK;
+}
+
+static void report(const match_run *r, const app_files *files, double seconds)
+{
+    json j = {stdout, 0, 0};
+    json_open(&j, NULL, '{');
+    json_text(&j, "input", files->name[0]);
+    json_text(&j, "model", "dictionary");
+    json_integer(&j, "entries", r->table.rows);
+    json_open(&j, "maps", '[');
+    for (int c = 0; c < r->table.columns + 2; c++) json_text(&j, NULL, r->path[c]);
+    json_close(&j, ']');
+    json_integer(&j, "voxels", r->matched);
+    json_number(&j, "seconds", seconds);
+    json_close(&j, '}');
+}
+
+int fit_match_run(const fit_match *s, const app_files *files)
+{
+    const double began = app_now();
+    APP_FREED_BY(free_run) match_run r = {.s = s};
+    if (!s->dictionary || !s->table) {
+        app_error("--model dictionary: needs --dictionary and --table.");
+        return APP_USAGE;
+    }
+    APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r.dev));
+    int code = strcasecmp(app_suffix(s->table), ".csv") ? read_array_table(&r) : read_csv(s->table, &r.table);
+    if (code) return code;
+    larmor_status st = open_outputs(&r);
+    if (st) return app_fail(st == LARMOR_ERR_ARG ? APP_INPUT : APP_RUN, st);
+    code = read_inputs(&r, files);
+    if (code) return code;
+    st = larmor_fit_dictionary(r.in.images, r.dictionary, r.basis, r.mask, &r.entry, &r.m0, &r.match);
+    if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
+    app_has_computed();
+    APP_TRY(APP_RUN, write_maps(&r));
+    if (s->json) report(&r, files, app_now() - began);
+    app_log("%lld voxels matched to %lld entries in %.2f s", (long long)r.matched, (long long)r.table.rows,
+            app_now() - began);
+    return APP_DONE;
+}

@@ -1,0 +1,16 @@
+/* Maps by a dictionary, for larmor fit. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_FIT_MATCH_H
+#define APP_FIT_MATCH_H
+
+#include "common.h"
+
+typedef struct fit_match {
+    const char *dictionary, *table, *columns, *basis, *mask, *output;
+    int64_t threads;
+    int force, json;
+} fit_match;
+
+/* Returns an exit code. */
+int fit_match_run(const fit_match *s, const app_files *files);
+
+#endif
