@@ -1,4 +1,5 @@
-/* Maps of tissue properties from finished images: relaxation times, matches of a dictionary. SPDX-License-Identifier: Apache-2.0 */
+/* Maps of tissue properties from finished images: relaxation times, matches of a dictionary.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_FIT_H
 #define LARMOR_FIT_H
 
@@ -70,8 +71,8 @@ LARMOR_API void larmor_fit_maps_free(larmor_fit_maps *maps); /* also sets all to
  *
  * images      complex or real [..., T], or the K coefficients of a basis; on a processor.
  * dictionary  complex or real [entries, T], signals of M0 = 1, as the table has them; all of it finite.
- * basis       [T, K] with orthonormal columns as larmor_basis_of_curves makes it, for images that are coefficients: the
- *             dictionary is compressed to them. NULL: images and dictionary have the same T.
+ * basis       [T, K] with orthonormal columns as larmor_basis_of_curves makes it, for images that are coefficients:
+ *             the dictionary is compressed to them. NULL: images and dictionary have the same T.
  * mask        real [voxels]: voxels other than 0 are matched; NULL: those with a value other than 0.
  * entry       i64 [voxels], from 0; -1 where nothing was matched.
  * m0          c64 [voxels], <d, x> / |d|^2; 0 where nothing was matched.

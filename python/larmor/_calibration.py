@@ -411,8 +411,8 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
 
 
 def fit_dictionary(images: Any, dictionary: Any, *, basis: Any = None, mask: Any = None) -> tuple[Any, Any, Any]:
-    """The entry of a dictionary [times, entries] that matches each voxel of images [times, (z,) y, x] best, -1 for none;
-    M0, complex; and the match from 0 to 1. basis [coefficients, times]: the images are its coefficients."""
+    """The entry of a dictionary [times, entries] that matches each voxel of images [times, (z,) y, x] best, -1 for
+    none; M0, complex; and the match from 0 to 1. basis [coefficients, times]: the images are its coefficients."""
     answer_ctrl_c()
     on = _arrays.device("cpu")
     kept = [_wrapped(_complex(x), on) if x is not None else ffi.NULL for x in (images, dictionary, basis)]
