@@ -72,6 +72,39 @@ typedef struct larmor_comparison {
 LARMOR_API larmor_status larmor_compare(const larmor_array *a, const larmor_array *b, const larmor_compare_opts *opts,
                                         larmor_comparison *found);
 
+enum { LARMOR_MAX_REGIONS = 1000 };
+#define LARMOR_OBJECT_LEVEL 0.1 /* of the largest magnitude: without a mask, voxels above it are region 1 */
+
+typedef struct larmor_region { /* of magnitudes m = |x|, in the image's unit */
+    int label;
+    int64_t voxels;
+    double mean, lowest, highest, median; /* of an even number of voxels the mean of the two in the middle */
+    double deviation;                     /* sqrt(sum (m - mean)^2 / (voxels - 1)); NAN of one voxel */
+    double phase;     /* arg(sum x) in rad, -pi to pi: the mean phase, weighted by magnitudes; 0 of zeros */
+    double coherence; /* |sum x| / sum |x|, 1 where all phases are alike; NAN of real images and of zeros */
+    double ratio;     /* mean over that of region 1: of a region of a ghost the ghost ratio; NAN without it */
+    /* mean (m + m2) / 2 over the deviation of m - m2 over sqrt(2), m2 of the second image; NAN without that or of
+     * one voxel, INFINITY of equal images */
+    double snr;
+} larmor_region;
+
+/* Statistics of an image in the regions of a mask.
+ *
+ * The SNR is that of the difference of two images (NEMA MS 1-2008, method 1; Reeder et al., Magn Reson Med
+ * 54:748, 2005). Differences between them other than noise, as of motion or gain, count as noise.
+ *
+ * image   real or complex, any shape. It, the second image and the mask are copied to the host.
+ * second  another image of the same shape, or NULL.
+ * mask    real, of the image's shape; dimensions of 1 do not count. A voxel above n - 1/2, up to n + 1/2, belongs to
+ *         region n, those up to 1/2 to none. NULL: voxels above LARMOR_OBJECT_LEVEL are region 1.
+ * regions [LARMOR_MAX_REGIONS] in the order of their labels; those without a voxel are left out.
+ * count   how many there are, at least 1.
+ * Errors  LARMOR_ERR_SHAPE for two shapes; LARMOR_ERR_ARG for a complex mask, no voxel in a region, or a label above
+ *         LARMOR_MAX_REGIONS; LARMOR_ERR_NUMERIC for values that are not finite or whose squares are not;
+ *         LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_region_stats(const larmor_array *image, const larmor_array *second,
+                                             const larmor_array *mask, larmor_region *regions, int *count);
+
 /* y_c = w .* x_c for every channel c of [samples..., batch].
  *
  * weights real [samples...], finite and >= 0; copied.

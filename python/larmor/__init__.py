@@ -35,6 +35,7 @@ from larmor._calibration import (
     off_phase,
     predict_field_of_view,
     resize,
+    stats,
     whiten,
     whitening,
     write_scan,
@@ -111,5 +112,5 @@ __all__ = ["ArgumentError", "BackendError", "CoilMaps", "Device", "Error", "Exis
            "normalise", "nufft",
            "off_phase", "phantom", "phantom_coils", "phantom_field_map", "phantom_kspace", "phantom_noise_level",
            "phantoms", "plan", "predict_field_of_view", "prox", "read", "read_images", "read_meta", "read_settings",
-           "read_traj", "recon", "resize", "settings", "solve", "stack_images", "traj", "trajectories", "view",
+           "read_traj", "recon", "resize", "settings", "solve", "stack_images", "stats", "traj", "trajectories", "view",
            "whiten", "whitening", "write", "write_images", "write_scan", "write_traj"]

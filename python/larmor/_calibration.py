@@ -455,6 +455,21 @@ def compare(a: Any, b: Any, *, magnitude: bool = False, inside: int = 0) -> dict
     return made
 
 
+def stats(image: Any, mask: Any = None, second: Any = None) -> list[dict[str, Any]]:
+    """Statistics of an image in each region of a mask, as larmor_region_stats in operators.h has them: label, voxels,
+    mean, deviation, lowest, highest, median, phase, coherence, ratio (to region 1), snr; NaN where there is none.
+
+    mask    of the image's shape: numbers of regions from 1, or booleans; default: above a tenth of the largest
+            magnitude. second: another image of the same scan, whose difference from the first gives the SNR.
+    """
+    on = _arrays.device("cpu")
+    found, count = ffi.new("larmor_region[]", lib.LARMOR_MAX_REGIONS), ffi.new("int *")
+    others = [ffi.NULL if x is None else _wrapped(x, on)
+              for x in (second, None if mask is None else np.asarray(mask, np.float64))]
+    check(lib.larmor_region_stats(_wrapped(image, on), *others, found, count))
+    return [_structs.to_dict(found[i]) for i in range(count[0])]
+
+
 def band_limit(image: Any, axes: Sequence[int] | None = None) -> Any:
     """An image without what lies outside the ellipsoid of k-space that fits into its matrix: spokes and spirals sample
     no more. axes: default all."""

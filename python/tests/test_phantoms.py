@@ -77,6 +77,25 @@ def test_a_comparison_finds_the_factor_and_what_is_left(numbers):
     assert larmor.compare(b, inner, inside=2)["nrmse"] < 1e-12 < larmor.compare(b, inner)["nrmse"]
 
 
+def test_regions_have_their_statistics(numbers):
+    x, second = numbers(*SHAPE), numbers(*SHAPE)
+    mask = np.zeros(SHAPE)
+    mask[4:9, 3:8], mask[20:, 10:12] = 1, 2
+    for row, label in zip(larmor.stats(x, mask, second), (1, 2), strict=True):
+        inside = x[mask == label]
+        size, other = abs(inside), abs(second[mask == label])
+        assert (row["label"], row["voxels"]) == (label, inside.size)
+        assert row["mean"] == pytest.approx(size.mean())
+        assert row["deviation"] == pytest.approx(size.std(ddof=1))
+        assert row["median"] == pytest.approx(np.median(size))
+        assert row["phase"] == pytest.approx(np.angle(inside.sum()))
+        assert row["ratio"] == pytest.approx(size.mean() / abs(x[mask == 1]).mean())
+        assert row["snr"] == pytest.approx((size + other).mean() / 2 * 2**0.5 / (size - other).std(ddof=1))
+    assert larmor.stats(x, mask == 2)[0]["voxels"] == np.count_nonzero(mask == 2)
+    with pytest.raises(larmor.ArgumentError, match="the mask has no voxel above 0.5"):
+        larmor.stats(x, 0 * mask)
+
+
 def test_a_band_limit_leaves_the_ellipse_of_kspace(numbers):
     x = numbers(*SHAPE)
     k = (np.arange(32) - 16) / 16
