@@ -25,10 +25,11 @@
 void lmr_method_take(lmr_job *job, const char *name)
 {
     lmr_method *m = &job->found.method;
-    *m = (lmr_method){.kind = LMR_METHOD_REGULARISED, .takes = lmr_regulariser_named(name).takes};
+    *m = (lmr_method){.kind = LMR_METHOD_REGULARISED};
     if (!strcmp(name, "grid")) m->kind = LMR_METHOD_GRID;
     if (!strcmp(name, "cg")) m->kind = LMR_METHOD_CG;
     if (!strcmp(name, LMR_METHOD_NLINV_NAME)) m->kind = LMR_METHOD_NLINV;
+    if (m->kind == LMR_METHOD_REGULARISED) m->takes = lmr_regulariser_named(name).takes;
     snprintf(m->name, sizeof m->name, "%s", name);
 }
 
@@ -43,14 +44,14 @@ void lmr_method_settle(lmr_job *job, lmr_scan_facts *facts, const char *name, la
 const char *lmr_method_name(const lmr_job *job)
 {
     if (job->facts->automatic) return LMR_METHOD_AUTO;
-    if (job->found.method.kind == LMR_METHOD_REGULARISED) return lmr_regulariser_named(job->found.method.name).name;
+    if (job->found.method.kind == LMR_METHOD_REGULARISED) return job->found.method.name;
     if (job->found.method.kind == LMR_METHOD_NLINV) return LMR_METHOD_NLINV_NAME;
     return job->found.method.kind == LMR_METHOD_CG ? "cg" : "grid";
 }
 
-static void set_name(char to[16], const char *name)
+static void set_name(larmor_recon_report *result, const char *name)
 {
-    snprintf(to, 16, "%.15s", name);
+    snprintf(result->method.name, sizeof result->method.name, "%s", name);
 }
 
 /* ---- an image ---- */
@@ -66,7 +67,7 @@ void lmr_method_begin(lmr_job *job, larmor_recon_report *result)
         return;
     }
     if (job->facts->automatic) lmr_method_take(job, "cg");
-    set_name(result->method.name, job->found.method.name);
+    set_name(result, job->found.method.name);
 }
 
 int lmr_method_is_open(const lmr_job *job, const larmor_recon_report *result)
@@ -120,11 +121,11 @@ larmor_status lmr_method_choose(lmr_job *job, const lmr_searched *p, larmor_reco
     const int best = cg_predicts && choice[CG].misfit < choice[TV].misfit ? CG : TV;
     lmr_method_take(job, candidates[best]);
     result->method = (larmor_method_choice){.from = LARMOR_METHOD_FROM_DATA, .compared = count};
-    set_name(result->method.name, candidates[best]);
+    set_name(result, candidates[best]);
     for (int i = 0; i < count; i++) {
         larmor_method_trial *t = &result->method.trial[i];
         *t = (larmor_method_trial){.misfit = choice[i].misfit, .weight = choice[i].weight};
-        set_name(t->name, candidates[i]);
+        snprintf(t->name, sizeof t->name, "%s", candidates[i]);
         seconds += choice[i].seconds;
     }
     result->choice = choice[best];

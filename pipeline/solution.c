@@ -399,20 +399,21 @@ static larmor_status raise_weight(const lmr_job *job, lmr_solution *p, larmor_re
     return LARMOR_OK;
 }
 
-/* The weight in time of a series: chosen with that in space, or that of an earlier series, or of this one before
- * it was interrupted. */
-static larmor_status find_time_weight(const lmr_job *job, int frames, lmr_solution *p, const larmor_solve_opts *solve,
-                                      larmor_recon_report *result, double *time)
+/* The weight in time of a series and the ratios of several penalties: chosen with the weight, or those of an earlier
+ * image, or of this one before it was interrupted. */
+static larmor_status find_weights(const lmr_job *job, int frames, lmr_solution *p, const larmor_solve_opts *solve,
+                                  larmor_recon_report *result, double *time)
 {
     const lmr_unfinished *before = lmr_keep_unfinished(job);
     const larmor_choice *choice = before ? &before->report.choice : &result->choice;
-    if (!lmr_time_weight_is_open(job, frames)) return LARMOR_OK;
+    int chosen;
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !before) {
         const lmr_searched series = lmr_solution_searched(p, frames, solve);
-        LMR_TRY(lmr_time_weight_choose(job, &series, &result->choice));
-        p->is_searched = 1;
+        LMR_TRY(lmr_weights_choose(job, &series, &result->choice, &chosen));
+        p->is_searched |= chosen;
     }
-    if (choice->time_weight > 0) *time = choice->time_weight;
+    if (lmr_time_weight_is_open(job, frames) && choice->time_weight > 0) *time = choice->time_weight;
+    lmr_method_weighed(job, choice, result->method.name);
     return LARMOR_OK;
 }
 
@@ -434,8 +435,8 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0, noise = 0, size;
-    LMR_OR(done, find_time_weight(job, frames, p, &solve, result, &opts.time));
-    LMR_OR(done, larmor_regulariser_create(job->facts->dev, job->found.method.name, &opts, larmor_op_dtype(p->A),
+    LMR_OR(done, find_weights(job, frames, p, &solve, result, &opts.time));
+    LMR_OR(done, larmor_regulariser_create(job->facts->dev, result->method.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
     LMR_OR(done, larmor_lambda_unit(p->A, p->b, &unit));
     LMR_OR(done, find_weight(job, p, r, unit, &solve, result));

@@ -3,6 +3,7 @@
 #include "pipeline/weight.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,17 +169,28 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
     return st;
 }
 
-/* ---- differences in time ---- */
+/* ---- weights beside the weight: of differences in time, and of one penalty to another ---- */
 
-/* From one weight in time to the next: 1, 4, 16. Not measured. */
+/* From one weight to the next: 1, 4, 16. Not measured. */
 #define STEP_FACTOR 4.
 /* The weights in time that are tried lie between these, relative to that in space. With 64 the iterations stop far
  * from the solution: 3 times the error of 16 for a contrast agent, 25 spokes of 32 x 32 voxels a frame. */
 #define MIN_TIME_WEIGHT 1
 #define MAX_TIME_WEIGHT 16
-/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32
- * series of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
+/* The same of one penalty to the first. With these next to nothing is left of one of them. */
+#define MIN_RATIO (1 / 64.)
+#define MAX_RATIO 64
+/* Another weight has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32 series of
+ * golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
 #define MIN_MISFIT_FALL 0.0075
+
+/* Which of them: the weight in time, or the ratio of penalty i to the first. */
+enum { TIME = 0 };
+
+static double *coordinate(larmor_choice *choice, int i)
+{
+    return i == TIME ? &choice->time_weight : &choice->ratios[i];
+}
 
 int lmr_time_weight_is_open(const lmr_job *job, int frames)
 {
@@ -186,36 +198,84 @@ int lmr_time_weight_is_open(const lmr_job *job, int frames)
            job->settings->opts.time_weight == 0 && frames > 1 && !job->facts->sets && !job->facts->basis;
 }
 
-static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, double time, larmor_choice *choice)
+/* The ratios that the method's name has, and 1 for the others; the first is never open. */
+static larmor_status read_ratios(const lmr_job *job, larmor_choice *choice, int open[LARMOR_MOST_PENALTIES])
 {
-    LMR_TRY(lmr_weight_search(job, p, job->found.method.name, time, choice));
-    choice->time_weight = time;
-    return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
-}
-
-/* Steps by this factor as long as the misfit falls. */
-static larmor_status descend(const lmr_job *job, const lmr_searched *p, double factor, larmor_choice *best)
-{
-    larmor_choice next;
-    for (double time = best->time_weight * factor; time >= MIN_TIME_WEIGHT && time <= MAX_TIME_WEIGHT;
-         time *= factor) {
-        LMR_TRY(search_weight(job, p, time, &next));
-        const double seconds = best->seconds + next.seconds;
-        const int tried = best->tried + next.tried, iters = best->iters + next.iters;
-        const int better = next.misfit < (1 - MIN_MISFIT_FALL) * best->misfit;
-        if (better) *best = next;
-        best->seconds = seconds;
-        best->tried = tried;
-        best->iters = iters;
-        if (!better) break;
+    larmor_penalties p;
+    LMR_TRY(larmor_regulariser_read(job->found.method.name, &p));
+    for (int i = 0; i < p.count && p.count > 1; i++) {
+        choice->ratios[i] = p.ratio[i] > 0 ? p.ratio[i] : 1;
+        open[i] = i > 0 && p.ratio[i] == 0;
     }
     return LARMOR_OK;
 }
 
-larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice)
+void lmr_method_weighed(const lmr_job *job, const larmor_choice *choice, char text[96])
 {
-    const double first = lmr_regulariser_opts(job, p->frames, p->grid).time;
-    LMR_TRY(search_weight(job, p, first, choice));
-    LMR_TRY(descend(job, p, STEP_FACTOR, choice));
-    return choice->time_weight > first ? LARMOR_OK : descend(job, p, 1 / STEP_FACTOR, choice);
+    const char *name = job->found.method.name, *end;
+    size_t used = 0;
+    text[0] = 0;
+    for (int i = 0; *name && used < 96 && i < LARMOR_MOST_PENALTIES; i++, name = end + (*end == '+')) {
+        end = name + strcspn(name, "+");
+        char ratio[16] = "";
+        const int has_ratio = memchr(name, '=', (size_t)(end - name)) != NULL;
+        if (!has_ratio && choice->ratios[i] > 0) snprintf(ratio, sizeof ratio, "=%.6g", choice->ratios[i]);
+        used += (size_t)snprintf(text + used, 96 - used, "%s%.*s%s", i ? "+" : "", (int)(end - name), name, ratio);
+    }
+}
+
+/* With the weight in time and the ratios of `at`. */
+static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, const larmor_choice *at,
+                                   larmor_choice *choice)
+{
+    char name[96];
+    lmr_method_weighed(job, at, name);
+    LMR_TRY(lmr_weight_search(job, p, name, at->time_weight, choice));
+    choice->time_weight = at->time_weight;
+    memcpy(choice->ratios, at->ratios, sizeof choice->ratios);
+    return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
+}
+
+/* Steps by this factor as long as the misfit falls. */
+static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, double factor, larmor_choice *best)
+{
+    const double low = i == TIME ? MIN_TIME_WEIGHT : MIN_RATIO, high = i == TIME ? MAX_TIME_WEIGHT : MAX_RATIO;
+    for (int better = 1; better;) {
+        larmor_choice at = *best, next;
+        *coordinate(&at, i) *= factor;
+        if (*coordinate(&at, i) < low || *coordinate(&at, i) > high) break;
+        LMR_TRY(search_weight(job, p, &at, &next));
+        const double seconds = best->seconds + next.seconds;
+        const int tried = best->tried + next.tried, iters = best->iters + next.iters;
+        better = next.misfit < (1 - MIN_MISFIT_FALL) * best->misfit;
+        if (better) *best = next;
+        best->seconds = seconds;
+        best->tried = tried;
+        best->iters = iters;
+    }
+    return LARMOR_OK;
+}
+
+static larmor_status descend_both(const lmr_job *job, const lmr_searched *p, int i, larmor_choice *best)
+{
+    const double first = *coordinate(best, i);
+    LMR_TRY(descend(job, p, i, STEP_FACTOR, best));
+    return *coordinate(best, i) > first ? LARMOR_OK : descend(job, p, i, 1 / STEP_FACTOR, best);
+}
+
+larmor_status lmr_weights_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice, int *chosen)
+{
+    int open[LARMOR_MOST_PENALTIES] = {0};
+    larmor_choice at = {.time_weight = 0};
+    LMR_TRY(read_ratios(job, &at, open));
+    open[TIME] = lmr_time_weight_is_open(job, p->frames);
+    if (open[TIME]) at.time_weight = lmr_regulariser_opts(job, p->frames, p->grid).time;
+    *chosen = 0;
+    for (int i = 0; i < LARMOR_MOST_PENALTIES; i++) {
+        if (!open[i]) continue;
+        if (!*chosen) LMR_TRY(search_weight(job, p, &at, choice));
+        *chosen = 1;
+        LMR_TRY(descend_both(job, p, i, choice));
+    }
+    return LARMOR_OK;
 }

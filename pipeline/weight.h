@@ -49,8 +49,12 @@ void lmr_held_out_free(larmor_held_out *held);
 /* 1 if the regulariser of so many frames takes a weight in time, and the caller has not given it. */
 int lmr_time_weight_is_open(const lmr_job *job, int frames);
 
-/* Search the weight in space for one weight in time after the other, and take those whose series predicts best
- * what is held out: choice, with time_weight. */
-larmor_status lmr_time_weight_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice);
+/* Search the weight for one weight in time, and for one ratio of penalties, after the other, where they are open, and
+ * take those whose images predict best what is held out: choice, with time_weight and ratios. chosen: 0 where none is
+ * open, and nothing was searched. */
+larmor_status lmr_weights_choose(const lmr_job *job, const lmr_searched *p, larmor_choice *choice, int *chosen);
+
+/* The method's name with the ratios that were chosen. */
+void lmr_method_weighed(const lmr_job *job, const larmor_choice *choice, char text[96]);
 
 #endif

@@ -15,7 +15,7 @@ typedef enum lmr_method_kind {
 
 typedef struct lmr_method {
     lmr_method_kind kind;
-    char name[32];  /* as larmor_recon_opts has it */
+    char name[96];  /* as larmor_recon_opts has it */
     unsigned takes; /* of a penalty, as in larmor_regulariser_info */
 } lmr_method;
 

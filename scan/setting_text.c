@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,24 @@ static const char *maps_method_at(int i)
     return i ? larmor_maps_method_entry(i - 1).name : "auto";
 }
 
+enum { MOST_NAMES = 256, LONGEST_NAME = 96 };
+
+/* Names of several penalties, which have no table: nothing points to the caller's text. */
+static const char *kept_name(const char *text)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char names[MOST_NAMES][LONGEST_NAME];
+    static int count;
+    larmor_penalties p;
+    if (larmor_regulariser_read(text, &p)) return NULL;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < count && strcmp(names[i], text) != 0) i++;
+    if (i == count && count < MOST_NAMES) snprintf(names[count++], LONGEST_NAME, "%s", text);
+    pthread_mutex_unlock(&lock);
+    return i < MOST_NAMES ? names[i] : NULL;
+}
+
 /* The name as its table has it, which stays; or NULL. */
 static const char *registered(const lmr_setting *s, const char *text)
 {
@@ -65,7 +84,7 @@ static const char *registered(const lmr_setting *s, const char *text)
     const int is_method = s->at == offsetof(larmor_recon_opts, method);
     for (int i = 0; (name = is_method ? method_at(i) : maps_method_at(i)); i++)
         if (!strcmp(name, text)) return name;
-    return NULL;
+    return is_method ? kept_name(text) : NULL;
 }
 
 /* ---- reading ---- */

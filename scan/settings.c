@@ -27,9 +27,9 @@ larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts
 
 larmor_regulariser_info lmr_regulariser_named(const char *name)
 {
-    larmor_regulariser_info info;
-    for (int i = 0; (info = larmor_regulariser_entry(i)).name && strcmp(name, info.name) != 0;) i++;
-    return info;
+    larmor_penalties p;
+    if (larmor_regulariser_read(name, &p)) return (larmor_regulariser_info){.name = NULL};
+    return (larmor_regulariser_info){.name = name, .takes = p.takes};
 }
 
 static int is_maps_method(const char *name)
@@ -226,6 +226,8 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     const char *method = lmr_settings_method(o);
     if (!method) method = "cg";
     const int is_nlinv = !strcmp(method, LMR_METHOD_NLINV_NAME);
+    larmor_penalties p;
+    if (strpbrk(method, ":+=")) LMR_TRY(larmor_regulariser_read(method, &p));
     if (strcmp(method, "cg") != 0 && strcmp(method, "grid") != 0 && !is_nlinv && !lmr_regulariser_named(method).name)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "recon: options: method \"%s\", expected auto, cg, grid, nlinv or the name of a regulariser",

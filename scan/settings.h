@@ -25,7 +25,7 @@ typedef struct lmr_settings {
  * that the caller does not know are. Pointers stay the caller's. */
 larmor_status lmr_options_copy(const larmor_recon_opts *given, larmor_recon_opts *opts);
 
-/* The regulariser of that name, or one without a name. */
+/* The regulariser of that name, or several with + between, without help; or one without a name. */
 larmor_regulariser_info lmr_regulariser_named(const char *name);
 
 /* The method that is asked for, by its name or by options that are of one method; NULL: the data choose it. */

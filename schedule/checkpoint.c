@@ -55,6 +55,7 @@ static larmor_status choice_of(lmr_archive *a, larmor_choice *c)
     LMR_TRY(lmr_archive_number(a, &c->misfit));
     LMR_TRY(lmr_archive_number(a, &c->time_weight));
     LMR_TRY(lmr_archive_number(a, &c->intensity));
+    for (int i = 0; i < LARMOR_MOST_PENALTIES; i++) LMR_TRY(lmr_archive_number(a, &c->ratios[i]));
     LMR_TRY(lmr_archive_integer(a, &c->points, 0, LARMOR_CHOICE_POINTS));
     for (int i = 0; i < c->points; i++) {
         LMR_TRY(lmr_archive_number(a, &c->weights[i]));

@@ -25,7 +25,7 @@ typedef struct recon_settings {
 /* What a table of several scans says of one. */
 typedef struct recon_row {
     const char *input;
-    char size[64], method[32], failure[512];
+    char size[64], method[96], failure[512];
     double seconds;
     int warnings, code;
 } recon_row;

@@ -159,7 +159,7 @@ static void describe_image(const recon_run *r, const larmor_recon_report *result
 
 /* What holds for all images. */
 typedef struct common_notes {
-    char history[32], series[32], coils[64], settings[8192];
+    char history[128], series[128], coils[64], settings[8192];
     const char *values[7];
 } common_notes;
 

@@ -369,6 +369,17 @@ typedef struct larmor_regulariser_info {
 /* Regulariser i of those that larmor_regulariser_create knows; past the last its name is NULL. */
 LARMOR_API larmor_regulariser_info larmor_regulariser_entry(int i);
 
+enum { LARMOR_MOST_PENALTIES = 4 };
+
+typedef struct larmor_penalties {
+    int count;
+    unsigned takes;                      /* all of them together, as in larmor_regulariser_info */
+    double ratio[LARMOR_MOST_PENALTIES]; /* 0 where the name has none */
+} larmor_penalties;
+
+/* What a name of larmor_regulariser_create lists, one penalty or several. Errors: LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_regulariser_read(const char *name, larmor_penalties *penalties);
+
 /* The parts of a regulariser, which nothing else gives, for larmor_admm, larmor_pdhg and your own solvers
  * (examples/half.c): the penalty of x is the least of weight g(K z) over all z with
  * E z = x. The parts belong to the regulariser. */
@@ -424,6 +435,7 @@ typedef struct larmor_choice {
                          * images that do not know them, without their noise; 0: not measured */
     int points;       /* that the choice was made from: */
     double weights[LARMOR_CHOICE_POINTS], misfits[LARMOR_CHOICE_POINTS]; /* weights in order, and what they leave */
+    double ratios[LARMOR_MOST_PENALTIES]; /* of several penalties, where the pipeline chose them; else 0 */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */

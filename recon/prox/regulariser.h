@@ -33,7 +33,7 @@ larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_o
 
 struct larmor_regulariser {
     lmr_regulariser_kind kind; /* of a sum of several, what suits them together */
-    char name[64];
+    char name[96];
     larmor_device *dev;
     larmor_dtype dtype;
     larmor_shape shape;

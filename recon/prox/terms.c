@@ -2,7 +2,6 @@
 #include "recon/prox/terms.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,20 +79,6 @@ larmor_status lmr_terms_read(const char *text, lmr_terms *terms)
     return LARMOR_OK;
 }
 
-void lmr_terms_write(const lmr_terms *terms, char text[LMR_TERMS_ROOM])
-{
-    size_t used = 0;
-    for (int i = 0; i < terms->count && used < LMR_TERMS_ROOM; i++) {
-        const lmr_term *t = &terms->term[i];
-        char axes[sizeof letters] = "", ratio[16] = "";
-        for (int d = 0, n = 0; letters[d]; d++)
-            if (t->axes >> d & 1) axes[n++] = letters[d];
-        if (t->ratio > 0) snprintf(ratio, sizeof ratio, "=%.6g", t->ratio);
-        used += (size_t)snprintf(text + used, LMR_TERMS_ROOM - used, "%s%s%s%s%s", i ? "+" : "", name_at(t->entry),
-                                 t->axes ? ":" : "", axes, ratio);
-    }
-}
-
 /* ---- what they take ---- */
 
 unsigned lmr_term_takes(const lmr_term *term)
@@ -134,5 +119,17 @@ larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regular
                             letters[d], axes);
         opts->axes |= 1u << at;
     }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_regulariser_read(const char *name, larmor_penalties *listed)
+{
+    lmr_terms terms;
+    LMR_NEED(listed);
+    *listed = (larmor_penalties){.count = 0};
+    LMR_TRY(lmr_terms_read(name, &terms));
+    listed->count = terms.count;
+    listed->takes = lmr_terms_take(&terms);
+    for (int i = 0; i < terms.count; i++) listed->ratio[i] = terms.term[i].ratio;
     return LARMOR_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "recon/prox/regulariser.h"
 
-enum { LMR_MAX_TERMS = 4, LMR_TIME_AXIS = 3, LMR_TERMS_ROOM = 64 };
+enum { LMR_MAX_TERMS = LARMOR_MOST_PENALTIES, LMR_TIME_AXIS = 3, LMR_TERMS_ROOM = 96 };
 
 typedef struct lmr_term {
     int entry;     /* of the table */
@@ -19,9 +19,6 @@ typedef struct lmr_terms {
 
 /* "tv:xy+tv:t=4+l1". Errors: LARMOR_ERR_ARG. */
 larmor_status lmr_terms_read(const char *text, lmr_terms *terms);
-
-/* The text, with the ratios that are above 0. */
-void lmr_terms_write(const lmr_terms *terms, char text[LMR_TERMS_ROOM]);
 
 /* What a term takes, as in larmor_regulariser_info, and what all take together. */
 unsigned lmr_term_takes(const lmr_term *term);
