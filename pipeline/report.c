@@ -370,6 +370,8 @@ static void report_noise(larmor_recon *r, const char *name, const larmor_recon_r
     if (now->choice.time_weight > 0)
         lmr_log(e, "%s: a difference in time weighs %g times one in space, chosen from the samples", name,
                 now->choice.time_weight);
+    if (now->choice.ratios[0] > 0)
+        lmr_log(e, "%s: the penalties weigh %s, chosen from the samples", name, now->method.name);
     if (now->lambda_from == LARMOR_LAMBDA_FROM_DATA)
         lmr_log(e, "%s: lambda %.2e, chosen from the samples, in %d step%s, %.2f s", name, now->lambda,
                 now->choice.tried, plural(now->choice.tried), now->choice.seconds);

@@ -180,8 +180,8 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
 /* The same of one penalty to the first. With these next to nothing is left of one of them. */
 #define MIN_RATIO (1 / 64.)
 #define MAX_RATIO 64
-/* Another weight has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32 series of
- * golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
+/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32 series
+ * of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
 #define MIN_MISFIT_FALL 0.0075
 
 /* Which of them: the weight in time, or the ratio of penalty i to the first. */
@@ -240,6 +240,8 @@ static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, co
 static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, double factor, larmor_choice *best)
 {
     const double low = i == TIME ? MIN_TIME_WEIGHT : MIN_RATIO, high = i == TIME ? MAX_TIME_WEIGHT : MAX_RATIO;
+    /* a penalty beside the first has to earn its part, but not the lack of it */
+    const double least_fall = i == TIME || factor > 1 ? MIN_MISFIT_FALL : 0;
     for (int better = 1; better;) {
         larmor_choice at = *best, next;
         *coordinate(&at, i) *= factor;
@@ -247,7 +249,7 @@ static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, d
         LMR_TRY(search_weight(job, p, &at, &next));
         const double seconds = best->seconds + next.seconds;
         const int tried = best->tried + next.tried, iters = best->iters + next.iters;
-        better = next.misfit < (1 - MIN_MISFIT_FALL) * best->misfit;
+        better = next.misfit < (1 - least_fall) * best->misfit;
         if (better) *best = next;
         best->seconds = seconds;
         best->tried = tried;

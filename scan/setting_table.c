@@ -38,7 +38,9 @@ static const lmr_setting table[] = {
                .expected = "auto, cg, grid, nlinv or the name of a regulariser",
                HELP("SENSE by conjugate gradients, gridding, image and coil maps at once frame by frame (nlinv), or "
                     "SENSE "
-                    "with a penalty; auto is cg with opts.lambda "
+                    "with a penalty or several, tv:xy+tv:t+l1, along dimensions x, y, z and t (frames), with ratios "
+                    "(=4) or "
+                    "those that the data choose; auto is cg with opts.lambda "
                     "NUMBER, "
                     "opts.tol, opts.precondition, opts.basis or opts.partial_fourier pocs, and tv with opts.joint"))),
     VALUE(

@@ -86,6 +86,7 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         json_text(j, "lambda_from", recon_origin(result));
         if (result->choice.intensity > 0) json_number(j, "intensity", result->choice.intensity);
         if (result->choice.time_weight > 0) json_number(j, "time_weight", result->choice.time_weight);
+        if (result->choice.ratios[0] > 0) json_numbers(j, "ratios", result->choice.ratios, LARMOR_MOST_PENALTIES);
         json_number(j, "noise", result->noise);
         if (result->image_noise > 0) {
             json_number(j, "image_noise", result->image_noise);

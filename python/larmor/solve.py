@@ -174,6 +174,7 @@ def regularised(A: Operator, b: Array, name: str, x0: Array = None, *, lam: floa
                 ) -> tuple[Array, Report]:
     """min 1/2 |A x - b|^2 + weight R(x) with a penalty by name, by the solver that suits it.
 
+    name       of `regularisers`, with dimensions, or several with ratios: "tv", "tv:xy", "tv:xy+tv:t=4+l1".
     lam        relative to the typical magnitude of A^H b, `lambda_unit`; None: the regulariser's own; 0: no penalty.
     weight     absolute, as `choose_weight` finds it, in the place of lam.
     series     axis 0 counts frames.

@@ -1,0 +1,47 @@
+#!/bin/sh
+# recon with several penalties: the ratios that are chosen give images that are no worse than by the better of the
+# penalties alone; what log and report say; and what is refused. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# image_error METHOD
+image_error() {
+    expect 0 recon scan.h5 -o image.cfl --maps maps.cfl -m "$1" --json --force
+    expect 0 compare image.cfl truth.h5
+    cut -d' ' -f2 out
+}
+
+# scene ONE OTHER FLAGS...
+scene() {
+    one=$1 other=$2
+    shift 2
+    expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --coils 4 -q --force "$@"
+    first=$(image_error "$one") second=$(image_error "$other") both=$(image_error "$one+$other")
+    echo "$*: $one $first, $other $second, both $both"
+    awk -v a="$first" -v b="$second" -v c="$both" 'BEGIN { exit !(c <= 1.03 * (a < b ? a : b)) }' ||
+        fail "$one+$other $*: nrmse $both, expected at most 1.03 times the least of $first and $second"
+}
+
+scene tv:xy wavelet --traj golden --matrix 48 --readouts 21 --snr 20
+scene tv:xy l1 --phantom disc --traj spiral --matrix 48 --undersampling 3 --snr 5
+scene tv:xy tv:t --traj golden --matrix 32 --readouts 13 --repetitions 8 --contrast 0.5 --snr 20
+
+# The last scene's frames were solved together; log and report have the ratios, and they make the same image again.
+expect 0 recon scan.h5 -o chosen.cfl --maps maps.cfl -m tv:xy+tv:t --json
+grep -q '^series 1 of 1, 8 images: the penalties weigh tv:xy=1+tv:t=[0-9.]*, chosen from the samples' err ||
+    fail "the ratios expected in the log"
+name=$(sed -n 's/^  "method": "\(.*\)",$/\1/p' out) lambda=$(sed -n 's/^  "lambda": \([^,]*\),$/\1/p' out)
+grep -q '"ratios": \[1, ' out || fail "ratios expected in the report"
+expect 0 recon scan.h5 -o again.cfl --maps maps.cfl -m "$name" --lambda "$lambda" -q
+expect 0 compare again.cfl chosen.cfl --tol 1e-3
+
+# refused METHOD MESSAGE
+refused() {
+    expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method "$1" -q
+    grep -q -- "$2" err || fail "$last: expected $2"
+    [ ! -e x.cfl ] || fail "x.cfl is there"
+}
+refused tv:xq "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1 or fft expected"
+refused tv+tv "auto, cg, grid, nlinv, tv, tgv, wavelet, llr, l1 or fft expected"
+refused tv:xyz+l1 "tv: the image has no dimension z, but 2 of them"
+expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method tv:xy+tv:t --repetition 0 -q
+grep -q "has one frame of a slice" err || fail "$last: one frame is no series"
