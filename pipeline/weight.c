@@ -180,8 +180,8 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
 /* The same of one penalty to the first. With these next to nothing is left of one of them. */
 #define MIN_RATIO (1 / 64.)
 #define MAX_RATIO 64
-/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32 series
- * of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
+/* Another weight in time has to lower the misfit by this part: smaller differences are of the noise. Tuned on 32
+ * series of golden-angle frames of 8 and 25 spokes: contrast agent, breathing, drift, rest. */
 #define MIN_MISFIT_FALL 0.0075
 
 /* Which of them: the weight in time, or the ratio of penalty i to the first. */
@@ -239,7 +239,8 @@ static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, co
 /* Steps by this factor as long as the misfit falls. */
 static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, double factor, larmor_choice *best)
 {
-    const double low = i == TIME ? MIN_TIME_WEIGHT : MIN_RATIO, high = i == TIME ? MAX_TIME_WEIGHT : MAX_RATIO;
+    const double low = i == TIME ? MIN_TIME_WEIGHT : MIN_RATIO;
+    const double high = i == TIME ? MAX_TIME_WEIGHT : MAX_RATIO;
     /* a penalty beside the first has to earn its part, but not the lack of it */
     const double least_fall = i == TIME || factor > 1 ? MIN_MISFIT_FALL : 0;
     for (int better = 1; better;) {
