@@ -92,7 +92,7 @@ def test_regions_have_their_statistics(numbers):
         assert row["ratio"] == pytest.approx(size.mean() / abs(x[mask == 1]).mean())
         assert row["snr"] == pytest.approx((size + other).mean() / 2 * 2**0.5 / (size - other).std(ddof=1))
     assert larmor.stats(x, mask == 2)[0]["voxels"] == np.count_nonzero(mask == 2)
-    with pytest.raises(larmor.ArgumentError, match="the mask has no voxel above 0.5"):
+    with pytest.raises(larmor.ArgumentError, match=r"the mask has no voxel above 0\.5"):
         larmor.stats(x, 0 * mask)
 
 
