@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/random.h"
+
 static void move(const larmor_phantom_state *s, int ndim, double size, double centre[3])
 {
     const double c = cos(s->degrees * M_PI / 180), d = sin(s->degrees * M_PI / 180);
@@ -32,6 +34,8 @@ static larmor_status check(const larmor_phantom_state *s, double size)
             return LMR_FAIL(LARMOR_ERR_ARG,
                             "phantom: got %g degrees, shift %g, %g, %g, contrast %g, expected numbers", s->degrees,
                             s->shift[0], s->shift[1], s->shift[2], s->contrast);
+    if (!(s->pulse > -1 && s->pulse <= 10))
+        return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got a pulse of %g, expected more than -1, at most 10", s->pulse);
     return LARMOR_OK;
 }
 
@@ -49,6 +53,7 @@ larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_
     *p = *phantom;
     p->reach *= fmax(1, size);
     p->part[p->enhancing].density += state->contrast;
+    for (int d = 0; d < p->ndim; d++) p->part[p->enhancing].half_axis[d] *= 1 + state->pulse;
     for (int i = 0; i < p->parts; i++) {
         for (int d = 0; d < p->ndim; d++) p->part[i].half_axis[d] *= size;
         move(state, p->ndim, size, p->part[i].centre);
@@ -69,6 +74,27 @@ void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_
     for (int d = 0; d < 3; d++) state->shift[d] += course->drift[d] * time + course->breathing[d] * breath;
     state->degrees += course->degrees * time;
     state->contrast += course->contrast * pow(x * exp(1 - x), 2);
+}
+
+double larmor_phantom_cycles(const larmor_phantom_cycle *cycle, double seconds)
+{
+    static const double wave[] = {0.05, 0.11, 0.17}; /* per cycle */
+    if (!cycle) return 0;
+    const double even = cycle->rate / 60 * seconds, each = cycle->variation * sqrt(2.0 / 3);
+    double cycles = even;
+    for (int i = 0; i < 3; i++) {
+        const double angle = 2 * M_PI * lmr_random_uniform(cycle->seed, (uint64_t)i), turn = 2 * M_PI * wave[i];
+        cycles += each * (sin(turn * even + angle) - sin(angle)) / turn;
+    }
+    return cycles;
+}
+
+void larmor_phantom_beat(const larmor_phantom_cycle *breath, const larmor_phantom_cycle *heart, double seconds,
+                         larmor_phantom_state *state)
+{
+    if (!state) return;
+    if (breath) state->shift[1] += breath->size * pow(sin(M_PI * larmor_phantom_cycles(breath, seconds)), 4);
+    if (heart) state->pulse -= heart->size * pow(sin(M_PI * larmor_phantom_cycles(heart, seconds)), 2);
 }
 
 double lmr_phantom_extent(const larmor_phantom *phantom)

@@ -27,7 +27,9 @@ typedef struct frame {
 
 typedef struct frames {
     larmor_source *inner;
-    larmor_frames_opts opts;
+    larmor_frames_opts opts; /* zero where readouts have bins */
+    lmr_bins bins;
+    int64_t binned; /* readouts whose bins are read */
     larmor_raw_info info;
     frame *frame;
     int64_t *readout; /* numbers within the image, frame after frame */
@@ -505,6 +507,28 @@ static larmor_status cut_by_phase(frames *f, image *m)
     return LARMOR_OK;
 }
 
+/* ---- bins ---- */
+
+static larmor_status cut_by_bins(frames *f, image *m)
+{
+    const int64_t all = m->group.readouts;
+    const int *bin = f->bins.bin + f->binned;
+    for (int b = 0; b < f->bins.heart * f->bins.breath; b++) {
+        const int64_t first = f->readouts;
+        for (int64_t i = 0; i < all; i++)
+            if (bin[i] == b) LMR_TRY(add_readout(f, i));
+        f->empty += f->readouts == first;
+        if (f->readouts == first) continue;
+        LMR_TRY(add_frame(f, m, first));
+        larmor_group *g = &f->frame[f->frames - 1].group;
+        g->repetition = m->group.repetition * f->bins.breath + b / f->bins.heart;
+        if (f->bins.heart > 1) g->phase = b % f->bins.heart;
+    }
+    for (int64_t i = 0; i < all; i++) f->left += bin[i] < 0;
+    f->binned += all;
+    return LARMOR_OK;
+}
+
 /* ---- all images ---- */
 
 /* The numbers of this image's frames continue those of an earlier image that differs from it in the counter of frames
@@ -529,9 +553,11 @@ static larmor_status cut(frames *f, int index)
 {
     LMR_FREED_BY(close_image) image m = {0};
     LMR_TRY(open_image(f, index, &m));
-    LMR_TRY(continue_numbering(f, &m));
+    if (!f->bins.bin) LMR_TRY(continue_numbering(f, &m));
     if (m.group.total > f->info.averaged) f->info.averaged = m.group.total;
-    if (f->opts.spokes)
+    if (f->bins.bin)
+        LMR_TRY(cut_by_bins(f, &m));
+    else if (f->opts.spokes)
         LMR_TRY(cut_by_spokes(f, &m));
     else if (f->opts.phases)
         LMR_TRY(cut_by_phase(f, &m));
@@ -547,7 +573,9 @@ static void report(frames *f)
     const size_t room = sizeof f->info.frames_report;
     const long long count = f->frames, left = f->left, empty = f->empty;
     int used = 0;
-    if (o->phases)
+    if (f->bins.bin)
+        used = snprintf(text, room, "%d bins of the heart x %d of the breath", f->bins.heart, f->bins.breath);
+    else if (o->phases)
         used = snprintf(text, room, "%lld bins of the cardiac cycle", count);
     else if (o->spokes && f->partitions > 1)
         used = snprintf(text, room, "%lld of %lld spokes in each of %lld partitions, one every %g", count,
@@ -580,7 +608,8 @@ static larmor_status check(const larmor_frames_opts *o)
     return LARMOR_OK;
 }
 
-larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts, larmor_source **source)
+/* The images of inner are cut as f says, which is lost. */
+static larmor_status make_source(larmor_source *inner, frames *f, larmor_source **source)
 {
     larmor_source_impl impl = lmr_source_before_another;
     impl.describe = describe;
@@ -592,16 +621,8 @@ larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_
     impl.stamps = stamps_of;
     impl.readouts = readouts_of;
     impl.times = times_of;
-    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
-    *source = NULL;
-    if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");
-    LMR_TRY(check(opts));
-    frames *f = calloc(1, sizeof *f);
-    if (!f) return LMR_NO_MEMORY();
     larmor_status st = LARMOR_OK;
     f->inner = larmor_source_ref(inner);
-    f->opts = *opts;
-    if (f->opts.step == 0) f->opts.step = opts->spokes ? (double)opts->spokes : opts->ms;
     if (f->opts.tick_ms == 0) f->opts.tick_ms = TICK_MS;
     f->info = larmor_source_describe(inner);
     for (int i = 0; i < f->info.groups && !st; i++) st = cut(f, i);
@@ -615,4 +636,25 @@ larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_
     else if (lmr_source_any_thread(inner))
         lmr_source_set_any_thread(*source);
     return st;
+}
+
+larmor_status larmor_source_of_frames(larmor_source *inner, const larmor_frames_opts *opts, larmor_source **source)
+{
+    if (!source) return LMR_FAIL(LARMOR_ERR_ARG, "frames: nowhere to put the source");
+    *source = NULL;
+    if (!inner || !opts) return LMR_FAIL(LARMOR_ERR_ARG, "frames: a source and options are needed");
+    LMR_TRY(check(opts));
+    frames *f = calloc(1, sizeof *f);
+    if (!f) return LMR_NO_MEMORY();
+    f->opts = *opts;
+    if (f->opts.step == 0) f->opts.step = opts->spokes ? (double)opts->spokes : opts->ms;
+    return make_source(inner, f, source);
+}
+
+larmor_status lmr_source_of_bins(larmor_source *inner, const lmr_bins *bins, larmor_source **source)
+{
+    frames *f = calloc(1, sizeof *f);
+    if (!f) return LMR_NO_MEMORY();
+    f->bins = *bins;
+    return make_source(inner, f, source);
 }

@@ -16,8 +16,8 @@ typedef struct settings {
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
-    double object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
-    app_list maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
+    double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
+    app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
     int64_t shots, navigators;
     double readout_start;
     int oblique, same_angles, force;
@@ -98,6 +98,16 @@ static const app_option options[] = {
            .preset = "0", .low = -1e4, .high = 1e4),
     OPTION(APP_NUMBER, breathing_period, 0, "breathing-period", "N", "repetitions of a breath", .preset = "8",
            .low = 1e-3, .high = 1e6),
+    OPTION(APP_NUMBERS, breath, 0, "breath", "RATE[,MM]",
+           "the object breathes RATE times a minute by the time of each readout, so many mm along y (default: 10); "
+           "--tr says the times",
+           .low = 0, .high = 1e3, .most = 2),
+    OPTION(APP_NUMBERS, heart, 0, "heart", "RATE[,SIZE]",
+           "a part of the object beats RATE times a minute, and becomes smaller by SIZE of its radius (default: 0.2)",
+           .low = 0, .high = 1e3, .most = 2),
+    OPTION(APP_NUMBER, variation, 0, "variation", "X",
+           "breath and heart: standard deviation of the rates over time, relative to them", .preset = "0.03",
+           .low = 0, .high = 0.3),
     OPTION(APP_NUMBER, contrast, 0, "contrast", "DENSITY",
            "contrast agent: density that a part of the object gains, and loses again, over the series", .preset = "0",
            .low = -1e3, .high = 1e3),
@@ -239,6 +249,15 @@ static void fill_epi(const settings *s, request *r)
     r->opts.epi = &r->epi;
 }
 
+static larmor_phantom_cycle cycle_of(const app_list *given, double size, const settings *s, uint64_t which)
+{
+    if (!given->count) return (larmor_phantom_cycle){.rate = 0};
+    return (larmor_phantom_cycle){.rate = given->value[0],
+                                  .size = given->count > 1 ? given->value[1] : size,
+                                  .variation = s->variation,
+                                  .seed = 2 * (uint64_t)s->seed + which};
+}
+
 static void fill_opts(const settings *s, request *r)
 {
     r->opts = (larmor_simulation_opts){.trajectory = s->trajectory.name,
@@ -271,6 +290,8 @@ static void fill_opts(const settings *s, request *r)
                                        .monitor = app_monitor,
                                        .user = &r->progress};
     fill(r->opts.drift_mm, &s->drift, 3);
+    r->opts.breath = cycle_of(&s->breath, 10, s, 0);
+    r->opts.heart = cycle_of(&s->heart, 0.2, s, 1);
     fill_field(s, r);
     fill_phase(s, r);
     fill_epi(s, r);
@@ -322,6 +343,10 @@ static int check(const settings *s, request *r)
     if (moves(s) && s->repetitions < 2) {
         app_error("--drift, --rotation, --breathing and --contrast change the object from one repetition to the "
                   "next; give --repetitions N, too.");
+        return APP_USAGE;
+    }
+    if ((s->breath.count || s->heart.count) && !(s->tr > 0)) {
+        app_error("--%s: needs the time of each readout; give --tr MS, too.", s->breath.count ? "breath" : "heart");
         return APP_USAGE;
     }
     const int code = check_coils(s, r);
@@ -395,6 +420,12 @@ static larmor_status write_field(const larmor_simulation *simulation, larmor_out
     return st;
 }
 
+/* What gating should find. */
+static void report_cycle(const char *name, const larmor_phantom_cycle *cycle, double seconds)
+{
+    if (cycle->rate > 0) app_log("%s: %.4g a minute", name, larmor_phantom_cycles(cycle, seconds) / seconds * 60);
+}
+
 static int write_all(const settings *s, larmor_simulation *simulation, request *r, const outputs *out)
 {
     const larmor_simulation_info i = larmor_simulation_describe(simulation);
@@ -408,6 +439,9 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
             i.phantom, i.trajectory, (long long)i.readouts, (long long)i.samples, i.coils, app_s(i.coils),
             (long long)i.matrix[0], (long long)i.matrix[1], (long long)i.matrix[2]);
     if (s->snr > 0) app_log("noise: standard deviation %.4g for an image of SNR %g", i.noise, s->snr);
+    const double seconds = 1e-3 * s->tr * (double)(i.readouts * i.repetitions);
+    report_cycle("breath", &r->opts.breath, seconds);
+    report_cycle("heart", &r->opts.heart, seconds);
     if (out->truth) {
         APP_TRY(APP_RUN, write_truth(simulation, out->truth));
         app_log("wrote %s: the image at this resolution", s->truth);

@@ -91,7 +91,7 @@ static int has_windows(const recon_settings *s)
 
 static int has_stamps(const recon_settings *s)
 {
-    return s->cardiac_phases || s->frame_time > 0;
+    return s->cardiac_phases || s->frame_time > 0 || s->bins;
 }
 
 static int has_checkpoint(const recon_settings *s)
@@ -102,6 +102,11 @@ static int has_checkpoint(const recon_settings *s)
 static int has_gate(const recon_settings *s)
 {
     return s->cardiac_phases != 0;
+}
+
+static int has_bins(const recon_settings *s)
+{
+    return s->bins != NULL;
 }
 
 static int has_maps(const recon_settings *s)
@@ -140,6 +145,39 @@ larmor_frames_opts recon_frames(const recon_settings *s)
                                 .gate = (int)s->gate,
                                 .tick_ms = s->tick,
                                 .join_rest = !strcmp(s->frame_rest, "join")};
+}
+
+/* 1 if the text was read to its end. */
+static int read_bins(const char *text, int *heart, int *breath)
+{
+    *heart = *breath = 0;
+    for (const char *p = text;; p++) {
+        char *end = NULL;
+        int *number = !strncmp(p, "heart:", 6) ? heart : NULL;
+        if (!strncmp(p, "breath:", 7)) number = breath;
+        if (!number || *number) return 0;
+        p = strchr(p, ':') + 1;
+        const long value = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 0;
+        if (value < 1 || value > 65535) return 0;
+        *number = (int)value;
+        p = end;
+        if (!*p) return 1;
+        if (*p != ',') return 0;
+    }
+}
+
+int recon_are_bins(const char *text)
+{
+    int heart, breath;
+    return read_bins(text, &heart, &breath);
+}
+
+larmor_bins_opts recon_bins(const recon_settings *s)
+{
+    larmor_bins_opts opts = {.way = strcmp(s->gating, "header") ? LARMOR_GATING_SELF : LARMOR_GATING_HEADER,
+                             .tick_ms = s->tick};
+    read_bins(s->bins, &opts.heart, &opts.breath);
+    return opts;
 }
 
 /* An option of the program that is of some choices of another one alone. */
@@ -185,7 +223,8 @@ static const struct {
     {"probes", has_point_map, "--height-map or --width-map"},
     {"point-contrast", has_point_map, "--height-map or --width-map"},
     {"gate", has_gate, "--cardiac-phases"},
-    {"tick", has_stamps, "--frame-time or --cardiac-phases"},
+    {"gating", has_bins, "--bins"},
+    {"tick", has_stamps, "--frame-time, --cardiac-phases or --bins"},
 };
 
 static int ends_in(const char *path, const char *suffix)
@@ -224,8 +263,9 @@ int recon_check_options(const app_command *command, const recon_settings *s)
                   rules[i].of);
         return APP_USAGE;
     }
-    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) > 1) {
-        app_error("--spokes-per-frame, --frame-time and --cardiac-phases exclude each other; give one of them.");
+    if ((s->spokes_per_frame != 0) + (s->frame_time > 0) + (s->cardiac_phases != 0) + (s->bins != NULL) > 1) {
+        app_error(
+            "--spokes-per-frame, --frame-time, --cardiac-phases and --bins exclude each other; give one of them.");
         return APP_USAGE;
     }
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {

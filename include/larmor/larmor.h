@@ -13,6 +13,7 @@
 #include "larmor/device.h"
 #include "larmor/fieldmap.h"
 #include "larmor/fit.h"
+#include "larmor/gating.h"
 #include "larmor/ghost.h"
 #include "larmor/io.h"
 #include "larmor/live.h"

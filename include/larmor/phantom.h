@@ -33,6 +33,7 @@ typedef struct larmor_phantom_state { /* zero means as it was made */
     double degrees;                   /* rotation about z from x to y, in units of the field of view; after size */
     double shift[3];                  /* translation, in units of the field of view; last */
     double contrast;                  /* density that the part with contrast agent gains */
+    double pulse;                     /* by which that part's axes grow, relative to them; above -1 */
 } larmor_phantom_state;
 
 /* A phantom in another state. Of "shepp-logan" the large ellipse above the middle takes up contrast agent, of
@@ -59,6 +60,21 @@ typedef struct larmor_phantom_course { /* how an object changes over a series; z
  * Source  Lujan et al., Med. Phys. 26, 715 (1999) for breathing; Thompson et al., Circ. Res. 14, 502 (1964) for the
  *         gamma variate. */
 LARMOR_API void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_phantom_state *state);
+
+typedef struct larmor_phantom_cycle { /* breath or heartbeat; zero means that there is none */
+    double rate;                      /* cycles a minute */
+    double size;      /* of breath a shift along y, in units of the field of view; of the heart a pulse */
+    double variation; /* standard deviation of the rate over time, relative to it */
+    uint64_t seed;    /* of the variation */
+} larmor_phantom_cycle;
+
+/* Cycles since the beginning, of a rate that varies by three slow waves of random phase; 0 of NULL. */
+LARMOR_API double larmor_phantom_cycles(const larmor_phantom_cycle *cycle, double seconds);
+
+/* What breath and heart, either of which may be NULL, add to a state: a shift of sin^4(pi cycles) along y, and a
+ * pulse of -sin^2(pi cycles), by which the part that takes up contrast agent becomes smaller. */
+LARMOR_API void larmor_phantom_beat(const larmor_phantom_cycle *breath, const larmor_phantom_cycle *heart,
+                                    double seconds, larmor_phantom_state *state);
 
 /* ---- pictures, k-space, coils ---- */
 

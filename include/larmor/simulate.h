@@ -51,6 +51,9 @@ typedef struct larmor_simulation_opts {
     double breathing_mm;                   /* shift along y at the end of a breath in */
     double breathing_period;               /* repetitions of a breath; default 8 */
     double contrast;                       /* of larmor_phantom_course */
+    /* By the time of each readout, which tr_ms tells; the breath's size is in mm. Not beside a field, a phase of the
+     * image, epi or several slices. */
+    larmor_phantom_cycle breath, heart;
     const larmor_phantom_field
         *field; /* off-resonance; NULL: none. t = 0 is in the centre of k-space, but for the next: */
     const double

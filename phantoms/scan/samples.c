@@ -56,7 +56,9 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     const larmor_array *traj = delayed ? delayed : nominal;
     if (!st && backward) st = lmr_epi_shift(s, backward, traj, &shifted);
     if (shifted) traj = shifted;
-    if (!st && o->field)
+    if (!st && lmr_simulation_beats(s))
+        st = lmr_simulation_beating(s, object, traj, repetition, &made);
+    else if (!st && o->field)
         st = off_resonant_kspace(s, object, traj, contrast, &made);
     else if (!st && o->phase)
         st = larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, &made);
@@ -75,7 +77,8 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
 static larmor_status find_exact(larmor_simulation *s, int repetition, int contrast)
 {
     const int is_other = !s->o.same_angles && !s->info.is_cartesian && repetition != s->repetition;
-    const int changes = is_other || (lmr_simulation_moves(s) && repetition != s->repetition);
+    const int moves = lmr_simulation_moves(s) || lmr_simulation_beats(s);
+    const int changes = is_other || (moves && repetition != s->repetition);
     larmor_array *traj = NULL, *exact = NULL;
     larmor_traj_opts opts = s->o.traj;
     if (!changes && contrast == s->contrast) return LARMOR_OK;

@@ -46,6 +46,11 @@ static larmor_status check_coils(const larmor_simulation_opts *o)
     return LARMOR_OK;
 }
 
+static int is_cycle(const larmor_phantom_cycle *c)
+{
+    return c->rate >= 0 && c->rate <= 6000 && fabs(c->size) <= 1e4 && c->variation >= 0 && c->variation <= 0.3;
+}
+
 /* How the object changes: finite, and over repetitions. */
 static larmor_status check_course(const larmor_simulation *s)
 {
@@ -65,6 +70,16 @@ static larmor_status check_course(const larmor_simulation *s)
     if (o->echoes < 0 || o->echoes > LARMOR_MAX_ECHOES || (o->echoes && !o->echo_ms))
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d echoes, expected 0 to %d and their times", o->echoes,
                         LARMOR_MAX_ECHOES);
+    if (lmr_simulation_beats(s) && (o->field || o->phase || o->epi || o->slices > 1 || !(o->tr_ms > 0)))
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "simulation: got breath or heart, expected a tr_ms and one slice without field, phase and epi");
+    if (!is_cycle(&o->breath) || !is_cycle(&o->heart) || !(o->heart.size < 1))
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "simulation: got %g breaths of size %g and %g beats of size %g a minute, expected rates up to "
+            "6000, variations of 0 to 0.3, and beats below 1",
+            o->breath.rate, o->breath.size, o->heart.rate, o->heart.size);
     if (o->field && o->phase)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got a phase of the image and off-resonance, expected one of them");

@@ -38,6 +38,11 @@ int lmr_simulation_moves(const larmor_simulation *s);
 /* The object in a repetition. */
 larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object);
 
+/* 1 if the object is not the same in every readout; and exact k-space of a repetition along such readouts. */
+int lmr_simulation_beats(const larmor_simulation *s);
+larmor_status lmr_simulation_beating(const larmor_simulation *s, const larmor_phantom *object,
+                                     const larmor_array *traj, int repetition, larmor_array **kspace);
+
 /* Geometry and counters of an image, and the density of its slice. */
 larmor_image_meta lmr_simulation_meta(const larmor_simulation *s, int slice, int repetition);
 double lmr_simulation_density(const larmor_simulation *s, int slice);

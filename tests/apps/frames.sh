@@ -42,15 +42,33 @@ grep -q "^frames: 4 bins of the cardiac cycle$" err || fail "$last: bins expecte
 
 # What cannot be.
 expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --frame-time 4
-said "larmor: --spokes-per-frame, --frame-time and --cardiac-phases exclude each other; give one of them."
+said "larmor: --spokes-per-frame, --frame-time, --cardiac-phases and --bins exclude each other; give one of them."
 expect 2 recon scan.h5 -o g.h5 --frame-step 3
 said "larmor: --frame-step: has no effect without --spokes-per-frame or --frame-time."
 expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --tick 1
-said "larmor: --tick: has no effect without --frame-time or --cardiac-phases."
+said "larmor: --tick: has no effect without --frame-time, --cardiac-phases or --bins."
 expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3 --frame-step 1.5
 said "larmor: --frame-step 1.5: a whole number of readouts expected, as for --spokes-per-frame."
 expect 2 recon scan.h5 -o g.h5 --spokes-per-frame 3
 said_like "^larmor: --spokes-per-frame 3: the images of scan.h5 have 1 readouts\.$"
 expect 2 recon one.h5 -o g.h5 --frame-time 100
 said_like "^larmor: --frame-time: the readouts of one.h5 have no time stamps, or all the same; use --spokes-per-frame.$"
+[ ! -e g.h5 ] || fail "an output of a refused run"
+
+# Bins: rates that are those of the phantom, a warning where there are none, and what is refused.
+expect 0 phantom -o free.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --breath 15,16 --heart 66,0.3 --snr 50
+grep -q "^breath: 1[45]" err || fail "$last: the true rate expected"
+expect 0 recon free.h5 -o bins.h5 --bins heart:3,breath:2 --method grid
+grep -q "^breath: 1[45].* a minute, reliability [01][.]" err || fail "$last: the breath's rate expected"
+grep -q "^frames: 3 bins of the heart x 2 of the breath$" err || fail "$last: bins expected"
+grep -q "show none that is reliable" err && fail "$last: no warning expected"
+expect 0 phantom -o still.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --snr 50 -q
+expect 0 recon still.h5 -o still.nii --bins breath:2 --method grid -q
+said_like "^warning: breath: the samples show none that is reliable"
+expect 2 recon free.h5 -o g.h5 --bins lung:3
+said 'larmor: --bins "lung:3": heart:N, breath:N or both, like heart:20,breath:4 expected.'
+expect 2 phantom -o g.h5 --breath 12
+said "larmor: --breath: needs the time of each readout; give --tr MS, too."
+expect 2 recon free.h5 -o g.h5 --gating header
+said "larmor: --gating: has no effect without --bins."
 [ ! -e g.h5 ] || fail "an output of a refused run"

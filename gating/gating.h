@@ -1,0 +1,39 @@
+/* Steps on the way from samples to rhythms. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_GATING_GATING_H
+#define LMR_GATING_GATING_H
+
+#include "larmor/gating.h"
+
+/* channels x[c][i] of `count` numbers, one channel after the other */
+typedef struct lmr_channels {
+    double *x;
+    int64_t channels, count;
+} lmr_channels;
+
+/* Eigenvalues of the symmetric matrix a [n, n], descending, and its eigenvectors as rows of v; a is lost. */
+void lmr_gating_eigen(int n, double *a, double *value, double *v);
+
+/* Remove from all channels what the columns [columns][count] explain; columns become orthonormal, those that others
+ * explain zero. */
+void lmr_gating_remove(lmr_channels *all, double *column, int64_t columns);
+
+/* A trend up to t^2, and polynomials of the direction [3 count]; NULL: the trend alone. Errors: MEMORY. */
+larmor_status lmr_gating_detrend(lmr_channels *all, const double *direction, const double *seconds);
+
+typedef struct lmr_band {
+    double low, high; /* Hz, of the rhythm */
+    double upto;      /* Hz: what else, from low on, the component keeps small */
+    int components;   /* that are combined, at most */
+} lmr_band;
+
+typedef struct lmr_found {
+    double *signal, *phase; /* [count]; phase in cycles */
+    double hz, reliability;
+} lmr_found;
+
+/* The rhythm of a band in channels at even steps of dt seconds, whose power was `power` before anything was removed.
+ * Errors: MEMORY. */
+larmor_status lmr_gating_rhythm(const lmr_channels *all, double dt, double power, const lmr_band *band,
+                                lmr_found *found);
+
+#endif

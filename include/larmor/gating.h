@@ -1,0 +1,82 @@
+/* Breath and heart from the samples of a scan: signals, rates, and images sorted by them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LARMOR_GATING_H
+#define LARMOR_GATING_H
+
+#include "larmor/pipeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct larmor_rhythm { /* of breath or heart, [readouts] in their own order */
+    double *signal;            /* in units of its standard deviation; of breath the shorter state is above 0 */
+    double *phase;             /* in cycles since before the first readout; whole where the signal is highest */
+    double rate;               /* cycles a minute; 0: nothing was found */
+    double reliability;        /* from 0, as of noise alone, to 1; below LARMOR_RELIABLE it is no rhythm */
+} larmor_rhythm;
+
+#define LARMOR_RELIABLE 0.3
+
+typedef struct larmor_gating { /* free with larmor_gating_free */
+    larmor_rhythm breath, heart;
+    int64_t readouts;
+} larmor_gating;
+
+/* Breath (0.1 to 0.7 Hz) and heart (0.7 to 3.5 Hz) from the sample of each readout that is nearest to the centre of
+ * k-space.
+ *
+ * A trend and what depends on the readout's direction, as delays make it, are fitted and removed: polynomials of the
+ * direction up to degree 8 in a plane and 6 in space. The principal components of all coils in a band are combined so
+ * that as much of their power as possible is near one frequency and its double, that of the highest peak. Phase is
+ * that of the component, demodulated at this frequency. What goes with the breath is removed before the heart is
+ * looked for. Reliability is the share of the power near the frequency, beyond what the best of as many components of
+ * white noise would have there.
+ *
+ * centre     complex [readouts, coils].
+ * direction  [3 readouts], the unit vector of each readout, or 0; NULL: all alike.
+ * seconds    [readouts], when they were taken, in any order.
+ * Errors  LARMOR_ERR_SHAPE; LARMOR_ERR_ARG for fewer than 64 readouts, times that are not finite, or less than 10 s
+ *         or more than a day apart; LARMOR_ERR_NUMERIC for samples that are not finite; LARMOR_ERR_MEMORY.
+ * Source  self-gating by coils: Feng et al., Magn. Reson. Med. 75, 775 (2016); components by the concentration of
+ *         their spectrum: Nikulin, Nolte, Curio, NeuroImage 55, 1528 (2011); the largest share in noise: Wachter,
+ *         Ann. Statist. 8, 937 (1980). */
+LARMOR_API larmor_status larmor_gating_find(const larmor_array *centre, const double *direction,
+                                            const double *seconds, larmor_gating *gating);
+LARMOR_API void larmor_gating_free(larmor_gating *gating); /* NULL is fine; also sets all to zero */
+
+typedef enum larmor_gating_way {
+    LARMOR_GATING_SELF,  /* from the samples */
+    LARMOR_GATING_HEADER /* the first physiology stamp is the time since a heartbeat, the second since a breath */
+} larmor_gating_way;
+
+typedef struct larmor_bins_opts { /* bins of each image's readouts; one of the numbers at least */
+    int heart;                    /* by the phase between beats, equally long; 0: none */
+    int breath;                   /* by the signal, with equally many readouts, or of HEADER by the phase; 0: none */
+    larmor_gating_way way;
+    double tick_ms;       /* of the stamps; default 2.5 */
+    const double *signal; /* not NULL: instead of `way` [2, readouts of all images] the breath's signal and the
+                           * heart's phase in cycles of each readout, as larmor_rhythm has them */
+    int64_t signals;      /* readouts of signal */
+} larmor_bins_opts;
+
+typedef struct larmor_bins_found {          /* of all images, the worst of them */
+    double breath_rate, heart_rate;         /* cycles a minute of the last image; 0: not looked for, or none */
+    double breath_reliable, heart_reliable; /* reliability; 1 for stamps and given signals */
+    int bins, empty;                        /* of all images; empty ones have no readouts */
+    int64_t fewest, most;                   /* readouts of a bin that is not empty */
+} larmor_bins_found;
+
+/* A source whose images are the bins of another's: heart bins are counted as phases, breath bins as repetitions,
+ * those of a second repetition after those of the first. A bin without readouts gives no image.
+ *
+ * found   what the bins rest on, for a warning where reliability is below LARMOR_RELIABLE; NULL: not wanted, and then
+ *         such bins are refused by LARMOR_ERR_NUMERIC.
+ * Errors  those of larmor_gating_find and larmor_source_of_frames. */
+LARMOR_API larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, const larmor_bins_opts *opts,
+                                               larmor_bins_found *found, larmor_source **source);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
