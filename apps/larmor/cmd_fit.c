@@ -21,7 +21,7 @@ typedef struct settings {
 static int are_times(const char *text)
 {
     double ms[FIT_TIMES];
-    return fit_read_times(text, ms) > 0;
+    return !strpbrk(text, " \t\r\n") && fit_read_times(text, ms) > 0; /* blanks are of files */
 }
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
