@@ -1,4 +1,5 @@
 /* larmor fit: maps of relaxation times from images of several times. SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +19,18 @@ typedef struct settings {
     int force, json;
 } settings;
 
+/* Numbers with a comma between each two; a file's may have blanks, too. */
 static int are_times(const char *text)
 {
     double ms[FIT_TIMES];
-    return !strpbrk(text, " \t\r\n") && fit_read_times(text, ms) > 0; /* blanks are of files */
+    char *end = NULL;
+    if (text[strspn(text, "0123456789.,eE+-")]) return 0; /* strtod takes more than decimals */
+    for (const char *at = text; !end || *end; at = end + 1) {
+        errno = 0;
+        strtod(at, &end);
+        if (errno || end == at || (*end && *end != ',')) return 0;
+    }
+    return fit_read_times(text, ms) > 0;
 }
 
 #define OPTION(...) APP_OPTION(settings, __VA_ARGS__)
@@ -38,7 +47,7 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, noise, 0, "noise", "X",
            "standard deviation of real and imaginary part in the images, for error bars and the noise floor of "
            "magnitudes; 0: that of the residual",
-           .preset = "0", .low = 0, .high = 1e30),
+           .preset = "0", .low = 0, .high = 1e18),
     OPTION(APP_READ_FILE, noise_map, 0, "noise-map", "FILE",
            "the same for each voxel, as larmor recon --noise-map "
            "writes it"),

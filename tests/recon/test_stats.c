@@ -95,8 +95,7 @@ TEST(masks_and_images_that_do_not_fit_are_refused)
     assert_refused(larmor_region_stats(x, NULL, empty, region, &count), LARMOR_ERR_ARG,
                    "stats: the mask has no voxel above 0.5");
     assert_int_equal(count, 0);
-    assert_refused(larmor_region_stats(x, NULL, short_one, region, &count), LARMOR_ERR_SHAPE,
-                   "the mask f64 [3] on ");
+    assert_refused(larmor_region_stats(x, NULL, short_one, region, &count), LARMOR_ERR_SHAPE, "the mask f64 [3] on ");
     assert_refused(larmor_region_stats(x, short_one, NULL, region, &count), LARMOR_ERR_SHAPE,
                    "the second image f64 [3] on ");
     assert_refused(larmor_region_stats(wide, NULL, NULL, region, &count), LARMOR_ERR_NUMERIC,
