@@ -67,7 +67,8 @@ fi
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
 layers='core|backend|nufft|recon|io|phantoms|pipeline'
-longest='recon[.](delays|extent|memory_[a-z]+)|pipeline[.](cartesian|checkpoint|choose_maps|devices|events|flags|grid|group|many'
+longest='recon[.](delays|extent|memory_[a-z]+|nlinv_series)'
+longest=$longest'|pipeline[.](cartesian|checkpoint|choose_maps|devices|epi|events|flags|frames|grid|group|hole|many|noise'
 longest=$longest'|method|method_images|misfit|plan|scale|share|slab_choice|slab_devices|solve|stop)'
 if [ "${2:-}" = library ]; then
     targets=$(ninja -C "build/$preset" -t targets all | grep -oE "^(test_($layers)_[a-z0-9_]+|larmor_reader|faulty): phony")
