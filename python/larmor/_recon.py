@@ -377,7 +377,7 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
           frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
           checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
-          response: bool | int = False, posterior: bool | int = False,
+          response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
           **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
 
@@ -399,8 +399,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 many samples of noise, each of which costs a solution, where there is no formula.
     posterior   True, or a number of samples (32): also what the object may be, as members posterior_mean and
                 posterior_deviation, by cg, tv or wavelet; each sample costs a solution.
-    response    True, or a number of probes (4): also what becomes of a point of a tenth of the object's intensity, as
-                members height and width; each probe costs a solution.
+    response    True, or a number of probes (4): also what becomes of a point, as members height and width; each probe
+                costs a solution.
+    point_contrast  the height of these points over the intensity of the object.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
                 weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
@@ -424,7 +425,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                             os.fsencode(checkpoint))
             opts.checkpoint = place
         run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
-        images, meta, reports, own, *extra = _run_all(run, 64 if noise is True else int(noise),
+        images, meta, reports, own, *extra = _run_all(run, point_contrast, 64 if noise is True else int(noise),
                                                       4 if response is True else int(response),
                                                       32 if posterior is True else int(posterior))
         deviations, factors, heights, widths, means, spreads = extra
@@ -461,7 +462,7 @@ def _result(function: Any, run: Any, *more: Any) -> Any:
     return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
-def _run_all(run: Any, samples: int, probes: int, drawn: int) -> tuple[list[Any], ...]:
+def _run_all(run: Any, contrast: float, samples: int, probes: int, drawn: int) -> tuple[list[Any], ...]:
     """Of each image: itself, geometry, report, that as the library has it, from so many samples its noise and g,
     from so many probes the height and width of a point, and from so many that are drawn the posterior."""
     found: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [], [])
@@ -470,7 +471,7 @@ def _run_all(run: Any, samples: int, probes: int, drawn: int) -> tuple[list[Any]
         try:
             check(lib.larmor_recon_run(run, series, result))
             noise = _noise_of(run, series, result, samples)
-            points = _response_of(run, series, result, probes)
+            points = _response_of(run, series, result, probes, contrast)
             posterior = _posterior_of(run, series, result, drawn)
             for one, *maps in zip(_images_of(result), noise, points, posterior, strict=True):
                 for members, member in zip(found, itertools.chain(one, *maps), strict=True):
@@ -495,12 +496,12 @@ def _noise_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[An
         lib.larmor_noise_maps_free(maps)
 
 
-def _response_of(run: Any, series: int, result: Any, probes: int) -> list[tuple[Any, Any]]:
+def _response_of(run: Any, series: int, result: Any, probes: int, contrast: float) -> list[tuple[Any, Any]]:
     """The height and width of a point in each image of a series; 0 probes: None of each."""
     if not probes or not result.count:
         return [(None, None)] * result.count
     maps = ffi.new("larmor_response_maps *")
-    opts = ffi.new("larmor_response_opts *", {"probes": probes})
+    opts = ffi.new("larmor_response_opts *", {"probes": probes, "contrast": contrast})
     check(lib.larmor_recon_response(run, series, result, opts, maps))
     try:
         each = [maps.map[i] for i in range(maps.count)]

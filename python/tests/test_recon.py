@@ -249,6 +249,8 @@ def test_the_response_says_what_becomes_of_a_point(scan):
     assert done.height.shape == done.width.shape == done.images.shape
     smooth = larmor.recon(scan, method="tv", lam=1e-1, response=2)
     assert np.median(smooth.height) < np.median(done.height) < 1
+    high = larmor.recon(scan, method="tv", lam=1e-2, response=2, point_contrast=5)
+    assert np.median(high.height) > np.median(done.height)
     assert "(2 probes, " in "\n".join(done.log)
     with pytest.raises(larmor.ArgumentError, match=r"response.probes: -1 is not from 1 to 4096"):
         larmor.recon(scan, method="cg", response=-1)
