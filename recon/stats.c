@@ -1,4 +1,4 @@
-/* Statistics of an image in regions. SPDX-License-Identifier: Apache-2.0 */
+/* Statistics and errors of an image in regions. SPDX-License-Identifier: Apache-2.0 */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,20 +21,21 @@ static int is_alike(const larmor_array *x, const larmor_array *y)
     }
 }
 
-static larmor_status expect_alike(const larmor_array *image, const larmor_array *other, const char *what)
+static larmor_status expect_alike(const char *step, const larmor_array *image, const larmor_array *other,
+                                  const char *what)
 {
     if (is_alike(image, other)) return LARMOR_OK;
-    return LMR_FAIL(LARMOR_ERR_SHAPE, "stats: the image is %s, the %s %s; both must have one shape",
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image is %s, the %s %s; both must have one shape", step,
                     lmr_describe(image).s, what, lmr_describe(other).s);
 }
 
 /* The values; free them. */
-static larmor_status take(const larmor_array *x, const char *what, double _Complex **value)
+static larmor_status take(const char *step, const larmor_array *x, const char *what, double _Complex **value)
 {
     const int64_t count = larmor_array_count(x);
     char name[64];
     double energy = 0;
-    snprintf(name, sizeof name, "stats: the %s", what);
+    snprintf(name, sizeof name, "%s: the %s", step, what);
     LMR_TRY(larmor_array_expect_finite(x, name));
     LMR_TRY(larmor_array_download(x, LARMOR_C128, value));
     for (int64_t i = 0; i < count; i++) energy += creal((*value)[i] * conj((*value)[i]));
@@ -50,28 +51,55 @@ static void find_object(const double _Complex *x, int64_t count, int *label)
     for (int64_t i = 0; i < count; i++) label[i] = cabs(x[i]) > LARMOR_OBJECT_LEVEL * top;
 }
 
-static larmor_status read_labels(const larmor_array *mask, int *label)
+static larmor_status read_labels(const char *step, const larmor_array *mask, int *label)
 {
     LMR_OWNED(larmor_array) *real = NULL;
     LMR_HEAP double *value = NULL;
     const int64_t count = larmor_array_count(mask);
-    LMR_TRY(lmr_input_real("stats", "the mask", mask, &real));
+    LMR_TRY(lmr_input_real(step, "the mask", mask, &real));
     LMR_TRY(larmor_array_download(real, LARMOR_F64, &value));
     for (int64_t i = 0; i < count; i++) {
         if (value[i] > LARMOR_MAX_REGIONS + 0.5)
-            return LMR_FAIL(LARMOR_ERR_ARG, "stats: the mask has the label %.10g, expected at most %d", value[i],
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the mask has the label %.10g, expected at most %d", step, value[i],
                             LARMOR_MAX_REGIONS);
         label[i] = value[i] > 0.5 ? (int)ceil(value[i] - 0.5) : 0;
     }
     return LARMOR_OK;
 }
 
-/* first[n] to first[n + 1] are the places in `order` of the voxels of region n. */
-static void sort_by_label(const int *label, int64_t count, int64_t *first, int64_t *order)
+/* The voxels of region n are order[first[n]] to order[first[n + 1] - 1]. */
+typedef struct regions {
+    int64_t first[LARMOR_MAX_REGIONS + 3];
+    int64_t *order;
+} regions;
+
+static void free_regions(regions *r)
 {
-    for (int64_t i = 0; i < count; i++) first[label[i] + 2]++;
-    for (int n = 0; n <= LARMOR_MAX_REGIONS; n++) first[n + 2] += first[n + 1];
-    for (int64_t i = 0; i < count; i++) order[first[label[i] + 1]++] = i;
+    free(r->order);
+}
+
+static void sort_by_label(const int *label, int64_t count, regions *r)
+{
+    for (int64_t i = 0; i < count; i++) r->first[label[i] + 2]++;
+    for (int n = 0; n <= LARMOR_MAX_REGIONS; n++) r->first[n + 2] += r->first[n + 1];
+    for (int64_t i = 0; i < count; i++) r->order[r->first[label[i] + 1]++] = i;
+}
+
+/* object  the values whose brightness makes region 1 where there is no mask. */
+static larmor_status find_regions(const char *step, const larmor_array *mask, const double _Complex *object,
+                                  int64_t count, regions *r)
+{
+    LMR_HEAP int *label = lmr_new(count, sizeof *label);
+    r->order = lmr_new(count, sizeof *r->order);
+    if (!label || !r->order) return LMR_NO_MEMORY();
+    if (mask)
+        LMR_TRY(read_labels(step, mask, label));
+    else
+        find_object(object, count, label);
+    sort_by_label(label, count, r);
+    if (r->first[1] < count) return LARMOR_OK;
+    return mask ? LMR_FAIL(LARMOR_ERR_ARG, "%s: the mask has no voxel above 0.5", step)
+                : LMR_FAIL(LARMOR_ERR_ARG, "%s: the image is all zero, and there is no mask", step);
 }
 
 static double deviation(const double *m, int64_t count, double mean)
@@ -122,42 +150,93 @@ static void measure(const double _Complex *x, const int64_t *order, int is_compl
 }
 
 larmor_status larmor_region_stats(const larmor_array *image, const larmor_array *second, const larmor_array *mask,
-                                  larmor_region *regions, int *count)
+                                  larmor_region *found, int *count)
 {
     LMR_NEED(image);
-    LMR_NEED(regions);
+    LMR_NEED(found);
     LMR_NEED(count);
     const int64_t voxels = larmor_array_count(image);
     const int is_complex = lmr_is_complex(larmor_array_dtype(image));
     LMR_HEAP double _Complex *x = NULL, *y = NULL;
-    LMR_HEAP int *label = NULL;
-    LMR_HEAP int64_t *order = NULL;
-    int64_t first[LARMOR_MAX_REGIONS + 3] = {0};
     LMR_HEAP double *room = NULL;
+    LMR_FREED_BY(free_regions) regions all = {.order = NULL};
     *count = 0;
-    if (mask) LMR_TRY(expect_alike(image, mask, "mask"));
-    if (second) LMR_TRY(expect_alike(image, second, "second image"));
-    LMR_TRY(take(image, "image", &x));
-    if (second) LMR_TRY(take(second, "second image", &y));
-    label = lmr_new(voxels, sizeof *label);
-    order = lmr_new(voxels, sizeof *order);
+    if (mask) LMR_TRY(expect_alike("stats", image, mask, "mask"));
+    if (second) LMR_TRY(expect_alike("stats", image, second, "second image"));
+    LMR_TRY(take("stats", image, "image", &x));
+    if (second) LMR_TRY(take("stats", second, "second image", &y));
     room = lmr_new(voxels, sizeof *room);
-    if (!label || !order || !room) return LMR_NO_MEMORY();
-    if (mask)
-        LMR_TRY(read_labels(mask, label));
-    else
-        find_object(x, voxels, label);
-    sort_by_label(label, voxels, first, order);
+    if (!room) return LMR_NO_MEMORY();
+    LMR_TRY(find_regions("stats", mask, x, voxels, &all));
     for (int n = 1; n <= LARMOR_MAX_REGIONS; n++) {
-        larmor_region *r = &regions[*count];
-        if (first[n + 1] == first[n]) continue;
-        *r = (larmor_region){.label = n, .voxels = first[n + 1] - first[n], .snr = NAN};
-        measure(x, order + first[n], is_complex, room, r);
-        if (y) r->snr = snr(x, y, order + first[n], r->voxels, room);
-        r->ratio = regions[0].label == 1 && regions[0].mean > 0 ? r->mean / regions[0].mean : NAN;
+        const int64_t *order = all.order + all.first[n];
+        larmor_region *r = &found[*count];
+        if (all.first[n + 1] == all.first[n]) continue;
+        *r = (larmor_region){.label = n, .voxels = all.first[n + 1] - all.first[n], .snr = NAN};
+        measure(x, order, is_complex, room, r);
+        if (y) r->snr = snr(x, y, order, r->voxels, room);
+        r->ratio = found[0].label == 1 && found[0].mean > 0 ? r->mean / found[0].mean : NAN;
         ++*count;
     }
-    if (*count) return LARMOR_OK;
-    return mask ? LMR_FAIL(LARMOR_ERR_ARG, "stats: the mask has no voxel above 0.5")
-                : LMR_FAIL(LARMOR_ERR_ARG, "stats: the image is all zero, and there is no mask");
+    return LARMOR_OK;
+}
+
+/* ---- errors ---- */
+
+static double _Complex least_factor(const double _Complex *a, const double _Complex *b, int64_t count)
+{
+    double _Complex ab = 0;
+    double aa = 0;
+    for (int64_t i = 0; i < count; i++) {
+        ab += conj(a[i]) * b[i];
+        aa += creal(a[i] * conj(a[i]));
+    }
+    return aa > 0 ? ab / aa : 0;
+}
+
+static void measure_error(const double _Complex *a, const double _Complex *b, double _Complex factor,
+                          const int64_t *order, larmor_region_error *r)
+{
+    double rest = 0, energy = 0, image = 0, reference = 0;
+    for (int64_t i = 0; i < r->voxels; i++) {
+        const double _Complex x = factor * a[order[i]], y = b[order[i]];
+        const double error = cabs(x - y);
+        rest += error * error;
+        energy += creal(y * conj(y));
+        image += cabs(x);
+        reference += cabs(y);
+        r->largest = fmax(r->largest, error);
+    }
+    r->nrmse = energy > 0 ? sqrt(rest / energy) : INFINITY;
+    r->rmse = sqrt(rest / (double)r->voxels);
+    r->ratio = reference > 0 ? image / reference : NAN;
+}
+
+larmor_status larmor_compare_regions(const larmor_array *a, const larmor_array *b, const larmor_array *mask,
+                                     int magnitude, const double *factor, larmor_region_error *found, int *count)
+{
+    LMR_NEED(a);
+    LMR_NEED(b);
+    LMR_NEED(found);
+    LMR_NEED(count);
+    const int64_t voxels = larmor_array_count(a);
+    LMR_HEAP double _Complex *x = NULL, *y = NULL;
+    LMR_FREED_BY(free_regions) regions all = {.order = NULL};
+    *count = 0;
+    LMR_TRY(expect_alike("compare", a, b, "reference"));
+    if (mask) LMR_TRY(expect_alike("compare", a, mask, "mask"));
+    LMR_TRY(take("compare", a, "image", &x));
+    LMR_TRY(take("compare", b, "reference", &y));
+    for (int64_t i = 0; i < voxels && magnitude; i++) {
+        x[i] = cabs(x[i]);
+        y[i] = cabs(y[i]);
+    }
+    LMR_TRY(find_regions("compare", mask, y, voxels, &all));
+    const double _Complex s = factor ? factor[0] + factor[1] * I : least_factor(x, y, voxels);
+    for (int n = 1; n <= LARMOR_MAX_REGIONS; n++) {
+        if (all.first[n + 1] == all.first[n]) continue;
+        found[*count] = (larmor_region_error){.label = n, .voxels = all.first[n + 1] - all.first[n]};
+        measure_error(x, y, s, all.order + all.first[n], &found[(*count)++]);
+    }
+    return LARMOR_OK;
 }

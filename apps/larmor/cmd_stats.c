@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "common.h"
 #include "json.h"
+#include "stack.h"
 
 typedef struct settings {
     const char *mask;
@@ -18,85 +19,6 @@ static const app_option options[] = {
     OPTION(APP_FLAG, json, 0, "json", "", "print a JSON object"),
     {0},
 };
-
-/* The images of a file in the order of their places and counters, all of one shape. */
-typedef struct stack {
-    larmor_array *all;
-    larmor_shape image; /* of one */
-    int64_t voxels, slices;
-} stack;
-
-static void free_stack(stack *s)
-{
-    larmor_array_free(s->all);
-}
-
-static larmor_status read_stack(const char *path, larmor_device *dev, stack *s)
-{
-    APP_FREED_BY(larmor_images_free) larmor_image_set set = {.count = 0};
-    TRY(app_read_images(path, dev, &set));
-    if (!set.count) return larmor_fail(LARMOR_ERR_ARG, "%s: an array of so many dimensions has no images", path);
-    s->image = larmor_array_shape(set.image[0].data);
-    s->voxels = larmor_array_count(set.image[0].data);
-    if (set.has_counters)
-        TRY(larmor_images_stack(set.image, set.count, &s->all));
-    else
-        s->all = larmor_array_ref(set.all);
-    const larmor_shape all = larmor_array_shape(s->all);
-    const int is_volume = s->image.ndim > 2 && s->image.dim[2] > 1;
-    s->slices = !is_volume && all.ndim > 2 ? all.dim[2] : 1;
-    return LARMOR_OK;
-}
-
-typedef struct sizes {
-    char s[128];
-} sizes;
-
-static sizes sizes_of(larmor_shape shape)
-{
-    sizes text = {""};
-    size_t used = 0;
-    for (int d = 0; d < shape.ndim && used < 100; d++)
-        used += (size_t)snprintf(text.s + used, sizeof text.s - used, d ? ", %lld" : "%lld", (long long)shape.dim[d]);
-    return text;
-}
-
-/* Of a mask for one image, for the slices of a volume, or for all: the part for image i. Its shape begins as that of
- * the images does. */
-static larmor_status fits(const char *path, const larmor_array *mask, const stack *s)
-{
-    const int64_t voxels = larmor_array_count(mask);
-    const larmor_shape m = larmor_array_shape(mask), all = larmor_array_shape(s->all);
-    int alike = voxels == s->voxels || voxels == s->voxels * s->slices || voxels == larmor_array_count(s->all);
-    for (int d = 0; d < m.ndim; d++)
-        if (m.dim[d] != (d < all.ndim ? all.dim[d] : 1)) alike = 0;
-    if (alike) return LARMOR_OK;
-    return larmor_fail(LARMOR_ERR_SHAPE,
-                       "%s: the mask is [%s], expected [%s], or that of one image or one volume of it", path,
-                       sizes_of(m).s, sizes_of(all).s);
-}
-
-static larmor_status read_mask(const char *path, larmor_device *dev, const stack *s, larmor_array **mask)
-{
-    APP_FREED_BY(free_stack) stack read = {.all = NULL};
-    APP_HEAP double *value = NULL;
-    TRY(read_stack(path, dev, &read));
-    TRY(fits(path, read.all, s));
-    TRY(larmor_array_download(read.all, LARMOR_C128, &value));
-    const int64_t count = larmor_array_count(read.all);
-    for (int64_t i = 0; i < count; i++) {
-        if (value[2 * i + 1] != 0)
-            return larmor_fail(LARMOR_ERR_ARG, "%s: the mask is complex, expected real numbers", path);
-        value[i] = value[2 * i];
-    }
-    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, value, mask);
-}
-
-static larmor_status part_of(const larmor_array *flat, const stack *s, int64_t i, larmor_array **part)
-{
-    const int64_t first = i * s->voxels % larmor_array_count(flat);
-    return larmor_array_part(flat, first, s->voxels, s->image, part);
-}
 
 static void print_header(void)
 {
@@ -143,7 +65,7 @@ static void free_table(table *t)
     free(t->count);
 }
 
-static larmor_status measure(const stack *image, const stack *second, const larmor_array *mask, table *t)
+static larmor_status measure(const app_stack *image, const app_stack *second, const larmor_array *mask, table *t)
 {
     APP_OWNED(larmor_array) *flat = NULL, *other = NULL;
     APP_HEAP larmor_region *found = malloc(LARMOR_MAX_REGIONS * sizeof *found);
@@ -155,9 +77,9 @@ static larmor_status measure(const stack *image, const stack *second, const larm
     if (second) TRY(larmor_array_reshape(second->all, LARMOR_SHAPE(larmor_array_count(second->all)), &other));
     for (int64_t i = 0; i < t->images; i++) {
         APP_OWNED(larmor_array) *a = NULL, *b = NULL, *m = NULL;
-        TRY(part_of(flat, image, i, &a));
-        if (other) TRY(part_of(other, image, i, &b));
-        if (mask) TRY(part_of(mask, image, i, &m));
+        TRY(app_part_of(flat, image, i, &a));
+        if (other) TRY(app_part_of(other, image, i, &b));
+        if (mask) TRY(app_part_of(mask, image, i, &m));
         TRY(larmor_region_stats(a, b, m, found, &t->count[i]));
         larmor_region *longer = realloc(t->row, (size_t)(rows + t->count[i]) * sizeof *longer);
         if (!longer) return NO_MEMORY();
@@ -167,7 +89,7 @@ static larmor_status measure(const stack *image, const stack *second, const larm
     return LARMOR_OK;
 }
 
-static void print(const settings *s, const app_files *files, const stack *image, const table *t)
+static void print(const settings *s, const app_files *files, const app_stack *image, const table *t)
 {
     json j = {stdout, 0, 0};
     const larmor_region *row = t->row;
@@ -197,17 +119,17 @@ static int run(const void *given, const app_files *files)
     const settings *s = given;
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_array) *mask = NULL;
-    APP_FREED_BY(free_stack) stack image = {.all = NULL}, second = {.all = NULL};
+    APP_FREED_BY(app_free_stack) app_stack image = {.all = NULL}, second = {.all = NULL};
     APP_FREED_BY(free_table) table t = {.row = NULL};
     APP_TRY(APP_INPUT, larmor_device_open("cpu", &dev));
-    APP_TRY(APP_INPUT, read_stack(files->name[0], dev, &image));
+    APP_TRY(APP_INPUT, app_read_stack(files->name[0], dev, &image));
     if (files->count > 1) {
-        APP_TRY(APP_INPUT, read_stack(files->name[1], dev, &second));
+        APP_TRY(APP_INPUT, app_read_stack(files->name[1], dev, &second));
         if (!larmor_shape_equal(larmor_array_shape(image.all), larmor_array_shape(second.all)))
             return app_fail(APP_INPUT, larmor_fail(LARMOR_ERR_SHAPE, "%s and %s have images of other shapes",
                                                    files->name[0], files->name[1]));
     }
-    if (s->mask) APP_TRY(APP_INPUT, read_mask(s->mask, dev, &image, &mask));
+    if (s->mask) APP_TRY(APP_INPUT, app_read_mask(s->mask, dev, &image, &mask));
     const larmor_status st = measure(&image, files->count > 1 ? &second : NULL, mask, &t);
     if (st == LARMOR_ERR_ARG) { /* of what a file holds */
         app_error("%s: %s.", s->mask ? s->mask : files->name[0], larmor_last_error());

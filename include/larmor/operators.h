@@ -105,6 +105,29 @@ typedef struct larmor_region { /* of magnitudes m = |x|, in the image's unit */
 LARMOR_API larmor_status larmor_region_stats(const larmor_array *image, const larmor_array *second,
                                              const larmor_array *mask, larmor_region *regions, int *count);
 
+typedef struct larmor_region_error { /* of s a against b in a region */
+    int label;
+    int64_t voxels;
+    double nrmse;   /* |s a - b| / |b|; INFINITY where b is zero in all of the region */
+    double rmse;    /* |s a - b| / sqrt(voxels), in the unit of b */
+    double largest; /* max |s a - b|, in the unit of b */
+    double ratio;   /* sum |s a| / sum |b|; NAN where b is zero */
+} larmor_region_error;
+
+/* The error of an image in the regions of a mask.
+ *
+ * a, b      the image and the reference, as those of larmor_compare.
+ * mask      as that of larmor_region_stats. NULL: voxels of b above LARMOR_OBJECT_LEVEL are region 1.
+ * magnitude 1: magnitudes are compared.
+ * factor    [2], the real and imaginary part of s, such as larmor_compare finds for all frames of a series. NULL:
+ *           that of the least |s a - b| over all voxels.
+ * regions   [LARMOR_MAX_REGIONS] in the order of their labels; those without a voxel are left out.
+ * count     how many there are, at least 1.
+ * Errors    as larmor_region_stats. */
+LARMOR_API larmor_status larmor_compare_regions(const larmor_array *a, const larmor_array *b,
+                                                const larmor_array *mask, int magnitude, const double *factor,
+                                                larmor_region_error *regions, int *count);
+
 /* y_c = w .* x_c for every channel c of [samples..., batch].
  *
  * weights real [samples...], finite and >= 0; copied.

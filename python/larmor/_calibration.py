@@ -455,6 +455,22 @@ def compare(a: Any, b: Any, *, magnitude: bool = False, inside: int = 0) -> dict
     return made
 
 
+def compare_regions(a: Any, b: Any, mask: Any = None, *, magnitude: bool = False,
+                    factor: complex | None = None) -> list[dict[str, Any]]:
+    """The error of an image against a reference in each region of a mask, as larmor_compare_regions in operators.h has
+    it: label, voxels, nrmse, rmse and largest error in the unit of b, ratio of the sums of magnitudes.
+
+    mask    as that of stats; default: where b is above a tenth of its largest magnitude. factor: what a is multiplied
+            by, such as that of compare for all frames; default: that of the least error.
+    """
+    on = _arrays.device("cpu")
+    found, count = ffi.new("larmor_region_error[]", lib.LARMOR_MAX_REGIONS), ffi.new("int *")
+    regions = ffi.NULL if mask is None else _wrapped(np.asarray(mask, np.float64), on)
+    parts = ffi.NULL if factor is None else ffi.new("double[2]", [complex(factor).real, complex(factor).imag])
+    check(lib.larmor_compare_regions(_wrapped(a, on), _wrapped(b, on), regions, magnitude, parts, found, count))
+    return [_structs.to_dict(found[i]) for i in range(count[0])]
+
+
 def stats(image: Any, mask: Any = None, second: Any = None) -> list[dict[str, Any]]:
     """Statistics of an image in each region of a mask, as larmor_region_stats in operators.h has them: label, voxels,
     mean, deviation, lowest, highest, median, phase, coherence, ratio (to region 1), snr; NaN where there is none.

@@ -7,7 +7,7 @@
 npy() {
     shape=$1
     shift
-    header="{'descr': '<f4', 'fortran_order': False, 'shape': $shape, }"
+    header="{'descr': '<f4', 'fortran_order': ${order-False}, 'shape': $shape, }"
     while [ $(((${#header} + 11) % 64)) -ne 0 ]; do header="$header "; done
     printf '\223NUMPY\001\000'
     printf "\\$(printf %03o $(((${#header} + 1) % 256)))\\$(printf %03o $(((${#header} + 1) / 256)))"
@@ -55,6 +55,21 @@ expect 0 phantom -o slices.h5 --traj radial --matrix 32 --coils 3 --slices 3 -q
 expect 0 recon slices.h5 -o images.h5 --method grid -q
 expect 0 stats images.h5
 [ "$(awk 'NR > 1 {print $2}' out | tr '\n' ' ')" = "0 1 2 " ] || fail "slices: $(cat out)"
+
+# larmor compare by frames, slices and regions: the factor is that of all of them.
+order=True npy '(4, 2, 1, 2)' 1 2 3 4 4 4 0 0 2 4 3 4 4 4 0 0 >b.npy
+order=True npy '(4, 2, 1, 2)' 1 2 3 4 4 4 0 0 1 2 3 4 4 4 0 0 >a.npy
+order=True npy '(4, 2, 1, 2)' 1 1 2 2 2 2 0 0 1 1 2 2 2 2 0 0 >both.npy
+expect 0 compare a.npy b.npy --mask both.npy --json
+[ "$(grep -c '"region"' out)" -eq 4 ] || fail "rows: $(cat out)"
+expect 0 compare a.npy b.npy --frames
+[ "$(awk 'NR > 2 {print $1, $3, $4}' out | tr "\n" ";")" = "0 1 6;1 1 6;" ] || fail "frames: $(cat out)"
+[ "$(awk 'NR == 3 {print ($5 < 0.1)} NR == 4 {print ($5 > 0.2)}' out | tr -d '\n')" = 11 ] || fail "errors: $(cat out)"
+order=True npy '(4, 2, 1, 2)' 1 2 3 4 4 4 0 0 0 0 0 0 0 0 0 0 >half.npy
+expect 0 compare a.npy half.npy --frames
+grep -q "^frame 1, slice 0: half.npy holds zeros alone$" err || fail "$last: $(cat err)"
+[ "$(wc -l <out)" -eq 3 ] || fail "rows: $(cat out)"
+expect 2 compare a.npy b.npy --frames --inside 2
 
 # What is no mask.
 npy '(2, 3)' 1 1 1 1 1 1 >small.npy

@@ -80,6 +80,65 @@ TEST(without_a_mask_what_is_above_a_tenth_of_the_largest_magnitude_counts)
                    "stats: the image is all zero, and there is no mask");
 }
 
+TEST(errors_of_regions_add_up_to_that_of_the_image_and_a_factor_is_taken_as_it_is)
+{
+    enum { N = 60 };
+    cplx a[N], b[N];
+    double label[N], rest = 0, energy = 0;
+    larmor_region_error row[LARMOR_MAX_REGIONS];
+    larmor_comparison whole;
+    int rows;
+    for (int i = 0; i < N; i++) {
+        b[i] = 1 + i % 7 + 0.3 * I * (i % 4);
+        a[i] = (b[i] + 0.1 * (i % 3) - 0.2 * I * (i % 5)) / (2 + I);
+        label[i] = 1 + i % 3;
+    }
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(N), a),
+                        *y = complex_array(LARMOR_C128, LARMOR_SHAPE(N), b), *m = real_array(LARMOR_SHAPE(N), label);
+    assert_ok(larmor_compare(x, y, NULL, &whole));
+    assert_ok(larmor_compare_regions(x, y, m, 0, NULL, row, &rows));
+    assert_int_equal(rows, 3);
+    for (int n = 0; n < rows; n++) {
+        const double error = row[n].rmse * row[n].rmse * (double)row[n].voxels;
+        assert_int_equal(row[n].label, n + 1);
+        assert_int_equal(row[n].voxels, N / 3);
+        rest += error;
+        energy += error / (row[n].nrmse * row[n].nrmse);
+    }
+    assert_at_most(fabs(sqrt(rest / energy) - whole.nrmse), 1e-13);
+    const double factor[2] = {4, 2};
+    assert_ok(larmor_compare_regions(x, y, m, 0, factor, row, &rows));
+    double most = 0, sum = 0, reference = 0;
+    for (int i = 0; i < N; i += 3) {
+        most = fmax(most, cabs((4 + 2 * I) * a[i] - b[i]));
+        sum += cabs((4 + 2 * I) * a[i]);
+        reference += cabs(b[i]);
+    }
+    assert_at_most(fabs(row[0].largest - most), 1e-13);
+    assert_at_most(fabs(row[0].ratio - sum / reference), 1e-13);
+}
+
+TEST(errors_of_magnitudes_do_not_see_phase_and_those_of_zeros_are_infinite)
+{
+    larmor_region_error row[LARMOR_MAX_REGIONS];
+    int rows;
+    OWNED(larmor_array) *x = complex_array(LARMOR_C128, LARMOR_SHAPE(4), (cplx[]){2, 2 * I, -4, 1}),
+                        *y = complex_array(LARMOR_C128, LARMOR_SHAPE(4), (cplx[]){I, 1, 2, 0}),
+                        *m = real_array(LARMOR_SHAPE(4), (double[]){1, 1, 1, 2}),
+                        *longer = zeros(LARMOR_F64, LARMOR_SHAPE(5));
+    assert_ok(larmor_compare_regions(x, y, m, 1, (double[]){0.5, 0}, row, &rows));
+    assert_at_most(row[0].nrmse, 1e-15);
+    assert_true(isinf(row[1].nrmse) && isnan(row[1].ratio));
+    assert_at_most(fabs(row[1].rmse - 0.5), 1e-15);
+    assert_ok(larmor_compare_regions(x, y, NULL, 1, NULL, row, &rows));
+    assert_int_equal(rows, 1);
+    assert_int_equal(row[0].voxels, 3);
+    assert_refused(larmor_compare_regions(x, longer, NULL, 0, NULL, row, &rows), LARMOR_ERR_SHAPE,
+                   "the reference f64 [5] on ");
+    assert_refused(larmor_compare_regions(x, y, longer, 0, NULL, row, &rows), LARMOR_ERR_SHAPE,
+                   "the mask f64 [5] on ");
+}
+
 TEST(masks_and_images_that_do_not_fit_are_refused)
 {
     const double nan[2] = {1, NAN}, far[2] = {1, 1e9}, none[2] = {0.5, -3}, large[2] = {1e200, 1};

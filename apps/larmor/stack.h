@@ -1,0 +1,23 @@
+/* Images of a file as one array, and masks for them. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_STACK_H
+#define APP_STACK_H
+
+#include "larmor/larmor.h"
+
+/* The images of a file in the order of their places and counters, all of one shape. */
+typedef struct app_stack {
+    larmor_array *all;
+    larmor_shape image; /* of one */
+    int64_t voxels, slices;
+} app_stack;
+
+void app_free_stack(app_stack *s);
+larmor_status app_read_stack(const char *path, larmor_device *dev, app_stack *s);
+
+/* mask  f64 [voxels] of one image, of the slices of a volume, or of all images of s. */
+larmor_status app_read_mask(const char *path, larmor_device *dev, const app_stack *s, larmor_array **mask);
+
+/* Image i of a flat array of images, or of a mask for them. */
+larmor_status app_part_of(const larmor_array *flat, const app_stack *s, int64_t i, larmor_array **part);
+
+#endif
