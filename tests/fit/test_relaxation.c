@@ -174,6 +174,14 @@ TEST(the_mean_of_magnitudes_in_noise_is_taken_from_their_distribution)
     assert_true(median_error(&plain, &t) > 0.05);
 }
 
+TEST(magnitudes_of_recovery_are_lowered_by_what_noise_has_lifted_them)
+{
+    const truth t = {LARMOR_FIT_T1_IR, 200, 3000, inversions}; /* some times are near the zero of the signal */
+    OWNED(larmor_array) *images = make_images(&t, 0.1, 1, 1, inversions, 9);
+    OWNED(larmor_fit_maps) maps = fit(images, &t, 0.1);
+    assert_at_most(median_error(&maps, &t), 0.03);
+}
+
 TEST(a_factor_of_the_images_is_one_of_m0_and_of_no_time)
 {
     for (int m = 0; m < MODELS; m++) {
