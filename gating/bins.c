@@ -8,9 +8,8 @@
 #include "gating/gating.h"
 #include "scan/source.h"
 
-#define TICK_MS 2.5   /* of the stamps of Siemens */
-#define DAY_S 86400.0 /* after which the clock begins anew */
-#define FARTHEST 1.0  /* cycles per field of view: of the sample that stands for the centre */
+#define TICK_MS 2.5  /* of the stamps of Siemens */
+#define FARTHEST 1.0 /* cycles per field of view: of the sample that stands for the centre */
 
 enum { MOST_BINS = 65535, AHEAD = 4 /* samples from the centre, towards which a readout goes */ };
 
@@ -96,34 +95,23 @@ static larmor_status read_stamps(larmor_source *inner, int image, double tick_ms
     v->seconds = calloc((size_t)group.readouts + 1, sizeof *v->seconds);
     if (!v->stamp || !v->seconds) return LMR_NO_MEMORY();
     LMR_TRY(lmr_source_stamps(inner, image, v->stamp));
-    for (int64_t i = 0; i < group.readouts; i++) {
-        const double s = 1e-3 * tick_ms * ((double)v->stamp[i].time - (double)v->stamp[0].time);
-        v->seconds[i] = s < -DAY_S / 2 ? s + DAY_S : s > DAY_S / 2 ? s - DAY_S : s;
-    }
+    for (int64_t i = 0; i < group.readouts; i++)
+        v->seconds[i] = lmr_clock_s(v->stamp[i].time, v->stamp[0].time, tick_ms);
     return LARMOR_OK;
 }
 
-/* Cycles by the time since the last trigger, in the order of the readouts; the last one is as long as the mean. */
-static larmor_status count_triggers(const char *name, const view *v, int gate, double tick_ms, double *phase)
+/* When cycles begin, by the time since the last trigger of the readouts in their order. */
+static larmor_status read_triggers(const char *name, const view *v, int gate, double tick_ms, double *begin,
+                                   int64_t *cycles)
 {
-    const int64_t n = v->readouts;
-    int64_t cycles = 0;
-    LMR_HEAP double *begin = calloc((size_t)n + 1, sizeof *begin);
-    if (!begin) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < n; i++) {
-        const double since = 1e-3 * tick_ms * v->stamp[i].physiology[gate], at = v->seconds[i] - since;
-        if (i && v->stamp[i].physiology[gate] < v->stamp[i - 1].physiology[gate]) cycles++;
-        begin[cycles] = phase[i] = at; /* of ticks, the last one stands for all */
+    *cycles = 0;
+    for (int64_t i = 0; i < v->readouts; i++) {
+        const double since = 1e-3 * tick_ms * v->stamp[i].physiology[gate];
+        if (i && v->stamp[i].physiology[gate] < v->stamp[i - 1].physiology[gate]) ++*cycles;
+        begin[*cycles] = v->seconds[i] - since; /* of ticks, the last one stands for all */
     }
-    if (cycles < 1)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bins: physiology stamp %d of the readouts of %s never restarts", gate, name);
-    const double mean = (begin[cycles] - begin[0]) / (double)cycles;
-    for (int64_t i = 0, c = 0; i < n; i++) {
-        if (i && v->stamp[i].physiology[gate] < v->stamp[i - 1].physiology[gate]) c++;
-        const double length = c < cycles ? begin[c + 1] - begin[c] : mean;
-        phase[i] = (double)c + fmin(fmax((v->seconds[i] - begin[c]) / length, 0), 1 - 1e-9);
-    }
-    return LARMOR_OK;
+    if (++*cycles > 1) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "bins: physiology stamp %d of the readouts of %s never restarts", gate, name);
 }
 
 typedef struct ranked {
@@ -152,7 +140,8 @@ static larmor_status by_rank(const double *signal, int64_t n, int bins, int *bin
 static void by_phase(const double *phase, int64_t n, int bins, int *bin)
 {
     const double rounding = 1e-9; /* ticks often begin a bin exactly */
-    for (int64_t i = 0; i < n; i++) bin[i] = (int)((phase[i] - floor(phase[i])) * bins + rounding) % bins;
+    for (int64_t i = 0; i < n; i++)
+        bin[i] = isnan(phase[i]) ? -1 : (int)((phase[i] - floor(phase[i])) * bins + rounding) % bins;
 }
 
 /* One image: its bins, and what they rest on. */
@@ -160,72 +149,126 @@ typedef struct sorting {
     larmor_source *inner;
     larmor_device *dev;
     const larmor_bins_opts *o;
-    int *bin;  /* of the image's readouts */
-    int image; /* of inner */
+    const lmr_given *given;
+    int *bin;       /* of the image's readouts */
+    int image;      /* of inner */
+    int64_t offset; /* readouts of the images before */
+    uint32_t begin; /* the clock at the first readout of all */
+    double tick_ms;
     larmor_bins_found *found;
 } sorting;
 
-static larmor_status join(const sorting *s, const double *breath, int breath_is_phase, const double *heart, int64_t n)
+typedef struct rhythms { /* of an image's readouts */
+    double *heart, *breath;
+    int breath_is_phase;
+} rhythms;
+
+static void free_rhythms(rhythms *c)
 {
-    LMR_HEAP int *other = calloc((size_t)n + 1, sizeof *other);
-    if (!other) return LMR_NO_MEMORY();
-    if (s->o->breath && breath_is_phase)
-        by_phase(breath, n, s->o->breath, other);
-    else if (s->o->breath)
-        LMR_TRY(by_rank(breath, n, s->o->breath, other));
-    if (s->o->heart) by_phase(heart, n, s->o->heart, s->bin);
-    for (int64_t i = 0; i < n; i++) s->bin[i] += other[i] * (s->o->heart ? s->o->heart : 1);
+    free(c->heart);
+    free(c->breath);
+}
+
+static larmor_status sort_breath(const sorting *s, const rhythms *c, int64_t n, int *bin)
+{
+    if (!c->breath_is_phase) return by_rank(c->breath, n, s->o->breath, bin);
+    by_phase(c->breath, n, s->o->breath, bin);
     return LARMOR_OK;
 }
 
-static larmor_status sort_by_stamps(const sorting *s, const view *v, double tick_ms)
+/* bin <- bin + all * other, or -1 where either is. */
+static void add_dimension(int *bin, int all, const int *other, int64_t n)
 {
-    const char *name = lmr_source_name(s->inner);
-    LMR_HEAP double *phase = calloc((size_t)(2 * v->readouts) + 1, sizeof *phase);
-    if (!phase) return LMR_NO_MEMORY();
-    if (s->o->heart) LMR_TRY(count_triggers(name, v, 0, tick_ms, phase));
-    if (s->o->breath) LMR_TRY(count_triggers(name, v, 1, tick_ms, phase + v->readouts));
-    return join(s, phase + v->readouts, 1, phase, v->readouts);
+    for (int64_t i = 0; i < n; i++) bin[i] = bin[i] < 0 || other[i] < 0 ? -1 : bin[i] + all * other[i];
 }
 
-static larmor_status sort_by_samples(const sorting *s, view *v)
+/* In the order of counters: the heart, the breath, time. */
+static larmor_status join(const sorting *s, const view *v, const rhythms *c)
+{
+    const int64_t n = v->readouts;
+    int all = 1;
+    LMR_HEAP int *other = calloc((size_t)n + 1, sizeof *other);
+    if (!other) return LMR_NO_MEMORY();
+    if (s->o->heart) by_phase(c->heart, n, s->o->heart, s->bin);
+    if (s->o->heart) all = s->o->heart;
+    if (s->o->breath) {
+        LMR_TRY(sort_breath(s, c, n, other));
+        add_dimension(s->bin, all, other, n);
+        all *= s->o->breath;
+    }
+    if (!s->o->time) return LARMOR_OK;
+    LMR_TRY(by_rank(v->seconds, n, s->o->time, other));
+    add_dimension(s->bin, all, other, n);
+    return LARMOR_OK;
+}
+
+static larmor_status read_stamped(const sorting *s, const view *v, int gate, double **phase)
+{
+    int64_t cycles;
+    LMR_HEAP double *begin = calloc((size_t)v->readouts + 1, sizeof *begin);
+    *phase = calloc((size_t)v->readouts + 1, sizeof **phase);
+    if (!begin || !*phase) return LMR_NO_MEMORY();
+    LMR_TRY(read_triggers(lmr_source_name(s->inner), v, gate, s->tick_ms, begin, &cycles));
+    return lmr_gating_phase(begin, cycles, v->seconds, v->readouts, *phase);
+}
+
+static larmor_status read_samples(const sorting *s, view *v, rhythms *c)
 {
     LMR_FREED_BY(larmor_gating_free) larmor_gating g = {.readouts = 0};
     larmor_bins_found *f = s->found;
     LMR_TRY(look_at_centre(s->inner, s->image, s->dev, v));
     LMR_TRY(larmor_gating_find(v->centre, v->direction, v->seconds, &g));
-    f->breath_rate = s->o->breath ? g.breath.rate : 0;
-    f->heart_rate = s->o->heart ? g.heart.rate : 0;
-    if (s->o->breath) f->breath_reliable = fmin(f->breath_reliable, g.breath.reliability);
-    if (s->o->heart) f->heart_reliable = fmin(f->heart_reliable, g.heart.reliability);
-    return join(s, g.breath.signal, 0, g.heart.phase, v->readouts);
+    if (s->o->breath && !c->breath) {
+        f->breath_rate = g.breath.rate;
+        f->breath_reliable = fmin(f->breath_reliable, g.breath.reliability);
+        c->breath = g.breath.signal;
+        g.breath.signal = NULL;
+    }
+    if (s->o->heart && !c->heart) {
+        f->heart_rate = g.heart.rate;
+        f->heart_reliable = fmin(f->heart_reliable, g.heart.reliability);
+        c->heart = g.heart.phase;
+        g.heart.phase = NULL;
+    }
+    return LARMOR_OK;
 }
 
-static larmor_status sort_image(sorting *s, int image, int64_t offset)
+static larmor_status sort_image(sorting *s, int image)
 {
     LMR_FREED_BY(free_view) view v = {0};
-    const larmor_bins_opts *o = s->o;
-    const double tick_ms = o->tick_ms > 0 ? o->tick_ms : TICK_MS;
+    LMR_FREED_BY(free_rhythms) rhythms c = {.heart = NULL};
     s->image = image;
-    LMR_TRY(read_stamps(s->inner, image, tick_ms, &v));
-    if (o->signal && offset + v.readouts > o->signals)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "bins: got signals of %lld readouts, %s has more", (long long)o->signals,
-                        lmr_source_name(s->inner));
-    if (o->signal) return join(s, o->signal + offset, 0, o->signal + o->signals + offset, v.readouts);
-    return o->way == LARMOR_GATING_HEADER ? sort_by_stamps(s, &v, tick_ms) : sort_by_samples(s, &v);
+    LMR_TRY(read_stamps(s->inner, image, s->tick_ms, &v));
+    LMR_HEAP double *since = calloc((size_t)v.readouts + 1, sizeof *since);
+    if (!since) return LMR_NO_MEMORY();
+    const double later = lmr_clock_s(v.stamp[0].time, s->begin, s->tick_ms);
+    for (int64_t i = 0; i < v.readouts; i++) since[i] = v.seconds[i] + later;
+    if (s->o->heart) LMR_TRY(lmr_gating_given(&s->given[0], since, v.readouts, s->offset, &c.heart));
+    if (s->o->breath) LMR_TRY(lmr_gating_given(&s->given[1], since, v.readouts, s->offset, &c.breath));
+    c.breath_is_phase = c.breath && s->given[1].is_times;
+    const int header = s->o->way == LARMOR_GATING_HEADER;
+    if (header && s->o->heart && !c.heart) LMR_TRY(read_stamped(s, &v, 0, &c.heart));
+    if (header && s->o->breath && !c.breath) {
+        LMR_TRY(read_stamped(s, &v, 1, &c.breath));
+        c.breath_is_phase = 1;
+    }
+    if ((s->o->heart && !c.heart) || (s->o->breath && !c.breath)) LMR_TRY(read_samples(s, &v, &c));
+    return join(s, &v, &c);
 }
 
 static larmor_status check(const larmor_bins_opts *o)
 {
-    const int64_t heart = o->heart ? o->heart : 1, breath = o->breath ? o->breath : 1;
-    if (o->heart < 0 || o->breath < 0 || (!o->heart && !o->breath) || heart * breath > MOST_BINS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "bins: got %d of the heart and %d of the breath, expected 1 to %d together",
-                        o->heart, o->breath, MOST_BINS);
+    const int kinds = (o->heart != 0) + (o->breath != 0) + (o->time != 0);
+    const int64_t heart = o->heart ? o->heart : 1, breath = o->breath ? o->breath : 1, time = o->time ? o->time : 1;
+    const int counts = heart > 0 && breath > 0 && time > 0 && heart <= MOST_BINS && breath <= MOST_BINS &&
+                       time <= MOST_BINS && kinds > 0 && kinds < 3 && heart * breath * time <= MOST_BINS;
+    if (!counts)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "bins: got %d of the heart, %d of the breath and %d of time, expected one or two of them and "
+                        "1 to %d together",
+                        o->heart, o->breath, o->time, MOST_BINS);
     if (!(o->tick_ms >= 0 && o->tick_ms <= 1e6))
         return LMR_FAIL(LARMOR_ERR_ARG, "bins: tick_ms is %g, expected a time above 0", o->tick_ms);
-    for (int64_t i = 0; o->signal && i < 2 * o->signals; i++)
-        if (!isfinite(o->signal[i]))
-            return LMR_FAIL(LARMOR_ERR_NUMERIC, "bins: number %lld of the signals is not finite", (long long)i);
     return LARMOR_OK;
 }
 
@@ -252,6 +295,43 @@ static larmor_status count_bins(const larmor_source *source, larmor_bins_found *
     return LARMOR_OK;
 }
 
+/* Which of heart, breath and time the phases and the repetitions are. */
+static lmr_bins dimensions_of(const larmor_bins_opts *o, const int *bin)
+{
+    const int inner = o->heart ? o->heart : o->time ? o->breath : 0, outer = o->time ? o->time : o->breath;
+    lmr_bins bins = {inner ? inner : 1, outer ? outer : 1, {0, 0}, bin};
+    if (inner) bins.letter[0] = o->heart ? 'h' : 'b';
+    if (outer) bins.letter[1] = o->time ? 't' : 'b';
+    return bins;
+}
+
+typedef struct given_signals {
+    lmr_given of[2]; /* heart, breath */
+    int64_t readouts;
+} given_signals;
+
+static void free_given(given_signals *g)
+{
+    lmr_given_free(&g->of[0]);
+    lmr_given_free(&g->of[1]);
+}
+
+/* What the caller has of heart and breath for all readouts, and the clock at the first one. */
+static larmor_status read_given(larmor_source *inner, const larmor_bins_opts *o, int images, given_signals *given,
+                                uint32_t *begin)
+{
+    LMR_FREED_BY(free_view) view first = {0};
+    for (int i = 0; i < images; i++) {
+        larmor_group g;
+        LMR_TRY(lmr_source_group(inner, i, &g));
+        given->readouts += g.readouts;
+    }
+    LMR_TRY(read_stamps(inner, 0, TICK_MS, &first));
+    *begin = first.stamp[0].time;
+    LMR_TRY(lmr_given_read("heart", o->heart_times, o->heart_phase, given->readouts, &given->of[0]));
+    return lmr_given_read("breath", o->breath_times, o->breath_signal, given->readouts, &given->of[1]);
+}
+
 larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, const larmor_bins_opts *opts,
                                     larmor_bins_found *found, larmor_source **source)
 {
@@ -263,28 +343,24 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     LMR_NEED(dev);
     LMR_NEED(opts);
     LMR_TRY(check(opts));
+    LMR_FREED_BY(free_given) given_signals given = {.readouts = 0};
     const int images = larmor_source_describe(inner).groups;
-    const int heart = opts->heart ? opts->heart : 1, breath = opts->breath ? opts->breath : 1;
-    int64_t all = 0;
-    for (int i = 0; i < images; i++) {
-        larmor_group g;
-        LMR_TRY(lmr_source_group(inner, i, &g));
-        all += g.readouts;
-    }
-    LMR_HEAP int *bin = calloc((size_t)all + 1, sizeof *bin);
+    uint32_t begin;
+    LMR_TRY(read_given(inner, opts, images, &given, &begin));
+    LMR_HEAP int *bin = calloc((size_t)given.readouts + 1, sizeof *bin);
     if (!bin) return LMR_NO_MEMORY();
-    sorting s = {inner, dev, opts, bin, 0, &own};
-    int64_t offset = 0;
+    sorting s = {inner, dev, opts, given.of, bin, 0, 0, begin, opts->tick_ms > 0 ? opts->tick_ms : TICK_MS, &own};
     for (int i = 0; i < images; i++) {
         larmor_group g;
         LMR_TRY(lmr_source_group(inner, i, &g));
-        s.bin = bin + offset;
-        LMR_TRY(sort_image(&s, i, offset));
-        offset += g.readouts;
+        s.bin = bin + s.offset;
+        LMR_TRY(sort_image(&s, i));
+        s.offset += g.readouts;
     }
     if (!found) LMR_TRY(check_reliability(opts, &own));
-    LMR_TRY(lmr_source_of_bins(inner, &(lmr_bins){heart, breath, bin}, source));
-    LMR_TRY(count_bins(*source, &own, images * heart * breath));
+    const lmr_bins bins = dimensions_of(opts, bin);
+    LMR_TRY(lmr_source_of_bins(inner, &bins, source));
+    LMR_TRY(count_bins(*source, &own, images * bins.phases * bins.repetitions));
     if (found) *found = own;
     return LARMOR_OK;
 }

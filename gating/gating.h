@@ -36,4 +36,28 @@ typedef struct lmr_found {
 larmor_status lmr_gating_rhythm(const lmr_channels *all, double dt, double power, const lmr_band *band,
                                 lmr_found *found);
 
+/* Seconds from one stamp of a clock to another, past midnight, too. */
+double lmr_clock_s(uint32_t stamp, uint32_t begin, double tick_ms);
+
+/* Cycles [count] at some times, by 2 or more times at which cycles begin, as larmor_bins_opts has it; NAN where a
+ * trigger was missed. Errors: MEMORY. */
+larmor_status lmr_gating_phase(const double *begin, int64_t cycles, const double *seconds, int64_t count,
+                               double *phase);
+
+typedef struct lmr_given { /* what the caller has of heart or breath; free with lmr_given_free */
+    double *number;        /* [count]; NULL: nothing */
+    int64_t count;
+    int is_times; /* 1: times when cycles begin; 0: a number for each readout of all images */
+} lmr_given;
+
+/* At most one of times and numbers. Errors: ARG, SHAPE, NUMERIC, MEMORY. */
+larmor_status lmr_given_read(const char *name, const larmor_array *times, const larmor_array *numbers,
+                             int64_t readouts, lmr_given *given);
+void lmr_given_free(lmr_given *given);
+
+/* Phases or numbers [count] of the readouts at these times, before which there are `offset` others; *values stays NULL
+ * where nothing is given. Errors: MEMORY. */
+larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, int64_t count, int64_t offset,
+                               double **values);
+
 #endif

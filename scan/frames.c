@@ -513,7 +513,7 @@ static larmor_status cut_by_bins(frames *f, image *m)
 {
     const int64_t all = m->group.readouts;
     const int *bin = f->bins.bin + f->binned;
-    for (int b = 0; b < f->bins.heart * f->bins.breath; b++) {
+    for (int b = 0; b < f->bins.phases * f->bins.repetitions; b++) {
         const int64_t first = f->readouts;
         for (int64_t i = 0; i < all; i++)
             if (bin[i] == b) LMR_TRY(add_readout(f, i));
@@ -521,8 +521,8 @@ static larmor_status cut_by_bins(frames *f, image *m)
         if (f->readouts == first) continue;
         LMR_TRY(add_frame(f, m, first));
         larmor_group *g = &f->frame[f->frames - 1].group;
-        g->repetition = m->group.repetition * f->bins.breath + b / f->bins.heart;
-        if (f->bins.heart > 1) g->phase = b % f->bins.heart;
+        g->repetition = m->group.repetition * f->bins.repetitions + b / f->bins.phases;
+        if (f->bins.phases > 1) g->phase = b % f->bins.phases;
     }
     for (int64_t i = 0; i < all; i++) f->left += bin[i] < 0;
     f->binned += all;
@@ -566,6 +566,12 @@ static larmor_status cut(frames *f, int index)
     return LARMOR_OK;
 }
 
+static const char *name_of(char letter)
+{
+    if (letter == 'h') return "the heart";
+    return letter == 'b' ? "the breath" : "time";
+}
+
 static void report(frames *f)
 {
     const larmor_frames_opts *o = &f->opts;
@@ -573,8 +579,13 @@ static void report(frames *f)
     const size_t room = sizeof f->info.frames_report;
     const long long count = f->frames, left = f->left, empty = f->empty;
     int used = 0;
-    if (f->bins.bin)
-        used = snprintf(text, room, "%d bins of the heart x %d of the breath", f->bins.heart, f->bins.breath);
+    const lmr_bins *b = &f->bins;
+    if (b->bin && b->letter[0] && b->letter[1])
+        used = snprintf(text, room, "%d bins of %s x %d of %s", b->phases, name_of(b->letter[0]), b->repetitions,
+                        name_of(b->letter[1]));
+    else if (b->bin)
+        used = snprintf(text, room, "%d bins of %s", b->phases * b->repetitions,
+                        name_of(b->letter[0] ? b->letter[0] : b->letter[1]));
     else if (o->phases)
         used = snprintf(text, room, "%lld bins of the cardiac cycle", count);
     else if (o->spokes && f->partitions > 1)

@@ -56,11 +56,12 @@ larmor_status lmr_source_noise(const larmor_source *s, larmor_device *dev, larmo
 larmor_status lmr_source_keep_coils(const larmor_source *s, larmor_array *all, int axis, larmor_array **kept);
 larmor_status lmr_source_restore_coils(const larmor_source *s, larmor_array *kept, int axis, larmor_array **all);
 
-/* Bins of readouts as images: phase is the heart's bin, repetition the breath's. */
+/* Bins of readouts as images. */
 typedef struct lmr_bins {
-    int heart, breath; /* at least 1 */
-    /* Of the readouts of all images, one after the other: the heart's + the breath's times all of the heart, -1 of
-     * one that is left out. It is read while the source is made. */
+    int phases, repetitions; /* of each image, at least 1 */
+    char letter[2];          /* what phases and repetitions are: h, b or t */
+    /* Of the readouts of all images, one after the other: phase + phases * repetition, -1 of one that is left out. It
+     * is read while the source is made. */
     const int *bin;
 } lmr_bins;
 

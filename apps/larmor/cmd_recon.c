@@ -9,6 +9,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
+#include "recon_gating.h"
 #include "recon_inputs.h"
 #include "recon_noise.h"
 #include "recon_options.h"
@@ -72,13 +73,14 @@ static app_option options[] = {
            "make N frames of the cardiac cycle out of each image, by physiology stamps", .low = 1, .high = 65535,
            .member = "phases"),
     OPTION(APP_TEXT, bins, 0, "bins", "heart:N,breath:N",
-           "sort the readouts of each image by heart, breath or both, and make an image of each bin",
-           .reads = recon_are_bins, .expected = "heart:N, breath:N or both, like heart:20,breath:4"),
+           "sort the readouts of each image by one or two of heart, breath and time, and make an image of each bin",
+           .reads = recon_are_bins, .expected = "one or two of heart:N, breath:N and time:N, like heart:20,breath:4"),
     OPTION(
         APP_TEXT, gating, 0, "gating", "HOW",
-        "--bins: from the samples in the centre of k-space, or by the header's physiology stamps, the first of the "
-        "heart and the second of the breath",
-        .preset = "self", .choices = "self|header"),
+        "--bins: self, from the samples in the centre of k-space; header, by the physiology stamps, the first of the "
+        "heart and the second of the breath; or a FILE, .npy or text, of times in s when cycles begin or of a number "
+        "for each readout",
+        .preset = "self"),
     OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
            .preset = "0", .low = 0, .high = 2),
     OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
@@ -231,46 +233,9 @@ static int enter(recon_run *r, const char *stage)
 
 /* ---- before the first image ---- */
 
-/* What was found of a rhythm, and a warning where it is none. */
-static void report_rhythm(const char *name, double rate, double reliability)
-{
-    app_log("%s: %.4g a minute, reliability %.2f", name, rate, reliability);
-    if (reliability < LARMOR_RELIABLE)
-        app_warn("%s: the samples show none that is reliable (%.2f, below %g); its bins may mean nothing.", name,
-                 reliability, LARMOR_RELIABLE);
-}
-
-static void report_bins(const larmor_bins_opts *opts, const larmor_bins_found *f)
-{
-    if (opts->way == LARMOR_GATING_SELF && opts->heart) report_rhythm("heart", f->heart_rate, f->heart_reliable);
-    if (opts->way == LARMOR_GATING_SELF && opts->breath) report_rhythm("breath", f->breath_rate, f->breath_reliable);
-    app_log("bins: %d of %lld to %lld readouts", f->bins - f->empty, (long long)f->fewest, (long long)f->most);
-    if (f->empty) app_warn("bins: %d of %d have no readouts and are left out.", f->empty, f->bins);
-    if (4 * f->fewest < f->most)
-        app_warn("bins: the fullest has %lld readouts, the thinnest %lld; its image may be poor.", (long long)f->most,
-                 (long long)f->fewest);
-}
-
-/* The scan's readouts become bins. */
-static larmor_status sort_bins(recon_run *r)
-{
-    APP_OWNED(larmor_device) *dev = NULL;
-    const larmor_bins_opts opts = recon_bins(r->s);
-    larmor_bins_found found;
-    larmor_source *bins;
-    larmor_status st = larmor_device_open("cpu", &dev);
-    if (!st) st = larmor_source_of_bins(r->source, dev, &opts, &found, &bins);
-    if (st) return st;
-    report_bins(&opts, &found);
-    larmor_source_free(r->source);
-    r->source = bins;
-    return LARMOR_OK;
-}
-
 /* The scan's images become frames, if that is asked for. */
 static larmor_status cut_frames(recon_run *r)
 {
-    if (r->s->bins) return sort_bins(r);
     const larmor_frames_opts opts = recon_frames(r->s);
     larmor_source *frames;
     if (!opts.spokes && opts.ms == 0 && !opts.phases) return LARMOR_OK;
@@ -296,7 +261,11 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = recon_read_delays(s, r->raw, opts);
     if (code) return code;
     APP_TRY(APP_RUN, larmor_source_of_raw(r->opened, r->input, &r->source));
-    APP_TRY(APP_INPUT, cut_frames(r));
+    if (s->bins)
+        code = recon_sort_bins(r);
+    else
+        APP_TRY(APP_INPUT, cut_frames(r));
+    if (code) return code;
     code = enter(r, "opening the device");
     if (code) return code;
     APP_TRY(APP_RUN, recon_open_device(r, opts));

@@ -73,6 +73,7 @@ typedef struct recon_run {
     larmor_raw *opened;            /* the file of the scan, which belongs to the run */
     const larmor_raw *raw;
     larmor_source *source;
+    larmor_bins_found bins;  /* what the bins of --bins rest on; zero without */
     larmor_opening *opening; /* of the device, while the scan is read; NULL: not begun, or over */
     larmor_device *dev;
     larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */

@@ -147,39 +147,6 @@ larmor_frames_opts recon_frames(const recon_settings *s)
                                 .join_rest = !strcmp(s->frame_rest, "join")};
 }
 
-/* 1 if the text was read to its end. */
-static int read_bins(const char *text, int *heart, int *breath)
-{
-    *heart = *breath = 0;
-    for (const char *p = text;; p++) {
-        char *end = NULL;
-        int *number = !strncmp(p, "heart:", 6) ? heart : NULL;
-        if (!strncmp(p, "breath:", 7)) number = breath;
-        if (!number || *number) return 0;
-        p = strchr(p, ':') + 1;
-        const long value = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 0;
-        if (value < 1 || value > 65535) return 0;
-        *number = (int)value;
-        p = end;
-        if (!*p) return 1;
-        if (*p != ',') return 0;
-    }
-}
-
-int recon_are_bins(const char *text)
-{
-    int heart, breath;
-    return read_bins(text, &heart, &breath);
-}
-
-larmor_bins_opts recon_bins(const recon_settings *s)
-{
-    larmor_bins_opts opts = {.way = strcmp(s->gating, "header") ? LARMOR_GATING_SELF : LARMOR_GATING_HEADER,
-                             .tick_ms = s->tick};
-    read_bins(s->bins, &opts.heart, &opts.breath);
-    return opts;
-}
-
 /* An option of the program that is of some choices of another one alone. */
 static const struct {
     const char *option;

@@ -24,9 +24,6 @@ const char *recon_made_maps(const recon_settings *s);
 
 larmor_frames_opts recon_frames(const recon_settings *s);
 
-/* Whether a text is "heart:N,breath:N" or one of them; and what it asks for. */
-int recon_are_bins(const char *text);
-larmor_bins_opts recon_bins(const recon_settings *s);
 /* --delays, for a scan that is opened. */
 int recon_read_delays(const recon_settings *s, const larmor_raw *raw, larmor_recon_opts *opts);
 

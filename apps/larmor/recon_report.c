@@ -178,6 +178,29 @@ static int count_warned(const recon_run *r)
     return count;
 }
 
+static void report_rhythm(json *j, const char *name, double rate, double reliability)
+{
+    if (rate == 0 && reliability == 1) return; /* it was not looked for in the samples */
+    json_open(j, name, '{');
+    json_number(j, "rate", rate);
+    json_number(j, "reliability", reliability);
+    json_close(j, '}');
+}
+
+/* Rates are a minute. */
+static void report_bins(json *j, const larmor_bins_found *f)
+{
+    if (!f->bins) return;
+    json_open(j, "bins", '{');
+    json_integer(j, "count", f->bins);
+    json_integer(j, "empty", f->empty);
+    json_integer(j, "fewest_readouts", f->fewest);
+    json_integer(j, "most_readouts", f->most);
+    report_rhythm(j, "heart", f->heart_rate, f->heart_reliable);
+    report_rhythm(j, "breath", f->breath_rate, f->breath_reliable);
+    json_close(j, '}');
+}
+
 void recon_report(const recon_run *r, double seconds)
 {
     const larmor_raw_info info = larmor_raw_describe(r->raw);
@@ -194,6 +217,7 @@ void recon_report(const recon_run *r, double seconds)
     report_coils(&j, r);
     larmor_recon_plan plan;
     if (!larmor_recon_describe(r->recon, 0, &plan)) json_numbers(&j, "delays", plan.delay, 6);
+    report_bins(&j, &r->bins);
     json_integer(&j, "images", r->images);
     json_integer(&j, "failed", r->failed.count);
     json_integer(&j, "suspect", count_warned(r));

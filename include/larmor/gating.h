@@ -50,25 +50,33 @@ typedef enum larmor_gating_way {
     LARMOR_GATING_HEADER /* the first physiology stamp is the time since a heartbeat, the second since a breath */
 } larmor_gating_way;
 
-typedef struct larmor_bins_opts { /* bins of each image's readouts; one of the numbers at least */
+typedef struct larmor_bins_opts { /* bins of each image's readouts; one or two of the three numbers */
     int heart;                    /* by the phase between beats, equally long; 0: none */
-    int breath;                   /* by the signal, with equally many readouts, or of HEADER by the phase; 0: none */
-    larmor_gating_way way;
-    double tick_ms;       /* of the stamps; default 2.5 */
-    const double *signal; /* not NULL: instead of `way` [2, readouts of all images] the breath's signal and the
-                           * heart's phase in cycles of each readout, as larmor_rhythm has them */
-    int64_t signals;      /* readouts of signal */
+    /* By the signal, with equally many readouts, or by the phase, which HEADER and breath_times give; 0: none. */
+    int breath;
+    int time;              /* with equally many readouts, one after the other; 0: none */
+    larmor_gating_way way; /* of heart and breath for which nothing is given below */
+    double tick_ms;        /* of the stamps; default 2.5 */
+
+    /* Signals from elsewhere, real numbers of any type; at most one of a pair. Times are those when cycles begin, in
+     * s since the first readout of the first image, ascending. Before the first and after the last one cycles are as
+     * long as the median; one that is longer than 1.5 times that lost a trigger, and what comes later in it is left
+     * out. Others have a number for each readout, those of all images one after the other. */
+    larmor_array *heart_times, *heart_phase;    /* phase: in cycles */
+    larmor_array *breath_times, *breath_signal; /* signal: the order of its numbers alone counts */
 } larmor_bins_opts;
 
-typedef struct larmor_bins_found {          /* of all images, the worst of them */
-    double breath_rate, heart_rate;         /* cycles a minute of the last image; 0: not looked for, or none */
+typedef struct larmor_bins_found { /* of all images, the worst of them */
+    /* cycles a minute, of the last image; 0: none was found, or it is by stamps or a given signal */
+    double breath_rate, heart_rate;
     double breath_reliable, heart_reliable; /* reliability; 1 for stamps and given signals */
     int bins, empty;                        /* of all images; empty ones have no readouts */
     int64_t fewest, most;                   /* readouts of a bin that is not empty */
 } larmor_bins_found;
 
-/* A source whose images are the bins of another's: heart bins are counted as phases, breath bins as repetitions,
- * those of a second repetition after those of the first. A bin without readouts gives no image.
+/* A source whose images are the bins of another's, each image sorted by itself. Heart bins are counted as phases,
+ * bins of time as repetitions, and breath bins as repetitions, or as phases beside those of time. Those of a second
+ * repetition come after those of the first. A bin without readouts gives no image.
  *
  * found   what the bins rest on, for a warning where reliability is below LARMOR_RELIABLE; NULL: not wanted, and then
  *         such bins are refused by LARMOR_ERR_NUMERIC.

@@ -333,11 +333,11 @@ def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> t
     raise ArgumentError(f"scan: got {type(scan).__name__}, expected a path, larmor.Scan or larmor.ScanArrays")
 
 
-def _framed(source: Any, frames: Mapping[str, Any], on: Device) -> Any:
+def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
     """The source whose images are cut into frames, or sorted into bins."""
-    if "heart" in frames or "breath" in frames:
+    if not frames.keys().isdisjoint(("heart", "breath", "time")):
         sorting = ffi.new("larmor_bins_opts *")
-        _structs.fill(sorting, frames)
+        _structs.fill(sorting, frames, on, keep)
         return created(lib.larmor_source_of_bins, "larmor_source", lib.larmor_source_free, source, on.pointer, sorting,
                        ffi.NULL)
     cut = ffi.new("larmor_frames_opts *")
@@ -390,7 +390,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
                 larmor_event, which stops the run by returning True.
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21};
-                or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}.
+                or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}, with signals of
+                your own as arrays: heart_times, heart_phase, breath_times, breath_signal.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
@@ -414,7 +415,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     asked = {"method": method, "maps": maps, "lam": lam, **options}
     source, header, name = _source(scan, on, traj_units, keep)
     if frames is not None:
-        source = _framed(source, frames, on)
+        source = _framed(source, frames, on, keep)
     listener = _Listener(progress)
     opts = _options(asked, on, listener, keep)
     place = run = None
@@ -557,7 +558,7 @@ def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto
     keep: list[Any] = []
     source, _, _ = _source(scan, on, traj_units, keep)
     if frames is not None:
-        source = _framed(source, frames, on)
+        source = _framed(source, frames, on, keep)
     run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,
                   _options({"method": method, "maps": maps, "lam": lam, **options}, on, _Listener(False), keep))
     found = []

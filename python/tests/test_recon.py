@@ -383,6 +383,14 @@ def test_messages_have_numpys_shapes_and_members_for_options(scan):
         larmor.recon(scan, frames={"spokes": 71})
 
 
+def test_bins_of_ones_own_signals_are_images_of_their_readouts(scan):
+    signal = np.arange(70) % 3
+    bins = larmor.recon(scan, method="grid", frames={"breath": 2, "time": 5, "breath_signal": signal})
+    assert bins.images.shape[0] == 10
+    with pytest.raises(larmor.ShapeError, match="bins: got 69 numbers of the breath, expected one of each readout"):
+        larmor.recon(scan, method="grid", frames={"breath": 2, "breath_signal": signal[1:]})
+
+
 @pytest.mark.parametrize(("line", "ours"), [
     ("use opts.traj_units.", "use traj_units."),
     ("a smaller opts.lambda (opts.iters)", "a smaller lam (iterations)"),

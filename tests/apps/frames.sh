@@ -58,7 +58,8 @@ said_like "^larmor: --frame-time: the readouts of one.h5 have no time stamps, or
 # Bins: rates that are those of the phantom, a warning where there are none, and what is refused.
 expect 0 phantom -o free.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --breath 15,16 --heart 66,0.3 --snr 50
 grep -q "^breath: 1[45]" err || fail "$last: the true rate expected"
-expect 0 recon free.h5 -o bins.h5 --bins heart:3,breath:2 --method grid
+expect 0 recon free.h5 -o bins.h5 --bins heart:3,breath:2 --method grid --json
+grep -q '"breath":.*"rate": *1[45]' out || grep -q '"rate": 1[45]' out || fail "$last: the rate in the report expected"
 grep -q "^breath: 1[45].* a minute, reliability [01][.]" err || fail "$last: the breath's rate expected"
 grep -q "^frames: 3 bins of the heart x 2 of the breath$" err || fail "$last: bins expected"
 grep -q "show none that is reliable" err && fail "$last: no warning expected"
@@ -66,7 +67,21 @@ expect 0 phantom -o still.h5 --matrix 32 --readouts 1500 --coils 4 --tr 20 --snr
 expect 0 recon still.h5 -o still.nii --bins breath:2 --method grid -q
 said_like "^warning: breath: the samples show none that is reliable"
 expect 2 recon free.h5 -o g.h5 --bins lung:3
-said 'larmor: --bins "lung:3": heart:N, breath:N or both, like heart:20,breath:4 expected.'
+said 'larmor: --bins "lung:3": one or two of heart:N, breath:N and time:N, like heart:20,breath:4 expected.'
+expect 0 recon free.h5 -o bins.h5 --force --bins breath:2,time:3 --method grid
+grep -q "^frames: 2 bins of the breath x 3 of time$" err || fail "$last: bins of time expected"
+i=0; while [ $i -lt 30 ]; do echo "$i.5 # a beat"; i=$((i + 1)); done > beats.txt
+expect 0 recon free.h5 -o bins.h5 --force --bins heart:4 --gating beats.txt --method grid
+grep -q "^gating: beats.txt has times of heartbeats, in s since the first readout$" err || fail "$last: times expected"
+grep -q "^bins: 4 of 360 to 390 readouts$" err || fail "$last: four bins expected"
+i=0; while [ $i -lt 1500 ]; do echo "$i, 0.$((i % 5))"; i=$((i + 1)); done > both.txt
+expect 0 recon free.h5 -o bins.h5 --force --bins heart:2,breath:3 --gating both.txt --method grid
+grep -q "^gating: both.txt has the breath's signal and the heart's phase of each readout$" err || fail "$last: both expected"
+expect 3 recon free.h5 -o g.h5 --bins heart:2 --gating lines.txt
+said_like "^larmor: --gating lines.txt: cannot be read"
+echo 1 2 3 > lines.txt
+expect 3 recon free.h5 -o g.h5 --bins heart:2 --gating lines.txt
+said_like "^larmor: --gating lines.txt: one or two numbers a line expected"
 expect 2 phantom -o g.h5 --breath 12
 said "larmor: --breath: needs the time of each readout; give --tr MS, too."
 expect 2 recon free.h5 -o g.h5 --gating header

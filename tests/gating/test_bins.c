@@ -101,25 +101,87 @@ TEST(bins_of_the_breath_have_equally_many_readouts_and_those_of_the_heart_are_ph
     }
 }
 
-/* Bins of given signals: the heart's first half, the breath's lower half, and so on. */
+static larmor_array *numbers(const double *x, int64_t count)
+{
+    larmor_array *made;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, x, &made));
+    return made;
+}
+
+/* Bins of given signals: a heart of ten readouts, and a breath that rises all the time. */
 TEST(triggers_of_the_header_and_given_signals_make_the_bins_of_their_cycles)
 {
     OWNED(scan) s = scan_of(15, 70);
     larmor_bins_found found;
-    double *signal = calloc(2 * READOUTS, sizeof *signal);
-    assert_true(signal);
+    double phase[READOUTS], signal[READOUTS];
     for (int i = 0; i < READOUTS; i++) {
         signal[i] = i;
-        signal[READOUTS + i] = i % 10 / 10.;
+        phase[i] = i % 10 / 10.;
     }
-    larmor_bins_opts opts = {.heart = 5, .breath = 4, .signal = signal, .signals = READOUTS};
+    OWNED(larmor_array) *heart = numbers(phase, READOUTS), *breath = numbers(signal, READOUTS);
+    larmor_bins_opts opts = {.heart = 5, .breath = 4, .heart_phase = heart, .breath_signal = breath};
     OWNED(larmor_source) *given = bins_of(&s, opts, &found);
     assert_true(found.bins == 20 && found.fewest == READOUTS / 20 && found.most == READOUTS / 20);
     OWNED(larmor_source) *header =
         bins_of(&s, (larmor_bins_opts){.heart = 10, .breath = 2, .way = LARMOR_GATING_HEADER}, &found);
     assert_true(found.bins == 20 && found.empty == 0 && found.fewest == READOUTS / 20);
     assert_true(found.most == READOUTS / 20 && found.breath_reliable == 1 && found.heart_reliable == 1);
-    free(signal);
+}
+
+/* The phase and the repetition of the image that has a bin's readouts only, by the first one's stamp. */
+static larmor_image_meta meta_of(const scan *s, const larmor_bins_opts *opts, int image)
+{
+    OWNED(larmor_source) *bins = bins_of(s, *opts, &(larmor_bins_found){0});
+    OWNED(larmor_recon_result) r = images_of(bins, s, "tv", 1);
+    assert_true(image < r.count);
+    return r.image[image].meta;
+}
+
+/* A beat each second, 50 readouts, but for one that is missed, and the first 40 readouts before any. */
+TEST(times_of_beats_are_phases_also_before_the_first_and_without_what_follows_a_missed_one)
+{
+    enum { FIRST = 40, EACH = 50 };
+    OWNED(scan) s = scan_of(0, 0);
+    larmor_bins_found found;
+    double beat[32];
+    int beats = 0;
+    for (int i = 0; FIRST + EACH * i < READOUTS; i++)
+        if (i != 7) beat[beats++] = tr * (FIRST + EACH * i);
+    OWNED(larmor_array) *times = numbers(beat, beats);
+    const larmor_bins_opts opts = {.heart = 10, .heart_times = times};
+    OWNED(larmor_source) *bins = bins_of(&s, opts, &found);
+    assert_true(found.bins == 10 && found.empty == 0 && found.heart_rate == 0 && found.heart_reliable == 1);
+    /* 1600 readouts less the second of the missed beat, by tenths of a cycle that begins at 40 - 50 = -10 */
+    const int64_t left = READOUTS - EACH;
+    assert_true(found.most == left / 10 && found.fewest == left / 10);
+    assert_int_equal(meta_of(&s, &opts, 2).time_stamp, 1000); /* readout 0 is 10 after a beat: bin 2 begins with it */
+    assert_int_equal(meta_of(&s, &opts, 0).time_stamp, 1000 + TICKS * FIRST);
+    for (int i = 0; i < beats; i++) beat[i] = tr * (FIRST + EACH * i) + 1e6;
+    beat[3] = beat[2];
+    OWNED(larmor_array) *wrong = numbers(beat, beats);
+    OWNED(larmor_source) *whole = source_of(&s);
+    larmor_source *none;
+    assert_refused(
+        larmor_source_of_bins(whole, dev, &(larmor_bins_opts){.heart = 2, .heart_times = wrong}, &found, &none),
+        LARMOR_ERR_ARG, "bins: times of the heart: number 3 is not above the one before");
+}
+
+TEST(bins_of_time_have_equally_many_readouts_one_after_the_other_and_the_breath_is_their_phase)
+{
+    OWNED(scan) s = scan_of(0, 0);
+    larmor_bins_found found;
+    double signal[READOUTS];
+    for (int i = 0; i < READOUTS; i++) signal[i] = i % 2;
+    OWNED(larmor_array) *breath = numbers(signal, READOUTS);
+    const larmor_bins_opts opts = {.time = 4, .breath = 2, .breath_signal = breath};
+    OWNED(larmor_source) *bins = bins_of(&s, opts, &found);
+    assert_true(found.bins == 8 && found.fewest == READOUTS / 8 && found.most == READOUTS / 8);
+    OWNED(larmor_recon_result) r = images_of(bins, &s, "tv", 1);
+    for (int i = 0; i < 8; i++) {
+        const larmor_image_meta *m = &r.image[i].meta;
+        assert_true(m->phase == i % 2 && m->repetition == i / 2);
+        assert_int_equal(m->time_stamp, 1000 + TICKS * (READOUTS / 4 * (i / 2) + i % 2));
+    }
 }
 
 /* |x - y| / |y| */
@@ -190,13 +252,20 @@ TEST(bins_without_a_rhythm_are_refused_unless_the_caller_sees_that_there_is_none
     assert_true(found.breath_reliable < LARMOR_RELIABLE);
     larmor_source_free(bins);
     assert_refused(larmor_source_of_bins(whole, dev, &none, &found, &bins), LARMOR_ERR_ARG,
-                   "bins: got 0 of the heart and 0 of the breath, expected 1 to 65535 together");
+                   "bins: got 0 of the heart, 0 of the breath and 0 of time, expected one or two of them and");
     assert_refused(larmor_source_of_bins(whole, dev, &many, &found, &bins), LARMOR_ERR_ARG,
-                   "bins: got 300 of the heart and 300 of the breath, expected 1 to 65535 together");
-    const double bad[] = {0, NAN};
-    assert_refused(larmor_source_of_bins(whole, dev, &(larmor_bins_opts){.breath = 2, .signal = bad, .signals = 1},
-                                         &found, &bins),
-                   LARMOR_ERR_NUMERIC, "bins: number 1 of the signals is not finite");
+                   "bins: got 300 of the heart, 300 of the breath and 0 of time, expected one or two of them and");
+    double bad[READOUTS] = {0, NAN};
+    OWNED(larmor_array) *nan = numbers(bad, READOUTS), *few = numbers(bad, 1);
+    assert_refused(
+        larmor_source_of_bins(whole, dev, &(larmor_bins_opts){.breath = 2, .breath_signal = nan}, &found, &bins),
+        LARMOR_ERR_NUMERIC, "bins: number 1 of the breath is not finite");
+    assert_refused(
+        larmor_source_of_bins(whole, dev, &(larmor_bins_opts){.heart = 2, .heart_phase = few}, &found, &bins),
+        LARMOR_ERR_SHAPE, "bins: got 1 numbers of the heart, expected one of each readout");
+    assert_refused(
+        larmor_source_of_bins(whole, dev, &(larmor_bins_opts){.heart = 2, .heart_times = few}, &found, &bins),
+        LARMOR_ERR_SHAPE, "bins: got 1 numbers of the heart, expected 2 times at least");
     for (int i = 0; i < READOUTS; i++) s.stamp[i].physiology[0] = 7;
     OWNED(larmor_source) *flat = source_of(&s);
     assert_refused(larmor_source_of_bins(flat, dev, &header, &found, &bins), LARMOR_ERR_ARG,

@@ -1,0 +1,223 @@
+/* larmor recon --bins: readouts sorted by heart, breath and time. SPDX-License-Identifier: Apache-2.0 */
+#include "recon_gating.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fit_inputs.h"
+
+enum { MOST_BINS = 65535, MOST_BYTES = 1 << 28 };
+
+/* ---- what is asked for ---- */
+
+/* 1 if the text was read to its end. */
+static int read_bins(const char *text, larmor_bins_opts *opts)
+{
+    *opts = (larmor_bins_opts){.heart = 0};
+    const struct {
+        const char *name;
+        int *number;
+    } kinds[] = {{"heart:", &opts->heart}, {"breath:", &opts->breath}, {"time:", &opts->time}};
+    for (const char *p = text;; p++) {
+        char *end = NULL;
+        int *number = NULL;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (!strncmp(p, kinds[i].name, strlen(kinds[i].name))) number = kinds[i].number;
+        if (!number || *number) return 0;
+        p = strchr(p, ':') + 1;
+        const long value = *p >= '0' && *p <= '9' ? strtol(p, &end, 10) : 0;
+        if (value < 1 || value > MOST_BINS) return 0;
+        *number = (int)value;
+        p = end;
+        if (!*p) return !opts->heart || !opts->breath || !opts->time;
+        if (*p != ',') return 0;
+    }
+}
+
+int recon_are_bins(const char *text)
+{
+    larmor_bins_opts opts;
+    return read_bins(text, &opts);
+}
+
+/* ---- signals of a file ---- */
+
+typedef struct signals { /* one or two numbers a row, [columns][rows] */
+    double *number;
+    int64_t rows;
+    int columns;
+} signals;
+
+static void free_signals(signals *s)
+{
+    free(s->number);
+}
+
+static int refuse_signals(const char *path)
+{
+    app_error("--gating %s: one or two numbers a line expected, of an array [rows] or [rows, 2].", path);
+    return APP_REFUSED;
+}
+
+/* Lines of numbers with blanks, tabs or a comma between, and comments behind #. */
+static int read_lines(const char *path, signals *s)
+{
+    char line[256];
+    int64_t room = 0;
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        app_error("--gating %s: cannot be read; self, header or a file expected.", path);
+        return APP_REFUSED;
+    }
+    int code = APP_DONE;
+    while (!code && fgets(line, sizeof line, f)) {
+        double value[2] = {0, 0};
+        char *at = line, *end;
+        int columns = 0;
+        line[strcspn(line, "#\r\n")] = 0;
+        for (at += strspn(at, " \t"); *at && columns < 3; at = end + strspn(end, " \t,"), columns++) {
+            const double number = strtod(at, &end);
+            if (end == at) break;
+            if (columns < 2) value[columns] = number;
+        }
+        if (*at || columns > 2 || (columns && s->rows && columns != s->columns)) code = refuse_signals(path);
+        if (code || !columns) continue;
+        if (s->rows == room) {
+            room = room ? 2 * room : 1024;
+            double *more = room < MOST_BYTES / 16 ? realloc(s->number, (size_t)room * 2 * sizeof *more) : NULL;
+            if (!more) code = app_fail(APP_RUN, NO_MEMORY());
+            if (!more) continue;
+            s->number = more;
+        }
+        s->columns = columns;
+        memcpy(s->number + 2 * s->rows++, value, sizeof value);
+    }
+    if (!code && ferror(f)) code = refuse_signals(path);
+    fclose(f);
+    if (code) return code;
+    if (!s->rows) return refuse_signals(path);
+    APP_HEAP double *pairs = s->number;
+    s->number = calloc(2 * (size_t)s->rows, sizeof *s->number);
+    if (!s->number) return app_fail(APP_RUN, NO_MEMORY());
+    for (int64_t i = 0; i < 2 * s->rows; i++) s->number[i % 2 * s->rows + i / 2] = pairs[i];
+    return APP_DONE;
+}
+
+static int read_signals(const char *path, larmor_device *dev, signals *s)
+{
+    larmor_array *read = NULL;
+    if (strcmp(app_suffix(path), ".npy") != 0) return read_lines(path, s);
+    larmor_status st = app_read_array(path, dev, &read);
+    if (!st) st = fit_make_real(&read, dev);
+    const larmor_shape shape = larmor_array_shape(read);
+    if (!st) st = larmor_array_download(read, LARMOR_F64, &s->number);
+    larmor_array_free(read);
+    if (st) return app_fail(APP_INPUT, st);
+    s->rows = shape.dim[0];
+    s->columns = s->rows > 0 ? (int)(larmor_shape_count(shape) / s->rows) : 0;
+    if (shape.ndim > 2 || s->columns < 1 || s->columns > 2 || s->rows > MOST_BYTES) return refuse_signals(path);
+    return APP_DONE;
+}
+
+static larmor_status upload(larmor_device *dev, const double *number, int64_t count, larmor_array **array)
+{
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(count), LARMOR_F64, number, array);
+}
+
+/* Two columns are of breath and heart. One is of the breath where it has a number for each readout and there are bins
+ * of the breath, or of the heart where there are none; and of times of the heart, or of the breath where there are no
+ * bins of the heart. */
+static int take_signals(const recon_run *r, larmor_device *dev, larmor_bins_opts *o)
+{
+    const char *path = r->s->gating;
+    APP_FREED_BY(free_signals) signals s = {.number = NULL};
+    int64_t readouts = 0;
+    const int code = read_signals(path, dev, &s);
+    if (code) return code;
+    for (int i = 0; i < larmor_raw_describe(r->opened).groups; i++) {
+        larmor_group g;
+        APP_TRY(APP_INPUT, larmor_raw_group(r->opened, i, &g));
+        readouts += g.readouts;
+    }
+    if (s.columns == 2 && s.rows != readouts) {
+        app_error("--gating %s: has two columns of %lld numbers, expected one for each of %lld readouts.", path,
+                  (long long)s.rows, (long long)readouts);
+        return APP_REFUSED;
+    }
+    if (s.columns == 2) {
+        app_log("gating: %s has the breath's signal and the heart's phase of each readout", path);
+        APP_TRY(APP_RUN, upload(dev, s.number, s.rows, &o->breath_signal));
+        APP_TRY(APP_RUN, upload(dev, s.number + s.rows, s.rows, &o->heart_phase));
+        return APP_DONE;
+    }
+    static const char *const kind[2][2] = {
+        {"times of breaths, in s since the first readout", "times of heartbeats, in s since the first readout"},
+        {"the breath's signal of each readout", "the heart's phase of each readout, in cycles"}};
+    const int is_signal = s.rows == readouts;
+    const int is_heart = is_signal ? !o->breath : o->heart > 0;
+    larmor_array **const to[2][2] = {{&o->breath_times, &o->heart_times}, {&o->breath_signal, &o->heart_phase}};
+    app_log("gating: %s has %s", path, kind[is_signal][is_heart]);
+    APP_TRY(APP_RUN, upload(dev, s.number, s.rows, to[is_signal][is_heart]));
+    return APP_DONE;
+}
+
+/* ---- what comes of it ---- */
+
+/* What was found of a rhythm, and a warning where it is none. */
+static void report_rhythm(const char *name, double rate, double reliability)
+{
+    app_log("%s: %.4g a minute, reliability %.2f", name, rate, reliability);
+    if (reliability < LARMOR_RELIABLE)
+        app_warn("%s: the samples show none that is reliable (%.2f, below %g); its bins may mean nothing.", name,
+                 reliability, LARMOR_RELIABLE);
+}
+
+static int finds_heart(const larmor_bins_opts *o)
+{
+    return o->heart && o->way == LARMOR_GATING_SELF && !o->heart_times && !o->heart_phase;
+}
+
+static int finds_breath(const larmor_bins_opts *o)
+{
+    return o->breath && o->way == LARMOR_GATING_SELF && !o->breath_times && !o->breath_signal;
+}
+
+static void report_bins(const larmor_bins_opts *opts, const larmor_bins_found *f)
+{
+    if (finds_heart(opts)) report_rhythm("heart", f->heart_rate, f->heart_reliable);
+    if (finds_breath(opts)) report_rhythm("breath", f->breath_rate, f->breath_reliable);
+    app_log("bins: %d of %lld to %lld readouts", f->bins - f->empty, (long long)f->fewest, (long long)f->most);
+    if (f->empty) app_warn("bins: %d of %d have no readouts and are left out.", f->empty, f->bins);
+    if (4 * f->fewest < f->most)
+        app_warn("bins: the fullest has %lld readouts, the thinnest %lld; its image may be poor.", (long long)f->most,
+                 (long long)f->fewest);
+}
+
+static void free_given(larmor_bins_opts *o)
+{
+    larmor_array *const owned[] = {o->heart_times, o->heart_phase, o->breath_times, o->breath_signal};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) larmor_array_free(owned[i]);
+}
+
+int recon_sort_bins(recon_run *r)
+{
+    const char *gating = r->s->gating;
+    APP_OWNED(larmor_device) *dev = NULL;
+    APP_FREED_BY(free_given) larmor_bins_opts opts = {.heart = 0};
+    larmor_source *bins;
+    int code = APP_DONE;
+    read_bins(r->s->bins, &opts);
+    opts.tick_ms = r->s->tick;
+    APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
+    if (!strcmp(gating, "header"))
+        opts.way = LARMOR_GATING_HEADER;
+    else if (strcmp(gating, "self") != 0)
+        code = take_signals(r, dev, &opts);
+    if (code) return code;
+    APP_TRY(APP_INPUT, larmor_source_of_bins(r->source, dev, &opts, &r->bins, &bins));
+    report_bins(&opts, &r->bins);
+    larmor_source_free(r->source);
+    r->source = bins;
+    return APP_DONE;
+}

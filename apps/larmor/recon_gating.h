@@ -1,0 +1,13 @@
+/* larmor recon --bins: readouts sorted by heart, breath and time. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_GATING_H
+#define APP_RECON_GATING_H
+
+#include "recon.h"
+
+/* 1 if a text is one of --bins. */
+int recon_are_bins(const char *text);
+
+/* The images of the run's source become bins, and the log says what they rest on. Returns an exit code. */
+int recon_sort_bins(recon_run *r);
+
+#endif
