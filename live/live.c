@@ -54,7 +54,7 @@ static larmor_status check(const larmor_live_opts *o)
                             MOST_READOUTS);
     if (!(o->hold >= 0) || !isfinite(o->hold))
         return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is %g; a number from 0 expected.", o->hold);
-    if (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0 && !inverts(o))
+    if (r->reg || (r->method && strcmp(r->method, "auto") != 0 && strcmp(r->method, "cg") != 0 && !inverts(o)))
         return refuse("a method other than cg and nlinv");
     if (inverts(o) && o->hold > 0) return LMR_FAIL(LARMOR_ERR_ARG, "live: hold is of cg; nlinv has opts.damping.");
     if (r->lambda_mode != LARMOR_LAMBDA_AUTO || r->iters || r->tol != 0) return refuse("lambda, iters or tol");

@@ -107,22 +107,21 @@ static larmor_status take_scalar(reader *r, char **value)
 
 /* ---- options ---- */
 
-static int has_text(const char *name)
+static larmor_setting_type type_of(const char *name)
 {
     larmor_setting s;
     for (int i = 0; (s = larmor_setting_entry(i)).name; i++)
-        if (s.type != LARMOR_SETTING_NONE && (lmr_same_setting(name, s.name) || lmr_same_setting(name, s.option)))
-            return 1;
-    return 0;
+        if (lmr_same_setting(name, s.name) || lmr_same_setting(name, s.option)) return s.type;
+    return LARMOR_SETTING_NONE;
 }
 
 /* Hand on value i of an option. */
 static larmor_status give(reader *r, const char *name, const char *value, int i)
 {
     larmor_status st;
-    if (r->other && !(r->opts && has_text(name)))
+    if (r->other && !(r->opts && type_of(name) != LARMOR_SETTING_NONE))
         st = r->other(r->user, name, value, i);
-    else if (!i)
+    else if (!i || type_of(name) == LARMOR_SETTING_LIST)
         st = larmor_setting_set(r->opts, name, value);
     else
         return REFUSE(r, "%s: a list of strings is none of its values.", name);

@@ -227,6 +227,9 @@ static const lmr_setting table[] = {
     NUMBER(median, INT, 0, 64,
            TEXT(INTEGER, "median", "N", "nlinv", FROM_TO(1, 64), .unit = "frames",
                 HELP("nlinv: images are the median of so many frames, the last one among them (default: 1)"))),
+    VALUE(reg, TEXT,
+          TEXT(LIST, "reg", "G", "methods", .expected = "up to four different penalties, like tv:xy, tv:t=4 or l1,",
+               HELP("a penalty of the image; given several times, their sum, as opts.method lists it"))),
 };
 
 const lmr_setting *lmr_setting_at(int i)

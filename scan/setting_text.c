@@ -61,20 +61,24 @@ static const char *maps_method_at(int i)
 
 enum { MOST_NAMES = 256, LONGEST_NAME = 96 };
 
-/* Names of several penalties, which have no table: nothing points to the caller's text. */
+/* What has no table stays here: nothing points to the caller's text. */
 static const char *kept_name(const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char names[MOST_NAMES][LONGEST_NAME];
     static int count;
-    larmor_penalties p;
-    if (larmor_regulariser_read(text, &p)) return NULL;
     pthread_mutex_lock(&lock);
     int i = 0;
     while (i < count && strcmp(names[i], text) != 0) i++;
     if (i == count && count < MOST_NAMES) snprintf(names[count++], LONGEST_NAME, "%s", text);
     pthread_mutex_unlock(&lock);
     return i < MOST_NAMES ? names[i] : NULL;
+}
+
+static const char *kept_penalties(const char *text)
+{
+    larmor_penalties p;
+    return larmor_regulariser_read(text, &p) ? NULL : kept_name(text);
 }
 
 /* The name as its table has it, which stays; or NULL. */
@@ -84,7 +88,7 @@ static const char *registered(const lmr_setting *s, const char *text)
     const int is_method = s->at == offsetof(larmor_recon_opts, method);
     for (int i = 0; (name = is_method ? method_at(i) : maps_method_at(i)); i++)
         if (!strcmp(name, text)) return name;
-    return is_method ? kept_name(text) : NULL;
+    return is_method ? kept_penalties(text) : NULL;
 }
 
 /* ---- reading ---- */
@@ -186,6 +190,18 @@ static void store(const lmr_setting *s, double value, size_t i, larmor_recon_opt
     if (s->type == LMR_SETTING_REAL) ((double *)(void *)at)[i] = value;
 }
 
+/* Behind those that are there. */
+static int add_to_list(const lmr_setting *s, const char *text, larmor_recon_opts *opts)
+{
+    char *at = (char *)opts + s->at, all[LONGEST_NAME];
+    const char *before;
+    memcpy(&before, at, sizeof before);
+    if (snprintf(all, sizeof all, "%s%s%s", before ? before : "", before ? "+" : "", text) >= LONGEST_NAME) return 0;
+    const char *name = kept_penalties(all);
+    if (name) memcpy(at, &name, sizeof name);
+    return name != NULL;
+}
+
 static int read_value(const lmr_setting *s, const char *text, larmor_recon_opts *opts)
 {
     double values[AXES] = {0};
@@ -208,6 +224,8 @@ static int read_value(const lmr_setting *s, const char *text, larmor_recon_opts 
     case LARMOR_SETTING_BYTES:
         count = read_bytes(text, values);
         break;
+    case LARMOR_SETTING_LIST:
+        return add_to_list(s, text, opts);
     case LARMOR_SETTING_SIZES:
     case LARMOR_SETTING_NUMBERS:
         count = read_numbers(s, text, AXES, values);
@@ -230,7 +248,8 @@ static void describe(const lmr_setting *s, char *text, size_t size)
                                         [LARMOR_SETTING_NUMBER] = "a number",
                                         [LARMOR_SETTING_SIZES] = "up to 3 whole numbers",
                                         [LARMOR_SETTING_NUMBERS] = "up to 3 numbers"};
-    const int has_range = s->text.type >= LARMOR_SETTING_INTEGER && s->text.type != LARMOR_SETTING_BYTES;
+    const int has_range = s->text.type >= LARMOR_SETTING_INTEGER && s->text.type != LARMOR_SETTING_BYTES &&
+                          s->text.type != LARMOR_SETTING_LIST;
     const char *what = s->text.expected ? s->text.expected : kinds[s->text.type];
     const char *choice, *next;
     size_t used = (size_t)snprintf(text, size, "%s%s", what ? what : "", has_range ? range : "");

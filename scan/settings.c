@@ -40,6 +40,18 @@ static int is_maps_method(const char *name)
     return 0;
 }
 
+/* What is listed apart is the method from here on. */
+static larmor_status take_penalties(larmor_recon_opts *o)
+{
+    if (!o->reg) return LARMOR_OK;
+    if (o->method && strcmp(o->method, LMR_METHOD_AUTO) != 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.reg: is not for opts.method %s, whose place it takes; leave one out.",
+                        o->method);
+    o->method = o->reg;
+    o->reg = NULL;
+    return LARMOR_OK;
+}
+
 const char *lmr_settings_method(const larmor_recon_opts *o)
 {
     if (strcmp(o->method, LMR_METHOD_AUTO) != 0) return o->method;
@@ -274,6 +286,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
     LMR_TRY(lmr_options_copy(opts, o));
+    LMR_TRY(take_penalties(o));
     larmor_array_ref(o->maps);
     larmor_array_ref(o->b0);
     larmor_array_ref(o->basis);
@@ -298,6 +311,7 @@ larmor_status larmor_settings_check(const larmor_recon_opts *opts, const char *l
 {
     larmor_recon_opts o;
     LMR_TRY(lmr_options_copy(opts, &o));
+    LMR_TRY(take_penalties(&o));
     if (!o.method) o.method = LMR_METHOD_AUTO;
     if (!o.maps_method) o.maps_method = "auto";
     return check(&o, later, NULL, 0);

@@ -366,7 +366,7 @@ static int check_completeness(const app_command *command, const app_files *files
 /* 1 if the option has one value, and another one was given before: said. */
 static int is_second(const app_option *o, const char *before, const char *value)
 {
-    if (!before || o->type == APP_FLAG || o->type == APP_TEXTS || o->type == APP_WRITTEN_FILES) return 0;
+    if (!before || o->adds || o->type == APP_FLAG || o->type == APP_TEXTS || o->type == APP_WRITTEN_FILES) return 0;
     if (!strcmp(before, value)) return 0;
     app_error("--%s: is given twice, as \"%s\" and as \"%s\"; give it once.", o->name, before, value);
     return 1;

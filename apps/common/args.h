@@ -72,6 +72,7 @@ typedef struct app_option {
     const char *member;
     const char *heading; /* in the help, of the options from this one on */
     const char *retired; /* what to use in its place: it is still taken, with a warning, and listed nowhere */
+    int adds;            /* 1: of a setting: given again, it gets one value more */
     const char *setting; /* or NULL: the member of the larmor_recon_opts at `at` that the library sets from text */
 } app_option;
 

@@ -60,7 +60,7 @@ static larmor_status take(void *user, const char *name, const char *value, int i
     if (!strcmp(name, "config")) return larmor_fail(LARMOR_ERR_ARG, "a file names no other file of options.");
     if (app_names_file(o) && !strcmp(value, "-"))
         return larmor_fail(LARMOR_ERR_ARG, "\"-\" is for the command line.");
-    if (i && o->type != APP_TEXTS && o->type != APP_WRITTEN_FILES)
+    if (i && !o->adds && o->type != APP_TEXTS && o->type != APP_WRITTEN_FILES)
         return larmor_fail(LARMOR_ERR_ARG, "%s: a list of strings is none of its values.", name);
     const char **given = &r->given[o - r->command->options];
     if (!i) r->is_taken = !*given;

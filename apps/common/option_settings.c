@@ -21,7 +21,8 @@ static void complete(app_option *o, const larmor_setting *s)
     static const app_type types[] = {[LARMOR_SETTING_FLAG] = APP_FLAG,     [LARMOR_SETTING_CHOICE] = APP_TEXT,
                                      [LARMOR_SETTING_FORM] = APP_TEXT,     [LARMOR_SETTING_INTEGER] = APP_INTEGER,
                                      [LARMOR_SETTING_NUMBER] = APP_NUMBER, [LARMOR_SETTING_BYTES] = APP_BYTES,
-                                     [LARMOR_SETTING_SIZES] = APP_SIZES,   [LARMOR_SETTING_NUMBERS] = APP_NUMBERS};
+                                     [LARMOR_SETTING_SIZES] = APP_SIZES,   [LARMOR_SETTING_NUMBERS] = APP_NUMBERS,
+                                     [LARMOR_SETTING_LIST] = APP_TEXT};
     o->type = types[s->type];
     if (!o->name) o->name = s->option;
     if (!o->metavar) o->metavar = s->metavar;
@@ -30,6 +31,7 @@ static void complete(app_option *o, const larmor_setting *s)
     if (!o->choice) o->choices = s->choices;
     if (!o->choice) o->expected = s->expected;
     if (!o->member) o->member = s->name;
+    o->adds = s->type == LARMOR_SETTING_LIST;
     o->low = s->low;
     o->high = s->high;
 }

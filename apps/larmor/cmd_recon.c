@@ -28,6 +28,7 @@ static app_option options[] = {
            "image; the format follows the suffix; -: a stream of MRD on standard output", .choice = choose_suffix,
            .streams = 1),
     SETTING(method, .letter = 'm', .choice = choose_method),
+    SETTING(reg),
     SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "

@@ -11,6 +11,7 @@
 
 const char *recon_method(const recon_settings *s)
 {
+    if (s->opts.reg) return s->opts.reg;
     return s->opts.method ? s->opts.method : "auto";
 }
 

@@ -341,14 +341,15 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * alone: for all that are as long in the header. Directions 0: those of the image, and its centre. Counters do
      * not count. */
     larmor_image_meta maps_place;
-    int no_ghost;   /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
-    int repeatable; /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same
+    int no_ghost;    /* 1: lines of both directions of echo-planar scans are not corrected (larmor/ghost.h) */
+    int repeatable;  /* 1: the same images, bit for bit, whenever the same scan is reconstructed with the same
                      * options and, as it decides what fits, the same memory: on a processor, whatever its threads, or
                      * on GPUs of the same model and with the same version of CUDA, which are set to be repeatable
                      * until the reconstruction is freed (larmor_device_set_repeatable: NUFFTs take the full
                      * precomputed form, and what does not fit is refused). */
-    double damping; /* nlinv: of the frame before, as in larmor_nlinv_series_opts; default 0.9 */
-    int median;     /* nlinv: images are the median of so many frames; default 1 */
+    double damping;  /* nlinv: of the frame before, as in larmor_nlinv_series_opts; default 0.9 */
+    int median;      /* nlinv: images are the median of so many frames; default 1 */
+    const char *reg; /* penalties, "tv:xy+tv:t=4+l1", as method lists them, whose place they take; or NULL */
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

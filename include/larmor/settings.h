@@ -19,7 +19,8 @@ typedef enum larmor_setting_type {
     LARMOR_SETTING_NUMBER,  /* a number from low to high */
     LARMOR_SETTING_BYTES,   /* "512M": bytes, or with K, M, G or T thousands, millions ... of them */
     LARMOR_SETTING_SIZES,   /* one to three whole numbers for x, y and z, with commas between */
-    LARMOR_SETTING_NUMBERS  /* the same of any numbers */
+    LARMOR_SETTING_NUMBERS, /* the same of any numbers */
+    LARMOR_SETTING_LIST     /* what `expected` says, or several of them with + between; set again, it gets one more */
 } larmor_setting_type;
 
 typedef struct larmor_setting {
@@ -28,7 +29,7 @@ typedef struct larmor_setting {
     larmor_setting_type type;
     const char *metavar;  /* stands for the value: "N" */
     const char *choices;  /* "auto|homodyne|pocs|zero"; NULL: not of CHOICE, or names of a table of the library */
-    const char *expected; /* of FORM and of such names: what a text must be */
+    const char *expected; /* of FORM, LIST and of such names: what a text must be */
     const char *standard; /* the default as text; NULL: help says what it is */
     double low, high;     /* of a number as text, both included */
     const char *unit;     /* "mm"; "" of what has none */

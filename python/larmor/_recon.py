@@ -359,9 +359,11 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}
-    words = {k: v for k, v in given.items() if isinstance(v, str) and _takes_text(k, v)}
+    lists = {setting["name"] for setting in settings() if setting["type"] == "list"}
+    words = {k: v for k, v in given.items() if k in lists or (isinstance(v, str) and _takes_text(k, v))}
     for name, value in words.items():
-        check(lib.larmor_setting_set(opts, name.encode(), value.encode()))
+        for one in value if isinstance(value, (list, tuple)) else [] if value is None else [value]:
+            check(lib.larmor_setting_set(opts, name.encode(), str(one).encode()))
     _structs.fill(opts, {k: v for k, v in given.items() if k not in words}, on, keep)
     if asked.get("maps") is False:
         opts.no_maps = 1

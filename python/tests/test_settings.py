@@ -50,6 +50,12 @@ def test_a_text_is_the_value_that_the_program_makes_of_it(scan, text, value):
     assert a.provenance["settings"] == b.provenance["settings"]
 
 
+def test_penalties_that_are_listed_are_the_method_of_their_sum(scan):
+    a = larmor.recon(scan, lam=1e-3, reg=["tv:xy", "l1=0.1"])
+    b = larmor.recon(scan, lam=1e-3, method="tv:xy+l1=0.1")
+    assert np.array_equal(a.images, b.images)
+
+
 @pytest.mark.parametrize(("options", "line"), [
     ({"toeplitz": "of"}, 'toeplitz: got "of", expected auto, on or off'),
     ({"memory": "much"}, 'memory: got "much", expected bytes > 0, with K, M, G or T for thousands ...'),

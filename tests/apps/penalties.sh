@@ -34,6 +34,18 @@ grep -q '"ratios": \[1, ' out || fail "ratios expected in the report"
 expect 0 recon scan.h5 -o again.cfl --maps maps.cfl -m "$name" --lambda "$lambda" -q
 expect 0 compare again.cfl chosen.cfl --tol 1e-3
 
+# Penalties that are listed one by one, on the command line or in a file, are their sum.
+expect 0 recon scan.h5 -o one.cfl --maps maps.cfl -m tv:xy+tv:t=4 -q
+expect 0 recon scan.h5 -o two.cfl --maps maps.cfl --reg tv:xy --reg tv:t=4 -q
+cmp one.cfl two.cfl || fail "--reg twice: not the image of the sum"
+echo 'reg = ["tv:xy", "tv:t=4"]' >reg.toml
+expect 0 recon scan.h5 -o three.cfl --maps maps.cfl --config reg.toml -q
+cmp one.cfl three.cfl || fail "reg in a file: not the image of the sum"
+expect 2 recon scan.h5 -o x.cfl --maps maps.cfl -m tv --reg l1 -q
+grep -q -- "--reg: is not for --method tv, whose place it takes; leave one out." err || fail "--method and --reg"
+expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --reg tv --reg tv -q
+grep -q -- '--reg "tv": up to four different penalties' err || fail "$last: twice the same"
+
 # refused METHOD MESSAGE
 refused() {
     expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method "$1" -q

@@ -182,6 +182,9 @@ static int text_of(const larmor_setting *s, int i, char *text, size_t size)
     case LARMOR_SETTING_FORM:
         snprintf(text, size, "%s", i < 4 ? forms[!strcmp(s->name, "compress")][i] : "");
         return i < 4;
+    case LARMOR_SETTING_LIST:
+        snprintf(text, size, "%s", i ? "tv:xy+tv:t=4" : "l1");
+        return i < 2;
     case LARMOR_SETTING_BYTES:
         snprintf(text, size, "%d", i ? 512000000 : 1);
         return i < 2;
