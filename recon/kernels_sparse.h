@@ -7,13 +7,14 @@
 
 #include "larmor/status.h"
 
-#define LMR_SPARSE_ABI 4
+#define LMR_SPARSE_ABI 5
 
 /* Axes of an array of n numbers along which differences are taken: element i has place i / step % length. */
 typedef struct lmr_axes {
     int count;
     int64_t step[8], length[8];
     double weight[8]; /* what a difference is multiplied with */
+    int cyclic[8];    /* of the gradient: 1: the first element is behind the last one; never where the step is 1 */
 } lmr_axes;
 
 /* The corner [extent...] of an array [dim...], at its first element. */
@@ -57,7 +58,7 @@ typedef struct lmr_sparse_kernels {
 
     /* ---- differences of [n] arrays whose first dimension is row: a step is 1 or a multiple of row ---- */
 
-    /* y[i,a] <- weight_a (x[i + step_a] - x[i]), 0 at the last place of axis a; y is [n, count].
+    /* y[i,a] <- weight_a (x[i + step_a] - x[i]), 0 at the last place of an axis that is not cyclic; y is [n, count].
      * adjoint: y [n] <- its exact adjoint of x [n, count]. */
     larmor_status (*gradient)(void *ctx, int64_t n, int64_t row, const lmr_axes *axes, int adjoint, const void *x,
                               void *y);

@@ -639,6 +639,11 @@ static larmor_status make_source(larmor_source *inner, frames *f, larmor_source 
     for (int i = 0; i < f->info.groups && !st; i++) st = cut(f, i);
     if (!st) {
         f->info.groups = (int)f->frames;
+        if (f->bins.bin) {
+            f->info.bins[0] = f->bins.phases;
+            f->info.bins[1] = f->bins.repetitions;
+            memcpy(f->info.bins_letter, f->bins.letter, sizeof f->info.bins_letter);
+        }
         report(f);
         st = larmor_source_create(lmr_source_name(inner), &impl, f, source);
     }

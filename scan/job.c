@@ -146,6 +146,13 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     if (job->settings->opts.lambda_mode == LARMOR_LAMBDA_RELATIVE)
         opts.lambda = job->settings->opts.lambda > 0 ? job->settings->opts.lambda : -1;
     for (int d = 0; d < 3; d++) opts.block[d] = job->settings->opts.llr_block;
+    const larmor_raw_info *info = &job->facts->info;
+    const int bins = info->bins[0] * info->bins[1];
+    for (int d = 0; d < 2 && bins && frames % bins == 0 && !apart; d++) {
+        opts.frames[d] = info->bins[d];
+        opts.letter[d] = info->bins_letter[d];
+    }
+    if (opts.frames[0]) opts.frames[2] = frames / bins;
     lmr_voxel_sides(grid, opts.voxel);
     return opts;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/status.h"
 
@@ -39,6 +40,45 @@ static larmor_status gather_from(const lmr_job *job, const larmor_counters *only
     return LARMOR_OK;
 }
 
+/* 1 if the series has every phase of every repetition, as its dimensions h and b say. */
+static int is_whole(const lmr_job *job, const int *group, int count)
+{
+    const int *bins = job->facts->info.bins;
+    larmor_group g;
+    for (int i = 0; i < count; i++) {
+        if (lmr_source_group(job->facts->source, group[i], &g)) return 0;
+        if (bins[0] > 1 && g.phase != i % bins[0]) return 0;
+        if (g.repetition % bins[1] != i / bins[0] % bins[1]) return 0;
+    }
+    return count % (bins[0] * bins[1]) == 0;
+}
+
+/* Penalties along t, h and b need a series that has them. */
+static larmor_status check_dimensions(const lmr_job *job, const lmr_series *list)
+{
+    static const char letters[] = "thb";
+    const char *name = job->found.method.name;
+    const larmor_raw_info *info = &job->facts->info;
+    larmor_penalties p;
+    if (job->found.method.kind != LMR_METHOD_REGULARISED) return LARMOR_OK;
+    LMR_TRY(larmor_regulariser_read(name, &p));
+    const unsigned asked = p.axes >> 3;
+    for (int i = 0; letters[i]; i++) {
+        const int sorted = info->bins[0] && memchr(info->bins_letter, letters[i], 2);
+        if (asked >> i & 1 && !sorted && (info->bins[0] || i))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "opts.method %s: the series of %s has no dimension %c; bins of time, the "
+                            "heart and the breath are dimensions t, h and b.",
+                            name, lmr_source_name(job->facts->source), letters[i]);
+    }
+    for (int s = 0; asked && info->bins[0] && s < list->series; s++)
+        if (!is_whole(job, list->group + list->first[s], list->first[s + 1] - list->first[s]))
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "opts.method %s: a series of %s lacks some of its %d x %d bins; ask for fewer.", name,
+                            lmr_source_name(job->facts->source), info->bins[0], info->bins[1]);
+    return LARMOR_OK;
+}
+
 /* A penalty of series is refused for a single frame before any work. */
 static larmor_status check(const lmr_job *job, const lmr_series *list)
 {
@@ -64,7 +104,7 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
                             "opts.method %s: %s has one frame of a slice, %s needs several repetitions, phases or "
                             "contrasts; use tv or wavelet.",
                             job->found.method.name, name, job->found.method.name);
-    return LARMOR_OK;
+    return check_dimensions(job, list);
 }
 
 larmor_status lmr_series_gather(const lmr_job *job, const larmor_counters *only, lmr_series *list)

@@ -38,7 +38,8 @@ static const lmr_setting table[] = {
                .expected = "auto, cg, grid, nlinv or the name of a regulariser",
                HELP("SENSE by conjugate gradients, gridding, image and coil maps at once frame by frame (nlinv), or "
                     "SENSE "
-                    "with a penalty or several, tv:xy+tv:t+l1, along dimensions x, y, z and t (frames), with ratios "
+                    "with a penalty or several, tv:xy+tv:t+l1, along dimensions x, y, z, t (frames), h and b "
+                    "(bins of heart and breath), with ratios "
                     "(=4) or "
                     "those that the data choose; auto is cg with opts.lambda "
                     "NUMBER, "

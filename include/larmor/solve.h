@@ -321,6 +321,11 @@ typedef struct larmor_regulariser_opts { /* zero means default */
                          divided by its side over the shortest one */
     unsigned axes;    /* tv, wavelet, fft: bit d for dimension d of the image or series, which the penalty is taken
                          along; default as below */
+    /* A series of frames in up to three dimensions, the first fastest, whose product is its length, and the letters
+     * by which a name calls them: t (time), h (the heart, whose last frame is before its first one) and b (the
+     * breath), 0 for none; default one dimension t. Penalties without letters take it as one in any case. */
+    int64_t frames[3];
+    char letter[3];
 } larmor_regulariser_opts;
 
 /* A penalty of images by name, or the sum of up to four with + between; lambda is relative, see larmor_regularised.
@@ -336,10 +341,10 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * l1       lambda sum_i |x_i|.
  * fft      lambda sum_i |(F x)_i|, F the unitary Fourier transform: of a series along time, else of all dimensions.
  *
- * Behind tv, wavelet and fft a colon and some of the letters x, y, z and t are the dimensions that they are taken
- * along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series. In a sum "=" and a number are the
- * weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is lambda (tv:xy + 4 tv:t + l1). No two are
- * alike, and one of them at most is tgv.
+ * Behind tv, wavelet and fft a colon and some of the letters x, y, z, t, h and b are the dimensions that they are
+ * taken along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series, or one of opts.frames, as h
+ * and b are. In a sum "=" and a number are the weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is
+ * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
@@ -374,6 +379,7 @@ enum { LARMOR_MOST_PENALTIES = 4 };
 typedef struct larmor_penalties {
     int count;
     unsigned takes;                      /* all of them together, as in larmor_regulariser_info */
+    unsigned axes;                       /* that it names, x, y, z, t, h and b from bit 0 on */
     double ratio[LARMOR_MOST_PENALTIES]; /* 0 where the name has none */
 } larmor_penalties;
 

@@ -24,6 +24,19 @@ static inline range both(range r, range s)
     return (range){r.first > s.first ? r.first : s.first, r.end < s.end ? r.end : s.end};
 }
 
+/* The steps from the row at i to the rows before and behind it on a cyclic axis, whose places all have both. */
+static inline int64_t step_before(const lmr_axes *axes, int a, int64_t i)
+{
+    const int64_t step = axes->step[a], first = i / step % axes->length[a] == 0;
+    return first ? step * (axes->length[a] - 1) : -step;
+}
+
+static inline int64_t step_behind(const lmr_axes *axes, int a, int64_t i)
+{
+    const int64_t step = axes->step[a], last = i / step % axes->length[a] == axes->length[a] - 1;
+    return last ? -step * (axes->length[a] - 1) : step;
+}
+
 /* y <- y + w x over a range of complex numbers. */
 static inline void add(range r, real w, const real *restrict x, real *restrict y)
 {
@@ -54,8 +67,13 @@ larmor_status R(lmr_cpu_sparse_gradient)(void *ctx, int64_t n, int64_t row, cons
         for (int a = 0; a < axes->count; a++) {
             const real w = (real)axes->weight[a];
             const int64_t step = axes->step[a], at = 2 * (i + n * a);
-            const range inside = places(axes, a, i, row, 0, 1);
-            if (adjoint) {
+            const range inside = places(axes, a, i, row, 0, axes->cyclic[a] ? 0 : 1);
+            if (axes->cyclic[a] && adjoint) {
+                add(inside, w, x + at + 2 * step_before(axes, a, i), y + 2 * i);
+                add(inside, -w, x + at, y + 2 * i);
+            } else if (axes->cyclic[a]) {
+                add_difference(inside, w, step_behind(axes, a, i), x + 2 * i, cleared(y + at, row));
+            } else if (adjoint) {
                 add(places(axes, a, i, row, 1, 0), w, x + at - 2 * step, y + 2 * i);
                 add(inside, -w, x + at, y + 2 * i);
             } else {
@@ -77,6 +95,12 @@ larmor_status R(lmr_cpu_sparse_gradient_normal)(void *ctx, int64_t n, int64_t ro
         for (int a = 0; a < axes->count; a++) {
             const real w = (real)(axes->weight[a] * axes->weight[a]);
             const int64_t step = axes->step[a];
+            if (axes->cyclic[a]) {
+                const range all = {0, row};
+                add_difference(all, -w, step_before(axes, a, i), x + 2 * i, to);
+                add_difference(all, -w, step_behind(axes, a, i), x + 2 * i, to);
+                continue;
+            }
             add_difference(places(axes, a, i, row, 1, 0), w, step, x + 2 * (i - step), to);
             add_difference(places(axes, a, i, row, 0, 1), -w, step, x + 2 * i, to);
         }

@@ -14,6 +14,19 @@ struct place {
     }
 };
 
+/* The steps from a voxel to those before and behind it; 0 where there is none. */
+__device__ int64_t step_before(const lmr_axes &axes, int a, place at)
+{
+    if (at.before) return -axes.step[a];
+    return axes.cyclic[a] ? axes.step[a] * at.after : 0;
+}
+
+__device__ int64_t step_behind(const lmr_axes &axes, int a, place at)
+{
+    if (at.after) return axes.step[a];
+    return axes.cyclic[a] ? -axes.step[a] * at.before : 0;
+}
+
 /* sum <- sum + w x */
 template <typename T> __device__ void add(cx<T> &sum, T w, cx<T> x)
 {
@@ -35,7 +48,8 @@ template <typename T> __global__ void gradient_kernel(int64_t n, lmr_axes axes, 
     for (int64_t i = first_index(); i < n; i += index_stride())
         for (int a = 0; a < axes.count; a++) {
             cx<T> sum = {0, 0};
-            if (place(axes, a, i).after) add_difference(sum, (T)axes.weight[a], axes.step[a], x + i);
+            const int64_t behind = step_behind(axes, a, place(axes, a, i));
+            if (behind) add_difference(sum, (T)axes.weight[a], behind, x + i);
             y[i + n * a] = sum;
         }
 }
@@ -47,8 +61,9 @@ template <typename T> __global__ void gradient_adjoint_kernel(int64_t n, lmr_axe
         for (int a = 0; a < axes.count; a++) {
             const place at(axes, a, i);
             const T w = (T)axes.weight[a];
-            if (at.before) add(sum, w, x[i - axes.step[a] + n * a]);
-            if (at.after) add(sum, -w, x[i + n * a]);
+            const int64_t before = step_before(axes, a, at);
+            if (before) add(sum, w, x[i + before + n * a]);
+            if (step_behind(axes, a, at)) add(sum, -w, x[i + n * a]);
         }
         y[i] = sum;
     }
@@ -61,8 +76,9 @@ template <typename T> __global__ void gradient_normal_kernel(int64_t n, lmr_axes
         for (int a = 0; a < axes.count; a++) {
             const place at(axes, a, i);
             const T w = (T)(axes.weight[a] * axes.weight[a]);
-            if (at.before) add_difference(sum, w, axes.step[a], x + i - axes.step[a]);
-            if (at.after) add_difference(sum, -w, axes.step[a], x + i);
+            const int64_t before = step_before(axes, a, at), behind = step_behind(axes, a, at);
+            if (before) add_difference(sum, -w, before, x + i);
+            if (behind) add_difference(sum, -w, behind, x + i);
         }
         y[i] = sum;
     }

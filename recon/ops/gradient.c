@@ -4,6 +4,7 @@
 
 #include "larmor/operators.h"
 #include "recon/ops/axes.h"
+#include "recon/ops/gradient.h"
 #include "recon/sparse.h"
 
 typedef struct gradient {
@@ -47,7 +48,8 @@ static const larmor_op_impl symmetrised_impl = {"symmetrised gradient", symmetri
                                                 NULL, free};
 
 /* The first dimension longer than 1 is the row, of 1 at least: loops of the kernels step by it. */
-static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axes, const double *spacing, gradient *g)
+static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axes, unsigned cyclic,
+                               const double *spacing, gradient *g)
 {
     int64_t step = 1;
     g->n = larmor_shape_count(shape);
@@ -64,6 +66,10 @@ static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axe
             g->axes.step[a] = length == 1 ? g->n : step; /* one place has no neighbour, wherever */
             g->axes.length[a] = length;
             g->axes.weight[a] = 1 / h;
+            g->axes.cyclic[a] = lmr_has_axis(cyclic, d) && length > 2;
+            if (g->axes.cyclic[a] && step == 1)
+                return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "%s: axis %d is cyclic, expected a longer one before it", who,
+                                d);
         }
         step *= length;
     }
@@ -71,7 +77,7 @@ static larmor_status find_axes(const char *who, larmor_shape shape, unsigned axe
 }
 
 static larmor_status create(const larmor_op_impl *impl, larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
-                            unsigned axes, const double *spacing, larmor_op **op)
+                            unsigned axes, unsigned cyclic, const double *spacing, larmor_op **op)
 {
     *op = NULL;
     LMR_TRY(lmr_check_axes(impl->name, dev, dtype, shape, axes));
@@ -82,7 +88,7 @@ static larmor_status create(const larmor_op_impl *impl, larmor_device *dev, larm
     gradient *g = calloc(1, sizeof *g);
     if (!g) return LMR_NO_MEMORY();
     larmor_status st;
-    LMR_OR(fail, find_axes(impl->name, shape, axes, spacing, g));
+    LMR_OR(fail, find_axes(impl->name, shape, axes, cyclic, spacing, g));
     LMR_OR(fail, lmr_sparse_kernels_of(dev, dtype, &g->kernels));
     const int d = g->axes.count;
     const larmor_shape field = larmor_shape_append(shape, d), tensor = larmor_shape_append(shape, d * (d + 1) / 2);
@@ -100,12 +106,18 @@ larmor_status larmor_op_gradient(larmor_device *dev, larmor_dtype dtype, larmor_
                                  const double *spacing, larmor_op **G)
 {
     LMR_NEED(G);
-    return create(&gradient_impl, dev, dtype, shape, axes, spacing, G);
+    return create(&gradient_impl, dev, dtype, shape, axes, 0, spacing, G);
+}
+
+larmor_status lmr_op_gradient_cyclic(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, unsigned axes,
+                                     unsigned cyclic, const double *spacing, larmor_op **G)
+{
+    return create(&gradient_impl, dev, dtype, shape, axes, cyclic, spacing, G);
 }
 
 larmor_status larmor_op_symmetrised_gradient(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                              unsigned axes, const double *spacing, larmor_op **E)
 {
     LMR_NEED(E);
-    return create(&symmetrised_impl, dev, dtype, shape, axes, spacing, E);
+    return create(&symmetrised_impl, dev, dtype, shape, axes, 0, spacing, E);
 }

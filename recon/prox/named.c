@@ -58,8 +58,9 @@ larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_o
     for (int i = 0; i < terms.count; i++) {
         larmor_regulariser_opts own;
         double one[3];
-        LMR_TRY(lmr_terms_opts(&terms, i, opts, shape, &own));
-        kind_of(&terms, i)->sizes(&own, shape, &one[0], &one[1], &one[2]);
+        larmor_shape seen;
+        LMR_TRY(lmr_terms_opts(&terms, i, opts, shape, &own, &seen));
+        kind_of(&terms, i)->sizes(&own, seen, &one[0], &one[1], &one[2]);
         *z = fmax(*z, one[0]);
         *Kz += one[1];
         *kept += one[2];
@@ -75,8 +76,10 @@ static larmor_status make_terms(larmor_regulariser *r, const lmr_terms *terms, c
 {
     for (int i = 0; i < terms->count; i++) {
         larmor_regulariser_opts own;
-        LMR_TRY(lmr_terms_opts(terms, i, o, r->shape, &own));
-        LMR_TRY(kind_of(terms, i)->make(r->dev, &own, r->dtype, r->shape, &parts[i].penalty));
+        larmor_shape seen;
+        LMR_TRY(lmr_terms_opts(terms, i, o, r->shape, &own, &seen));
+        LMR_TRY(kind_of(terms, i)->make(r->dev, &own, r->dtype, seen, &parts[i].penalty));
+        if (own.frames[0]) LMR_TRY(lmr_penalty_reshape(r->shape, &parts[i].penalty));
     }
     return LARMOR_OK;
 }

@@ -110,6 +110,46 @@ static larmor_status make_rows(larmor_device *dev, larmor_dtype dtype, larmor_sh
     return larmor_op_create(dev, &impl, s, dtype, in, LARMOR_SHAPE(first), K);
 }
 
+/* ---- an image in another shape ---- */
+
+static larmor_status reshaped_forward(void *self, const larmor_array *x, larmor_array *y)
+{
+    LMR_OWNED(larmor_array) *seen = NULL;
+    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    return larmor_op_forward(self, seen, y);
+}
+
+static larmor_status reshaped_adjoint(void *self, const larmor_array *y, larmor_array *x)
+{
+    LMR_OWNED(larmor_array) *seen = NULL;
+    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    return larmor_op_adjoint(self, y, seen);
+}
+
+static larmor_status reshaped_normal(void *self, const larmor_array *x, larmor_array *z)
+{
+    LMR_OWNED(larmor_array) *seen = NULL, *made = NULL;
+    LMR_TRY(larmor_array_reshape(x, larmor_op_in_shape(self), &seen));
+    LMR_TRY(larmor_array_reshape(z, larmor_op_in_shape(self), &made));
+    return larmor_op_normal(self, seen, made);
+}
+
+static void reshaped_destroy(void *self)
+{
+    larmor_op_free(self);
+}
+
+larmor_status lmr_penalty_reshape(larmor_shape shape, larmor_penalty *penalty)
+{
+    static const larmor_op_impl impl = {"series", reshaped_forward, reshaped_adjoint, reshaped_normal,
+                                        reshaped_destroy};
+    larmor_op *K = penalty->K, *made = NULL;
+    LMR_TRY(
+        larmor_op_create(larmor_op_device(K), &impl, K, larmor_op_dtype(K), shape, larmor_op_out_shape(K), &made));
+    penalty->K = made;
+    return LARMOR_OK;
+}
+
 /* ---- g ---- */
 
 typedef struct sum {

@@ -15,4 +15,7 @@ typedef struct lmr_summand {
 larmor_status lmr_penalty_sum(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const lmr_summand *parts,
                               int count, larmor_penalty *sum);
 
+/* K of an image that has this shape, as many numbers as K takes; its K is not NULL. */
+larmor_status lmr_penalty_reshape(larmor_shape shape, larmor_penalty *penalty);
+
 #endif

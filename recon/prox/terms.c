@@ -7,7 +7,7 @@
 
 #include "core/names.h"
 
-static const char letters[] = "xyzt";
+static const char letters[] = "xyzthb";
 
 static const char *name_at(int i)
 {
@@ -19,13 +19,14 @@ static const char *name_at(int i)
 static larmor_status read_axes(const char *name, const char *text, unsigned *axes)
 {
     if (!*text)
-        return LMR_FAIL(LARMOR_ERR_ARG, "%s: no dimensions behind the colon, expected some of x, y, z and t", name);
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: no dimensions behind the colon, expected some of x, y, z, t, h and b",
+                        name);
     for (const char *c = text; *c; c++) {
         const char *letter = strchr(letters, *c);
         const unsigned bit = letter ? 1u << (letter - letters) : 0;
         if (!bit || *axes & bit)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: dimensions are \"%s\", expected some of x, y, z and t, each once",
-                            name, text);
+            return LMR_FAIL(LARMOR_ERR_ARG,
+                            "%s: dimensions are \"%s\", expected some of x, y, z, t, h and b, each once", name, text);
         *axes |= bit;
     }
     return LARMOR_OK;
@@ -87,7 +88,7 @@ unsigned lmr_term_takes(const lmr_term *term)
     const unsigned takes = larmor_regulariser_entry(term->entry).takes;
     if (!term->axes) return takes;
     if (term->axes >> LMR_TIME_AXIS)
-        return term->axes == 1u << LMR_TIME_AXIS ? (takes | coupled) & ~(unsigned)LARMOR_TAKES_TIME : takes | coupled;
+        return term->axes & LMR_SPACE_AXES ? takes | coupled : (takes | coupled) & ~(unsigned)LARMOR_TAKES_TIME;
     return (takes & ~(coupled | LARMOR_TAKES_TIME)) | LARMOR_TAKES_IMAGES;
 }
 
@@ -101,22 +102,50 @@ unsigned lmr_terms_take(const lmr_terms *terms)
     return (any & ~(unsigned)LARMOR_TAKES_IMAGES) | all;
 }
 
+/* [image..., frames] as [image..., frames in their dimensions]. */
+static larmor_status split_series(const char *name, const larmor_regulariser_opts *all, larmor_shape *shape)
+{
+    int64_t frames = 1;
+    const int last = shape->ndim - 1;
+    for (int d = 0; d < 3; d++) frames *= all->frames[d];
+    if (last < 0 || last + 3 > LARMOR_MAX_DIMS || frames != shape->dim[last])
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the series has %lld frames, its dimensions have %lld", name,
+                        (long long)(last < 0 ? 0 : shape->dim[last]), (long long)frames);
+    for (int d = 0; d < 3; d++) shape->dim[last + d] = all->frames[d];
+    shape->ndim = last + 3;
+    return LARMOR_OK;
+}
+
+/* The dimension of a letter, -1 if there is none; images have the first `axes`. */
+static int dimension_of(const larmor_regulariser_opts *opts, int letter, int axes)
+{
+    if (letter < LMR_TIME_AXIS) return letter < axes ? letter : -1;
+    for (int d = 0; d < 3 && opts->frames[0]; d++)
+        if (opts->letter[d] == letters[letter]) return axes + d;
+    return letter == LMR_TIME_AXIS && !opts->frames[0] && axes > 0 ? axes : -1;
+}
+
 larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regulariser_opts *all, larmor_shape shape,
-                             larmor_regulariser_opts *opts)
+                             larmor_regulariser_opts *opts, larmor_shape *seen)
 {
     const lmr_term *term = &terms->term[i];
     const int together = terms->count > 1 || term->axes;
     *opts = *all;
+    *seen = shape;
     if (together && lmr_terms_take(terms) & LARMOR_NEEDS_SERIES) opts->series = 1;
+    const int is_split = opts->series && all->frames[0] && term->axes >> LMR_TIME_AXIS;
+    for (int d = 0; d < 3 && !is_split; d++) opts->frames[d] = 0;
+    if (is_split) LMR_TRY(split_series(name_at(term->entry), all, seen));
     if (!term->axes) return LARMOR_OK;
     const int axes = shape.ndim - (opts->series != 0);
     opts->axes = 0;
     for (int d = 0; letters[d]; d++) {
         if (!(term->axes >> d & 1)) continue;
-        const int at = d == LMR_TIME_AXIS ? shape.ndim - 1 : d;
-        if (d < LMR_TIME_AXIS ? at >= axes : axes < 1)
-            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the image has no dimension %c, but %d of them", name_at(term->entry),
-                            letters[d], axes);
+        const int at = dimension_of(opts, d, axes);
+        if (at < 0)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: the image has no dimension %c, but %d of them%s",
+                            name_at(term->entry), letters[d], axes,
+                            d < LMR_TIME_AXIS ? "" : " and its series others");
         opts->axes |= 1u << at;
     }
     return LARMOR_OK;
@@ -130,6 +159,9 @@ larmor_status larmor_regulariser_read(const char *name, larmor_penalties *listed
     LMR_TRY(lmr_terms_read(name, &terms));
     listed->count = terms.count;
     listed->takes = lmr_terms_take(&terms);
-    for (int i = 0; i < terms.count; i++) listed->ratio[i] = terms.term[i].ratio;
+    for (int i = 0; i < terms.count; i++) {
+        listed->ratio[i] = terms.term[i].ratio;
+        listed->axes |= terms.term[i].axes;
+    }
     return LARMOR_OK;
 }

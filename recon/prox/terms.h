@@ -4,11 +4,11 @@
 
 #include "recon/prox/regulariser.h"
 
-enum { LMR_MAX_TERMS = LARMOR_MOST_PENALTIES, LMR_TIME_AXIS = 3, LMR_TERMS_ROOM = 96 };
+enum { LMR_MAX_TERMS = LARMOR_MOST_PENALTIES, LMR_TIME_AXIS = 3, LMR_SPACE_AXES = 7, LMR_TERMS_ROOM = 96 };
 
 typedef struct lmr_term {
     int entry;     /* of the table */
-    unsigned axes; /* bit d for x, y and z, bit LMR_TIME_AXIS for t; 0: those of the penalty */
+    unsigned axes; /* bit d for x, y and z, from bit LMR_TIME_AXIS on t, h and b; 0: those of the penalty */
     double ratio;  /* its weight beside the others'; 0: not given, 1 */
 } lmr_term;
 
@@ -24,9 +24,10 @@ larmor_status lmr_terms_read(const char *text, lmr_terms *terms);
 unsigned lmr_term_takes(const lmr_term *term);
 unsigned lmr_terms_take(const lmr_terms *terms);
 
-/* The regulariser's options for term i of images of this shape. Errors: LARMOR_ERR_ARG for dimensions that they
- * lack. */
+/* The regulariser's options for term i of images of this shape, and the shape as the term sees it: with all
+ * dimensions of the series where it names one of them, else opts->frames is zero. Errors: LARMOR_ERR_ARG for
+ * dimensions that they lack; LARMOR_ERR_SHAPE for a series of another length. */
 larmor_status lmr_terms_opts(const lmr_terms *terms, int i, const larmor_regulariser_opts *all, larmor_shape shape,
-                             larmor_regulariser_opts *opts);
+                             larmor_regulariser_opts *opts, larmor_shape *seen);
 
 #endif

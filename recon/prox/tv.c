@@ -1,16 +1,23 @@
 /* Isotropic total variation (Rudin, Osher, Fatemi 1992). SPDX-License-Identifier: Apache-2.0 */
+#include "recon/ops/gradient.h"
 #include "recon/prox/regulariser.h"
 
 /* Where the differences go: every axis, of a series along time with a weight of its own, or not at all; or the axes
  * that are asked for. Along time alone there is nothing to weigh it against. */
+static int series_dims(const larmor_regulariser_opts *o)
+{
+    if (!o->series) return 0;
+    return o->frames[0] ? 3 : 1;
+}
+
 static unsigned axes_of(const larmor_regulariser_opts *o, larmor_shape shape, double spacing[LARMOR_MAX_DIMS])
 {
-    const int last = shape.ndim - 1;
+    const int images = shape.ndim - series_dims(o);
     const unsigned axes = o->axes ? o->axes : (1u << shape.ndim) - 1;
-    lmr_regulariser_spacing(o, shape.ndim - (o->series != 0), spacing);
-    if (!o->series) return axes;
-    spacing[last] = o->time > 0 && axes != 1u << last ? 1 / o->time : 1;
-    return o->time < 0 ? axes & ~(1u << last) : axes;
+    const unsigned space = (1u << images) - 1;
+    lmr_regulariser_spacing(o, images, spacing);
+    for (int d = images; d < shape.ndim && o->time > 0 && axes & space; d++) spacing[d] = 1 / o->time;
+    return o->series && o->time < 0 ? axes & space : axes;
 }
 
 static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,
@@ -21,7 +28,10 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     if (!axes)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "tv: got %s, expected at least one dimension to take differences along",
                         lmr_describe_as(dev, dtype, shape).s);
-    LMR_TRY(larmor_op_gradient(dev, dtype, shape, axes, spacing, &made->K));
+    unsigned cyclic = 0;
+    for (int d = 0; d < 3 && o->frames[0]; d++)
+        if (o->letter[d] == 'h') cyclic |= 1u << (shape.ndim - 3 + d);
+    LMR_TRY(lmr_op_gradient_cyclic(dev, dtype, shape, axes, cyclic, spacing, &made->K));
     return larmor_prox_group_l1(dev, 1, dtype, larmor_op_out_shape(made->K), &made->g);
 }
 

@@ -21,12 +21,13 @@ TEST(a_name_that_is_none_is_refused_in_a_line)
         int ndim;
     } cases[] = {
         {"tv:xy+tvv", "regulariser: got \"tvv\", expected ", 2},
-        {"tv:xq", "tv: dimensions are \"xq\", expected some of x, y, z and t, each once", 2},
-        {"tv:xx", "tv: dimensions are \"xx\", expected some of x, y, z and t, each once", 2},
-        {"tv:", "tv: no dimensions behind the colon, expected some of x, y, z and t", 2},
+        {"tv:xq", "tv: dimensions are \"xq\", expected some of x, y, z, t, h and b, each once", 2},
+        {"tv:xx", "tv: dimensions are \"xx\", expected some of x, y, z, t, h and b, each once", 2},
+        {"tv:", "tv: no dimensions behind the colon, expected some of x, y, z, t, h and b", 2},
         {"l1:x", "l1: got dimensions \"x\", it takes none", 2},
         {"tv:xyz", "tv: the image has no dimension z, but 2 of them", 2},
         {"tv:xyz+tv:t", "tv: the image has no dimension z, but 2 of them", 3},
+        {"tv:h", "tv: the image has no dimension h, but 2 of them and its series others", 3},
         {"tv:xy+l1+tv:yx", "regulariser: \"tv:xy+l1+tv:yx\" has tv twice; leave one out", 2},
         {"tv=-1+l1", "tv: the ratio is \"-1\", expected a finite number > 0", 2},
         {"tv=2x+l1", "tv: the ratio is \"2x\", expected a finite number > 0", 2},
@@ -87,6 +88,62 @@ TEST(dimensions_are_those_of_their_letters)
     for (int i = 0; i < COUNT * FRAMES; i++) x[i] = i / COUNT == 0; /* along t: one coefficient of 1 in each of 3 */
     assert_at_most(fabs(penalty_of("fft:t", NULL, SERIES, x) / (COUNT * sqrt(FRAMES)) - 1), 1e-12);
     assert_at_most(fabs(penalty_of("l1", NULL, SERIES, x) / COUNT - 1), 1e-12);
+}
+
+/* ---- a series of several dimensions ---- */
+
+enum { HEART = 4, BREATH = 3, TIMES = 2, STATES = HEART * BREATH * TIMES };
+#define STATES_SHAPE LARMOR_SHAPE(N, N, STATES)
+
+static const larmor_regulariser_opts states = {
+    .series = 1, .frames = {HEART, BREATH, TIMES}, .letter = {'h', 'b', 't'}};
+
+/* Differences from frame to frame, each step of a dimension by itself. */
+static double steps_between(const cplx *x, int step, int length, int wraps)
+{
+    double sum = 0;
+    for (int f = 0; f < STATES; f++) {
+        const int place = f / step % length;
+        const int next = place + 1 < length ? f + step : f - step * (length - 1);
+        for (int i = 0; i < COUNT && (wraps || place + 1 < length); i++)
+            sum += cabs(x[next * COUNT + i] - x[f * COUNT + i]);
+    }
+    return sum;
+}
+
+TEST(differences_along_the_heart_wrap_and_those_along_breath_and_time_do_not)
+{
+    OWNED(cplx) *x = random_values(COUNT * STATES, 9);
+    assert_at_most(fabs(penalty_of("tv:h", &states, STATES_SHAPE, x) / steps_between(x, 1, HEART, 1) - 1), 1e-13);
+    assert_at_most(fabs(penalty_of("tv:b", &states, STATES_SHAPE, x) / steps_between(x, HEART, BREATH, 0) - 1),
+                   1e-13);
+    assert_at_most(
+        fabs(penalty_of("tv:t", &states, STATES_SHAPE, x) / steps_between(x, HEART * BREATH, TIMES, 0) - 1), 1e-13);
+    const larmor_regulariser_opts two = {.series = 1, .frames = {2, BREATH, 2 * TIMES}, .letter = {'h', 'b', 0}};
+    assert_at_most(fabs(penalty_of("tv:h", &two, STATES_SHAPE, x) / steps_between(x, 1, 2, 0) - 1), 1e-13);
+}
+
+TEST(operators_along_the_dimensions_of_a_series_have_their_adjoints_and_normal_maps)
+{
+    static const char *const names[] = {"tv:h", "tv:xhb", "tv:xy+tv:h+tv:b", "fft:h+wavelet:b=2+tv:t"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        OWNED(larmor_regulariser) *r;
+        double error;
+        assert_ok(larmor_regulariser_create(dev, names[i], &states, LARMOR_C128, STATES_SHAPE, &r));
+        assert_ok(larmor_op_adjoint_error(larmor_regulariser_penalty(r).K, 3, &error));
+        assert_at_most(error, 1e-13);
+        assert_at_most(normal_apart(larmor_regulariser_penalty(r).K), 1e-13);
+    }
+}
+
+TEST(a_series_whose_dimensions_are_not_its_length_is_refused)
+{
+    larmor_regulariser *r;
+    assert_refused(larmor_regulariser_create(dev, "tv:h", &states, LARMOR_C128, SERIES, &r), LARMOR_ERR_SHAPE,
+                   "tv: the series has 3 frames, its dimensions have 24");
+    const larmor_regulariser_opts hearts = {.series = 1, .frames = {FRAMES, 1, 1}, .letter = {'h', 0, 0}};
+    assert_refused(larmor_regulariser_create(dev, "tv:t", &hearts, LARMOR_C128, SERIES, &r), LARMOR_ERR_ARG,
+                   "tv: the image has no dimension t, but 2 of them and its series others");
 }
 
 /* ---- images ---- */

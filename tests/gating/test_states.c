@@ -1,0 +1,191 @@
+/* Images of states by penalties along heart and breath (Feng et al., Magn. Reson. Med. 75, 775 (2016)).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/larmor.h"
+#include "tests/support/test.h"
+
+enum { N = 32, COILS = 4, READOUTS = 960, HEART = 4, BREATH = 6, BINS = HEART * BREATH, SAMPLED = 8 };
+
+static const double tr = .02;
+static const larmor_phantom_cycle breath = {14, 40, .03, 5}, heart = {66, .5, .03, 6}; /* breath in mm */
+
+typedef struct scan {
+    larmor_array *kspace, *traj, *maps, *phase, *shift;
+    double beats[READOUTS], breaths[READOUTS]; /* in cycles, and the shift */
+} scan;
+
+static void free_scan(scan *s)
+{
+    larmor_array_free(s->kspace);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->maps);
+    larmor_array_free(s->phase);
+    larmor_array_free(s->shift);
+}
+
+ENDS_ITSELF_BY(free_scan, scan)
+
+static larmor_phantom_state state_at(int readout)
+{
+    larmor_phantom_state state = {0};
+    larmor_phantom_cycle of_field = breath;
+    of_field.size /= 256;
+    larmor_phantom_beat(&of_field, &heart, tr * readout, &state);
+    return state;
+}
+
+static scan scan_of(void)
+{
+    scan s = {0};
+    OWNED(larmor_simulation) *made = NULL;
+    const larmor_simulation_opts opts = {.traj = {.matrix = {N, N}, .readouts = READOUTS},
+                                         .coils = COILS,
+                                         .snr = 30,
+                                         .seed = 3,
+                                         .tr_ms = 1e3 * tr,
+                                         .breath = breath,
+                                         .heart = heart};
+    assert_ok(larmor_simulation_create(dev, &opts, &made));
+    assert_ok(larmor_simulation_samples(made, 0, 0, 0, &s.kspace, &s.traj));
+    assert_ok(larmor_phantom_coils_around(NULL, dev, LARMOR_C64, LARMOR_SHAPE(N, N), NULL, COILS, &s.maps));
+    for (int i = 0; i < READOUTS; i++) {
+        s.beats[i] = larmor_phantom_cycles(&heart, tr * i);
+        s.breaths[i] = state_at(i).shift[1];
+    }
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(READOUTS), LARMOR_F64, s.beats, &s.phase));
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(READOUTS), LARMOR_F64, s.breaths, &s.shift));
+    return s;
+}
+
+static larmor_source *source_of(const scan *s)
+{
+    larmor_source *source;
+    const larmor_readouts image = {.kspace = s->kspace, .traj = s->traj};
+    const larmor_scan_arrays arrays = {
+        .matrix = {N, N}, .fov_mm = {256, 256, 5}, .trajectory = "goldenangle", .image = &image, .images = 1};
+    assert_ok(larmor_source_of_arrays(&arrays, &source));
+    return source;
+}
+
+static larmor_source *bins_of(const scan *s, int of_heart, int of_breath)
+{
+    OWNED(larmor_source) *whole = source_of(s);
+    larmor_source *bins;
+    larmor_bins_found found;
+    const larmor_bins_opts opts = {.heart = of_heart,
+                                   .breath = of_breath,
+                                   .heart_phase = of_heart ? s->phase : NULL,
+                                   .breath_signal = of_breath ? s->shift : NULL};
+    assert_ok(larmor_source_of_bins(whole, dev, &opts, &found, &bins));
+    assert_int_equal(found.empty, 0);
+    return bins;
+}
+
+static larmor_status begin(larmor_source *source, const scan *s, const char *method, larmor_recon **recon)
+{
+    const larmor_recon_opts opts = {
+        .size = sizeof opts, .method = method, .joint = strcmp(method, "cg") != 0, .maps = s->maps};
+    return larmor_recon_create(source, dev, &opts, recon);
+}
+
+/* All images of a source, [images], by one series or by one each. */
+static void images_of(larmor_source *source, const scan *s, const char *method, larmor_array **image)
+{
+    OWNED(larmor_recon) *recon = NULL;
+    assert_ok(begin(source, s, method, &recon));
+    for (int i = 0, series = 0; series < larmor_recon_series(recon); series++) {
+        OWNED(larmor_recon_result) r;
+        assert_ok(larmor_recon_run(recon, series, &r));
+        for (int k = 0; k < r.count; k++) image[i++] = larmor_array_ref(r.image[k].data);
+    }
+}
+
+/* Which of equally many by rank. */
+static int rank_bin(const scan *s, int readout)
+{
+    int below = 0;
+    for (int i = 0; i < READOUTS; i++)
+        below += s->breaths[i] < s->breaths[readout] || (s->breaths[i] == s->breaths[readout] && i < readout);
+    return below * BREATH / READOUTS;
+}
+
+/* The object on average over some of a bin's readouts. */
+static larmor_array *truth_of(const scan *s, int bin)
+{
+    int members[READOUTS], count = 0;
+    larmor_array *sum = NULL;
+    OWNED(larmor_phantom) *still = NULL;
+    assert_ok(larmor_phantom_create("shepp-logan", 2, &still));
+    for (int i = 0; i < READOUTS; i++) {
+        const int phase = (int)((s->beats[i] - floor(s->beats[i])) * HEART);
+        if (phase + HEART * rank_bin(s, i) == bin) members[count++] = i;
+    }
+    assert_true(count >= SAMPLED);
+    for (int i = 0; i < SAMPLED; i++) {
+        OWNED(larmor_phantom) *now = NULL;
+        larmor_array *image;
+        const larmor_phantom_state state = state_at(members[i * count / SAMPLED]);
+        assert_ok(larmor_phantom_change(still, &state, &now));
+        assert_ok(larmor_phantom_bandlimited(now, dev, LARMOR_C64, LARMOR_SHAPE(N, N), &image));
+        if (!sum) {
+            sum = image;
+            continue;
+        }
+        assert_ok(larmor_axpby(1, image, 1, sum));
+        larmor_array_free(image);
+    }
+    assert_ok(larmor_axpby(1. / SAMPLED, sum, 0, sum));
+    return sum;
+}
+
+/* |x - y| / |y| */
+static double difference(const larmor_array *x, const larmor_array *y)
+{
+    OWNED(larmor_array) *d;
+    double whole, apart;
+    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
+    assert_ok(larmor_copy(y, d));
+    assert_ok(larmor_nrm2(d, &whole));
+    assert_ok(larmor_axpby(1, x, -1, d));
+    assert_ok(larmor_nrm2(d, &apart));
+    return apart / whole;
+}
+
+TEST(states_by_penalties_along_heart_and_breath_are_twice_as_near_as_the_static_image_and_nearer_than_each_alone)
+{
+    OWNED(scan) s = scan_of();
+    OWNED(larmor_source) *bins = bins_of(&s, HEART, BREATH), *whole = source_of(&s);
+    larmor_array *joint[BINS] = {NULL}, *alone[BINS] = {NULL}, *all[1] = {NULL};
+    images_of(bins, &s, "tv:h+tv:b", joint);
+    images_of(bins, &s, "cg", alone);
+    images_of(whole, &s, "cg", all);
+    for (int i = 0; i < BINS; i++) {
+        OWNED(larmor_array) *truth = truth_of(&s, i);
+        const double own = difference(joint[i], truth), single = difference(alone[i], truth),
+                     still = difference(all[0], truth);
+        if (getenv("SHOW"))
+            printf("heart %d breath %d: %.3f; alone %.3f; static %.3f\n", i % HEART, i / HEART, own, single, still);
+        else if (2 * own > still || own > single)
+            fail_msg("bin %d: %g; alone %g, static %g", i, own, single, still);
+        larmor_array_free(joint[i]);
+        larmor_array_free(alone[i]);
+    }
+    larmor_array_free(all[0]);
+}
+
+TEST(penalties_along_dimensions_that_the_series_lacks_are_refused_in_a_line)
+{
+    static const struct {
+        int heart, breath;
+        const char *method, *message;
+    } cases[] = {
+        {2, 2, "tv:t", "opts.method tv:t: the series of arrays has no dimension t;"},
+        {2, 0, "tv:h+tv:b", "opts.method tv:h+tv:b: the series of arrays has no dimension b;"},
+        {0, 2, "fft:h", "opts.method fft:h: the series of arrays has no dimension h;"},
+    };
+    OWNED(scan) s = scan_of();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        OWNED(larmor_source) *bins = bins_of(&s, cases[i].heart, cases[i].breath);
+        larmor_recon *recon;
+        assert_refused(begin(bins, &s, cases[i].method, &recon), LARMOR_ERR_ARG, cases[i].message);
+    }
+}
