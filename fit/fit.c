@@ -27,6 +27,12 @@ static const model_row models[] = {
     [LARMOR_FIT_T2_STAR] = {"t2star", "decay of gradient echoes", 2, 2, {"T2star", "M0"}, {"ms", ""}},
     [LARMOR_FIT_T1_IR] = {"t1-ir", "inversion recovery", 3, 3, {"T1", "M0", "INV"}, {"ms", "", ""}},
     [LARMOR_FIT_T1_LL] = {"t1-ll", "Look-Locker", 3, 3, {"T1", "M0", "T1star"}, {"ms", "", "ms"}},
+    [LARMOR_FIT_WATER_FAT] = {"water-fat",
+                              "water, fat and R2* of gradient echoes",
+                              3,
+                              5,
+                              {"water", "fat", "FF", "R2star", "field"},
+                              {"", "", "", "1/s", "Hz"}},
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -53,20 +59,7 @@ void larmor_fit_maps_free(larmor_fit_maps *maps)
     *maps = (larmor_fit_maps){.count = 0};
 }
 
-/* All that the voxels' fits read and write. */
-typedef struct work {
-    lmr_fit_series series;
-    int order[LMR_FIT_TIMES]; /* of the images by time */
-    int64_t voxels;
-    float *images;                                                                 /* [parts, voxels, times] */
-    float *noise;                                                                  /* [voxels]; NULL: one for all */
-    double any;                                                                    /* that one */
-    char *state;                                                                   /* [voxels] of enum */
-    float *value[LARMOR_FIT_MAX_MAPS], *deviation[LARMOR_FIT_MAX_MAPS], *residual; /* [voxels] */
-} work;
-enum { OUTSIDE, INSIDE, FAILED };
-
-static void free_work(work *w)
+static void free_work(lmr_fit_work *w)
 {
     free(w->images);
     free(w->noise);
@@ -80,7 +73,7 @@ static void free_work(work *w)
 
 /* ---- times ---- */
 
-static larmor_status sort_times(const double *ms, int least, work *w)
+static larmor_status sort_times(const double *ms, int least, lmr_fit_work *w)
 {
     lmr_fit_series *s = &w->series;
     double distance = 0;
@@ -114,13 +107,7 @@ static larmor_status sort_times(const double *ms, int least, work *w)
 
 /* ---- voxels ---- */
 
-/* Component p of image j, in the order of time. */
-static double at(const work *w, int64_t voxel, int j, int p)
-{
-    return w->images[p + w->series.parts * (voxel + w->voxels * w->order[j])];
-}
-
-static larmor_status check_voxels(const char *name, const larmor_array *x, const work *w)
+static larmor_status check_voxels(const char *name, const larmor_array *x, const lmr_fit_work *w)
 {
     if (!lmr_is_real(x->dtype) || larmor_array_count(x) != w->voxels)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: got %s, expected real numbers for %lld voxels", name,
@@ -128,31 +115,31 @@ static larmor_status check_voxels(const char *name, const larmor_array *x, const
     return larmor_array_expect_finite(x, name);
 }
 
-static larmor_status take_mask(const larmor_array *mask, work *w)
+static larmor_status take_mask(const larmor_array *mask, lmr_fit_work *w)
 {
     LMR_HEAP float *inside = NULL;
     LMR_TRY(check_voxels("opts.mask", mask, w));
     LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
-    for (int64_t i = 0; i < w->voxels; i++) w->state[i] = inside[i] != 0 ? INSIDE : OUTSIDE;
+    for (int64_t i = 0; i < w->voxels; i++) w->state[i] = inside[i] != 0 ? LMR_FIT_INSIDE : LMR_FIT_OUTSIDE;
     return LARMOR_OK;
 }
 
-static larmor_status find_object(double threshold, work *w, double *level)
+static larmor_status find_object(double threshold, lmr_fit_work *w, double *level)
 {
     LMR_HEAP double *size = lmr_new(w->voxels, sizeof *size), *sorted = lmr_new(w->voxels, sizeof *sorted);
     if (!size || !sorted) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < w->voxels; i++) {
         double sum = 0;
         for (int j = 0; j < w->series.times; j++)
-            for (int p = 0; p < w->series.parts; p++) sum += at(w, i, j, p) * at(w, i, j, p);
+            for (int p = 0; p < w->series.parts; p++) sum += lmr_fit_at(w, i, j, p) * lmr_fit_at(w, i, j, p);
         sorted[i] = size[i] = sqrt(sum / w->series.times);
     }
     *level = threshold * lmr_select_f64(sorted, w->voxels, (int64_t)(BRIGHTEST * (double)(w->voxels - 1)));
-    for (int64_t i = 0; i < w->voxels; i++) w->state[i] = size[i] > *level ? INSIDE : OUTSIDE;
+    for (int64_t i = 0; i < w->voxels; i++) w->state[i] = size[i] > *level ? LMR_FIT_INSIDE : LMR_FIT_OUTSIDE;
     return LARMOR_OK;
 }
 
-static larmor_status take_options(const larmor_fit_opts *opts, work *w, larmor_fit_maps *maps)
+static larmor_status take_options(const larmor_fit_opts *opts, lmr_fit_work *w, larmor_fit_maps *maps)
 {
     const double threshold = opts->threshold > 0 ? opts->threshold : DEFAULT_THRESHOLD;
     if (!isfinite(opts->noise) || opts->noise < 0)
@@ -165,13 +152,13 @@ static larmor_status take_options(const larmor_fit_opts *opts, work *w, larmor_f
         LMR_TRY(larmor_array_download(opts->noise_map, LARMOR_F32, &w->noise));
     }
     LMR_TRY(opts->mask ? take_mask(opts->mask, w) : find_object(threshold, w, &maps->threshold));
-    for (int64_t i = 0; i < w->voxels; i++) maps->inside += w->state[i] == INSIDE;
+    for (int64_t i = 0; i < w->voxels; i++) maps->inside += w->state[i] == LMR_FIT_INSIDE;
     if (maps->inside) return LARMOR_OK;
     return LMR_FAIL(LARMOR_ERR_NUMERIC, "fit: got no voxel %s, expected at least one; are the images zero?",
                     opts->mask ? "in opts.mask" : "above the threshold");
 }
 
-static larmor_status take_images(const larmor_array *images, work *w)
+static larmor_status take_images(const larmor_array *images, lmr_fit_work *w)
 {
     const int is_complex = lmr_is_complex(images->dtype);
     LMR_TRY(larmor_array_expect_finite(images, "images"));
@@ -201,34 +188,23 @@ static int fit_series(const lmr_fit_series *s, const double *y, double noise, lm
 
 static void fit_voxel(void *self, int64_t i)
 {
-    work *w = self;
-    const lmr_fit_series *s = &w->series;
+    lmr_fit_work *w = self;
     double y[2 * LMR_FIT_TIMES];
     lmr_fit_voxel out = {.residual = 0};
-    if (w->state[i] != INSIDE) return;
-    for (int p = 0; p < s->parts; p++)
-        for (int j = 0; j < s->times; j++) y[p * s->times + j] = at(w, i, j, p);
-    int is_fitted = fit_series(s, y, w->noise ? w->noise[i] : w->any, &out);
-    for (int m = 0; m < models[s->model].maps; m++)
-        is_fitted = is_fitted && isfinite((float)out.value[m]) && isfinite((float)out.deviation[m]);
-    if (!is_fitted) {
-        w->state[i] = FAILED;
-        return;
-    }
-    w->residual[i] = (float)out.residual;
-    for (int m = 0; m < models[s->model].maps; m++) {
-        w->value[m][i] = (float)out.value[m];
-        w->deviation[m][i] = (float)out.deviation[m];
-    }
+    if (w->state[i] != LMR_FIT_INSIDE) return;
+    lmr_fit_read(w, i, y);
+    const int is_fitted = fit_series(&w->series, y, w->noise ? w->noise[i] : w->any, &out);
+    lmr_fit_keep(w, i, models[w->series.model].maps, is_fitted, &out);
 }
 
 /* ---- maps ---- */
 
-static larmor_status put_maps(const work *w, const larmor_array *images, int has_deviation, larmor_fit_maps *maps)
+static larmor_status put_maps(const lmr_fit_work *w, const larmor_array *images, int has_deviation,
+                              larmor_fit_maps *maps)
 {
     const model_row *m = &models[w->series.model];
     const larmor_shape shape = larmor_shape_of(images->shape.ndim - 1, images->shape.dim);
-    for (int64_t i = 0; i < w->voxels; i++) maps->failed += w->state[i] == FAILED;
+    for (int64_t i = 0; i < w->voxels; i++) maps->failed += w->state[i] == LMR_FIT_FAILED;
     for (maps->count = 0; maps->count < m->maps; maps->count++) {
         larmor_fit_map *map = &maps->map[maps->count];
         map->name = m->map[maps->count];
@@ -241,14 +217,17 @@ static larmor_status put_maps(const work *w, const larmor_array *images, int has
     return larmor_array_upload(images->dev, LARMOR_F32, shape, LARMOR_F32, w->residual, &maps->residual);
 }
 
-static larmor_status fit_all(const larmor_array *images, const double *ms, const larmor_fit_opts *opts, work *w,
-                             larmor_fit_maps *maps)
+static larmor_status fit_all(const larmor_array *images, const double *ms, const larmor_fit_opts *opts,
+                             lmr_fit_work *w, larmor_fit_maps *maps)
 {
     const model_row *m = &models[w->series.model];
     LMR_TRY(sort_times(ms, m->least, w));
     LMR_TRY(take_images(images, w));
     LMR_TRY(take_options(opts, w, maps));
-    LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), w->voxels, fit_voxel, w));
+    if (w->series.model == LARMOR_FIT_WATER_FAT)
+        LMR_TRY(lmr_fit_water_fat(w, images, opts, &maps->other_sign));
+    else
+        LMR_TRY(lmr_parallel(lmr_device_threads(images->dev), w->voxels, fit_voxel, w));
     const int parameters = 1 + w->series.parts * (m->least - 1);
     maps->polarity = w->series.positive && lmr_fit_has_constant(w->series.model);
     return put_maps(w, images, w->noise || w->any > 0 || w->series.parts * w->series.times > parameters, maps);
@@ -269,7 +248,7 @@ larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, con
     if (last < 0 || images->dtype == LARMOR_I64 || times < 1 || times > LMR_FIT_TIMES || !larmor_array_count(images))
         return LMR_FAIL(LARMOR_ERR_SHAPE, "images: got %s, expected real or complex [..., times] with 1 to %d times",
                         lmr_describe(images).s, LMR_FIT_TIMES);
-    LMR_FREED_BY(free_work) work w = {.series = {.model = model, .times = (int)times}};
+    LMR_FREED_BY(free_work) lmr_fit_work w = {.series = {.model = model, .times = (int)times}};
     w.voxels = larmor_array_count(images) / times;
     const larmor_status st = fit_all(images, ms, opts ? opts : &none, &w, maps);
     if (st) larmor_fit_maps_free(maps);

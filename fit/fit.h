@@ -29,6 +29,41 @@ typedef struct lmr_fit_curve {
 /* 1 if the model has a constant. */
 int lmr_fit_has_constant(larmor_fit_model model);
 
+/* All that the voxels' fits read and write. */
+typedef struct lmr_fit_work {
+    lmr_fit_series series;
+    int order[LMR_FIT_TIMES]; /* of the images by time */
+    int64_t voxels;
+    float *images;                                                                 /* [parts, voxels, times] */
+    float *noise;                                                                  /* [voxels]; NULL: one for all */
+    double any;                                                                    /* that one */
+    char *state;                                                                   /* [voxels] of enum */
+    float *value[LARMOR_FIT_MAX_MAPS], *deviation[LARMOR_FIT_MAX_MAPS], *residual; /* [voxels] */
+} lmr_fit_work;
+enum { LMR_FIT_OUTSIDE, LMR_FIT_INSIDE, LMR_FIT_FAILED };
+
+/* Component p of image j, in the order of time. */
+double lmr_fit_at(const lmr_fit_work *w, int64_t voxel, int j, int p);
+
+/* The voxel's images in the order of time, y[part * times + j]; and its maps, or its failure. */
+void lmr_fit_read(const lmr_fit_work *w, int64_t voxel, double *y);
+void lmr_fit_keep(lmr_fit_work *w, int64_t voxel, int maps, int is_fitted, const lmr_fit_voxel *out);
+
+/* Water and fat of all voxels inside, whose images have this shape; *other_sign as in larmor_fit_maps. */
+larmor_status lmr_fit_water_fat(lmr_fit_work *w, const larmor_array *images, const larmor_fit_opts *opts,
+                                double *other_sign);
+
+/* The values of voxels among which a smooth map is chosen. */
+enum { LMR_FIT_CANDIDATES = 6 };
+typedef struct lmr_fit_candidates {
+    int count; /* 0: the voxel has none */
+    float value[LMR_FIT_CANDIDATES], cost[LMR_FIT_CANDIDATES];
+} lmr_fit_candidates;
+
+/* The candidate of each voxel, choice[voxels], so that the sum of their costs and of (difference / scale)^2 / 2 over
+ * neighbours along the first three dimensions is as small as it was found. */
+larmor_status lmr_fit_choose(const lmr_fit_candidates *of, larmor_shape shape, double scale, int *choice);
+
 /* The least residual over the time constant; 0 if that has none between the bounds. Of magnitudes with a constant
  * signs are restored, and with noise, 0: that of the residual, they are lowered by what it has lifted them. */
 int lmr_fit_exponential(const lmr_fit_series *s, const double *y, double noise, lmr_fit_curve *curve);

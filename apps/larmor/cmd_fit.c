@@ -1,5 +1,7 @@
-/* larmor fit: maps of relaxation times from images of several times. SPDX-License-Identifier: Apache-2.0 */
+/* larmor fit: maps of relaxation times, water and fat from images of several times.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +16,10 @@
 typedef struct settings {
     const char *output, *model, *times, *times_file, *noise_map, *mask;
     fit_match match;
-    double noise, threshold;
+    const char *field_map;
+    double noise, threshold, field_strength;
     int64_t threads;
-    int force, json;
+    int force, json, fat_above;
 } settings;
 
 /* Numbers with a comma between each two; a file's may have blanks, too. */
@@ -55,6 +58,13 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, threshold, 0, "threshold", "X",
            "without --mask: voxels are fitted above this part of the brightest", .preset = "0.1", .low = 1e-6,
            .high = 0.99),
+    OPTION(APP_NUMBER, field_strength, 0, "field-strength", "T",
+           "water-fat: of the magnet, in T; 0: as the header of .h5 images says", .preset = "0", .low = 0,
+           .high = 100, .heading = "Water and fat"),
+    OPTION(APP_READ_FILE, field_map, 0, "field-map", "FILE",
+           "water-fat: the field in Hz, near which it is looked for (default: anywhere within 6 ppm)"),
+    OPTION(APP_FLAG, fat_above, 0, "fat-above", "",
+           "water-fat: phases turn the other way, so that fat's frequency is above water's"),
     OPTION(APP_READ_FILE, match.dictionary, 0, "dictionary", "FILE",
            "dictionary: signals [entries, times] of M0 = 1, .npy or .cfl", .heading = "Matches of a dictionary"),
     OPTION(
@@ -80,7 +90,8 @@ typedef struct fit_run {
     larmor_fit_model model;
     larmor_device *dev;
     fit_inputs in;
-    larmor_array *mask, *noise;
+    larmor_array *mask, *noise, *field;
+    double tesla;
     larmor_fit_maps maps;
     larmor_output *out[MOST_OUTPUTS]; /* each map, its deviation; last the residual */
     char name[MOST_OUTPUTS][ROOM];
@@ -94,6 +105,7 @@ static void free_run(fit_run *r)
     larmor_fit_maps_free(&r->maps);
     larmor_array_free(r->mask);
     larmor_array_free(r->noise);
+    larmor_array_free(r->field);
     fit_inputs_free(&r->in);
     larmor_device_free(r->dev);
 }
@@ -111,12 +123,22 @@ static larmor_status open_outputs(fit_run *r)
     return app_outputs_open(names, r->outputs, r->s->force, r->out);
 }
 
+static int read_field(fit_run *r, const app_files *files)
+{
+    r->tesla = r->s->field_strength > 0 ? r->s->field_strength : fit_field_strength(&r->in);
+    if (r->s->field_map) APP_TRY(APP_INPUT, app_read_array(r->s->field_map, r->dev, &r->field));
+    APP_TRY(APP_RUN, fit_make_real(&r->field, r->dev));
+    if (r->tesla > 0) return APP_DONE;
+    app_error("%s: the header does not say the magnet's field; give --field-strength T.", files->name[0]);
+    return APP_REFUSED;
+}
+
 static int read_inputs(fit_run *r, const app_files *files)
 {
     const settings *s = r->s;
-    const int is_t2 = r->model == LARMOR_FIT_T2 || r->model == LARMOR_FIT_T2_STAR;
+    const int is_t1 = r->model == LARMOR_FIT_T1_IR || r->model == LARMOR_FIT_T1_LL;
     APP_TRY(APP_RUN, app_open_device("cpu", s->threads, &r->dev));
-    const int code = fit_inputs_read(files, is_t2 ? "TE" : "TI", r->dev, &r->in);
+    const int code = fit_inputs_read(files, is_t1 ? "TI" : "TE", r->dev, &r->in);
     if (code) return code;
     const char *from = "the header";
     if (s->times || s->times_file) {
@@ -129,7 +151,7 @@ static int read_inputs(fit_run *r, const app_files *files)
     }
     if (!r->in.times) {
         app_error("%s: neither header nor sidecar says %s times; give --times MS,MS,...", files->name[0],
-                  is_t2 ? "echo" : "inversion");
+                  is_t1 ? "inversion" : "echo");
         return APP_REFUSED;
     }
     const larmor_shape shape = larmor_array_shape(r->in.images);
@@ -141,7 +163,7 @@ static int read_inputs(fit_run *r, const app_files *files)
     app_log("%d times from %s: %g to %g ms", r->in.times, from, r->in.ms[0], r->in.ms[r->in.times - 1]);
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
     if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
-    return APP_DONE;
+    return r->model == LARMOR_FIT_WATER_FAT ? read_field(r, files) : APP_DONE;
 }
 
 static int write_maps(fit_run *r)
@@ -178,6 +200,7 @@ static void report(const fit_run *r, const app_files *files, double seconds)
     json_integer(&j, "voxels", r->maps.inside);
     json_integer(&j, "failed", r->maps.failed);
     json_number(&j, "threshold", r->maps.threshold);
+    if (r->maps.other_sign > 0) json_number(&j, "other_sign", r->maps.other_sign);
     json_number(&j, "seconds", seconds);
     json_close(&j, '}');
 }
@@ -186,14 +209,23 @@ static int fit(fit_run *r)
 {
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
     APP_TRY(APP_RUN, fit_make_real(&r->noise, r->dev));
-    const larmor_fit_opts opts = {
-        .noise = r->s->noise, .noise_map = r->noise, .mask = r->mask, .threshold = r->s->threshold};
+    const larmor_fit_opts opts = {.noise = r->s->noise,
+                                  .noise_map = r->noise,
+                                  .mask = r->mask,
+                                  .threshold = r->s->threshold,
+                                  .field_strength = r->tesla,
+                                  .field_map = r->field,
+                                  .fat_above = r->s->fat_above};
     const larmor_status st = larmor_fit(r->in.images, r->model, r->in.ms, &opts, &r->maps);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     if (!r->mask) app_log("voxels above %.4g, --threshold of the brightest, are fitted", r->maps.threshold);
     if (r->maps.polarity) app_log("images are magnitudes: their signs were restored");
     app_log("%lld voxel%s fitted, %lld without a fit are 0", (long long)(r->maps.inside - r->maps.failed),
             app_s(r->maps.inside - r->maps.failed), (long long)r->maps.failed);
+    /* four times what chance makes of so many voxels, at least */
+    if (r->maps.other_sign > 0 && r->maps.other_sign < fmin(0.95, 1 - 4 / sqrt((double)r->maps.inside)))
+        app_warn("with fat on the other side of water the residual has %.2f of its squares; %s --fat-above?",
+                 r->maps.other_sign, r->s->fat_above ? "is it without" : "does it need");
     if (!r->maps.map[0].deviation) app_log("there are as many parameters as images: error bars need --noise");
     return APP_DONE;
 }
@@ -213,6 +245,10 @@ static int run(const void *given, const app_files *files)
     }
     if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis) {
         app_error("--dictionary, --table, --columns and --basis: are options of --model dictionary.");
+        return APP_USAGE;
+    }
+    if (r.model != LARMOR_FIT_WATER_FAT && (s->field_strength > 0 || s->field_map || s->fat_above)) {
+        app_error("--field-strength, --field-map and --fat-above: are options of --model water-fat.");
         return APP_USAGE;
     }
     if (s->times && s->times_file) {
@@ -235,7 +271,7 @@ static int run(const void *given, const app_files *files)
 const app_command cmd_fit = {
     .name = "fit",
     .usage = "IMAGES... -o PREFIX --model NAME [options]",
-    .summary = "maps of relaxation times from images of several times, and matches of a dictionary",
+    .summary = "maps of relaxation times, water and fat from images of several times, and matches of a dictionary",
     .details =
         "One file with an image for each time, or several files whose images follow each other. Each map has a\n"
         "map of its standard deviation beside it; voxels outside of the object or without a fit are 0.",

@@ -55,15 +55,22 @@ int fit_read_times_file(const char *path, double ms[FIT_TIMES])
     return fit_read_times(text, ms);
 }
 
-/* All elements <TE> of a header of MRD, in ms. */
+/* The numbers of all elements of a name in a header of MRD. */
 static int times_of_header(const char *header, const char *element, double ms[FIT_TIMES])
 {
-    char tag[16];
+    char tag[32];
     int count = 0;
     snprintf(tag, sizeof tag, "<%s>", element);
     for (const char *at = strstr(header, tag); at && count < FIT_TIMES; at = strstr(at + 1, tag))
         ms[count++] = strtod(at + strlen(tag), NULL);
     return count;
+}
+
+double fit_field_strength(const fit_inputs *in)
+{
+    double tesla[FIT_TIMES];
+    const int count = in->first.header ? times_of_header(in->first.header, "systemFieldStrength_T", tesla) : 0;
+    return count ? tesla[0] : 0;
 }
 
 /* EchoTime or InversionTime of the sidecar that BIDS has beside x.nii, a number or a list, in s. */

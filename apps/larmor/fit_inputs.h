@@ -18,6 +18,9 @@ void fit_inputs_free(fit_inputs *in);
 /* Read all files, and from their headers or sidecars what `element` has there, "TE" or "TI". Returns an exit code. */
 int fit_inputs_read(const app_files *files, const char *element, larmor_device *dev, fit_inputs *in);
 
+/* Of the magnet, from the header of MRD images, in T; 0: it says none. */
+double fit_field_strength(const fit_inputs *in);
+
 /* "10,20,40" or the numbers of a text file, with blanks, commas or lines between them, in ms: their count, or -1. */
 int fit_read_times(const char *text, double ms[FIT_TIMES]);
 int fit_read_times_file(const char *path, double ms[FIT_TIMES]);

@@ -1,4 +1,4 @@
-/* Maps of tissue properties from finished images: relaxation times, matches of a dictionary.
+/* Maps of tissue properties from finished images: relaxation times, water and fat, matches of a dictionary.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LARMOR_FIT_H
 #define LARMOR_FIT_H
@@ -11,11 +11,13 @@ extern "C" {
 
 /* What is fitted to the images y of a voxel at the times t. */
 typedef enum larmor_fit_model {
-    LARMOR_FIT_T2,      /* "t2": y = M0 exp(-t / T2); maps T2 and M0 */
-    LARMOR_FIT_T2_STAR, /* "t2star": the same with T2star; M0 is complex, so it has any phase but none that turns */
-    LARMOR_FIT_T1_IR,   /* "t1-ir": y = M0 (1 - INV exp(-t / T1)), INV 2 of a perfect inversion; maps T1, M0, INV */
-    LARMOR_FIT_T1_LL    /* "t1-ll": y = a - b exp(-t / T1star), T1 = T1star (b / a - 1), M0 = a T1 / T1star; maps T1,
+    LARMOR_FIT_T2,       /* "t2": y = M0 exp(-t / T2); maps T2 and M0 */
+    LARMOR_FIT_T2_STAR,  /* "t2star": the same with T2star; M0 is complex, so it has any phase but none that turns */
+    LARMOR_FIT_T1_IR,    /* "t1-ir": y = M0 (1 - INV exp(-t / T1)), INV 2 of a perfect inversion; maps T1, M0, INV */
+    LARMOR_FIT_T1_LL,    /* "t1-ll": y = a - b exp(-t / T1star), T1 = T1star (b / a - 1), M0 = a T1 / T1star; maps T1,
                          * M0, T1star */
+    LARMOR_FIT_WATER_FAT /* "water-fat": y = (W + F c(t)) exp(i phase + 2 pi i field t - R2star t), c(t): the peaks of
+                          * fat; maps water, fat, FF = F / (W + F), R2star in 1/s, field in Hz */
 } larmor_fit_model;
 
 /* The model's name; NULL past the last. help: what it is in a few words; may be NULL. */
@@ -32,9 +34,14 @@ typedef struct larmor_fit_opts { /* zero means default */
     double
         threshold; /* without a mask: the part of the brightest 2 % of root mean squares over the images above which
                        * voxels are fitted; default 0.1 */
+    /* of water-fat alone: */
+    double field_strength;         /* of the magnet, in T; needed */
+    const larmor_array *field_map; /* real [voxels], Hz: where the field is looked for first; NULL: anywhere within 6
+                                    * ppm */
+    int fat_above; /* 1: the phases of the images turn the other way, so that fat's frequency is above water's */
 } larmor_fit_opts;
 
-enum { LARMOR_FIT_MAX_MAPS = 3 };
+enum { LARMOR_FIT_MAX_MAPS = 5 };
 typedef struct larmor_fit_map {
     const char *name, *unit;         /* "T2", "ms"; "" for the unit of the images, and for none */
     larmor_array *value, *deviation; /* f32 [voxels]; 0 where nothing was fitted; deviation NULL: it is not known */
@@ -47,22 +54,29 @@ typedef struct larmor_fit_maps { /* free with larmor_fit_maps_free */
     int64_t inside, failed; /* voxels in the mask; of those the ones without a fit, whose maps are 0 */
     double threshold;       /* root mean square above which voxels were fitted; 0 with a mask */
     int polarity;           /* 1: the signs of magnitudes were restored */
+    double other_sign;      /* water-fat of four or more echoes: squares of the residual with fat on the other side of
+                        * water, over those of this one; clearly below 1: opts.fat_above is wrong */
 } larmor_fit_maps;
 
 /* Fit each voxel by variable projection: the least residual over a grid of time constants, refined by Gauss-Newton in
- * the logarithm of the constant, in double precision.
+ * the logarithm of the constant, in double precision. Water and fat: the minima of the residual over the field, of
+ * which neighbours choose those that make a smooth field (sequential tree-reweighted messages); then Gauss-Newton in
+ * all parameters. Water and fat have one phase at time 0.
  *
  * images  real or complex [..., T], T up to 256. Of real images without a negative value t1-ir and t1-ll restore the
  *         signs; t2 and t2star fit the mean of the Rician distribution where the noise is known.
- * ms      [T] echo or inversion times, in any order; at least two that differ, three for t1-ir and t1-ll.
+ * ms      [T] echo or inversion times, in any order; at least two that differ, three for t1-ir, t1-ll and
+ *         water-fat.
  * opts    may be NULL.
  * maps    on the images' device, in their shape without the last dimension. Deviations are those of the linearised
  *         fit. A fit fails where its time constant is outside of a fifth of the smallest distance of the times from
- *         each other or from 0, to twenty times the largest time.
+ *         each other or from 0, to twenty times the largest time; that of water and fat where R2star is outside of
+ *         -200 to 2000 / s.
  * Errors  LARMOR_ERR_ARG for times and options; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite,
  *         and where no voxel is inside; LARMOR_ERR_MEMORY; LARMOR_STOPPED.
  * Source  Golub and Pereyra, SIAM J. Numer. Anal. 10, 413 (1973); Barral et al., Magn. Reson. Med. 64, 1057 (2010);
- *         Deichmann and Haase, J. Magn. Reson. 96, 608 (1992). */
+ *         Deichmann and Haase, J. Magn. Reson. 96, 608 (1992); Reeder et al., Magn. Reson. Med. 54, 636 (2005);
+ *         Bydder et al., Magn. Reson. Imaging 29, 216 (2011); Hernando et al., Magn. Reson. Med. 63, 79 (2010). */
 LARMOR_API larmor_status larmor_fit(const larmor_array *images, larmor_fit_model model, const double *ms,
                                     const larmor_fit_opts *opts, larmor_fit_maps *maps);
 LARMOR_API void larmor_fit_maps_free(larmor_fit_maps *maps); /* also sets all to NULL */

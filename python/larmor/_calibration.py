@@ -372,12 +372,15 @@ def _fit_models() -> list[str]:
     return names
 
 
-def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: Any = None,
-        threshold: float = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: Any = None, threshold: float = 0,
+        field_strength: float = 0, field_map: Any = None,
+        fat_above: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
     """Maps of images [times, (z,) y, x] at these times in ms, and a report.
 
-    model: "t2", "t2star", "t1-ir" or "t1-ll". The maps by name, times in ms: "T2", "T2_std" for its standard deviation,
-    "M0" and so on, and "residual". noise: the standard deviation of real and imaginary part, a number or a map.
+    model: "t2", "t2star", "t1-ir", "t1-ll" or "water-fat". The maps by name, times in ms: "T2", "T2_std" for its
+    standard deviation, "M0" and so on, and "residual". noise: the standard deviation of real and imaginary part, a
+    number or a map.
+    field_strength, in T, field_map, in Hz, and fat_above: of water-fat alone, as larmor_fit_opts has them.
     """
     answer_ctrl_c()
     on = _arrays.device("cpu")
@@ -386,9 +389,11 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
         raise ArgumentError(f'model: got "{model}", expected {", ".join(names)}')
     if images.ndim < 1 or len(ms) != len(images):
         raise ArgumentError(f"ms: got {len(ms)} times, expected {len(images)}, one for each image")
-    opts, maps = ffi.new("larmor_fit_opts *", {"threshold": threshold}), ffi.new("larmor_fit_maps *")
+    opts, maps = ffi.new("larmor_fit_opts *"), ffi.new("larmor_fit_maps *")
+    _structs.fill(opts, {"threshold": threshold, "field_strength": field_strength, "fat_above": int(fat_above)})
     kept = []
-    for member, voxels in (("noise_map", noise if np.ndim(noise) else None), ("mask", mask)):
+    for member, voxels in (("noise_map", noise if np.ndim(noise) else None), ("mask", mask),
+                           ("field_map", field_map)):
         if voxels is not None:
             kept.append(_wrapped(np.ascontiguousarray(voxels, dtype=np.float32), on))
             setattr(opts, member, kept[-1])
@@ -405,7 +410,7 @@ def fit(images: Any, ms: Sequence[float], model: str, *, noise: Any = 0, mask: A
             found[f"{name}_std"] = _arrays.to_numpy(lib.larmor_array_ref(maps.map[i].deviation))
     found["residual"] = _arrays.to_numpy(lib.larmor_array_ref(maps.residual))
     report = {"voxels": int(maps.inside), "failed": int(maps.failed), "threshold": float(maps.threshold),
-              "polarity_restored": bool(maps.polarity)}
+              "polarity_restored": bool(maps.polarity), "other_sign": float(maps.other_sign)}
     lib.larmor_fit_maps_free(maps)
     return found, report
 

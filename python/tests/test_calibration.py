@@ -114,6 +114,19 @@ def test_fits_are_the_times_of_the_decay_with_their_error_bars():
         larmor.fit(decay, ms, "t3")
 
 
+def test_fractions_of_fat_are_those_of_the_signal():
+    peaks = np.array([[-3.8, 87], [-3.4, 693], [-2.6, 128], [-1.94, 4], [-0.39, 39], [0.6, 48]])
+    ms, part = np.array([1.2, 2.1, 3.3, 4.2]), np.linspace(0, 1, 64).reshape(8, 8)
+    turn = np.exp(2j * np.pi * 42.577478518 * 1.5e-3 * ms[:, None] * peaks[:, 0]) @ peaks[:, 1] / 999
+    echoes = np.array([(1 - part + part * c) * np.exp(2j * np.pi * 0.03 * t) for c, t in zip(turn, ms, strict=True)])
+    maps, report = larmor.fit(echoes, ms, "water-fat", field_strength=1.5, field_map=np.zeros(part.shape))
+    assert report["failed"] == 0
+    assert np.allclose(maps["FF"], part, atol=1e-3)
+    assert np.allclose(maps["field"], 30, atol=0.1)
+    with pytest.raises(larmor.ArgumentError, match="field_strength"):
+        larmor.fit(echoes, ms, "water-fat")
+
+
 def test_coefficients_of_a_basis_are_matched_to_the_entries_of_a_dictionary():
     t = np.arange(40)
     times = np.geomspace(5, 80, 60)

@@ -24,6 +24,15 @@ np.save("truth.npy", np.asfortranarray(truth[..., 0].astype(np.float32)))
 ti = np.array([50, 200, 500, 1000, 2000, 5000.0])
 np.save("ir.npy", np.asfortranarray(abs(1 - 1.9 * np.exp(-ti / (10 * truth))).astype(np.float32)))
 
+te = np.array([1.2, 2.1, 3.3, 4.2, 5.4, 6.3]) / 1000
+peaks = np.array([[-3.8, 87], [-3.4, 693], [-2.6, 128], [-1.94, 4], [-0.39, 39], [0.6, 48]])
+turns = np.exp(2j * np.pi * 42.577478518 * 3 * te[:, None] * peaks[:, 0]) @ peaks[:, 1] / 999
+part = np.linspace(0, 1, 12)[:, None, None, None] * np.ones((12, 10, 3, 1))
+echoes = (1 - part + part * turns) * np.exp((2j * np.pi * 60 - 30) * te)
+np.save("gradient.npy", np.asfortranarray(echoes.astype(np.complex64)))
+np.save("part.npy", np.asfortranarray(part[..., 0].astype(np.float32)))
+np.save("near.npy", np.asfortranarray(np.full((12, 10, 3), 40, np.float32)))
+
 t = np.arange(30)
 T1, T2 = (g.ravel() for g in np.meshgrid(np.linspace(20, 60, 20), np.linspace(3, 15, 15)))
 signals = ((1 - 2 * np.exp(-t / T1[:, None])) * np.exp(-t / T2[:, None])).astype(np.complex64)
@@ -57,6 +66,16 @@ within maps/T2.nii
 expect 0 fit ir.npy -m t1-ir --times 50,200,500,1000,2000,5000 -o ir.nii --json
 grep -q '"failed": 0' out || fail "voxels failed"
 
+# Fractions of fat are the truth; phases taken the other way are a warning.
+W="-m water-fat --times 1.2,2.1,3.3,4.2,5.4,6.3"
+expect 0 fit gradient.npy $W --field-strength 3 --field-map near.npy -o w.npy --json
+grep -q '"other_sign"' out || fail "the report does not compare the signs"
+expect 0 compare w_FF.npy part.npy --tol 1e-4
+for name in water fat FF R2star field; do [ -f w_${name}_std.npy ] || fail "w_${name}_std.npy is not there"; done
+expect 0 fit gradient.npy $W --field-strength 3 --fat-above -o x.npy
+grep -q "is it without --fat-above?" err || fail "no warning of phases that turn the other way"
+expect 2 fit complex.npy -m t2 --times 10,20,40,80,160 --field-strength 3 -o n.npy
+
 # Frames and coefficients of a basis are matched to the dictionary's entries, whatever the table is.
 expect 0 fit frames.npy -m dictionary --dictionary signals.npy --table table.csv -o f.npy
 for name in T1 T2; do expect 0 compare f_$name.npy ${name}_truth.npy --tol 1e-6; done
@@ -80,6 +99,7 @@ refuses "neither header nor sidecar says inversion times; give --times MS,MS,...
 expect 2 fit magnitude.nii -m t2 --times 5,5,5,5,5 -o n.nii
 grep -qF "ms: got 1 different time, expected at least 2 for t2" err || fail "times that are one are not refused"
 refuses "basis: got " frames.npy -m dictionary --dictionary signals.npy --basis basis.npy --table table.csv -o n.npy
+refuses "gradient.npy: the header does not say the magnet's field; give --field-strength T." gradient.npy $W -o n.npy
 head -20 table.csv >short.csv
 refuses "short.csv: got 19 rows, expected 300, one for each entry of signals.npy." frames.npy -m dictionary \
     --dictionary signals.npy --table short.csv -o n.npy
