@@ -8,7 +8,7 @@
 #include "core/device.h"
 #include "core/owned.h"
 #include "core/parallel.h"
-#include "larmor/fit.h"
+#include "fit/fit.h"
 
 typedef float complex number;
 
@@ -68,28 +68,46 @@ static larmor_status search_all(const larmor_device *dev, work *w)
     return LARMOR_OK;
 }
 
-/* The dictionary in the basis: D conj(B). */
-static larmor_status compress(const larmor_array *dictionary, const larmor_array *basis, work *w)
+larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_array *basis, double complex **out)
 {
     LMR_HEAP double complex *d = NULL, *b = NULL;
-    const int64_t frames = dictionary->shape.dim[1];
+    const int64_t entries = dictionary->shape.dim[0], frames = dictionary->shape.dim[1];
     LMR_TRY(larmor_array_download(dictionary, LARMOR_C128, &d));
-    if (basis) LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
+    if (!basis) {
+        *out = d;
+        d = NULL;
+        return LARMOR_OK;
+    }
+    LMR_TRY(larmor_array_download(basis, LARMOR_C128, &b));
+    const int64_t times = basis->shape.dim[1];
+    double complex *made = calloc((size_t)(entries * times) + 1, sizeof *made);
+    if (!made) return LMR_NO_MEMORY();
+    for (int64_t k = 0; k < times; k++)
+        for (int64_t t = 0; t < frames; t++)
+            for (int64_t e = 0; e < entries; e++)
+                made[e + entries * k] += d[e + entries * t] * conj(b[t + frames * k]);
+    *out = made;
+    return LARMOR_OK;
+}
+
+static larmor_status normalise(const larmor_array *dictionary, const larmor_array *basis, work *w)
+{
+    LMR_HEAP double complex *d = NULL;
+    LMR_TRY(lmr_fit_compress(dictionary, basis, &d));
     w->d = lmr_new(w->entries * w->times, sizeof *w->d);
     w->norm = lmr_new(w->entries, sizeof *w->norm);
     if (!w->d || !w->norm) return LMR_NO_MEMORY();
     for (int64_t e = 0; e < w->entries; e++) {
         double squares = 0;
         for (int64_t k = 0; k < w->times; k++) {
-            double complex sum = basis ? 0 : d[e + w->entries * k];
-            for (int64_t t = 0; basis && t < frames; t++) sum += d[e + w->entries * t] * conj(b[t + frames * k]);
-            w->d[e + w->entries * k] = (number)sum;
-            squares += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
+            const double complex value = d[e + w->entries * k];
+            squares += creal(value) * creal(value) + cimag(value) * cimag(value);
         }
         w->norm[e] = sqrt(squares);
         if (!(w->norm[e] > 0))
             return LMR_FAIL(LARMOR_ERR_NUMERIC, "dictionary: entry %lld is 0, expected a signal", (long long)e);
-        for (int64_t k = 0; k < w->times; k++) w->d[e + w->entries * k] /= (float)w->norm[e];
+        for (int64_t k = 0; k < w->times; k++)
+            w->d[e + w->entries * k] = (number)(d[e + w->entries * k] / w->norm[e]);
     }
     return LARMOR_OK;
 }
@@ -121,8 +139,8 @@ static larmor_status match_all(const larmor_device *dev, const float *mask, work
     return LARMOR_OK;
 }
 
-static larmor_status check_shapes(const larmor_array *images, const larmor_array *dictionary,
-                                  const larmor_array *basis, const larmor_array *mask)
+larmor_status lmr_fit_check_dictionary(const larmor_array *images, const larmor_array *dictionary,
+                                       const larmor_array *basis, const larmor_array *mask)
 {
     const int last = images->shape.ndim - 1;
     const int64_t times = last >= 0 ? images->shape.dim[last] : 0;
@@ -159,7 +177,7 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
     *entry = *m0 = *match = NULL;
     LMR_NEED(images);
     LMR_NEED(dictionary);
-    LMR_TRY(check_shapes(images, dictionary, basis, mask));
+    LMR_TRY(lmr_fit_check_dictionary(images, dictionary, basis, mask));
     larmor_device *dev = images->dev;
     if (!lmr_device_is_processor(dev))
         return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "images: got %s, expected an array of a processor",
@@ -174,7 +192,7 @@ larmor_status larmor_fit_dictionary(const larmor_array *images, const larmor_arr
     LMR_TRY(larmor_array_download(images, LARMOR_C64, &x));
     if (mask) LMR_TRY(larmor_array_download(mask, LARMOR_F32, &inside));
     w.x = x;
-    LMR_TRY(compress(dictionary, basis, &w));
+    LMR_TRY(normalise(dictionary, basis, &w));
     LMR_TRY(match_all(dev, inside, &w));
     LMR_TRY(larmor_array_upload(dev, LARMOR_I64, shape, LARMOR_I64, w.entry, &entries));
     LMR_TRY(larmor_array_upload(dev, LARMOR_C64, shape, LARMOR_C64, w.best, &factors));

@@ -53,6 +53,18 @@ void lmr_fit_keep(lmr_fit_work *w, int64_t voxel, int maps, int is_fitted, const
 larmor_status lmr_fit_water_fat(lmr_fit_work *w, const larmor_array *images, const larmor_fit_opts *opts,
                                 double *other_sign);
 
+/* x of (H + damping diag H) x = b, H[n, n], by Cholesky's factors of the matrix with a unit diagonal. Returns 0 where
+ * it has none. And the deviation of what has these derivatives by the parameters; NAN where there is none. */
+enum { LMR_FIT_PARAMETERS = 10 };
+int lmr_fit_solve(int n, const double *H, double damping, const double *b, double *x);
+double lmr_fit_deviation(int n, const double *H, double variance, const double *by);
+
+/* Refuses what does not fit together, as larmor_fit_dictionary does; and the dictionary in the basis, D conj(B), or
+ * as it is where that is NULL: [entries, times], for the caller to free. */
+larmor_status lmr_fit_check_dictionary(const larmor_array *images, const larmor_array *dictionary,
+                                       const larmor_array *basis, const larmor_array *mask);
+larmor_status lmr_fit_compress(const larmor_array *dictionary, const larmor_array *basis, double _Complex **out);
+
 /* The values of voxels among which a smooth map is chosen. */
 enum { LMR_FIT_CANDIDATES = 6 };
 typedef struct lmr_fit_candidates {

@@ -270,41 +270,13 @@ static double linearise(const model *m, const cplx *y, double hold, const double
     return squares;
 }
 
-/* x of (H + damping diag H) x = b by Cholesky's factors of the matrix with a unit diagonal. Returns 0 where it has
- * none. */
-static int solve(double H[][PARAMETERS], double damping, const double *b, double *x)
-{
-    double L[PARAMETERS][PARAMETERS], unit[PARAMETERS];
-    for (int a = 0; a < PARAMETERS; a++) {
-        if (!(H[a][a] > 0)) return 0;
-        unit[a] = 1 / sqrt(H[a][a]);
-        for (int c = 0; c <= a; c++) {
-            double sum = H[a][c] * unit[a] * unit[c] * (a == c ? 1 + damping : 1);
-            for (int k = 0; k < c; k++) sum -= L[a][k] * L[c][k];
-            if (a == c && !(sum > 1e-12)) return 0;
-            L[a][c] = a == c ? sqrt(sum) : sum / L[c][c];
-        }
-    }
-    for (int a = 0; a < PARAMETERS; a++) {
-        x[a] = b[a] * unit[a];
-        for (int k = 0; k < a; k++) x[a] -= L[a][k] * x[k];
-        x[a] /= L[a][a];
-    }
-    for (int a = PARAMETERS - 1; a >= 0; a--) {
-        for (int k = a + 1; k < PARAMETERS; k++) x[a] -= L[k][a] * x[k];
-        x[a] /= L[a][a];
-    }
-    for (int a = 0; a < PARAMETERS; a++) x[a] *= unit[a];
-    return 1;
-}
-
 static double refine(const model *m, const cplx *y, double hold, double *p, double H[][PARAMETERS])
 {
     double g[PARAMETERS], damping = 1e-3;
     double squares = linearise(m, y, hold, p, H, g);
     for (int n = 0; n < MOST_STEPS && damping < 1e8; n++) {
         double next[PARAMETERS], step[PARAMETERS], to[PARAMETERS][PARAMETERS], of[PARAMETERS];
-        if (!solve(H, damping, g, step)) {
+        if (!lmr_fit_solve(PARAMETERS, *H, damping, g, step)) {
             damping = fmax(10 * damping, 1e-6);
             continue;
         }
@@ -325,15 +297,6 @@ static double refine(const model *m, const cplx *y, double hold, double *p, doub
     return squares;
 }
 
-/* The deviation of what has these derivatives. */
-static double deviation(double H[][PARAMETERS], double variance, const double *by)
-{
-    double x[PARAMETERS], sum = 0;
-    if (!solve(H, 0, by, x)) return NAN;
-    for (int a = 0; a < PARAMETERS; a++) sum += by[a] * x[a];
-    return sqrt(variance * fmax(sum, 0));
-}
-
 static void put_parameters(const job *b, int64_t i, double squares, double *p, double H[][PARAMETERS],
                            lmr_fit_voxel *out)
 {
@@ -347,7 +310,7 @@ static void put_parameters(const job *b, int64_t i, double squares, double *p, d
     out->residual = sqrt(squares / (2 * b->m.times));
     for (int n = 0; n < 5; n++) {
         out->value[n] = shown[n] < 0 ? p[FAT] / sum : p[shown[n]];
-        out->deviation[n] = deviation(H, variance, shown[n] < 0 ? by : one[shown[n]]);
+        out->deviation[n] = lmr_fit_deviation(PARAMETERS, *H, variance, shown[n] < 0 ? by : one[shown[n]]);
     }
 }
 

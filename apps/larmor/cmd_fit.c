@@ -239,8 +239,14 @@ static int run(const void *given, const app_files *files)
     for (int i = 0; (name = larmor_fit_model_name(i, NULL)); i++)
         if (!strcmp(name, s->model)) r.model = (larmor_fit_model)i;
     if (!strcmp(s->model, "dictionary")) {
-        const fit_match match = {s->match.dictionary, s->match.table, s->match.columns, s->match.basis, s->mask,
-                                 s->output,           s->threads,     s->force,         s->json};
+        fit_match match = s->match;
+        match.mask = s->mask;
+        match.noise_map = s->noise_map;
+        match.noise = s->noise;
+        match.output = s->output;
+        match.threads = s->threads;
+        match.force = s->force;
+        match.json = s->json;
         return fit_match_run(&match, files);
     }
     if (s->match.dictionary || s->match.table || s->match.columns || s->match.basis) {

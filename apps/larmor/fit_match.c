@@ -1,4 +1,4 @@
-/* larmor fit --model dictionary: properties of the entries that match best. SPDX-License-Identifier: Apache-2.0 */
+/* larmor fit --model dictionary: properties about the entries that match best. SPDX-License-Identifier: Apache-2.0 */
 #include "fit_match.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include "fit_inputs.h"
 #include "json.h"
 
-enum { COLUMNS = 8, NAME = 32, ROOM = 4096, OUTPUTS = COLUMNS + 2 };
+enum { COLUMNS = 8, NAME = 32, ROOM = 4096, OUTPUTS = 2 * COLUMNS + 2 };
 enum { MOST_TEXT = 1 << 28 };
 
 typedef struct table {
@@ -25,15 +25,16 @@ typedef struct match_run {
     table table;
     larmor_device *dev;
     fit_inputs in;
-    larmor_array *dictionary, *basis, *mask, *entry, *m0, *match;
+    larmor_array *dictionary, *basis, *mask, *noise, *rows, *entry, *m0, *match, *value, *deviation;
     char path[OUTPUTS][ROOM];
-    larmor_output *out[OUTPUTS]; /* of each column, of M0, of the match */
+    larmor_output *out[OUTPUTS]; /* of each column and its deviation, of M0, of the match */
     int64_t matched;
 } match_run;
 
 static void free_run(match_run *r)
 {
-    larmor_array *const owned[] = {r->dictionary, r->basis, r->mask, r->entry, r->m0, r->match};
+    larmor_array *const owned[] = {r->dictionary, r->basis, r->mask,  r->noise, r->rows,
+                                   r->entry,      r->m0,    r->match, r->value, r->deviation};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) larmor_array_free(owned[i]);
     for (int i = 0; i < OUTPUTS; i++) larmor_output_free(r->out[i]);
     free(r->table.value);
@@ -144,13 +145,14 @@ static int read_array_table(match_run *r)
 static larmor_status open_outputs(match_run *r)
 {
     const char *names[OUTPUTS];
-    const int columns = r->table.columns;
-    for (int c = 0; c < columns + 2; c++) {
-        const char *last = c == columns ? "M0" : "match";
-        TRY(fit_name_map(r->s->output, c < columns ? r->table.name[c] : last, "", r->path[c], ROOM));
-        names[c] = r->path[c];
+    const int all = 2 * r->table.columns + 2;
+    for (int i = 0; i < all; i++) {
+        const char *last = i == all - 2 ? "M0" : "match";
+        TRY(fit_name_map(r->s->output, i < all - 2 ? r->table.name[i / 2] : last, i < all - 2 && i % 2 ? "_std" : "",
+                         r->path[i], ROOM));
+        names[i] = r->path[i];
     }
-    return app_outputs_open(names, columns + 2, r->s->force, r->out);
+    return app_outputs_open(names, all, r->s->force, r->out);
 }
 
 static int read_inputs(match_run *r, const app_files *files)
@@ -161,7 +163,9 @@ static int read_inputs(match_run *r, const app_files *files)
     APP_TRY(APP_INPUT, app_read_array(s->dictionary, r->dev, &r->dictionary));
     if (s->basis) APP_TRY(APP_INPUT, app_read_array(s->basis, r->dev, &r->basis));
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
+    if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
+    APP_TRY(APP_RUN, fit_make_real(&r->noise, r->dev));
     const int64_t entries = larmor_array_shape(r->dictionary).dim[0];
     if (entries == r->table.rows) return APP_DONE;
     app_error("%s: got %lld rows, expected %lld, one for each entry of %s.", s->table, (long long)r->table.rows,
@@ -169,28 +173,40 @@ static int read_inputs(match_run *r, const app_files *files)
     return APP_REFUSED;
 }
 
-static larmor_status write_column(match_run *r, int c, const int64_t *entry, float *values)
+/* Every second output from `first` on is a column of these. */
+static larmor_status write_columns(match_run *r, const larmor_array *columns, int first)
 {
-    const int64_t voxels = larmor_array_count(r->entry);
-    APP_OWNED(larmor_array) *map = NULL;
-    for (int64_t i = 0; i < voxels; i++)
-        values[i] = entry[i] < 0 ? 0 : (float)r->table.value[entry[i] + r->table.rows * c];
-    TRY(larmor_array_upload(r->dev, LARMOR_F32, larmor_array_shape(r->entry), LARMOR_F32, values, &map));
-    return fit_write_map(&r->in, map, r->out[c]);
+    for (int c = 0; c < r->table.columns; c++) {
+        APP_OWNED(larmor_array) *map = NULL;
+        TRY(larmor_array_part(columns, c, 1, larmor_array_shape(r->entry), &map));
+        TRY(fit_write_map(&r->in, map, r->out[2 * c + first]));
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status write_maps(match_run *r)
 {
     APP_HEAP int64_t *entry = NULL;
-    APP_HEAP float *values = calloc((size_t)larmor_array_count(r->entry) + 1, sizeof *values);
-    if (!values) return NO_MEMORY();
+    const int columns = r->table.columns;
     TRY(larmor_array_download(r->entry, LARMOR_I64, &entry));
     for (int64_t i = 0; i < larmor_array_count(r->entry); i++) r->matched += entry[i] >= 0;
-    for (int c = 0; c < r->table.columns; c++) TRY(write_column(r, c, entry, values));
-    TRY(fit_write_map(&r->in, r->m0, r->out[r->table.columns]));
-    TRY(fit_write_map(&r->in, r->match, r->out[r->table.columns + 1]));
-    for (int c = 0; c < r->table.columns + 2; c++) app_log("wrote %s", r->path[c]);
+    TRY(write_columns(r, r->value, 0));
+    if (r->deviation) TRY(write_columns(r, r->deviation, 1));
+    TRY(fit_write_map(&r->in, r->m0, r->out[2 * columns]));
+    TRY(fit_write_map(&r->in, r->match, r->out[2 * columns + 1]));
+    for (int i = 0; i < 2 * columns + 2; i++)
+        if (i >= 2 * columns || i % 2 == 0 || r->deviation) app_log("wrote %s", r->path[i]);
     return LARMOR_OK;
+}
+
+static larmor_status match_and_fit(match_run *r)
+{
+    APP_OWNED(larmor_array) *rough = NULL;
+    const larmor_shape shape = LARMOR_SHAPE(r->table.rows, r->table.columns);
+    TRY(larmor_array_upload(r->dev, LARMOR_F64, shape, LARMOR_F64, r->table.value, &r->rows));
+    TRY(larmor_fit_dictionary(r->in.images, r->dictionary, r->basis, r->mask, &r->entry, &rough, &r->match));
+    return larmor_fit_table(r->in.images, r->dictionary, r->basis, r->rows, r->entry, r->s->noise, r->noise,
+                            &r->value, &r->deviation, &r->m0);
 }
 
 static void report(const match_run *r, const app_files *files, double seconds)
@@ -201,7 +217,8 @@ static void report(const match_run *r, const app_files *files, double seconds)
     json_text(&j, "model", "dictionary");
     json_integer(&j, "entries", r->table.rows);
     json_open(&j, "maps", '[');
-    for (int c = 0; c < r->table.columns + 2; c++) json_text(&j, NULL, r->path[c]);
+    for (int i = 0; i < 2 * r->table.columns + 2; i++)
+        if (i >= 2 * r->table.columns || i % 2 == 0 || r->deviation) json_text(&j, NULL, r->path[i]);
     json_close(&j, ']');
     json_integer(&j, "voxels", r->matched);
     json_number(&j, "seconds", seconds);
@@ -223,7 +240,7 @@ int fit_match_run(const fit_match *s, const app_files *files)
     if (st) return app_fail(st == LARMOR_ERR_ARG ? APP_INPUT : APP_RUN, st);
     code = read_inputs(&r, files);
     if (code) return code;
-    st = larmor_fit_dictionary(r.in.images, r.dictionary, r.basis, r.mask, &r.entry, &r.m0, &r.match);
+    st = match_and_fit(&r);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     app_has_computed();
     APP_TRY(APP_RUN, write_maps(&r));

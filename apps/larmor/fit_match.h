@@ -5,7 +5,8 @@
 #include "common.h"
 
 typedef struct fit_match {
-    const char *dictionary, *table, *columns, *basis, *mask, *output;
+    const char *dictionary, *table, *columns, *basis, *mask, *noise_map, *output;
+    double noise;
     int64_t threads;
     int force, json;
 } fit_match;

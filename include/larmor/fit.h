@@ -98,6 +98,24 @@ LARMOR_API larmor_status larmor_fit_dictionary(const larmor_array *images, const
                                                const larmor_array *basis, const larmor_array *mask,
                                                larmor_array **entry, larmor_array **m0, larmor_array **match);
 
+/* The columns of a dictionary's table at each voxel, between its entries: Gauss-Newton in the columns and M0 over the
+ * signals' expansion to second order from an entry and those beside it, which differ in one column, or in two.
+ *
+ * images, dictionary, basis  as of larmor_fit_dictionary; entry: what that found.
+ * table       real [entries, columns], 1 to 8 columns. Along a column without entries beside an entry the value is
+ *             the entry's, with a deviation of 0; values stay within the table.
+ * noise       the standard deviation of real and imaginary part of the images or coefficients; 0: that of each
+ *             voxel's residual. noise_map: real [voxels], in its place, or NULL.
+ * value       f32 [voxels, columns], 0 where nothing was matched.
+ * deviation   the same, of the linearised fit; 0 where it is not known. NULL if there are no more numbers than
+ *             parameters and no noise is given.
+ * m0          c64 [voxels].
+ * Errors      as of larmor_fit_dictionary. */
+LARMOR_API larmor_status larmor_fit_table(const larmor_array *images, const larmor_array *dictionary,
+                                          const larmor_array *basis, const larmor_array *table,
+                                          const larmor_array *entry, double noise, const larmor_array *noise_map,
+                                          larmor_array **value, larmor_array **deviation, larmor_array **m0);
+
 #ifdef __cplusplus
 }
 #endif

@@ -428,6 +428,27 @@ def fit_dictionary(images: Any, dictionary: Any, *, basis: Any = None, mask: Any
     return entry, m0, match
 
 
+def fit_table(images: Any, dictionary: Any, table: Any, *, basis: Any = None, mask: Any = None,
+              noise: Any = 0) -> tuple[Any, Any, Any, Any]:
+    """The columns of a dictionary's table [columns, entries] at each voxel, between its entries, as an array
+    [columns, (z,) y, x]; their standard deviations, None where they are not known; M0 and the match.
+
+    The rest is as of fit_dictionary. noise: the standard deviation of real and imaginary part, a number or a map.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    entry, _, match = fit_dictionary(images, dictionary, basis=basis, mask=mask)
+    kept = [_wrapped(_complex(x), on) if x is not None else ffi.NULL for x in (images, dictionary, basis)]
+    kept += [_wrapped(np.asarray(table, np.float64), on), _wrapped(entry, on)]
+    is_map = np.ndim(noise) > 0
+    kept += [0 if is_map else float(noise),
+             _wrapped(np.ascontiguousarray(noise, dtype=np.float32), on) if is_map else ffi.NULL]
+    out = [ffi.new("larmor_array **") for _ in range(3)]
+    check(lib.larmor_fit_table(*kept, *out))
+    value, deviation, m0 = (_arrays.to_numpy(o[0]) if o[0] else None for o in out)
+    return value, deviation, m0, match
+
+
 def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
     """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
     holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""

@@ -138,6 +138,12 @@ def test_coefficients_of_a_basis_are_matched_to_the_entries_of_a_dictionary():
     entry, found, match = larmor.fit_dictionary(coefficients, curves.T, basis=kept)
     assert np.array_equal(entry, truth)
     assert np.allclose(found, m0, rtol=1e-3)
+    between = np.sqrt(times[:-1] * times[1:])[truth]
+    series = np.exp(-t[:, None, None] / between)
+    value, deviation, found, match = larmor.fit_table(series, curves.T, times[None], noise=0.01)
+    assert np.allclose(value[0], between, rtol=1e-3)
+    assert np.all(deviation[0] > 0)
+    assert np.allclose(found, 1, atol=1e-3)
     assert match.min() > 0.999
 
 

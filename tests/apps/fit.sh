@@ -78,11 +78,12 @@ expect 2 fit complex.npy -m t2 --times 10,20,40,80,160 --field-strength 3 -o n.n
 
 # Frames and coefficients of a basis are matched to the dictionary's entries, whatever the table is.
 expect 0 fit frames.npy -m dictionary --dictionary signals.npy --table table.csv -o f.npy
-for name in T1 T2; do expect 0 compare f_$name.npy ${name}_truth.npy --tol 1e-6; done
+for name in T1 T2; do expect 0 compare f_$name.npy ${name}_truth.npy --tol 1e-4; done
+[ -f f_T1_std.npy ] && [ -f f_T2_std.npy ] || fail "there are no deviations of a match"
 expect 0 fit coefficients.npy -m dictionary --dictionary signals.npy --basis basis.npy --table table.npy \
     --columns T1,T2 -o k.nii --json
 grep -q '"voxels": 360' out || fail "not all voxels are matched"
-for name in T1 T2; do expect 0 compare k_$name.nii ${name}_truth.npy --tol 1e-6; done
+for name in T1 T2; do expect 0 compare k_$name.nii ${name}_truth.npy --tol 1e-4; done
 [ -f k_M0.nii ] && [ -f k_match.nii ] || fail "M0 or the match is not there"
 expect 2 fit frames.npy -m dictionary --dictionary signals.npy -o n.npy
 expect 2 fit frames.npy -m dictionary --dictionary signals.npy --table table.npy --columns T1 -o n.npy
