@@ -44,7 +44,8 @@ typedef struct larmor_traj_opts {
  * Errors  LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or sizes out of range;
  *         LARMOR_ERR_MEMORY.
  * Source  golden angle: Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); tiny: Wundrak et al., IEEE Trans.
- *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009). */
+ *         Med. Imaging 34, 1262 (2015); koosh: Chan et al., Magn. Reson. Med. 61, 354 (2009); phyllotaxis, which
+ *         turns as radial does after opts.first: Piccini et al., Magn. Reson. Med. 66, 1049 (2011). */
 LARMOR_API larmor_status larmor_traj_create(larmor_device *dev, const char *name, const larmor_traj_opts *opts,
                                             larmor_array **traj);
 

@@ -14,6 +14,7 @@
     X(spiral)                                                                                                        \
     X(stars)                                                                                                         \
     X(koosh)                                                                                                         \
+    X(phyllotaxis)                                                                                                   \
     X(cartesian)
 
 #define DECLARE(name) extern const lmr_traj lmr_traj_##name;

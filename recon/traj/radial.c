@@ -1,7 +1,8 @@
 /* Radial trajectories in the plane and in space.
  *
  * Winkelmann et al., IEEE Trans. Med. Imaging 26, 68 (2007); Wundrak et al., IEEE Trans. Med. Imaging 34, 1262
- * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009). SPDX-License-Identifier: Apache-2.0 */
+ * (2015); Chan et al., Magn. Reson. Med. 61, 354 (2009); Piccini et al., Magn. Reson. Med. 66, 1049 (2011).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "core/parallel.h"
@@ -89,20 +90,24 @@ const lmr_traj lmr_traj_golden = {
 };
 
 /* Neighbours 1/FOV apart at the rim: a spoke for each unit of area of the half sphere of radius N / 2. */
-static larmor_status koosh_size(lmr_traj_plan *plan)
+static larmor_status ball_size(const char *name, lmr_traj_plan *plan)
 {
     const int64_t *n = plan->opts.matrix;
     int64_t most;
     plan->nd = 3;
     if (n[2] == 1)
-        return LMR_FAIL(LARMOR_ERR_ARG,
-                        "traj: koosh got matrix %lld x %lld x 1, expected three dimensions; use golden",
-                        (long long)n[0], (long long)n[1]);
+        return LMR_FAIL(LARMOR_ERR_ARG, "traj: %s got matrix %lld x %lld x 1, expected three dimensions; use golden",
+                        name, (long long)n[0], (long long)n[1]);
     most = n[0] > n[1] ? n[0] : n[1];
     most = most > n[2] ? most : n[2];
     if (!plan->samples) plan->samples = 2 * n[0];
     if (plan->readouts) return LARMOR_OK;
     return lmr_traj_readouts(M_PI / 2 * (double)most * (double)most, plan->opts.undersampling, &plan->readouts);
+}
+
+static larmor_status koosh_size(lmr_traj_plan *plan)
+{
+    return ball_size("koosh", plan);
 }
 
 /* The golden means of two dimensions: with x = 1.4656 the real root of x^3 = x^2 + 1, they are x - 1 and x^-1. */
@@ -128,4 +133,41 @@ const lmr_traj lmr_traj_koosh = {
              .solid = 1},
     .size = koosh_size,
     .fill = koosh_fill,
+};
+
+enum { INTERLEAF = 22 }; /* readouts, the first one along z */
+
+static larmor_status phyllotaxis_size(lmr_traj_plan *plan)
+{
+    return ball_size("phyllotaxis", plan);
+}
+
+/* Interleaf i has points i, i + interleaves, ... of one spiral over the half sphere. */
+static void phyllotaxis_spoke(void *self, int64_t j)
+{
+    const lmr_traj_filling *filling = self;
+    const lmr_traj_plan *plan = filling->plan;
+    const int64_t interleaves = (plan->readouts + INTERLEAF - 1) / INTERLEAF;
+    const int64_t point = j / INTERLEAF + (j % INTERLEAF - 1) * interleaves;
+    const double golden = M_PI * (3 - sqrt(5)), of_all = (double)point / (double)((INTERLEAF - 1) * interleaves);
+    const double polar = j % INTERLEAF ? M_PI / 2 * sqrt(of_all) : 0;
+    const double turn = fmod((double)point * golden, 2 * M_PI) + 2 * M_PI * lmr_traj_golden_shift(plan);
+    lmr_traj_spoke(plan, (double[]){sin(polar) * cos(turn), sin(polar) * sin(turn), cos(polar)},
+                   filling->k + 3 * plan->samples * j);
+}
+
+static void phyllotaxis_fill(const lmr_traj_plan *plan, double *k)
+{
+    lmr_parallel(plan->threads, plan->readouts, phyllotaxis_spoke, &(lmr_traj_filling){plan, k});
+}
+
+const lmr_traj lmr_traj_phyllotaxis = {
+    .info = {.name = "phyllotaxis",
+             .help =
+                 "3D spokes over the half sphere, spiral phyllotaxis in interleaves of 22, the first of each along "
+                 "z (matrix X[,Y,Z]; readouts, samples, undersampling)",
+             .header = "radial",
+             .solid = 1},
+    .size = phyllotaxis_size,
+    .fill = phyllotaxis_fill,
 };

@@ -5,6 +5,8 @@
 
 enum { N = 32, COILS = 4, READOUTS = 960, HEART = 4, BREATH = 6, BINS = HEART * BREATH, SAMPLED = 8 };
 
+#define SIZE .75 /* of the object, which stays in the field of view */
+
 static const double tr = .02;
 static const larmor_phantom_cycle breath = {14, 40, .03, 5}, heart = {66, .5, .03, 6}; /* breath in mm */
 
@@ -26,7 +28,7 @@ ENDS_ITSELF_BY(free_scan, scan)
 
 static larmor_phantom_state state_at(int readout)
 {
-    larmor_phantom_state state = {0};
+    larmor_phantom_state state = {.size = SIZE};
     larmor_phantom_cycle of_field = breath;
     of_field.size /= 256;
     larmor_phantom_beat(&of_field, &heart, tr * readout, &state);
@@ -39,6 +41,7 @@ static scan scan_of(void)
     OWNED(larmor_simulation) *made = NULL;
     const larmor_simulation_opts opts = {.traj = {.matrix = {N, N}, .readouts = READOUTS},
                                          .coils = COILS,
+                                         .object_size = SIZE,
                                          .snr = 30,
                                          .seed = 3,
                                          .tr_ms = 1e3 * tr,

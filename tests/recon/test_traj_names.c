@@ -131,8 +131,8 @@ TEST(a_trajectory_is_the_same_on_every_device_with_any_number_of_threads)
 
 TEST(the_centre_of_kspace_is_sampled_exactly_by_every_readout_through_it)
 {
-    const char *names[] = {"radial", "golden", "spiral", "koosh"};
-    for (int t = 0; t < 4; t++)
+    const char *names[] = {"radial", "golden", "spiral", "koosh", "phyllotaxis"};
+    for (int t = 0; t < 5; t++)
         for (int64_t samples = 20; samples <= 21; samples++) {
             OWNED(larmor_array) *traj;
             assert_ok(larmor_traj_create(

@@ -108,3 +108,20 @@ TEST(default_koosh_spokes_cover_the_sphere)
     assert_int_equal(s.dim[1], 32);
     assert_int_equal(s.dim[2], (int64_t)ceil(2 * M_PI * 8 * 8)); /* one per unit of the half sphere's area */
 }
+
+TEST(phyllotaxis_has_a_spoke_along_z_in_each_22_and_the_others_turn_by_the_golden_angle_from_the_pole_to_the_equator)
+{
+    enum { EACH = 22, LEAVES = 13, SPOKES = EACH * LEAVES, POINTS = (EACH - 1) * LEAVES };
+    larmor_shape s;
+    OWNED(double) *k = make("phyllotaxis", &(larmor_traj_opts){.matrix = {32}, .samples = 8, .readouts = SPOKES}, &s);
+    const double golden = M_PI * (3 - sqrt(5));
+    for (int j = 0; j < SPOKES; j++) {
+        double u[3];
+        for (int d = 0; d < 3; d++) u[d] = k[d + 24 * j] / -16;
+        const int point = j / EACH + (j % EACH - 1) * LEAVES;
+        const double polar = j % EACH ? M_PI / 2 * sqrt((double)point / POINTS) : 0;
+        assert_at_most(fabs(sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) - 1), 1e-14);
+        assert_at_most(fabs(u[2] - cos(polar)), 1e-13);
+        if (polar > 0) assert_at_most(fabs(remainder(atan2(u[1], u[0]) - golden * point, 2 * M_PI)), 1e-10);
+    }
+}
