@@ -116,6 +116,24 @@ LARMOR_API larmor_status larmor_fit_table(const larmor_array *images, const larm
                                           const larmor_array *entry, double noise, const larmor_array *noise_map,
                                           larmor_array **value, larmor_array **deviation, larmor_array **m0);
 
+/* A FISP sequence, whose gradient dephases spins by whole turns over a voxel in each repetition. */
+typedef struct larmor_fisp {
+    int64_t pulses;
+    const double *degrees, *tr_ms; /* [pulses]: flip angles, and the times to the next pulse */
+    double te_ms;                  /* from each pulse to its echo */
+    double inversion_ms;           /* from an inversion before the first pulse to that; 0: there is none */
+} larmor_fisp;
+
+/* The signals of a FISP sequence, by extended phase graphs with all states that return to an echo: a dictionary of
+ * fingerprinting.
+ *
+ * table    real [entries, 2]: T1 and T2 in ms.
+ * signals  f32 [entries, pulses] of M0 = 1, at each echo; positive after a first pulse without inversion.
+ * Errors   LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY, LARMOR_STOPPED.
+ * Source   Weigel, J. Magn. Reson. Imaging 41, 266 (2015); Jiang et al., Magn. Reson. Med. 74, 1621 (2015). */
+LARMOR_API larmor_status larmor_epg_fisp(const larmor_array *table, const larmor_fisp *sequence,
+                                         larmor_array **signals);
+
 #ifdef __cplusplus
 }
 #endif

@@ -449,6 +449,22 @@ def fit_table(images: Any, dictionary: Any, table: Any, *, basis: Any = None, ma
     return value, deviation, m0, match
 
 
+def epg_fisp(table: Any, degrees: Sequence[float], tr_ms: Sequence[float], *, te_ms: float = 0,
+             inversion_ms: float = 0) -> Any:
+    """The signals [pulses, entries] of a FISP sequence by extended phase graphs, a dictionary for fit_dictionary.
+
+    table [2, entries]: T1 and T2 in ms; the rest is as larmor_fisp has it.
+    """
+    answer_ctrl_c()
+    if len(degrees) != len(tr_ms):
+        raise ArgumentError(f"tr_ms: got {len(tr_ms)} times, expected {len(degrees)}, one for each flip angle")
+    on = _arrays.device("cpu")
+    angles, times = (ffi.new("double[]", [*map(float, x)]) for x in (degrees, tr_ms))
+    sequence = ffi.new("larmor_fisp *", {"pulses": len(degrees), "degrees": angles, "tr_ms": times, "te_ms": te_ms,
+                                         "inversion_ms": inversion_ms})
+    return out_array(lib.larmor_epg_fisp, _wrapped(np.asarray(table, np.float64), on), sequence)
+
+
 def basis(curves: Any, rank: int = 0, *, energy: float = 0) -> tuple[Any, float]:
     """The basis [coefficients, frames] that holds most of the energy of curves [curves, frames], and the part that it
     holds. rank 0: as many coefficients as hold `energy`, 0.9999 by default."""

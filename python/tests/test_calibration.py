@@ -127,6 +127,20 @@ def test_fractions_of_fat_are_those_of_the_signal():
         larmor.fit(echoes, ms, "water-fat")
 
 
+def test_signals_of_fisp_are_matched_to_the_times_that_they_are_of():
+    t1, t2 = (g.ravel() for g in np.meshgrid(np.geomspace(300, 3000, 16), np.geomspace(20, 300, 16)))
+    degrees = 10 + 50 * np.abs(np.sin(np.arange(300) * np.pi / 100))
+    tr = np.full(300, 12.0)
+    signals = larmor.epg_fisp([t1, t2], degrees, tr, te_ms=3, inversion_ms=20)
+    assert signals[0] == pytest.approx((1 - 2 * np.exp(-20 / t1)) * np.sin(np.pi / 18) * np.exp(-3 / t2), abs=1e-6)
+    truth = np.array([[800.0, 1400], [60, 110]])
+    value, _, _, _ = larmor.fit_table(larmor.epg_fisp(truth, degrees, tr, te_ms=3, inversion_ms=20), signals,
+                                      np.array([t1, t2]))
+    assert np.allclose(value, truth, rtol=0.01)
+    with pytest.raises(larmor.ArgumentError, match="tr_ms: got 2 times"):
+        larmor.epg_fisp(truth, degrees, [1, 2])
+
+
 def test_coefficients_of_a_basis_are_matched_to_the_entries_of_a_dictionary():
     t = np.arange(40)
     times = np.geomspace(5, 80, 60)

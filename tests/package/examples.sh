@@ -158,6 +158,9 @@ for built in "$work/by_cmake" "$work/examples"; do
     run "$built" half
     expect "$work/half.out" "half of k-space, with the phase NRMSE" 0.055
     ! at_most "$work/half.out" "half of k-space, without the phase NRMSE" 0.3 || fail "half: the phase is worth nothing"
+    run "$built" fingerprint
+    expect "$work/fingerprint.out" "T1 error" 0.005
+    expect "$work/fingerprint.out" "T2 error" 0.005
     run "$built" spectrum
     expect "$work/spectrum.out" "period" 0.56682
     ! at_most "$work/spectrum.out" "period" 0.56662 || fail "spectrum: the period is too short"
