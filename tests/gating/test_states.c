@@ -192,3 +192,66 @@ TEST(penalties_along_dimensions_that_the_series_lacks_are_refused_in_a_line)
         assert_refused(begin(bins, &s, cases[i].method, &recon), LARMOR_ERR_ARG, cases[i].message);
     }
 }
+
+TEST(penalties_along_bins_of_which_one_is_empty_are_refused_in_a_line)
+{
+    OWNED(scan) s = scan_of();
+    OWNED(larmor_source) *whole = source_of(&s);
+    OWNED(larmor_source) *bins = NULL;
+    larmor_bins_found found;
+    larmor_recon *recon;
+    for (int i = 0; i < READOUTS; i++) s.beats[i] = i % 2 ? .1 : .9; /* nothing in the second of three */
+    OWNED(larmor_array) *gap = NULL;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(READOUTS), LARMOR_F64, s.beats, &gap));
+    const larmor_bins_opts opts = {.heart = 3, .breath = 2, .heart_phase = gap, .breath_signal = s.shift};
+    assert_ok(larmor_source_of_bins(whole, dev, &opts, &found, &bins));
+    assert_int_equal(found.empty, 2);
+    assert_refused(begin(bins, &s, "tv:h", &recon), LARMOR_ERR_ARG,
+                   "opts.method tv:h: a series of arrays lacks some of its 3 x 2 bins; ask for fewer.");
+}
+
+/* Half of the phases of two repetitions are as many images as all of one. */
+TEST(penalties_along_bins_of_some_phases_are_refused_in_a_line)
+{
+    OWNED(scan) s = scan_of();
+    OWNED(larmor_source) *whole = NULL, *bins = NULL;
+    larmor_bins_found found;
+    larmor_recon *recon;
+    double beats[2 * READOUTS];
+    for (int i = 0; i < 2 * READOUTS; i++) beats[i] = i % 2 ? .1 : .6;
+    OWNED(larmor_array) *phase;
+    assert_ok(larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(2 * READOUTS), LARMOR_F64, beats, &phase));
+    const larmor_readouts image[] = {{.kspace = s.kspace, .traj = s.traj},
+                                     {.kspace = s.kspace, .traj = s.traj, .meta = {.repetition = 1}}};
+    const larmor_scan_arrays arrays = {
+        .matrix = {N, N}, .fov_mm = {256, 256, 5}, .trajectory = "goldenangle", .image = image, .images = 2};
+    assert_ok(larmor_source_of_arrays(&arrays, &whole));
+    const larmor_bins_opts opts = {.heart = 2, .heart_phase = phase};
+    assert_ok(larmor_source_of_bins(whole, dev, &opts, &found, &bins));
+    assert_true(found.bins == 4 && found.empty == 0);
+    const larmor_counters only = {.slice = -1, .contrast = -1, .repetition = -1, .set = -1}; /* phase 0 */
+    const larmor_recon_opts part = {.size = sizeof part, .method = "tv:h", .joint = 1, .maps = s.maps, .only = &only};
+    assert_refused(larmor_recon_create(bins, dev, &part, &recon), LARMOR_ERR_ARG,
+                   "opts.method tv:h: a series of arrays lacks some of its 2 x 1 bins; ask for fewer.");
+}
+
+TEST(a_strong_penalty_along_the_heart_makes_its_phases_alike_and_leaves_the_breath)
+{
+    OWNED(scan) s = scan_of();
+    OWNED(larmor_source) *bins = bins_of(&s, 3, 2);
+    OWNED(larmor_recon) *recon;
+    OWNED(larmor_recon_result) r;
+    const larmor_recon_opts opts = {.size = sizeof opts,
+                                    .method = "tv:h",
+                                    .joint = 1,
+                                    .maps = s.maps,
+                                    .lambda_mode = LARMOR_LAMBDA_RELATIVE,
+                                    .lambda = 1};
+    assert_ok(larmor_recon_create(bins, dev, &opts, &recon));
+    assert_ok(larmor_recon_run(recon, 0, &r));
+    assert_int_equal(r.count, 6);
+    const double heart_apart = difference(r.image[1].data, r.image[0].data);
+    const double breath_apart = difference(r.image[3].data, r.image[0].data);
+    if (getenv("SHOW")) printf("apart: heart %g, breath %g\n", heart_apart, breath_apart);
+    assert_true(10 * heart_apart < breath_apart);
+}
