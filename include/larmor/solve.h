@@ -315,7 +315,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
     double lambda;    /* relative: see larmor_regularised; default: the regulariser's own; negative: none */
     int series;       /* tv: 1: the last dimension counts frames, not voxels, as it always does for llr */
     double time;      /* tv: weight of a difference of frames relative to voxels; default 1; negative: none */
-    double ratio;     /* tgv: alpha_0 / alpha_1; default 2 */
+    double ratio;     /* tgv: alpha_0 / alpha_1; default 2. lowrank-sparse: that of S; default as below */
     int64_t block[3]; /* llr: voxels; default 8, and never more than the image */
     double voxel[3];  /* tv, tgv: the sides of a voxel, in any unit; default all alike. Differences along an axis are
                          divided by its side over the shortest one */
@@ -340,18 +340,21 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  *          larmor_op_casorati at two shifts s, half a block apart.
  * l1       lambda sum_i |x_i|.
  * fft      lambda sum_i |(F x)_i|, F the unitary Fourier transform: of a series along time, else of all dimensions.
+ * lowrank  lambda (sqrt(voxels) + sqrt(frames)) |X|_*, X the matrix of all voxels by frames of a series.
+ * lowrank-sparse  lambda min_(x = L + S) (sqrt(voxels) + sqrt(frames)) |L|_* + ratio sum_i |(F S)_i|, F along time:
+ *          L+S. The ratio is by default 1 + sqrt(the smaller of voxels and frames / the larger), which theory has.
  *
  * Behind tv, wavelet and fft a colon and some of the letters x, y, z, t, h and b are the dimensions that they are
  * taken along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series, or one of opts.frames, as h
  * and b are. In a sum "=" and a number are the weight of one beside the others', 1 by default: "tv:xy+tv:t=4+l1" is
- * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv.
+ * lambda (tv:xy + 4 tv:t + l1). No two are alike, and one of them at most is tgv or lowrank-sparse.
  *
  * shape    of the image, or of the series [image..., frames].
  * Errors   LARMOR_ERR_ARG for an unknown name (the message lists the known ones) or options out of range;
  *          LARMOR_ERR_SHAPE.
  * Source   Rudin, Osher, Fatemi, Physica D 60, 259 (1992); Bredies, Kunisch, Pock, SIAM J. Imaging Sci. 3, 492
  *          (2010); Knoll et al., Magn. Reson. Med. 65, 480 (2011); Lustig, Donoho, Pauly, Magn. Reson. Med. 58,
- *          1182 (2007). */
+ *          1182 (2007); Otazo, Candes, Sodickson, Magn. Reson. Med. 73, 1125 (2015). */
 LARMOR_API larmor_status larmor_regulariser_create(larmor_device *dev, const char *name,
                                                    const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                                    larmor_shape shape, larmor_regulariser **r);

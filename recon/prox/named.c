@@ -101,6 +101,7 @@ static void combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_summ
         lambda += share * one->lambda / all;
         strength += share * one->strength / all;
         kind->curvature += parts[i].scale * parts[i].scale * one->curvature;
+        kind->beside = fmax(kind->beside, one->beside);
         kind->max_iter = one->max_iter > kind->max_iter ? one->max_iter : kind->max_iter;
         kind->tol = fmin(kind->tol, one->tol);
     }

@@ -10,7 +10,9 @@
     X(wavelet)                                                                                                       \
     X(llr)                                                                                                           \
     X(l1)                                                                                                            \
-    X(fft)
+    X(fft)                                                                                                           \
+    X(lowrank)                                                                                                       \
+    X(lowrank_sparse)
 
 #define DECLARE(name) extern const lmr_regulariser_kind lmr_regulariser_##name;
 #define ROW(name) &lmr_regulariser_##name,

@@ -146,6 +146,7 @@ const lmr_regulariser_kind lmr_regulariser_tgv = {
     .penalty = 5e-3,
     .strength = 1,
     .curvature = 2,
+    .beside = 6,
     .make = make,
     .sizes = sizes,
 };

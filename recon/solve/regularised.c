@@ -148,7 +148,7 @@ larmor_status lmr_regularised_inverse(const void *regularised, double penalty, l
         *M = one;
         return LARMOR_OK;
     }
-    const larmor_status st = precondition_extended(r, one, 6 * penalty, M);
+    const larmor_status st = precondition_extended(r, one, r->kind.beside * penalty, M);
     larmor_op_free(one);
     return st;
 }
