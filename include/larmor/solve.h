@@ -342,7 +342,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
  * fft      lambda sum_i |(F x)_i|, F the unitary Fourier transform: of a series along time, else of all dimensions.
  * lowrank  lambda (sqrt(voxels) + sqrt(frames)) |X|_*, X the matrix of all voxels by frames of a series.
  * lowrank-sparse  lambda min_(x = L + S) (sqrt(voxels) + sqrt(frames)) |L|_* + ratio sum_i |(F S)_i|, F along time:
- *          L+S. The ratio is by default 1 + sqrt(the smaller of voxels and frames / the larger), which theory has.
+ *          L+S. The ratio is by default 2 + 2 sqrt(the smaller of voxels and frames / the larger).
  *
  * Behind tv, wavelet and fft a colon and some of the letters x, y, z, t, h and b are the dimensions that they are
  * taken along: "tv:xy", "fft:t"; t is the last dimension, which is then that of a series, or one of opts.frames, as h
