@@ -100,8 +100,8 @@ static larmor_status take_part(larmor_shape all, int i, larmor_op **K)
 
 /* Of exact data theory has 1 / sqrt(the larger side) (Candes, Li, Ma, Wright, J. ACM 58, 11 (2011)), in the unit of
  * lowrank. That unit is already the largest singular value of noise, the unit of S one deviation: at this ratio much
- * noise goes to S. Of 1, 2, 4 and 8 times, 2 had the least error in each of 5 series of golden-angle frames (13 and 21
- * spokes of 48 x 48 voxels: contrast agent, breathing, both; SNR 10 to 40). */
+ * noise goes to S. Of 1, 2, 4 and 8 times, 2 had the least error in each of 5 series of golden-angle frames (13 and
+ * 21 spokes of 48 x 48 voxels: contrast agent, breathing, both; SNR 10 to 40). */
 #define RATIO_OVER_THEORY 2
 
 static double ratio_of(const larmor_regulariser_opts *o, larmor_shape shape)
