@@ -25,6 +25,7 @@
 #include "larmor/operators.h"
 #include "larmor/page.h"
 #include "larmor/phantom.h"
+#include "larmor/physics.h"
 #include "larmor/pipeline.h"
 #include "larmor/pulseq.h"
 #include "larmor/ranks.h"

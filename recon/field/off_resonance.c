@@ -13,6 +13,7 @@
 #include "core/refs.h"
 #include "nufft/toeplitz.h"
 #include "recon/bytes.h"
+#include "recon/field/model.h"
 #include "recon/field/segments.h"
 #include "recon/inputs.h"
 #include "recon/low_rank.h"
@@ -35,7 +36,10 @@ struct larmor_segments {
     larmor_array *field;               /* [voxels] Hz, f64, from f0 */
     larmor_array *place;               /* int64 [samples]: which of the distinct times */
     larmor_array *terms;               /* c128 [times, normal.segments], or NULL */
-    lmr_gate gate;                     /* around what is found later: normal and terms */
+    /* of the terms of a model, c64, else NULL; the interpolators then are `time` */
+    larmor_array *space, *time; /* [voxels, forward.segments], [distinct times, forward.segments] */
+    larmor_array *voxel;        /* int64 [voxels]: 0, 1, ... */
+    lmr_gate gate;              /* around what is found later: normal and terms */
 };
 
 void larmor_segments_free(larmor_segments *s)
@@ -44,6 +48,9 @@ void larmor_segments_free(larmor_segments *s)
     larmor_array_free(s->field);
     larmor_array_free(s->place);
     larmor_array_free(s->terms);
+    larmor_array_free(s->space);
+    larmor_array_free(s->time);
+    larmor_array_free(s->voxel);
     lmr_fit_free(&s->fit);
     free(s->forward.b);
     free(s->normal.b);
@@ -142,6 +149,51 @@ larmor_status larmor_segments_create(const larmor_array *field, const larmor_arr
     return st;
 }
 
+/* ---- of the terms of a model ---- */
+
+static larmor_status upload_separated(larmor_segments *s, const lmr_model *t, const lmr_separated *found)
+{
+    LMR_HEAP int64_t *voxel = lmr_new(t->e.voxels, sizeof *voxel);
+    if (!voxel) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < t->e.voxels; i++) voxel[i] = i;
+    s->fit.times = t->e.times;
+    s->forward = (lmr_interpolators){.segments = found->rank, .error = found->error};
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(t->e.voxels), LARMOR_I64, voxel, &s->voxel));
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_I64, LARMOR_SHAPE(larmor_shape_count(s->samples)), LARMOR_I64,
+                                t->place, &s->place));
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_C64, LARMOR_SHAPE(t->e.voxels, found->rank), LARMOR_C64, found->space,
+                                &s->space));
+    return larmor_array_upload(s->dev, LARMOR_C64, LARMOR_SHAPE(t->e.times, found->rank), LARMOR_C64, found->time,
+                               &s->time);
+}
+
+larmor_status larmor_segments_of_terms(const larmor_model_term *terms, int count,
+                                       const larmor_off_resonance_opts *opts, larmor_segments **segments)
+{
+    LMR_NEED(segments);
+    *segments = NULL;
+    LMR_NEED(terms);
+    const larmor_off_resonance_opts o = opts ? *opts : (larmor_off_resonance_opts){0};
+    LMR_FREED_BY(lmr_model_free) lmr_model t = {.place = NULL};
+    LMR_FREED_BY(lmr_separated_free) lmr_separated found = {.rank = 0};
+    LMR_TRY(check_opts(&o));
+    LMR_TRY(lmr_model_read(terms, count, &t));
+    LMR_TRY(lmr_separate(&t.e, o.segments, o.error > 0 ? o.error : DEFAULT_ERROR, &found));
+    larmor_segments *s = calloc(1, sizeof *s);
+    if (!s) return LMR_NO_MEMORY();
+    atomic_init(&s->refs, 1);
+    lmr_gate_init(&s->gate);
+    s->dev = lmr_device_ref(terms[0].space->dev);
+    s->image = terms[0].space->shape;
+    s->samples = terms[0].time->shape;
+    const larmor_status st = upload_separated(s, &t, &found);
+    if (st)
+        larmor_segments_free(s);
+    else
+        *segments = s;
+    return st;
+}
+
 static larmor_status fit_terms(larmor_segments *s)
 {
     lmr_fit differences;
@@ -158,9 +210,11 @@ static larmor_status fit_terms(larmor_segments *s)
     return st;
 }
 
-/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512. */
+/* Find the terms of the normal map, once. LARMOR_ERR_NUMERIC if there are more than 512, or none. */
 static larmor_status find_terms(larmor_segments *s)
 {
+    if (s->space)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "off-resonance: the terms of a model have no sum of Toeplitz operators");
     LMR_TRY(lmr_gate_enter(&s->gate));
     const larmor_status st = s->terms ? LARMOR_OK : fit_terms(s);
     lmr_gate_leave(&s->gate);
@@ -177,8 +231,8 @@ larmor_status larmor_segments_describe(const larmor_segments *s, larmor_segments
                                    .error = s->forward.error,
                                    .terms = s->terms ? s->normal.segments : 0,
                                    .terms_error = s->terms ? s->normal.error : 0,
-                                   .low_hz = s->f0 + p->f[0],
-                                   .high_hz = s->f0 + p->f[p->nodes - 1],
+                                   .low_hz = p->nodes ? s->f0 + p->f[0] : 0,
+                                   .high_hz = p->nodes ? s->f0 + p->f[p->nodes - 1] : 0,
                                    .first_s = s->t0 - p->reach,
                                    .last_s = s->t0 + p->reach};
     lmr_gate_leave(&s->gate);
@@ -214,6 +268,7 @@ typedef struct off_resonance {
     const lmr_series_kernels *kernels;
     larmor_segments *segments;
     larmor_array *b; /* [times, segments] with the phase of the middle frequency */
+    larmor_array *v; /* [voxels, segments] of the terms of a model, else NULL */
     larmor_array *image, *values;
 } off_resonance;
 
@@ -223,6 +278,7 @@ static void destroy(void *self)
     larmor_op_free(s->F);
     larmor_segments_free(s->segments);
     larmor_array_free(s->b);
+    larmor_array_free(s->v);
     larmor_array_free(s->image);
     larmor_array_free(s->values);
     free(s);
@@ -242,12 +298,25 @@ static larmor_status weigh(const off_resonance *s, int l, int conj, int add, con
                              add, x->data, y->data);
 }
 
+/* y <- v_l x or its adjoint, or y + that, v_l the phase at the segment's time or a function of a model */
+static larmor_status to_segment(const off_resonance *s, int l, int conj, int add, const larmor_array *x,
+                                larmor_array *y)
+{
+    const larmor_segments *p = s->segments;
+    const double tau = s->v ? 0 : tau_of(p, &p->forward, l);
+    if (!s->v) return evolve(p, s->kernels, conj ? -tau : tau, add, x, y);
+    const int64_t voxels = larmor_array_count(p->voxel);
+    const char *v = (const char *)s->v->data + (size_t)(voxels * l) * larmor_dtype_size(s->v->dtype);
+    return s->kernels->weigh(x->dev->ctx, voxels, larmor_array_count(x) / voxels, p->voxel->data, v, conj, add,
+                             x->data, y->data);
+}
+
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
 {
     off_resonance *s = self;
     const larmor_segments *p = s->segments;
     for (int l = 0; l < p->forward.segments; l++) {
-        LMR_TRY(evolve(p, s->kernels, tau_of(p, &p->forward, l), 0, x, s->image));
+        LMR_TRY(to_segment(s, l, 0, 0, x, s->image));
         LMR_TRY(larmor_op_forward(s->F, s->image, s->values));
         LMR_TRY(weigh(s, l, 0, l > 0, s->values, y));
     }
@@ -261,7 +330,7 @@ static larmor_status adjoint(void *self, const larmor_array *y, larmor_array *x)
     for (int l = 0; l < p->forward.segments; l++) {
         LMR_TRY(weigh(s, l, 1, 0, y, s->values));
         LMR_TRY(larmor_op_adjoint(s->F, s->values, s->image));
-        LMR_TRY(evolve(p, s->kernels, -tau_of(p, &p->forward, l), l > 0, s->image, x));
+        LMR_TRY(to_segment(s, l, 1, l > 0, s->image, x));
     }
     return LARMOR_OK;
 }
@@ -272,6 +341,10 @@ static const larmor_op_impl impl = {"off-resonance", forward, adjoint, NULL, des
 static larmor_status upload_interpolators(off_resonance *s, larmor_dtype dtype)
 {
     const larmor_segments *p = s->segments;
+    if (p->space) {
+        LMR_TRY(larmor_array_convert(p->space, dtype, &s->v));
+        return larmor_array_convert(p->time, dtype, &s->b);
+    }
     const int64_t times = p->fit.times, count = times * p->forward.segments;
     LMR_HEAP number *b = malloc((size_t)count * sizeof *b);
     if (!b) return LMR_NO_MEMORY();
@@ -450,14 +523,20 @@ larmor_status larmor_op_segments_toeplitz(const larmor_nufft_opts *opts, const l
 
 double lmr_segments_op_bytes(const larmor_segments *s, larmor_dtype dtype, larmor_shape in, larmor_shape out)
 {
-    const double b = (double)s->fit.times * s->forward.segments;
-    /* the copy with phases, on the host and on its way */
-    return (32 + (double)larmor_dtype_size(dtype)) * b + lmr_bytes_of(dtype, in) + lmr_bytes_of(dtype, out);
+    const double b = (double)s->fit.times * s->forward.segments,
+                 arrays = lmr_bytes_of(dtype, in) + lmr_bytes_of(dtype, out);
+    if (s->space) {
+        const double v = (double)larmor_shape_count(s->image) * s->forward.segments;
+        return dtype == LARMOR_C64 ? arrays : arrays + (double)larmor_dtype_size(dtype) * (b + v);
+    }
+    return (32 + (double)larmor_dtype_size(dtype)) * b +
+           arrays; /* the copy with phases, on the host and on its way */
 }
 
 double lmr_segments_bytes(const larmor_segments *s)
 {
     const double voxels = (double)larmor_shape_count(s->image), samples = (double)larmor_shape_count(s->samples);
     const double times = (double)s->fit.times;
+    if (s->space) return 8 * (voxels + samples) + 8 * s->forward.segments * (voxels + times);
     return 8 * (voxels + samples) + 16 * times * (s->forward.segments + 2.0 * s->normal.segments);
 }

@@ -1,0 +1,38 @@
+/* Exponentials of a few terms, each a function of place times one of time, as sums of products. SPDX-License-Identifier:
+ * Apache-2.0 */
+#ifndef LMR_RECON_SEPARABLE_H
+#define LMR_RECON_SEPARABLE_H
+
+#include <complex.h>
+
+#include "core/status.h"
+
+enum { LMR_MOST_TERMS = 32, LMR_MOST_RANK = 512 };
+
+/* exp(sum over l of (i or -1) space_l(r) time_l(t)) */
+typedef struct lmr_exponential {
+    int terms;
+    int64_t voxels, times;
+    const double *space[LMR_MOST_TERMS]; /* [voxels] */
+    const double *time[LMR_MOST_TERMS];  /* [times] */
+    char is_decay[LMR_MOST_TERMS];
+    int threads;
+} lmr_exponential;
+
+/* ~ sum over q of space_q(r) time_q(t) */
+typedef struct lmr_separated {
+    int rank;
+    float complex *space; /* [voxels, rank] */
+    float complex *time;  /* [times, rank] */
+    double error;         /* root mean square, relative to that of the exponential, of pairs that chose nothing */
+    double largest;       /* of those, relative to the same */
+} lmr_separated;
+
+/* rank   0: the least that is found to keep the bound on the error.
+ * found  the caller's, also on errors; lmr_separated_free.
+ * Errors LARMOR_ERR_NUMERIC where LMR_MOST_RANK products do not keep the bound, or for a value that is not finite;
+ *        LARMOR_ERR_MEMORY. */
+larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr_separated *found);
+void lmr_separated_free(lmr_separated *s);
+
+#endif
