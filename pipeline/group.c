@@ -12,7 +12,7 @@
 #include "pipeline/cache.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"

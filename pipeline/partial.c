@@ -337,7 +337,7 @@ static larmor_status are_lines(const lmr_job *job, const lmr_frame *frame, const
     double *k;
     *lines = 1;
     if (frame->cartesian.on_grid) return LARMOR_OK;
-    *lines = !job->facts->field && !job->facts->slabs;
+    *lines = !job->facts->physics && !job->facts->slabs;
     if (!*lines) return LARMOR_OK;
     LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
     for (int64_t i = 0, nd = larmor_array_shape(traj).dim[0]; i < larmor_array_count(traj); i++)

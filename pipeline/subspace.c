@@ -8,7 +8,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 
 larmor_status lmr_basis_measure(lmr_scan_facts *facts)
 {
@@ -91,7 +91,7 @@ static larmor_status all_weights(const lmr_job *job, const lmr_frame *frames, in
 larmor_status lmr_subspace_segments(const lmr_job *job, const int *index, int count, lmr_frame *frames)
 {
     LMR_OWNED(larmor_array) *traj = NULL;
-    if (!job->facts->field) return LARMOR_OK;
+    if (!job->facts->physics) return LARMOR_OK;
     LMR_TRY(lmr_frames_points(job, frames, count, &traj));
     return lmr_find_segments(job, index, count, traj, &frames[0].segments);
 }

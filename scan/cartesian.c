@@ -33,7 +33,7 @@ static int leaves_grid(const lmr_job *job, int encoding)
 static int counts_lines(const lmr_job *job, int encoding, const larmor_encoding *e)
 {
     larmor_group g;
-    if (strcmp(e->trajectory, "cartesian") != 0 || job->facts->info.traj_stored || job->facts->field ||
+    if (strcmp(e->trajectory, "cartesian") != 0 || job->facts->info.traj_stored || job->facts->physics ||
         job->facts->whole_readouts || leaves_grid(job, encoding))
         return 0;
     for (int i = 0; i < job->facts->info.groups; i++)
@@ -145,7 +145,7 @@ static larmor_status shift_delayed(const lmr_job *job, int encoding, larmor_samp
     const double delay = job->facts->delays ? job->facts->delays[encoding].delay[0] : 0;
     const larmor_shape shape = larmor_array_shape(samples->traj);
     double *k;
-    if (!job->facts->delays || samples->first || job->facts->field || leaves_grid(job, encoding)) return LARMOR_OK;
+    if (!job->facts->delays || samples->first || job->facts->physics || leaves_grid(job, encoding)) return LARMOR_OK;
     LMR_TRY(larmor_array_download(samples->traj, LARMOR_F64, &k));
     c->shifted = are_lines(k, shape.dim[0], shape.dim[1], shape.dim[2]);
     free(k);
@@ -409,7 +409,7 @@ larmor_status lmr_cartesian_samples(const lmr_job *job, int index, int calibrati
     if (!cropped) LMR_OR(done, shift_delayed(job, g.encoding, samples, c));
     if (!c->shifted) LMR_OR(done, lmr_correct_trajectory(job, index, g.encoding, grid, samples));
     LMR_OR(done, larmor_traj_is_cartesian(samples->traj, GRID_TOLERANCE, &on_grid));
-    if (!on_grid || samples->density || job->facts->field) return LARMOR_OK;
+    if (!on_grid || samples->density || job->facts->physics) return LARMOR_OK;
     LMR_OR(done, larmor_array_download(samples->traj, LARMOR_F64, &k));
     st = take_grid(grid, k, samples, c);
 done:

@@ -204,7 +204,7 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
 
 int lmr_shares_coils(const lmr_job *job, int devices)
 {
-    return job->facts->coils >= devices && !job->facts->sets && !job->facts->field && !job->facts->basis &&
+    return job->facts->coils >= devices && !job->facts->sets && !job->facts->physics && !job->facts->basis &&
            !job->settings->opts.no_maps;
 }
 
@@ -276,7 +276,7 @@ larmor_status lmr_scan_facts_copy(const lmr_scan_facts *facts, larmor_device *de
     copy->is_copy = 1;
     copy->source = larmor_source_ref(facts->source);
     copy->dev = lmr_device_ref(dev);
-    copy->field = NULL;
+    copy->physics = NULL;
     copy->whitening = copy->compression = copy->given = copy->basis = NULL;
     LMR_TRY(copy_array(facts->whitening, dev, &copy->whitening));
     LMR_TRY(copy_array(facts->compression, dev, &copy->compression));

@@ -26,7 +26,7 @@ typedef struct lmr_scan_facts {
     larmor_delays *delays;                     /* [info.encodings], of the gradients, or NULL */
     int whole_readouts;      /* 1: readouts keep their oversampling and the order of time, as the search for delays
                          * needs */
-    struct lmr_field *field; /* of pipeline/off_resonance.h, or NULL */
+    struct lmr_physics *physics; /* of physics/physics.h, or NULL */
     larmor_array *basis;     /* [frames, coefficients], or NULL */
     int basis_is_complex;
     double basis_scale; /* the mean of its columns' energies */

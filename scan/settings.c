@@ -78,7 +78,9 @@ enum {
 typedef struct rule {
     const char *option; /* a member that is not its default */
     relation is;
-    const char *other; /* NEEDS, EXCLUDES: a member; IS_OF_METHODS: one that lifts the rule when it is set, or NULL */
+    /* NEEDS: a member, or several with blanks between, of which one will do; EXCLUDES: a member; IS_OF_METHODS: one that
+     * lifts the rule when it is set, or NULL */
+    const char *other;
     const char *reason; /* EXCLUDES: behind the sentence; IS_OF_METHODS: in its place, or NULL */
     int methods;        /* any of these; the regularisers by what they take */
     int value;       /* of the option, for which alone the rule holds; of less than 0 for which it does not; 0: all */
@@ -93,6 +95,9 @@ static const rule rules[] = {
     {.option = "map_sets", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "keep_eigenvalues", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "b0", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "t2star", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "concomitant", .is = IS_OF_METHODS, .methods = OF_MAPS, .value = LARMOR_CONCOMITANT_ON},
     {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
     {.option = "lambda", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
@@ -121,9 +126,10 @@ static const rule rules[] = {
      .reason = "it needs coil maps; take those of the data or of a file"},
     {.option = "no_maps", .is = EXCLUDES, .other = "maps", .reason = "leave one of them out"},
     {.option = "b0_place", .is = NEEDS, .other = "b0"},
-    {.option = "b0_error", .is = NEEDS, .other = "b0"},
-    {.option = "segments", .is = NEEDS, .other = "b0"},
-    {.option = "readout_start_ms", .is = NEEDS, .other = "b0", .is_harmless = 1},
+    {.option = "b0_error", .is = NEEDS, .other = "b0 t2star phase_terms concomitant"},
+    {.option = "segments", .is = NEEDS, .other = "b0 t2star phase_terms concomitant"},
+    {.option = "readout_start_ms", .is = NEEDS, .other = "b0 t2star", .is_harmless = 1},
+    {.option = "t2star_place", .is = NEEDS, .other = "t2star"},
     {.option = "coefficients", .is = NEEDS, .other = "basis"},
     {.option = "basis_frames", .is = NEEDS, .other = "basis"},
     {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
@@ -151,6 +157,17 @@ static int is_set(const larmor_recon_opts *o, const char *later, const char *mem
     const int is_lambda = !strcmp(member, "lambda");
     const lmr_setting *s = setting_named(is_lambda ? "lambda_mode" : member);
     return memcmp((const char *)o + s->at, zeros, s->bytes) != 0;
+}
+
+/* 1 if one of the members is set, which have blanks between. */
+static int is_one_set(const larmor_recon_opts *o, const char *later, const char *members)
+{
+    char member[64];
+    for (const char *word = members; *word; word += strcspn(word, " "), word += strspn(word, " ")) {
+        snprintf(member, sizeof member, "%.*s", (int)strcspn(word, " "), word);
+        if (is_set(o, later, member)) return 1;
+    }
+    return 0;
 }
 
 static int has_value(const larmor_recon_opts *o, const rule *r)
@@ -191,7 +208,8 @@ static larmor_status refuse(const larmor_recon_opts *o, const rule *r)
     if (r->value > 0) larmor_setting_text(o, r->option, value, sizeof value);
     const char *space = *value ? " " : "";
     if (r->is == NEEDS)
-        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: has no effect without opts.%s.", r->option, r->other);
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: has no effect without opts.%.*s.", r->option,
+                        (int)strcspn(r->other, " "), r->other);
     if (r->is == EXCLUDES)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: is not for opts.%s; %s.", r->option, r->other, r->reason);
     if (r->reason) return LMR_FAIL(LARMOR_ERR_ARG, "opts.%s: %s.", r->option, r->reason);
@@ -215,7 +233,7 @@ static larmor_status check_rules(const larmor_recon_opts *o, const char *method,
 {
     for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++) {
         if (!is_set(o, later, r->option) || (r->value && !has_value(o, r))) continue;
-        const int has_other = r->other && is_set(o, later, r->other);
+        const int has_other = r->other && is_one_set(o, later, r->other);
         const int keeps = r->is == EXCLUDES ? !has_other : has_other;
         if (keeps || (r->is == IS_OF_METHODS && is_of(method, r->methods))) continue;
         const larmor_status st = refuse(o, r);
@@ -267,7 +285,8 @@ static larmor_status copy_texts(lmr_settings *s)
     s->maps_name = strdup(o->maps_name ? o->maps_name : "maps");
     s->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
     s->b0_name = strdup(o->b0_name ? o->b0_name : "map");
-    return s->method && s->maps_name && s->maps_method && s->b0_name ? LARMOR_OK : LMR_NO_MEMORY();
+    s->t2star_name = strdup(o->t2star_name ? o->t2star_name : "map");
+    return s->method && s->maps_name && s->maps_method && s->b0_name && s->t2star_name ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
 static void point_to_copies(lmr_settings *s)
@@ -277,6 +296,8 @@ static void point_to_copies(lmr_settings *s)
     o->maps_name = s->maps_name;
     o->maps_method = s->maps_method;
     o->b0_name = s->b0_name;
+    o->t2star_name = s->t2star_name;
+    if (o->t2star_place) o->t2star_place = &s->t2star_place;
     o->only = &s->only;
     if (o->b0_place) o->b0_place = &s->b0_place;
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
@@ -289,12 +310,15 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     LMR_TRY(take_penalties(o));
     larmor_array_ref(o->maps);
     larmor_array_ref(o->b0);
+    larmor_array_ref(o->t2star);
+    larmor_array_ref(o->phase_terms);
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
     LMR_TRY(copy_texts(s));
     s->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
     if (o->b0_place) s->b0_place = *o->b0_place;
+    if (o->t2star_place) s->t2star_place = *o->t2star_place;
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     point_to_copies(s);
     LMR_TRY(check(o, NULL, s->idle, sizeof s->idle));
@@ -323,8 +347,11 @@ void lmr_settings_free(lmr_settings *s)
     free(s->maps_name);
     free(s->maps_method);
     free(s->b0_name);
+    free(s->t2star_name);
     larmor_array_free(s->opts.maps);
     larmor_array_free(s->opts.b0);
+    larmor_array_free(s->opts.t2star);
+    larmor_array_free(s->opts.phase_terms);
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
     larmor_checkpoint_free(s->opts.checkpoint);

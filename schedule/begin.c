@@ -7,7 +7,7 @@
 #include "pipeline/cache.h"
 #include "pipeline/group.h"
 #include "pipeline/method.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 #include "scan/sample_cache.h"
 #include "schedule/checkpoint.h"
 #include "schedule/devices.h"
@@ -22,7 +22,7 @@ void lmr_recon_clear(larmor_recon *r)
     lmr_keep_close(r);
     lmr_series_free(&r->list);
     lmr_plan_free(&r->plan);
-    lmr_field_free(r->facts.field);
+    lmr_physics_free(r->facts.physics);
     if (r->facts.dev && r->facts.dev->ranks == r->settings.opts.ranks) r->facts.dev->ranks = NULL;
     lmr_caches_close(&r->caches);
     lmr_sample_cache_clear(&r->caches);

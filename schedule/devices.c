@@ -16,7 +16,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "pipeline/cache.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 #include "schedule/task.h"
 
 /* Parts of one processor share one memory, and so what images have in common; a device has its own. */
@@ -39,12 +39,13 @@ static larmor_status open_job(const larmor_recon *r, larmor_device *dev, lmr_wor
     LMR_TRY(lmr_scan_facts_copy(&r->facts, dev, &w->facts));
     LMR_TRY(lmr_found_copy(&r->job.found, dev, &job->found));
     LMR_TRY(open_caches(r, dev, &w->caches));
-    return lmr_field_open(&r->settings.opts, &w->facts);
+    LMR_TRY(lmr_physics_open(&r->settings.opts, &w->facts));
+    return lmr_physics_follow(&r->facts, &r->settings.opts, &w->facts);
 }
 
 static void close_job(lmr_worker *w)
 {
-    lmr_field_free(w->facts.field);
+    lmr_physics_free(w->facts.physics);
     lmr_caches_close(&w->caches);
     lmr_found_free(&w->job.found);
     lmr_scan_facts_free(&w->facts);

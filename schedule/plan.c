@@ -13,7 +13,7 @@
 #include "pipeline/maps.h"
 #include "pipeline/method.h"
 #include "pipeline/nlinv_frames.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 #include "pipeline/partial.h"
 #include "scan/cartesian.h"
 #include "scan/sample_cache.h"
@@ -78,7 +78,7 @@ static larmor_status maps_bytes(const lmr_job *job, const larmor_raw_info *info,
 static int may_be_partial(const lmr_job *job, const larmor_encoding *e, const larmor_group *group, int64_t repeats,
                           int64_t samples, larmor_shape image)
 {
-    const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->field;
+    const int ramps = !job->facts->info.traj_stored && e->ramp.flat_us > 0 && !job->facts->physics;
     if (job->found.method.kind == LMR_METHOD_GRID || job->found.method.kind == LMR_METHOD_NLINV || !lmr_may_fill(job))
         return 0;
     if (repeats) return samples < larmor_shape_count(image);

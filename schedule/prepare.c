@@ -11,7 +11,7 @@
 #include "pipeline/choose_maps.h"
 #include "pipeline/hole.h"
 #include "pipeline/method.h"
-#include "pipeline/off_resonance.h"
+#include "physics/physics.h"
 #include "pipeline/place_maps.h"
 #include "pipeline/report.h"
 #include "pipeline/subspace.h"
@@ -232,10 +232,11 @@ static larmor_status compress(larmor_recon *r)
 larmor_status lmr_prepare(larmor_recon *r)
 {
     const char *name = lmr_source_name(r->facts.source);
-    LMR_TRY(lmr_field_open(&r->settings.opts, &r->facts));
+    LMR_TRY(lmr_physics_open(&r->settings.opts, &r->facts));
     lmr_report_source(r);
     larmor_status st = make_whitening(r);
     if (!st) st = lmr_grids_choose(r);
+    if (!st) st = lmr_physics_decide(&r->job, &r->facts);
     if (st) return lmr_fail_in(st, name);
     if (r->settings.opts.basis) LMR_TRY(take_basis(r));
     LMR_TRY(lmr_series_gather(&r->job, &r->settings.only, &r->list));

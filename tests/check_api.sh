@@ -34,7 +34,7 @@ report "in $library but not declared in include/larmor" "$(comm -13 "$work/names
 report "without a comment in include/larmor" "$(awk '$2 == "bare" {print $1}' "$work/declared")"
 
 # Every function has a user that calls it or hands it on: the program, an example, or a file of the library other than its own.
-(cd "$root" && find apps bench examples finufft stream scan pipeline check schedule live noise gating core nufft recon fit io phantoms -name '*.[ch]' -o -name '*.cu' |
+(cd "$root" && find apps bench examples finufft stream scan pipeline check schedule live noise gating physics core nufft recon fit io phantoms -name '*.[ch]' -o -name '*.cu' |
     xargs awk '{ while (match($0, /larmor_[a-z0-9_]+[(),]/)) {
             name = substr($0, RSTART, RLENGTH - 1); $0 = substr($0, RSTART + RLENGTH)
             if (FILENAME ~ /^(apps|bench|examples)/) files[name] = 2

@@ -28,23 +28,23 @@ allowed recon    "(core|nufft|recon)/.*|$public"
 allowed fit      "(core|fit)/.*|$public"
 allowed io       "(core|io)/.*|$public"
 allowed phantoms "(core|phantoms)/.*|$public"
-rooms='scan|pipeline|check|schedule|live|noise|gating'
-for room in scan pipeline check schedule live noise gating; do allowed $room "(core|$rooms)/.*|$public"; done
+rooms='scan|pipeline|check|schedule|live|noise|gating|physics'
+for room in scan pipeline check schedule live noise gating physics; do allowed $room "(core|$rooms)/.*|$public"; done
 allowed stream   "(core|stream)/.*|io/bytes\.h|io/reader/mrd_records\.h|$public"
 allowed apps     "$public"
 allowed bench    "$public"
 allowed include  "$public"
 
 # The public headers need nothing but the C library, and no header of ours comes in <>.
-angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms|scan|pipeline|check|schedule|live|noise|gating|stream)/' \
-    include core nufft recon fit io phantoms scan pipeline check schedule live noise gating stream apps bench || true)
+angled=$(grep -rnE '#[[:space:]]*include[[:space:]]*<(larmor|core|nufft|recon|io|phantoms|scan|pipeline|check|schedule|live|noise|gating|physics|stream)/' \
+    include core nufft recon fit io phantoms scan pipeline check schedule live noise gating physics stream apps bench || true)
 [ -z "$angled" ] || { echo "$angled  (quotes, not <>)"; status=1; }
 outside=$(grep -rnE '#[[:space:]]*include[[:space:]]*<' include | grep -vE '<(stddef|stdint)\.h>' || true)
 [ -z "$outside" ] || { echo "$outside  (public headers need only stddef.h and stdint.h)"; status=1; }
 
 # Devices' columns see only tables (headers) of their layer and core.
 for file in $(find core/cpu nufft/cpu core/cuda nufft/cuda recon/cpu recon/cuda -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null); do
-    bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms|scan|pipeline|check|schedule|live|noise|gating)/' "$file" |
+    bad=$(grep -nE '#[[:space:]]*include[[:space:]]*"(recon|io|phantoms|scan|pipeline|check|schedule|live|noise|gating|physics)/' "$file" |
         grep -vE '^[0-9]+:#include "recon/((cpu|cuda)/.*|(kernels|math)(_[a-z]+)?\.h)"' || true)
     [ -z "$bad" ] || { echo "$file:$bad"; status=1; }
 done
@@ -56,7 +56,7 @@ edges() {
         awk '{ folder = $1; sub(/[^\/]*$/, "", folder); if ($2 !~ /\//) $2 = folder $2
                sub(/\.[a-z]+$/, "", $1); sub(/\.[a-z]+$/, "", $2); if ($1 != $2) print $1, $2 }'
 }
-for room in core nufft recon fit io phantoms 'scan pipeline check schedule live noise gating' stream apps bench; do
+for room in core nufft recon fit io phantoms 'scan pipeline check schedule live noise gating physics' stream apps bench; do
     # shellcheck disable=SC2086 # folders are meant
     circle=$(edges $room | tsort 2>&1 >/dev/null | sed 's/^tsort: //' || true)
     [ -z "$circle" ] || { echo "$circle  (a circle of includes in $room)"; status=1; }
@@ -64,7 +64,7 @@ done
 
 # Libraries that only core may know: FFTW, BLAS, CUDA's like; that only io may know: HDF5 and the image libraries.
 only() {
-    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon fit io phantoms scan pipeline check schedule live noise gating stream apps bench |
+    found=$(grep -rnE "#[[:space:]]*include[[:space:]]*<($2)>" include core nufft recon fit io phantoms scan pipeline check schedule live noise gating physics stream apps bench |
         grep -vE "^$1[/:]" || true)
     [ -z "$found" ] || { echo "$found  (only for $1)"; status=1; }
 }
@@ -83,12 +83,12 @@ threads=$(grep -rnE '#[[:space:]]*pragma[[:space:]]+omp|<omp\.h>' core nufft rec
 
 # Nothing in the library prints or ends the program; larmor-reader is a program of its own.
 loud=$(grep -rnE '\b(printf|puts|perror|exit|abort|_exit|assert)[[:space:]]*\(' core nufft recon fit io phantoms scan pipeline check \
-    schedule live noise gating stream --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '^io/reader/(main|memory)\.c:|(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
+    schedule live noise gating physics stream --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' | grep -vE '^io/reader/(main|memory)\.c:|(sn|vsn|f|v)printf|static_assert|/\*.*(exit|abort)' || true)
 [ -z "$loud" ] || { echo "$loud  (the library never prints, exits or aborts)"; status=1; }
 
 # Nothing runs when the library is loaded, where a host program may have no memory to give and no thread may be ready.
 early=$(grep -rnE '__attribute__\(\((constructor|init_priority)' core nufft recon fit io phantoms scan pipeline \
-    check schedule live noise gating stream finufft --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
+    check schedule live noise gating physics stream finufft --include='*.c' --include='*.h' --include='*.cu' --include='*.cuh' || true)
 [ -z "$early" ] || { echo "$early  (no work in constructors)"; status=1; }
 
 # Files of options are known as such, so that apps/common/files.c compares them, and opened for writing there alone.

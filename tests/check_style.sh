@@ -14,7 +14,7 @@ casts=$(grep -rnE '\*\) ?\(u?intptr_t\)' --include='*.[ch]' core nufft recon fit
     pipeline check schedule stream finufft tests || true)
 [ -z "$casts" ] || { echo "$casts: lmr_mutable (core/mutable.h), if const has to go"; status=1; }
 for file in $(grep -rlE '\blmr_mutable\(' --include='*.[ch]' core nufft recon fit phantoms apps bench examples include io scan \
-    pipeline check schedule live noise gating stream finufft --exclude=mutable.h); do
+    pipeline check schedule live noise gating physics stream finufft --exclude=mutable.h); do
     grep -qE "^ \*.* $file\b" core/mutable.h || { echo "$file: uses lmr_mutable, and core/mutable.h does not say why"; status=1; }
 done
 
@@ -35,7 +35,7 @@ raise SystemExit(bool(wrong))' || status=1
 instead=$(sed -n 's/^| [a-zA-Z][^|]*|[^|]*| \([a-z_, ]*[a-z]\) |$/\1/p' docs/reference/glossary.md | sed '/^not$/d; s/, /\n/g' | paste -sd'|')
 [ -n "$instead" ] || { echo "docs/reference/glossary.md: no words in the column 'not'"; status=1; }
 meant=$(grep -rniwE "$instead" --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.md' core nufft recon fit phantoms \
-    apps bench examples include io scan pipeline check schedule stream live noise gating finufft docs README.md | grep -v '^docs/reference/glossary.md:' || true)
+    apps bench examples include io scan pipeline check schedule stream live noise gating physics finufft docs README.md | grep -v '^docs/reference/glossary.md:' || true)
 [ -z "$meant" ] || { echo "$meant: docs/reference/glossary.md has another word"; status=1; }
 
 # The tables of costs are as larmor-bench prints them.

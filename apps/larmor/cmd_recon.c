@@ -170,6 +170,13 @@ static app_option options[] = {
         ".npy); auto: by the map that larmor b0 finds from the scan's echoes",
         .no_file = "auto", .heading = "Off-resonance"),
     SETTING(b0_error),
+    OPTION(APP_READ_FILE, t2star, 0, "t2star-map", "FILE",
+           "let samples decay by this map of T2* in ms, where it lies (.nii, .h5) or over the image's field of view"),
+    OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
+           "phases that a field camera has measured, in rad: .npy or .cfl, [samples, readouts or 1, 9 or 16 solid "
+           "harmonics in m along the patient's axes]; the linear ones are left to the trajectory"),
+    SETTING(concomitant),
+    SETTING(field_tesla),
     SETTING(segments, .retired = "--b0-error, from which their number follows"),
     OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
            "time of a readout's first sample after the time at which the image has its phase; negative: before "

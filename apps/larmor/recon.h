@@ -11,7 +11,7 @@ typedef struct recon_settings {
     app_texts outputs;
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
-    const char *maps, *delays, *girf, *b0, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
+    const char *maps, *delays, *girf, *b0, *t2star, *phase_terms, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
         *out_dir, *noise_map, *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
@@ -79,7 +79,7 @@ typedef struct recon_run {
     larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */
     larmor_recon *recon;
     uint64_t identity; /* of the scan and the options; 0 leaves it to the images */
-    larmor_image_meta b0_place;
+    larmor_image_meta b0_place, t2star_place;
     larmor_image *image;         /* [images] of those that are there, in the file's order */
     larmor_recon_report *report; /* how each of them came about */
     int *group;                  /* of the source, of each of them */

@@ -104,6 +104,17 @@ static larmor_status read_b0(recon_run *r, larmor_recon_opts *opts)
     return LARMOR_OK;
 }
 
+static larmor_status read_t2star(recon_run *r, larmor_recon_opts *opts)
+{
+    larmor_image_info info;
+    if (!r->s->t2star) return LARMOR_OK;
+    TRY(app_read_array(r->s->t2star, r->dev, &opts->t2star));
+    TRY(larmor_image_describe(r->s->t2star, r->dev, &info));
+    r->t2star_place = info.meta;
+    if (info.has_geometry && info.images == 1) opts->t2star_place = &r->t2star_place;
+    return LARMOR_OK;
+}
+
 int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
 {
     int code = APP_DONE;
@@ -111,6 +122,8 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     code = read_girf(r, opts);
     if (code) return code;
     APP_TRY(APP_INPUT, read_basis(r, opts));
+    APP_TRY(APP_INPUT, read_t2star(r, opts));
+    if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
     const larmor_status st = read_b0(r, opts);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     return APP_DONE;
@@ -122,5 +135,8 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->basis);
     larmor_array_free(opts->b0);
     larmor_array_free(opts->girf);
+    larmor_array_free(opts->t2star);
+    larmor_array_free(opts->phase_terms);
+    opts->t2star = opts->phase_terms = NULL;
     opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
 }

@@ -212,8 +212,9 @@ static int check_settings(const recon_settings *s)
     larmor_counters only;
     char later[64];
     recon_read_options(s, &opts, &only);
-    snprintf(later, sizeof later, "%s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
-             s->girf ? "girf" : "", s->basis || s->dictionary ? "basis" : "");
+    snprintf(later, sizeof later, "%s %s %s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
+             s->girf ? "girf" : "", s->basis || s->dictionary ? "basis" : "", s->t2star ? "t2star" : "",
+             s->phase_terms ? "phase_terms" : "");
     APP_TRY(APP_INPUT, larmor_settings_check(&opts, later));
     return APP_DONE;
 }
@@ -320,6 +321,7 @@ void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor
     opts->maps_name = s->maps;
     if (strcmp(s->maps, "none") != 0 && !recon_maps_from_file(s->maps)) opts->maps_method = s->maps;
     opts->b0_name = s->b0;
+    opts->t2star_name = s->t2star;
     opts->keep_density = s->save_density != NULL;
     if (!isnan(s->readout_start)) opts->readout_start_ms = &s->readout_start;
 }

@@ -56,7 +56,7 @@ LARMOR_API larmor_status larmor_solid_harmonics(const larmor_array *position, in
 
 /* ---- concomitant fields ---- */
 
-enum { LARMOR_CONCOMITANT = 4 }; /* functions of place: z^2, x^2 + y^2, xz, yz */
+enum { LARMOR_CONCOMITANT_PLACES = 4 }; /* functions of place: z^2, x^2 + y^2, xz, yz */
 
 /* The phase of the lowest-order concomitant fields of gradients of a magnet of horizontal or vertical bore whose main
  * field is along z, from the first sample of each readout on:

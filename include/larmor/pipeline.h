@@ -243,6 +243,12 @@ typedef enum larmor_image_scale {                        /* k-space of an image 
                                                     * times the voxels */
 } larmor_image_scale;
 
+typedef enum larmor_concomitant {
+    LARMOR_CONCOMITANT_AUTO, /* in the model where stored trajectories make phases of more than .1 rad of them */
+    LARMOR_CONCOMITANT_ON,
+    LARMOR_CONCOMITANT_OFF
+} larmor_concomitant;
+
 typedef struct larmor_recon_opts { /* zero means default, but of size */
     size_t size;                   /* sizeof(larmor_recon_opts): members that are added later are then default */
     /* "auto" (default): tv where samples predict one another, else cg (docs/choosing.md); "cg", "grid", "nlinv",
@@ -282,6 +288,17 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     const larmor_image_meta *b0_place;
     double b0_error; /* of the phases, as in larmor_off_resonance_opts; default 1e-3 */
     int segments;    /* default: the least that keep b0_error */
+    /* T2* in ms, a map as b0; values below .1 count as .1. Samples decay from the time at which the image has its
+     * phase. NULL: no decay. */
+    larmor_array *t2star;
+    const char *t2star_name; /* default "map" */
+    const larmor_image_meta *t2star_place;
+    /* Phases that a field camera has measured, in rad, real [samples, readouts, 9 or 16] of the solid harmonics of
+     * larmor_solid_harmonics along the patient's axes (LPS) from the isocentre, in m; the signal has exp(-i phase). The
+     * linear ones are not used, as the trajectory has them. One readout stands for all. NULL: none. */
+    larmor_array *phase_terms;
+    larmor_concomitant concomitant; /* fields of gradients beside their own */
+    double field_tesla;             /* of the magnet, which they depend on; default: the header's */
     /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as
      * the source says (larmor_raw_info), or so that the sample nearest to k = 0 is taken at that time. */
     const double *readout_start_ms;

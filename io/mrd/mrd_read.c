@@ -73,7 +73,8 @@ static int is_possible_scan(const lmr_reader_scan *s)
            in(s->encodings, 1, LMR_MRD_MAX_ENCODINGS) && in(s->receiver_channels, 0, LMR_MRD_MAX_MATRIX) &&
            s->xml_bytes >= 0 && s->xml_bytes <= LMR_MRD_MAX_HEADER && s->acquisitions >= 1 &&
            s->acquisitions <= LMR_MRD_MAX_ACQUISITIONS && s->claimed >= s->acquisitions &&
-           isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0;
+           isfinite(s->noise_bandwidth) && s->noise_bandwidth > 0 && s->field_tesla >= 0 &&
+           s->field_tesla <= LMR_MRD_MAX_TESLA;
 }
 
 static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan, larmor_raw *raw)
@@ -92,6 +93,7 @@ static larmor_status copy_header(lmr_reader *reader, const lmr_reader_scan *scan
     h->encodings = scan->encodings;
     h->receiver_channels = scan->receiver_channels;
     h->noise_bandwidth = scan->noise_bandwidth;
+    h->field_tesla = scan->field_tesla;
     h->echoes = scan->echoes;
     memcpy(h->echo_ms, scan->echo_ms, sizeof h->echo_ms);
     h->has_readout_start = scan->has_readout_start;
@@ -106,6 +108,7 @@ static void describe_header(larmor_raw *raw)
 {
     raw->info.encodings = raw->header.encodings;
     raw->info.noise_bandwidth = raw->header.noise_bandwidth;
+    raw->info.field_tesla = raw->header.field_tesla;
     raw->info.echoes = raw->header.echoes;
     memcpy(raw->info.echo_ms, raw->header.echo_ms, sizeof raw->info.echo_ms);
     raw->info.has_readout_start = raw->header.has_readout_start;

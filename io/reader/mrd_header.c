@@ -26,6 +26,7 @@ typedef enum element {
     SYSTEM,
     CHANNELS,
     BANDWIDTH,
+    FIELD_STRENGTH,
     ENCODING,
     SPACE,
     MATRIX,
@@ -54,6 +55,7 @@ static const struct rule {
     {ROOT, "acquisitionSystemInformation", SYSTEM, 0},
     {SYSTEM, "receiverChannels", CHANNELS, 0},
     {SYSTEM, "relativeReceiverNoiseBandwidth", BANDWIDTH, 0},
+    {SYSTEM, "systemFieldStrength_T", FIELD_STRENGTH, 0},
     {ROOT, "encoding", ENCODING, 0},
     {ROOT, "sequenceParameters", SEQUENCE, 0},
     {SEQUENCE, "TE", ECHO_TIME, 0},
@@ -210,6 +212,10 @@ static void system_leaf(parser *p, element is)
         return;
     }
     double ratio = 0;
+    if (is == FIELD_STRENGTH) { /* what is no number is left out: few reconstructions need it */
+        if (number(p, &ratio) && ratio > 0 && ratio <= LMR_MRD_MAX_TESLA) p->out->field_tesla = ratio;
+        return;
+    }
     if (!number(p, &ratio) || ratio <= 0)
         REFUSE(p, "header: relativeReceiverNoiseBandwidth = \"%s\"; a positive number expected.", said(p).s);
     p->out->noise_bandwidth = ratio;
@@ -363,7 +369,7 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == FOV_AXIS) fov_axis(p, e);
     if (is == BOUND) bound(p, e);
     if (is == TRAJECTORY) trajectory(p, e);
-    if (is == CHANNELS || is == BANDWIDTH) system_leaf(p, is);
+    if (is == CHANNELS || is == BANDWIDTH || is == FIELD_STRENGTH) system_leaf(p, is);
     if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
     if (is == PARAMETER) take_parameter(p);
     if (is == ECHO_TIME) echo_time(p);

@@ -10,6 +10,7 @@
 #define LMR_MRD_MEMORY (INT64_C(64) << 30) /* bytes that a scan or an image may need, unless the caller says */
 #define LMR_MRD_MAX_ENCODINGS 64
 #define LMR_MRD_MAX_BITS 16
+#define LMR_MRD_MAX_TESLA 100.0
 #define LMR_MRD_MAX_RAMP_US 1e6 /* of a part of a readout's gradient */
 
 /* The counters of an acquisition, in the order of ISMRMRD. */
@@ -41,6 +42,7 @@ typedef struct lmr_mrd_header {
     lmr_mrd_encoding *encoding;
     int receiver_channels;  /* 0 if not given */
     double noise_bandwidth; /* default 0.793 */
+    double field_tesla;     /* of the magnet; 0 if not given */
     int echoes;             /* echo times that are there */
     double echo_ms[LARMOR_MAX_ECHOES];
     int has_readout_start;

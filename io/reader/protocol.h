@@ -81,7 +81,7 @@ typedef struct lmr_reader_scan {
     int32_t is_array;       /* 1: fastMRI's layout, in which each line of an array is an acquisition */
     int32_t lines, samples; /* of it, for each slice; of each line */
     int32_t measurements;   /* of a TWIX file; else 0 */
-    double noise_bandwidth;
+    double noise_bandwidth, field_tesla;
     int32_t echoes, has_readout_start, bits_stored;
     double echo_ms[LARMOR_MAX_ECHOES], readout_start_ms;
     char group[256]; /* its path */

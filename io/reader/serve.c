@@ -143,6 +143,7 @@ static larmor_status share_header(session *s, const char *xml, int64_t bytes, lm
                              .encodings = header.encodings,
                              .receiver_channels = header.receiver_channels,
                              .noise_bandwidth = header.noise_bandwidth,
+                             .field_tesla = header.field_tesla,
                              .echoes = header.echoes,
                              .has_readout_start = header.has_readout_start,
                              .readout_start_ms = header.readout_start_ms,

@@ -99,7 +99,7 @@ larmor_status larmor_concomitant_places(const larmor_array *position, larmor_arr
     LMR_NEED(h);
     *h = NULL;
     LMR_NEED(position);
-    return tabulate(position, concomitant, LARMOR_CONCOMITANT, h);
+    return tabulate(position, concomitant, LARMOR_CONCOMITANT_PLACES, h);
 }
 
 larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s, double tesla, double gamma_hz,
@@ -120,7 +120,7 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
         return LMR_FAIL(LARMOR_ERR_SHAPE, "fields: the trajectory is %s, expected [3, samples, readouts]",
                         lmr_describe(traj).s);
     const int64_t samples = shape.dim[1], readouts = shape.dim[2], count = samples * readouts;
-    LMR_HEAP double *phase = lmr_new(count * LARMOR_CONCOMITANT, sizeof *phase);
+    LMR_HEAP double *phase = lmr_new(count * LARMOR_CONCOMITANT_PLACES, sizeof *phase);
     if (!phase) return LMR_NO_MEMORY();
     LMR_TRY(larmor_array_download(real, LARMOR_F64, &k));
     const double scale = M_PI / (gamma * tesla) / dwell_s; /* 2 pi gamma / (2 B0) (dk / (gamma dwell))^2 dwell */
@@ -128,11 +128,11 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
         const int begins = j % samples == 0;
         double dk[3];
         for (int d = 0; d < 3; d++) dk[d] = begins ? 0 : k[3 * j + d] - k[3 * (j - 1) + d];
-        const double step[LARMOR_CONCOMITANT] = {dk[0] * dk[0] + dk[1] * dk[1], dk[2] * dk[2] / 4, -dk[0] * dk[2],
+        const double step[LARMOR_CONCOMITANT_PLACES] = {dk[0] * dk[0] + dk[1] * dk[1], dk[2] * dk[2] / 4, -dk[0] * dk[2],
                                                  -dk[1] * dk[2]};
-        for (int l = 0; l < LARMOR_CONCOMITANT; l++)
+        for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++)
             phase[j + count * l] = (begins ? 0 : phase[j - 1 + count * l]) + scale * step[l];
     }
     return larmor_array_upload(larmor_array_device(traj), LARMOR_F64,
-                               LARMOR_SHAPE(samples, readouts, LARMOR_CONCOMITANT), LARMOR_F64, phase, time);
+                               LARMOR_SHAPE(samples, readouts, LARMOR_CONCOMITANT_PLACES), LARMOR_F64, phase, time);
 }

@@ -268,7 +268,7 @@ TEST(constant_gradients_have_the_concomitant_phase_of_the_formula)
                              a[2] * a[2] * (r[0] * r[0] + r[1] * r[1]) / (8 * tesla) -
                              (a[0] * r[0] + a[1] * r[1]) * a[2] * r[2] / b;
         double got = 0;
-        for (int l = 0; l < LARMOR_CONCOMITANT; l++) got += creal(phase[j + SAMPLES * READOUTS * l] * h[l]);
+        for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++) got += creal(phase[j + SAMPLES * READOUTS * l] * h[l]);
         assert_at_most(fabs(got - 2 * M_PI * gamma * field * t), 1e-9);
     }
     assert_refused(larmor_concomitant_phase(traj, dwell, 0, 0, &time), LARMOR_ERR_ARG,

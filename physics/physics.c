@@ -1,0 +1,195 @@
+/* The sum of products for all that samples see beside the Fourier transform. SPDX-License-Identifier: Apache-2.0 */
+#include "physics/physics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/hash.h"
+#include "core/owned.h"
+#include "core/status.h"
+#include "physics/terms.h"
+
+#define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
+
+static const struct {
+    larmor_status (*add)(const lmr_scene *scene, lmr_term_list *list);
+} kinds[] = {{lmr_add_off_resonance}, {lmr_add_decay}, {lmr_add_camera}, {lmr_add_concomitant}};
+
+void lmr_physics_free(lmr_physics *p)
+{
+    if (!p) return;
+    for (int i = 0; i < LMR_KEPT_SUMS; i++) larmor_segments_free(p->known[i].segments);
+    free(p->b0.value);
+    free(p->t2star.value);
+    free(p->phase);
+    free(p);
+}
+
+static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
+{
+    lmr_physics *p = facts->physics;
+    if (p) return LARMOR_OK;
+    p = calloc(1, sizeof *p);
+    if (!p) return LMR_NO_MEMORY();
+    facts->physics = p;
+    p->opts = (larmor_off_resonance_opts){.segments = o->segments, .error = o->b0_error};
+    p->has_start = o->readout_start_ms || facts->info.has_readout_start;
+    p->start_s = 1e-3 * (o->readout_start_ms ? *o->readout_start_ms : facts->info.readout_start_ms);
+    p->tesla = o->field_tesla > 0 ? o->field_tesla : facts->info.field_tesla;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts)
+{
+    const int concomitant = o->concomitant == LARMOR_CONCOMITANT_ON;
+    if (!o->b0 && !o->t2star && !o->phase_terms && !concomitant) return LARMOR_OK;
+    LMR_TRY(begin(o, facts));
+    lmr_physics *p = facts->physics;
+    if (concomitant && !(p->tesla > 0))
+        return LMR_FAIL(
+            LARMOR_ERR_UNSUPPORTED,
+            "opts.concomitant: the scan does not say the magnet's field strength; give opts.field_tesla.");
+    p->concomitant = concomitant;
+    LMR_TRY(lmr_map_open(o->b0, "b0", o->b0_name, o->b0_place, &p->b0));
+    LMR_TRY(lmr_map_open(o->t2star, "t2star", o->t2star_name, o->t2star_place, &p->t2star));
+    return lmr_camera_open(o->phase_terms, p);
+}
+
+larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
+{
+    const larmor_recon_opts *o = &job->settings->opts;
+    const double tesla = o->field_tesla > 0 ? o->field_tesla : facts->info.field_tesla;
+    double most = -1;
+    if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(tesla > 0) || !facts->info.traj_stored || facts->slabs)
+        return LARMOR_OK;
+    for (int i = 0; i < facts->info.groups; i++) {
+        double own;
+        LMR_TRY(lmr_concomitant_most(job, i, tesla, &own));
+        most = fmax(most, own);
+    }
+    if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
+    LMR_TRY(begin(o, facts));
+    facts->physics->concomitant = 1;
+    lmr_log(job->events,
+            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are in the "
+            "model (opts.concomitant off)",
+            most, tesla);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_physics_follow(const lmr_scan_facts *decided, const larmor_recon_opts *opts, lmr_scan_facts *facts)
+{
+    if (!decided->physics || !decided->physics->concomitant) return LARMOR_OK;
+    LMR_TRY(begin(opts, facts));
+    facts->physics->concomitant = 1;
+    return LARMOR_OK;
+}
+
+/* ---- sums ---- */
+
+static void report(const lmr_job *job, uint64_t key, larmor_segments *segments, const lmr_term_list *list)
+{
+    lmr_physics *p = job->facts->physics;
+    larmor_segments_info info;
+    if (p->reported == key || larmor_segments_describe(segments, &info)) return;
+    p->reported = key;
+    if (list)
+        lmr_log(job->events, "model: %d term%s beside the Fourier transform, %d product%s, error %.1e", list->count,
+                list->count == 1 ? "" : "s", info.segments, info.segments == 1 ? "" : "s", info.error);
+    else
+        lmr_log(job->events, "off-resonance: %.0f .. %.0f Hz, readouts from %.3g to %.3g ms: %d segment%s",
+                info.low_hz, info.high_hz, 1e3 * info.first_s, 1e3 * info.last_s, info.segments,
+                info.segments == 1 ? "" : "s");
+}
+
+static larmor_status upload(const lmr_job *job, larmor_shape shape, const double *value, larmor_array **x)
+{
+    return larmor_array_upload(job->facts->dev, LARMOR_F64, shape, LARMOR_F64, value, x);
+}
+
+/* A field alone has its own way, whose normal map is a sum of Toeplitz operators. */
+static int is_field_alone(const lmr_physics *p)
+{
+    return p->b0.value && !p->t2star.value && !p->phase && !p->concomitant;
+}
+
+static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list, larmor_segments **segments)
+{
+    const lmr_job *job = scene->job;
+    const lmr_physics *p = job->facts->physics;
+    const larmor_shape image = lmr_grid_shape(scene->grid);
+    larmor_array *space[32] = {NULL}, *time[32] = {NULL};
+    larmor_model_term terms[32];
+    larmor_status st = LARMOR_OK;
+    LMR_HEAP double *hz = lmr_new(scene->voxels, sizeof *hz);
+    if (!hz) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < scene->voxels && is_field_alone(p); i++) hz[i] = list->term[0].space[i] / (2 * M_PI);
+    for (int l = 0; l < list->count && !st; l++) {
+        st = upload(job, image, is_field_alone(p) ? hz : list->term[l].space, &space[l]);
+        if (!st) st = upload(job, scene->samples, list->term[l].time, &time[l]);
+        terms[l] = (larmor_model_term){space[l], time[l], list->term[l].is_decay};
+    }
+    if (!st && is_field_alone(p))
+        st = larmor_segments_create(space[0], time[0], &p->opts, segments);
+    else if (!st)
+        st = larmor_segments_of_terms(terms, list->count, &p->opts, segments);
+    for (int l = 0; l < list->count; l++) {
+        larmor_array_free(space[l]);
+        larmor_array_free(time[l]);
+    }
+    return st;
+}
+
+static uint64_t key_of(const lmr_scene *scene, const lmr_term_list *list)
+{
+    uint64_t key = lmr_hash(0, scene->samples.dim, sizeof *scene->samples.dim * (size_t)scene->samples.ndim);
+    for (int l = 0; l < list->count; l++) {
+        key = lmr_hash(key, list->term[l].space, sizeof(double) * (size_t)scene->voxels);
+        key = lmr_hash(key, list->term[l].time, sizeof(double) * (size_t)scene->count);
+    }
+    return key;
+}
+
+/* Known sums are found again by the terms themselves. */
+static larmor_status find_sum(lmr_physics *p, const lmr_scene *scene, const lmr_term_list *list, uint64_t key,
+                              larmor_segments **segments)
+{
+    for (int i = 0; i < LMR_KEPT_SUMS && !*segments; i++)
+        if (p->known[i].segments && p->known[i].key == key) *segments = larmor_segments_ref(p->known[i].segments);
+    if (*segments) return LARMOR_OK;
+    LMR_TRY(make_sum(scene, list, segments));
+    larmor_segments_free(p->known[p->next].segments);
+    p->known[p->next].segments = larmor_segments_ref(*segments);
+    p->known[p->next].key = key;
+    p->next = (p->next + 1) % LMR_KEPT_SUMS;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
+                                larmor_segments **segments)
+{
+    lmr_physics *p = job->facts->physics;
+    LMR_FREED_BY(lmr_term_list_free) lmr_term_list list = {.count = 0};
+    LMR_FREED_BY(larmor_samples_free) larmor_samples planned = {.kspace = NULL};
+    LMR_HEAP double *times = NULL;
+    *segments = NULL;
+    if (!p) return LARMOR_OK;
+    lmr_scene scene = {.job = job, .index = index[0], .grid = &job->facts->grid[index[0]], .traj = traj};
+    scene.voxels = larmor_shape_count(lmr_grid_shape(scene.grid));
+    LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene.image));
+    if (!traj && p->concomitant) { /* of a plan: the first group's stand for all */
+        LMR_TRY(lmr_source_samples(job->facts->source, index[0], scene.grid, 0, job->facts->info.coils,
+                                   job->facts->dev, &planned));
+        scene.traj = planned.traj;
+        count = 1;
+    }
+    LMR_TRY(lmr_times_of(job, index, count, traj, &scene.samples, &times));
+    scene.times = times;
+    scene.count = larmor_shape_count(scene.samples);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) LMR_TRY(kinds[k].add(&scene, &list));
+    const uint64_t key = key_of(&scene, &list);
+    LMR_TRY(find_sum(p, &scene, &list, key, segments));
+    if (traj) report(job, key, *segments, is_field_alone(p) ? NULL : &list);
+    return LARMOR_OK;
+}

@@ -1,0 +1,29 @@
+/* What the samples of a scan see beside the Fourier transform: off-resonance, decay, fields that a camera has measured,
+ * concomitant fields. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_PHYSICS_PHYSICS_H
+#define LMR_PHYSICS_PHYSICS_H
+
+#include "scan/job.h"
+
+/* The caller's maps and phases on the host, and sums of products that were found before. The job's; NULL: there is
+ * nothing beside the Fourier transform. */
+typedef struct lmr_physics lmr_physics;
+
+/* Check and keep what the options say. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC. */
+larmor_status lmr_physics_open(const larmor_recon_opts *opts, lmr_scan_facts *facts);
+
+/* Whether the scan asks for more: concomitant fields. Once the grids are there. */
+larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts);
+
+/* What was decided for the facts of another device. */
+larmor_status lmr_physics_follow(const lmr_scan_facts *decided, const larmor_recon_opts *opts, lmr_scan_facts *facts);
+
+void lmr_physics_free(lmr_physics *physics); /* NULL is fine */
+
+/* The sum for groups whose samples follow one another, frames of a basis for example. traj: their trajectory,
+ * which tells when k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL where there
+ * is nothing. */
+larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
+                                larmor_segments **segments);
+
+#endif

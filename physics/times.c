@@ -1,0 +1,102 @@
+/* When samples were taken, from the time at which the image has its phase; and where voxels are. SPDX-License-Identifier:
+ * Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/status.h"
+#include "physics/terms.h"
+
+/* ---- times ---- */
+
+/* times <- times - that of the sample nearest to k = 0: there the image has its phase, whatever its echo time. */
+static larmor_status begin_at_centre(const larmor_array *traj, int64_t count, double *times)
+{
+    double *k, least = INFINITY, zero = 0;
+    const int64_t nd = larmor_array_shape(traj).dim[0];
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t i = 0; i < count; i++) {
+        double square = 0;
+        for (int64_t d = 0; d < nd; d++) square += k[nd * i + d] * k[nd * i + d];
+        if (square < least * (1 - 1e-9)) {
+            least = square;
+            zero = times[i];
+        }
+    }
+    for (int64_t i = 0; i < count; i++) times[i] -= zero;
+    free(k);
+    return LARMOR_OK;
+}
+
+/* As the source has them, one group after the other; *times NULL after errors. */
+static larmor_status stored_times(const lmr_job *job, const int *index, int count, larmor_shape *shape,
+                                  double **times)
+{
+    int64_t total = 0, readouts = 0, samples = 0;
+    int regular = 1;
+    larmor_status st = LARMOR_OK;
+    *times = NULL;
+    for (int i = 0; i < count && !st; i++) {
+        larmor_array *stored;
+        double *own = NULL, *all = NULL;
+        st = lmr_source_times(job->facts->source, index[i], NULL, 0, &job->facts->grid[index[i]], job->facts->dev,
+                              &stored);
+        if (st) break;
+        const larmor_shape one = larmor_array_shape(stored);
+        const int64_t more = larmor_shape_count(one);
+        st = larmor_array_download(stored, LARMOR_F64, &own);
+        larmor_array_free(stored);
+        if (!st) all = realloc(*times, (size_t)(total + more + 1) * sizeof *all);
+        if (!st && !all) st = LMR_NO_MEMORY();
+        if (all) {
+            memcpy(all + total, own, (size_t)more * sizeof *all);
+            *times = all;
+        }
+        free(own);
+        if (!i) samples = one.dim[0];
+        regular &= one.dim[0] == samples;
+        total += more;
+        readouts += one.ndim > 1 ? one.dim[1] : 1;
+    }
+    *shape = regular ? LARMOR_SHAPE(samples, readouts) : LARMOR_SHAPE(total, 1);
+    if (st) {
+        free(*times);
+        *times = NULL;
+    }
+    return st;
+}
+
+larmor_status lmr_times_of(const lmr_job *job, const int *index, int groups, const larmor_array *traj,
+                           larmor_shape *shape, double **times)
+{
+    const lmr_physics *f = job->facts->physics;
+    larmor_status st = LARMOR_OK;
+    LMR_TRY(stored_times(job, index, groups, shape, times));
+    const int64_t count = larmor_shape_count(*shape);
+    if (traj && count * larmor_array_shape(traj).dim[0] != larmor_array_count(traj))
+        st = LMR_FAIL(LARMOR_ERR_SHAPE, "%s: %lld times of %lld samples", lmr_source_name(job->facts->source),
+                      (long long)count, (long long)(larmor_array_count(traj) / larmor_array_shape(traj).dim[0]));
+    for (int64_t i = 0; i < count && !st && f->has_start; i++) (*times)[i] += f->start_s;
+    if (!st && traj && !f->has_start) st = begin_at_centre(traj, count, *times);
+    return st;
+}
+
+larmor_status lmr_positions_of(const larmor_grid *grid, const larmor_image_meta *image, double **position)
+{
+    const double *const along[3] = {image->read_dir, image->phase_dir, image->slice_dir};
+    const int64_t *n = grid->matrix, voxels = larmor_shape_count(lmr_grid_shape(grid));
+    double *r = lmr_new(3 * voxels, sizeof *r);
+    *position = r;
+    if (!r) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < voxels; i++) {
+        const int64_t place[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
+        for (int a = 0; a < 3; a++) {
+            double mm = image->position_mm[a];
+            for (int d = 0; d < grid->ndim; d++)
+                mm += along[d][a] * (double)(place[d] - n[d] / 2) * grid->fov_mm[d] / (double)n[d];
+            r[3 * i + a] = 1e-3 * mm;
+        }
+    }
+    return LARMOR_OK;
+}
