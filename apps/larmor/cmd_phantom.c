@@ -12,15 +12,16 @@ enum { MOST_COILS = 1024 };
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *truth, *maps, *field_map, *phantom, *units, *device;
+    const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms;
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
     app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
     int64_t shots, navigators;
-    double readout_start;
-    int oblique, same_angles, force;
+    double readout_start, tesla;
+    app_list position;
+    int concomitant, oblique, same_angles, force;
 } settings;
 
 #define COILS_EXPECTED "numbers of coils from 0 to 1023, like 0,2,"
@@ -126,6 +127,13 @@ static const app_option options[] = {
         "off-resonance by a magnetised region at X, Y, Z fields of view from the centre: HZ at its poles; the main "
         "field is along z, of 2D scans along y",
         .low = -1e6, .high = 1e6, .member = "field.dipole_at"),
+    OPTION(APP_NUMBER, tesla, 0, "field-strength", "T", "of the magnet, which the header states", .preset = "3",
+           .low = 1e-4, .high = 100, .member = "tesla"),
+    OPTION(APP_FLAG, concomitant, 0, "concomitant", "", "samples see the concomitant fields of the gradients"),
+    OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
+           "samples see these phases in rad, as larmor recon --phase-terms takes them"),
+    OPTION(APP_NUMBERS, position, 0, "position", "X,Y,Z", "of the centre from the isocentre, in mm", .low = -1e4,
+           .high = 1e4, .member = "position_mm"),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
            "the image has a smooth phase, RAD sin(2 pi cycles . r), from -RAD to RAD", .preset = "0", .low = -20,
            .high = 20),
@@ -287,9 +295,12 @@ static void fill_opts(const settings *s, request *r)
                                        .echo_ms = s->echo_times.value,
                                        .separate_calibration = !strcmp(s->calibration, "separate"),
                                        .oblique = s->oblique,
+                                       .tesla = s->tesla,
+                                       .concomitant = s->concomitant,
                                        .monitor = app_monitor,
                                        .user = &r->progress};
     fill(r->opts.drift_mm, &s->drift, 3);
+    fill(r->opts.position_mm, &s->position, 3);
     r->opts.breath = cycle_of(&s->breath, 10, s, 0);
     r->opts.heart = cycle_of(&s->heart, 0.2, s, 1);
     fill_field(s, r);
@@ -465,12 +476,15 @@ static int run(const void *given, const app_files *files)
     APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL};
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_simulation) *simulation = NULL;
+    APP_OWNED(larmor_array) *phase_terms = NULL;
     fill_opts(s, &r);
     int code = check(s, &r);
     if (!code) code = open_outputs(s, &out);
     if (code) return code;
     APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
     app_may_leave(dev);
+    if (s->phase_terms) APP_TRY(APP_INPUT, app_read_array(s->phase_terms, dev, &phase_terms));
+    r.opts.phase_terms = phase_terms;
     APP_TRY(APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
     return write_all(s, simulation, &r, &out);
 }

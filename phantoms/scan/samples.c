@@ -17,8 +17,8 @@ static double first_time(const larmor_simulation *s)
     return s->o.readout_start_ms ? 1e-3 * s->readout_start_ms : -1e-6 * s->o.dwell_us * (double)s->centre;
 }
 
-static larmor_status off_resonant_kspace(const larmor_simulation *s, const larmor_phantom *object,
-                                         const larmor_array *traj, int contrast, larmor_array **kspace)
+static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_phantom *object,
+                                    const larmor_array *traj, int contrast, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples;
     LMR_OWNED(larmor_array) *times = NULL;
@@ -26,6 +26,7 @@ static larmor_status off_resonant_kspace(const larmor_simulation *s, const larmo
     if (!seconds) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < samples; i++)
         seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
+    if (lmr_simulation_sees_more(s)) return lmr_simulation_seen(s, object, traj, seconds, kspace);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times));
     return larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
 }
@@ -58,8 +59,8 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     if (shifted) traj = shifted;
     if (!st && lmr_simulation_beats(s))
         st = lmr_simulation_beating(s, object, traj, repetition, &made);
-    else if (!st && o->field)
-        st = off_resonant_kspace(s, object, traj, contrast, &made);
+    else if (!st && (o->field || lmr_simulation_sees_more(s)))
+        st = kspace_in_time(s, object, traj, contrast, &made);
     else if (!st && o->phase)
         st = larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, &made);
     else if (!st)

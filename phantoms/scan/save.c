@@ -21,6 +21,7 @@ static larmor_status start_file(const larmor_simulation *s, larmor_output *out, 
                         .echo_ms = s->echo_ms,
                         .readout_start_ms = o->readout_start_ms,
                         .noise_bandwidth = o->noise_samples ? LMR_NOISE_BANDWIDTH : 0,
+                        .field_tesla = o->tesla,
                         .description = o->phantom};
     const int64_t *acceleration = o->traj.acceleration;
     for (int d = 0; d < 2 && acceleration[0]; d++) scan.acceleration[d] = acceleration[d] ? acceleration[d] : 1;

@@ -80,6 +80,13 @@ static larmor_status check_course(const larmor_simulation *s)
             "simulation: got %g breaths of size %g and %g beats of size %g a minute, expected rates up to "
             "6000, variations of 0 to 0.3, and beats below 1",
             o->breath.rate, o->breath.size, o->heart.rate, o->heart.size);
+    if (!(o->tesla > 0 && o->tesla <= 100))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a magnet of %g T, expected up to 100", o->tesla);
+    if (lmr_simulation_sees_more(s) && (o->phase || o->epi || o->slices > 1 || lmr_simulation_beats(s)))
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "simulation: got concomitant fields or phase_terms, expected one slice without phase, epi, breath "
+            "and heart");
     if (o->field && o->phase)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got a phase of the image and off-resonance, expected one of them");
@@ -96,6 +103,7 @@ static void fill_defaults(larmor_simulation_opts *o)
     if (!o->trajectory) o->trajectory = "golden";
     if (!o->phantom) o->phantom = "shepp-logan";
     if (!o->traj.matrix[0]) o->traj.matrix[0] = 128;
+    o->tesla = or_default(o->tesla, 3);
     o->object_size = or_default(o->object_size, 1);
     o->dwell_us = or_default(o->dwell_us, 4);
     o->noise_dwell_us = or_default(o->noise_dwell_us, 20);
@@ -225,6 +233,7 @@ static void fill_geometry(larmor_simulation *s)
                                        .slice_dir = {sin(b) * sin(a), -cos(b) * sin(a), cos(a)},
                                        .position_mm = {12.5, -20, 31.25}};
     s->geometry = s->o.oblique ? rotated : straight;
+    for (int d = 0; d < 3; d++) s->geometry.position_mm[d] += s->o.position_mm[d];
     memcpy(s->geometry.fov_mm, s->encoding.recon_fov_mm, sizeof s->geometry.fov_mm);
 }
 
@@ -344,6 +353,7 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     if (!s) return LMR_NO_MEMORY();
     lmr_gate_init(&s->gate);
     s->o = *opts;
+    s->o.phase_terms = larmor_array_ref(opts->phase_terms);
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
     const larmor_status st = prepare(s);
@@ -365,6 +375,7 @@ void larmor_simulation_free(larmor_simulation *simulation)
     free(simulation->backward);
     free(simulation->shot);
     larmor_array_free(simulation->exact);
+    larmor_array_free(simulation->o.phase_terms);
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);

@@ -43,6 +43,11 @@ int lmr_simulation_beats(const larmor_simulation *s);
 larmor_status lmr_simulation_beating(const larmor_simulation *s, const larmor_phantom *object,
                                      const larmor_array *traj, int repetition, larmor_array **kspace);
 
+/* 1 if samples see concomitant fields, or phases of a field camera; and such samples. seconds [samples]. */
+int lmr_simulation_sees_more(const larmor_simulation *s);
+larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
+                                  const double *seconds, larmor_array **kspace);
+
 /* Geometry and counters of an image, and the density of its slice. */
 larmor_image_meta lmr_simulation_meta(const larmor_simulation *s, int slice, int repetition);
 double lmr_simulation_density(const larmor_simulation *s, int slice);

@@ -1,0 +1,208 @@
+/* Samples that see more than the Fourier transform: concomitant fields, and phases that a field camera would measure,
+ * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum of
+ * products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/owned.h"
+#include "larmor/physics.h"
+#include "phantoms/scan/simulation.h"
+
+enum { FINER = 2, MOST_TERMS = 32 };
+#define MODEL_ERROR 1e-5
+#define NUFFT_ERROR 1e-6
+
+int lmr_simulation_sees_more(const larmor_simulation *s)
+{
+    return s->o.concomitant || s->o.phase_terms;
+}
+
+typedef struct list {
+    int count;
+    larmor_model_term term[MOST_TERMS];
+} list;
+
+static void free_list(list *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        larmor_array_free(l->term[i].space);
+        larmor_array_free(l->term[i].time);
+    }
+}
+
+static void drop_sum(larmor_segments **sum)
+{
+    larmor_segments_free(*sum);
+}
+
+/* Coil images [fine..., coils] whose Fourier series up to the fine matrix is exact. */
+static larmor_status fine_images(const larmor_simulation *s, const larmor_phantom *object, larmor_shape fine,
+                                 larmor_array **images)
+{
+    const int nd = fine.ndim;
+    const int64_t count = larmor_shape_count(fine), coils = s->info.coils;
+    const larmor_shape all = larmor_shape_append(fine, coils);
+    LMR_HEAP double *k = lmr_new(nd * count, sizeof *k);
+    LMR_OWNED(larmor_array) *traj = NULL, *line = NULL, *spectrum = NULL, *made = NULL;
+    LMR_OWNED(larmor_op) *F = NULL;
+    if (!k) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t d = 0, rest = i; d < nd; rest /= fine.dim[d++])
+            k[nd * i + d] = (double)(rest % fine.dim[d] - fine.dim[d] / 2);
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), LARMOR_F64, k, &traj));
+    LMR_TRY(larmor_phantom_kspace(object, traj, s->o.coils, LARMOR_C64, &line));
+    LMR_TRY(larmor_array_reshape(line, all, &spectrum));
+    LMR_TRY(larmor_op_fft(s->dev, LARMOR_C64, all, (1u << nd) - 1, &(larmor_fft_opts){.centred = 1}, &F));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, all, &made));
+    LMR_TRY(larmor_op_adjoint(F, spectrum, made));
+    LMR_TRY(larmor_axpby(1 / (double)count, made, 0, made));
+    *images = made;
+    made = NULL;
+    return LARMOR_OK;
+}
+
+/* [3, fine...] in m from the isocentre, along the patient's axes */
+static larmor_status positions(const larmor_simulation *s, larmor_shape fine, larmor_array **position)
+{
+    const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
+    const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
+    const int64_t count = larmor_shape_count(fine);
+    LMR_HEAP double *r = lmr_new(3 * count, sizeof *r);
+    if (!r) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++)
+        for (int a = 0; a < 3; a++) {
+            double mm = image.position_mm[a];
+            for (int64_t d = 0, rest = i; d < fine.ndim; rest /= fine.dim[d++]) {
+                const double part = (double)(rest % fine.dim[d] - fine.dim[d] / 2) / (double)fine.dim[d];
+                mm += along[d][a] * part * s->encoding.recon_fov_mm[d];
+            }
+            r[3 * i + a] = 1e-3 * mm;
+        }
+    larmor_shape shape = {.ndim = fine.ndim + 1, .dim = {3}};
+    for (int d = 0; d < fine.ndim; d++) shape.dim[d + 1] = fine.dim[d];
+    return larmor_array_upload(s->dev, LARMOR_F64, shape, LARMOR_F64, r, position);
+}
+
+static larmor_status scaled(const larmor_array *x, double factor, larmor_array **y)
+{
+    LMR_HEAP double *value = NULL;
+    LMR_TRY(larmor_array_download(x, LARMOR_F64, &value));
+    for (int64_t i = 0; i < larmor_array_count(x); i++) value[i] *= factor;
+    return larmor_array_upload(larmor_array_device(x), LARMOR_F64, larmor_array_shape(x), LARMOR_F64, value, y);
+}
+
+/* Column l of h [fine..., many] with the negative of column l of phase [samples..., many] */
+static larmor_status add_column(list *l, const larmor_array *h, const larmor_array *phase, int64_t column)
+{
+    const larmor_shape image = larmor_array_shape(h), samples = larmor_array_shape(phase);
+    LMR_OWNED(larmor_array) *time = NULL, *negative = NULL, *space = NULL;
+    LMR_TRY(larmor_array_part(h, column, 1, larmor_shape_of(image.ndim - 1, image.dim), &space));
+    LMR_TRY(larmor_array_part(phase, column, 1, larmor_shape_of(samples.ndim - 1, samples.dim), &time));
+    LMR_TRY(scaled(time, -1, &negative));
+    l->term[l->count++] = (larmor_model_term){space, negative, 0};
+    space = negative = NULL;
+    return LARMOR_OK;
+}
+
+static larmor_status add_concomitant(const larmor_simulation *s, const larmor_array *traj,
+                                     const larmor_array *position, list *l)
+{
+    const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
+    const double *const along[3] = {image.read_dir, image.phase_dir, image.slice_dir};
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t count = shape.dim[1] * shape.dim[2], nd = shape.dim[0];
+    LMR_HEAP double *k = NULL;
+    LMR_HEAP double *turned = lmr_new(3 * count, sizeof *turned);
+    LMR_OWNED(larmor_array) *in_m = NULL, *phase = NULL, *h = NULL;
+    if (!turned) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &k));
+    for (int64_t j = 0; j < count; j++)
+        for (int a = 0; a < 3; a++) {
+            turned[3 * j + a] = 0;
+            for (int64_t d = 0; d < nd; d++)
+                turned[3 * j + a] += along[d][a] * k[nd * j + d] / (1e-3 * s->encoding.recon_fov_mm[d]);
+        }
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]), LARMOR_F64, turned,
+                                &in_m));
+    LMR_TRY(larmor_concomitant_phase(in_m, 1e-6 * s->o.dwell_us, s->o.tesla, 0, &phase));
+    LMR_TRY(larmor_concomitant_places(position, &h));
+    for (int64_t c = 0; c < LARMOR_CONCOMITANT_PLACES; c++) LMR_TRY(add_column(l, h, phase, c));
+    return LARMOR_OK;
+}
+
+static larmor_status add_camera(const larmor_simulation *s, const larmor_array *traj, const larmor_array *position,
+                                list *l)
+{
+    const larmor_shape have = larmor_array_shape(s->o.phase_terms), need = larmor_array_shape(traj);
+    const int64_t terms = have.ndim == 3 ? have.dim[2] : 0, count = need.dim[1] * need.dim[2];
+    if ((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
+        (have.dim[1] != 1 && have.dim[1] != need.dim[2]))
+        return LMR_FAIL(
+            LARMOR_ERR_SHAPE,
+            "simulation: phase_terms are %s, expected [%lld, %lld or 1, 9 or 16] as the scan has samples and "
+            "readouts",
+            lmr_describe(s->o.phase_terms).s, (long long)need.dim[1], (long long)need.dim[2]);
+    LMR_HEAP double *given = NULL;
+    LMR_HEAP double *full = lmr_new(count * terms, sizeof *full);
+    LMR_OWNED(larmor_array) *phase = NULL, *h = NULL;
+    if (!full) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(s->o.phase_terms, LARMOR_F64, &given));
+    const int64_t own = have.dim[0] * have.dim[1];
+    for (int64_t c = 0; c < terms; c++)
+        for (int64_t j = 0; j < count; j++) full[j + count * c] = given[j % own + own * c];
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(need.dim[1], need.dim[2], terms), LARMOR_F64, full,
+                                &phase));
+    LMR_TRY(larmor_solid_harmonics(position, terms == 9 ? 2 : 3, &h));
+    for (int64_t c = 0; c < terms; c++)
+        if (c < 1 || c > 3) LMR_TRY(add_column(l, h, phase, c)); /* the linear ones are the trajectory's */
+    return LARMOR_OK;
+}
+
+static larmor_status add_field(const larmor_simulation *s, const larmor_array *traj, larmor_shape fine,
+                               const double *seconds, list *l)
+{
+    const larmor_shape shape = larmor_array_shape(traj);
+    const int64_t samples = shape.dim[1], count = samples * shape.dim[2];
+    LMR_HEAP double *time = lmr_new(count, sizeof *time);
+    LMR_OWNED(larmor_array) *hz = NULL, *space = NULL;
+    if (!s->o.field) return LARMOR_OK;
+    if (!time) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_phantom_field_map(&s->field, s->dev, LARMOR_F64, fine, &hz));
+    LMR_TRY(scaled(hz, 2 * M_PI, &space));
+    for (int64_t j = 0; j < count; j++) time[j] = seconds[j % samples];
+    larmor_model_term *term = &l->term[l->count];
+    larmor_array *when;
+    LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples, shape.dim[2]), LARMOR_F64, time, &when));
+    *term = (larmor_model_term){space, when, 0};
+    space = NULL;
+    l->count++;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
+                                  const double *seconds, larmor_array **kspace)
+{
+    const int nd = s->info.ndim;
+    const larmor_shape shape = larmor_array_shape(traj);
+    larmor_shape fine = {.ndim = nd};
+    larmor_nufft_opts nufft = {.ndim = nd, .batch = s->info.coils, .tol = NUFFT_ERROR, .dtype = LARMOR_C64};
+    LMR_FREED_BY(free_list) list terms = {.count = 0};
+    LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL;
+    LMR_OWNED(larmor_op) *F = NULL, *A = NULL;
+    LMR_FREED_BY(drop_sum) larmor_segments *sum = NULL;
+    for (int d = 0; d < nd; d++) nufft.modes[d] = fine.dim[d] = FINER * s->info.matrix[d];
+    LMR_TRY(positions(s, fine, &position));
+    LMR_TRY(add_field(s, traj, fine, seconds, &terms));
+    if (s->o.concomitant) LMR_TRY(add_concomitant(s, traj, position, &terms));
+    if (s->o.phase_terms) LMR_TRY(add_camera(s, traj, position, &terms));
+    LMR_TRY(
+        larmor_segments_of_terms(terms.term, terms.count, &(larmor_off_resonance_opts){.error = MODEL_ERROR}, &sum));
+    LMR_TRY(fine_images(s, object, fine, &images));
+    LMR_TRY(larmor_op_nufft(s->dev, &nufft, traj, &F));
+    LMR_TRY(larmor_op_segments(F, sum, &A));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], s->info.coils), &made));
+    LMR_TRY(larmor_op_forward(A, images, made));
+    *kspace = made;
+    made = NULL;
+    return LARMOR_OK;
+}
