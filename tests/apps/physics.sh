@@ -1,0 +1,92 @@
+#!/bin/sh
+# larmor recon with terms of a model: images of scans that see concomitant fields, a field camera's phases and
+# off-resonance are as near to the truth as those of scans that see none. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# nrmse SCAN OPTION...: of its image.
+nrmse() {
+    scan=$1
+    shift
+    expect 0 recon "$scan" -o image.h5 --force --maps maps.cfl --method cg --lambda 2e-3 --delays off "$@"
+    cp err log
+    expect 0 compare image.h5 truth.h5
+    awk '{print $2}' out
+}
+
+# near A B FACTOR: A is at most FACTOR times B; far A B FACTOR: it is at least that.
+near() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+far() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+
+# Concomitant fields at low field, in a slice off the isocentre, in an oblique one, and in a volume.
+scene() {
+    name=$1
+    shift
+    expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --snr 30 --coils 3 --phantom texture "$@"
+    expect 0 phantom -q --force -o seen.h5 --snr 30 --coils 3 --phantom texture --concomitant "$@"
+    best=$(nrmse plain.h5 --concomitant off)
+    blurred=$(nrmse seen.h5 --concomitant off)
+    grep -q concomitant log && fail "$name: concomitant fields though they are off: $(cat log)"
+    corrected=$(nrmse seen.h5)
+    grep -q '^concomitant fields: up to [0-9.]* rad at [0-9.]* T, .*(--concomitant off)$' log || fail "$name: $(cat log)"
+    grep -q '^model: [0-9]* terms\{0,1\} beside the Fourier transform, [0-9]* products\{0,1\}, error ' log ||
+        fail "$name: $(cat log)"
+    far "$blurred" "$best" 1.25 "$name, without the model"
+    near "$corrected" "$best" 1.1 "$name, with it"
+}
+scene "slice" --traj spiral --matrix 32 --readouts 6 --dwell 8 --position 0,0,80 --field-strength 0.04
+scene "oblique" --traj spiral --matrix 32 --readouts 6 --dwell 8 --oblique --field-strength 0.015
+scene "volume" --traj koosh --matrix 10,10,10 --dwell 4 --field-strength 0.008 --undersampling 2
+
+# They are left out where they are small, and asked for where the scan says too little.
+expect 0 phantom -q --force -o weak.h5 --traj spiral --matrix 32 --readouts 6 --coils 3 --phantom texture --position 0,0,20
+expect 0 recon weak.h5 -o image.h5 --force --method cg
+grep -q concomitant err && fail "3 T: $(cat err)"
+expect 0 recon weak.h5 -o image.h5 --force --method cg --concomitant on --field-strength 0.5
+grep -q '^model: ' err || fail "$last: $(cat err)"
+
+# A field camera's phases, and off-resonance at once. Columns are 1, x, y, z, xy, zy, 2z2-x2-y2, xz, x2-y2.
+expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --traj spiral --matrix 32 --readouts 6 \
+    --coils 3 --phantom texture --snr 30 --position 0,0,30
+samples=$(awk '/^group 0/ {sub(/.* readouts x /, ""); print $1}' <<X
+$("$LARMOR" info plain.h5)
+X
+)
+{
+    header="{'descr': '<f4', 'fortran_order': True, 'shape': ($samples, 1, 9), }"
+    while [ $(((${#header} + 11) % 64)) -ne 0 ]; do header="$header "; done
+    printf '\223NUMPY\001\000'
+    printf "\\$(printf %03o $(((${#header} + 1) % 256)))\\$(printf %03o $(((${#header} + 1) / 256)))"
+    printf '%s\n' "$header"
+    # 0 for the first four columns' samples, then 128 rad/m^2 in the last half of a readout, or 256
+    for column in 1 2 3 4 5 6 7 8 9; do
+        i=0
+        while [ $i -lt "$samples" ]; do
+            case $column in
+            5 | 9) value='\000\000\000\103' ;;
+            6) value='\000\000\200\103' ;;
+            *) value='\000\000\000\000' ;;
+            esac
+            [ $((2 * i)) -ge "$samples" ] || value='\000\000\000\000'
+            printf "$value"
+            i=$((i + 1))
+        done
+    done
+} >phases.npy
+field="--off-resonance 40 --field-shim 60,30,0"
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o seen.h5 --traj spiral --matrix 32 --readouts 6 --coils 3 --phantom texture --snr 30 --position 0,0,30 \
+    --phase-terms phases.npy $field
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o field.h5 --traj spiral --matrix 32 --readouts 6 --coils 3 --phantom texture --position 0,0,30 $field \
+    --field-map field.nii
+best=$(nrmse plain.h5)
+far "$(nrmse seen.h5)" "$best" 1.4 "phases and field, without the model"
+far "$(nrmse seen.h5 --b0 field.nii)" "$best" 1.2 "phases, with the field alone"
+near "$(nrmse seen.h5 --b0 field.nii --phase-terms phases.npy)" "$best" 1.1 "phases and field"
+
+# What does not fit is refused in a line, without an image.
+rm -f image.h5
+expect 3 recon field.h5 -o image.h5 --phase-terms field.nii
+said_like '--phase-terms: the array is .*, expected \[samples, readouts, 9 or 16 solid harmonics\]\.'
+expect 2 recon field.h5 -o image.h5 --concomitant maybe
+[ ! -e image.h5 ] || fail "an image was written"
