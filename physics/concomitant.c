@@ -1,5 +1,5 @@
-/* Concomitant fields: what follows of them from the trajectory, the magnet and the image's place. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Concomitant fields: what follows of them from the trajectory, the magnet and the image's place.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 

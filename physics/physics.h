@@ -1,5 +1,5 @@
-/* What the samples of a scan see beside the Fourier transform: off-resonance, decay, fields that a camera has measured,
- * concomitant fields. SPDX-License-Identifier: Apache-2.0 */
+/* What the samples of a scan see beside the Fourier transform: off-resonance, decay, fields that a camera has
+ * measured, concomitant fields. SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_PHYSICS_PHYSICS_H
 #define LMR_PHYSICS_PHYSICS_H
 
@@ -21,8 +21,8 @@ larmor_status lmr_physics_follow(const lmr_scan_facts *decided, const larmor_rec
 void lmr_physics_free(lmr_physics *physics); /* NULL is fine */
 
 /* The sum for groups whose samples follow one another, frames of a basis for example. traj: their trajectory,
- * which tells when k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL where there
- * is nothing. */
+ * which tells when k = 0 was sampled; NULL where only their number matters. A reference for the caller; NULL where
+ * there is nothing. */
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments);
 

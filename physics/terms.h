@@ -3,7 +3,9 @@
 #define LMR_PHYSICS_TERMS_H
 
 #include "larmor/physics.h"
-#include "physics/physics.h"
+#include "scan/job.h"
+
+typedef struct lmr_physics lmr_physics;
 
 /* A map of the caller's: at its own place in space, or over the image's field of view. */
 typedef struct lmr_placed_map {
@@ -83,8 +85,8 @@ larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list);
 /* Phases of a field camera. */
 larmor_status lmr_camera_open(const larmor_array *phase, lmr_physics *physics);
 
-/* The largest phase of concomitant fields, in rad, in the image of a group at the ends of some of its readouts; -1 where
- * it is not known. */
+/* The largest phase of concomitant fields, in rad, in the image of a group at the ends of some of its readouts; -1
+ * where it is not known. */
 larmor_status lmr_concomitant_most(const lmr_job *job, int index, double tesla, double *most);
 
 #endif

@@ -1,5 +1,5 @@
-/* When samples were taken, from the time at which the image has its phase; and where voxels are. SPDX-License-Identifier:
- * Apache-2.0 */
+/* When samples were taken, from the time at which the image has its phase; and where voxels are.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -98,7 +98,8 @@ static void report_segments(const lmr_frame *frame, larmor_recon_report *result)
  * is zero whatever the weight, which scales the image. */
 static int predicts_nothing(const lmr_job *job, const lmr_frame *frames, int count)
 {
-    int nothing = job->facts->coils == 1 && !job->settings->opts.weighted && !job->facts->physics && !job->facts->basis;
+    int nothing =
+        job->facts->coils == 1 && !job->settings->opts.weighted && !job->facts->physics && !job->facts->basis;
     for (int i = 0; i < count; i++) nothing &= frames[i].cartesian.on_grid && !frames[i].has_phase;
     return nothing;
 }

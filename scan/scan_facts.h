@@ -24,10 +24,10 @@ typedef struct lmr_scan_facts {
     const struct lmr_maps_method *maps_method; /* of pipeline/maps.h, for maps from the data, or NULL */
     larmor_grid *grid;                         /* [info.groups]; alike for all of an encoding */
     larmor_delays *delays;                     /* [info.encodings], of the gradients, or NULL */
-    int whole_readouts;      /* 1: readouts keep their oversampling and the order of time, as the search for delays
+    int whole_readouts; /* 1: readouts keep their oversampling and the order of time, as the search for delays
                          * needs */
     struct lmr_physics *physics; /* of physics/physics.h, or NULL */
-    larmor_array *basis;     /* [frames, coefficients], or NULL */
+    larmor_array *basis;         /* [frames, coefficients], or NULL */
     int basis_is_complex;
     double basis_scale; /* the mean of its columns' energies */
     double basis_skew;  /* how far its Gram matrix is from that times 1, relative to it */

@@ -78,8 +78,8 @@ enum {
 typedef struct rule {
     const char *option; /* a member that is not its default */
     relation is;
-    /* NEEDS: a member, or several with blanks between, of which one will do; EXCLUDES: a member; IS_OF_METHODS: one that
-     * lifts the rule when it is set, or NULL */
+    /* NEEDS: a member, or several with blanks between, of which one will do; EXCLUDES: a member; IS_OF_METHODS: one
+     * that lifts the rule when it is set, or NULL */
     const char *other;
     const char *reason; /* EXCLUDES: behind the sentence; IS_OF_METHODS: in its place, or NULL */
     int methods;        /* any of these; the regularisers by what they take */

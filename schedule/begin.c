@@ -4,10 +4,10 @@
 
 #include "core/device.h"
 #include "core/status.h"
+#include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/group.h"
 #include "pipeline/method.h"
-#include "physics/physics.h"
 #include "scan/sample_cache.h"
 #include "schedule/checkpoint.h"
 #include "schedule/devices.h"

@@ -15,8 +15,8 @@
 
 #include "core/device.h"
 #include "core/status.h"
-#include "pipeline/cache.h"
 #include "physics/physics.h"
+#include "pipeline/cache.h"
 #include "schedule/task.h"
 
 /* Parts of one processor share one memory, and so what images have in common; a device has its own. */

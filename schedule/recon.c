@@ -40,8 +40,8 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
     const struct {
         const larmor_array *array;
         const char *name;
-    } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name}, {o->basis, "basis"}, {o->girf, "girf"},
-                 {o->t2star, o->t2star_name}, {o->phase_terms, "phase_terms"}};
+    } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name},         {o->basis, "basis"},
+                 {o->girf, "girf"},       {o->t2star, o->t2star_name}, {o->phase_terms, "phase_terms"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }

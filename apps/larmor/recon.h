@@ -11,8 +11,9 @@ typedef struct recon_settings {
     app_texts outputs;
     larmor_recon_opts opts; /* those that the library takes from text */
     app_list window, shift, maps_fov;
-    const char *maps, *delays, *girf, *b0, *t2star, *phase_terms, *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config,
-        *out_dir, *noise_map, *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
+    const char *maps, *delays, *girf, *b0, *t2star, *phase_terms;
+    const char *device, *plan, *save_maps, *save_density, *report, *checkpoint, *config, *out_dir, *noise_map,
+        *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
     const char *bins, *gating;

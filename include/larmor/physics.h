@@ -11,9 +11,9 @@ extern "C" {
 
 /* ---- a model of terms ---- */
 
-/* One factor of the signal: exp(i space(r) time(t)), or exp(-space(r) time(t)). A field of f(r) Hz that acts until t is
- * 2 pi f(r) and t; a solid harmonic h(r) of a field camera with the coefficient phi(t) in rad is h(r) and -phi(t); decay
- * is R2*(r) and t. */
+/* One factor of the signal: exp(i space(r) time(t)), or exp(-space(r) time(t)). A field of f(r) Hz that acts until t
+ * is 2 pi f(r) and t; a solid harmonic h(r) of a field camera with the coefficient phi(t) in rad is h(r) and -phi(t);
+ * decay is R2*(r) and t. */
 typedef struct larmor_model_term {
     const larmor_array *space; /* real [image...] */
     const larmor_array *time;  /* real [samples...] */
@@ -24,14 +24,14 @@ typedef struct larmor_model_term {
  *
  *   exp(sum_l (i or -1) space_l(r) time_l(t)) ~ sum_q v_q(r) u_q(t),   A = sum_q diag(u_q) F diag(v_q),
  *
- * found from some of its rows and columns, without the matrix of all voxels and samples. larmor_op_segments makes A of
- * it, larmor_sense_opts.off_resonance takes it.
+ * found from some of its rows and columns, without the matrix of all voxels and samples. larmor_op_segments makes A
+ * of it, larmor_sense_opts.off_resonance takes it.
  *
- * terms   1 to 32, all of one shape of image and one of samples, on one device; may be freed after. Times at which all
- *         terms are alike count once.
- * opts    may be NULL. error is the root mean square over voxels and samples, relative to that of the product, 1e-3 by
- *         default and at least 1e-6; segments is the number of products, by default the least that is found to keep it;
- *         normal_error is not used, as the normal map is the adjoint after the forward map.
+ * terms   1 to 32, all of one shape of image and one of samples, on one device; may be freed after. Times at which
+ *         all terms are alike count once.
+ * opts    may be NULL. error is the root mean square over voxels and samples, relative to that of the product, 1e-3
+ *         by default and at least 1e-6; segments is the number of products, by default the least that is found to
+ *         keep it; normal_error is not used, as the normal map is the adjoint after the forward map.
  * Errors  LARMOR_ERR_ARG; LARMOR_ERR_SHAPE; LARMOR_ERR_NUMERIC for values that are not finite or an error that 512
  *         products do not keep; LARMOR_ERR_MEMORY.
  * Source  Wilm et al., IEEE Trans. Med. Imaging 31, 1396 (2012). */
@@ -44,13 +44,14 @@ enum { LARMOR_HARMONICS = 16 }; /* of orders 0 to 3 */
 
 /* Real solid harmonics at positions, in the order of field cameras:
  *
- *   1; x, y, z; xy, zy, 2z^2 - x^2 - y^2, xz, x^2 - y^2; 3yx^2 - y^3, xyz, y (4z^2 - x^2 - y^2), 2z^3 - 3z (x^2 + y^2),
- *   x (4z^2 - x^2 - y^2), z (x^2 - y^2), x^3 - 3xy^2.
+ *   1; x, y, z; xy, zy, 2z^2 - x^2 - y^2, xz, x^2 - y^2; 3yx^2 - y^3, xyz, y (4z^2 - x^2 - y^2), 2z^3 - 3z (x^2 +
+ *   y^2), x (4z^2 - x^2 - y^2), z (x^2 - y^2), x^3 - 3xy^2.
  *
  * position  real [3, image...], in m.
  * order     0 to 3.
  * h         f64 [image..., (order + 1)^2], in m to the power of each one's order; the caller's.
- * Errors    LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC for positions that are not finite, LARMOR_ERR_MEMORY.
+ * Errors    LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC for positions that are not finite,
+ * LARMOR_ERR_MEMORY.
  * Source    Vannesjo et al., Magn. Reson. Med. 72, 570 (2014), whose names of terms are those of their shims. */
 LARMOR_API larmor_status larmor_solid_harmonics(const larmor_array *position, int order, larmor_array **h);
 
@@ -71,7 +72,7 @@ enum { LARMOR_CONCOMITANT_PLACES = 4 }; /* functions of place: z^2, x^2 + y^2, x
  * time     f64 [samples, readouts, 4]: the phases in rad/m^2 of the functions of place; the signal has
  *          exp(-i sum_l time_l(t) place_l(r)), which is a term of larmor_segments_of_terms with -time.
  * Errors   LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY.
- * Source   Bernstein et al., Magn. Reson. Med. 39, 300 (1998), equation 3 for symmetric gradients. */
+ * Source   Bernstein et al., Magn. Reson. Med. 39, 300 (1998), of symmetric gradients. */
 LARMOR_API larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s, double tesla,
                                                   double gamma_hz, larmor_array **time);
 

@@ -294,8 +294,8 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     const char *t2star_name; /* default "map" */
     const larmor_image_meta *t2star_place;
     /* Phases that a field camera has measured, in rad, real [samples, readouts, 9 or 16] of the solid harmonics of
-     * larmor_solid_harmonics along the patient's axes (LPS) from the isocentre, in m; the signal has exp(-i phase). The
-     * linear ones are not used, as the trajectory has them. One readout stands for all. NULL: none. */
+     * larmor_solid_harmonics along the patient's axes (LPS) from the isocentre, in m; the signal has exp(-i phase).
+     * The linear ones are not used, as the trajectory has them. One readout stands for all. NULL: none. */
     larmor_array *phase_terms;
     larmor_concomitant concomitant; /* fields of gradients beside their own */
     double field_tesla;             /* of the magnet, which they depend on; default: the header's */

@@ -1,6 +1,6 @@
 /* Samples that see more than the Fourier transform: concomitant fields, and phases that a field camera would measure,
- * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum of
- * products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
+ * beside off-resonance. The object's coil images, as fine as twice the image's matrix, go through the model's own sum
+ * of products; tests compare that sum with its definition. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,11 +11,6 @@
 enum { FINER = 2, MOST_TERMS = 32 };
 #define MODEL_ERROR 1e-5
 #define NUFFT_ERROR 1e-6
-
-int lmr_simulation_sees_more(const larmor_simulation *s)
-{
-    return s->o.concomitant || s->o.phase_terms;
-}
 
 typedef struct list {
     int count;
@@ -134,7 +129,8 @@ static larmor_status add_camera(const larmor_simulation *s, const larmor_array *
                                 list *l)
 {
     const larmor_shape have = larmor_array_shape(s->o.phase_terms), need = larmor_array_shape(traj);
-    const int64_t terms = have.ndim == 3 ? have.dim[2] : 0, count = need.dim[1] * need.dim[2];
+    const int64_t count = need.dim[1] * need.dim[2];
+    const int64_t terms = have.ndim == 3 ? have.dim[2] : 0;
     if ((terms != 9 && terms != LARMOR_HARMONICS) || have.dim[0] != need.dim[1] ||
         (have.dim[1] != 1 && have.dim[1] != need.dim[2]))
         return LMR_FAIL(

@@ -168,6 +168,11 @@ static larmor_status find_names(larmor_simulation *s, larmor_traj_info *info)
 
 /* ---- the object ---- */
 
+int lmr_simulation_sees_more(const larmor_simulation *s)
+{
+    return s->o.concomitant || s->o.phase_terms;
+}
+
 int lmr_simulation_moves(const larmor_simulation *s)
 {
     const larmor_simulation_opts *o = &s->o;

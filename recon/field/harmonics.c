@@ -128,8 +128,8 @@ larmor_status larmor_concomitant_phase(const larmor_array *traj, double dwell_s,
         const int begins = j % samples == 0;
         double dk[3];
         for (int d = 0; d < 3; d++) dk[d] = begins ? 0 : k[3 * j + d] - k[3 * (j - 1) + d];
-        const double step[LARMOR_CONCOMITANT_PLACES] = {dk[0] * dk[0] + dk[1] * dk[1], dk[2] * dk[2] / 4, -dk[0] * dk[2],
-                                                 -dk[1] * dk[2]};
+        const double step[LARMOR_CONCOMITANT_PLACES] = {dk[0] * dk[0] + dk[1] * dk[1], dk[2] * dk[2] / 4,
+                                                        -dk[0] * dk[2], -dk[1] * dk[2]};
         for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++)
             phase[j + count * l] = (begins ? 0 : phase[j - 1 + count * l]) + scale * step[l];
     }

@@ -1,5 +1,5 @@
-/* An exponential of place and time as a sum of products, without the matrix of all places and times: singular vectors of
- * some of its columns, and least squares over some of its rows and columns for all others (skeletons: Goreinov,
+/* An exponential of place and time as a sum of products, without the matrix of all places and times: singular vectors
+ * of some of its columns, and least squares over some of its rows and columns for all others (skeletons: Goreinov,
  * Tyrtyshnikov and Zamarashkin, Linear Algebra Appl. 261, 1 (1997); rows are chosen as by QR with pivots: Drmac and
  * Gugercin, SIAM J. Sci. Comput. 38, A631 (2016)). SPDX-License-Identifier: Apache-2.0 */
 #include "recon/field/separable.h"
@@ -73,7 +73,9 @@ static larmor_status choose_rows(const number *u, int64_t count, int rank, int64
                 double size = 0;
                 for (int q = 0; q < rank && !taken[i]; q++)
                     size += creal(left[i + count * q] * conj(left[i + count * q]));
-                if (size > most) most = size, best = i;
+                if (!(size > most)) continue;
+                most = size;
+                best = i;
             }
             if (best < 0) break;
             taken[best] = 1;
@@ -164,8 +166,8 @@ static void free_basis(basis *b)
     free(b->u);
 }
 
-/* The singular vectors of the columns of `columns` places, as many as keep the tail; *resolved 0: not enough columns to
- * tell. */
+/* The singular vectors of the columns of `columns` places, as many as keep the tail; *resolved 0: not enough columns
+ * to tell. */
 static larmor_status find_basis(const lmr_exponential *e, int columns, int rank, double tail, basis *b, int *resolved)
 {
     LMR_HEAP int64_t *place = NULL;

@@ -1,5 +1,5 @@
-/* Exponentials of a few terms, each a function of place times one of time, as sums of products. SPDX-License-Identifier:
- * Apache-2.0 */
+/* Exponentials of a few terms, each a function of place times one of time, as sums of products.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LMR_RECON_SEPARABLE_H
 #define LMR_RECON_SEPARABLE_H
 

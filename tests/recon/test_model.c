@@ -5,8 +5,8 @@
 
 #define FOV_M 0.2
 
-/* A disc or ball of voxels, and spirals of `seconds`; terms of a field, of second and third order, as field cameras see
- * them, of concomitant fields at .55 T, and of decay. */
+/* A disc or ball of voxels, and spirals of `seconds`; terms of a field, of second and third order, as field cameras
+ * see them, of concomitant fields at .55 T, and of decay. */
 typedef struct scene {
     larmor_shape shape;
     int64_t voxels, samples, readouts, m;
@@ -230,7 +230,8 @@ TEST(harmonics_are_those_of_laplace_and_of_their_order)
     double at[3 * POINTS * 2];
     for (int p = 0; p < POINTS; p++)
         for (int d = 0; d < 3; d++) {
-            at[3 * p + d] = r[d] + (p && (p - 1) / 2 == d ? (p % 2 ? e : -e) : 0);
+            at[3 * p + d] = r[d];
+            if (p && (p - 1) / 2 == d) at[3 * p + d] += p % 2 ? e : -e;
             at[3 * (p + POINTS) + d] = 2 * at[3 * p + d];
         }
     OWNED(larmor_array) *position = real_array(LARMOR_SHAPE(3, POINTS, 2), at), *h;
@@ -239,7 +240,7 @@ TEST(harmonics_are_those_of_laplace_and_of_their_order)
     OWNED(cplx) *all = values_of(h);
     for (int l = 0; l < LARMOR_HARMONICS; l++) {
         const cplx *value = all + 2 * POINTS * l;
-        const int order = l < 1 ? 0 : l < 4 ? 1 : l < 9 ? 2 : 3;
+        const int order = (l >= 1) + (l >= 4) + (l >= 9);
         double curvature = 0;
         for (int p = 1; p < POINTS; p++) curvature += creal(value[p] - value[0]) / (e * e);
         assert_at_most(fabs(curvature), 1e-8);
