@@ -345,6 +345,27 @@ def girf(traj: Any, response: Any, *, spacing_hz: float, dwell_s: float, fov: Se
     return flipped(out_array(lib.larmor_girf_apply, _points(traj, on), how))
 
 
+def solid_harmonics(position: Any, order: int = 3) -> Any:
+    """The real solid harmonics up to an order of 0 to 3, [(order + 1)^2, image...], as larmor_solid_harmonics in
+    physics.h lists them, at positions [image..., 3] of x, y, z in m."""
+    on = _arrays.device("cpu")
+    return out_array(lib.larmor_solid_harmonics, _wrapped(np.ascontiguousarray(position, np.float64), on), order)
+
+
+def concomitant(traj: Any, position: Any, *, dwell_s: float, tesla: float,
+                gamma_hz: float = 0) -> list[tuple[Any, Any]]:
+    """The terms (space, time) of concomitant fields for linop.Segments.of_terms.
+
+    traj      [readouts, samples, 3], in 1/m along x, y, z of the magnet, the main field along z.
+    position  [image..., 3] of x, y, z in m from the isocentre. gamma_hz: in Hz/T; default: of protons.
+    """
+    on = _arrays.device("cpu")
+    k = _wrapped(np.ascontiguousarray(traj, np.float64), on)
+    time = out_array(lib.larmor_concomitant_phase, k, dwell_s, tesla, gamma_hz)
+    space = out_array(lib.larmor_concomitant_places, _wrapped(np.ascontiguousarray(position, np.float64), on))
+    return [(space[i], -time[i]) for i in range(len(space))]
+
+
 # ---- field maps and bases ----
 
 

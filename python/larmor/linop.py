@@ -612,6 +612,26 @@ class Segments:
         self._segments = created(lib.larmor_segments_create, "larmor_segments", lib.larmor_segments_free,
                                  _kept(field, self.device), _kept(times, self.device), opts)
 
+    @classmethod
+    def of_terms(cls, terms: Sequence[tuple[Any, ...]], *, segments: int = 0, error: float = 0,
+                 device: str | Device | None = None) -> Segments:
+        """The least sum of products for exp(i space time) of all terms, fields of higher order for example.
+
+        terms     (space, time) of each, real [image...] and [readouts, samples], whose product is in rad; with a third
+                  member True exp(-space time), a decay.
+        segments  how many products; default: the least that keep the error.
+        error     root mean square, relative; default 1e-3.
+        """
+        made = cls.__new__(cls)
+        arrays = [(_real(term[0]), _real(term[1]), len(term) > 2 and bool(term[2])) for term in terms]
+        made.device = _where(arrays[0][0], device)
+        kept = [(_kept(space, made.device), _kept(time, made.device), decays) for space, time, decays in arrays]
+        listed = ffi.new("larmor_model_term[]", kept)
+        opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
+        made._segments = created(lib.larmor_segments_of_terms, "larmor_segments", lib.larmor_segments_free, listed,
+                                 len(kept), opts)
+        return made
+
     @property
     def info(self) -> dict[str, float]:
         """What was found so far: segments, terms of the normal map, their largest errors, the ranges in Hz and s."""

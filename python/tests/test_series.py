@@ -88,6 +88,28 @@ def test_sense_takes_segments(traj, numbers, rng):
     assert relative(A @ x, np.stack([F @ (s * x) for s in maps])) < 1e-3
 
 
+def test_terms_of_a_model_are_the_sum_of_their_definition(traj, numbers, rng):
+    y, x = np.meshgrid(np.linspace(-0.1, 0.1, SHAPE[0]), np.linspace(-0.1, 0.1, SHAPE[1]), indexing="ij")
+    position = np.stack((x, y, np.full(SHAPE, 0.05)), axis=-1)
+    h = larmor.solid_harmonics(position, 2)
+    assert np.allclose(h[:4], [np.ones(SHAPE), x, y, position[..., 2]])
+    assert np.allclose(h[8], x * x - y * y)
+    k = np.concatenate((traj[..., ::-1] / 0.2, np.zeros((*traj.shape[:2], 1))), axis=-1)
+    bent = larmor.concomitant(k, position, dwell_s=4e-6, tesla=0.05)
+    t = np.linspace(0, 1, 24) * np.ones((12, 1))
+    decay = (1 / rng.uniform(0.02, 0.1, SHAPE), 5e-3 * t, True)
+    terms = [*bent, (h[8], -150 * t * t), decay]
+    shared = linop.Segments.of_terms(terms, error=1e-5)
+    A = linop.segments(linop.nufft(traj, SHAPE, dtype=C128, tol=1e-9), shared)
+    exponent = sum((-1 if len(term) > 2 else 1j) * term[0][..., None, None] * term[1] for term in terms)
+    grid = np.stack(np.meshgrid(*[np.arange(n) - n // 2 for n in SHAPE], indexing="ij"), axis=-1) / SHAPE
+    waves = np.exp(-2j * np.pi * np.tensordot(grid, traj, axes=(2, 2)) + exponent)
+    image = numbers(*SHAPE)
+    assert relative(A @ image, np.tensordot(image, waves, 2)) < 2e-5
+    assert A.adjoint_error() < 1e-12
+    assert shared.info["error"] <= 1e-5
+
+
 def test_operators_on_members_of_a_group_are_a_stack(traj, numbers):
     members = larmor.Device("cpu:1,1").members
     assert len(members) == 2
