@@ -109,11 +109,11 @@ static const lmr_setting table[] = {
     VALUE(t2star_place, PLACE_AT, NO_TEXT),
     VALUE(phase_terms, ARRAY, NO_TEXT),
     NUMBER(concomitant, INT, LARMOR_CONCOMITANT_AUTO, LARMOR_CONCOMITANT_OFF,
-           TEXT(CHOICE, "concomitant", "W", "physics", CHOICES("auto|on|off", "auto"),
+           TEXT(CHOICE, "concomitant", "W", "off_resonance", CHOICES("auto|on|off", "auto"),
                 HELP("phases of concomitant fields in the model; auto: where they are above 0.1 rad, of stored "
                      "trajectories"))),
     NUMBER(field_tesla, REAL, 0, 100,
-           TEXT(NUMBER, "field-strength", "T", "physics", FROM_TO(1e-4, 100), .unit = "T",
+           TEXT(NUMBER, "field-strength", "T", "off_resonance", FROM_TO(1e-4, 100), .unit = "T",
                 HELP("of the magnet, for opts.concomitant (default: the header's)"))),
     NUMBER(readout_start_ms, REAL_AT, -1e6, 1e6, NO_TEXT),
     NUMBER(calibration, INT64, 0, 1024,
