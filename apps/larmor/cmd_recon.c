@@ -28,7 +28,6 @@ static app_option options[] = {
            "image; the format follows the suffix; -: a stream of MRD on standard output", .choice = choose_suffix,
            .streams = 1),
     SETTING(method, .letter = 'm', .choice = choose_method),
-    SETTING(reg),
     SETTING(lambda, .letter = 'l'),
     OPTION(APP_READ_FILE, maps, 0, "maps", "FILE",
            "coil maps: auto (from the data, by what suits them), walsh, espirit or nlinv (by that method, see larmor "
@@ -42,6 +41,7 @@ static app_option options[] = {
     OPTION(APP_FLAG, json, 0, "json", "", "print a report as a JSON object on stdout"),
     SETTING(iters, .letter = 'i', .heading = "The solution"),
     SETTING(tol),
+    SETTING(reg),
     SETTING(joint),
     SETTING(time_weight),
     SETTING(llr_block),

@@ -134,7 +134,7 @@ for wrong in '' ',' '8,' ',8' 8,8,8,8 8x8 8,0 8,-8 8.5; do
     said "larmor: --matrix \"$wrong\": X[,Y[,Z]] of whole numbers from 1 to 65535 expected."
 done
 expect 2 phantom -o x.h5 --traj raidal
-said 'larmor: --traj "raidal": radial, golden, spiral, stars, koosh or cartesian expected.'
+said 'larmor: --traj "raidal": radial, golden, spiral, stars, koosh, phyllotaxis or cartesian expected.'
 expect 2 phantom -o x.h5 --noise
 said 'larmor: --noise: a number from 0 to 1000000 expected.'
 expect 2 phantom -o --force
