@@ -60,7 +60,11 @@ enum {
     WARNING_ZEROS,
     WARNING_CARRIER,
     WARNING_NOISY,
+    WARNING_IMAGINARY,
 };
+
+/* Noise alone is .02 at SNR 5, as half of it is imaginary. */
+#define MAX_IMAGINARY 0.05
 
 /* Part left of the samples by an image that is next to nothing, where the model would explain them. Not measured: an
  * empty one leaves 1, good ones of real scans up to .28 (check/misfit.h). */
@@ -139,6 +143,12 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
     if (report->maps.warning != LARMOR_MAPS_TRUSTED && is_it(&w, (int)report->maps.warning))
         describe_maps(&report->maps, line, room);
     find_partial(report, &w);
+    if (report->imaginary > MAX_IMAGINARY && is_it(&w, WARNING_IMAGINARY))
+        snprintf(
+            line, room,
+            "images are held to be real, and %.0f %% of the energy of one that is not lies in its imaginary part: "
+            "the object has a phase, or the coil maps have another one.",
+            100 * report->imaginary);
     if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, WARNING_UNPREDICTED))
         snprintf(line, room,
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "

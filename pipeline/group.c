@@ -13,23 +13,13 @@
 #include "pipeline/cache.h"
 #include "pipeline/density.h"
 #include "pipeline/maps.h"
+#include "pipeline/problem.h"
 #include "pipeline/solve.h"
 #include "pipeline/subspace.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 #include "scan/sample_cache.h"
 #include "scan/trajectory.h"
-
-/* ---- from the grid to reconSpace ---- */
-
-/* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
-double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid)
-{
-    double scale = lmr_unscaled_image(job);
-    if (job->settings->opts.scale == LARMOR_SCALE_SUM) return scale;
-    for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
-    return scale;
-}
 
 static void close_frame(lmr_frame *frame)
 {
@@ -178,6 +168,16 @@ static larmor_status join_sets(larmor_array *x, larmor_array **joined)
     return larmor_root_sum_of_squares(x, *joined);
 }
 
+/* Cropping has rounded what the solver held to. */
+static larmor_status hold(const lmr_job *job, const lmr_frame *frame, larmor_array *image)
+{
+    larmor_prox *set;
+    LMR_TRY(lmr_problem_set(job, frame, 1, larmor_array_dtype(image), larmor_array_shape(image), &set));
+    const larmor_status st = set ? larmor_prox_apply(set, 1, image, image) : LARMOR_OK;
+    larmor_prox_free(set);
+    return st;
+}
+
 /* Image i of `count` of the solution x, in reconSpace and in units of the density. */
 static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_array *x, int i, int count,
                             larmor_array **image)
@@ -198,6 +198,7 @@ static larmor_status finish(const lmr_job *job, const lmr_frame *frame, larmor_a
     }
     LMR_TRY(larmor_crop(single, larmor_shape_of(grid->ndim, grid->crop),
                         lmr_image_factor(job, &frame->encoding, grid), image));
+    LMR_TRY(hold(job, frame, *image));
     return lmr_check_image(*image, &frame->group);
 }
 

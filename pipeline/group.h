@@ -42,8 +42,6 @@ larmor_status lmr_group_average(lmr_job *job, int index, larmor_samples *samples
  * lmr_group_samples may get them. */
 void lmr_samples_release(lmr_job *job, int index, larmor_samples *samples, int made, const lmr_cartesian *cartesian);
 
-/* What an image in voxels of this grid is to be multiplied by, and what tells whether it is one. */
-double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid);
 larmor_status lmr_check_image(const larmor_array *x, const larmor_group *g);
 
 /* The maps of a group become the job's, without its image. report: of the maps. */

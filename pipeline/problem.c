@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
@@ -211,6 +212,74 @@ larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int 
 {
     if (in.ndim == image_ndim) return larmor_circulant_inverse(C, weight, NULL, 0, M);
     return larmor_circulant_inverse_frames(C, weight, 0, in.dim[in.ndim - 1], M);
+}
+
+/* The numbers of the mask for this image: it is of one slice, or of all of them. */
+static larmor_status find_mask(const lmr_job *job, const lmr_frame *frame, double **mask, int64_t *first)
+{
+    const larmor_array *given = job->settings->opts.support;
+    const larmor_grid *grid = &frame->grid;
+    const larmor_shape shape = larmor_array_shape(given);
+    int fits = shape.ndim >= grid->ndim;
+    int64_t voxels = 1;
+    for (int d = 0; d < grid->ndim && fits; d++) {
+        fits = shape.dim[d] == grid->crop[d];
+        voxels *= grid->crop[d];
+    }
+    const int64_t slices = fits ? larmor_array_count(given) / voxels : 0;
+    if (!fits || (slices > 1 && frame->group.slice >= slices))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "support: the mask is %s, expected the %lldx%lldx%lld voxels of the image",
+                        lmr_describe(given).s, (long long)grid->crop[0], (long long)grid->crop[1],
+                        (long long)(grid->ndim > 2 ? grid->crop[2] : 1));
+    *first = slices > 1 ? frame->group.slice * voxels : 0;
+    if (!lmr_is_complex(larmor_array_dtype(given))) return larmor_array_download(given, LARMOR_F64, mask);
+    LMR_TRY(larmor_array_download(given, LARMOR_C128, mask));
+    for (int64_t i = 0; i < larmor_array_count(given); i++)
+        (*mask)[i] = (*mask)[2 * i] != 0 || (*mask)[2 * i + 1] != 0;
+    return LARMOR_OK;
+}
+
+/* Where the grid reaches beyond the image, nothing is known of the object. */
+static larmor_status make_mask(const lmr_job *job, const lmr_frame *frame, int is_written, larmor_array **mask)
+{
+    const larmor_grid *grid = &frame->grid;
+    const larmor_shape shape = larmor_shape_of(grid->ndim, is_written ? grid->crop : grid->matrix);
+    const int64_t count = larmor_shape_count(shape);
+    LMR_HEAP double *given = NULL, *all = malloc(sizeof *all * (size_t)count + 1);
+    int64_t first = 0;
+    if (!all) return LMR_NO_MEMORY();
+    LMR_TRY(find_mask(job, frame, &given, &first));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, at = 0, stride = 1;
+        int is_inside = 1;
+        for (int d = 0; d < grid->ndim; d++) {
+            const int64_t place = rest % shape.dim[d] - (shape.dim[d] / 2 - grid->crop[d] / 2);
+            rest /= shape.dim[d];
+            is_inside &= place >= 0 && place < grid->crop[d];
+            at += place * stride;
+            stride *= grid->crop[d];
+        }
+        all[i] = is_inside ? given[first + at] : 1;
+    }
+    return larmor_array_upload(job->facts->dev, LARMOR_F64, shape, LARMOR_F64, all, mask);
+}
+
+larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is_written, larmor_dtype dtype,
+                              larmor_shape shape, larmor_prox **set)
+{
+    LMR_OWNED(larmor_array) *mask = NULL;
+    larmor_constraint c;
+    *set = NULL;
+    if (!job->settings->constraint) return LARMOR_OK;
+    if (job->facts->slabs || job->facts->sets)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "opts.constraint: is not for %s",
+                        job->facts->slabs ? "volumes in slabs" : "several sets of maps");
+    LMR_TRY(larmor_constraint_read(job->settings->constraint, &c));
+    const double unit = is_written ? 1 : lmr_image_factor(job, &frame->encoding, &frame->grid);
+    c.low /= unit;
+    c.high /= unit;
+    if (job->settings->opts.support) LMR_TRY(make_mask(job, frame, is_written, &mask));
+    return larmor_prox_constraint(job->facts->dev, &c, mask, dtype, shape, set);
 }
 
 static larmor_status alternate(larmor_array *samples, int coils)

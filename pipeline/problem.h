@@ -28,6 +28,11 @@ larmor_status lmr_problem_circulant(const lmr_job *job, const lmr_frame *frames,
 larmor_status lmr_problem_inverse(const larmor_circulant *C, double weight, int image_ndim, larmor_shape in,
                                   larmor_op **M);
 
+/* The projection on what images are held to, of arrays of this shape, images or a series; NULL where they are not.
+ * is_written: of an image as it is written, in its unit; else of the grid, in that of the solver. */
+larmor_status lmr_problem_set(const lmr_job *job, const lmr_frame *frame, int is_written, larmor_dtype dtype,
+                              larmor_shape shape, larmor_prox **set);
+
 typedef enum lmr_content {
     LMR_NOISE, /* white, of a deviation */
     LMR_ONES,

@@ -53,6 +53,7 @@ enum {
      * elsewhere, 3 of 6 scans of half-spokes by one coil had not settled after 300 of those, with 15 all had after
      * 40. */
     INNER_OF_HOLE = 15,
+    MOST_IN_SET = 300, /* steps of the split within a set */
     MOST_ITERS = 1000, /* with the preconditioner; 174 at most on the grid of docs/reference/solvers.md */
 };
 
@@ -127,7 +128,8 @@ larmor_solve_opts lmr_solution_opts(lmr_solution *p)
                                .inner = job->facts->fills_hole ? INNER_OF_HOLE : 0,
                                .monitor = watch,
                                .resume = lmr_keep_resume,
-                               .user = &p->job};
+                               .user = &p->job,
+                               .set = p->set};
 }
 
 /* The norm of the noise in the samples; 0 where it is not known. */
@@ -283,6 +285,31 @@ static larmor_status find_weight(const lmr_job *job, lmr_solution *p, const larm
     return LARMOR_OK;
 }
 
+/* Conjugate gradients within a set: the set is split off, which takes a preconditioner, and the image lies in it. */
+static larmor_status solve_in_set(const lmr_job *job, lmr_solution *p, larmor_solve_opts *o,
+                                  larmor_recon_report *result)
+{
+    double noise = 0, size;
+    o->circulant = job->facts->precondition < 0 ? NULL : p->C;
+    if (o->max_iter == 0) o->max_iter = MOST_IN_SET;
+    if (o->tol == 0) {
+        LMR_TRY(penalised_noise(job, p, &noise));
+        o->change = ERROR_OVER_NOISE * noise;
+        o->relative = MIN_REL_CHANGE;
+    }
+    LMR_TRY(larmor_admm(p->A, p->b, NULL, p->set, p->x, o, &result->solver));
+    if (noise > 0 && !larmor_nrm2(p->x, &size) && size > 0) result->image_noise = noise / size;
+    return LARMOR_OK;
+}
+
+/* Also of a run that was stopped. */
+static larmor_status project(const lmr_solution *p, larmor_status st)
+{
+    if (!p->set || (st && st != LARMOR_STOPPED && st != LARMOR_ERR_NUMERIC)) return st;
+    LMR_TRY(larmor_prox_apply(p->set, 1, p->x, p->x));
+    return st;
+}
+
 static larmor_status conjugate_gradients(const lmr_job *job, lmr_solution *p, larmor_recon_report *result)
 {
     larmor_solve_opts solve = lmr_solution_opts(p);
@@ -290,7 +317,37 @@ static larmor_status conjugate_gradients(const lmr_job *job, lmr_solution *p, la
     LMR_TRY(find_weight(job, p, NULL, result->largest, &solve, result));
     result->lambda = result->largest > 0 ? result->weight / result->largest : 0;
     solve.lambda = result->weight;
+    if (p->set) return project(p, solve_in_set(job, p, &solve, result));
     return solve_cg(job, p, &solve, result);
+}
+
+/* 1 if images are held to real numbers. */
+static int is_real(const lmr_job *job)
+{
+    larmor_constraint c;
+    return job->settings->constraint && !larmor_constraint_read(job->settings->constraint, &c) && c.real;
+}
+
+/* The imaginary part's share of the energy of an image that is not held to anything: of a few steps, as what is asked
+ * for is a percentage. */
+static larmor_status look_for_phase(lmr_solution *p, double *imaginary)
+{
+    enum { ROUGH_ITERS = 10 };
+    LMR_OWNED(larmor_array) *x = NULL;
+    larmor_solve_opts o = {.max_iter = ROUGH_ITERS, .tol = 1e-2};
+    larmor_prox *line = NULL;
+    double norm, real = 0;
+    const larmor_shape shape = larmor_op_in_shape(p->A);
+    *imaginary = 0;
+    LMR_TRY(larmor_array_create(larmor_op_device(p->A), larmor_op_dtype(p->A), shape, &x));
+    LMR_TRY(larmor_cg(p->A, p->b, x, &o, NULL));
+    LMR_TRY(larmor_nrm2(x, &norm));
+    LMR_TRY(larmor_prox_box(larmor_op_device(p->A), -INFINITY, INFINITY, larmor_op_dtype(p->A), shape, &line));
+    larmor_status st = larmor_prox_apply(line, 1, x, x);
+    larmor_prox_free(line);
+    if (!st) st = larmor_nrm2(x, &real);
+    if (norm > 0) *imaginary = fmax(0, 1 - real * real / (norm * norm));
+    return st;
 }
 
 /* An image that follows another one is that one and a difference: sign * A times it is added to the samples. */
@@ -435,6 +492,7 @@ static larmor_status regularised(const lmr_job *job, int frames, lmr_solution *p
     larmor_regulariser *r = NULL;
     larmor_status st;
     double unit = 0, noise = 0, size;
+    opts.set = p->set;
     LMR_OR(done, find_weights(job, frames, p, &solve, result, &opts.time));
     LMR_OR(done, larmor_regulariser_create(job->facts->dev, result->method.name, &opts, larmor_op_dtype(p->A),
                                            larmor_op_in_shape(p->A), &r));
@@ -465,6 +523,7 @@ done:
 
 larmor_status lmr_solution_iterate(const lmr_job *job, lmr_solution *p, larmor_recon_report *result)
 {
+    if (is_real(job)) LMR_TRY(look_for_phase(p, &result->imaginary));
     if (job->found.follow.on) return follow_before(job, p, result);
     if (job->found.method.kind == LMR_METHOD_CG) return conjugate_gradients(job, p, result);
     return regularised(job, p->count, p, result);

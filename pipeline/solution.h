@@ -15,6 +15,7 @@ typedef struct lmr_solution {
     larmor_circulant *C;     /* or NULL */
     larmor_held_out held;    /* where the weight is chosen */
     int is_searched;         /* 1: the weight has been chosen with the method or the weight in time */
+    larmor_prox *set;        /* what x is held to, or NULL */
     larmor_array *x;
 } lmr_solution;
 

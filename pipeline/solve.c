@@ -213,6 +213,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     LMR_OR(done, lmr_problem_data(job, frames, count, p.A, &p.b));
     LMR_OR(done, larmor_array_create(job->facts->dev, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), x));
     p.x = *x;
+    LMR_OR(done, lmr_problem_set(job, frames, 0, larmor_op_dtype(p.A), larmor_op_in_shape(p.A), &p.set));
     p.deviation = result->noise;
     const int kept = result->lambda_from == LARMOR_LAMBDA_FROM_SCAN;
     const int chosen = result->lambda_from == LARMOR_LAMBDA_FROM_DATA;
@@ -238,6 +239,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (!st) st = measure_misfit(job, &p, *x, result);
 done:
     lmr_held_out_free(&p.held);
+    larmor_prox_free(p.set);
     larmor_circulant_free(p.C);
     larmor_array_free(p.noise);
     larmor_array_free(p.b);

@@ -161,6 +161,7 @@ larmor_status lmr_weight_search(const lmr_job *job, const lmr_searched *p, const
     larmor_regulariser_opts opts = lmr_regulariser_opts(job, p->frames, p->grid);
     larmor_regulariser *r = NULL;
     if (time > 0) opts.time = time;
+    opts.set = p->solve->set;
     if (name)
         LMR_TRY(larmor_regulariser_create(job->facts->dev, name, &opts, larmor_op_dtype(p->A),
                                           larmor_op_in_shape(p->A), &r));

@@ -260,7 +260,17 @@ void lmr_found_free(lmr_found *found)
 
 int lmr_may_fill(const lmr_job *job)
 {
-    return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->facts->sets && !job->facts->basis;
+    return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->settings->constraint &&
+           !job->facts->sets && !job->facts->basis;
+}
+
+/* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */
+double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid)
+{
+    double scale = lmr_unscaled_image(job);
+    if (job->settings->opts.scale == LARMOR_SCALE_SUM) return scale;
+    for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
+    return scale;
 }
 
 /* ---- what is known of the scan ---- */

@@ -79,6 +79,8 @@ larmor_status lmr_scale_samples(lmr_job *job, larmor_array *samples);
 
 /* What an image of scaled samples is to be multiplied by, and the report's numbers in the samples' own unit. */
 double lmr_unscaled_image(const lmr_job *job);
+/* What an image in voxels of this grid is to be multiplied by. */
+double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const larmor_grid *grid);
 void lmr_unscale_report(const lmr_job *job, larmor_recon_report *report);
 
 /* The weight and the noise of a report as they are for the scaled samples of a frame, by the job's method. */

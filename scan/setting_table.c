@@ -242,6 +242,13 @@ static const lmr_setting table[] = {
     VALUE(reg, TEXT,
           TEXT(LIST, "reg", "G", "methods", .expected = "up to four different penalties, like tv:xy, tv:t=4 or l1,",
                HELP("a penalty of the image; given several times, their sum, as opts.method lists it"))),
+    VALUE(
+        constraint, TEXT,
+        TEXT(LIST, "constraint", "C", "reference/constraints",
+             .expected = "nonnegative, real, support:FILE or box:LOW,HIGH, which leave a number,",
+             HELP("what images are held to, by cg and by penalties: nonnegative; real; support:FILE, zero outside of "
+                  "a mask; box:LOW,HIGH, real and between bounds; several times: all of them"))),
+    VALUE(support, ARRAY, NO_TEXT),
 };
 
 const lmr_setting *lmr_setting_at(int i)

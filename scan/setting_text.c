@@ -197,7 +197,10 @@ static int add_to_list(const lmr_setting *s, const char *text, larmor_recon_opts
     const char *before;
     memcpy(&before, at, sizeof before);
     if (snprintf(all, sizeof all, "%s%s%s", before ? before : "", before ? "+" : "", text) >= LONGEST_NAME) return 0;
-    const char *name = kept_penalties(all);
+    larmor_constraint unused;
+    const int is_constraint = s->at == offsetof(larmor_recon_opts, constraint);
+    if (is_constraint && larmor_constraint_read(all, &unused)) return 0;
+    const char *name = is_constraint ? kept_name(all) : kept_penalties(all);
     if (name) memcpy(at, &name, sizeof name);
     return name != NULL;
 }

@@ -52,6 +52,19 @@ static larmor_status take_penalties(larmor_recon_opts *o)
     return LARMOR_OK;
 }
 
+/* A mask is a constraint. */
+static larmor_status take_support(larmor_recon_opts *o)
+{
+    larmor_constraint c = {.support = NULL};
+    if (o->support && !o->constraint) o->constraint = "support";
+    if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
+    if (c.support && !o->support)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.constraint: got \"%s\", expected the array of its mask, too",
+                        o->constraint);
+    if (o->constraint && !o->map_sets) o->map_sets = 1;
+    return LARMOR_OK;
+}
+
 const char *lmr_settings_method(const larmor_recon_opts *o)
 {
     if (strcmp(o->method, LMR_METHOD_AUTO) != 0) return o->method;
@@ -134,6 +147,24 @@ static const rule rules[] = {
     {.option = "basis_frames", .is = NEEDS, .other = "basis"},
     {.option = "girf", .is = NEEDS, .other = "girf_spacing_hz"},
     {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
+    {.option = "constraint", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "support", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "constraint", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
+    {.option = "map_sets",
+     .is = EXCLUDES,
+     .other = "constraint",
+     .reason = "images of two sets of maps are no image of their own",
+     .value = 2},
+    {.option = "partial_fourier",
+     .is = EXCLUDES,
+     .other = "constraint",
+     .reason = "what is real fills the other half of k-space by itself",
+     .value = LARMOR_PARTIAL_HOMODYNE},
+    {.option = "partial_fourier",
+     .is = EXCLUDES,
+     .other = "constraint",
+     .reason = "what is real fills the other half of k-space by itself",
+     .value = LARMOR_PARTIAL_POCS},
     {.option = "repeatable",
      .is = EXCLUDES,
      .other = "effort",
@@ -275,6 +306,8 @@ static larmor_status check(const larmor_recon_opts *o, const char *later, char *
     if (is_nlinv && strcmp(o->maps_method, "auto") != 0)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "opts.maps_method: has no effect with opts.method nlinv, which finds its own.");
+    larmor_constraint c;
+    if (o->constraint) LMR_TRY(larmor_constraint_read(o->constraint, &c));
     return check_rules(o, method, later, idle, room);
 }
 
@@ -286,6 +319,7 @@ static larmor_status copy_texts(lmr_settings *s)
     s->maps_method = strdup(o->maps_method ? o->maps_method : "auto");
     s->b0_name = strdup(o->b0_name ? o->b0_name : "map");
     s->t2star_name = strdup(o->t2star_name ? o->t2star_name : "map");
+    if (o->constraint && !(s->constraint = strdup(o->constraint))) return LMR_NO_MEMORY();
     return s->method && s->maps_name && s->maps_method && s->b0_name && s->t2star_name ? LARMOR_OK : LMR_NO_MEMORY();
 }
 
@@ -298,6 +332,7 @@ static void point_to_copies(lmr_settings *s)
     o->b0_name = s->b0_name;
     o->t2star_name = s->t2star_name;
     if (o->t2star_place) o->t2star_place = &s->t2star_place;
+    o->constraint = s->constraint;
     o->only = &s->only;
     if (o->b0_place) o->b0_place = &s->b0_place;
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
@@ -308,6 +343,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_recon_opts *o = &s->opts;
     LMR_TRY(lmr_options_copy(opts, o));
     LMR_TRY(take_penalties(o));
+    larmor_array_ref(o->support);
     larmor_array_ref(o->maps);
     larmor_array_ref(o->b0);
     larmor_array_ref(o->t2star);
@@ -315,6 +351,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
+    LMR_TRY(take_support(o));
     LMR_TRY(copy_texts(s));
     s->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
     if (o->b0_place) s->b0_place = *o->b0_place;
@@ -348,12 +385,14 @@ void lmr_settings_free(lmr_settings *s)
     free(s->maps_method);
     free(s->b0_name);
     free(s->t2star_name);
+    free(s->constraint);
     larmor_array_free(s->opts.maps);
     larmor_array_free(s->opts.b0);
     larmor_array_free(s->opts.t2star);
     larmor_array_free(s->opts.phase_terms);
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
+    larmor_array_free(s->opts.support);
     larmor_checkpoint_free(s->opts.checkpoint);
     *s = (lmr_settings){.method = NULL};
 }

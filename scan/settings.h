@@ -13,7 +13,7 @@ typedef struct lmr_settings {
     larmor_recon_opts opts; /* in this version's size; its texts and records are the members below, its arrays
                              * and checkpoint references, for a restart and for other devices */
     larmor_counters only;
-    char *method, *maps_name, *maps_method, *b0_name, *t2star_name;
+    char *method, *maps_name, *maps_method, *b0_name, *t2star_name, *constraint;
     larmor_image_meta b0_place, t2star_place;
     double readout_start_ms;
     int joint;       /* 1: frames are solved together, by option, basis or method */

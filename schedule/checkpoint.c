@@ -129,6 +129,7 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &r->made_traj, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->constant, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->folded, 0, 7));
+    LMR_TRY(lmr_archive_number(a, &r->imaginary));
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
 }
 

@@ -148,11 +148,18 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
     LMR_TRY(larmor_cg_memory(dtype, begun, &solver));
     *bytes = (double)solver + one * (double)larmor_shape_count(begun);
     if (s->frames > 1) *bytes += one * s->samples * (double)s->problem.coils;
+    const larmor_regulariser_opts plain = {.series = 0};
+    double held = 0; /* the split of what images are held to, as that of l1 */
+    if (job->settings->constraint) {
+        LMR_TRY(larmor_regularised_memory("l1", &plain, dtype, shape, &solver));
+        held = (double)solver;
+        *bytes += held;
+    }
     if (job->found.method.kind != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);
     LMR_TRY(larmor_regularised_memory(job->found.method.name, &opts, dtype, shape, &solver));
-    *bytes = (double)solver + 2 * one * (double)larmor_shape_count(shape);
+    *bytes = (double)solver + held + 2 * one * (double)larmor_shape_count(shape);
     return LARMOR_OK;
 }
 

@@ -41,7 +41,8 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
         const larmor_array *array;
         const char *name;
     } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name},         {o->basis, "basis"},
-                 {o->girf, "girf"},       {o->t2star, o->t2star_name}, {o->phase_terms, "phase_terms"}};
+                 {o->girf, "girf"},       {o->t2star, o->t2star_name}, {o->phase_terms, "phase_terms"},
+                 {o->support, "support"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }

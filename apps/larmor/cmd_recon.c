@@ -42,6 +42,7 @@ static app_option options[] = {
     SETTING(iters, .letter = 'i', .heading = "The solution"),
     SETTING(tol),
     SETTING(reg),
+    SETTING(constraint),
     SETTING(joint),
     SETTING(time_weight),
     SETTING(llr_block),

@@ -1,6 +1,7 @@
 /* What a reconstruction takes beside the scan: maps, impulse responses, bases. SPDX-License-Identifier: Apache-2.0 */
 #include "recon_inputs.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "map_options.h"
@@ -22,6 +23,18 @@ static larmor_status read_maps(const recon_run *r, larmor_recon_opts *opts)
     if (!recon_maps_from_file(r->s->maps)) return LARMOR_OK;
     const larmor_status st = read_to_host(r->s->maps, &opts->maps);
     return st ? st : map_place(r->s->maps, &r->s->maps_fov, &opts->maps_place);
+}
+
+/* The file that --constraint support:FILE names. */
+static larmor_status read_support(larmor_recon_opts *opts)
+{
+    larmor_constraint c;
+    char path[PATH_MAX];
+    if (!opts->constraint) return LARMOR_OK;
+    const larmor_status st = larmor_constraint_read(opts->constraint, &c);
+    if (st || !c.support) return st;
+    snprintf(path, sizeof path, "%.*s", c.support_length, c.support);
+    return read_to_host(path, &opts->support);
 }
 
 /* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
@@ -124,6 +137,7 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     APP_TRY(APP_INPUT, read_basis(r, opts));
     APP_TRY(APP_INPUT, read_t2star(r, opts));
     if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
+    APP_TRY(APP_INPUT, read_support(opts));
     const larmor_status st = read_b0(r, opts);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     return APP_DONE;
@@ -138,5 +152,7 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->t2star);
     larmor_array_free(opts->phase_terms);
     opts->t2star = opts->phase_terms = NULL;
+    larmor_array_free(opts->support);
+    opts->support = NULL;
     opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
 }

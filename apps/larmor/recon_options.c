@@ -243,8 +243,11 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         return APP_USAGE;
     }
     const int finds_maps = !strcmp(recon_method(s), "nlinv");
-    if ((s->checkpoint || finds_maps) && recon_made_maps(s)) {
-        app_error("%s: there are none with %s.", recon_made_maps(s), finds_maps ? "--method nlinv" : "--checkpoint");
+    const char *without = s->checkpoint ? "--checkpoint" : NULL;
+    if (s->opts.constraint) without = "--constraint";
+    if (finds_maps) without = "--method nlinv";
+    if (without && recon_made_maps(s)) {
+        app_error("%s: there are none with %s.", recon_made_maps(s), without);
         return APP_USAGE;
     }
     if (s->basis && s->dictionary) {

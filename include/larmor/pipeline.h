@@ -367,6 +367,11 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     double damping;  /* nlinv: of the frame before, as in larmor_nlinv_series_opts; default 0.9 */
     int median;      /* nlinv: images are the median of so many frames; default 1 */
     const char *reg; /* penalties, "tv:xy+tv:t=4+l1", as method lists them, whose place they take; or NULL */
+    /* What images by cg and by penalties are held to, "nonnegative+support", as larmor_constraint_read has it, in the
+     * image's unit; or NULL. support: a mask of [x, y(, z)] voxels of the image, or of all slices; images are 0
+     * where it is, whatever constraint says; NULL: none. */
+    const char *constraint;
+    larmor_array *support;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -625,6 +630,9 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     larmor_sample_faults faults;
     double seconds;  /* from the samples to the images */
     char device[32]; /* that it was computed on; another than the caller's where that was left */
+    double
+        imaginary; /* of images that are held to be real: the part of the energy of one that is not, in its imaginary
+                       * part; 0: not looked at */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a

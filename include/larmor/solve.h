@@ -73,8 +73,9 @@ typedef struct larmor_solve_opts { /* zero means default */
     /* larmor_cg: |e|, e the noise in b that change is a part of the image of: where |A x - b|^2 + lambda |x|^2 is
      * less than |e|^2 there is less noise, and change counts for as much less; 0: not known */
     double noise;
-    larmor_op *judge;     /* larmor_cg: from r to about the error of x; NULL: precondition */
-    larmor_resume resume; /* or NULL: begin at x; with the monitor's user */
+    larmor_op *judge;        /* larmor_cg: from r to about the error of x; NULL: precondition */
+    larmor_resume resume;    /* or NULL: begin at x; with the monitor's user */
+    struct larmor_prox *set; /* larmor_choose_weight without a regulariser: the projection on what x is held to */
 } larmor_solve_opts;
 
 typedef struct larmor_report { /* of the iterate that is returned, and of the whole run */
@@ -309,6 +310,26 @@ LARMOR_API larmor_status larmor_prox_support(const larmor_array *mask, larmor_dt
                                              larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_translate(larmor_prox *g, const larmor_array *centre, larmor_prox **p);
 
+/* What images are held to, as "nonnegative+support:mask.nii" lists it. */
+typedef struct larmor_constraint {
+    int real;            /* 1: their imaginary parts are 0 */
+    double low, high;    /* bounds of their real parts, where they are real */
+    const char *support; /* what stands behind "support:" in the text, its first character; NULL: nothing is said */
+    int support_length;
+} larmor_constraint;
+
+/* nonnegative, real, box:LOW,HIGH and support or support:NAME, with + between; all of them hold. Errors:
+ * LARMOR_ERR_ARG, also where no number is left. */
+LARMOR_API larmor_status larmor_constraint_read(const char *text, larmor_constraint *constraint);
+
+/* The projection on that: 0 outside of the mask, within it, or without one everywhere, in the box of real numbers.
+ *
+ * mask    as of larmor_prox_support, or NULL.
+ * Errors  those of larmor_prox_box and larmor_prox_support; LARMOR_ERR_ARG where nothing is asked for. */
+LARMOR_API larmor_status larmor_prox_constraint(larmor_device *dev, const larmor_constraint *constraint,
+                                                const larmor_array *mask, larmor_dtype dtype, larmor_shape shape,
+                                                larmor_prox **p);
+
 typedef struct larmor_regulariser larmor_regulariser; /* several threads may solve with it at the same time */
 
 typedef struct larmor_regulariser_opts { /* zero means default */
@@ -326,6 +347,7 @@ typedef struct larmor_regulariser_opts { /* zero means default */
      * breath), 0 for none; default one dimension t. Penalties without letters take it as one in any case. */
     int64_t frames[3];
     char letter[3];
+    larmor_prox *set; /* a projection, of arrays like the image, on what it is held to exactly; or NULL */
 } larmor_regulariser_opts;
 
 /* A penalty of images by name, or the sum of up to four with + between; lambda is relative, see larmor_regularised.

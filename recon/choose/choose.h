@@ -41,6 +41,7 @@ typedef struct lmr_trial {
     larmor_array *image, *factors; /* like x */
     larmor_array *residual;        /* like b */
     double square;                 /* |b|^2 */
+    larmor_prox *set;              /* what x is held to, without a regulariser; or NULL */
     int has_penalty;               /* 1: a regulariser's weight is chosen */
     int there;                     /* 1: x is near enough to the solution */
     double least;                  /* the smallest weight */

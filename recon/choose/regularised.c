@@ -24,6 +24,7 @@ enum {
     DESCENT_ITERS = 4, /* at each weight before the first that is compared: each begins at the image before it */
     FIRST_ITERS = 8,   /* at the first weight that is compared */
     NEXT_ITERS = 5,    /* at the others, whose images differ little from the one before */
+    TIMES_IN_SET = 4,  /* as many, where images are held to a set, which is found late */
     MOST_TRIED = 20,   /* weights; steps of 2 from START_WEIGHT to MIN_WEIGHT are 6 */
     LEAST_BEYOND = 2,  /* weights beyond the least misfit, so that it is no accident of one */
 };
@@ -50,9 +51,12 @@ static larmor_status iterate(search *w, double weight, int count)
 
 static larmor_status try_weight(search *w, double weight, int iters)
 {
-    LMR_TRY(iterate(w, weight, iters));
+    lmr_trial *t = w->trial;
+    LMR_TRY(iterate(w, weight, w->u.r->set ? TIMES_IN_SET * iters : iters));
+    if (w->u.r->set) LMR_TRY(larmor_copy(t->x, t->image)); /* the iterate goes on outside of the set */
     LMR_TRY(lmr_regularised_image(&w->u, LARMOR_OK));
-    return lmr_trial_judge(w->trial, weight);
+    LMR_TRY(lmr_trial_judge(t, weight));
+    return w->u.r->set ? larmor_copy(t->image, t->x) : LARMOR_OK;
 }
 
 /* Without the samples held out there are more gaps to fill than with all of them: where gaps decide, and not
@@ -106,6 +110,7 @@ static larmor_status begin(search *w, const larmor_regulariser *r, const larmor_
     w->s.make = lmr_regularised_inverse;
     w->s.maker = &w->u;
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, START_WEIGHT * unit, &same, &w->s));
+    if (r->set) w->s.unweighted = larmor_array_count(t->x);
     return lmr_admm_start(&w->s, w->u.z);
 }
 

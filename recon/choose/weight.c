@@ -45,6 +45,7 @@
 
 enum {
     TRIAL_ITERS = 60, /* at one weight, at most; TRIAL_ERROR_OVER_NOISE ends it earlier */
+    MOST_IN_SET = 300, /* steps of the split at one weight, where x is held to a set */
     LEAST_ITERS = 2,  /* the first step is near where samples are dense, not in the rest */
     ROUGH_ITERS = 4,  /* of the rough image: only its residual is used */
     MOST_TRIED = 14,  /* weights; MIN_WEIGHT is 5 steps of 3 below START_WEIGHT */
@@ -62,8 +63,25 @@ int lmr_trial_watch(void *trial, const larmor_progress *progress)
     return t->monitor ? t->monitor(t->user, &uncounted) : 0;
 }
 
+/* The same within a set. */
+static larmor_status solve_in_set(lmr_trial *t, double weight)
+{
+    larmor_report report;
+    const larmor_solve_opts o = {.max_iter = MOST_IN_SET,
+                                 .lambda = weight,
+                                 .circulant = t->c,
+                                 .change = fmax(TRIAL_ERROR_OVER_NOISE * t->noise, TRIAL_ERROR_OVER_IMAGE * t->size),
+                                 .monitor = lmr_trial_watch,
+                                 .user = t};
+    LMR_TRY(larmor_admm(t->kept, t->b, NULL, t->set, t->x, &o, &report));
+    t->choice.iters += report.iters;
+    t->there = report.end != LARMOR_END_ITERATIONS;
+    return larmor_prox_apply(t->set, 1, t->x, t->x);
+}
+
 larmor_status lmr_trial_solve(lmr_trial *t, double weight)
 {
+    if (t->set) return solve_in_set(t, weight);
     LMR_OWNED(larmor_op) *M = NULL;
     larmor_report report;
     LMR_TRY(lmr_circulant_inverse_of(t->c, weight, 0, t->x->shape, &M));

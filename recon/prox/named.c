@@ -6,6 +6,8 @@
 #include "recon/prox/sum.h"
 #include "recon/prox/terms.h"
 
+#define SET_PENALTY 1e-1 /* that a set is split with, in the unit of lmr_regulariser_kind.penalty */
+
 static const lmr_regulariser_kind *kind_of(const lmr_terms *terms, int i)
 {
     return lmr_regulariser_kind_of(terms->term[i].entry);
@@ -39,9 +41,9 @@ static larmor_status find(const char *name, const larmor_regulariser_opts *opts,
     return check(name, opts);
 }
 
-static int is_sum(const lmr_terms *terms)
+static int is_sum(const lmr_terms *terms, const larmor_regulariser_opts *o)
 {
-    return terms->count > 1 || terms->term[0].ratio > 0;
+    return terms->count > 1 || terms->term[0].ratio > 0 || o->set;
 }
 
 static double ratio_of(const lmr_terms *terms, int i)
@@ -65,7 +67,9 @@ larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_o
         *Kz += one[1];
         *kept += one[2];
     }
-    if (is_sum(&terms)) *kept += *z > 1 ? *z + 3 * (terms.count - 1) : 1; /* a row's part; with E its image */
+    *Kz += opts->set != NULL;
+    if (is_sum(&terms, opts))
+        *kept += *z > 1 ? *z + 3 * (terms.count - !opts->set) : 1; /* a row's part; with E its image */
     return LARMOR_OK;
 }
 
@@ -109,6 +113,15 @@ static void combine(const lmr_terms *terms, lmr_regulariser_kind *kind, lmr_summ
     kind->strength = strength;
 }
 
+/* A set is a row below the penalties, whose multipliers do not grow with the weight. */
+static void add_set(larmor_regulariser *r, larmor_prox *set, lmr_summand *row)
+{
+    const double strength = sqrt(SET_PENALTY / r->kind.penalty);
+    *row = (lmr_summand){.penalty = {.g = set}, .ratio = 1, .scale = strength};
+    r->kind.curvature += strength * strength;
+    r->set = larmor_prox_ref(set);
+}
+
 static void penalty_free(larmor_penalty *p)
 {
     larmor_op_free(p->K);
@@ -118,14 +131,16 @@ static void penalty_free(larmor_penalty *p)
 
 static larmor_status make(larmor_regulariser *r, const lmr_terms *terms, const larmor_regulariser_opts *o)
 {
-    lmr_summand parts[LMR_MAX_TERMS] = {{.ratio = 0}};
+    lmr_summand parts[LMR_MAX_TERMS + 1] = {{.ratio = 0}};
     larmor_status st = make_terms(r, terms, o, parts);
-    if (!is_sum(terms)) {
+    if (!is_sum(terms, o)) {
         r->kind = *kind_of(terms, 0);
         r->penalty = parts[0].penalty;
     } else {
         combine(terms, &r->kind, parts);
-        if (!st) st = lmr_penalty_sum(r->dev, r->dtype, r->shape, parts, terms->count, &r->penalty);
+        if (o->set) add_set(r, o->set, &parts[terms->count]);
+        const int rows = terms->count + (o->set != NULL);
+        if (!st) st = lmr_penalty_sum(r->dev, r->dtype, r->shape, parts, rows, &r->penalty);
         for (int i = 0; i < terms->count; i++) penalty_free(&parts[i].penalty);
     }
     r->kind.name = r->name;
@@ -161,6 +176,7 @@ void larmor_regulariser_free(larmor_regulariser *r)
 {
     if (!r) return;
     penalty_free(&r->penalty);
+    larmor_prox_free(r->set);
     larmor_device_free(r->dev);
     free(r);
 }

@@ -39,8 +39,9 @@ struct larmor_regulariser {
     larmor_dtype dtype;
     larmor_shape shape;
     larmor_penalty penalty;
-    double fixed;  /* the absolute weight to take instead of lambda, or 0 */
-    double weight; /* the absolute one of the last run */
+    larmor_prox *set; /* what images are held to, the last row of the penalty; or NULL */
+    double fixed;     /* the absolute weight to take instead of lambda, or 0 */
+    double weight;    /* the absolute one of the last run */
 };
 
 #endif

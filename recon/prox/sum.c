@@ -8,7 +8,7 @@
 #include "core/owned.h"
 #include "recon/prox/prox.h"
 
-enum { MOST = 4 };
+enum { MOST = LARMOR_MOST_PENALTIES + 1 }; /* and a set */
 
 typedef struct range {
     larmor_shape shape; /* of K_i x */

@@ -6,7 +6,7 @@
 
 typedef struct lmr_summand {
     larmor_penalty penalty; /* K may be NULL; of all, at most one has E */
-    double ratio;           /* of its weight */
+    double ratio;           /* of its weight; of a set 1 */
     double scale;           /* of K in the sum, which does not change the penalty but its part of the splitting */
 } lmr_summand;
 

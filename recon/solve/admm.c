@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "core/owned.h"
+
 enum {
     DEFAULT_ITERS = 50,
     LEAST_INNER = 2,
@@ -232,8 +234,11 @@ larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x)
 
 larmor_status lmr_admm_weigh(lmr_admm *s, double weight)
 {
-    /* the multipliers are bounded by the weight, and near that where K x is not 0 */
-    if (s->weight > 0) LMR_TRY(larmor_axpby(weight / s->weight, s->u, 0, s->u));
+    /* the multipliers of a penalty are bounded by the weight, and near that where K x is not 0 */
+    const int64_t weighed = larmor_array_count(s->u) - s->unweighted;
+    LMR_OWNED(larmor_array) *u = NULL;
+    if (s->unweighted) LMR_TRY(larmor_array_part(s->u, 0, weighed, LARMOR_SHAPE(weighed), &u));
+    if (s->weight > 0) LMR_TRY(larmor_axpby(weight / s->weight, u ? u : s->u, 0, u ? u : s->u));
     s->weight = weight;
     s->steps = 0;
     return LARMOR_OK;

@@ -17,6 +17,7 @@ typedef struct lmr_admm {
     larmor_op *K, *M; /* M: near the inverse of N + penalty K^H K, or NULL */
     larmor_prox *g;
     double weight;         /* of g */
+    int64_t unweighted;    /* so many numbers at the end of K x are held to a set, and not weighed */
     lmr_admm_inverse make; /* of M, with each penalty; NULL: M stays */
     const void *maker;
     double penalty;

@@ -8,6 +8,9 @@
 #include "recon/bytes.h"
 #include "recon/precond/circulant.h"
 
+/* Without any weight the split would leave out the set, too. */
+#define LEAST_WEIGHT_OF_SET 1e-30
+
 /* ---- the unit of lambda ---- */
 
 larmor_status lmr_typical(const larmor_array *x, double *magnitude)
@@ -179,9 +182,10 @@ larmor_status lmr_regularised_check(const larmor_op *A, const larmor_array *b, c
 
 larmor_status lmr_regularised_image(lmr_regularised *u, larmor_status st)
 {
-    if (!u->E || !u->z || (st && st != LARMOR_STOPPED && st != LARMOR_ERR_NUMERIC)) return st;
-    const larmor_status taken = larmor_op_forward(u->E, u->z, u->x);
-    return taken ? taken : st;
+    if (!u->z || (st && st != LARMOR_STOPPED && st != LARMOR_ERR_NUMERIC)) return st;
+    if (u->E) LMR_TRY(larmor_op_forward(u->E, u->z, u->x));
+    if (u->r->set) LMR_TRY(larmor_prox_apply(u->r->set, 1, u->x, u->x));
+    return st;
 }
 
 /* The weight: that which was set, or lambda in its unit. */
@@ -192,6 +196,7 @@ static larmor_status weigh(larmor_op *A, const larmor_array *b, const larmor_reg
     if (r->fixed > 0) return LARMOR_OK;
     LMR_TRY(larmor_lambda_unit(A, b, &unit));
     *weight = r->penalty.lambda * unit;
+    if (r->set) *weight = fmax(*weight, LEAST_WEIGHT_OF_SET);
     return LARMOR_OK;
 }
 
@@ -202,6 +207,7 @@ static larmor_status solve(const larmor_array *b, const larmor_regulariser *r, d
     LMR_TRY(lmr_run_check("admm", u->AE, b, u->z, o));
     LMR_TRY(lmr_data_create("admm", u->AE, b, o->lambda, &s.f));
     LMR_TRY(lmr_admm_create(r->penalty.K, r->penalty.g, weight, o, &s));
+    if (r->set) s.unweighted = larmor_array_count(u->x);
     s.may_be_rough &= !u->E; /* of more than an image the preconditioner knows less */
     return lmr_admm_run(&s, b, u->z, o, report);
 }

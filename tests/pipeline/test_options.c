@@ -183,7 +183,9 @@ static int text_of(const larmor_setting *s, int i, char *text, size_t size)
         snprintf(text, size, "%s", i < 4 ? forms[!strcmp(s->name, "compress")][i] : "");
         return i < 4;
     case LARMOR_SETTING_LIST:
-        snprintf(text, size, "%s", i ? "tv:xy+tv:t=4" : "l1");
+        choice = !strcmp(s->name, "reg") ? "tv:xy+tv:t=4|l1" : "nonnegative+support:a.npy|box:-1,2";
+        if (i) choice = strchr(choice, '|') + 1;
+        snprintf(text, size, "%.*s", (int)strcspn(choice, "|"), choice);
         return i < 2;
     case LARMOR_SETTING_BYTES:
         snprintf(text, size, "%d", i ? 512000000 : 1);

@@ -1,0 +1,56 @@
+#!/bin/sh
+# recon --constraint: the images that are written lie in the set exactly, whatever the method;
+# and what cannot be combined is refused in a line. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# holds FILE CONDITION: of the real ($1) and the imaginary part ($2) of each number
+holds() {
+    od -An -v -t f4 -w8 "$1" | awk "!($2) { bad = 1 } END { exit bad }" || fail "$last: expected $2 everywhere"
+}
+
+expect 0 phantom -o scan.h5 --truth truth.cfl --maps maps.cfl --traj golden --matrix 48 --readouts 21 --snr 10 --coils 4 -q
+image="recon scan.h5 --maps maps.cfl --force"
+
+for method in cg tv tgv wavelet+l1; do
+    expect 0 $image -o x.cfl -m $method --constraint nonnegative -q
+    holds x.cfl '$1 >= 0 && $2 == 0'
+done
+expect 0 $image -o x.cfl --constraint box:0.125,0.5
+holds x.cfl '$1 >= 0.125 && $1 <= 0.5 && $2 == 0'
+
+# A support that is the object's, together with bounds: zero outside of it, and bits that do not depend on threads.
+expect 0 $image -o x.cfl -m tv --constraint nonnegative --constraint support:truth.cfl -q --threads 1
+expect 0 $image -o y.cfl -m tv --constraint support:truth.cfl+nonnegative -q --threads 2
+cmp x.cfl y.cfl || fail "other bits by two threads"
+od -An -v -t f4 -w8 truth.cfl >truth.txt
+od -An -v -t f4 -w8 x.cfl | paste - truth.txt | awk '$3 == 0 && $4 == 0 && ($1 != 0 || $2 != 0) { bad = 1 } END { exit bad }' ||
+    fail "$last: not zero outside of the support"
+
+# What is known makes the image better.
+expect 0 $image -o plain.cfl -m cg -q
+expect 0 $image -o held.cfl -m cg --constraint nonnegative -q
+expect 0 compare plain.cfl truth.cfl
+plain=$(cut -d' ' -f2 out)
+expect 0 compare held.cfl truth.cfl
+held=$(cut -d' ' -f2 out)
+awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.7 * a) }' || fail "cg: $plain, nonnegative $held"
+
+# Frames that are solved together.
+expect 0 phantom -o series.h5 --maps m.cfl --traj golden --matrix 32 --readouts 13 --repetitions 4 --coils 4 --snr 10 -q
+expect 0 recon series.h5 -o s.cfl --maps m.cfl --reg tv:xy --reg tv:t --constraint nonnegative -q
+holds s.cfl '$1 >= 0 && $2 == 0'
+
+# refused OPTIONS MESSAGE [CODE]
+refused() {
+    expect "${3:-2}" $image -o z.cfl $1 -q
+    grep -q -- "$2" err || fail "$last: expected $2"
+    [ ! -e z.cfl ] || fail "z.cfl is there"
+}
+refused "--constraint positive" "nonnegative, real, support:FILE or box:LOW,HIGH, which leave a number, expected"
+refused "--constraint box:1,0" "nonnegative, real, support:FILE or box:LOW,HIGH, which leave a number, expected"
+refused "--constraint real -m grid" "constraint: has no effect with --method grid"
+refused "--constraint real --map-sets 2" "map-sets"
+refused "--constraint real --partial-fourier pocs" "--partial-fourier: is not for --constraint"
+refused "--constraint real --noise-map n.nii" "there are none with --constraint"
+refused "--constraint support:nothing.npy" "nothing.npy" 3
+refused "--constraint support:maps.cfl+real --matrix 40" "the mask is" 1
