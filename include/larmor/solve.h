@@ -450,7 +450,7 @@ LARMOR_API double larmor_regulariser_weight(const larmor_regulariser *r);
 
 /* ---- the weight of the penalty, from the data ---- */
 
-enum { LARMOR_CHOICE_POINTS = 32 };
+enum { LARMOR_CHOICE_POINTS = 32, LARMOR_CHOICE_PARTS = 64 };
 
 typedef struct larmor_choice {
     double weight; /* absolute */
@@ -467,6 +467,7 @@ typedef struct larmor_choice {
     int points;       /* that the choice was made from: */
     double weights[LARMOR_CHOICE_POINTS], misfits[LARMOR_CHOICE_POINTS]; /* weights in order, and what they leave */
     double ratios[LARMOR_MOST_PENALTIES]; /* of several penalties, where the pipeline chose them; else 0 */
+    double parts[LARMOR_CHOICE_PARTS]; /* of misfit, by consecutive samples: how it varies; not kept by checkpoints */
 } larmor_choice;
 
 /* What larmor_choose_weight compares images with. */

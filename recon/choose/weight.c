@@ -44,11 +44,11 @@
 #define MAX_INTENSITY_ERROR 0.02
 
 enum {
-    TRIAL_ITERS = 60, /* at one weight, at most; TRIAL_ERROR_OVER_NOISE ends it earlier */
+    TRIAL_ITERS = 60,  /* at one weight, at most; TRIAL_ERROR_OVER_NOISE ends it earlier */
     MOST_IN_SET = 300, /* steps of the split at one weight, where x is held to a set */
-    LEAST_ITERS = 2,  /* the first step is near where samples are dense, not in the rest */
-    ROUGH_ITERS = 4,  /* of the rough image: only its residual is used */
-    MOST_TRIED = 14,  /* weights; MIN_WEIGHT is 5 steps of 3 below START_WEIGHT */
+    LEAST_ITERS = 2,   /* the first step is near where samples are dense, not in the rest */
+    ROUGH_ITERS = 4,   /* of the rough image: only its residual is used */
+    MOST_TRIED = 14,   /* weights; MIN_WEIGHT is 5 steps of 3 below START_WEIGHT */
 };
 
 /* ---- one trial ---- */
@@ -148,10 +148,28 @@ static larmor_status find_intensity(lmr_trial *t, double weight)
     return LARMOR_OK;
 }
 
+/* The parts of the misfit that find_misfit has left in the residual. */
+static larmor_status find_parts(lmr_trial *t)
+{
+    const int64_t count = larmor_array_count(t->residual);
+    LMR_OWNED(larmor_array) *line = NULL;
+    LMR_TRY(larmor_array_reshape(t->residual, LARMOR_SHAPE(count), &line));
+    for (int i = 0; i < LARMOR_CHOICE_PARTS; i++) {
+        const int64_t first = count * i / LARMOR_CHOICE_PARTS, length = count * (i + 1) / LARMOR_CHOICE_PARTS - first;
+        LMR_OWNED(larmor_array) *part = NULL;
+        double norm;
+        LMR_TRY(larmor_array_part(line, first, length, LARMOR_SHAPE(length), &part));
+        LMR_TRY(larmor_nrm2(part, &norm));
+        t->choice.parts[i] = t->held_square > 0 ? norm * norm / t->held_square : 0;
+    }
+    return LARMOR_OK;
+}
+
 larmor_status lmr_trial_judge(lmr_trial *t, double weight)
 {
     double misfit;
     LMR_TRY(find_misfit(t, &misfit));
+    if (t->curve.count == 0 || misfit < t->curve.value[lmr_curve_index(&t->curve)]) LMR_TRY(find_parts(t));
     LMR_TRY(find_intensity(t, weight));
     t->choice.tried++;
     if (!lmr_curve_add(&t->curve, log(weight), misfit))
