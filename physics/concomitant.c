@@ -116,9 +116,10 @@ larmor_status lmr_concomitant_most(const lmr_job *job, int index, double tesla, 
     for (int64_t r = 0; r < count; r++) readout[r] = r * group.readouts / count;
     LMR_TRY(lmr_source_readouts(job->facts->source, index, readout, count, grid, job->facts->dev, &samples));
     if (!samples.traj) return LARMOR_OK;
+    /* Scans that do not say when samples were taken are left as they are. */
     const larmor_status st =
         lmr_source_times(job->facts->source, index, readout, count, grid, job->facts->dev, &when);
-    if (st == LARMOR_ERR_UNSUPPORTED) return LARMOR_OK;
+    if (st && st != LARMOR_ERR_MEMORY && st != LARMOR_STOPPED) return LARMOR_OK;
     LMR_TRY(st);
     LMR_TRY(larmor_array_download(when, LARMOR_F64, &times));
     const larmor_shape shape = larmor_array_shape(samples.traj);

@@ -33,12 +33,10 @@ larmor_status lmr_term_add(const lmr_scene *scene, lmr_term_list *list, int is_d
 
 larmor_status lmr_add_off_resonance(const lmr_scene *scene, lmr_term_list *list)
 {
-    lmr_physics *p = scene->job->facts->physics;
     double *space, *time;
-    if (!p->b0.value) return LARMOR_OK;
+    if (!scene->hz) return LARMOR_OK;
     LMR_TRY(lmr_term_add(scene, list, 0, &space, &time));
-    LMR_TRY(lmr_map_on_grid(scene->job, &p->b0, scene->index, space));
-    for (int64_t i = 0; i < scene->voxels; i++) space[i] *= 2 * M_PI;
+    for (int64_t i = 0; i < scene->voxels; i++) space[i] = 2 * M_PI * scene->hz[i];
     for (int64_t j = 0; j < scene->count; j++) time[j] = scene->times[j];
     return LARMOR_OK;
 }

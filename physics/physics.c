@@ -12,6 +12,8 @@
 
 #define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
 
+enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
+
 static const struct {
     larmor_status (*add)(const lmr_scene *scene, lmr_term_list *list);
 } kinds[] = {{lmr_add_off_resonance}, {lmr_add_decay}, {lmr_add_camera}, {lmr_add_concomitant}};
@@ -63,9 +65,10 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
     double most = -1;
     if (o->concomitant != LARMOR_CONCOMITANT_AUTO || !(tesla > 0) || !facts->info.traj_stored || facts->slabs)
         return LARMOR_OK;
-    for (int i = 0; i < facts->info.groups; i++) {
+    const int tried = facts->info.groups < TRIED_IMAGES ? facts->info.groups : TRIED_IMAGES;
+    for (int i = 0; i < tried; i++) {
         double own;
-        LMR_TRY(lmr_concomitant_most(job, i, tesla, &own));
+        LMR_TRY(lmr_concomitant_most(job, (int)((int64_t)i * facts->info.groups / tried), tesla, &own));
         most = fmax(most, own);
     }
     if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
@@ -122,11 +125,8 @@ static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list,
     larmor_array *space[32] = {NULL}, *time[32] = {NULL};
     larmor_model_term terms[32];
     larmor_status st = LARMOR_OK;
-    LMR_HEAP double *hz = lmr_new(scene->voxels, sizeof *hz);
-    if (!hz) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < scene->voxels && is_field_alone(p); i++) hz[i] = list->term[0].space[i] / (2 * M_PI);
     for (int l = 0; l < list->count && !st; l++) {
-        st = upload(job, image, is_field_alone(p) ? hz : list->term[l].space, &space[l]);
+        st = upload(job, image, is_field_alone(p) ? scene->hz : list->term[l].space, &space[l]);
         if (!st) st = upload(job, scene->samples, list->term[l].time, &time[l]);
         terms[l] = (larmor_model_term){space[l], time[l], list->term[l].is_decay};
     }
@@ -172,12 +172,18 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
     lmr_physics *p = job->facts->physics;
     LMR_FREED_BY(lmr_term_list_free) lmr_term_list list = {.count = 0};
     LMR_FREED_BY(larmor_samples_free) larmor_samples planned = {.kspace = NULL};
-    LMR_HEAP double *times = NULL;
+    LMR_HEAP double *times = NULL, *hz = NULL;
     *segments = NULL;
     if (!p) return LARMOR_OK;
     lmr_scene scene = {.job = job, .index = index[0], .grid = &job->facts->grid[index[0]], .traj = traj};
     scene.voxels = larmor_shape_count(lmr_grid_shape(scene.grid));
     LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene.image));
+    if (p->b0.value) { /* a map that does not fit is refused before times are asked for */
+        hz = lmr_new(scene.voxels, sizeof *hz);
+        if (!hz) return LMR_NO_MEMORY();
+        LMR_TRY(lmr_map_on_grid(job, &p->b0, index[0], hz));
+        scene.hz = hz;
+    }
     if (!traj && p->concomitant) { /* of a plan: the first group's stand for all */
         LMR_TRY(lmr_source_samples(job->facts->source, index[0], scene.grid, 0, job->facts->info.coils,
                                    job->facts->dev, &planned));

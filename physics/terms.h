@@ -46,6 +46,7 @@ typedef struct lmr_scene {
     const larmor_array *traj; /* f64 [nd, samples, readouts] on the host's side of the device; cycles over the grid */
     larmor_shape samples;     /* [samples, readouts] */
     const double *times;      /* s */
+    const double *hz;         /* [voxels] off-resonance, or NULL */
     int64_t voxels, count;    /* count: of samples */
 } lmr_scene;
 

@@ -78,11 +78,11 @@ static app_option options[] = {
            "sort the readouts of each image by one or two of heart, breath and time, and make an image of each bin",
            .reads = recon_are_bins, .expected = "one or two of heart:N, breath:N and time:N, like heart:20,breath:4"),
     OPTION(
-        APP_TEXT, gating, 0, "gating", "HOW",
+        APP_READ_FILE, gating, 0, "gating", "FILE",
         "--bins: self, from the samples in the centre of k-space; header, by the physiology stamps, the first of the "
         "heart and the second of the breath; or a FILE, .npy or text, of times in s when cycles begin or of a number "
         "for each readout",
-        .preset = "self"),
+        .preset = "self", .no_file = "self|header"),
     OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
            .preset = "0", .low = 0, .high = 2),
     OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
