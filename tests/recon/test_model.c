@@ -272,11 +272,12 @@ TEST(constant_gradients_have_the_concomitant_phase_of_the_formula)
         for (int l = 0; l < LARMOR_CONCOMITANT_PLACES; l++) got += creal(phase[j + SAMPLES * READOUTS * l] * h[l]);
         assert_at_most(fabs(got - 2 * M_PI * gamma * field * t), 1e-9);
     }
-    assert_refused(larmor_concomitant_phase(traj, dwell, 0, 0, &time), LARMOR_ERR_ARG,
+    larmor_array *none;
+    assert_refused(larmor_concomitant_phase(traj, dwell, 0, 0, &none), LARMOR_ERR_ARG,
                    "fields: a dwell time of 4e-06 s at 0 T, expected numbers above 0");
-    assert_refused(larmor_concomitant_phase(position, dwell, 3, 0, &time), LARMOR_ERR_SHAPE,
+    assert_refused(larmor_concomitant_phase(position, dwell, 3, 0, &none), LARMOR_ERR_SHAPE,
                    "fields: the trajectory is f64 [3, 1] on ");
-    assert_refused(larmor_solid_harmonics(position, 4, &time), LARMOR_ERR_ARG, "fields: order is 4, expected 0 to 3");
+    assert_refused(larmor_solid_harmonics(position, 4, &none), LARMOR_ERR_ARG, "fields: order is 4, expected 0 to 3");
 }
 
 TEST(terms_that_do_not_fit_are_refused)
