@@ -10,6 +10,9 @@
 #include "core/status.h"
 #include "physics/terms.h"
 
+/* Below, they are in the model by themselves. Above, they cost more than they mend in most scans, and simulated scans,
+ * which seldom have them, would lose by them. */
+#define LOW_FIELD_TESLA 1.0
 #define LEAST_PHASE_RAD 0.1 /* of concomitant fields that are worth a model: docs/reference/physics.md */
 
 enum { TRIED_IMAGES = 64 }; /* of a scan: slices lie elsewhere, repetitions do not */
@@ -72,6 +75,14 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
         most = fmax(most, own);
     }
     if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
+    if (tesla >= LOW_FIELD_TESLA) {
+        lmr_log(
+            job->events,
+            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are not in "
+            "the model (opts.concomitant on)",
+            most, tesla);
+        return LARMOR_OK;
+    }
     LMR_TRY(begin(o, facts));
     facts->physics->concomitant = 1;
     lmr_log(job->events,

@@ -55,38 +55,44 @@ static larmor_status pick(int64_t n, int64_t most, uint64_t seed, int64_t **whic
 
 /* ---- which rows determine a basis ---- */
 
+/* row <- row of `left`, and its square, without what it has along `unit`, NULL for nothing. */
+static double remove_along(int rank, const number *unit, number *row)
+{
+    number along = 0;
+    double square = 0;
+    for (int q = 0; q < rank && unit; q++) along += row[q] * conj(unit[q]);
+    for (int q = 0; q < rank; q++) {
+        if (unit) row[q] -= along * unit[q];
+        square += creal(row[q]) * creal(row[q]) + cimag(row[q]) * cimag(row[q]);
+    }
+    return square;
+}
+
 /* chosen [rows] of u [count, rank], those that are farthest from what the ones before span, twice over, so that least
  * squares have about twice as many equations as unknowns. u is not changed. */
 static larmor_status choose_rows(const number *u, int64_t count, int rank, int64_t *chosen, int *rows)
 {
-    LMR_HEAP number *left = lmr_new(count * rank, sizeof *left);
+    LMR_HEAP number *left = lmr_new(count * rank, sizeof *left); /* row by row */
     LMR_HEAP char *taken = lmr_new(count, 1);
+    number unit[LMR_MOST_RANK];
     *rows = 0;
     if (!left || !taken) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < count; i++) taken[i] = 0;
     for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < count * rank; i++) left[i] = u[i];
+        for (int64_t i = 0; i < count * rank; i++) left[i] = u[i / rank + count * (i % rank)];
         for (int k = 0; k < rank; k++) {
             double most = 0;
             int64_t best = -1;
             for (int64_t i = 0; i < count; i++) {
-                double size = 0;
-                for (int q = 0; q < rank && !taken[i]; q++)
-                    size += creal(left[i + count * q] * conj(left[i + count * q]));
-                if (!(size > most)) continue;
-                most = size;
+                const double square = remove_along(rank, k ? unit : NULL, left + rank * i);
+                if (taken[i] || !(square > most)) continue;
+                most = square;
                 best = i;
             }
             if (best < 0) break;
             taken[best] = 1;
             chosen[(*rows)++] = best;
-            number row[LMR_MOST_RANK];
-            for (int q = 0; q < rank; q++) row[q] = left[best + count * q] / sqrt(most);
-            for (int64_t i = 0; i < count; i++) {
-                number along = 0;
-                for (int q = 0; q < rank; q++) along += left[i + count * q] * conj(row[q]);
-                for (int q = 0; q < rank; q++) left[i + count * q] -= along * row[q];
-            }
+            for (int q = 0; q < rank; q++) unit[q] = left[rank * best + q] / sqrt(most);
         }
     }
     return LARMOR_OK;
@@ -133,15 +139,14 @@ typedef struct all {
 static void fill_piece(void *self, int64_t piece)
 {
     const all *s = self;
-    number value[2 * LMR_MOST_RANK];
+    number value[2 * LMR_MOST_RANK], sum[LMR_MOST_RANK];
     for (int64_t i = s->count * piece / PIECES; i < s->count * (piece + 1) / PIECES; i++) {
         for (int k = 0; k < s->rows; k++)
             value[k] = s->in_time ? value_of(s->e, s->other[k], i) : value_of(s->e, i, s->other[k]);
-        for (int q = 0; q < s->rank; q++) {
-            number sum = 0;
-            for (int k = 0; k < s->rows; k++) sum += s->P[q + s->rank * k] * value[k];
-            s->out[i + s->count * q] = (float complex)sum;
-        }
+        for (int q = 0; q < s->rank; q++) sum[q] = 0;
+        for (int k = 0; k < s->rows; k++)
+            for (int q = 0; q < s->rank; q++) sum[q] += s->P[q + s->rank * k] * value[k];
+        for (int q = 0; q < s->rank; q++) s->out[i + s->count * q] = (float complex)sum[q];
     }
 }
 
@@ -166,51 +171,88 @@ static void free_basis(basis *b)
     free(b->u);
 }
 
-/* The singular vectors of the columns of `columns` places, as many as keep the tail; *resolved 0: not enough columns
- * to tell. */
-static larmor_status find_basis(const lmr_exponential *e, int columns, int rank, double tail, basis *b, int *resolved)
+typedef struct columns {
+    const lmr_exponential *e;
+    const int64_t *place, *time;
+    int64_t times;
+    int count;
+    number *A, *G;       /* [times, count], [count, count] */
+    const double *value; /* of G's eigenvectors */
+    number *u;           /* [times, rank] */
+} columns;
+
+static void fill_column(void *self, int64_t j)
+{
+    const columns *s = self;
+    for (int64_t t = 0; t < s->times; t++) s->A[t + s->times * j] = value_of(s->e, s->place[j], s->time[t]);
+}
+
+/* The upper triangle's column a. */
+static void gram_column(void *self, int64_t a)
+{
+    const columns *s = self;
+    for (int64_t c = 0; c <= a; c++) {
+        number sum = 0;
+        for (int64_t t = 0; t < s->times; t++) sum += conj(s->A[t + s->times * c]) * s->A[t + s->times * a];
+        s->G[c + s->count * a] = sum;
+    }
+}
+
+static void singular_vector(void *self, int64_t q)
+{
+    const columns *s = self;
+    const int64_t m = s->count;
+    const number *v = s->G + m * (m - 1 - q);
+    const double scale = sqrt((double)s->times / s->value[m - 1 - q]);
+    for (int64_t t = 0; t < s->times; t++) s->u[t + s->times * q] = 0;
+    for (int64_t j = 0; j < m; j++) {
+        const number factor = scale * v[j];
+        for (int64_t t = 0; t < s->times; t++) s->u[t + s->times * q] += factor * s->A[t + s->times * j];
+    }
+}
+
+/* How many singular vectors keep the tail of the energy. */
+static int count_needed(int m, const double *value, double tail, double energy)
+{
+    double rest = 0;
+    int needed = m;
+    while (needed > 1 && rest + fmax(0, value[m - needed]) <= tail * tail * energy)
+        rest += fmax(0, value[m - needed--]);
+    return needed;
+}
+
+/* The singular vectors of the columns of `most` places, as many as keep the tail; *resolved 0: not enough columns to
+ * tell. */
+static larmor_status find_basis(const lmr_exponential *e, int most, int rank, double tail, basis *b, int *resolved)
 {
     LMR_HEAP int64_t *place = NULL;
     int64_t count;
     int solved;
-    LMR_TRY(pick(e->voxels, columns, 1, &place, &count));
+    double energy = 0;
+    LMR_TRY(pick(e->voxels, most, 1, &place, &count));
     const int m = (int)count;
     LMR_TRY(pick(e->times, CANDIDATES, 2, &b->time, &b->times));
     LMR_HEAP number *A = lmr_new(b->times * m, sizeof *A), *G = lmr_new((int64_t)m * m, sizeof *G);
     LMR_HEAP double *value = lmr_new(m, sizeof *value);
     if (!A || !G || !value) return LMR_NO_MEMORY();
-    for (int j = 0; j < m; j++)
-        for (int64_t t = 0; t < b->times; t++) A[t + b->times * j] = value_of(e, place[j], b->time[t]);
-    double energy = 0, rest = 0;
-    for (int a = 0; a < m; a++)
-        for (int c = 0; c <= a; c++) {
-            number sum = 0;
-            for (int64_t t = 0; t < b->times; t++) sum += conj(A[t + b->times * c]) * A[t + b->times * a];
-            G[c + m * a] = sum;
-            if (a == c) energy += creal(sum);
-        }
-    if (!isfinite(energy)) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
-    LMR_TRY(lmr_lapack_eigen(m, G, value, &solved));
+    columns s = {
+        .e = e, .place = place, .time = b->time, .times = b->times, .count = m, .A = A, .G = G, .value = value};
+    LMR_TRY(lmr_parallel(e->threads, m, fill_column, &s));
+    LMR_TRY(lmr_parallel(e->threads, m, gram_column, &s));
+    for (int a = 0; a < m; a++) energy += creal(G[a + m * a]);
+    solved = isfinite(energy);
+    if (solved) LMR_TRY(lmr_lapack_eigen(m, G, value, &solved));
     if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
-    b->rank = m;
-    while (b->rank > 1 && rest + fmax(0, value[m - b->rank]) <= tail * tail * energy)
-        rest += fmax(0, value[m - b->rank--]);
+    b->rank = count_needed(m, value, tail, energy);
     if (rank) b->rank = rank < m ? rank : m;
     *resolved = m == e->voxels || 3 * b->rank <= 2 * m;
+    if (!*resolved) return LARMOR_OK;
     if (b->rank > LMR_MOST_RANK) b->rank = LMR_MOST_RANK;
     while (b->rank > 1 && !(value[m - b->rank] > 1e-15 * value[m - 1])) b->rank--;
     b->u = lmr_new(b->times * b->rank, sizeof *b->u);
     if (!b->u) return LMR_NO_MEMORY();
-    for (int q = 0; q < b->rank; q++) {
-        const number *v = G + (int64_t)m * (m - 1 - q);
-        const double scale = sqrt((double)b->times / value[m - 1 - q]);
-        for (int64_t t = 0; t < b->times; t++) {
-            number sum = 0;
-            for (int j = 0; j < m; j++) sum += A[t + b->times * j] * v[j];
-            b->u[t + b->times * q] = scale * sum;
-        }
-    }
-    return LARMOR_OK;
+    s.u = b->u;
+    return lmr_parallel(e->threads, b->rank, singular_vector, &s);
 }
 
 /* ---- from a basis to both factors ---- */

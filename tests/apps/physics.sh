@@ -43,6 +43,15 @@ expect 0 recon weak.h5 -o image.h5 --force --method cg
 grep -q concomitant err && fail "3 T: $(cat err)"
 expect 0 recon weak.h5 -o image.h5 --force --method cg --concomitant on --field-strength 0.5
 grep -q '^model: ' err || fail "$last: $(cat err)"
+# At usual field strengths they are said, and left out.
+expect 0 phantom -q --force -o high.h5 --traj spiral --matrix 32 --readouts 2 --dwell 0.5 --coils 3 --position 0,0,120 \
+    --field-strength 1.5
+expect 0 recon high.h5 -o image.h5 --force --method grid
+grep -q '^concomitant fields: up to .* at 1.5 T, .*: they are not in the model (--concomitant on)$' err ||
+    fail "$last: $(cat err)"
+grep -q '^model: ' err && fail "$last: $(cat err)"
+expect 0 recon high.h5 -o image.h5 --force --method grid --concomitant on
+grep -q '^model: ' err || fail "$last: $(cat err)"
 
 # A field camera's phases, and off-resonance at once. Columns are 1, x, y, z, xy, zy, 2z2-x2-y2, xz, x2-y2.
 expect 0 phantom -q --force -o plain.h5 --truth truth.h5 --maps maps.cfl --traj spiral --matrix 32 --readouts 6 \
