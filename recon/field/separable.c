@@ -171,7 +171,7 @@ static void free_basis(basis *b)
     free(b->u);
 }
 
-typedef struct columns {
+typedef struct some_columns {
     const lmr_exponential *e;
     const int64_t *place, *time;
     int64_t times;
@@ -179,18 +179,18 @@ typedef struct columns {
     number *A, *G;       /* [times, count], [count, count] */
     const double *value; /* of G's eigenvectors */
     number *u;           /* [times, rank] */
-} columns;
+} some_columns;
 
 static void fill_column(void *self, int64_t j)
 {
-    const columns *s = self;
+    const some_columns *s = self;
     for (int64_t t = 0; t < s->times; t++) s->A[t + s->times * j] = value_of(s->e, s->place[j], s->time[t]);
 }
 
 /* The upper triangle's column a. */
 static void gram_column(void *self, int64_t a)
 {
-    const columns *s = self;
+    const some_columns *s = self;
     for (int64_t c = 0; c <= a; c++) {
         number sum = 0;
         for (int64_t t = 0; t < s->times; t++) sum += conj(s->A[t + s->times * c]) * s->A[t + s->times * a];
@@ -200,7 +200,7 @@ static void gram_column(void *self, int64_t a)
 
 static void singular_vector(void *self, int64_t q)
 {
-    const columns *s = self;
+    const some_columns *s = self;
     const int64_t m = s->count;
     const number *v = s->G + m * (m - 1 - q);
     const double scale = sqrt((double)s->times / s->value[m - 1 - q]);
@@ -235,7 +235,7 @@ static larmor_status find_basis(const lmr_exponential *e, int most, int rank, do
     LMR_HEAP number *A = lmr_new(b->times * m, sizeof *A), *G = lmr_new((int64_t)m * m, sizeof *G);
     LMR_HEAP double *value = lmr_new(m, sizeof *value);
     if (!A || !G || !value) return LMR_NO_MEMORY();
-    columns s = {
+    some_columns s = {
         .e = e, .place = place, .time = b->time, .times = b->times, .count = m, .A = A, .G = G, .value = value};
     LMR_TRY(lmr_parallel(e->threads, m, fill_column, &s));
     LMR_TRY(lmr_parallel(e->threads, m, gram_column, &s));
