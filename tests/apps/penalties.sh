@@ -46,6 +46,19 @@ grep -q -- "--reg: is not for --method tv, whose place it takes; leave one out."
 expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --reg tv --reg tv -q
 grep -q -- '--reg "tv": up to four different penalties' err || fail "$last: twice the same"
 
+# Low rank, alone and beside sparse frequencies, is nearer to a series than frames by themselves are.
+for traj in golden radial spiral; do
+    for snr in 10 40; do
+        expect 0 phantom -o scan.h5 --truth truth.h5 --maps maps.cfl --coils 4 -q --force --traj $traj --snr $snr \
+            --matrix 32 --readouts 13 --repetitions 8 --contrast 0.5
+        alone=$(image_error cg)
+        for method in lowrank lowrank-sparse; do
+            series=$(image_error $method)
+            awk -v a="$series" -v b="$alone" 'BEGIN { exit !(a < 0.97 * b) }' || fail "$traj, $snr: $method $series, cg $alone"
+        done
+    done
+done
+
 # refused METHOD MESSAGE
 refused() {
     expect 2 recon scan.h5 -o x.cfl --maps maps.cfl --method "$1" -q
