@@ -61,6 +61,7 @@ enum {
     WARNING_CARRIER,
     WARNING_NOISY,
     WARNING_IMAGINARY,
+    WARNING_CONTRADICTED,
 };
 
 /* Noise alone is .02 at SNR 5, as half of it is imaginary. */
@@ -149,6 +150,12 @@ int larmor_recon_warning(const larmor_recon_report *report, int i, char *line, s
             "images are held to be real, and %.0f %% of the energy of one that is not lies in its imaginary part: "
             "the object has a phase, or the coil maps have another one.",
             100 * report->imaginary);
+    else if (report->contradicted > 0 && is_it(&w, WARNING_CONTRADICTED))
+        snprintf(line, room,
+                 "the samples contradict opts.constraint: images that are held to it leave %.2g %% more of the "
+                 "samples held "
+                 "out than free ones. An image without it is likely nearer to the object.",
+                 100 * report->contradicted);
     if (report->lambda_from == LARMOR_LAMBDA_UNPREDICTED && is_it(&w, WARNING_UNPREDICTED))
         snprintf(line, room,
                  "no image predicts samples that were held out better than zeros do: the data are noise, or basis, "

@@ -242,9 +242,8 @@ static larmor_status search_weight(const lmr_job *job, const lmr_searched *p, co
     return lmr_ranks_lead(job->facts->dev->whole, &choice->misfit);
 }
 
-/* What `next` has less misfit than `best` over the standard error of that, from the parts of both. */
-static larmor_status significance(const lmr_job *job, const larmor_choice *best, const larmor_choice *next,
-                                  double *over)
+larmor_status lmr_weight_significance(const lmr_job *job, const larmor_choice *best, const larmor_choice *next,
+                                      double *over)
 {
     double sum = 0, square = 0;
     for (int i = 0; i < LARMOR_CHOICE_PARTS; i++) {
@@ -273,7 +272,7 @@ static larmor_status descend(const lmr_job *job, const lmr_searched *p, int i, d
         LMR_TRY(search_weight(job, p, &at, &next));
         const double seconds = best->seconds + next.seconds;
         const int tried = best->tried + next.tried, iters = best->iters + next.iters;
-        LMR_TRY(significance(job, best, &next, &over));
+        LMR_TRY(lmr_weight_significance(job, best, &next, &over));
         better = next.misfit < (1 - least_fall) * best->misfit && over > least_over;
         if (better) *best = next;
         best->seconds = seconds;

@@ -46,6 +46,10 @@ larmor_status lmr_hold_out_frames(const lmr_job *job, const lmr_frame *frames, i
                                   const larmor_array *b, larmor_held_out *held);
 void lmr_held_out_free(larmor_held_out *held);
 
+/* What `next` has less misfit than `best` over the standard error of that, from the parts of both. */
+larmor_status lmr_weight_significance(const lmr_job *job, const larmor_choice *best, const larmor_choice *next,
+                                      double *over);
+
 /* 1 if the regulariser of so many frames takes a weight in time, and the caller has not given it. */
 int lmr_time_weight_is_open(const lmr_job *job, int frames);
 

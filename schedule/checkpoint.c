@@ -18,7 +18,7 @@
 #define SAVE_INTERVAL_OVER_DURATION 9. /* times as long as saving took until it is done again: a tenth of the time */
 
 /* Of what follows, so that no other version reads it. The number tells the order of bytes, too. */
-enum { FORMAT = 0x10008 };
+enum { FORMAT = 0x10009 };
 
 enum { MOST_STEPS = 1000000000 }; /* of a solver, as of larmor_recon_opts */
 
@@ -130,6 +130,7 @@ static larmor_status findings_of(lmr_archive *a, larmor_recon_report *r)
     LMR_TRY(lmr_archive_integer(a, &r->constant, 0, 1));
     LMR_TRY(lmr_archive_integer(a, &r->folded, 0, 7));
     LMR_TRY(lmr_archive_number(a, &r->imaginary));
+    LMR_TRY(lmr_archive_number(a, &r->contradicted));
     return lmr_archive_long(a, &r->outside, 0, INT64_MAX);
 }
 

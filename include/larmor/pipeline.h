@@ -633,6 +633,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
     double
         imaginary; /* of images that are held to be real: the part of the energy of one that is not, in its imaginary
                        * part; 0: not looked at */
+    double contradicted; /* of images that are held to a set: what they leave of the samples held out, over what free
+                          * ones do, minus 1, where that is no chance; else 0 */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a

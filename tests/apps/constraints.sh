@@ -49,7 +49,14 @@ for traj in "spiral --matrix 40 --undersampling 2" "koosh --matrix 14,14,14 --un
         expect 0 phantom -o other.h5 --force --truth other.cfl --maps other_maps.cfl --traj $traj --snr $snr --coils 4 -q
         plain=$(error) real=$(error --constraint real)
         awk -v a="$plain" -v b="$real" 'BEGIN { exit !(b < 0.96 * a) }' || fail "$traj, $snr: $plain, real $real"
+        # What the samples contradict is said, and nothing else is.
+        if [ "$traj/$snr" = "spiral --matrix 40 --undersampling 2/40" ]; then
+            expect 0 recon other.h5 -o x.cfl --force --maps other_maps.cfl -m tv --constraint nonnegative -q
+            grep -q "the samples contradict --constraint: images that are held to it leave [0-9]* % more of the samples " err || fail "$last: expected a contradiction"
+        fi
         [ $snr -eq 10 ] || continue
+        expect 0 recon other.h5 -o x.cfl --force --maps other_maps.cfl -m cg --constraint nonnegative -q
+        ! grep -q contradict err || fail "$last: nothing contradicts the set"
         held=$(error --constraint nonnegative)
         awk -v a="$plain" -v b="$held" 'BEGIN { exit !(b < 0.9 * a) }' || fail "$traj: $plain, nonnegative $held"
     done
