@@ -1,8 +1,12 @@
 /* The NUFFT as an operator from an image to k-space. SPDX-License-Identifier: Apache-2.0 */
 #include "nufft/op.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "core/array.h"
 #include "core/op.h"
+#include "core/owned.h"
 #include "nufft/options.h"
 
 static larmor_status forward(void *self, const larmor_array *x, larmor_array *y)
@@ -22,6 +26,40 @@ static void destroy(void *self)
 
 static const larmor_op_impl impl = {"nufft", forward, adjoint, NULL, destroy};
 
+static const larmor_op_impl displaced = {"nufft-displaced", forward, adjoint, NULL, destroy};
+
+/* What callers leave out, and the type of values. */
+static larmor_status read_options(const larmor_nufft_opts *opts, larmor_nufft_opts *o)
+{
+    LMR_TRY(lmr_nufft_read_options(opts, o));
+    if (o->dtype == LARMOR_F32) o->dtype = LARMOR_C64;
+    if (o->dtype == LARMOR_F64) o->dtype = LARMOR_C128;
+    return LARMOR_OK;
+}
+
+static larmor_status expect_traj(const larmor_array *traj, int ndim)
+{
+    const larmor_shape points = larmor_array_shape(traj);
+    if (points.ndim >= 2 && points.ndim < LARMOR_MAX_DIMS && points.dim[0] == ndim) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: traj is %s, expected [%d, samples, readouts] or [%d, points]",
+                    lmr_describe(traj).s, ndim, ndim);
+}
+
+/* The operator of a plan with its points; the plan is the operator's, or the caller's after an error. */
+static larmor_status op_of_plan(larmor_device *dev, const larmor_op_impl *kind, const larmor_nufft_opts *o,
+                                const larmor_array *traj, larmor_nufft *plan, larmor_op **A)
+{
+    const larmor_shape points = larmor_array_shape(traj);
+    larmor_shape in = larmor_shape_of(o->ndim, o->modes), out = larmor_shape_of(points.ndim - 1, points.dim + 1);
+    if (o->batch) {
+        in = larmor_shape_append(in, o->batch);
+        out = larmor_shape_append(out, o->batch);
+    }
+    LMR_TRY(larmor_op_create(dev, kind, plan, o->dtype, in, out, A));
+    lmr_op_serve_several(*A); /* a plan does */
+    return LARMOR_OK;
+}
+
 static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj, int both,
                            larmor_op **A)
 {
@@ -30,26 +68,15 @@ static larmor_status op_of(larmor_device *dev, const larmor_nufft_opts *opts, co
     if (!dev || !opts || !traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft: a device, options and traj are needed");
     larmor_nufft_opts o;
-    LMR_TRY(lmr_nufft_read_options(opts, &o));
+    larmor_nufft *plan;
+    larmor_status st;
+    LMR_TRY(read_options(opts, &o));
+    LMR_TRY(expect_traj(traj, o.ndim));
     o.type = 2;
     o.both_directions = both || dev->repeatable; /* an operator has an adjoint, whatever is asked of it most */
-    if (o.dtype == LARMOR_F32) o.dtype = LARMOR_C64;
-    if (o.dtype == LARMOR_F64) o.dtype = LARMOR_C128;
-    const larmor_shape points = larmor_array_shape(traj);
-    if (points.ndim < 2 || points.ndim >= LARMOR_MAX_DIMS || points.dim[0] != o.ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: traj is %s, expected [%d, samples, readouts] or [%d, points]",
-                        lmr_describe(traj).s, o.ndim, o.ndim);
-    larmor_nufft *plan;
     LMR_TRY(larmor_nufft_create(dev, &o, &plan));
-    larmor_status st;
     LMR_OR(fail, larmor_nufft_set_points(plan, traj, NULL));
-    larmor_shape in = larmor_shape_of(o.ndim, o.modes), out = larmor_shape_of(points.ndim - 1, points.dim + 1);
-    if (o.batch) {
-        in = larmor_shape_append(in, o.batch);
-        out = larmor_shape_append(out, o.batch);
-    }
-    LMR_OR(fail, larmor_op_create(dev, &impl, plan, o.dtype, in, out, A));
-    lmr_op_serve_several(*A); /* a plan does */
+    LMR_OR(fail, op_of_plan(dev, &impl, &o, traj, plan, A));
     return LARMOR_OK;
 fail:
     larmor_nufft_free(plan);
@@ -66,4 +93,69 @@ larmor_status lmr_op_nufft_forward(larmor_device *dev, const larmor_nufft_opts *
                                    larmor_op **A)
 {
     return op_of(dev, opts, traj, 0, A);
+}
+
+/* ---- displaced voxels ---- */
+
+/* [ndim, voxels] <- (r + d(r)) / N, so that the trajectory is that of targets as it is. */
+static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opts *o, const larmor_array *d,
+                                      larmor_array **points)
+{
+    const larmor_shape image = larmor_shape_of(o->ndim, o->modes);
+    const int64_t voxels = larmor_shape_count(image), nd = o->ndim;
+    LMR_HEAP double *given = NULL;
+    LMR_HEAP double *at = lmr_new(nd * voxels, sizeof *at);
+    if (!at) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(d, LARMOR_F64, &given));
+    for (int64_t i = 0; i < voxels; i++) {
+        int64_t rest = i;
+        for (int64_t a = 0; a < nd; a++) {
+            const int64_t n = image.dim[a];
+            if (!isfinite(given[i + voxels * a]))
+                return LMR_FAIL(LARMOR_ERR_NUMERIC, "displacement: of voxel %lld it is not finite", (long long)i);
+            at[a + nd * i] = ((double)(rest % n - n / 2) + given[i + voxels * a]) / (double)n;
+            rest /= n;
+        }
+    }
+    return larmor_array_upload(dev, LARMOR_F64, LARMOR_SHAPE(nd, voxels), LARMOR_F64, at, points);
+}
+
+static larmor_status expect_displacement(const larmor_nufft_opts *o, const larmor_array *d)
+{
+    const larmor_shape need = larmor_shape_append(larmor_shape_of(o->ndim, o->modes), o->ndim);
+    const larmor_shape have = larmor_array_shape(d);
+    if (lmr_is_complex(larmor_array_dtype(d)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "displacement: it is %s, expected real numbers", lmr_describe(d).s);
+    if (have.ndim == need.ndim && !memcmp(have.dim, need.dim, sizeof *need.dim * (size_t)need.ndim)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "displacement: it is %s, expected that of an image of %d dimensions in voxels, "
+                    "[modes..., %d]",
+                    lmr_describe(d).s, o->ndim, o->ndim);
+}
+
+larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                        const larmor_array *displacement, larmor_op **A)
+{
+    if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_nufft_displaced: A is NULL");
+    *A = NULL;
+    if (!dev || !opts || !traj || !displacement)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
+    larmor_nufft_opts o;
+    larmor_nufft *plan;
+    larmor_status st;
+    LMR_OWNED(larmor_array) *points = NULL;
+    LMR_TRY(read_options(opts, &o));
+    LMR_TRY(expect_traj(traj, o.ndim));
+    LMR_TRY(expect_displacement(&o, displacement));
+    LMR_TRY(displaced_points(dev, &o, displacement, &points));
+    if (!o.sign) o.sign = -1;
+    o.type = 3;
+    LMR_TRY(larmor_nufft_create(dev, &o, &plan));
+    LMR_OR(fail, larmor_nufft_set_points(plan, points, traj));
+    LMR_OR(fail, op_of_plan(dev, &displaced, &o, traj, plan, A));
+    return LARMOR_OK;
+fail:
+    larmor_nufft_free(plan);
+    return st;
 }

@@ -28,6 +28,7 @@ void lmr_physics_free(lmr_physics *p)
     free(p->b0.value);
     free(p->t2star.value);
     free(p->phase);
+    lmr_displaced_free(p);
     free(p);
 }
 
@@ -48,7 +49,8 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
 larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts)
 {
     const int concomitant = o->concomitant == LARMOR_CONCOMITANT_ON;
-    if (!o->b0 && !o->t2star && !o->phase_terms && !concomitant) return LARMOR_OK;
+    const int displaced = o->gradient_field || o->displacement;
+    if (!o->b0 && !o->t2star && !o->phase_terms && !concomitant && !displaced) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
     lmr_physics *p = facts->physics;
     if (concomitant && !(p->tesla > 0))
@@ -58,6 +60,7 @@ larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts
     p->concomitant = concomitant;
     LMR_TRY(lmr_map_open(o->b0, "b0", o->b0_name, o->b0_place, &p->b0));
     LMR_TRY(lmr_map_open(o->t2star, "t2star", o->t2star_name, o->t2star_place, &p->t2star));
+    LMR_TRY(lmr_displaced_open(o, facts, p));
     return lmr_camera_open(o->phase_terms, p);
 }
 
@@ -128,6 +131,11 @@ static int is_field_alone(const lmr_physics *p)
     return p->b0.value && !p->t2star.value && !p->phase && !p->concomitant;
 }
 
+static int has_terms(const lmr_physics *p)
+{
+    return p->b0.value || p->t2star.value || p->phase || p->concomitant;
+}
+
 static larmor_status make_sum(const lmr_scene *scene, const lmr_term_list *list, larmor_segments **segments)
 {
     const lmr_job *job = scene->job;
@@ -185,7 +193,7 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
     LMR_FREED_BY(larmor_samples_free) larmor_samples planned = {.kspace = NULL};
     LMR_HEAP double *times = NULL, *hz = NULL;
     *segments = NULL;
-    if (!p) return LARMOR_OK;
+    if (!p || !has_terms(p)) return LARMOR_OK;
     lmr_scene scene = {.job = job, .index = index[0], .grid = &job->facts->grid[index[0]], .traj = traj};
     scene.voxels = larmor_shape_count(lmr_grid_shape(scene.grid));
     LMR_TRY(lmr_source_meta(job->facts->source, index[0], &scene.image));

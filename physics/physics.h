@@ -26,4 +26,8 @@ void lmr_physics_free(lmr_physics *physics); /* NULL is fine */
 larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count, const larmor_array *traj,
                                 larmor_segments **segments);
 
+/* Where images would show the voxels of a group's grid: f64 [image..., ndim] in voxels of it, from where they are. A
+ * reference for the caller; NULL where they are where images show them. */
+larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array **displacement);
+
 #endif

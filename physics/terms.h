@@ -24,6 +24,13 @@ struct lmr_physics {
     double *phase;             /* of a field camera, rad, [samples, readouts, terms], or NULL */
     int64_t samples, readouts;
     int terms;
+    larmor_array *gradient_field; /* on the device, or NULL */
+    lmr_placed_map moved[3];      /* the caller's displacement, mm along the image's axes: */
+    int moves;                    /* so many of them; 0: none was given */
+    struct {
+        uint64_t key;
+        larmor_array *array; /* that of the last image, or NULL */
+    } displaced;
     int concomitant; /* 1: with their phases, at */
     double tesla;
     int has_start; /* 1: the first sample's time was given */
@@ -85,6 +92,10 @@ larmor_status lmr_add_concomitant(const lmr_scene *scene, lmr_term_list *list);
 
 /* Phases of a field camera. */
 larmor_status lmr_camera_open(const larmor_array *phase, lmr_physics *physics);
+
+/* The displacement of the options. */
+larmor_status lmr_displaced_open(const larmor_recon_opts *opts, const lmr_scan_facts *facts, lmr_physics *physics);
+void lmr_displaced_free(lmr_physics *physics);
 
 /* The largest phase of concomitant fields, in rad, in the image of a group at the ends of some of its readouts; -1
  * where it is not known. */

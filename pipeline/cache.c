@@ -234,7 +234,7 @@ double lmr_density_key(const lmr_job *job, const lmr_frame *frame)
 int lmr_operator_cache_suits(const lmr_job *job, const lmr_frame *frame)
 {
     return job->caches->last_operator && frame->cached && !job->facts->basis && !frame->segments &&
-           !larmor_device_members(job->facts->dev) && !job->facts->dev->ranks;
+           !frame->displacement && !larmor_device_members(job->facts->dev) && !job->facts->dev->ranks;
 }
 
 larmor_status lmr_operator_cache_take(const lmr_job *job, const lmr_frame *frame, larmor_array *maps, larmor_op **A)

@@ -6,6 +6,7 @@
 #include "core/owned.h"
 #include "core/status.h"
 #include "larmor/cartesian.h"
+#include "larmor/physics.h"
 #include "pipeline/cache.h"
 
 static larmor_status weigh(const larmor_array *w, larmor_array *kspace)
@@ -22,6 +23,16 @@ static larmor_status divide_by_voxels(const larmor_grid *grid, larmor_array *x)
     return larmor_axpby(1 / (double)larmor_shape_count(lmr_grid_shape(grid)), x, 0, x);
 }
 
+/* Voxels that are displaced towards one another share what was spread over more: x <- x times the Jacobian. */
+static larmor_status spread_out(const lmr_frame *frame, larmor_array *x)
+{
+    LMR_OWNED(larmor_array) *jacobian = NULL, *complex = NULL;
+    if (!frame->displacement) return LARMOR_OK;
+    LMR_TRY(larmor_displacement_jacobian(frame->displacement, &jacobian));
+    LMR_TRY(larmor_array_convert(jacobian, larmor_array_dtype(x), &complex));
+    return larmor_mul(complex, 0, x);
+}
+
 static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor_array *x)
 {
     const larmor_grid *grid = &frame->grid;
@@ -30,6 +41,7 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
     const larmor_sense_opts sense = {.traj = samples->traj,
                                      .nufft_tol = job->settings->eps,
                                      .off_resonance = frame->segments,
+                                     .displacement = frame->displacement,
                                      .block = job->facts->block,
                                      .toeplitz = -1,
                                      .effort = job->settings->opts.effort};
@@ -41,6 +53,7 @@ static larmor_status grid_with_maps(lmr_job *job, const lmr_frame *frame, larmor
     }
     LMR_TRY(larmor_op_adjoint(A, samples->kspace, x));
     LMR_TRY(lmr_each_set(job, x, larmor_divide_by_energy));
+    LMR_TRY(spread_out(frame, x));
     return divide_by_voxels(grid, x);
 }
 

@@ -27,6 +27,7 @@ static void close_frame(lmr_frame *frame)
     larmor_array_free(frame->weights);
     larmor_array_free(frame->phase);
     larmor_segments_free(frame->segments);
+    larmor_array_free(frame->displacement);
     lmr_cached_free(frame->cached);
 }
 
@@ -137,6 +138,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
         LMR_OR(fail, lmr_make_maps(job, index, &frame->group, &frame->grid, samples, frame->cached));
     result->maps = job->found.maps.report;
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
+    LMR_OR(fail, lmr_find_displacement(job, index, &frame->displacement));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));

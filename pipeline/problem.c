@@ -20,6 +20,7 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
                                      .weights = frame->weights,
                                      .nufft_tol = job->settings->eps,
                                      .off_resonance = frame->segments,
+                                     .displacement = frame->displacement,
                                      .effort = job->settings->opts.effort,
                                      .block = job->facts->block,
                                      .toeplitz = toeplitz,

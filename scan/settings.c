@@ -110,6 +110,16 @@ static const rule rules[] = {
     {.option = "b0", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "t2star", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "gradient_field", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "displacement", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "displacement",
+     .is = EXCLUDES,
+     .other = "gradient_field",
+     .reason = "each says where voxels are; leave one of them out"},
+    {.option = "basis", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the images that come of it"},
+    {.option = "basis", .is = EXCLUDES, .other = "displacement", .reason = "warp the images that come of it"},
+    {.option = "no_maps", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},
+    {.option = "no_maps", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
     {.option = "concomitant", .is = IS_OF_METHODS, .methods = OF_MAPS, .value = LARMOR_CONCOMITANT_ON},
     {.option = "weighted", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "tol", .is = IS_OF_METHODS, .methods = ITERATIVE, .is_harmless = 1},
@@ -348,6 +358,8 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_array_ref(o->b0);
     larmor_array_ref(o->t2star);
     larmor_array_ref(o->phase_terms);
+    larmor_array_ref(o->gradient_field);
+    larmor_array_ref(o->displacement);
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
@@ -390,6 +402,8 @@ void lmr_settings_free(lmr_settings *s)
     larmor_array_free(s->opts.b0);
     larmor_array_free(s->opts.t2star);
     larmor_array_free(s->opts.phase_terms);
+    larmor_array_free(s->opts.gradient_field);
+    larmor_array_free(s->opts.displacement);
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
     larmor_array_free(s->opts.support);

@@ -22,12 +22,13 @@ enum { WHITENED_TOGETHER = 1 << 16 };
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
-    larmor_segments *segments; /* of the first group, with a basis of all; or NULL */
-    larmor_problem problem;    /* in single precision; of the frame with the most samples */
-    int frames;                /* of a series */
-    double samples;            /* of one coil, all frames */
-    double held;               /* from the first step to the last */
-    double before;             /* the most that a step before the solver takes beside it */
+    larmor_segments *segments;  /* of the first group, with a basis of all; or NULL */
+    larmor_array *displacement; /* of the first group; or NULL */
+    larmor_problem problem;     /* in single precision; of the frame with the most samples */
+    int frames;                 /* of a series */
+    double samples;             /* of one coil, all frames */
+    double held;                /* from the first step to the last */
+    double before;              /* the most that a step before the solver takes beside it */
 } sizes;
 
 static double most(double a, double b)
@@ -227,6 +228,7 @@ static larmor_status group_bytes(const lmr_job *job, const sizes *s, const lmr_p
                         (job->found.method.kind == LMR_METHOD_GRID || job->settings->opts.weighted);
     const larmor_sense_opts sense = {.nufft_tol = job->settings->eps,
                                      .off_resonance = s->segments,
+                                     .displacement = s->displacement,
                                      .effort = job->settings->opts.effort,
                                      .block = block,
                                      .toeplitz = job->found.method.kind == LMR_METHOD_GRID ? -1 : plan->toeplitz,
@@ -308,6 +310,7 @@ static larmor_status measure_series(const lmr_job *job, const lmr_series *list, 
     LMR_TRY(lmr_source_group(job->facts->source, group[0], &g));
     LMR_TRY(measure(job, group[0], &g, size));
     for (int i = 1; i < count; i++) LMR_TRY(add_frame(job, group[i], size));
+    LMR_TRY(lmr_find_displacement(job, group[0], &size->displacement));
     return lmr_find_segments(job, group, job->facts->basis ? count : 1, NULL, &size->segments);
 }
 
@@ -388,6 +391,7 @@ larmor_status lmr_plan_make(const lmr_job *job, int64_t memory, const lmr_series
         larmor_status st = measure_series(&of_one, list, s, &size);
         if (!st) st = choose_block(&of_one, &size, images, plan, &plan->bytes[s]);
         larmor_segments_free(size.segments);
+        larmor_array_free(size.displacement);
         LMR_TRY(st);
         if (plan->bytes[s] > plan->planned) plan->planned = plan->bytes[s];
     }

@@ -40,9 +40,15 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
     const struct {
         const larmor_array *array;
         const char *name;
-    } given[] = {{o->maps, o->maps_name}, {o->b0, o->b0_name},         {o->basis, "basis"},
-                 {o->girf, "girf"},       {o->t2star, o->t2star_name}, {o->phase_terms, "phase_terms"},
-                 {o->support, "support"}};
+    } given[] = {{o->maps, o->maps_name},
+                 {o->b0, o->b0_name},
+                 {o->basis, "basis"},
+                 {o->girf, "girf"},
+                 {o->t2star, o->t2star_name},
+                 {o->phase_terms, "phase_terms"},
+                 {o->support, "support"},
+                 {o->gradient_field, "gradient_field"},
+                 {o->displacement, "displacement"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }

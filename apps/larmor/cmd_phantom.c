@@ -12,7 +12,8 @@ enum { MOST_COILS = 1024 };
 
 typedef struct settings {
     scan_trajectory trajectory;
-    const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms;
+    const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
+        *displacement;
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
@@ -132,6 +133,10 @@ static const app_option options[] = {
     OPTION(APP_FLAG, concomitant, 0, "concomitant", "", "samples see the concomitant fields of the gradients"),
     OPTION(APP_READ_FILE, phase_terms, 0, "phase-terms", "FILE",
            "samples see these phases in rad, as larmor recon --phase-terms takes them"),
+    OPTION(APP_READ_FILE, gradient_field, 0, "gradient-field", "FILE",
+           "gradients have these errors, as larmor recon --gradient-field takes them"),
+    OPTION(APP_READ_FILE, displacement, 0, "displacement", "FILE",
+           "samples see the object displaced by this, as larmor recon --displacement takes it"),
     OPTION(APP_NUMBERS, position, 0, "position", "X,Y,Z", "of the centre from the isocentre, in mm", .low = -1e4,
            .high = 1e4, .member = "position_mm"),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
@@ -476,7 +481,7 @@ static int run(const void *given, const app_files *files)
     APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL};
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_simulation) *simulation = NULL;
-    APP_OWNED(larmor_array) *phase_terms = NULL;
+    APP_OWNED(larmor_array) *phase_terms = NULL, *gradient_field = NULL, *displacement = NULL;
     fill_opts(s, &r);
     int code = check(s, &r);
     if (!code) code = open_outputs(s, &out);
@@ -484,7 +489,11 @@ static int run(const void *given, const app_files *files)
     APP_TRY(APP_INPUT, app_open_device(s->device, s->threads, &dev));
     app_may_leave(dev);
     if (s->phase_terms) APP_TRY(APP_INPUT, app_read_array(s->phase_terms, dev, &phase_terms));
+    if (s->gradient_field) APP_TRY(APP_INPUT, larmor_gradient_field_read(s->gradient_field, dev, &gradient_field));
+    if (s->displacement) APP_TRY(APP_INPUT, app_read_array(s->displacement, dev, &displacement));
     r.opts.phase_terms = phase_terms;
+    r.opts.gradient_field = gradient_field;
+    r.opts.displacement = displacement;
     APP_TRY(APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
     return write_all(s, simulation, &r, &out);
 }

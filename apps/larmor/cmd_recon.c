@@ -159,6 +159,13 @@ static app_option options[] = {
         .preset = "auto", .reads = recon_are_delays,
         .expected = "auto, off or X,Y[,XY], in 3D X,Y,Z[,XY,XZ,YZ], of numbers from -1000 to 1000,",
         .heading = "Gradients"),
+    OPTION(
+        APP_READ_FILE, gradient_field, 0, "gradient-field", "FILE",
+        "correct what non-linear gradients displace, in the model, by their spherical harmonics: Siemens' .grad, or "
+        "radius and coefficients (larmor warp does it to finished images)"),
+    OPTION(APP_READ_FILE, displacement, 0, "displacement", "FILE",
+           "the same by a displacement in mm along the image's axes over its field of view, from a place to where "
+           "images show it: .npy or .cfl, [x, y, 2 or 3] or [x, y, z, 3]"),
     SETTING(no_ghost, .member = "no_ghost off"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",

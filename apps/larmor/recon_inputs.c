@@ -136,6 +136,9 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     if (code) return code;
     APP_TRY(APP_INPUT, read_basis(r, opts));
     APP_TRY(APP_INPUT, read_t2star(r, opts));
+    if (r->s->gradient_field)
+        APP_TRY(APP_INPUT, larmor_gradient_field_read(r->s->gradient_field, r->dev, &opts->gradient_field));
+    if (r->s->displacement) APP_TRY(APP_INPUT, app_read_array(r->s->displacement, r->dev, &opts->displacement));
     if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
     APP_TRY(APP_INPUT, read_support(opts));
     const larmor_status st = read_b0(r, opts);
@@ -151,7 +154,9 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->girf);
     larmor_array_free(opts->t2star);
     larmor_array_free(opts->phase_terms);
-    opts->t2star = opts->phase_terms = NULL;
+    larmor_array_free(opts->gradient_field);
+    larmor_array_free(opts->displacement);
+    opts->t2star = opts->phase_terms = opts->gradient_field = opts->displacement = NULL;
     larmor_array_free(opts->support);
     opts->support = NULL;
     opts->maps = opts->basis = opts->b0 = opts->girf = NULL;

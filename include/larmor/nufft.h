@@ -202,6 +202,22 @@ LARMOR_API void larmor_nufft_free(larmor_nufft *plan);
 LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                                          larmor_op **A);
 
+/* The same of voxels that are not where the grid has them: y(k) = sum_r x(r) exp(-2 pi i k.(r + d(r)) / N), by one
+ * type 3 from the displaced voxels to k-space, whatever the displacement.
+ *
+ * Distortion by non-linear gradients and motion that is not rigid are of this form, where an image could be warped
+ * after it has been made only if its coils were not folded and its samples were of one state.
+ *
+ * opts          as for larmor_op_nufft; upsample is that of both grids. grid and width are not for type 3.
+ * displacement  real [modes..., ndim], in voxels; a voxel whose gradients are exact has 0. Finite; copied.
+ * A             shapes of larmor_op_nufft; its normal map is the adjoint after the forward map.
+ * Errors        those of larmor_op_nufft; LARMOR_ERR_SHAPE and LARMOR_ERR_ARG for the displacement,
+ *               LARMOR_ERR_NUMERIC where it is not finite.
+ * Source        Tao et al., Med. Phys. 42, 7190 (2015), by type 1 and cubic grids; type 3: larmor_nufft_create. */
+LARMOR_API larmor_status larmor_op_nufft_displaced(larmor_device *dev, const larmor_nufft_opts *opts,
+                                                   const larmor_array *traj, const larmor_array *displacement,
+                                                   larmor_op **A);
+
 /* ---- the planner's memory ---- */
 
 /* What larmor_wisdom_load found in a file. */

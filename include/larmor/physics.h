@@ -3,6 +3,7 @@
 #ifndef LARMOR_PHYSICS_H
 #define LARMOR_PHYSICS_H
 
+#include "larmor/io.h"
 #include "larmor/operators.h"
 
 #ifdef __cplusplus
@@ -79,6 +80,72 @@ LARMOR_API larmor_status larmor_concomitant_phase(const larmor_array *traj, doub
 /* The functions of place of larmor_concomitant_phase: f64 [image..., 4] in m^2 of positions real [3, image...] in m.
  * Errors: as there. */
 LARMOR_API larmor_status larmor_concomitant_places(const larmor_array *position, larmor_array **h);
+
+/* ---- displacement: gradients that are not linear, motion that is not rigid ---- */
+
+enum { LARMOR_GRADIENT_ORDER = 24 }; /* the highest of a gradient system's harmonics */
+
+/* The errors of a gradient system from a text file of its spherical harmonics, in one of two layouts:
+ *
+ *   Siemens .grad: a line "0.25 m = R0" and lines "1 A( 3, 1) -0.0123 x"; others are left out. x, y and z point to
+ *     the left, the front and the feet of a patient who lies head first on the back.
+ *   plain: lines "radius 0.25" in m, "axes LPS" (of L or R, P or A, S or I each; the default is LPS) and those of
+ *     Siemens' .coef, "Alpha_x 3 1 -0.0123" or "Beta_y 3 1 0.01"; # begins a comment, and ; ends a line.
+ *
+ * Alpha (A) and Beta (B) of order n and degree m along an axis are the displacement, over the radius R, by
+ * (r / R)^n Q cos(m phi) or sin(m phi), where Q is P_n(cos theta) for m = 0 and else P_n^m(cos theta) sqrt((2n + 1)
+ * (n - m)! / (2 (n + m)!)), positive near theta = 0. The ideal gradient is not among them.
+ *
+ * field   f64 [N + 1, N + 1, 2, 3], N the highest order: along L, P and S of the patient, the factors in m^(1 - n) of
+ *         r^n P_n^m(cos theta) cos(m phi) and, second, sin(m phi). The caller's.
+ * Errors  LARMOR_ERR_FORMAT with "FILE:LINE: "; LARMOR_ERR_IO; LARMOR_ERR_ARG; LARMOR_ERR_MEMORY.
+ * Source  Jovicich et al., NeuroImage 30, 436 (2006); layouts and factors as gradunwarp reads them. */
+LARMOR_API larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, larmor_array **field);
+
+/* Where images show what is at their voxels: at r + d(r), with d in voxels of this image.
+ *
+ * field         of larmor_gradient_field_read.
+ * image         field of view, position from the isocentre and directions count; a patient who lies head first on the
+ *               back is assumed.
+ * shape         of 1 to 3 dimensions. d across the plane of a 2D image is left out.
+ * displacement  f64 [shape..., shape.ndim], on the field's device; the caller's.
+ * Errors        LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_MEMORY.
+ * Source        Janke et al., Magn. Reson. Med. 52, 115 (2004). */
+LARMOR_API larmor_status larmor_gradient_displacement(const larmor_array *field, const larmor_image_meta *image,
+                                                      larmor_shape shape, larmor_array **displacement);
+
+/* The determinant of the derivatives of r + d(r) by central differences: f64 [image...] of a real displacement
+ * [image..., nd] in voxels. Errors: LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_displacement_jacobian(const larmor_array *displacement, larmor_array **jacobian);
+
+/* e(r) with e(r + d(r)) = -d(r): from where a place is shown to where it is. d between voxels is by cubic
+ * convolution, beyond the image that of its edge. Errors: those of larmor_displacement_jacobian; LARMOR_ERR_NUMERIC
+ * also where r + d(r) folds space. */
+LARMOR_API larmor_status larmor_displacement_inverse(const larmor_array *displacement, larmor_array **inverse);
+
+typedef enum larmor_warp_by {
+    LARMOR_WARP_BAND, /* exact for the sum of the image's own frequencies, by an FFT and a NUFFT */
+    LARMOR_WARP_CUBIC /* cubic convolution, which does not ring */
+} larmor_warp_by;
+
+typedef struct larmor_warp_opts { /* zero means default */
+    larmor_warp_by by;
+    int jacobian; /* 1: times that of the displacement: what an image shows in a smaller volume is brighter in it */
+} larmor_warp_opts;
+
+/* y(r) = x(r + d(r)), times the Jacobian if asked for; 0 where that is beyond the image.
+ *
+ * By the displacement of larmor_gradient_displacement and with the Jacobian it corrects a finished image; by
+ * larmor_displacement_inverse of that it makes such an image of a true one.
+ *
+ * x             real or complex [image..., more].
+ * displacement  real [image..., nd], in voxels.
+ * opts          may be NULL.
+ * y             of x's shape, type and device; the caller's.
+ * Errors        LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC, LARMOR_ERR_MEMORY.
+ * Source        cubic: Keys, IEEE Trans. Acoust. Speech Signal Process. 29, 1153 (1981). */
+LARMOR_API larmor_status larmor_warp(const larmor_array *x, const larmor_array *displacement,
+                                     const larmor_warp_opts *opts, larmor_array **y);
 
 #ifdef __cplusplus
 }

@@ -297,6 +297,12 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * larmor_solid_harmonics along the patient's axes (LPS) from the isocentre, in m; the signal has exp(-i phase).
      * The linear ones are not used, as the trajectory has them. One readout stands for all. NULL: none. */
     larmor_array *phase_terms;
+    /* The errors of the gradients, of larmor_gradient_field_read: voxels are in the model where images would show
+     * them, and maps from the data are moved to where they belong. NULL: gradients are linear. */
+    larmor_array *gradient_field;
+    /* The same of any displacement, real [x, y, 2 or 3], of slices and volumes [x, y, z, 3], over the image's field
+     * of view: mm along the image's axes from a place to where images show it. Not beside gradient_field. */
+    larmor_array *displacement;
     larmor_concomitant concomitant; /* fields of gradients beside their own */
     double field_tesla;             /* of the magnet, which they depend on; default: the header's */
     /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as

@@ -275,6 +275,7 @@ typedef struct larmor_sense_opts { /* zero means default */
     int64_t iters; /* normal maps to expect; default 10 */
     larmor_plan_effort effort; /* how the NUFFT's grid is chosen; above ESTIMATE the default of toeplitz is what one
                                   normal map of each takes, unless the model finds it much slower */
+    const larmor_array *displacement; /* real [image..., nd] in voxels: F is larmor_op_nufft_displaced; NULL: none */
 } larmor_sense_opts;
 
 /* SENSE: sqrt(W) F S, from an image to the k-space of all coils. With off_resonance F is larmor_op_segments of
@@ -284,9 +285,12 @@ typedef struct larmor_sense_opts { /* zero means default */
  * are on the grid, to a third of nufft_tol, F is larmor_op_cartesian and the middle larmor_op_cartesian_normal,
  * whatever toeplitz says; the operator's name is then "sense-cartesian".
  *
+ * With a displacement voxel r is at r + d(r): y(k) = sqrt(w(k)) sum_r s_c(r) x(r) exp(-2 pi i k.(r + d(r)) / N), for
+ * maps at r, and what a field does to it is that of the voxel r. The normal map is the adjoint after the forward map.
+ *
  * Where the maps are on a group of devices (larmor_device_open), its members share the coils, a part of them each
- * (larmor_op_distribute), without off_resonance and for one set of maps; block is then that of each. Elsewhere,
- * and with those, the group is one device.
+ * (larmor_op_distribute), without off_resonance and displacement and for one set of maps; block is then that of
+ * each. Elsewhere, and with those, the group is one device.
  *
  * maps    [image..., coils], complex; the operator has their dtype and device. Or [image..., coils, sets], as ESPIRiT
  *         finds where the object folds within the field of view: then each set has an image of its own, A is from

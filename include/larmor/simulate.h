@@ -66,8 +66,11 @@ typedef struct larmor_simulation_opts {
     double tesla;    /* of the magnet, as the header states; default 3 */
     int concomitant; /* 1: with concomitant fields; of one slice, without phase, epi, breath and heart */
     const larmor_array *phase_terms; /* as larmor_recon_opts.phase_terms, under the same conditions; or NULL */
-    double position_mm[3];           /* of the centre, beside that of oblique, from the isocentre */
-    double delay[6];                 /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
+    /* As larmor_recon_opts.gradient_field and displacement, under the same conditions; the latter [matrix..., as many
+     * as dimensions]. Either, or NULL. */
+    const larmor_array *gradient_field, *displacement;
+    double position_mm[3];    /* of the centre, beside that of oblique, from the isocentre */
+    double delay[6];          /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
     int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else
                                * embedded */
     int oblique;              /* 1: the volume is rotated and shifted, as in an oblique scan */

@@ -175,27 +175,65 @@ static larmor_status add_field(const larmor_simulation *s, const larmor_array *t
     return LARMOR_OK;
 }
 
+/* Of the fine voxels, where samples see them; NULL: where they are. */
+static larmor_status displacement_of(const larmor_simulation *s, larmor_shape fine, larmor_array **d)
+{
+    const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
+    const int nd = fine.ndim;
+    const int64_t voxels = larmor_shape_count(fine);
+    LMR_OWNED(larmor_array) *complex = NULL, *made = NULL;
+    LMR_HEAP double *mm = NULL;
+    if (s->o.gradient_field) return larmor_gradient_displacement(s->o.gradient_field, &image, fine, d);
+    if (!s->o.displacement) return LARMOR_OK;
+    const larmor_shape have = larmor_array_shape(s->o.displacement);
+    int fits = have.ndim == nd + 1 && have.dim[nd] >= nd && have.dim[nd] <= 3;
+    for (int a = 0; a < nd && fits; a++) fits = have.dim[a] == s->info.matrix[a];
+    if (!fits)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
+                        lmr_describe(s->o.displacement).s, nd);
+    LMR_TRY(larmor_array_convert(s->o.displacement, LARMOR_C128, &complex));
+    LMR_TRY(larmor_resize(complex, fine, &made));
+    LMR_TRY(larmor_array_download(made, LARMOR_C128, &mm));
+    for (int64_t i = 0; i < voxels * nd; i++) /* in place: a number lies at or before where its real part was */
+        mm[i] = mm[2 * i] * (double)fine.dim[i / voxels] / image.fov_mm[i / voxels];
+    return larmor_array_upload(s->dev, LARMOR_F64, larmor_shape_append(fine, nd), LARMOR_F64, mm, d);
+}
+
+static larmor_status transform_of(const larmor_simulation *s, const larmor_array *traj, larmor_shape fine,
+                                  larmor_op **F)
+{
+    larmor_nufft_opts nufft = {.ndim = fine.ndim, .batch = s->info.coils, .tol = NUFFT_ERROR, .dtype = LARMOR_C64};
+    LMR_OWNED(larmor_array) *d = NULL;
+    for (int a = 0; a < fine.ndim; a++) nufft.modes[a] = fine.dim[a];
+    LMR_TRY(displacement_of(s, fine, &d));
+    if (d) return larmor_op_nufft_displaced(s->dev, &nufft, traj, d, F);
+    return larmor_op_nufft(s->dev, &nufft, traj, F);
+}
+
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                   const double *seconds, larmor_array **kspace)
 {
     const int nd = s->info.ndim;
     const larmor_shape shape = larmor_array_shape(traj);
     larmor_shape fine = {.ndim = nd};
-    larmor_nufft_opts nufft = {.ndim = nd, .batch = s->info.coils, .tol = NUFFT_ERROR, .dtype = LARMOR_C64};
     LMR_FREED_BY(free_list) list terms = {.count = 0};
     LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL;
     LMR_OWNED(larmor_op) *F = NULL, *A = NULL;
     LMR_FREED_BY(drop_sum) larmor_segments *sum = NULL;
-    for (int d = 0; d < nd; d++) nufft.modes[d] = fine.dim[d] = FINER * s->info.matrix[d];
+    for (int d = 0; d < nd; d++) fine.dim[d] = FINER * s->info.matrix[d];
     LMR_TRY(positions(s, fine, &position));
     LMR_TRY(add_field(s, traj, fine, seconds, &terms));
     if (s->o.concomitant) LMR_TRY(add_concomitant(s, traj, position, &terms));
     if (s->o.phase_terms) LMR_TRY(add_camera(s, traj, position, &terms));
-    LMR_TRY(
-        larmor_segments_of_terms(terms.term, terms.count, &(larmor_off_resonance_opts){.error = MODEL_ERROR}, &sum));
+    LMR_TRY(transform_of(s, traj, fine, &F));
+    if (terms.count)
+        LMR_TRY(larmor_segments_of_terms(terms.term, terms.count, &(larmor_off_resonance_opts){.error = MODEL_ERROR},
+                                         &sum));
     LMR_TRY(fine_images(s, object, fine, &images));
-    LMR_TRY(larmor_op_nufft(s->dev, &nufft, traj, &F));
-    LMR_TRY(larmor_op_segments(F, sum, &A));
+    if (terms.count)
+        LMR_TRY(larmor_op_segments(F, sum, &A));
+    else
+        A = larmor_op_ref(F);
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(shape.dim[1], shape.dim[2], s->info.coils), &made));
     LMR_TRY(larmor_op_forward(A, images, made));
     *kspace = made;

@@ -83,10 +83,9 @@ static larmor_status check_course(const larmor_simulation *s)
     if (!(o->tesla > 0 && o->tesla <= 100))
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got a magnet of %g T, expected up to 100", o->tesla);
     if (lmr_simulation_sees_more(s) && (o->phase || o->epi || o->slices > 1 || lmr_simulation_beats(s)))
-        return LMR_FAIL(
-            LARMOR_ERR_ARG,
-            "simulation: got concomitant fields or phase_terms, expected one slice without phase, epi, breath "
-            "and heart");
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got concomitant fields, phase_terms or displaced voxels, "
+                                        "expected one slice without phase, epi, "
+                                        "breath and heart");
     if (o->field && o->phase)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got a phase of the image and off-resonance, expected one of them");
@@ -170,7 +169,7 @@ static larmor_status find_names(larmor_simulation *s, larmor_traj_info *info)
 
 int lmr_simulation_sees_more(const larmor_simulation *s)
 {
-    return s->o.concomitant || s->o.phase_terms;
+    return s->o.concomitant || s->o.phase_terms || s->o.gradient_field || s->o.displacement;
 }
 
 int lmr_simulation_moves(const larmor_simulation *s)
@@ -359,6 +358,8 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     lmr_gate_init(&s->gate);
     s->o = *opts;
     s->o.phase_terms = larmor_array_ref(opts->phase_terms);
+    s->o.gradient_field = larmor_array_ref(opts->gradient_field);
+    s->o.displacement = larmor_array_ref(opts->displacement);
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
     const larmor_status st = prepare(s);
@@ -381,6 +382,8 @@ void larmor_simulation_free(larmor_simulation *simulation)
     free(simulation->shot);
     larmor_array_free(simulation->exact);
     larmor_array_free(simulation->o.phase_terms);
+    larmor_array_free(simulation->o.gradient_field);
+    larmor_array_free(simulation->o.displacement);
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);

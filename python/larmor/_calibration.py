@@ -366,6 +366,63 @@ def concomitant(traj: Any, position: Any, *, dwell_s: float, tesla: float,
     return [(space[i], -time[i]) for i in range(len(space))]
 
 
+# ---- displacement ----
+
+
+def gradient_field(path: Any) -> Any:
+    """The errors of a gradient system from a file of its spherical harmonics (larmor_gradient_field_read in physics.h
+    says its layouts): [3, 2, N + 1, N + 1] along L, P, S of the patient, cosines and sines, degrees, orders."""
+    on = _arrays.device("cpu")
+    return out_array(lib.larmor_gradient_field_read, _scan._path(path), on.pointer)
+
+
+def gradient_displacement(field: Any, shape: Sequence[int], *, fov_mm: Sequence[float],
+                          position_mm: Sequence[float] = (0, 0, 0),
+                          directions: Sequence[Sequence[float]] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))) -> Any:
+    """From the voxels of an image [(z,) y, x] to where such gradients show them: [ndim, (z,) y, x] in voxels, in the
+    order x, y, z.
+
+    field       of `gradient_field`. fov_mm: along the axes (z,) y, x.
+    position_mm of the centre from the isocentre, and directions of x, y and z of the image, along L, P, S.
+    """
+    on = _arrays.device("cpu")
+    meta = ffi.new("larmor_image_meta *", {"position_mm": [*map(float, position_mm)]})
+    sides = [*map(float, fov_mm)][::-1]
+    meta.fov_mm = sides + [1.0] * (3 - len(sides))
+    for name, along in zip(("read_dir", "phase_dir", "slice_dir"), directions, strict=True):
+        setattr(meta, name, [*map(float, along)])
+    dims = [*map(int, shape)][::-1]
+    image = ffi.new("larmor_shape *", {"ndim": len(dims), "dim": dims})
+    return out_array(lib.larmor_gradient_displacement, _wrapped(np.ascontiguousarray(field, np.float64), on), meta,
+                     image[0])
+
+
+def displacement_jacobian(displacement: Any) -> Any:
+    """The determinant of the derivatives of r + d(r), [(z,) y, x] of d [ndim, (z,) y, x] in voxels."""
+    on = _arrays.device("cpu")
+    return out_array(lib.larmor_displacement_jacobian, _wrapped(np.ascontiguousarray(displacement, np.float64), on))
+
+
+def displacement_inverse(displacement: Any) -> Any:
+    """e(r) with e(r + d(r)) = -d(r): from where a place is shown to where it is."""
+    on = _arrays.device("cpu")
+    return out_array(lib.larmor_displacement_inverse, _wrapped(np.ascontiguousarray(displacement, np.float64), on))
+
+
+def warp(image: Any, displacement: Any, *, jacobian: bool = True, cubic: bool = False) -> Any:
+    """image [..., (z,) y, x] at r + d(r), times the Jacobian: corrects a finished image.
+
+    displacement  [ndim, (z,) y, x] in voxels, of `gradient_displacement` for example; by its `displacement_inverse` a
+                  true image becomes one that such gradients show.
+    cubic         by cubic convolution; else exact for the image's own frequencies.
+    """
+    on = _arrays.device("cpu")
+    opts = ffi.new("larmor_warp_opts *", {"by": lib.LARMOR_WARP_CUBIC if cubic else lib.LARMOR_WARP_BAND,
+                                          "jacobian": int(jacobian)})
+    return out_array(lib.larmor_warp, _wrapped(image, on),
+                     _wrapped(np.ascontiguousarray(displacement, np.float64), on), opts)
+
+
 # ---- field maps and bases ----
 
 

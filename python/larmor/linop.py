@@ -342,6 +342,16 @@ def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = n
                _kept(traj, on))
 
 
+def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype: Any = np.complex64,
+                    device: str | Device | None = None, **more: Any) -> Operator:
+    """As `nufft` of voxels that are at r + d(r), displacement [ndim, modes...] in voxels, in the order x, y, z."""
+    traj = _traj(points)
+    on = _where(traj, device)
+    return _op(lib.larmor_op_nufft_displaced, on, on.pointer,
+               _nufft.options(2, displacement.shape[1:], batch=batch, dtype=dtype, **more), _kept(traj, on),
+               _kept(_real(displacement), on))
+
+
 def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
                    device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the planes."""
@@ -415,7 +425,8 @@ def _scaled(maps: Array, scale: str, ndim: int) -> Array:
 
 
 def _sense_options(on: Device, points: Array, weights: Array, tol: float, toeplitz: bool | None, iterations: int,
-                   block: int, effort: str, off_resonance: Segments | None) -> tuple[Any, list[Any]]:
+                   block: int, effort: str, off_resonance: Segments | None,
+                   displacement: Array = None) -> tuple[Any, list[Any]]:
     """A larmor_sense_opts, and what has to live as long as it."""
     opts = ffi.new("larmor_sense_opts *")
     keep = [_kept(_traj(points), on)]
@@ -425,6 +436,9 @@ def _sense_options(on: Device, points: Array, weights: Array, tol: float, toepli
         opts.weights = keep[1]
     if off_resonance is not None:
         opts.off_resonance = off_resonance._segments
+    if displacement is not None:
+        keep.append(_kept(_real(displacement), on))
+        opts.displacement = keep[-1]
     opts.nufft_tol = tol
     opts.block = block
     opts.toeplitz = 0 if toeplitz is None else 1 if toeplitz else -1
@@ -435,7 +449,8 @@ def _sense_options(on: Device, points: Array, weights: Array, tol: float, toepli
 
 def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "sum", tol: float = 0,
           toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
-          off_resonance: Segments | None = None, device: str | Device | None = None) -> Operator:
+          off_resonance: Segments | None = None, displacement: Array = None,
+          device: str | Device | None = None) -> Operator:
     """SENSE: [image...] to [coils, readouts, samples], the root of the weights included.
 
     maps           [coils, image...] or [sets, coils, image...], complex; kept, not copied.
@@ -445,10 +460,12 @@ def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "su
                    larmor.recon and larmor.phantom_kspace have it.
     toeplitz       of the normal map; None: where it is expected to be quicker for so many iterations.
     off_resonance  Segments of a field map on the image and the times of the samples.
+    displacement   [ndim, image...] in voxels, in the order x, y, z: voxels are at r + d(r), as in `nufft_displaced`.
     """
     maps = _scaled(_complex(maps), scale, points.shape[-1])
     on = _where(maps, device)
-    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance)
+    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, off_resonance,
+                                 displacement)
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
 
 

@@ -65,13 +65,14 @@ static larmor_nufft_opts nufft_of(const larmor_problem *p, const larmor_sense_op
 }
 
 /* What the Fourier transform is done by. */
-typedef enum way { BY_NUFFTS, BY_PLANES, BY_FFTS } way;
+typedef enum way { BY_NUFFTS, BY_PLANES, BY_FFTS, BY_DISPLACED_VOXELS } way;
 
 static larmor_status find_way(const larmor_problem *p, const larmor_sense_opts *opts, way *by)
 {
     const larmor_nufft_opts nufft = nufft_of(p, opts, p->coils);
     int is;
-    *by = BY_NUFFTS;
+    *by = opts->displacement ? BY_DISPLACED_VOXELS : BY_NUFFTS;
+    if (opts->displacement) return LARMOR_OK;
     LMR_TRY(lmr_is_cartesian(&nufft, opts->traj, &is));
     if (is && !opts->off_resonance) { /* with phases its normal map is none of FFTs alone */
         *by = BY_FFTS;
@@ -94,6 +95,8 @@ static larmor_status op_samples(larmor_array *maps, const larmor_problem *p, con
         LMR_TRY(larmor_op_cartesian(maps->dev, &nufft, opts->traj, &F));
     else if (by == BY_PLANES)
         LMR_TRY(larmor_op_stack_of_stars(maps->dev, &nufft, opts->traj, &F));
+    else if (by == BY_DISPLACED_VOXELS)
+        LMR_TRY(larmor_op_nufft_displaced(maps->dev, &nufft, opts->traj, opts->displacement, &F));
     else
         LMR_TRY(larmor_op_nufft(maps->dev, &nufft, opts->traj, &F));
     if (opts->off_resonance) {
@@ -187,6 +190,7 @@ enum { TOEPLITZ_NO, TOEPLITZ_YES, TOEPLITZ_MAYBE };
 static int wants_toeplitz(const larmor_problem *p, const larmor_sense_opts *opts, double of_nufft)
 {
     int segments, terms;
+    if (opts && opts->displacement) return TOEPLITZ_NO; /* its normal map is no convolution */
     if (lmr_segments_count(opts, &segments, &terms) || !terms) return TOEPLITZ_NO;
     of_nufft *= (double)segments / terms;
     const double promising = 3; /* the model is rough, and making what loses costs as much as several normal maps */
@@ -204,6 +208,27 @@ static int64_t repeats_of(const larmor_problem *p)
     return p->repeats > 0 ? p->repeats : p->samples / larmor_shape_count(p->image) + 2;
 }
 
+/* A type 3 whose points and targets have such widths; k reaches no further than the grid's, if it is not there. */
+static larmor_status add_displaced_bytes(const larmor_device *dev, const larmor_problem *p,
+                                         const larmor_sense_opts *opts, const larmor_nufft_opts *nufft, double *total)
+{
+    larmor_nufft_opts o = *nufft;
+    LMR_HEAP double *d = NULL, *k = NULL;
+    const int64_t voxels = larmor_shape_count(p->image), nd = p->image.ndim;
+    LMR_TRY(larmor_array_download(opts->displacement, LARMOR_F64, &d));
+    if (opts->traj) LMR_TRY(larmor_array_download(opts->traj, LARMOR_F64, &k));
+    o.type = 3;
+    for (int64_t a = 0; a < nd; a++) {
+        const double n = (double)p->image.dim[a];
+        double far = 0;
+        double reach = k ? 0.5 : n / 2;
+        for (int64_t i = 0; i < voxels; i++) far = fmax(far, fabs(d[i + voxels * a]));
+        for (int64_t j = 0; k && j < p->samples; j++) reach = fmax(reach, fabs(k[a + nd * j]));
+        o.modes[a] = (int64_t)fmin(ceil((n + 2 * far) / n * 2 * reach) + 1, 0x1p30);
+    }
+    return lmr_bytes_add_nufft(dev, &o, p->samples + voxels, total);
+}
+
 /* Of F for so many coils. */
 static larmor_status add_fourier_bytes(const larmor_device *dev, const larmor_problem *p,
                                        const larmor_sense_opts *opts, way by, int64_t coils, double *total)
@@ -214,6 +239,8 @@ static larmor_status add_fourier_bytes(const larmor_device *dev, const larmor_pr
     switch (by) {
     case BY_NUFFTS:
         return lmr_bytes_add_nufft(dev, &nufft, p->samples, total);
+    case BY_DISPLACED_VOXELS:
+        return add_displaced_bytes(dev, p, opts, &nufft, total);
     case BY_PLANES:
         LMR_TRY(larmor_stack_of_stars_memory(dev, &nufft, opts->traj, &bytes));
         *total += (double)bytes;
@@ -287,7 +314,7 @@ larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_prob
                                      int64_t *bytes)
 {
     way by = p->repeats > 0 && !(opts && opts->off_resonance) ? BY_FFTS : BY_NUFFTS;
-    if (opts && opts->traj) LMR_TRY(find_way(p, opts, &by));
+    if (opts && (opts->traj || opts->displacement)) LMR_TRY(find_way(p, opts, &by));
     return sense_bytes(dev, p, opts, by, bytes);
 }
 

@@ -14,7 +14,8 @@
 int lmr_sense_ranks(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {
     const int count = dev->ranks ? dev->ranks->count : 1;
-    return sets || (opts && opts->off_resonance) || coils < count ? 1 : count;
+    const int apart = opts && (opts->off_resonance || opts->displacement);
+    return sets || apart || coils < count ? 1 : count;
 }
 
 int lmr_sense_is_served(const larmor_device *dev)

@@ -13,7 +13,7 @@
 int lmr_sense_devices(const larmor_device *dev, int64_t coils, int64_t sets, const larmor_sense_opts *opts)
 {
     const int members = larmor_device_members(dev);
-    if (members < 2 || sets || (opts && opts->off_resonance)) return 1;
+    if (members < 2 || sets || (opts && (opts->off_resonance || opts->displacement))) return 1;
     return coils < members ? (int)coils : members;
 }
 

@@ -268,6 +268,7 @@ larmor_status larmor_op_subspace_sense(larmor_array *maps, const larmor_array *f
     if (!A) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_op_subspace_sense: A is NULL");
     *A = NULL;
     LMR_TRY(check(maps, factors, opts));
+    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "subspace sense: not with a displacement");
     const larmor_sense_opts one = without_toeplitz(opts);
     const larmor_shape shape = factors->shape;
     const int ndim = maps->shape.ndim - 1;

@@ -24,6 +24,7 @@ static larmor_status check_arguments(const larmor_ranks *ranks, const larmor_arr
 {
     if (!maps || !opts || !opts->traj)
         return LMR_FAIL(LARMOR_ERR_ARG, "sense: slabs: maps and options with a trajectory are needed");
+    if (opts->displacement) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with a displacement");
     if (opts->off_resonance) return LMR_FAIL(LARMOR_ERR_UNSUPPORTED, "sense: slabs: not with off-resonance");
     if (planes < ranks->count)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "sense: slabs: %lld planes for %d ranks, expected one for each at least",

@@ -177,6 +177,28 @@ TEST(off_resonance_in_sense_is_in_the_estimate)
     }
 }
 
+TEST(displaced_voxels_in_sense_are_in_the_estimate)
+{
+    only_for_processors();
+    for (int c = 0; c < 4; c++) {
+        OWNED(scan) s = scan_of(LARMOR_SHAPE(64, 64), 400, 16, 5, c / 2 ? LARMOR_C128 : LARMOR_C64, 0);
+        double *d = calloc(2 * 64 * 64, sizeof *d);
+        assert_non_null(d);
+        for (int i = 0; i < 2 * 64 * 64; i++) d[i] = 3 * sin(.01 * i);
+        OWNED(larmor_array) *moved = real_array(LARMOR_SHAPE(64, 64, 2), d);
+        free(d);
+        const larmor_sense_opts opts = {.traj = s.traj, .displacement = moved, .block = c % 2 ? 2 : 0};
+        larmor_op *A;
+        int64_t estimate;
+        assert_ok(larmor_sense_memory(dev, &s.problem, &opts, &estimate));
+        images held = begin_with(s.problem.dtype, s.problem.image);
+        assert_ok(larmor_op_sense(s.maps, &opts, &A));
+        apply(A, &s, &held);
+        expect_estimate("displaced voxels in SENSE", estimate, SMALL, 4);
+        free_applied(A, &held);
+    }
+}
+
 TEST(a_stack_of_planes_takes_no_more_than_estimated)
 {
     only_for_processors();
