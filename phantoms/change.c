@@ -67,6 +67,44 @@ larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_
     return LARMOR_OK;
 }
 
+/* The ellipse or circle that a plane cuts out of a part; density 0 where it misses it. */
+static lmr_ellipsoid cut_part(const lmr_ellipsoid *e, double z)
+{
+    lmr_ellipsoid flat = *e;
+    const double far = (z - e->centre[2]) / e->half_axis[2], rest = 1 - far * far;
+    const double size = rest > 0 ? sqrt(rest) : 1;
+    if (!(rest > 0)) flat.density = 0;
+    flat.half_axis[0] *= size;
+    flat.half_axis[1] *= size;
+    flat.half_axis[2] = flat.centre[2] = 0;
+    return flat;
+}
+
+larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larmor_phantom **plane)
+{
+    LMR_NEED(plane);
+    *plane = NULL;
+    LMR_NEED(phantom);
+    if (phantom->ndim != 3 || !(fabs(z) <= 1e6))
+        return LMR_FAIL(LARMOR_ERR_ARG, "phantom plane: got a phantom in %dD and z %g, expected 3D and a number",
+                        phantom->ndim, z);
+    larmor_phantom *p = malloc(sizeof *p);
+    if (!p) return LMR_NO_MEMORY();
+    *p = *phantom;
+    p->ndim = 2;
+    p->is_plane = 1;
+    p->plane = z;
+    for (int i = 0; i < p->parts; i++) p->part[i] = cut_part(&phantom->part[i], z);
+    for (int i = 0; i < p->blobs; i++) {
+        lmr_blob *b = &p->blob[i];
+        const double far = (z - b->centre[2]) / b->sigma;
+        b->density *= exp(-far * far / 2);
+        b->centre[2] = 0;
+    }
+    *plane = p;
+    return LARMOR_OK;
+}
+
 void larmor_phantom_at(const larmor_phantom_course *course, double time, larmor_phantom_state *state)
 {
     if (!course || !state) return;

@@ -78,6 +78,35 @@ larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coi
     return LARMOR_OK;
 }
 
+/* What the modes along z are at one z: waves in the plane alone. */
+static void cut_modes(lmr_coils *coils, double z)
+{
+    const int flat = coils->modes / (2 * coils->order + 1), all = coils->modes;
+    double *weight = coils->weight;
+    for (int c = 0; c < coils->count; c++)
+        for (int m = 0; m < flat; m++) {
+            double re = 0, im = 0;
+            for (int i = m; i < all; i += flat) {
+                const double *w = weight + 2 * (i + (int64_t)all * c);
+                const double angle = 2 * M_PI * coils->frequency[i][2] * z;
+                re += w[0] * cos(angle) - w[1] * sin(angle);
+                im += w[0] * sin(angle) + w[1] * cos(angle);
+            }
+            weight[2 * (m + (int64_t)flat * c)] = re; /* never behind what is still read */
+            weight[2 * (m + (int64_t)flat * c) + 1] = im;
+        }
+    for (int m = 0; m < flat; m++) coils->frequency[m][2] = 0;
+    coils->modes = flat;
+    coils->ndim = 2;
+}
+
+larmor_status lmr_coils_around(const larmor_phantom *phantom, int count, lmr_coils *coils)
+{
+    LMR_TRY(lmr_coils_create(phantom->is_plane ? 3 : phantom->ndim, count, phantom->reach, coils));
+    if (phantom->is_plane) cut_modes(coils, phantom->plane);
+    return LARMOR_OK;
+}
+
 void lmr_coils_free(lmr_coils *coils)
 {
     free(coils->weight);
@@ -132,14 +161,14 @@ static void fill_line_at(void *self, int64_t i)
 }
 
 static larmor_status make_maps(larmor_device *dev, larmor_dtype dtype, larmor_shape shape, const double extent[3],
-                               int coils, double reach, larmor_array **maps)
+                               int coils, const larmor_phantom *around, larmor_array **maps)
 {
     if (coils < 1) return LMR_FAIL(LARMOR_ERR_ARG, "phantom: got %d coils, expected 1 to 1024", coils);
     LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     const larmor_shape whole = larmor_shape_append(shape, coils);
     LMR_HEAP double *wave = NULL;
     LMR_HEAP void *host = NULL;
-    LMR_TRY(lmr_coils_create(shape.ndim, coils, reach, &set));
+    LMR_TRY(lmr_coils_around(around, coils, &set));
     if (larmor_shape_count(whole) < 1) {
         return LMR_FAIL(LARMOR_ERR_SHAPE, "phantom: got %d maps of %lld voxels along x, which are too many to count",
                         coils, (long long)shape.dim[0]);
@@ -190,5 +219,10 @@ larmor_status larmor_phantom_coils_around(const larmor_phantom *phantom, larmor_
             return LMR_FAIL(LARMOR_ERR_ARG, "phantom coils: got an extent of %g, expected more than 0, at most 100",
                             extent[d]);
     const double given[3] = {extent ? extent[0] : 1, extent ? extent[1] : 1, extent && ndim == 3 ? extent[2] : 1};
-    return make_maps(dev, dtype, shape, given, coils, phantom ? phantom->reach : 1, maps);
+    if (phantom) return make_maps(dev, dtype, shape, given, coils, phantom, maps);
+    LMR_HEAP larmor_phantom *nothing = calloc(1, sizeof *nothing);
+    if (!nothing) return LMR_NO_MEMORY();
+    nothing->ndim = ndim;
+    nothing->reach = 1;
+    return make_maps(dev, dtype, shape, given, coils, nothing, maps);
 }

@@ -465,6 +465,9 @@ larmor_status lmr_field_kspace(const larmor_phantom *phantom, larmor_device *dev
                         "is enlarged %g times",
                         phantom->reach);
     for (int64_t i = 0; i < samples->each; i++) longest = fmax(longest, fabs(samples->times[i]));
+    if (phantom->is_plane)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "phantom field: is for solid and for flat phantoms, got a plane of a solid one");
     LMR_TRY(expand(field, longest, &e));
     LMR_TRY(lmr_coils_create(phantom->ndim, coils, ROOM, &set));
     LMR_TRY(lmr_coils_create(phantom->ndim, 1, ROOM, &tile)); /* whose frequencies are waves of the series */

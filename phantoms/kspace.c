@@ -62,7 +62,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0};
     LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
     LMR_HEAP void *host = NULL;
-    LMR_TRY(lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
+    LMR_TRY(lmr_coils_around(phantom, coils, &set));
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));

@@ -24,6 +24,8 @@ struct larmor_phantom {
     int ndim, parts, blobs;
     int enhancing; /* the part that takes up contrast agent */
     double reach;  /* >= 1: what surrounds the object, coils, is that much further away */
+    int is_plane;  /* 1: ndim is 2, and the coils are those of a solid phantom, in its plane at: */
+    double plane;
     lmr_ellipsoid part[LMR_PHANTOM_PARTS];
     lmr_blob blob[LMR_PHANTOM_BLOBS];
 };
@@ -69,6 +71,9 @@ typedef struct lmr_coils {
 /* count coils around an object; count 0: one uniform coil of sensitivity 1. reach: the maps are s(r / reach), s those
  * around an object within the field of view. Errors: LARMOR_ERR_ARG, MEMORY. */
 larmor_status lmr_coils_create(int ndim, int count, double reach, lmr_coils *coils);
+
+/* Those around a phantom, in the plane of a solid one where it is that. */
+larmor_status lmr_coils_around(const larmor_phantom *phantom, int count, lmr_coils *coils);
 void lmr_coils_free(lmr_coils *coils);
 
 /* ---- k-space ---- */

@@ -13,6 +13,7 @@
 #include "larmor/physics.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
+#include "pipeline/slice_maps.h"
 #include "scan/cartesian.h"
 #include "scan/compress.h"
 #include "scan/trajectory.h"
@@ -41,6 +42,7 @@ static larmor_status make_walsh(const lmr_maps_task *t, larmor_array **maps, lar
 {
     larmor_coils_opts opts = walsh_opts(t);
     LMR_OWNED(larmor_array) *density = NULL;
+    if (t->job->facts->info.bands) return lmr_slice_maps(t->samples, t->image, &opts, maps, report);
     LMR_TRY(centre_density(t, &opts, &density));
     opts.density = density;
     return larmor_coils_estimate(t->samples->kspace, t->samples->traj, NULL, t->image, &opts, maps, report);

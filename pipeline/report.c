@@ -204,7 +204,7 @@ void lmr_report_method(larmor_recon *r)
     report_grid(r);
     double side[3];
     const int differences = job->facts->automatic || !strcmp(name, "tv") || !strcmp(name, "tgv");
-    if (differences && !lmr_voxel_sides(&job->facts->grid[0], side))
+    if (differences && !job->facts->info.bands && !lmr_voxel_sides(&job->facts->grid[0], side))
         lmr_warn(
             &r->events,
             "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "

@@ -300,6 +300,7 @@ static larmor_status encoding_extent(larmor_recon *r, int encoding, larmor_exten
     for (int i = 0; i < looks; i++) {
         larmor_extent e;
         LMR_TRY(extent_of(r, look[i], &e, reach));
+        if (r->facts.info.bands) e.factor[2] = 1; /* between slices there is nothing */
         for (int d = 0; d < 3; d++) most->factor[d] = fmax(most->factor[d], e.factor[d]);
         most->outside = fmax(most->outside, e.outside);
     }

@@ -120,6 +120,8 @@ int64_t lmr_normals(const lmr_job *job)
 /* Where it is not chosen: frames resemble each other more than voxels do (docs/dynamics.md). */
 #define DEFAULT_TIME_WEIGHT 4
 
+/* Slices that are excited together are no neighbours: a difference between them costs next to nothing. */
+#define DISTANCE_OF_BANDS 1e6
 /* Of the sides of a voxel: more is a field of view that does not belong to the matrix rather than a thick slice. */
 #define MAX_SIDES_RATIO 8
 
@@ -154,6 +156,7 @@ larmor_regulariser_opts lmr_regulariser_opts(const lmr_job *job, int frames, con
     }
     if (opts.frames[0]) opts.frames[2] = frames / bins;
     lmr_voxel_sides(grid, opts.voxel);
+    if (info->bands) opts.voxel[2] *= DISTANCE_OF_BANDS;
     return opts;
 }
 
@@ -269,7 +272,8 @@ double lmr_image_factor(const lmr_job *job, const larmor_encoding *enc, const la
 {
     double scale = lmr_unscaled_image(job);
     if (job->settings->opts.scale == LARMOR_SCALE_SUM) return scale;
-    for (int d = 0; d < grid->ndim; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
+    const int integrated = job->facts->info.bands ? 2 : grid->ndim; /* slices at once are a sum */
+    for (int d = 0; d < integrated; d++) scale *= enc->fov_mm[d] * (double)grid->matrix[d] / grid->fov_mm[d];
     return scale;
 }
 

@@ -19,7 +19,8 @@ typedef struct settings {
     double noise, snr, dwell, noise_dwell, tr;
     double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
     app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
-    int64_t shots, navigators;
+    int64_t shots, navigators, bands, caipi;
+    double band_mm;
     double readout_start, tesla;
     app_list position;
     int concomitant, oblique, same_angles, force;
@@ -86,6 +87,14 @@ static const app_option options[] = {
            .low = 0.1, .high = 10),
     OPTION(APP_INTEGER, slices, 0, "slices", "N", "of a 2D scan, 6 mm apart; slice s has density 1 - s / (2 N)",
            .preset = "1", .low = 1, .high = 1000),
+    OPTION(APP_INTEGER, bands, 0, "multiband", "N",
+           "slices that are excited together, planes of the phantom in 3D; 0: none", .preset = "0", .low = 0,
+           .high = LARMOR_MOST_BANDS, .member = "bands"),
+    OPTION(APP_NUMBER, band_mm, 0, "multiband-spacing", "MM", "from one of them to the next (default: 40)",
+           .low = 1e-3, .high = 1e4, .member = "band_mm"),
+    OPTION(APP_INTEGER, caipi, 0, "caipi", "N",
+           "slice s of readout j has the phase 2 pi s j / N (default: as many as slices)", .low = 1, .high = 1024,
+           .member = "band_shifts"),
     OPTION(APP_INTEGER, repetitions, 0, "repetitions", "N",
            "a series: fresh noise, and angles that continue from one repetition to the next", .preset = "1", .low = 1,
            .high = 65536),
@@ -302,6 +311,9 @@ static void fill_opts(const settings *s, request *r)
                                        .oblique = s->oblique,
                                        .tesla = s->tesla,
                                        .concomitant = s->concomitant,
+                                       .bands = (int)s->bands,
+                                       .band_mm = s->band_mm,
+                                       .band_shifts = (int)s->caipi,
                                        .monitor = app_monitor,
                                        .user = &r->progress};
     fill(r->opts.drift_mm, &s->drift, 3);
@@ -350,6 +362,10 @@ static int check(const settings *s, request *r)
     }
     if (!s->shots && (s->ramp.count || s->ghost.count)) {
         app_error("--%s: has no effect without --epi.", s->ramp.count ? "ramp" : "ghost");
+        return APP_USAGE;
+    }
+    if (!s->bands && (s->band_mm > 0 || s->caipi)) {
+        app_error("--%s: has no effect without --multiband.", s->caipi ? "caipi" : "multiband-spacing");
         return APP_USAGE;
     }
     if (s->image_phase != 0 && is_off_resonant(s)) {

@@ -11,6 +11,7 @@
 #include "recon_files.h"
 #include "recon_gating.h"
 #include "recon_inputs.h"
+#include "recon_multiband.h"
 #include "recon_noise.h"
 #include "recon_options.h"
 #include "recon_output.h"
@@ -201,6 +202,15 @@ static app_option options[] = {
     ONLY(repetition),
     ONLY(set),
     ONLY(encoding),
+    OPTION(APP_TEXT, multiband, 0, "multiband", "MM,MM[,MM...]",
+           "slices that were excited together, by their offsets in mm along the slice direction from the scan's "
+           "position, evenly spaced: each image becomes a volume of them",
+           .reads = recon_are_offsets,
+           .expected = "2 to 16 ascending numbers in mm with commas between, like -30,0,30,"),
+    OPTION(APP_READ_FILE, multiband_phase, 0, "multiband-phase", "FILE",
+           "--multiband: caipi:N, slice s has the phase 2 pi s j / N in readout j; caipi, with as many shifts as "
+           "slices; or a FILE, .npy or .cfl, of phases in rad, [readouts, slices]",
+           .preset = "caipi", .no_file = "caipi|caipi:2|caipi:3|caipi:4|caipi:5|caipi:6|caipi:8"),
     GIVEN_OPTIONS(recon_settings),
     SAMPLES_OPTIONS(recon_settings),
     SETTING(memory, .heading = "Memory and checkpoints"),
@@ -277,6 +287,8 @@ static int open_inputs(recon_run *r, larmor_recon_opts *opts)
     code = recon_read_delays(s, r->raw, opts);
     if (code) return code;
     APP_TRY(APP_RUN, larmor_source_of_raw(r->opened, r->input, &r->source));
+    code = recon_take_bands(r);
+    if (code) return code;
     if (s->bins)
         code = recon_sort_bins(r);
     else

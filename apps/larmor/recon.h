@@ -16,7 +16,7 @@ typedef struct recon_settings {
         *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
-    const char *bins, *gating;
+    const char *bins, *gating, *multiband, *multiband_phase;
     double readout_start, frame_time, frame_step, tick, fps, point_contrast;
     const char *bids_dir, *frame_rest, *basis, *dictionary;
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;

@@ -105,6 +105,11 @@ static int has_gate(const recon_settings *s)
     return s->cardiac_phases != 0;
 }
 
+static int has_bands(const recon_settings *s)
+{
+    return s->multiband != NULL;
+}
+
 static int has_bins(const recon_settings *s)
 {
     return s->bins != NULL;
@@ -192,6 +197,7 @@ static const struct {
     {"point-contrast", has_point_map, "--height-map or --width-map"},
     {"gate", has_gate, "--cardiac-phases"},
     {"gating", has_bins, "--bins"},
+    {"multiband-phase", has_bands, "--multiband"},
     {"tick", has_stamps, "--frame-time, --cardiac-phases or --bins"},
 };
 

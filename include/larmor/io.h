@@ -122,6 +122,7 @@ typedef struct larmor_raw_info {
                             the coil maps; 0 for images as they are in the file */
     int bins[2];      /* of readouts that are sorted: phases and repetitions of each image; 0: they are not */
     char bins_letter[2];     /* what these are, as larmor_regulariser_opts.letter */
+    int bands;               /* slices that were excited together, which are the z of the images; 0: there are none */
     char frames_report[160]; /* of frames: e.g. "94 of 17 readouts each"; else "" */
     int echoes; /* echo times of the header, sequenceParameters TE, those of contrast 0, 1, ...; more are left out */
     double echo_ms[LARMOR_MAX_ECHOES];

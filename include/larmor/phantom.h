@@ -44,6 +44,14 @@ typedef struct larmor_phantom_state { /* zero means as it was made */
 LARMOR_API larmor_status larmor_phantom_change(const larmor_phantom *phantom, const larmor_phantom_state *state,
                                                larmor_phantom **changed);
 
+/* A plane of a 3D phantom across z, as a 2D phantom: what lies in an infinitely thin slice, seen by the sensitivities
+ * that the coils around the solid phantom have there.
+ *
+ * z       of the plane, in units of the field of view; beyond the object it is empty.
+ * Errors  LARMOR_ERR_ARG for a phantom in 2D or a z that is no number; LARMOR_ERR_MEMORY. A field
+ *         (larmor_phantom_kspace_off_resonance) with shims or dipoles is not for it. */
+LARMOR_API larmor_status larmor_phantom_plane(const larmor_phantom *phantom, double z, larmor_phantom **plane);
+
 typedef struct larmor_phantom_course { /* how an object changes over a series; zero means that it does not */
     double drift[3], degrees;          /* shift and rotation from the beginning to the end */
     double breathing[3];               /* shift at the end of a breath in */

@@ -5,6 +5,7 @@
 
 #include "larmor/ghost.h"
 #include "larmor/io.h"
+#include "larmor/multiband.h"
 #include "larmor/phantom.h"
 #include "larmor/recon.h"
 
@@ -69,7 +70,13 @@ typedef struct larmor_simulation_opts {
     /* As larmor_recon_opts.gradient_field and displacement, under the same conditions; the latter [matrix..., as many
      * as dimensions]. Either, or NULL. */
     const larmor_array *gradient_field, *displacement;
-    double position_mm[3];    /* of the centre, beside that of oblique, from the isocentre */
+    double position_mm[3]; /* of the centre, beside that of oblique, from the isocentre */
+    /* Slices that are excited together, planes of the phantom in 3D, 1 to LARMOR_MOST_BANDS of a 2D scan; 0: none.
+     * Their places are about that of the slice. Of one slice without field, phase, epi, breath, heart, concomitant
+     * fields and phase_terms. snr is that of an image of the middle one alone. */
+    int bands;
+    double band_mm;           /* from one to the next; default 40 */
+    int band_shifts;          /* N: band s of readout j has the phase 2 pi s j / N; default: the number of bands */
     double delay[6];          /* of the gradients, as in larmor_traj_delay; the stored trajectory is nominal */
     int separate_calibration; /* 1: calibration lines are acquired on their own before the others (flag 20); else
                                * embedded */

@@ -9,8 +9,10 @@ static larmor_status create_object(const larmor_simulation *s, int repetition, l
     larmor_phantom *object = NULL;
     LMR_TRY(lmr_go_on());
     LMR_TRY(lmr_simulation_object(s, repetition, &object));
-    const larmor_status st = larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64,
-                                                              larmor_shape_of(s->info.ndim, s->info.matrix), image);
+    const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    const larmor_status st =
+        s->o.bands ? lmr_simulation_bands_image(s, object, image)
+                   : larmor_phantom_bandlimited_phase(object, &s->phase, s->dev, LARMOR_C64, shape, image);
     larmor_phantom_free(object);
     return st;
 }
@@ -46,7 +48,7 @@ larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larm
         }
         for (int slice = 0; !st && slice < slices; slice++) {
             const int first = slice * repetitions;
-            image[first + r].meta = lmr_simulation_meta(s, slice, r);
+            image[first + r].meta = s->o.bands ? lmr_simulation_bands_meta(s, r) : lmr_simulation_meta(s, slice, r);
             if (is_other)
                 st = create_slice(s, slice, object, &image[first + r].data);
             else
@@ -77,6 +79,9 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
     larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
     double extent[3] = {1, 1, 1}; /* of the same voxels */
     *meta = s->geometry;
+    if (s->o.bands && maps_matrix && maps_matrix[0] > 0)
+        return LMR_FAIL(LARMOR_ERR_ARG, "opts.maps_matrix: is not for slices that are excited together.");
+    if (s->o.bands) *meta = lmr_simulation_bands_meta(s, 0);
     if (maps_matrix) LMR_TRY(lmr_check_axes_given("opts.maps_matrix", (double)maps_matrix[2], 1, s->info.ndim));
     for (int d = 0; maps_matrix && d < shape.ndim; d++) {
         if (maps_matrix[d] < 0)
@@ -88,7 +93,10 @@ larmor_status larmor_simulation_maps(const larmor_simulation *simulation, const 
         extent[d] = (double)maps_matrix[d] / (double)s->info.matrix[d];
         meta->fov_mm[d] *= extent[d];
     }
-    LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
+    if (s->o.bands)
+        LMR_TRY(lmr_simulation_bands_maps(s, maps));
+    else
+        LMR_TRY(larmor_phantom_coils_around(s->phantom, s->dev, LARMOR_C64, shape, extent, s->o.coils, maps));
     const larmor_status st = lmr_simulation_silence(s, s->dead, *maps);
     if (!st) return LARMOR_OK;
     larmor_array_free(*maps);

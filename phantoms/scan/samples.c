@@ -59,6 +59,8 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     if (shifted) traj = shifted;
     if (!st && lmr_simulation_beats(s))
         st = lmr_simulation_beating(s, object, traj, repetition, &made);
+    else if (!st && o->bands)
+        st = lmr_simulation_bands(s, object, traj, &made);
     else if (!st && (o->field || lmr_simulation_sees_more(s)))
         st = kspace_in_time(s, object, traj, contrast, &made);
     else if (!st && o->phase)

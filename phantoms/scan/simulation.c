@@ -97,6 +97,26 @@ static double or_default(double given, double otherwise)
     return given != 0 ? given : otherwise;
 }
 
+/* Slices that are excited together. */
+static larmor_status check_bands(const larmor_simulation *s)
+{
+    const larmor_simulation_opts *o = &s->o;
+    if (!o->bands && (o->band_mm != 0 || o->band_shifts))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got band_mm or band_shifts, expected bands with them");
+    if (!o->bands) return LARMOR_OK;
+    if (o->bands < 1 || o->bands > LARMOR_MOST_BANDS || !(o->band_mm > 0 && o->band_mm <= 1e4) ||
+        o->band_shifts < 1 || o->band_shifts > 1024)
+        return LMR_FAIL(
+            LARMOR_ERR_ARG,
+            "simulation: got %d bands, %g mm apart, of %d shifts, expected 1 to %d, a length and 1 to 1024", o->bands,
+            o->band_mm, o->band_shifts, LARMOR_MOST_BANDS);
+    if (o->field || o->phase || o->epi || o->slices > 1 || lmr_simulation_sees_more(s) || lmr_simulation_beats(s))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got several bands, expected one slice without field, phase, epi, concomitant "
+                        "fields, phase_terms, breath and heart");
+    return LARMOR_OK;
+}
+
 static void fill_defaults(larmor_simulation_opts *o)
 {
     if (!o->trajectory) o->trajectory = "golden";
@@ -110,6 +130,8 @@ static void fill_defaults(larmor_simulation_opts *o)
     o->traj.samples = lmr_epi_samples(o);
     if (!o->slices) o->slices = 1;
     if (!o->repetitions) o->repetitions = 1;
+    if (o->bands) o->band_mm = or_default(o->band_mm, 40);
+    if (o->bands && !o->band_shifts) o->band_shifts = o->bands;
 }
 
 /* What the options point at lives as long as the simulation. */
@@ -195,10 +217,11 @@ larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, 
     return larmor_phantom_change(s->phantom, &state, object);
 }
 
+/* Slices that are excited together are planes of a solid object. */
 static larmor_status create_phantom(larmor_simulation *s)
 {
     larmor_phantom *plain;
-    LMR_TRY(larmor_phantom_create(s->o.phantom, s->info.ndim, &plain));
+    LMR_TRY(larmor_phantom_create(s->o.phantom, s->o.bands ? 3 : s->info.ndim, &plain));
     const larmor_status st =
         larmor_phantom_change(plain, &(larmor_phantom_state){.size = s->o.object_size}, &s->phantom);
     larmor_phantom_free(plain);
@@ -322,7 +345,23 @@ static larmor_status fill_info(larmor_simulation *s, const larmor_traj_info *kin
     if (info->ndim == 3 && o->slices > 1)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %lld slices, expected 1, because the trajectory is 3D",
                         (long long)o->slices);
+    if (info->ndim == 3 && o->bands)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d bands, expected none, because the trajectory is 3D",
+                        o->bands);
     return LARMOR_OK;
+}
+
+/* Of several bands that of an image of the middle one alone. */
+static larmor_status find_noise(larmor_simulation *s)
+{
+    const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    const double z = lmr_simulation_band_mm(s, s->o.bands / 2) / s->encoding.recon_fov_mm[0];
+    larmor_phantom *plane = NULL;
+    if (s->o.bands) LMR_TRY(larmor_phantom_plane(s->phantom, z, &plane));
+    const larmor_status st =
+        larmor_phantom_noise_level(plane ? plane : s->phantom, s->dev, shape, s->o.coils, s->o.snr, &s->info.noise);
+    larmor_phantom_free(plane);
+    return st;
 }
 
 static larmor_status prepare(larmor_simulation *s)
@@ -333,6 +372,7 @@ static larmor_status prepare(larmor_simulation *s)
     LMR_TRY(check_noise(&s->o));
     LMR_TRY(check_coils(&s->o));
     LMR_TRY(check_course(s));
+    LMR_TRY(check_bands(s));
     keep(s);
     LMR_TRY(fill_info(s, &kind));
     LMR_TRY(check_axes(s));
@@ -341,9 +381,7 @@ static larmor_status prepare(larmor_simulation *s)
     fill_encoding(s, kind.header);
     fill_geometry(s);
     LMR_TRY(create_phantom(s));
-    if (!(s->o.snr > 0)) return LARMOR_OK;
-    return larmor_phantom_noise_level(s->phantom, s->dev, larmor_shape_of(s->info.ndim, s->info.matrix), s->o.coils,
-                                      s->o.snr, &s->info.noise);
+    return s->o.snr > 0 ? find_noise(s) : LARMOR_OK;
 }
 
 larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulation_opts *opts,

@@ -48,6 +48,22 @@ int lmr_simulation_sees_more(const larmor_simulation *s);
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                   const double *seconds, larmor_array **kspace);
 
+/* Slices that are excited together, opts.bands: their places along the slice direction, the object in one of them,
+ * samples, and what to expect. */
+static inline double lmr_simulation_band_mm(const larmor_simulation *s, int band)
+{
+    return s->o.band_mm * (band - 0.5 * (s->o.bands - 1));
+}
+
+larmor_status lmr_simulation_band(const larmor_simulation *s, const larmor_phantom *object, int band,
+                                  larmor_phantom **plane);
+larmor_status lmr_simulation_bands(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
+                                   larmor_array **kspace);
+larmor_image_meta lmr_simulation_bands_meta(const larmor_simulation *s, int repetition);
+larmor_status lmr_simulation_bands_image(const larmor_simulation *s, const larmor_phantom *object,
+                                         larmor_array **image);
+larmor_status lmr_simulation_bands_maps(const larmor_simulation *s, larmor_array **maps);
+
 /* Geometry and counters of an image, and the density of its slice. */
 larmor_image_meta lmr_simulation_meta(const larmor_simulation *s, int slice, int repetition);
 double lmr_simulation_density(const larmor_simulation *s, int slice);

@@ -345,6 +345,17 @@ def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any])
     return created(lib.larmor_source_of_frames, "larmor_source", lib.larmor_source_free, source, cut)
 
 
+def _banded(source: Any, multiband: Mapping[str, Any], on: Device, keep: list[Any]) -> Any:
+    """The source whose images are volumes of slices that were excited together."""
+    asked = dict(multiband)
+    opts = ffi.new("larmor_multiband_opts *")
+    offsets = [float(mm) for mm in asked.pop("offset_mm")]
+    if asked.get("phase") is None:
+        asked.setdefault("shifts", len(offsets))
+    _structs.fill(opts, {"offset_mm": offsets, "bands": len(offsets), **asked}, on, keep)
+    return created(lib.larmor_source_of_multiband, "larmor_source", lib.larmor_source_free, source, opts)
+
+
 def _takes_text(name: str, value: str) -> bool:
     """Whether the library sets the option from this text; constants are set by the last word of their name, too."""
     known = {setting["name"]: setting["type"] for setting in settings()}
@@ -377,8 +388,8 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 
 
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
-          frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
-          checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
+          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
+          lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
           response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
           **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
@@ -394,6 +405,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21};
                 or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}, with signals of
                 your own as arrays: heart_times, heart_phase, breath_times, breath_signal.
+    multiband   slices that were excited together: {"offset_mm": [-30, 0, 30]} in mm along the slice direction, with
+                "shifts": N for phases 2 pi s j / N of slice s in readout j (default: as many as slices), or "phase":
+                an array [slices, readouts] in rad. Images are volumes of them.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
@@ -416,6 +430,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     keep: list[Any] = []
     asked = {"method": method, "maps": maps, "lam": lam, **options}
     source, header, name = _source(scan, on, traj_units, keep)
+    if multiband is not None:
+        source = _banded(source, multiband, on, keep)
     if frames is not None:
         source = _framed(source, frames, on, keep)
     listener = _Listener(progress)
@@ -551,7 +567,8 @@ def _warnings(report: Any) -> list[str]:
 
 
 def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
-         frames: Mapping[str, Any] | None = None, maps: Any = None, lam: float | str | None = None,
+         frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
+         lam: float | str | None = None,
          **options: Any) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
@@ -559,6 +576,8 @@ def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto
     on = _arrays.device(device)
     keep: list[Any] = []
     source, _, _ = _source(scan, on, traj_units, keep)
+    if multiband is not None:
+        source = _banded(source, multiband, on, keep)
     if frames is not None:
         source = _framed(source, frames, on, keep)
     run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer,

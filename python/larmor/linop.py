@@ -671,6 +671,16 @@ def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, 
                _kept(_traj(points), on), w, shared._segments)
 
 
+def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
+    """The samples of slices that are excited together, y_j = sum_s exp(i phase_s(j)) A_s x_s, of x [slices, y, x].
+
+    ops    one for each slice, such as `sense` of its maps: to [coils, readouts, samples].
+    phase  [slices, readouts] in rad.
+    """
+    on = ops[0].device
+    return _op(lib.larmor_op_multiband, on, _pointers(ops), len(ops), _kept(_real(phase), on))
+
+
 def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -> Operator:
     """As `stack`, where each operator works on a device of its own, in a thread of its own, at the same time.
 

@@ -161,6 +161,8 @@ for built in "$work/by_cmake" "$work/examples"; do
     run "$built" fingerprint
     expect "$work/fingerprint.out" "T1 error" 0.005
     expect "$work/fingerprint.out" "T2 error" 0.005
+    run "$built" slices
+    expect "$work/slices.out" "2 slices from 100 spokes: error" 0.05
     run "$built" spectrum
     expect "$work/spectrum.out" "period" 0.56682
     ! at_most "$work/spectrum.out" "period" 0.56662 || fail "spectrum: the period is too short"

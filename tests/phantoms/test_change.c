@@ -186,3 +186,39 @@ TEST(a_state_that_makes_no_sense_is_refused)
                    "expected numbers");
     larmor_phantom_free(plain);
 }
+
+/* The Fourier transform along z of its planes, by the midpoint rule. */
+TEST(planes_of_a_solid_phantom_are_it_together_seen_by_the_same_coils)
+{
+    enum { PLANES = 1200, COILS = 3 };
+    for (int i = 0; i < 3; i++) {
+        OWNED(larmor_phantom) *solid = NULL;
+        OWNED(double) *k = random_points(3, 8);
+        double flat[2 * POINTS];
+        double complex sum[POINTS * COILS] = {0};
+        assert_ok(larmor_phantom_create(names[i], 3, &solid));
+        for (int j = 0; j < POINTS; j++) memcpy(flat + 2 * j, k + 3 * j, 2 * sizeof *flat);
+        for (int p = 0; p < PLANES; p++) {
+            const double z = 1.2 * ((p + 0.5) / PLANES - 0.5);
+            larmor_phantom *plane;
+            assert_ok(larmor_phantom_plane(solid, z, &plane));
+            OWNED(void) *y = kspace_at(plane, flat, COILS);
+            for (int j = 0; j < POINTS * COILS; j++)
+                sum[j] += ((double complex *)y)[j] * cexp(-2 * M_PI * I * k[3 * (j % POINTS) + 2] * z) * 1.2 / PLANES;
+        }
+        larmor_phantom *copy;
+        assert_ok(larmor_phantom_change(solid, &(larmor_phantom_state){0}, &copy));
+        OWNED(void) *expected = kspace_at(copy, k, COILS);
+        for (int j = 0; j < POINTS * COILS; j++) assert_at_most(cabs(sum[j] - ((double complex *)expected)[j]), 1e-5);
+    }
+}
+
+TEST(flat_phantoms_have_no_planes)
+{
+    larmor_phantom *flat, *plane;
+    assert_ok(larmor_phantom_create("disc", 2, &flat));
+    assert_refused(larmor_phantom_plane(flat, 0, &plane), LARMOR_ERR_ARG,
+                   "phantom plane: got a phantom in 2D and z 0, expected 3D and a number");
+    assert_null(plane);
+    larmor_phantom_free(flat);
+}

@@ -1,0 +1,13 @@
+/* larmor recon --multiband: slices that were excited together. SPDX-License-Identifier: Apache-2.0 */
+#ifndef APP_RECON_MULTIBAND_H
+#define APP_RECON_MULTIBAND_H
+
+#include "recon.h"
+
+/* 1 if a text is one of --multiband. */
+int recon_are_offsets(const char *text);
+
+/* The images of the run's source become volumes of slices, if that is asked for. Returns an exit code. */
+int recon_take_bands(recon_run *r);
+
+#endif

@@ -1,0 +1,355 @@
+/* Slices that are excited together as volumes: phases that grow evenly from slice to slice are those of a place along
+ * kz, in cycles per distance of the slices times their number (Yutzy et al., Magn. Reson. Med. 65, 1630 (2011)).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "larmor/multiband.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/hash.h"
+#include "core/owned.h"
+#include "core/status.h"
+#include "scan/source.h"
+
+#define MAX_UNEVEN_PHASE 1e-3    /* rad, of steps from slice to slice, as rounding in files leaves them */
+#define MAX_UNEVEN_DISTANCE 1e-2 /* of the distance between slices */
+#define MAX_OFF_PARTITION 1e-6   /* of a partition */
+
+enum { MOST_SHIFTS = 1024 };
+
+typedef struct multiband {
+    larmor_source *inner; /* first: lmr_source_before_another */
+    int bands, shifts;
+    double first_mm, step_mm; /* offsets of the slices */
+    double *phase;            /* [bands, rows] of the middle slice and from one to the next; or NULL */
+    int64_t rows, *begin;     /* of the array; the number of each image's first readout in it */
+} multiband;
+
+/* ---- places along kz ---- */
+
+static double within(double x, double period)
+{
+    return x - period * floor(x / period + 0.5);
+}
+
+/* Where readout j of an image is, in 1/(bands times their distance), and the phase of the middle slice. */
+static double kz_of(const multiband *m, int group, int64_t j, double *middle)
+{
+    const int centre = m->bands / 2;
+    if (m->phase) {
+        const double *row = m->phase + 2 * (m->begin[group] + j);
+        *middle = row[0];
+        return within(-row[1] * m->bands / (2 * M_PI), m->bands);
+    }
+    const int64_t step = j % m->shifts;
+    *middle = 2 * M_PI * (double)(step * centre % m->shifts) / m->shifts;
+    return within(-(double)(step * m->bands) / m->shifts, m->bands);
+}
+
+/* ---- what the pipeline asks ---- */
+
+static larmor_raw_info describe(void *self)
+{
+    const multiband *m = self;
+    larmor_raw_info info = larmor_source_describe(m->inner);
+    info.bands = m->bands;
+    info.calibration = 0;
+    return info;
+}
+
+static larmor_status encoding_of(void *self, int encoding, larmor_encoding *out)
+{
+    const multiband *m = self;
+    LMR_TRY(lmr_source_encoding(m->inner, encoding, out));
+    out->ndim = 3;
+    out->matrix[2] = out->recon_matrix[2] = m->bands;
+    out->fov_mm[2] = out->recon_fov_mm[2] = m->step_mm * m->bands;
+    return LARMOR_OK;
+}
+
+static larmor_status meta_of(void *self, int group, larmor_image_meta *meta)
+{
+    const multiband *m = self;
+    const double offset = m->first_mm + m->step_mm * (m->bands / 2);
+    LMR_TRY(lmr_source_meta(m->inner, group, meta));
+    for (int d = 0; d < 3; d++) meta->position_mm[d] += offset * meta->slice_dir[d];
+    meta->fov_mm[2] = m->step_mm * m->bands;
+    return LARMOR_OK;
+}
+
+/* The inner source's grid, and cycles per field of view of the outer one's along z for one partition. */
+static larmor_status flat_grid(const multiband *m, int group, const larmor_grid *grid, larmor_grid *flat,
+                               double *scale)
+{
+    larmor_encoding e;
+    larmor_group g;
+    LMR_TRY(lmr_source_group(m->inner, group, &g));
+    LMR_TRY(lmr_source_encoding(m->inner, g.encoding, &e));
+    *flat = *grid;
+    flat->ndim = 2;
+    flat->matrix[2] = flat->crop[2] = 1;
+    flat->fov_mm[2] = e.fov_mm[2];
+    *scale = grid->fov_mm[2] / (m->step_mm * m->bands);
+    return LARMOR_OK;
+}
+
+/* The middle slice gets the phase 0 in every readout. of: [readouts] their numbers in the image. */
+static larmor_status turn_back(const multiband *m, int group, const int64_t *of, const larmor_samples *s)
+{
+    const larmor_shape shape = larmor_shape_of(2, larmor_array_shape(s->kspace).dim);
+    const int64_t count = larmor_shape_count(shape);
+    LMR_OWNED(larmor_array) *factor = NULL;
+    LMR_HEAP double *turn = lmr_new(count, 2 * sizeof *turn);
+    if (!turn) return LMR_NO_MEMORY();
+    for (int64_t i = 0, r = 0; i < count; i++) {
+        double angle;
+        while (s->first && i >= s->first[r + 1]) r++;
+        kz_of(m, group, of[s->first ? r : i / shape.dim[0]], &angle);
+        turn[2 * i] = cos(angle);
+        turn[2 * i + 1] = -sin(angle);
+    }
+    LMR_TRY(larmor_array_upload(larmor_array_device(s->kspace), larmor_array_dtype(s->kspace), shape, LARMOR_C128,
+                                turn, &factor));
+    return larmor_mul(factor, 0, s->kspace);
+}
+
+static larmor_status add_kz(const multiband *m, int group, const int64_t *of, double scale, larmor_samples *s)
+{
+    const larmor_shape shape = larmor_array_shape(s->traj);
+    const int64_t count = shape.dim[1] * shape.dim[2];
+    LMR_HEAP double *flat = NULL;
+    LMR_HEAP double *k = lmr_new(count, 3 * sizeof *k);
+    larmor_array *made;
+    if (!k) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(s->traj, LARMOR_F64, &flat));
+    for (int64_t i = 0, r = 0; i < count; i++) {
+        double unused;
+        while (s->first && i >= s->first[r + 1]) r++;
+        k[3 * i] = flat[2 * i];
+        k[3 * i + 1] = flat[2 * i + 1];
+        k[3 * i + 2] = scale * kz_of(m, group, of[s->first ? r : i / shape.dim[1]], &unused);
+    }
+    LMR_TRY(larmor_array_upload(larmor_array_device(s->traj), LARMOR_F64, LARMOR_SHAPE(3, shape.dim[1], shape.dim[2]),
+                                LARMOR_F64, k, &made));
+    larmor_array_free(s->traj);
+    s->traj = made;
+    return LARMOR_OK;
+}
+
+/* Without a trajectory the counters say the partition. */
+static larmor_status count_partitions(const multiband *m, int group, const int64_t *of, int64_t readouts, int *step2)
+{
+    for (int64_t r = 0; r < readouts; r++) {
+        double unused;
+        const double kz = kz_of(m, group, of[r], &unused);
+        if (fabs(kz - nearbyint(kz)) > MAX_OFF_PARTITION)
+            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                            "multiband: the scan stores no trajectory, and readout %lld has phases that are no "
+                            "multiples of 2 pi / %d; store the trajectory, or give it.",
+                            (long long)of[r], m->bands);
+        step2[r] = (int)nearbyint(kz) + m->bands / 2;
+        if (step2[r] >= m->bands) step2[r] -= m->bands;
+    }
+    return LARMOR_OK;
+}
+
+/* Samples of the inner source become those of volumes. readout [count] or NULL, of all readouts. */
+static larmor_status encode(const multiband *m, int group, const int64_t *readout, double scale, larmor_samples *s)
+{
+    const larmor_shape shape = larmor_array_shape(s->kspace);
+    const int64_t readouts = s->first ? s->readouts : shape.dim[1];
+    LMR_HEAP int64_t *of = lmr_new(readouts, sizeof *of);
+    if (!of) return LMR_NO_MEMORY();
+    for (int64_t r = 0; r < readouts; r++) of[r] = readout ? readout[r] : r;
+    LMR_TRY(turn_back(m, group, of, s));
+    return s->traj ? add_kz(m, group, of, scale, s) : count_partitions(m, group, of, readouts, s->step2);
+}
+
+static larmor_status samples_of(void *self, int group, const larmor_grid *grid, int calibration, larmor_device *dev,
+                                larmor_samples *out)
+{
+    const multiband *m = self;
+    larmor_grid flat;
+    double scale;
+    *out = (larmor_samples){0};
+    if (calibration) return LARMOR_OK;
+    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
+    LMR_TRY(lmr_source_samples(m->inner, group, &flat, 0, larmor_source_describe(m->inner).coils, dev, out));
+    const larmor_status st = encode(m, group, NULL, scale, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+static larmor_status readouts_of(void *self, int group, const int64_t *readout, int64_t count,
+                                 const larmor_grid *grid, larmor_device *dev, larmor_samples *out)
+{
+    const multiband *m = self;
+    larmor_grid flat;
+    double scale;
+    *out = (larmor_samples){0};
+    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
+    LMR_TRY(lmr_source_readouts(m->inner, group, readout, count, &flat, dev, out));
+    const larmor_status st = encode(m, group, readout, scale, out);
+    if (st) larmor_samples_free(out);
+    return st;
+}
+
+static larmor_status times_of(void *self, int group, const int64_t *readout, int64_t count, const larmor_grid *grid,
+                              larmor_device *dev, larmor_array **times)
+{
+    const multiband *m = self;
+    larmor_grid flat;
+    double scale;
+    LMR_TRY(flat_grid(m, group, grid, &flat, &scale));
+    return lmr_source_times(m->inner, group, readout, count, &flat, dev, times);
+}
+
+static larmor_status fingerprint_of(void *self, uint64_t *fingerprint)
+{
+    const multiband *m = self;
+    const double numbers[] = {m->bands, m->shifts, m->first_mm, m->step_mm};
+    LMR_TRY(lmr_source_fingerprint(m->inner, fingerprint));
+    *fingerprint = lmr_hash(*fingerprint, numbers, sizeof numbers);
+    if (m->phase) *fingerprint = lmr_hash(*fingerprint, m->phase, 2 * sizeof *m->phase * (size_t)m->rows);
+    return LARMOR_OK;
+}
+
+static void destroy(void *self)
+{
+    multiband *m = self;
+    larmor_source_free(m->inner);
+    free(m->phase);
+    free(m->begin);
+    free(m);
+}
+
+/* ---- options ---- */
+
+static larmor_status take_offsets(const larmor_multiband_opts *o, multiband *m)
+{
+    if (o->bands < 2 || o->bands > LARMOR_MOST_BANDS || !o->offset_mm)
+        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d bands, expected 2 to %d and their offsets", o->bands,
+                        LARMOR_MOST_BANDS);
+    m->bands = o->bands;
+    m->first_mm = o->offset_mm[0];
+    m->step_mm = (o->offset_mm[o->bands - 1] - o->offset_mm[0]) / (o->bands - 1);
+    int even = isfinite(m->first_mm) && m->step_mm > 0 && m->step_mm < 1e4;
+    for (int s = 0; s < o->bands && even; s++)
+        even = fabs(o->offset_mm[s] - m->first_mm - m->step_mm * s) <= MAX_UNEVEN_DISTANCE * m->step_mm;
+    if (even) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "multiband: slices from %g to %g mm, expected ascending offsets that are equally far apart",
+                    o->offset_mm[0], o->offset_mm[o->bands - 1]);
+}
+
+/* The readouts of all images, and at which row of the array each image begins. */
+static larmor_status find_rows(multiband *m, int64_t rows, int bands)
+{
+    const int groups = larmor_source_describe(m->inner).groups;
+    int64_t all = 0;
+    int each = 1;
+    m->begin = calloc((size_t)groups + 1, sizeof *m->begin);
+    if (!m->begin) return LMR_NO_MEMORY();
+    for (int i = 0; i < groups; i++) {
+        larmor_group g;
+        LMR_TRY(lmr_source_group(m->inner, i, &g));
+        m->begin[i] = all;
+        all += g.readouts;
+        each &= g.readouts == rows;
+    }
+    m->rows = rows;
+    if (bands == m->bands && each) memset(m->begin, 0, (size_t)groups * sizeof *m->begin);
+    if (bands == m->bands && (each || rows == all)) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_SHAPE,
+                    "multiband: phases of %lld readouts and %d slices, expected those of the %lld readouts%s and %d "
+                    "slices",
+                    (long long)rows, bands, (long long)all, groups > 1 ? " of all images, or of each one," : "",
+                    m->bands);
+}
+
+static larmor_status take_row(multiband *m, const double *phase, int64_t row)
+{
+    const double step = phase[row + m->rows] - phase[row];
+    for (int s = 0; s < m->bands; s++) {
+        const double angle = phase[row + m->rows * s];
+        if (!isfinite(angle))
+            return LMR_FAIL(LARMOR_ERR_NUMERIC, "multiband: the phase of readout %lld is not finite", (long long)row);
+        if (fabs(within(angle - phase[row] - step * s, 2 * M_PI)) > MAX_UNEVEN_PHASE)
+            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                            "multiband: the phases of readout %lld do not grow evenly from slice to slice, as blips "
+                            "and cycled pulses make them; larmor_op_multiband takes any.",
+                            (long long)row);
+    }
+    m->phase[2 * row] = phase[row + m->rows * (m->bands / 2)];
+    m->phase[2 * row + 1] = step;
+    return LARMOR_OK;
+}
+
+static larmor_status take_phases(const larmor_multiband_opts *o, multiband *m)
+{
+    LMR_HEAP double *phase = NULL;
+    m->shifts = o->shifts;
+    if ((o->shifts > 0) == (o->phase != NULL) || o->shifts < 0 || o->shifts > MOST_SHIFTS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "multiband: got %d shifts%s, expected 1 to %d, or phases", o->shifts,
+                        o->phase ? " and phases" : "", MOST_SHIFTS);
+    if (!o->phase) return LARMOR_OK;
+    const larmor_shape shape = larmor_array_shape(o->phase);
+    if (shape.ndim != 2 || lmr_is_complex(larmor_array_dtype(o->phase)))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "multiband: phases are %s, expected real [readouts, %d slices]",
+                        lmr_describe(o->phase).s, m->bands);
+    LMR_TRY(find_rows(m, shape.dim[0], shape.dim[1] <= LARMOR_MOST_BANDS ? (int)shape.dim[1] : 0));
+    LMR_TRY(larmor_array_download(o->phase, LARMOR_F64, &phase));
+    m->phase = lmr_new(m->rows, 2 * sizeof *m->phase);
+    if (!m->phase) return LMR_NO_MEMORY();
+    for (int64_t row = 0; row < m->rows; row++) LMR_TRY(take_row(m, phase, row));
+    return LARMOR_OK;
+}
+
+static larmor_status check_inner(const larmor_source *inner)
+{
+    for (int i = 0; i < larmor_source_describe(inner).encodings; i++) {
+        larmor_encoding e;
+        LMR_TRY(lmr_source_encoding(inner, i, &e));
+        if (e.ndim != 2)
+            return LMR_FAIL(LARMOR_ERR_ARG, "multiband: %s has images in %dD, expected 2D slices",
+                            lmr_source_name(inner), e.ndim);
+        if (!strcmp(e.trajectory, "epi"))
+            return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                            "multiband: %s is echo-planar, whose ghosts are not corrected between slices that are "
+                            "excited together.",
+                            lmr_source_name(inner));
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_source_of_multiband(larmor_source *inner, const larmor_multiband_opts *opts,
+                                         larmor_source **source)
+{
+    LMR_NEED(source);
+    *source = NULL;
+    LMR_NEED(inner);
+    LMR_NEED(opts);
+    larmor_source_impl impl = lmr_source_before_another;
+    impl.describe = describe;
+    impl.encoding = encoding_of;
+    impl.meta = meta_of;
+    impl.samples = samples_of;
+    impl.readouts = lmr_source_has_readouts(inner) ? readouts_of : NULL;
+    impl.times = times_of;
+    impl.fingerprint = fingerprint_of;
+    impl.destroy = destroy;
+    LMR_TRY(check_inner(inner));
+    multiband *m = calloc(1, sizeof *m);
+    if (!m) return LMR_NO_MEMORY();
+    m->inner = larmor_source_ref(inner);
+    larmor_status st = take_offsets(opts, m);
+    if (!st) st = take_phases(opts, m);
+    if (!st) st = larmor_source_create(lmr_source_name(inner), &impl, m, source);
+    if (st)
+        destroy(m);
+    else if (lmr_source_any_thread(inner))
+        lmr_source_set_any_thread(*source);
+    return st;
+}
