@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct sampling {
     const lmr_spectrum *spectrum;
@@ -14,6 +15,7 @@ typedef struct sampling {
     const double *cycles; /* [count] of each sample's phase, or NULL */
     larmor_dtype dtype;
     void *host;
+    int64_t first; /* of the samples to be made */
 } sampling;
 
 /* One sample of all coils. */
@@ -66,7 +68,7 @@ static larmor_status make_kspace(const larmor_phantom *phantom, larmor_device *d
     host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
     if (!host) LMR_TRY(LMR_NO_MEMORY());
     LMR_TRY(lmr_spectrum_make(phantom, &set, &spectrum));
-    sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host};
+    sampling all = {&spectrum, shape.dim[0] * shape.dim[1], points, cycles, dtype, host, 0};
     LMR_TRY(lmr_parallel(lmr_device_threads(dev), all.count, sample_at, &all));
     return larmor_array_upload(dev, dtype, shape, dtype, host, kspace);
 }
@@ -129,4 +131,84 @@ larmor_status larmor_phantom_kspace_off_resonance(const larmor_phantom *phantom,
     free(seconds);
     free(points);
     return st;
+}
+
+/* ---- an object that moves ---- */
+
+static void sample_of_run(void *self, int64_t j)
+{
+    const sampling *p = self;
+    sample_at(self, p->first + j);
+}
+
+/* The coils as the object sees them: s(turn u + shift). */
+static void move_coils(const lmr_coils *coils, const lmr_moved *by, lmr_coils *seen)
+{
+    for (int m = 0; m < coils->modes; m++) {
+        const double *f = coils->frequency[m];
+        const double angle = 2 * M_PI * (f[0] * by->shift[0] + f[1] * by->shift[1] + f[2] * by->shift[2]);
+        const double cosine = cos(angle), sine = sin(angle);
+        for (int b = 0; b < 3; b++)
+            seen->frequency[m][b] = by->turn[b] * f[0] + by->turn[3 + b] * f[1] + by->turn[6 + b] * f[2];
+        for (int64_t c = 0; c < coils->count; c++) {
+            const double *from = coils->weight + 2 * (m + coils->modes * c);
+            double *to = seen->weight + 2 * (m + coils->modes * c);
+            to[0] = from[0] * cosine - from[1] * sine;
+            to[1] = from[0] * sine + from[1] * cosine;
+        }
+    }
+}
+
+/* points <- turn^T points, cycles <- -k.shift */
+static void move_points(const lmr_moved *by, int nd, int64_t count, double *points, double *cycles)
+{
+    for (int64_t j = 0; j < count; j++) {
+        double *k = points + nd * j, moved[3] = {0, 0, 0};
+        cycles[j] = 0;
+        for (int a = 0; a < nd; a++) {
+            cycles[j] -= k[a] * by->shift[a];
+            for (int b = 0; b < nd; b++) moved[b] += by->turn[3 * a + b] * k[a];
+        }
+        for (int b = 0; b < nd; b++) k[b] = moved[b];
+    }
+}
+
+/* Readouts that follow each other in one pose. */
+static larmor_status sample_run(const lmr_coils *coils, const lmr_moved *by, int threads, int64_t count,
+                                double *points, double *cycles, lmr_coils *seen, sampling *all)
+{
+    LMR_FREED_BY(lmr_spectrum_free) lmr_spectrum spectrum = {0};
+    const int nd = all->spectrum->phantom->ndim;
+    move_coils(coils, by, seen);
+    move_points(by, nd, count, points + nd * all->first, cycles + all->first);
+    LMR_TRY(lmr_spectrum_make(all->spectrum->phantom, seen, &spectrum));
+    sampling run = *all;
+    run.spectrum = &spectrum;
+    return lmr_parallel(threads, count, sample_of_run, &run);
+}
+
+larmor_status lmr_phantom_kspace_moving(const larmor_phantom *phantom, const larmor_array *traj,
+                                        const lmr_moved *moved, int coils, larmor_dtype dtype, larmor_array **kspace)
+{
+    LMR_FREED_BY(lmr_coils_free) lmr_coils set = {0}, seen = {0};
+    LMR_HEAP double *points = NULL, *cycles = NULL;
+    LMR_HEAP void *host = NULL;
+    larmor_shape shape;
+    *kspace = NULL;
+    LMR_TRY(kspace_shape(phantom, traj, coils, dtype, &shape));
+    const int64_t samples = shape.dim[0], readouts = shape.dim[1], count = samples * readouts;
+    const int threads = lmr_device_threads(larmor_array_device(traj));
+    LMR_TRY(lmr_coils_create(phantom->ndim, coils, phantom->reach, &set));
+    LMR_TRY(lmr_coils_create(phantom->ndim, coils, phantom->reach, &seen));
+    LMR_TRY(larmor_array_download(traj, LARMOR_F64, &points));
+    host = lmr_new(larmor_shape_count(shape), larmor_dtype_size(dtype));
+    cycles = lmr_new(count, sizeof *cycles);
+    if (!host || !cycles) return LMR_NO_MEMORY();
+    const lmr_spectrum of = {.phantom = phantom, .coils = &seen};
+    for (int64_t j = 0, next; j < readouts; j = next) {
+        for (next = j + 1; next < readouts && !memcmp(&moved[next], &moved[j], sizeof *moved);) next++;
+        sampling all = {&of, count, points, cycles, dtype, host, samples * j};
+        LMR_TRY(sample_run(&set, &moved[j], threads, samples * (next - j), points, cycles, &seen, &all));
+    }
+    return larmor_array_upload(larmor_array_device(traj), dtype, shape, dtype, host, kspace);
 }

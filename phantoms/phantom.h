@@ -95,6 +95,15 @@ void lmr_spectrum_free(lmr_spectrum *spectrum);
 /* out[m] = re, im of the density's transform at k - frequency(m); k [3], its last entry 0 in 2D. */
 void lmr_spectrum_at(const lmr_spectrum *spectrum, const double k[3], double out[LMR_COIL_MODES][2]);
 
+/* What is at u, in fields of view, has moved to turn u + shift; turn row by row. */
+typedef struct lmr_moved {
+    double turn[9], shift[3];
+} lmr_moved;
+
+/* larmor_phantom_kspace of an object that has moved between coils that have not. moved: of each readout. */
+larmor_status lmr_phantom_kspace_moving(const larmor_phantom *phantom, const larmor_array *traj,
+                                        const lmr_moved *moved, int coils, larmor_dtype dtype, larmor_array **kspace);
+
 /* ---- Gaussians ---- */
 
 /* For each blob and mode, area or volume times density times exp(2 pi i frequency . centre): the real parts of a

@@ -78,6 +78,14 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
         most = fmax(most, own);
     }
     if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
+    if (o->motion) {
+        lmr_log(
+            job->events,
+            "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are not in "
+            "the model, as the object moves",
+            most, tesla);
+        return LARMOR_OK;
+    }
     if (tesla >= LOW_FIELD_TESLA) {
         lmr_log(
             job->events,

@@ -9,6 +9,7 @@
 #include "check/sample_faults.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/density.h"
@@ -29,6 +30,7 @@ static void close_frame(lmr_frame *frame)
     larmor_segments_free(frame->segments);
     larmor_array_free(frame->displacement);
     lmr_cached_free(frame->cached);
+    lmr_frame_motion_free(frame->motion);
 }
 
 /* The trajectory from the counters; the first time it is said which. */
@@ -139,6 +141,7 @@ static larmor_status open_frame(lmr_job *job, int index, lmr_frame *frame, larmo
     result->maps = job->found.maps.report;
     if (!job->facts->basis) LMR_OR(fail, lmr_find_segments(job, &index, 1, samples->traj, &frame->segments));
     LMR_OR(fail, lmr_find_displacement(job, index, &frame->displacement));
+    LMR_OR(fail, lmr_motion_correct(job, index, frame, result));
     if (!result->grid[0]) LMR_OR(fail, larmor_traj_coverage(samples->traj, &result->coverage));
     memcpy(result->grid, frame->grid.matrix, sizeof result->grid);
     if (weights_needed) LMR_OR(fail, lmr_enter(job->events, "density"));

@@ -11,6 +11,7 @@
 #include "core/status.h"
 #include "larmor/nlinv.h"
 #include "larmor/physics.h"
+#include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/slice_maps.h"
@@ -499,6 +500,7 @@ larmor_status lmr_make_maps(lmr_job *job, int index, const larmor_group *group, 
         LMR_TRY(take_given_and_beyond(job, index, group, grid, samples, cached));
     else
         LMR_TRY(make_own(job, index, group, grid, samples, cached));
+    LMR_TRY(lmr_motion_extend_maps(job, grid));
     job->found.maps.elsewhere = 0;
     job->found.maps.encoding = group->encoding;
     job->found.maps.slice = group->slice;

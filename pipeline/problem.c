@@ -9,6 +9,7 @@
 #include "core/status.h"
 #include "larmor/cartesian.h"
 #include "larmor/ranks.h"
+#include "physics/motion.h"
 #include "pipeline/cache.h"
 #include "pipeline/subspace.h"
 #include "schedule/slab_sums.h"
@@ -26,6 +27,7 @@ static larmor_status sense_of(const lmr_job *job, larmor_array *maps, const lmr_
                                      .toeplitz = toeplitz,
                                      .iters = lmr_normals(job)};
     if (job->facts->slabs) return larmor_op_sense_slabs(job->facts->slabs, maps, frame->grid.matrix[2], &sense, A);
+    if (frame->motion) return lmr_motion_operator(frame, maps, &sense, A);
     return larmor_op_sense(maps, &sense, A);
 }
 

@@ -48,9 +48,10 @@ typedef struct lmr_frame {
     int has_phase;          /* 1: the solution is an image without that phase, nearly real: */
     double off_phase;       /* its imaginary part relative to all of it */
     lmr_cartesian cartesian;
-    larmor_segments *segments;  /* of off-resonance, or NULL */
-    larmor_array *displacement; /* [image..., ndim] in voxels, of voxels from where they are; or NULL */
-    struct lmr_cached *cached;  /* with others of its trajectory and weights; NULL: nothing, as with a phase */
+    larmor_segments *segments;       /* of off-resonance, or NULL */
+    larmor_array *displacement;      /* [image..., ndim] in voxels, of voxels from where they are; or NULL */
+    struct lmr_frame_motion *motion; /* of physics/motion.h; NULL: all readouts see the job's maps */
+    struct lmr_cached *cached;       /* with others of its trajectory and weights; NULL: nothing, as with a phase */
 } lmr_frame;
 
 /* A view of x[..., index], without the last dimension. */

@@ -251,6 +251,7 @@ static const lmr_setting table[] = {
              HELP("what images are held to, by cg and by penalties: nonnegative; real; support:FILE, zero outside of "
                   "a mask; box:LOW,HIGH, real and between bounds; several times: all of them"))),
     VALUE(support, ARRAY, NO_TEXT),
+    VALUE(motion, ARRAY, NO_TEXT),
 };
 
 const lmr_setting *lmr_setting_at(int i)

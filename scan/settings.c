@@ -61,7 +61,7 @@ static larmor_status take_support(larmor_recon_opts *o)
     if (c.support && !o->support)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.constraint: got \"%s\", expected the array of its mask, too",
                         o->constraint);
-    if (o->constraint && !o->map_sets) o->map_sets = 1;
+    if ((o->constraint || o->motion) && !o->map_sets) o->map_sets = 1;
     return LARMOR_OK;
 }
 
@@ -159,6 +159,22 @@ static const rule rules[] = {
     {.option = "girf_spacing_hz", .is = NEEDS, .other = "girf", .is_harmless = 1},
     {.option = "constraint", .is = IS_OF_METHODS, .methods = ITERATIVE},
     {.option = "support", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "motion", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "motion", .is = EXCLUDES, .other = "gradient_field", .reason = "warp the image that comes of it"},
+    {.option = "motion", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
+    {.option = "motion", .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},
+    {.option = "motion",
+     .is = EXCLUDES,
+     .other = "b0",
+     .reason = "fields that stay or move with the object are not in this model"},
+    {.option = "motion", .is = EXCLUDES, .other = "t2star", .reason = "decay is not in this model"},
+    {.option = "motion", .is = EXCLUDES, .other = "phase_terms", .reason = "phases of fields are not in this model"},
+    {.option = "concomitant",
+     .is = EXCLUDES,
+     .other = "motion",
+     .reason = "phases of fields are not in its model",
+     .value = LARMOR_CONCOMITANT_ON},
+    {.option = "map_sets", .is = EXCLUDES, .other = "motion", .reason = "two sets of maps do not move", .value = 2},
     {.option = "constraint", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
     {.option = "map_sets",
      .is = EXCLUDES,
@@ -354,6 +370,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     LMR_TRY(lmr_options_copy(opts, o));
     LMR_TRY(take_penalties(o));
     larmor_array_ref(o->support);
+    larmor_array_ref(o->motion);
     larmor_array_ref(o->maps);
     larmor_array_ref(o->b0);
     larmor_array_ref(o->t2star);
@@ -407,6 +424,7 @@ void lmr_settings_free(lmr_settings *s)
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
     larmor_array_free(s->opts.support);
+    larmor_array_free(s->opts.motion);
     larmor_checkpoint_free(s->opts.checkpoint);
     *s = (lmr_settings){.method = NULL};
 }

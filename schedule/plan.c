@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/status.h"
 #include "larmor/subspace.h"
+#include "physics/motion.h"
 #include "physics/physics.h"
 #include "pipeline/cache.h"
 #include "pipeline/maps.h"
@@ -26,6 +27,7 @@ typedef struct sizes {
     larmor_array *displacement; /* of the first group; or NULL */
     larmor_problem problem;     /* in single precision; of the frame with the most samples */
     int frames;                 /* of a series */
+    int states;                 /* of motion, 1 where the object rests */
     double samples;             /* of one coil, all frames */
     double held;                /* from the first step to the last */
     double before;              /* the most that a step before the solver takes beside it */
@@ -104,6 +106,7 @@ static larmor_status measure(const lmr_job *job, int index, const larmor_group *
                                   .sets = job->facts->sets,
                                   .repeats = repeats};
     s->frames = 1;
+    LMR_TRY(lmr_motion_count(job, index, group->readouts, &s->states));
     s->samples = (double)left;
     const double voxels = (double)larmor_shape_count(image), samples = (double)left, coils = job->facts->coils,
                  all = info->coils;
@@ -176,6 +179,14 @@ static larmor_status choice_bytes(const lmr_job *job, const sizes *s, larmor_dty
     return LARMOR_OK;
 }
 
+/* Maps of each state, points and samples of its readouts. */
+static double states_bytes(const sizes *s, const larmor_problem *p)
+{
+    const double number = (double)larmor_dtype_size(p->dtype), voxels = (double)larmor_shape_count(p->image);
+    const double maps = number * voxels * (double)p->coils * s->states;
+    return (maps + (double)p->samples * (number * (double)p->coils + 8 * p->image.ndim + 8)) * s->frames;
+}
+
 /* The operators of all frames, or the one of all coefficients with the basis at each sample and the points and
  * weights of all frames beside them. */
 static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const larmor_problem *p,
@@ -183,8 +194,11 @@ static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const la
 {
     int64_t one;
     if (!job->facts->basis) {
-        LMR_TRY(larmor_sense_memory(job->facts->dev, p, sense, &one));
-        *bytes = (double)one * s->frames;
+        larmor_problem of_state = *p;
+        of_state.samples = p->samples / s->states;
+        LMR_TRY(larmor_sense_memory(job->facts->dev, s->states > 1 ? &of_state : p, sense, &one));
+        *bytes = (double)one * s->frames * s->states;
+        if (s->states > 1) *bytes += states_bytes(s, p);
         return LARMOR_OK;
     }
     larmor_problem all = *p;

@@ -48,7 +48,8 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
                  {o->phase_terms, "phase_terms"},
                  {o->support, "support"},
                  {o->gradient_field, "gradient_field"},
-                 {o->displacement, "displacement"}};
+                 {o->displacement, "displacement"},
+                 {o->motion, "motion"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }

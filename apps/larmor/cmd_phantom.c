@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "motion_file.h"
 #include "progress.h"
 #include "scan.h"
 
@@ -13,7 +14,7 @@ enum { MOST_COILS = 1024 };
 typedef struct settings {
     scan_trajectory trajectory;
     const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
-        *displacement;
+        *displacement, *motion;
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
@@ -146,6 +147,8 @@ static const app_option options[] = {
            "gradients have these errors, as larmor recon --gradient-field takes them"),
     OPTION(APP_READ_FILE, displacement, 0, "displacement", "FILE",
            "samples see the object displaced by this, as larmor recon --displacement takes it"),
+    OPTION(APP_READ_FILE, motion, 0, "motion", "FILE",
+           "the object moves, and the coils stay: a pose for each readout, as larmor recon --motion takes them"),
     OPTION(APP_NUMBERS, position, 0, "position", "X,Y,Z", "of the centre from the isocentre, in mm", .low = -1e4,
            .high = 1e4, .member = "position_mm"),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
@@ -497,7 +500,7 @@ static int run(const void *given, const app_files *files)
     APP_FREED_BY(free_outputs) outputs out = {NULL, NULL, NULL, NULL};
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_simulation) *simulation = NULL;
-    APP_OWNED(larmor_array) *phase_terms = NULL, *gradient_field = NULL, *displacement = NULL;
+    APP_OWNED(larmor_array) *phase_terms = NULL, *gradient_field = NULL, *displacement = NULL, *motion = NULL;
     fill_opts(s, &r);
     int code = check(s, &r);
     if (!code) code = open_outputs(s, &out);
@@ -510,6 +513,9 @@ static int run(const void *given, const app_files *files)
     r.opts.phase_terms = phase_terms;
     r.opts.gradient_field = gradient_field;
     r.opts.displacement = displacement;
+    if (s->motion) code = motion_read(s->motion, &motion);
+    if (code) return code;
+    r.opts.motion = motion;
     APP_TRY(APP_INPUT, larmor_simulation_create(dev, &r.opts, &simulation));
     return write_all(s, simulation, &r, &out);
 }

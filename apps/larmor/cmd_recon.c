@@ -191,6 +191,10 @@ static app_option options[] = {
            "time of a readout's first sample after the time at which the image has its phase; negative: before "
            "(default: so that this time is that of the sample nearest to k = 0)",
            .low = -1e6, .high = 1e6, .absent = 1, .member = "readout_start_ms"),
+    OPTION(
+        APP_READ_FILE, motion, 0, "motion", "FILE",
+        "the object moves: lines or .npy of 6 numbers for each readout, shifts x, y, z in mm and rotations about "
+        "x, y, z in degrees, or of 7, the readout from which on they hold first; the image shows the pose of zeros"),
     SETTING(density, .heading = "Density compensation"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "map_options.h"
+#include "motion_file.h"
 
 /* On the processor: what a GPU that fails holds is lost. */
 static larmor_status read_to_host(const char *path, larmor_array **array)
@@ -140,6 +141,8 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
         APP_TRY(APP_INPUT, larmor_gradient_field_read(r->s->gradient_field, r->dev, &opts->gradient_field));
     if (r->s->displacement) APP_TRY(APP_INPUT, app_read_array(r->s->displacement, r->dev, &opts->displacement));
     if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
+    if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
+    if (code) return code;
     APP_TRY(APP_INPUT, read_support(opts));
     const larmor_status st = read_b0(r, opts);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
@@ -158,6 +161,7 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->displacement);
     opts->t2star = opts->phase_terms = opts->gradient_field = opts->displacement = NULL;
     larmor_array_free(opts->support);
-    opts->support = NULL;
+    larmor_array_free(opts->motion);
+    opts->support = opts->motion = NULL;
     opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
 }

@@ -80,6 +80,11 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         }
         if (r->s->b0) json_integer(j, "segments", result->segments);
         if (r->s->b0) json_integer(j, "terms", result->terms);
+        if (r->s->motion) {
+            json_integer(j, "motion_states", result->motion_states);
+            json_number(j, "motion_mm", result->motion_mm);
+            json_number(j, "motion_deg", result->motion_deg);
+        }
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);
         json_number(j, "lambda_absolute", result->weight);

@@ -18,6 +18,7 @@
 #include "larmor/io.h"
 #include "larmor/live.h"
 #include "larmor/maps.h"
+#include "larmor/motion.h"
 #include "larmor/multiband.h"
 #include "larmor/nlinv.h"
 #include "larmor/noise.h"

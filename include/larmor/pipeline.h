@@ -378,6 +378,10 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * where it is, whatever constraint says; NULL: none. */
     const char *constraint;
     larmor_array *support;
+    /* The object moves: rows as in larmor_motion_rows for the readouts of each image, or one for each readout of all
+     * images. Images show it in the pose of zeros; coil maps, given ones too, are those of the scanner. Not beside
+     * b0, t2star, phase_terms and concomitant. NULL: it rests. */
+    larmor_array *motion;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -641,6 +645,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
                        * part; 0: not looked at */
     double contradicted; /* of images that are held to a set: what they leave of the samples held out, over what free
                           * ones do, minus 1, where that is no chance; else 0 */
+    int motion_states;   /* of which each has coil maps of its own; 0: the object rests */
+    double motion_mm, motion_deg; /* the largest shift and rotation */
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a

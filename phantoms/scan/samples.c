@@ -61,6 +61,8 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
         st = lmr_simulation_beating(s, object, traj, repetition, &made);
     else if (!st && o->bands)
         st = lmr_simulation_bands(s, object, traj, &made);
+    else if (!st && o->motion)
+        st = lmr_simulation_moving(s, object, traj, &made);
     else if (!st && (o->field || lmr_simulation_sees_more(s)))
         st = kspace_in_time(s, object, traj, contrast, &made);
     else if (!st && o->phase)

@@ -86,6 +86,11 @@ static larmor_status check_course(const larmor_simulation *s)
         return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got concomitant fields, phase_terms or displaced voxels, "
                                         "expected one slice without phase, epi, "
                                         "breath and heart");
+    if (o->motion &&
+        (o->field || o->phase || o->epi || o->bands || lmr_simulation_beats(s) || lmr_simulation_sees_more(s)))
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "simulation: got motion, expected no field, phase, epi, breath, heart, bands, concomitant "
+                        "fields, phase_terms and displaced voxels beside it");
     if (o->field && o->phase)
         return LMR_FAIL(LARMOR_ERR_ARG,
                         "simulation: got a phase of the image and off-resonance, expected one of them");
@@ -398,6 +403,7 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     s->o.phase_terms = larmor_array_ref(opts->phase_terms);
     s->o.gradient_field = larmor_array_ref(opts->gradient_field);
     s->o.displacement = larmor_array_ref(opts->displacement);
+    s->o.motion = larmor_array_ref(opts->motion);
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
     const larmor_status st = prepare(s);
@@ -422,6 +428,7 @@ void larmor_simulation_free(larmor_simulation *simulation)
     larmor_array_free(simulation->o.phase_terms);
     larmor_array_free(simulation->o.gradient_field);
     larmor_array_free(simulation->o.displacement);
+    larmor_array_free(simulation->o.motion);
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);

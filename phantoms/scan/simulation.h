@@ -43,6 +43,10 @@ int lmr_simulation_beats(const larmor_simulation *s);
 larmor_status lmr_simulation_beating(const larmor_simulation *s, const larmor_phantom *object,
                                      const larmor_array *traj, int repetition, larmor_array **kspace);
 
+/* Exact k-space of an object that moves by o.motion. */
+larmor_status lmr_simulation_moving(const larmor_simulation *s, const larmor_phantom *object,
+                                    const larmor_array *traj, larmor_array **kspace);
+
 /* 1 if samples see concomitant fields, or phases of a field camera; and such samples. seconds [samples]. */
 int lmr_simulation_sees_more(const larmor_simulation *s);
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,

@@ -423,6 +423,48 @@ def warp(image: Any, displacement: Any, *, jacobian: bool = True, cubic: bool = 
                      _wrapped(np.ascontiguousarray(displacement, np.float64), on), opts)
 
 
+# ---- an object that moves ----
+
+
+def _poses(motion: Any, on: Device) -> Any:
+    return _wrapped(np.ascontiguousarray(np.asarray(motion, np.float64).T), on)
+
+
+def moved(traj: Any, motion: Any, fov_mm: Sequence[float], kspace: Any = None) -> Any:
+    """The trajectory that an object sees which moves; with kspace both it and the samples, in the object's frame.
+
+    motion  [readouts, 6]: shifts along x, y, z in mm, rotations about x, y, z in degrees.
+    fov_mm  of the image axes.
+    """
+    on = _arrays.device("cpu")
+    data = ffi.NULL if kspace is None else np.array(_complex(kspace), order="C")
+    wrapped = data if kspace is None else _arrays.wrap(data, on, write=True)
+    points = flipped(out_array(lib.larmor_motion_apply, wrapped, _points(traj, on), _poses(motion, on),
+                               _by_axis(fov_mm)))
+    return points if kspace is None else (points, data)
+
+
+def move_maps(maps: Any, pose: Sequence[float], fov_mm: Sequence[float]) -> Any:
+    """Coil maps [coils, image...] as an object sees them in a pose, six numbers as in `moved`: the coils stay."""
+    on = _arrays.device("cpu")
+    numbers = ffi.new("double[6]", [*map(float, pose)])
+    return out_array(lib.larmor_maps_move, _wrapped(_complex(maps), on), numbers, _by_axis(fov_mm))
+
+
+def motion_states(motion: Any, fov_mm: Sequence[float], *, tolerance_mm: float, most: int = 64) -> dict[str, Any]:
+    """Poses [readouts, 6] as few states: `state` of each readout, `pose` of each state, and within_mm, how far a point
+    of the object may be from where its state has it."""
+    on = _arrays.device("cpu")
+    found = ffi.new("larmor_motion_states *")
+    check(lib.larmor_motion_states_find(_poses(motion, on), len(fov_mm), _by_axis(fov_mm), tolerance_mm, most, found))
+    try:
+        pose = np.array([found.pose[i] for i in range(6 * found.count)]).reshape(found.count, 6)
+        return {"state": np.array([found.state[i] for i in range(found.readouts)]), "pose": pose,
+                "within_mm": found.within_mm, "largest_mm": found.largest_mm, "largest_deg": found.largest_deg}
+    finally:
+        lib.larmor_motion_states_free(found)
+
+
 # ---- field maps and bases ----
 
 

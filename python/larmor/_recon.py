@@ -362,6 +362,11 @@ def _takes_text(name: str, value: str) -> bool:
     return known.get(name, "none") != "none" and not _structs.is_constant("larmor_recon_opts", name, value)
 
 
+def motion_rows(rows: Any) -> Any:
+    """Poses [readouts, 6] or rows [rows, 7] as the library has them."""
+    return np.ascontiguousarray(np.asarray(rows, np.float64).T)
+
+
 def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
     """A larmor_recon_opts; maps may be False."""
     for taken in _OWN:
@@ -370,6 +375,8 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}
+    if given.get("motion") is not None:
+        given["motion"] = motion_rows(given["motion"])
     lists = {setting["name"] for setting in settings() if setting["type"] == "list"}
     words = {k: v for k, v in given.items() if k in lists or (isinstance(v, str) and _takes_text(k, v))}
     for name, value in words.items():
@@ -421,7 +428,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     point_contrast  the height of these points over the intensity of the object.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
-                weighted, delays, b0, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
+                weighted, delays, b0, motion, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
                 axes are in NumPy's order; texts are what the program takes, as density="pipe" or memory="8G"
                 (larmor.settings lists them).
     """

@@ -600,7 +600,7 @@ class Simulation:
     matrix      [y, x] or [z, y, x] of the image.
     trajectory  its name. traj: other members of larmor_traj_opts.
     options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
-                tr_ms, oblique, ...; field and phase as of `phantom_kspace`. epi: members of larmor_simulation_epi, for
+                tr_ms, oblique, motion, ...; field and phase as of `phantom_kspace`. epi: members of larmor_simulation_epi, for
                 echo-planar lines of the trajectory "cartesian": shots, navigators, ramp (up_us, flat_us, down_us,
                 delay_us), ghost (phase in rad, shift in cycles per field of view), phase_step.
     """
@@ -611,6 +611,8 @@ class Simulation:
         keep: list[Any] = []
         if "echo_ms" in options:
             options["echoes"] = len(options["echo_ms"])
+        if options.get("motion") is not None:
+            options["motion"] = np.ascontiguousarray(np.asarray(options["motion"], np.float64).T)
         _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
                       None, keep)
         self._device = _arrays.device("cpu")

@@ -469,6 +469,24 @@ def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "su
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
 
 
+def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = None, scale: str = "sum",
+                 tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
+                 effort: str = "estimate", device: str | Device | None = None) -> Operator:
+    """SENSE of readouts that see different maps, of an object that moves for example.
+
+    maps   [states, coils, image...], complex. state: [readouts], which of them a readout sees.
+    Other arguments as of `sense`.
+    """
+    maps = _scaled(_complex(maps), scale, points.shape[-1])
+    on = _where(maps, device)
+    opts, _keep = _sense_options(on, points, weights, tol, toeplitz, iterations, block, effort, None)
+    kept = [_kept(maps[i], on) for i in range(maps.shape[0])]
+    which = ffi.new("int[]", [int(m) for m in state])
+    if len(which) != points.shape[0]:
+        raise ArgumentError(f"state: got {len(which)} states, expected those of {points.shape[0]} readouts")
+    return _op(lib.larmor_op_sense_states, on, ffi.new("larmor_array *[]", kept), len(kept), which, opts)
+
+
 def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any = np.complex64) -> Any:
     """The basis [coefficients, frames] at every sample, for `subspace_sense`: [coefficients, readouts, samples].
 

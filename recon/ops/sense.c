@@ -164,9 +164,11 @@ done:
 
 static const char plain[] = "sense", quick[] = "sense-toeplitz", by_ffts[] = "sense-cartesian";
 
+const char lmr_sense_states_toeplitz[] = "sense-states-toeplitz";
+
 int larmor_sense_uses_toeplitz(const larmor_op *A)
 {
-    return A && larmor_op_name(A) == quick;
+    return A && (larmor_op_name(A) == quick || larmor_op_name(A) == lmr_sense_states_toeplitz);
 }
 
 /* 1 if one device of one process has all of A. */

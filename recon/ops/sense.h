@@ -14,4 +14,7 @@ larmor_status lmr_sense_alone(larmor_array *maps, const larmor_sense_opts *opts,
 larmor_status lmr_sense_alone_memory(const larmor_device *dev, const larmor_problem *p, const larmor_sense_opts *opts,
                                      int64_t *bytes);
 
+/* The name of operators of larmor_op_sense_states whose normal maps are Toeplitz. */
+extern const char lmr_sense_states_toeplitz[];
+
 #endif

@@ -1,0 +1,223 @@
+/* An image whose object moves between its readouts: samples in the object's frame, and maps of each state.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "physics/motion.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/owned.h"
+#include "core/status.h"
+#include "larmor/motion.h"
+#include "pipeline/cache.h"
+
+/* Of a voxel: readouts whose poses are that near share their coil maps. k-space is turned by each readout's own pose.
+ * docs/records/motion.md has what it changes. */
+#define MAPS_TOLERANCE_VOXELS 0.25
+
+enum { MOST_STATES = 48 };
+
+int lmr_moves(const lmr_job *job)
+{
+    return job->settings->opts.motion != NULL;
+}
+
+void lmr_frame_motion_free(struct lmr_frame_motion *motion)
+{
+    if (!motion) return;
+    for (int m = 0; motion->maps && m < motion->states; m++) larmor_array_free(motion->maps[m]);
+    free(motion->maps);
+    free(motion->state);
+    free(motion);
+}
+
+/* ---- poses of an image ---- */
+
+/* Readouts of all images before this one, and of all of them. */
+static larmor_status count_readouts(const lmr_job *job, int index, int64_t *before, int64_t *all)
+{
+    larmor_group group;
+    *before = *all = 0;
+    for (int i = 0; i < job->facts->info.groups; i++) {
+        LMR_TRY(lmr_source_group(job->facts->source, i, &group));
+        if (i < index) *before += group.readouts;
+        *all += group.readouts;
+    }
+    return LARMOR_OK;
+}
+
+/* Rows first .. first + count - 1. */
+static larmor_status take_rows(const larmor_array *rows, int64_t first, int64_t count, larmor_array **taken)
+{
+    const int64_t all = larmor_array_shape(rows).dim[0];
+    LMR_HEAP double *from = NULL, *to = lmr_new(count * LARMOR_POSE, sizeof *to);
+    if (!to) return LMR_NO_MEMORY();
+    LMR_TRY(larmor_array_download(rows, LARMOR_F64, &from));
+    for (int64_t j = 0; j < count; j++)
+        for (int p = 0; p < LARMOR_POSE; p++) to[j + count * p] = from[first + j + all * p];
+    return larmor_array_upload(larmor_array_device(rows), LARMOR_F64, LARMOR_SHAPE(count, LARMOR_POSE), LARMOR_F64,
+                               to, taken);
+}
+
+/* f64 [readouts, 6]: the rows are those of each image, or of all images one after the other. */
+static larmor_status poses_of(const lmr_job *job, int index, int64_t readouts, larmor_array **motion)
+{
+    const larmor_array *rows = job->settings->opts.motion;
+    const larmor_shape shape = larmor_array_shape(rows);
+    int64_t before, all;
+    LMR_TRY(count_readouts(job, index, &before, &all));
+    if (all > readouts && shape.ndim == 2 && shape.dim[0] == all && shape.dim[1] == LARMOR_POSE)
+        return take_rows(rows, before, readouts, motion);
+    return larmor_motion_rows(rows, readouts, motion);
+}
+
+static double least_side(const larmor_grid *grid)
+{
+    double least = INFINITY;
+    for (int d = 0; d < grid->ndim; d++) least = fmin(least, grid->fov_mm[d] / (double)grid->matrix[d]);
+    return least;
+}
+
+static larmor_status find_states(const larmor_array *motion, const larmor_grid *grid, larmor_motion_states *states)
+{
+    return larmor_motion_states_find(motion, grid->ndim, grid->fov_mm, MAPS_TOLERANCE_VOXELS * least_side(grid),
+                                     MOST_STATES, states);
+}
+
+larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, int *count)
+{
+    LMR_OWNED(larmor_array) *motion = NULL;
+    larmor_motion_states states;
+    *count = 1;
+    if (!lmr_moves(job) || job->facts->coils < 2) return LARMOR_OK;
+    LMR_TRY(poses_of(job, index, readouts, &motion));
+    LMR_TRY(find_states(motion, &job->facts->grid[index], &states));
+    *count = states.count;
+    larmor_motion_states_free(&states);
+    return LARMOR_OK;
+}
+
+/* ---- maps ---- */
+
+larmor_status lmr_motion_extend_maps(lmr_job *job, const larmor_grid *grid)
+{
+    const double rest[LARMOR_POSE] = {0};
+    larmor_array *extended;
+    if (!lmr_moves(job) || job->facts->coils < 2) return LARMOR_OK;
+    LMR_TRY(larmor_maps_move(job->found.maps.array, rest, grid->fov_mm, &extended));
+    larmor_array_free(job->found.maps.array);
+    job->found.maps.array = extended;
+    return LARMOR_OK;
+}
+
+static larmor_status move_maps(const lmr_job *job, const larmor_grid *grid, larmor_motion_states *states,
+                               struct lmr_frame_motion **out)
+{
+    struct lmr_frame_motion *m = calloc(1, sizeof *m);
+    larmor_status st = LARMOR_OK;
+    if (!m) return LMR_NO_MEMORY();
+    m->states = states->count;
+    m->maps = calloc((size_t)states->count, sizeof(larmor_array *));
+    if (!m->maps) st = LMR_NO_MEMORY();
+    for (int i = 0; i < states->count && !st; i++)
+        st = larmor_maps_move(job->found.maps.array, states->pose + LARMOR_POSE * i, grid->fov_mm, &m->maps[i]);
+    if (st) {
+        lmr_frame_motion_free(m);
+        return st;
+    }
+    m->state = states->state;
+    states->state = NULL;
+    *out = m;
+    return LARMOR_OK;
+}
+
+/* ---- the frame ---- */
+
+/* Of 2D images what poses say of the third dimension is not used. */
+static double beyond_plane(const double *pose, int64_t readouts)
+{
+    double most = 0;
+    for (int64_t j = 0; j < readouts; j++)
+        for (int p = 2; p < 5; p++) most = fmax(most, fabs(pose[j + readouts * p]));
+    return most;
+}
+
+static larmor_status check_readouts(const lmr_frame *frame)
+{
+    const larmor_shape shape = larmor_array_shape(frame->samples.traj);
+    if (frame->segments)
+        return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                        "opts.motion: is not for off-resonance, decay, field cameras and concomitant fields; leave "
+                        "one of them out (opts.concomitant off)");
+    if (shape.ndim == 3 && shape.dim[2] == frame->group.readouts) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_UNSUPPORTED,
+                    "opts.motion: readouts of one length are needed, all of whose samples are on the grid; got %lld "
+                    "readouts as a trajectory %s",
+                    (long long)frame->group.readouts, lmr_describe(frame->samples.traj).s);
+}
+
+static void report(lmr_job *job, const lmr_frame *frame, const larmor_motion_states *states, const double *pose)
+{
+    const double side = least_side(&frame->grid), beyond = beyond_plane(pose, states->readouts);
+    if (frame->grid.ndim == 2 && beyond > 0)
+        lmr_warn(
+            job->events,
+            "motion: shifts along z and rotations about x and y, of up to %.3g mm or degrees, are left out, as the "
+            "images are 2D",
+            beyond);
+    if (job->facts->coils < 2) {
+        lmr_log(job->events, "motion: up to %.3g mm and %.3g degrees", states->largest_mm, states->largest_deg);
+        return;
+    }
+    lmr_log(job->events,
+            "motion: up to %.3g mm and %.3g degrees; coil maps of %d state%s, within %.2g voxels of those of their "
+            "readouts",
+            states->largest_mm, states->largest_deg, states->count, states->count == 1 ? "" : "s",
+            states->within_mm / side);
+}
+
+/* Samples leave the grid where they turn. */
+static larmor_status turn_samples(lmr_frame *frame, const larmor_array *motion, const larmor_motion_states *states)
+{
+    larmor_array *moved;
+    LMR_TRY(larmor_motion_apply(frame->samples.kspace, frame->samples.traj, motion, frame->grid.fov_mm, &moved));
+    larmor_array_free(frame->samples.traj);
+    frame->samples.traj = moved;
+    lmr_cached_free(frame->cached);
+    frame->cached = NULL; /* it is of the trajectory before */
+    if (states->largest_deg > 0) frame->cartesian.on_grid = frame->cartesian.box = 0;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larmor_recon_report *result)
+{
+    LMR_OWNED(larmor_array) *motion = NULL;
+    LMR_FREED_BY(larmor_motion_states_free) larmor_motion_states states = {.count = 0};
+    LMR_HEAP double *pose = NULL;
+    if (!lmr_moves(job)) return LARMOR_OK;
+    LMR_TRY(check_readouts(frame));
+    LMR_TRY(lmr_enter(job->events, "motion"));
+    LMR_TRY(poses_of(job, index, frame->group.readouts, &motion));
+    LMR_TRY(find_states(motion, &frame->grid, &states));
+    result->motion_states = states.count;
+    result->motion_mm = fmax(result->motion_mm, states.largest_mm);
+    result->motion_deg = fmax(result->motion_deg, states.largest_deg);
+    LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
+    report(job, frame, &states, pose);
+    if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;
+    LMR_TRY(turn_samples(frame, motion, &states));
+    return job->facts->coils > 1 ? move_maps(job, &frame->grid, &states, &frame->motion) : LARMOR_OK;
+}
+
+larmor_status lmr_motion_operator(const lmr_frame *frame, const larmor_array *maps, const larmor_sense_opts *opts,
+                                  larmor_op **A)
+{
+    const struct lmr_frame_motion *m = frame->motion;
+    LMR_HEAP larmor_array **own = calloc((size_t)m->states, sizeof(larmor_array *));
+    larmor_status st = own ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int i = 0; i < m->states && !st; i++)
+        st = larmor_array_convert(m->maps[i], larmor_array_dtype(maps), &own[i]);
+    if (!st) st = larmor_op_sense_states(own, m->states, m->state, opts, A);
+    for (int i = 0; own && i < m->states; i++) larmor_array_free(own[i]);
+    return st;
+}

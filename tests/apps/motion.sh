@@ -1,0 +1,131 @@
+#!/bin/sh
+# larmor phantom --motion and larmor recon --motion: images of an object that moves between readouts are as near to the
+# truth as those of one that rests, where its poses are given. SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/support.sh"
+
+# rows READOUTS STATES by blocks or in turn: a pose for each readout, that of state 0 at rest
+rows() {
+    awk -v n="$1" -v m="$2" -v turn="$3" 'BEGIN {
+        for (j = 0; j < n; j++) {
+            s = turn == "turn" ? j % m : int(j * m / n)
+            printf "%g %g %g %g %g %g\n", 7 * sin(2 * s), 8 * sin(3 * s), 5 * sin(5 * s), 8 * sin(1.3 * s),
+                8 * sin(2.2 * s), 9 * sin(1.7 * s)
+        } }'
+}
+
+method=cg maps=maps.cfl
+# nrmse SCAN OPTION...: of its image. With a limit of memory no other descriptions of the scan are tried.
+nrmse() {
+    scan=$1
+    shift
+    expect 0 recon "$scan" -o image.h5 --force --maps "$maps" --method "$method" --lambda 2e-3 --memory 1G --delays off "$@"
+    cp err log
+    expect 0 compare image.h5 truth.h5
+    awk '{print $2}' out
+}
+
+# at_most A B FACTOR NAME, at_least A B FACTOR NAME
+at_most() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && a <= f * b) }' || fail "$4: $1 beside $2"; }
+at_least() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(b > 0 && a >= f * b) }' || fail "$4: $1 beside $2"; }
+
+# scene NAME SNR STATES WORSE OPTION...: poses.txt is there. WORSE: what motion costs at least that is not corrected.
+scene() {
+    name="$1 at an SNR of $2"
+    snr=$2 states=$3 worse=$4
+    shift 4
+    expect 0 phantom -q --force -o still.h5 --truth truth.h5 --maps maps.cfl --snr "$snr" "$@"
+    expect 0 phantom -q --force -o moved.h5 --snr "$snr" --motion poses.txt "$@"
+    best=$(nrmse still.h5)
+    blurred=$(nrmse moved.h5)
+    corrected=$(nrmse moved.h5 --motion poses.txt)
+    grep -q "^motion: up to [0-9.]* mm and [0-9.]* degrees; coil maps of $states states, within " log ||
+        fail "$name: $(cat log)"
+    at_least "$blurred" "$best" "$worse" "$name, not corrected"
+    at_most "$corrected" "$best" 1.1 "$name, corrected"
+}
+rows 110 6 blocks >poses.txt
+scene "spokes" 30 6 2.5 --traj golden --matrix 64 --readouts 110 --coils 3
+scene "spokes" 10 6 1.5 --traj golden --matrix 64 --readouts 110 --coils 3 --seed 5
+rows 24 3 turn >poses.txt
+scene "spiral arms" 30 3 2.5 --traj spiral --matrix 64 --readouts 24 --coils 3
+scene "spiral arms" 10 3 1.5 --traj spiral --matrix 64 --readouts 24 --coils 3 --seed 7
+rows 500 2 blocks >poses.txt
+scene "spokes in space" 30 2 1.3 --traj koosh --matrix 16 --readouts 500 --coils 3 --phantom texture
+rows 500 4 blocks >poses.txt
+scene "spokes in space" 10 4 1.1 --traj koosh --matrix 16 --readouts 500 --coils 3 --seed 3 --phantom texture
+# Turned lines leave gaps between them, which coils fill.
+awk 'BEGIN { for (j = 0; j < 64; j++) { s = int(j / 22); print 5 * s, -4 * s, 0, 0, 0, 3 * s * (s - 1.5) } }' >poses.txt
+scene "lines" 30 3 2 --traj cartesian --matrix 64 --coils 4
+
+# A penalty, one coil, and poses of which none is like another.
+awk 'BEGIN { for (j = 0; j < 110; j++) print 8 * sin(j / 20), j / 20, 0, 0, 0, 12 * sin(j / 30) }' >poses.txt
+spokes="--traj golden --matrix 64 --readouts 110"
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o still.h5 --truth truth.h5 --maps maps.cfl --snr 30 --coils 3 $spokes
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
+method=tv
+at_most "$(nrmse moved.h5 --motion poses.txt)" "$(nrmse still.h5)" 1.1 "a smooth motion, by tv"
+method=cg maps=auto
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o still.h5 --truth truth.h5 --snr 30 --coils 1 $spokes
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 1 --motion poses.txt $spokes
+best=$(nrmse still.h5)
+at_most "$(nrmse moved.h5 --motion poses.txt)" "$best" 1.2 "one coil"
+grep -q '^motion: up to [0-9.]* mm and [0-9.]* degrees$' log || fail "one coil: $(cat log)"
+
+# Maps from the data lie still with the coils: the object is turned back between them.
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
+expect 0 recon still.h5 -o truth.h5 --force --method cg --lambda 2e-3 --memory 1G
+far=$(nrmse moved.h5)
+at_most "$(nrmse moved.h5 --motion poses.txt)" "$far" 0.5 "maps from the data"
+
+# A file of names, comments and the readouts from which on poses hold says the same as one row for each readout; poses
+# of zeros are none.
+printf 'readout,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0 # at rest\n\n55,4,-3,0,0,0,10\n' >short.csv
+awk 'BEGIN { for (j = 0; j < 110; j++) print j < 55 ? "0 0 0 0 0 0" : "4\t-3\t0 0 0 10" }' >long.txt
+for file in short.csv long.txt; do
+    expect 0 recon moved.h5 -o "$file.npy" --force --motion "$file" --method cg --lambda 1e-3 --memory 1G
+done
+cmp short.csv.npy long.txt.npy || fail "one pose is another by two files"
+echo 0 0 0 0 0 0 >rest.txt
+expect 0 recon still.h5 -o rest.npy --motion rest.txt --method cg --lambda 1e-3 --memory 1G --json
+grep -q '"motion_states": 1' out || fail "$last: $(cat out)"
+expect 0 recon still.h5 -o plain.npy --method cg --lambda 1e-3 --memory 1G
+cmp rest.npy plain.npy || fail "an object at rest is another by a file"
+
+# says PATTERN: the last line.
+says() { tail -n 1 err | grep -qE -- "^$1" || fail "$last: expected at the end: $1"; }
+
+# What makes no sense is refused in a line, without an image.
+rm -f image.h5
+refused() {
+    text=$1
+    shift
+    expect "$@"
+    said "$text"
+    [ ! -e image.h5 ] || fail "$last: an image was written"
+}
+printf '1 2 3\n' >bad.txt
+refused 'larmor: --motion bad.txt: line 1: 6 numbers expected, shifts in mm and rotations in degrees, or 7 with the readout from which on they hold first; as many in each line.' \
+    3 recon moved.h5 -o image.h5 --motion bad.txt
+printf '1 2 3 4 5 6\n1 2 3 4 5 6\n' >bad.txt
+expect 3 recon moved.h5 -o image.h5 --motion bad.txt
+says 'larmor: motion: the array is .*, expected real \[110, 6\], one row for each readout, or \[rows, 7\]'
+printf '1 0 0 0 0 0 0\n' >bad.txt
+expect 3 recon moved.h5 -o image.h5 --motion bad.txt
+says 'larmor: motion: row 0 begins at readout 1, expected whole numbers that ascend, from 0'
+printf '0 0 0 0 0 nan\n' >bad.txt
+expect 3 recon moved.h5 -o image.h5 --motion bad.txt
+expect 3 recon moved.h5 -o image.h5 --motion /nowhere
+said 'larmor: --motion /nowhere: cannot be read.'
+for other in "--method nlinv" "--method grid" "--map-sets 2" "--concomitant on"; do
+    # shellcheck disable=SC2086
+    expect 3 recon moved.h5 -o image.h5 --motion short.csv $other
+done
+expect 3 phantom -o other.h5 --motion short.csv --off-resonance 20
+[ ! -e image.h5 ] && [ ! -e other.h5 ] || fail "something was written"
