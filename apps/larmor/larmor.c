@@ -2,9 +2,9 @@
 #include "commands.h"
 
 static const app_command *const commands[] = {
-    &cmd_recon, &cmd_maps,    &cmd_b0,    &cmd_dcf,     &cmd_phantom, &cmd_traj, &cmd_info,
-    &cmd_check, &cmd_compare, &cmd_stats, &cmd_convert, &cmd_warp,    &cmd_fit,  &cmd_devices,
-    &cmd_nufft, &cmd_serve,   &cmd_send,  &cmd_view,    &cmd_version, NULL,
+    &cmd_recon,   &cmd_maps,  &cmd_b0,      &cmd_dcf,  &cmd_phantom, &cmd_traj, &cmd_info,   &cmd_check,
+    &cmd_compare, &cmd_stats, &cmd_convert, &cmd_warp, &cmd_fit,     &cmd_girf, &cmd_camera, &cmd_devices,
+    &cmd_nufft,   &cmd_serve, &cmd_send,    &cmd_view, &cmd_version, NULL,
 };
 
 const app_program app_self = {

@@ -4,6 +4,7 @@
 
 #include "larmor/array.h"
 #include "larmor/bids.h"
+#include "larmor/camera.h"
 #include "larmor/cartesian.h"
 #include "larmor/check.h"
 #include "larmor/checkpoint.h"

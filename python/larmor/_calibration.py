@@ -345,6 +345,49 @@ def girf(traj: Any, response: Any, *, spacing_hz: float, dwell_s: float, fov: Se
     return flipped(out_array(lib.larmor_girf_apply, _points(traj, on), how))
 
 
+def girf_measure(nominal: Any, measured: Any, *, dwell_s: float, resolution_hz: float = 0,
+                 least: float = 0) -> tuple[Any, Any, dict[str, Any]]:
+    """The impulse response of gradients from pulses: that of `girf` [axes asked for, axes, frequencies], that of order
+    0 or None, and a report with spacing_hz, band_hz, residual and deviation.
+
+    nominal   [axes, pulses, samples] k that was asked for, at rest at both ends. measured: what came of it, in the same
+              unit, with order 0 as a last row if it was measured.
+    """
+    on = _arrays.device("cpu")
+    wanted, got = (np.ascontiguousarray(x, np.float64) for x in (nominal, measured))
+    opts = ffi.new("larmor_girf_opts *", {"dwell_s": dwell_s, "resolution_hz": resolution_hz, "least": least})
+    out, report = ffi.new("larmor_array *[2]"), ffi.new("larmor_girf_report *")
+    b0 = out + 1 if len(got) > len(wanted) else ffi.NULL
+    check(lib.larmor_girf_measure(_wrapped(wanted, on), _wrapped(got, on), opts, out, b0, report))
+    return _arrays.to_numpy(out[0]), _arrays.to_numpy(out[1]) if b0 else None, _structs.to_dict(report)
+
+
+def field_camera(phase: Any, position: Any, *, order: int = 0, relative: bool = False) -> tuple[Any, dict[str, Any]]:
+    """The phases of solid harmonics [9 or 16, readouts, samples] that a field camera's probes have seen, and a report.
+
+    phase     [probes, readouts, samples] in rad of signals exp(-i phase), or complex signals.
+    position  [probes, 3] of x, y, z in m. order: 1 to 3; default: the highest that the probes determine.
+    """
+    on = _arrays.device("cpu")
+    seen = np.ascontiguousarray(phase, np.complex128 if np.iscomplexobj(phase) else np.float64)
+    opts = ffi.new("larmor_camera_opts *", {"order": order, "relative": int(relative)})
+    out, report = ffi.new("larmor_array **"), ffi.new("larmor_camera_report *")
+    places = _wrapped(np.ascontiguousarray(position, np.float64), on)
+    check(lib.larmor_field_camera(_wrapped(seen, on), places, opts, out, report))
+    return _arrays.to_numpy(out[0]), _structs.to_dict(report)
+
+
+def camera_traj(terms: Any, fov_m: Sequence[float], *, directions: Sequence[Sequence[float]] | None = None) -> Any:
+    """The trajectory [readouts, samples, ndim] of the terms of first order.
+
+    fov_m       (z,) y, x of the image in m. directions: of x, y and z of the image along those of the positions.
+    """
+    on = _arrays.device("cpu")
+    axes = ffi.NULL if directions is None else ffi.new("double[][3]", [[*map(float, d)] for d in directions])
+    wrapped = _wrapped(np.ascontiguousarray(terms, np.float64), on)
+    return flipped(out_array(lib.larmor_camera_traj, wrapped, axes, [*map(float, fov_m)][::-1], len(fov_m)))
+
+
 def solid_harmonics(position: Any, order: int = 3) -> Any:
     """The real solid harmonics up to an order of 0 to 3, [(order + 1)^2, image...], as larmor_solid_harmonics in
     physics.h lists them, at positions [image..., 3] of x, y, z in m."""

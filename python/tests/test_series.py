@@ -195,3 +195,28 @@ def test_a_shifted_wavelet_is_the_transform_of_the_shifted_image(numbers):
     expected = W @ np.roll(x, (-1, -3), axis=(0, 1))
     linop.shift_wavelet(W, (1, 3))
     assert relative(W @ x, expected) < 1e-12
+
+
+def test_a_measured_response_and_a_cameras_terms_are_those_that_were_put_in():
+    half = 8 + 3 * (np.arange(9) % 3)
+    rate = np.maximum(0, half[:, None] - np.abs(np.arange(200) - half[:, None] - 5))
+    k = np.zeros((3, 9, 200))
+    for p in range(9):
+        k[p // 3, p, 1:] = np.cumsum(rate[p])[:-1]
+    late = np.roll(k, 2, axis=-1)
+    late[..., :2] = 0
+    response, b0, report = larmor.girf_measure(k, late, dwell_s=4e-6, least=1e-3)
+    hz = (np.arange(response.shape[-1]) - response.shape[-1] // 2) * report["spacing_hz"]
+    expected = np.eye(3)[:, :, None] * np.exp(-2j * np.pi * hz * 8e-6)
+    assert b0 is None and report["band_hz"] > 5e3
+    assert np.abs(response - expected).max() < 1e-9
+
+    places = np.random.default_rng(1).uniform(-0.1, 0.1, (20, 3))
+    known = 100 * np.sin(0.02 * np.arange(300) + np.arange(9)[:, None, None])
+    phases = np.einsum("ljs,lp->pjs", known, larmor.solid_harmonics(places, 2))
+    terms, report = larmor.field_camera(np.exp(-1j * phases), places, order=2, relative=True)
+    assert report["order"] == 2 and report["residual"] < 1e-9
+    assert np.abs(terms - (known - known[..., :1])).max() < 1e-8
+    traj = larmor.camera_traj(known, (0.2, 0.3))
+    assert np.allclose(traj[0, :, 1], known[1, 0] / (2 * np.pi) * 0.3)
+    assert np.allclose(traj[0, :, 0], known[2, 0] / (2 * np.pi) * 0.2)
