@@ -90,6 +90,7 @@ TEST(signals_give_what_their_phases_give)
     assert_ok(larmor_field_camera(x, places, &opts, &b, NULL));
     assert_ok(larmor_compare(b, a, NULL, &c));
     assert_at_most(c.largest, 1e-9);
+    assert_at_most(hypot(c.factor[0] - 1, c.factor[1]), 1e-9);
 }
 
 TEST(deviations_are_those_of_noise)
@@ -133,6 +134,16 @@ TEST(the_order_is_the_highest_that_the_probes_determine)
     OWNED(larmor_array) *flat = real_array(LARMOR_SHAPE(3, 10), s.position);
     assert_refused(larmor_field_camera(some, flat, &(larmor_camera_opts){.order = 1}, &none, NULL), LARMOR_ERR_ARG,
                    "camera: 10 probes do not determine 4 solid harmonics");
+    for (int p = 0; p < 10; p++) s.position[3 * p + 2] = p % 2 ? 1e-7 : 0; /* nearly in a plane */
+    OWNED(larmor_array) *nearly = real_array(LARMOR_SHAPE(3, 10), s.position);
+    for (int p = 0; p < 10; p++) s.position[3 * p + 2] += .05;
+    OWNED(larmor_array) *aside = real_array(LARMOR_SHAPE(3, 10), s.position);
+    assert_ok(
+        larmor_field_camera(some, nearly, &(larmor_camera_opts){.order = 1}, &none, NULL)); /* about the centre */
+    larmor_array_free(none);
+    none = NULL;
+    assert_refused(larmor_field_camera(some, aside, &(larmor_camera_opts){.order = 1}, &none, NULL), LARMOR_ERR_ARG,
+                   "camera: 10 probes do not determine 4 solid harmonics (condition ");
 }
 
 TEST(a_trajectory_is_the_terms_of_first_order_in_fields_of_view)

@@ -101,6 +101,28 @@ TEST(a_known_filter_is_found_with_its_leaks_and_order_0_over_the_band_of_the_pul
     assert_at_most(report.residual, 1e-9);
 }
 
+/* x [SAMPLES, PULSES, columns] <- each pulse and half of one of another axis and duration. */
+static void mix(double *x, int columns)
+{
+    OWNED(double) *from = malloc((size_t)(SAMPLES * PULSES * columns) * sizeof *from);
+    assert_non_null(from);
+    memcpy(from, x, (size_t)(SAMPLES * PULSES * columns) * sizeof *from);
+    for (int64_t i = 0; i < (int64_t)SAMPLES * PULSES * columns; i++) {
+        const int64_t pulse = i / SAMPLES % PULSES, other = ((pulse / EACH + 1) % AXES) * EACH + (pulse + 1) % EACH;
+        x[i] += .5 * from[i + SAMPLES * (other - pulse)];
+    }
+}
+
+TEST(axes_that_pulses_drive_together_are_told_apart)
+{
+    OWNED(scene) s = scene_of(0, 1);
+    larmor_girf_report report;
+    double rms[AXES];
+    mix(s.nominal, AXES);
+    mix(s.measured, AXES + 1);
+    assert_at_most(error_of(&s, 1e-4, &report, rms), 1e-9);
+}
+
 TEST(noise_deviates_as_the_residuals_say)
 {
     OWNED(scene) s = scene_of(.05, 7);
