@@ -35,6 +35,23 @@ void lmr_grid_asked(const larmor_recon_opts *o, const larmor_encoding *e, larmor
     }
 }
 
+/* Slices that were excited together are z, of any oversampling of all axes too. */
+static larmor_status keep_slices(const larmor_recon *r, larmor_grid_opts *opts)
+{
+    const larmor_recon_opts *o = &r->settings.opts;
+    const int bands = r->facts.info.bands;
+    if (!bands) return LARMOR_OK;
+    opts->matrix[2] = 0;
+    opts->fov_mm[2] = 0;
+    opts->oversample[2] = 1;
+    if ((o->matrix[2] == 0 || o->matrix[2] == bands) && !(o->fov_mm[2] > 0) && !(o->oversample[2] > 1))
+        return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG,
+                    "opts.matrix, opts.fov_mm and opts.oversample: z are the %d slices that were excited together; "
+                    "give x and y alone.",
+                    bands);
+}
+
 /* Values along z that no encoding has are handed on, so that they are refused. */
 static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid_opts *opts)
 {
@@ -46,7 +63,7 @@ static larmor_status options_of(const larmor_recon *r, int encoding, larmor_grid
         LMR_TRY(lmr_source_encoding(r->facts.source, i, &other));
         solid |= other.ndim > 2;
     }
-    if (solid) return LARMOR_OK;
+    if (solid) return keep_slices(r, opts);
     opts->matrix[2] = r->settings.opts.matrix[2];
     opts->fov_mm[2] = r->settings.opts.fov_mm[2];
     opts->oversample[2] = r->settings.opts.oversample[2];
