@@ -62,7 +62,8 @@ said 'larmor: --multiband-phase caipi:0: a number from 1 to 1024 expected after 
 expect 2 recon scan.h5 -o image.h5 --multiband-phase caipi:3
 said 'larmor: --multiband-phase: has no effect without --multiband.'
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40 --matrix 32,32,6
-said_like '--matrix, --fov and --oversample: z are the 2 slices that were excited together; give x and y alone.'
+grep -q 'scan.h5: --matrix, --fov and --oversample: z are the 2 slices that were excited together; give x and y alone' err ||
+    fail "$last: $(cat err)"
 expect 2 recon scan.h5 -o image.h5 --multiband 0,40,100
 said_like 'multiband: slices from 0 to 100 mm, expected ascending offsets that are equally far apart'
 expect 3 recon scan.h5 -o image.h5 --multiband 0,40 --multiband-phase maps.cfl
