@@ -60,6 +60,7 @@ static larmor_status check(const larmor_live_opts *o)
     if (r->lambda_mode != LARMOR_LAMBDA_AUTO || r->iters || r->tol != 0) return refuse("lambda, iters or tol");
     if (r->joint || r->basis) return refuse("a series of frames");
     if (r->constraint || r->support) return refuse("a constraint");
+    if (r->prior) return refuse("a prior");
     if (r->checkpoint || r->ranks) return refuse("a checkpoint or ranks");
     if (o->raw.trajectory || o->raw.as_stored) return refuse("a trajectory that is given, or acquisitions as stored");
     return LARMOR_OK;

@@ -20,6 +20,9 @@ larmor_status lmr_noisy_check(const char *who, const larmor_recon *recon, int se
     if (recon->settings.constraint)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image that is held to opts.constraint %s has no such maps", who,
                         recon->settings.constraint);
+    if (recon->settings.opts.prior)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: an image by opts.prior %s has no such maps", who,
+                        larmor_denoiser_name(recon->settings.opts.prior));
     if (recon->settings.opts.no_maps)
         return LMR_FAIL(LARMOR_ERR_ARG, "%s: without coil maps the image is no linear one of its samples", who);
     if (!recon->run || series < 0 || series >= recon->list.series ||

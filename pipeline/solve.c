@@ -16,6 +16,7 @@
 #include "pipeline/method.h"
 #include "pipeline/nlinv_frames.h"
 #include "pipeline/partial.h"
+#include "pipeline/prior.h"
 #include "pipeline/problem.h"
 #include "pipeline/solution.h"
 #include "pipeline/weight.h"
@@ -198,8 +199,8 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     lmr_solution p = {.job = job, .frames = frames, .count = count};
     larmor_status st;
     result->lambda_from = lmr_weight_origin(job, frames, count);
-    if (job->facts->sets && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
-        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none */
+    if ((job->facts->sets || job->settings->opts.prior) && result->lambda_from == LARMOR_LAMBDA_FROM_DATA)
+        result->lambda_from = LARMOR_LAMBDA_FROM_NOISE; /* the first set had none; a prior begins there */
     const int compares = lmr_method_is_open(job, result) && determines(job, frames, count, &result->coverage);
     const int is_full = determines(job, frames, count, &result->coverage);
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && predicts_nothing(job, frames, count) &&
@@ -225,6 +226,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
     if (result->lambda_from == LARMOR_LAMBDA_FROM_DATA && !lmr_keep_unfinished(job))
         LMR_OR(done, choose_method(job, frames, count, &p, result));
     st = lmr_solution_iterate(job, &p, result);
+    if (!st && job->settings->opts.prior) st = lmr_prior_solve(job, &p, result);
     /* neighbours on the grid, or of one coil about as dense, predict held-out samples in part; the image has all */
     if (p.held.A && (frames->cartesian.on_grid || is_one_coil_full(job, frames, count))) result->choice.intensity = 0;
     result->preconditioned = p.C && job->facts->precondition >= 0;
@@ -234,7 +236,7 @@ static larmor_status iterate(lmr_job *job, const lmr_frame *frames, int count, d
         result->interrupted = 1;
         st = LARMOR_OK;
     }
-    st = accept_last_iterate(st, *x, result);
+    if (!job->settings->opts.prior) st = accept_last_iterate(st, *x, result);
     lmr_held_out_free(&p.held); /* before more memory is taken */
     if (!st) st = measure_misfit(job, &p, *x, result);
 done:

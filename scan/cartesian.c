@@ -447,8 +447,8 @@ int lmr_cartesian_is_direct(const lmr_job *job, const lmr_frame *frame, const la
     const lmr_cartesian *c = &frame->cartesian;
     const int whole = !lmr_is_partial(coverage) || !lmr_may_fill(job);
     return job->found.method.kind == LMR_METHOD_CG && job->settings->opts.lambda_mode == LARMOR_LAMBDA_AUTO &&
-           !job->settings->opts.weighted && !job->settings->constraint && !job->facts->sets && c->on_grid && c->box &&
-           whole;
+           !job->settings->opts.weighted && !job->settings->constraint && !job->settings->opts.prior &&
+           !job->facts->sets && c->on_grid && c->box && whole;
 }
 
 larmor_status lmr_cartesian_solve(lmr_job *job, lmr_frame *frame, larmor_array **x)

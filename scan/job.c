@@ -264,7 +264,7 @@ void lmr_found_free(lmr_found *found)
 int lmr_may_fill(const lmr_job *job)
 {
     return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->settings->constraint &&
-           !job->facts->sets && !job->facts->basis && !job->settings->opts.motion;
+           !job->settings->opts.prior && !job->facts->sets && !job->facts->basis && !job->settings->opts.motion;
 }
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */

@@ -252,6 +252,13 @@ static const lmr_setting table[] = {
                   "a mask; box:LOW,HIGH, real and between bounds; several times: all of them"))),
     VALUE(support, ARRAY, NO_TEXT),
     VALUE(motion, ARRAY, NO_TEXT),
+    OTHER(prior),
+    NUMBER(prior_method, INT, LARMOR_PNP_ADMM, LARMOR_PNP_RED,
+           TEXT(CHOICE, "prior-method", "M", "reference/priors", CHOICES("admm|red", "admm"),
+                HELP("how opts.prior and the samples are brought together"))),
+    NUMBER(prior_sigma, REAL, 0, 1e6,
+           TEXT(NUMBER, "prior-sigma", "X", "reference/priors", FROM_TO(1e-3, 1e6),
+                HELP("what opts.prior is told of the noise: in units of that in the image by cg (default: 1)"))),
 };
 
 const lmr_setting *lmr_setting_at(int i)

@@ -61,13 +61,14 @@ static larmor_status take_support(larmor_recon_opts *o)
     if (c.support && !o->support)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.constraint: got \"%s\", expected the array of its mask, too",
                         o->constraint);
-    if ((o->constraint || o->motion) && !o->map_sets) o->map_sets = 1;
+    if ((o->constraint || o->prior || o->motion) && !o->map_sets) o->map_sets = 1;
     return LARMOR_OK;
 }
 
 const char *lmr_settings_method(const larmor_recon_opts *o)
 {
     if (strcmp(o->method, LMR_METHOD_AUTO) != 0) return o->method;
+    if (o->prior) return "cg";
     if (o->joint) return "tv";
     const int only_cg = o->lambda_mode != LARMOR_LAMBDA_AUTO || o->tol != 0 || o->precondition || o->basis ||
                         o->partial_fourier == LARMOR_PARTIAL_POCS;
@@ -191,6 +192,29 @@ static const rule rules[] = {
      .other = "constraint",
      .reason = "what is real fills the other half of k-space by itself",
      .value = LARMOR_PARTIAL_POCS},
+    {.option = "prior", .is = IS_OF_METHODS, .methods = CG},
+    {.option = "prior", .is = EXCLUDES, .other = "constraint", .reason = "leave one of them out"},
+    {.option = "prior", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
+    {.option = "prior", .is = EXCLUDES, .other = "weighted", .reason = "it weighs samples by their noise"},
+    {.option = "prior", .is = EXCLUDES, .other = "lambda", .reason = "opts.prior_sigma says how strong it is"},
+    {.option = "prior", .is = EXCLUDES, .other = "checkpoint", .reason = "a plugin's state is not kept"},
+    {.option = "partial_fourier",
+     .is = EXCLUDES,
+     .other = "prior",
+     .reason = "it fills the other half of k-space by itself",
+     .value = LARMOR_PARTIAL_HOMODYNE},
+    {.option = "partial_fourier",
+     .is = EXCLUDES,
+     .other = "prior",
+     .reason = "it fills the other half of k-space by itself",
+     .value = LARMOR_PARTIAL_POCS},
+    {.option = "map_sets",
+     .is = EXCLUDES,
+     .other = "prior",
+     .reason = "images of two sets of maps are no image of their own",
+     .value = 2},
+    {.option = "prior_method", .is = NEEDS, .other = "prior"},
+    {.option = "prior_sigma", .is = NEEDS, .other = "prior"},
     {.option = "repeatable",
      .is = EXCLUDES,
      .other = "effort",
@@ -380,6 +404,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
+    larmor_denoiser_ref(o->prior);
     LMR_TRY(take_support(o));
     LMR_TRY(copy_texts(s));
     s->only = o->only ? *o->only : (larmor_counters){-1, -1, -1, -1, -1, 0};
@@ -426,5 +451,6 @@ void lmr_settings_free(lmr_settings *s)
     larmor_array_free(s->opts.support);
     larmor_array_free(s->opts.motion);
     larmor_checkpoint_free(s->opts.checkpoint);
+    larmor_denoiser_free(s->opts.prior);
     *s = (lmr_settings){.method = NULL};
 }

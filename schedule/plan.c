@@ -20,6 +20,7 @@
 #include "scan/sample_cache.h"
 
 enum { WHITENED_TOGETHER = 1 << 16 };
+enum { PRIOR_ARRAYS = 16 }; /* like the image: of larmor_solve_pnp, of a sample of the noise, and of forms */
 
 /* Sizes that do not depend on how many coils are done at a time. */
 typedef struct sizes {
@@ -159,6 +160,7 @@ static larmor_status vector_bytes(const lmr_job *job, const sizes *s, larmor_dty
         held = (double)solver;
         *bytes += held;
     }
+    if (job->settings->opts.prior) *bytes += PRIOR_ARRAYS * one * (double)larmor_shape_count(shape);
     if (job->found.method.kind != LMR_METHOD_REGULARISED) return LARMOR_OK;
     const larmor_grid any = {.ndim = 0}; /* the sides of voxels take no memory */
     const larmor_regulariser_opts opts = lmr_regulariser_opts(job, s->frames, &any);

@@ -58,6 +58,8 @@ static larmor_status take(void *user, const char *name, const char *value, int i
     const app_option *o = find(r->command, name);
     if (!o) return refuse_name(r->command, name);
     if (!strcmp(name, "config")) return larmor_fail(LARMOR_ERR_ARG, "a file names no other file of options.");
+    if (!strcmp(name, "prior"))
+        return larmor_fail(LARMOR_ERR_ARG, "prior: a file of options loads no code; give it on the command line.");
     if (app_names_file(o) && !strcmp(value, "-"))
         return larmor_fail(LARMOR_ERR_ARG, "\"-\" is for the command line.");
     if (i && !o->adds && o->type != APP_TEXTS && o->type != APP_WRITTEN_FILES)
@@ -135,7 +137,7 @@ void app_value_text(const app_option *o, const void *settings, char *text, size_
 
 static int is_told(const app_option *o)
 {
-    static const char *const others[] = {"config", "force", "json", "out-dir"};
+    static const char *const others[] = {"config", "force", "json", "out-dir", "prior"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(o->name, others[i])) return 0;
     return o->type != APP_WRITTEN_FILE && o->type != APP_WRITTEN_FILES && o->type != APP_TEXTS;

@@ -38,6 +38,14 @@ static larmor_status read_support(larmor_recon_opts *opts)
     return read_to_host(path, &opts->support);
 }
 
+/* A path has a slash; what has none is the name of a penalty. */
+static larmor_status open_prior(const recon_run *r, larmor_recon_opts *opts)
+{
+    const char *name = r->s->prior;
+    if (!name) return LARMOR_OK;
+    return strchr(name, '/') ? larmor_prior_open(name, &opts->prior) : larmor_denoiser_named(name, 0, &opts->prior);
+}
+
 /* A matrix [frames, ...] of a file that may have dimensions of 1 around it: BART has time as its 6th, coefficients as
  * its 7th. */
 static larmor_status read_matrix(const char *path, larmor_array **matrix)
@@ -144,6 +152,7 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
     if (code) return code;
     APP_TRY(APP_INPUT, read_support(opts));
+    APP_TRY(APP_INPUT, open_prior(r, opts));
     const larmor_status st = read_b0(r, opts);
     if (st) return st == LARMOR_STOPPED ? app_stopped() : app_fail(APP_INPUT, st);
     return APP_DONE;
@@ -163,5 +172,7 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->support);
     larmor_array_free(opts->motion);
     opts->support = opts->motion = NULL;
+    larmor_denoiser_free(opts->prior);
+    opts->prior = NULL;
     opts->maps = opts->basis = opts->b0 = opts->girf = NULL;
 }

@@ -216,7 +216,7 @@ static int check_settings(const recon_settings *s)
 {
     larmor_recon_opts opts;
     larmor_counters only;
-    char later[128];
+    char later[160];
     recon_read_options(s, &opts, &only);
     snprintf(later, sizeof later, "%s %s %s %s %s %s %s %s %s", reads_maps(s) ? "maps" : "", s->b0 ? "b0" : "",
              s->girf ? "girf" : "", s->basis || s->dictionary ? "basis" : "", s->t2star ? "t2star" : "",
@@ -226,9 +226,25 @@ static int check_settings(const recon_settings *s)
     return APP_DONE;
 }
 
+/* Those that need a prior are checked by themselves: it is loaded later. */
+static int check_with_prior(const recon_settings *s)
+{
+    recon_settings others = *s;
+    larmor_recon_opts opts;
+    larmor_counters only;
+    if (!s->prior) return check_settings(s);
+    others.opts.prior_method = LARMOR_PNP_ADMM;
+    others.opts.prior_sigma = 0;
+    const int code = check_settings(&others);
+    recon_read_options(s, &opts, &only);
+    if (code) return code;
+    APP_TRY(APP_INPUT, larmor_settings_check(&opts, "prior"));
+    return APP_DONE;
+}
+
 int recon_check_options(const app_command *command, const recon_settings *s)
 {
-    const int code = check_settings(s);
+    const int code = check_with_prior(s);
     if (code) return code;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].used(s) || !app_differs(command, s, rules[i].option)) continue;
@@ -252,6 +268,7 @@ int recon_check_options(const app_command *command, const recon_settings *s)
     const int finds_maps = !strcmp(recon_method(s), "nlinv");
     const char *without = s->checkpoint ? "--checkpoint" : NULL;
     if (s->opts.constraint) without = "--constraint";
+    if (s->prior) without = "--prior";
     if (finds_maps) without = "--method nlinv";
     if (without && recon_made_maps(s)) {
         app_error("%s: there are none with %s.", recon_made_maps(s), without);
@@ -290,6 +307,12 @@ int recon_check_options(const app_command *command, const recon_settings *s)
         return APP_USAGE;
     }
     return app_check_window(&s->window);
+}
+
+int recon_is_prior(const char *text)
+{
+    larmor_penalties p;
+    return (strchr(text, '/') && strstr(text, ".so")) || !larmor_regulariser_read(text, &p);
 }
 
 int recon_are_delays(const char *text)

@@ -14,6 +14,7 @@ const char *recon_method(const recon_settings *s);
 
 /* 1 if the text is one of --delays. */
 int recon_are_delays(const char *text);
+int recon_is_prior(const char *text); /* 1: the path of a plugin, or the name of a penalty */
 
 /* What the library takes for them, without maps, planner and listener; only gets the counters. */
 void recon_read_options(const recon_settings *s, larmor_recon_opts *opts, larmor_counters *only);

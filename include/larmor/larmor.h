@@ -30,6 +30,7 @@
 #include "larmor/phantom.h"
 #include "larmor/physics.h"
 #include "larmor/pipeline.h"
+#include "larmor/prior.h"
 #include "larmor/pulseq.h"
 #include "larmor/ranks.h"
 #include "larmor/recon.h"

@@ -12,6 +12,7 @@
 #include "larmor/fieldmap.h"
 #include "larmor/io.h"
 #include "larmor/maps.h"
+#include "larmor/prior.h"
 #include "larmor/recon.h"
 
 #ifdef __cplusplus
@@ -382,6 +383,11 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
      * images. Images show it in the pose of zeros; coil maps, given ones too, are those of the scanner. Not beside
      * b0, t2star, phase_terms and concomitant. NULL: it rests. */
     larmor_array *motion;
+    /* A denoiser, by which images by cg are solved further (larmor_solve_pnp), or NULL: by prior_method, ADMM or RED,
+     * with a sigma that falls to prior_sigma times the noise in the image by cg (default 1). A reference is kept. */
+    larmor_denoiser *prior;
+    larmor_pnp_method prior_method;
+    double prior_sigma;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {

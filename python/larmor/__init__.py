@@ -4,7 +4,7 @@ Every shape is that of the C library in NumPy's order: images are [y, x] or [z, 
 and points go with the axes of images, so they are (ky, kx) or (kz, ky, kx). SPDX-License-Identifier: Apache-2.0
 """
 
-from larmor import linop, nufft, prox, solve
+from larmor import linop, nufft, prior, prox, solve
 from larmor._arrays import Device, device, devices
 from larmor._calibration import (
     NlinvSeries,

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from larmor import _arrays, _scan, _structs
+from larmor import _arrays, _scan, _structs, prior as _prior
 from larmor._arrays import Device
 from larmor._library import (
     ArgumentError,
@@ -283,6 +283,8 @@ def _settings_of(opts: Any) -> dict[str, str]:
               error=lib.LARMOR_STOPPED)  # type: ignore[untyped-decorator]
 def _on_option(user: Any, name: Any, value: Any, i: int) -> int:
     try:
+        if text(name) == "prior":
+            raise ArgumentError("prior: a file of options loads no code; hand it in as an argument")
         before = held(user).setdefault(text(name).replace("-", "_"), text(value))
         if i:
             held(user)[text(name).replace("-", "_")] = [*([before] if isinstance(before, str) else before), text(value)]
@@ -396,7 +398,8 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
 
 def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
           frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-          lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, noise: bool | int = False,
+          lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, prior: Any = None,
+          noise: bool | int = False,
           response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
           **options: Any) -> Reconstruction:
     """Reconstruct the images of a scan.
@@ -417,6 +420,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 an array [slices, readouts] in rad. Images are volumes of them.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
+    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path of a
+                plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
+                by cg. An exception of the function ends the run and is that of this call.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
     noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
@@ -443,6 +449,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
         source = _framed(source, frames, on, keep)
     listener = _Listener(progress)
     opts = _options(asked, on, listener, keep)
+    denoiser = None if prior is None else _prior._taken(prior)
+    if denoiser is not None:
+        opts.prior = denoiser._denoiser
     place = run = None
     began = time.perf_counter()
     try:
@@ -458,6 +467,10 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
         all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
         density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
         eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
+    except Exception:
+        if denoiser is not None:
+            denoiser._answer()
+        raise
     finally:
         listener.close()
         for made in (run, place):  # the traceback of Ctrl-C keeps this frame, and so the checkpoint's file, until it is

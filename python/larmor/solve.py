@@ -19,8 +19,8 @@ from larmor._library import Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
-__all__ = ["Choice", "Circulant", "Progress", "Report", "admm", "cg", "choose_weight", "fista", "hold_out",
-           "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pocs", "posterior",
+__all__ = ["Choice", "Circulant", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight", "fista", "hold_out",
+           "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pnp", "pocs", "posterior",
            "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
@@ -215,6 +215,77 @@ def posterior(A: Operator, b: Array, x0: Array, *, weight: float, deviation: flo
         sample = _arrays.empty(x, x.shape, A.dtype)
         sample[...] = x
         yield sample
+
+
+_PNP = {"admm": lib.LARMOR_PNP_ADMM, "fista": lib.LARMOR_PNP_FISTA, "red": lib.LARMOR_PNP_RED}
+_PNP_ENDS = {lib.LARMOR_PNP_END_TOLERANCE: "tolerance", lib.LARMOR_PNP_END_NOISE: "noise",
+             lib.LARMOR_PNP_END_ITERATIONS: "iterations"}
+
+
+@dataclass(frozen=True)
+class PnpReport:
+    """Of a run with a denoiser: `end` says why it ended, "tolerance", "noise", "iterations" or "stopped"."""
+
+    iterations: int
+    denoised: int  # calls of the denoiser
+    normals: int  # calls of A^H A
+    change: float  # by the last iteration, over |x|
+    residual: float  # |A x - b|
+    split: float  # of admm: between the image of the data and that of the denoiser, over their size
+    weight: float
+    sigma: float
+    seconds: float
+    end: str
+
+
+def pnp(A: Operator, b: Array, denoiser: Any, x0: Array = None, *, sigma: float, method: str = "admm",
+        iterations: int = 0, tol: float = 0, noise: float = 0, first: float = 0, falling: int = 0, weight: float = 0,
+        deviation: float = 0, largest: float = 0, inner: int = 0, precondition: Operator | None = None,
+        circulant: Circulant | None = None, monitor: Monitor | None = None) -> tuple[Array, PnpReport]:
+    """An image that the data and a denoiser agree on (plug and play).
+
+    denoiser   a function of x and sigma, a `larmor.prior.Denoiser`, or the path of a plugin. An exception of the
+               function ends the run and is that of this call.
+    sigma      what the denoiser is told, in x's unit; begins with `first`, and falls within `falling` iterations.
+    method     "admm", "fista", or "red", regularisation by denoising.
+    weight     of the denoiser beside the data, in the unit of A^H A; default: (deviation / sigma)^2 where the deviation
+               of the noise in the real and in the imaginary part of a number of b is given, else the largest eigenvalue
+               of A^H A, which is the least for fista.
+    noise      end where |A x - b| is at most this: the norm of the noise in b.
+    """
+    from larmor import prior
+
+    _library.answer_ctrl_c()
+    if method not in _PNP:
+        raise _library.ArgumentError(f"method: got {method!r}, expected one of {', '.join(_PNP)}")
+    d = prior._taken(denoiser, b)
+    b = _arrays.as_input(b, A.dtype, name="b")
+    x = _arrays.empty(b, A.in_shape, A.dtype)
+    x[...] = 0 if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
+    opts = ffi.new("larmor_pnp_opts *", {"method": _PNP[method], "max_iter": iterations, "tol": tol, "noise": noise,
+                                         "sigma": sigma, "first": first, "falling": falling, "weight": weight,
+                                         "deviation": deviation, "largest": largest, "inner": inner})
+    if precondition is not None:
+        opts.precondition = precondition._op
+    if circulant is not None:
+        opts.circulant = circulant._circulant
+    handle = ffi.new_handle(monitor)
+    if monitor is not None:
+        opts.monitor = _monitor
+        opts.user = handle
+    info = ffi.new("larmor_pnp_info *")
+    end = ""
+    try:
+        with A.device.turn:
+            stream = _arrays.memory(b).stream if A.device.is_gpu else None
+            if stream is not None:
+                A.device.use_stream(stream)
+            d._check(lib.larmor_solve_pnp(A._op, _arrays.wrap(b, A.device), d._denoiser,
+                                          _arrays.wrap(x, A.device, write=True), opts, info))
+    except Stopped:
+        end = "stopped"
+    return x, PnpReport(info.iters, info.denoised, info.normals, info.change, info.residual, info.split, info.weight,
+                        info.sigma, info.seconds, end or _PNP_ENDS.get(info.end, ""))
 
 
 def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:

@@ -1,0 +1,69 @@
+/* Denoisers from larmor's penalties. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "core/owned.h"
+#include "recon/prior/prior.h"
+
+enum { STEPS = 40 }; /* of the split; of noise nothing is known beyond a few digits */
+#define DENOISED_TOL 1e-4
+
+typedef struct by_penalty {
+    char *name;
+    double weight;
+} by_penalty;
+
+static larmor_status same(void *self, const larmor_array *x, larmor_array *y)
+{
+    (void)self;
+    return larmor_copy(x, y);
+}
+
+/* min |z - x|^2 / 2 + sigma weight R(z), from z = x. */
+static larmor_status penalise(void *self, double sigma, const larmor_array *x, larmor_array *z)
+{
+    static const larmor_op_impl identity = {"identity", same, same, same, NULL};
+    const by_penalty *p = self;
+    LMR_OWNED(larmor_op) *I = NULL;
+    larmor_regulariser *r = NULL;
+    const larmor_solve_opts opts = {.max_iter = STEPS, .tol = DENOISED_TOL, .largest = 1};
+    LMR_TRY(larmor_copy(x, z));
+    if (!(sigma > 0)) return LARMOR_OK;
+    LMR_TRY(larmor_op_create(x->dev, &identity, NULL, x->dtype, x->shape, x->shape, &I));
+    larmor_status st = larmor_regulariser_create(x->dev, p->name, NULL, x->dtype, x->shape, &r);
+    if (!st) st = larmor_regulariser_set_weight(r, sigma * p->weight);
+    if (!st) st = larmor_regularised(I, x, r, z, &opts, NULL);
+    larmor_regulariser_free(r);
+    return st;
+}
+
+static void free_penalty(void *self)
+{
+    by_penalty *p = self;
+    free(p->name);
+    free(p);
+}
+
+larmor_status larmor_denoiser_named(const char *name, double weight, larmor_denoiser **d)
+{
+    larmor_penalties unused;
+    LMR_NEED(d);
+    *d = NULL;
+    if (!name) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_denoiser_named: name is NULL");
+    if (!(weight >= 0) || !isfinite(weight))
+        return LMR_FAIL(LARMOR_ERR_ARG, "prior %s: weight is %g, expected a finite number >= 0", name, weight);
+    LMR_TRY(larmor_regulariser_read(name, &unused));
+    by_penalty *p = calloc(1, sizeof *p);
+    if (p) p->name = strdup(name);
+    if (!p || !p->name) {
+        free(p);
+        return LMR_NO_MEMORY();
+    }
+    p->weight = weight > 0 ? weight : 1;
+    const larmor_denoiser_impl impl = {.name = p->name, .apply = penalise, .destroy = free_penalty};
+    const larmor_status st = larmor_denoiser_create(&impl, p, d);
+    if (st) free_penalty(p);
+    return st;
+}
