@@ -13,12 +13,12 @@
 /* ---- what was given ---- */
 
 /* Component a of the displacement, in mm, as a map of its own. */
-static larmor_status open_component(const larmor_array *given, int a, lmr_placed_map *map)
+static larmor_status open_component(const larmor_array *given, int a, const char *option, lmr_placed_map *map)
 {
     const larmor_shape s = larmor_array_shape(given);
     LMR_OWNED(larmor_array) *one = NULL;
     LMR_TRY(larmor_array_part(given, a, 1, larmor_shape_of(s.ndim - 1, s.dim), &one));
-    return lmr_map_open(one, "displacement", "file", NULL, map);
+    return lmr_map_open(one, option, "file", NULL, map);
 }
 
 static larmor_status open_map(const larmor_array *given, lmr_physics *p)
@@ -32,13 +32,31 @@ static larmor_status open_map(const larmor_array *given, lmr_physics *p)
             "image's axes.",
             lmr_describe(given).s);
     p->moves = (int)s.dim[nd];
-    for (int a = 0; a < p->moves; a++) LMR_TRY(open_component(given, a, &p->moved[a]));
+    for (int a = 0; a < p->moves; a++) LMR_TRY(open_component(given, a, "displacement", &p->moved[a]));
+    return LARMOR_OK;
+}
+
+/* [image..., moves, frames], of each frame and component a map. */
+static larmor_status open_motion(const larmor_array *given, lmr_physics *p)
+{
+    const larmor_shape s = larmor_array_shape(given);
+    const int64_t frames = s.dim[s.ndim - 1];
+    p->moves = (int)s.dim[s.ndim - 2];
+    p->motion = calloc((size_t)(frames * p->moves), sizeof *p->motion);
+    if (!p->motion) return LMR_NO_MEMORY();
+    for (; p->frames < frames; p->frames++) {
+        LMR_OWNED(larmor_array) *frame = NULL;
+        LMR_TRY(larmor_array_part(given, p->frames, 1, larmor_shape_of(s.ndim - 1, s.dim), &frame));
+        for (int a = 0; a < p->moves; a++)
+            LMR_TRY(open_component(frame, a, "motion_fields", &p->motion[a + p->moves * p->frames]));
+    }
     return LARMOR_OK;
 }
 
 larmor_status lmr_displaced_open(const larmor_recon_opts *o, const lmr_scan_facts *facts, lmr_physics *p)
 {
     if (o->gradient_field) LMR_TRY(larmor_array_to(o->gradient_field, facts->dev, &p->gradient_field));
+    if (o->motion_fields) LMR_TRY(open_motion(o->motion_fields, p));
     return o->displacement ? open_map(o->displacement, p) : LARMOR_OK;
 }
 
@@ -47,12 +65,14 @@ void lmr_displaced_free(lmr_physics *p)
     larmor_array_free(p->gradient_field);
     larmor_array_free(p->displaced.array);
     for (int a = 0; a < 3; a++) free(p->moved[a].value);
+    for (int i = 0; p->motion && i < p->moves * p->frames; i++) free(p->motion[i].value);
+    free(p->motion);
 }
 
 /* ---- on a grid ---- */
 
 /* mm along the image's axes -> voxels of the grid */
-static larmor_status from_map(const lmr_job *job, int index, larmor_array **d)
+static larmor_status from_map(const lmr_job *job, int index, lmr_placed_map *moved, larmor_array **d)
 {
     lmr_physics *p = job->facts->physics;
     const larmor_grid *grid = &job->facts->grid[index];
@@ -61,11 +81,11 @@ static larmor_status from_map(const lmr_job *job, int index, larmor_array **d)
     LMR_HEAP double *value = lmr_new(voxels * grid->ndim, sizeof *value);
     if (!value) return LMR_NO_MEMORY();
     if (p->moves < grid->ndim)
-        return LMR_FAIL(LARMOR_ERR_SHAPE,
-                        "opts.displacement: it has 2 components, expected 3, as the scan is a volume.");
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "opts.%s: it has 2 components, expected 3, as the scan is a volume.",
+                        moved->option);
     for (int a = 0; a < grid->ndim; a++) {
         double *own = value + voxels * a;
-        LMR_TRY(lmr_map_on_grid(job, &p->moved[a], index, own));
+        LMR_TRY(lmr_map_on_grid(job, &moved[a], index, own));
         for (int64_t i = 0; i < voxels; i++) own[i] *= (double)grid->matrix[a] / grid->fov_mm[a];
     }
     return larmor_array_upload(job->facts->dev, LARMOR_F64, larmor_shape_append(image, grid->ndim), LARMOR_F64, value,
@@ -110,7 +130,7 @@ larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array 
     larmor_image_meta image;
     larmor_group group;
     *displacement = NULL;
-    if (!p || (!p->gradient_field && !p->moves)) return LARMOR_OK;
+    if (!p || (!p->gradient_field && (!p->moves || p->motion))) return LARMOR_OK;
     LMR_TRY(lmr_source_meta(job->facts->source, index, &image));
     LMR_TRY(lmr_source_group(job->facts->source, index, &group));
     uint64_t key = lmr_hash((uint64_t)group.slice, image.position_mm, sizeof image.position_mm);
@@ -122,11 +142,19 @@ larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array 
     if (!p->displaced.array || p->displaced.key != key) {
         larmor_array_free(p->displaced.array);
         p->displaced.array = NULL;
-        LMR_TRY(p->moves ? from_map(job, index, &p->displaced.array)
+        LMR_TRY(p->moves ? from_map(job, index, p->moved, &p->displaced.array)
                          : from_gradients(job, index, &image, &p->displaced.array));
         p->displaced.key = key;
         LMR_TRY(report(job, index, p->displaced.array));
     }
     *displacement = larmor_array_ref(p->displaced.array);
     return LARMOR_OK;
+}
+
+larmor_status lmr_find_motion(const lmr_job *job, int index, int frame, larmor_array **displacement)
+{
+    lmr_physics *p = job->facts->physics;
+    *displacement = NULL;
+    if (!p || !p->motion || frame >= p->frames) return LARMOR_OK;
+    return from_map(job, index, &p->motion[p->moves * frame], displacement);
 }

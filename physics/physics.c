@@ -49,7 +49,7 @@ static larmor_status begin(const larmor_recon_opts *o, lmr_scan_facts *facts)
 larmor_status lmr_physics_open(const larmor_recon_opts *o, lmr_scan_facts *facts)
 {
     const int concomitant = o->concomitant == LARMOR_CONCOMITANT_ON;
-    const int displaced = o->gradient_field || o->displacement;
+    const int displaced = o->gradient_field || o->displacement || o->motion_fields;
     if (!o->b0 && !o->t2star && !o->phase_terms && !concomitant && !displaced) return LARMOR_OK;
     LMR_TRY(begin(o, facts));
     lmr_physics *p = facts->physics;

@@ -30,4 +30,7 @@ larmor_status lmr_find_segments(const lmr_job *job, const int *index, int count,
  * reference for the caller; NULL where they are where images show them. */
 larmor_status lmr_find_displacement(const lmr_job *job, int index, larmor_array **displacement);
 
+/* The same of frame `frame` of a series, by the caller's motion; maps become those of a frame's voxels. */
+larmor_status lmr_find_motion(const lmr_job *job, int index, int frame, larmor_array **displacement);
+
 #endif

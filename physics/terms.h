@@ -27,6 +27,8 @@ struct lmr_physics {
     larmor_array *gradient_field; /* on the device, or NULL */
     lmr_placed_map moved[3];      /* the caller's displacement, mm along the image's axes: */
     int moves;                    /* so many of them; 0: none was given */
+    lmr_placed_map *motion;       /* [frames * moves] likewise, of motion; NULL: there is none */
+    int frames;
     struct {
         uint64_t key;
         larmor_array *array; /* that of the last image, or NULL */

@@ -249,6 +249,13 @@ larmor_status lmr_group_maps(lmr_job *job, int index, larmor_coils_report *repor
     return LARMOR_OK;
 }
 
+/* What a frame of a moving object has of its own. */
+static larmor_status open_state(lmr_job *job, int index, int number, lmr_frame *frame)
+{
+    LMR_TRY(lmr_find_motion(job, index, number, &frame->displacement));
+    return lmr_find_segments(job, &index, 1, frame->samples.traj, &frame->segments);
+}
+
 larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_frame **frame,
                               larmor_recon_report *result)
 {
@@ -260,9 +267,13 @@ larmor_status lmr_frames_open(lmr_job *job, const int *index, int count, lmr_fra
     if (!*frame) return LMR_NO_MEMORY();
     while (opened < count && !st) {
         st = open_frame(job, index[opened], &(*frame)[opened], result);
-        opened += !st;
+        if (st) break;
+        opened++;
+        if (job->settings->opts.motion_fields)
+            st = open_state(job, index[opened - 1], opened - 1, &(*frame)[opened - 1]);
     }
-    if (!st && job->facts->basis) st = lmr_subspace_segments(job, index, count, *frame);
+    if (!st && job->facts->basis && !job->settings->opts.motion_fields)
+        st = lmr_subspace_segments(job, index, count, *frame);
     if (!st) return LARMOR_OK;
     lmr_frames_close(*frame, opened);
     *frame = NULL;

@@ -209,7 +209,10 @@ void lmr_report_method(larmor_recon *r)
             &r->events,
             "the sides of voxels differ by more than 8 times, as if the field of view were wrong; differences along "
             "all axes are weighed alike");
-    if (job->facts->basis) {
+    if (job->settings->opts.motion_fields)
+        lmr_log(&r->events, "motion: one image of %lld frames, each with its displacement",
+                (ll)larmor_array_shape(job->facts->basis).dim[0]);
+    if (job->facts->basis && !job->settings->opts.motion_fields) {
         const larmor_shape basis = larmor_array_shape(job->facts->basis);
         lmr_log(&r->events, "basis: %lld coefficient%s of %lld frames%s", (ll)basis.dim[1], plural(basis.dim[1]),
                 (ll)basis.dim[0], job->settings->opts.basis_frames ? ", which become frames again" : "");

@@ -7,6 +7,7 @@
 
 #include "core/owned.h"
 #include "core/status.h"
+#include "larmor/physics.h"
 #include "larmor/subspace.h"
 #include "physics/physics.h"
 
@@ -116,10 +117,64 @@ static larmor_status factors_of(const lmr_job *job, const lmr_frame *frames, int
                                 factors);
 }
 
+/* ---- one image in several states ---- */
+
+/* Coils stay where they are: the maps of a frame's voxels are those of where they are then. */
+static larmor_status state_of(const lmr_job *job, const lmr_frame *frame, larmor_array *maps, larmor_op **A)
+{
+    LMR_OWNED(larmor_array) *there = NULL;
+    const larmor_sense_opts sense = {.traj = frame->samples.traj,
+                                     .weights = frame->weights,
+                                     .nufft_tol = job->settings->eps,
+                                     .off_resonance = frame->segments,
+                                     .displacement = frame->displacement,
+                                     .effort = job->settings->opts.effort,
+                                     .block = job->facts->block,
+                                     .toeplitz = -1};
+    if (frame->displacement)
+        LMR_TRY(larmor_warp(maps, frame->displacement, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
+    return larmor_op_sense(there ? there : maps, &sense, A);
+}
+
+/* One image of [image..., 1] as [image...]. */
+static larmor_status take_one(void *self, const larmor_array *x, larmor_array *y)
+{
+    LMR_OWNED(larmor_array) *same = NULL;
+    (void)self;
+    LMR_TRY(larmor_array_reshape(x, larmor_array_shape(y), &same));
+    return larmor_copy(same, y);
+}
+
+/* A of [image..., 1], as those of bases are. */
+static larmor_status take_of_one(larmor_op *A, larmor_op **B)
+{
+    static const larmor_op_impl impl = {"one image", take_one, take_one, NULL, NULL};
+    const larmor_shape image = larmor_op_in_shape(A);
+    LMR_OWNED(larmor_op) *one = NULL;
+    LMR_TRY(larmor_op_create(larmor_op_device(A), &impl, NULL, larmor_op_dtype(A), larmor_shape_append(image, 1),
+                             image, &one));
+    return larmor_op_chain(A, one, B);
+}
+
+static larmor_status states_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
+                                     larmor_op **A)
+{
+    LMR_OWNED(larmor_op) *all = NULL;
+    larmor_op **ops = calloc((size_t)count, sizeof *ops);
+    larmor_status st = ops ? LARMOR_OK : LMR_NO_MEMORY();
+    for (int i = 0; i < count && !st; i++) st = state_of(job, &frames[i], maps, &ops[i]);
+    if (!st) st = larmor_op_states(ops, count, &all);
+    for (int i = 0; ops && i < count; i++) larmor_op_free(ops[i]);
+    free(ops);
+    return st ? st : take_of_one(all, A);
+}
+
 larmor_status lmr_subspace_operator(const lmr_job *job, const lmr_frame *frames, int count, larmor_array *maps,
                                     larmor_op **A, int *toeplitz)
 {
     LMR_OWNED(larmor_array) *traj = NULL, *weights = NULL, *factors = NULL;
+    *toeplitz = 0;
+    if (job->settings->opts.motion_fields) return states_operator(job, frames, count, maps, A);
     LMR_TRY(lmr_frames_points(job, frames, count, &traj));
     LMR_TRY(all_weights(job, frames, count, &weights));
     LMR_TRY(factors_of(job, frames, count, &factors));

@@ -92,11 +92,11 @@ static larmor_status check(const lmr_job *job, const lmr_series *list)
         const int64_t frames = larmor_array_shape(job->facts->basis).dim[0];
         const int count = list->first[s + 1] - list->first[s];
         if (count != frames)
-            return LMR_FAIL(
-                LARMOR_ERR_SHAPE,
-                "opts.basis: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
-                "contrasts, or are cut by opts.spokes.",
-                (long long)frames, name, count);
+            return LMR_FAIL(LARMOR_ERR_SHAPE,
+                            "opts.%s: has %lld frames, and %s has %d of a slice; frames are repetitions, phases and "
+                            "contrasts, or are cut by opts.spokes.",
+                            job->settings->opts.motion_fields ? "motion_fields" : "basis", (long long)frames, name,
+                            count);
     }
     for (int s = 0; job->found.method.takes & LARMOR_NEEDS_SERIES && !job->facts->basis && s < list->series; s++)
         if (list->first[s + 1] - list->first[s] < 2)

@@ -110,6 +110,7 @@ static const lmr_setting table[] = {
     VALUE(phase_terms, ARRAY, NO_TEXT),
     VALUE(gradient_field, ARRAY, NO_TEXT),
     VALUE(displacement, ARRAY, NO_TEXT),
+    VALUE(motion_fields, ARRAY, NO_TEXT),
     NUMBER(concomitant, INT, LARMOR_CONCOMITANT_AUTO, LARMOR_CONCOMITANT_OFF,
            TEXT(CHOICE, "concomitant", "W", "off_resonance", CHOICES("auto|on|off", "auto"),
                 HELP("phases of concomitant fields in the model; auto: below 1 T, where they are above 0.1 rad, "

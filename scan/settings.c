@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/array.h"
 #include "core/status.h"
 #include "scan/setting_table.h"
 
@@ -71,7 +72,7 @@ const char *lmr_settings_method(const larmor_recon_opts *o)
     if (o->prior) return "cg";
     if (o->joint) return "tv";
     const int only_cg = o->lambda_mode != LARMOR_LAMBDA_AUTO || o->tol != 0 || o->precondition || o->basis ||
-                        o->partial_fourier == LARMOR_PARTIAL_POCS;
+                        o->motion_fields || o->partial_fourier == LARMOR_PARTIAL_POCS;
     return only_cg ? "cg" : NULL;
 }
 
@@ -113,6 +114,14 @@ static const rule rules[] = {
     {.option = "phase_terms", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "gradient_field", .is = IS_OF_METHODS, .methods = OF_MAPS},
     {.option = "displacement", .is = IS_OF_METHODS, .methods = OF_MAPS},
+    {.option = "motion_fields", .is = IS_OF_METHODS, .methods = CG | LARMOR_TAKES_SERIES | LARMOR_TAKES_IMAGES},
+    {.option = "motion_fields", .is = EXCLUDES, .other = "basis", .reason = "it makes one image of all frames"},
+    {.option = "motion_fields",
+     .is = EXCLUDES,
+     .other = "gradient_field",
+     .reason = "add to the fields what the gradients displace"},
+    {.option = "motion_fields", .is = EXCLUDES, .other = "motion", .reason = "poses and fields are each motion"},
+    {.option = "motion_fields", .is = EXCLUDES, .other = "displacement", .reason = "add one to the other"},
     {.option = "displacement",
      .is = EXCLUDES,
      .other = "gradient_field",
@@ -388,6 +397,23 @@ static void point_to_copies(lmr_settings *s)
     if (o->readout_start_ms) o->readout_start_ms = &s->readout_start_ms;
 }
 
+/* One coefficient that is the same in all frames: what is told of a basis holds of an image in several states. */
+static larmor_status take_motion(larmor_recon_opts *o)
+{
+    if (!o->motion_fields) return LARMOR_OK;
+    const larmor_shape s = larmor_array_shape(o->motion_fields);
+    const int64_t frames = s.ndim > 0 ? s.dim[s.ndim - 1] : 0;
+    if (s.ndim < 4 || s.ndim > 5 || s.dim[s.ndim - 2] < 2 || s.dim[s.ndim - 2] > 3 || frames < 1)
+        return LMR_FAIL(
+            LARMOR_ERR_SHAPE,
+            "opts.motion_fields: the array is %s, expected [x, y, 2 or 3, frames] or [x, y, z, 3, frames], "
+            "in mm along the image's axes.",
+            lmr_describe(o->motion_fields).s);
+    LMR_TRY(
+        larmor_array_create(larmor_array_device(o->motion_fields), LARMOR_C64, LARMOR_SHAPE(frames, 1), &o->basis));
+    return larmor_fill(o->basis, 1);
+}
+
 larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
 {
     larmor_recon_opts *o = &s->opts;
@@ -401,6 +427,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     larmor_array_ref(o->phase_terms);
     larmor_array_ref(o->gradient_field);
     larmor_array_ref(o->displacement);
+    larmor_array_ref(o->motion_fields);
     larmor_array_ref(o->basis);
     larmor_array_ref(o->girf);
     if (o->checkpoint) larmor_checkpoint_ref(o->checkpoint);
@@ -413,6 +440,7 @@ larmor_status lmr_settings_read(const larmor_recon_opts *opts, lmr_settings *s)
     if (o->readout_start_ms) s->readout_start_ms = *o->readout_start_ms;
     point_to_copies(s);
     LMR_TRY(check(o, NULL, s->idle, sizeof s->idle));
+    LMR_TRY(take_motion(o));
     const char *method = lmr_settings_method(o);
     const int is_nlinv = method && !strcmp(method, LMR_METHOD_NLINV_NAME);
     if (is_nlinv) o->no_maps = 1; /* none are made before the frames */
@@ -446,6 +474,7 @@ void lmr_settings_free(lmr_settings *s)
     larmor_array_free(s->opts.phase_terms);
     larmor_array_free(s->opts.gradient_field);
     larmor_array_free(s->opts.displacement);
+    larmor_array_free(s->opts.motion_fields);
     larmor_array_free(s->opts.basis);
     larmor_array_free(s->opts.girf);
     larmor_array_free(s->opts.support);

@@ -203,6 +203,12 @@ static larmor_status operator_bytes(const lmr_job *job, const sizes *s, const la
         if (s->states > 1) *bytes += states_bytes(s, p);
         return LARMOR_OK;
     }
+    if (job->settings->opts.motion_fields) { /* each with maps of its own, and its samples once more */
+        LMR_TRY(larmor_sense_memory(job->facts->dev, p, sense, &one));
+        *bytes = (double)one * s->frames + (double)larmor_dtype_size(p->dtype) * (double)p->coils *
+                                               (s->frames * (double)larmor_shape_count(p->image) + s->samples);
+        return LARMOR_OK;
+    }
     larmor_problem all = *p;
     all.samples = (int64_t)s->samples;
     const int rank = lmr_unknowns(job, s->frames);
@@ -327,7 +333,9 @@ static larmor_status measure_series(const lmr_job *job, const lmr_series *list, 
     LMR_TRY(measure(job, group[0], &g, size));
     for (int i = 1; i < count; i++) LMR_TRY(add_frame(job, group[i], size));
     LMR_TRY(lmr_find_displacement(job, group[0], &size->displacement));
-    return lmr_find_segments(job, group, job->facts->basis ? count : 1, NULL, &size->segments);
+    if (job->settings->opts.motion_fields) LMR_TRY(lmr_find_motion(job, group[0], 0, &size->displacement));
+    return lmr_find_segments(job, group, job->facts->basis && !job->settings->opts.motion_fields ? count : 1, NULL,
+                             &size->segments);
 }
 
 /* All images: they stay on the device until the caller has them written. */

@@ -49,7 +49,8 @@ static larmor_status check_arrays(const larmor_recon_opts *o)
                  {o->support, "support"},
                  {o->gradient_field, "gradient_field"},
                  {o->displacement, "displacement"},
-                 {o->motion, "motion"}};
+                 {o->motion, "motion"},
+                 {o->motion_fields, "motion_fields"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) LMR_TRY(check_array(given[i].array, given[i].name));
     return o->girf ? larmor_girf_check(o->girf) : LARMOR_OK;
 }

@@ -14,7 +14,7 @@ enum { MOST_COILS = 1024 };
 typedef struct settings {
     scan_trajectory trajectory;
     const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
-        *displacement, *motion;
+        *displacement, *motion, *motion_fields;
     const char *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
@@ -149,6 +149,9 @@ static const app_option options[] = {
            "samples see the object displaced by this, as larmor recon --displacement takes it"),
     OPTION(APP_READ_FILE, motion, 0, "motion", "FILE",
            "the object moves, and the coils stay: a pose for each readout, as larmor recon --motion takes them"),
+    OPTION(
+        APP_READ_FILE, motion_fields, 0, "motion-fields", "FILE",
+        "the object moves by a displacement of its own in each repetition, as larmor recon --motion-fields takes it"),
     OPTION(APP_NUMBERS, position, 0, "position", "X,Y,Z", "of the centre from the isocentre, in mm", .low = -1e4,
            .high = 1e4, .member = "position_mm"),
     OPTION(APP_NUMBER, image_phase, 0, "image-phase", "RAD",
@@ -501,6 +504,7 @@ static int run(const void *given, const app_files *files)
     APP_OWNED(larmor_device) *dev = NULL;
     APP_OWNED(larmor_simulation) *simulation = NULL;
     APP_OWNED(larmor_array) *phase_terms = NULL, *gradient_field = NULL, *displacement = NULL, *motion = NULL;
+    APP_OWNED(larmor_array) *motion_fields = NULL;
     fill_opts(s, &r);
     int code = check(s, &r);
     if (!code) code = open_outputs(s, &out);
@@ -510,6 +514,8 @@ static int run(const void *given, const app_files *files)
     if (s->phase_terms) APP_TRY(APP_INPUT, app_read_array(s->phase_terms, dev, &phase_terms));
     if (s->gradient_field) APP_TRY(APP_INPUT, larmor_gradient_field_read(s->gradient_field, dev, &gradient_field));
     if (s->displacement) APP_TRY(APP_INPUT, app_read_array(s->displacement, dev, &displacement));
+    if (s->motion_fields) APP_TRY(APP_INPUT, app_read_array(s->motion_fields, dev, &motion_fields));
+    r.opts.motion_fields = motion_fields;
     r.opts.phase_terms = phase_terms;
     r.opts.gradient_field = gradient_field;
     r.opts.displacement = displacement;

@@ -174,6 +174,10 @@ static app_option options[] = {
     OPTION(APP_READ_FILE, displacement, 0, "displacement", "FILE",
            "the same by a displacement in mm along the image's axes over its field of view, from a place to where "
            "images show it: .npy or .cfl, [x, y, 2 or 3] or [x, y, z, 3]"),
+    OPTION(APP_READ_FILE, motion_fields, 0, "motion-fields", "FILE",
+           "one image of all frames of a moving object, by its displacement in each of them, in mm: .npy or .cfl, "
+           "[x, y, "
+           "2 or 3, frames] or [x, y, z, 3, frames]"),
     SETTING(no_ghost, .member = "no_ghost off"),
     OPTION(
         APP_READ_FILE, girf, 0, "girf", "FILE",

@@ -148,6 +148,7 @@ int recon_read_inputs(recon_run *r, larmor_recon_opts *opts)
     if (r->s->gradient_field)
         APP_TRY(APP_INPUT, larmor_gradient_field_read(r->s->gradient_field, r->dev, &opts->gradient_field));
     if (r->s->displacement) APP_TRY(APP_INPUT, app_read_array(r->s->displacement, r->dev, &opts->displacement));
+    if (r->s->motion_fields) APP_TRY(APP_INPUT, app_read_array(r->s->motion_fields, r->dev, &opts->motion_fields));
     if (r->s->phase_terms) APP_TRY(APP_INPUT, app_read_array(r->s->phase_terms, r->dev, &opts->phase_terms));
     if (r->s->motion) code = motion_read(r->s->motion, &opts->motion);
     if (code) return code;
@@ -168,6 +169,8 @@ void recon_free_inputs(larmor_recon_opts *opts)
     larmor_array_free(opts->phase_terms);
     larmor_array_free(opts->gradient_field);
     larmor_array_free(opts->displacement);
+    larmor_array_free(opts->motion_fields);
+    opts->motion_fields = NULL;
     opts->t2star = opts->phase_terms = opts->gradient_field = opts->displacement = NULL;
     larmor_array_free(opts->support);
     larmor_array_free(opts->motion);

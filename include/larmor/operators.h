@@ -210,6 +210,17 @@ LARMOR_API larmor_status larmor_op_frames(larmor_op *const *ops, int count, larm
  * several threads for several frames. */
 LARMOR_API larmor_status larmor_op_frames_apart(larmor_op *const *ops, int count, larmor_op **A);
 
+/* Samples of one image in several states, such as those of a breath: y_m = A_m x, where each A_m has the state's own
+ * trajectory, maps and displacement (larmor_sense_opts.displacement). The least squares solution for all of them is
+ * the image that all states agree on.
+ *
+ * ops     [count] from the same [image...] to [samples, readouts of the state, coils], on one device.
+ * A       [image...] to [samples, all readouts, coils], state after state in each coil; [all samples, 1, coils] where
+ *         numbers of samples differ. Its normal map is the sum of the states'.
+ * Errors  LARMOR_ERR_ARG without operators; LARMOR_ERR_SHAPE if they disagree; LARMOR_ERR_MEMORY.
+ * Source  Batchelor et al., Magn. Reson. Med. 54, 1273 (2005), who interpolate between voxels. */
+LARMOR_API larmor_status larmor_op_states(larmor_op *const *ops, int count, larmor_op **A);
+
 /* Frames that lie in the span of a few functions of time: y_t = sum_k basis(t, k) x_k.
  *
  * basis   complex [frames, coefficients]; it is taken to dev and to dtype, which may be wider than its own.

@@ -304,6 +304,10 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     /* The same of any displacement, real [x, y, 2 or 3], of slices and volumes [x, y, z, 3], over the image's field
      * of view: mm along the image's axes from a place to where images show it. Not beside gradient_field. */
     larmor_array *displacement;
+    /* Of motion: where the image's voxels are in each frame of a series, as displacement, real [x, y, 2 or 3, frames]
+     * or [x, y, z, 3, frames]. A series then gives one image, that of the state without displacement, from the
+     * samples of all its frames; coils stay where they are. Not beside basis, displacement or gradient_field. */
+    larmor_array *motion_fields;
     larmor_concomitant concomitant; /* fields of gradients beside their own */
     double field_tesla;             /* of the magnet, which they depend on; default: the header's */
     /* When the first sample of a readout is taken, in ms from the time at which the image has its phase; NULL: as

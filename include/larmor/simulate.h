@@ -73,7 +73,8 @@ typedef struct larmor_simulation_opts {
     /* As larmor_recon_opts.gradient_field and displacement, under the same conditions; the latter [matrix..., as many
      * as dimensions]. Either, or NULL. */
     const larmor_array *gradient_field, *displacement;
-    double position_mm[3]; /* of the centre, beside that of oblique, from the isocentre */
+    const larmor_array *motion_fields; /* the object moves by this, [matrix..., as many, repetitions]; or NULL */
+    double position_mm[3];             /* of the centre, beside that of oblique, from the isocentre */
     /* Slices that are excited together, planes of the phantom in 3D, 1 to LARMOR_MOST_BANDS of a 2D scan; 0: none.
      * Their places are about that of the slice. Of one slice without field, phase, epi, breath, heart, concomitant
      * fields and phase_terms. snr is that of an image of the middle one alone. */

@@ -18,7 +18,7 @@ static double first_time(const larmor_simulation *s)
 }
 
 static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_phantom *object,
-                                    const larmor_array *traj, int contrast, larmor_array **kspace)
+                                    const larmor_array *traj, int repetition, int contrast, larmor_array **kspace)
 {
     const int64_t samples = s->info.samples;
     LMR_OWNED(larmor_array) *times = NULL;
@@ -26,7 +26,7 @@ static larmor_status kspace_in_time(const larmor_simulation *s, const larmor_pha
     if (!seconds) return LMR_NO_MEMORY();
     for (int64_t i = 0; i < samples; i++)
         seconds[i] = echo_time(s, contrast) + first_time(s) + 1e-6 * s->o.dwell_us * (double)i;
-    if (lmr_simulation_sees_more(s)) return lmr_simulation_seen(s, object, traj, seconds, kspace);
+    if (lmr_simulation_sees_more(s)) return lmr_simulation_seen(s, object, traj, repetition, seconds, kspace);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(samples), LARMOR_F64, seconds, &times));
     return larmor_phantom_kspace_off_resonance(object, traj, &s->field, times, s->o.coils, LARMOR_C64, kspace);
 }
@@ -64,7 +64,7 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
     else if (!st && o->motion)
         st = lmr_simulation_moving(s, object, traj, &made);
     else if (!st && (o->field || lmr_simulation_sees_more(s)))
-        st = kspace_in_time(s, object, traj, contrast, &made);
+        st = kspace_in_time(s, object, traj, repetition, contrast, &made);
     else if (!st && o->phase)
         st = larmor_phantom_kspace_phase(object, traj, &s->phase, o->coils, LARMOR_C64, &made);
     else if (!st)
@@ -82,7 +82,7 @@ static larmor_status exact_kspace(const larmor_simulation *s, const larmor_array
 static larmor_status find_exact(larmor_simulation *s, int repetition, int contrast)
 {
     const int is_other = !s->o.same_angles && !s->info.is_cartesian && repetition != s->repetition;
-    const int moves = lmr_simulation_moves(s) || lmr_simulation_beats(s);
+    const int moves = lmr_simulation_moves(s) || lmr_simulation_beats(s) || s->o.motion_fields;
     const int changes = is_other || (moves && repetition != s->repetition);
     larmor_array *traj = NULL, *exact = NULL;
     larmor_traj_opts opts = s->o.traj;

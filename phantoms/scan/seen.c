@@ -32,10 +32,11 @@ static void drop_sum(larmor_segments **sum)
 
 /* Coil images [fine..., coils] whose Fourier series up to the fine matrix is exact. */
 static larmor_status fine_images(const larmor_simulation *s, const larmor_phantom *object, larmor_shape fine,
-                                 larmor_array **images)
+                                 int profiles, larmor_array **images)
 {
     const int nd = fine.ndim;
-    const int64_t count = larmor_shape_count(fine), coils = s->info.coils;
+    const int64_t count = larmor_shape_count(fine);
+    const int64_t coils = profiles ? profiles : 1;
     const larmor_shape all = larmor_shape_append(fine, coils);
     LMR_HEAP double *k = lmr_new(nd * count, sizeof *k);
     LMR_OWNED(larmor_array) *traj = NULL, *line = NULL, *spectrum = NULL, *made = NULL;
@@ -45,7 +46,7 @@ static larmor_status fine_images(const larmor_simulation *s, const larmor_phanto
         for (int64_t d = 0, rest = i; d < nd; rest /= fine.dim[d++])
             k[nd * i + d] = (double)(rest % fine.dim[d] - fine.dim[d] / 2);
     LMR_TRY(larmor_array_upload(s->dev, LARMOR_F64, LARMOR_SHAPE(nd, count, 1), LARMOR_F64, k, &traj));
-    LMR_TRY(larmor_phantom_kspace(object, traj, s->o.coils, LARMOR_C64, &line));
+    LMR_TRY(larmor_phantom_kspace(object, traj, profiles, LARMOR_C64, &line));
     LMR_TRY(larmor_array_reshape(line, all, &spectrum));
     LMR_TRY(larmor_op_fft(s->dev, LARMOR_C64, all, (1u << nd) - 1, &(larmor_fft_opts){.centred = 1}, &F));
     LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, all, &made));
@@ -175,23 +176,36 @@ static larmor_status add_field(const larmor_simulation *s, const larmor_array *t
     return LARMOR_OK;
 }
 
+/* The displacement that was given, of motion that of a repetition; or NULL. */
+static larmor_status given_of(const larmor_simulation *s, int repetition, larmor_array **mine)
+{
+    *mine = larmor_array_ref(s->o.displacement);
+    if (!s->o.motion_fields) return LARMOR_OK;
+    const larmor_shape have = larmor_array_shape(s->o.motion_fields);
+    if (have.ndim < 2 || have.dim[have.ndim - 1] != s->info.repetitions)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: motion_fields are %s, expected [matrix..., axes, %lld]",
+                        lmr_describe(s->o.motion_fields).s, (long long)s->info.repetitions);
+    return larmor_array_part(s->o.motion_fields, repetition, 1, larmor_shape_of(have.ndim - 1, have.dim), mine);
+}
+
 /* Of the fine voxels, where samples see them; NULL: where they are. */
-static larmor_status displacement_of(const larmor_simulation *s, larmor_shape fine, larmor_array **d)
+static larmor_status displacement_of(const larmor_simulation *s, int repetition, larmor_shape fine, larmor_array **d)
 {
     const larmor_image_meta image = lmr_simulation_meta(s, 0, 0);
     const int nd = fine.ndim;
     const int64_t voxels = larmor_shape_count(fine);
-    LMR_OWNED(larmor_array) *complex = NULL, *made = NULL;
+    LMR_OWNED(larmor_array) *complex = NULL, *made = NULL, *mine = NULL;
     LMR_HEAP double *mm = NULL;
     if (s->o.gradient_field) return larmor_gradient_displacement(s->o.gradient_field, &image, fine, d);
-    if (!s->o.displacement) return LARMOR_OK;
-    const larmor_shape have = larmor_array_shape(s->o.displacement);
+    LMR_TRY(given_of(s, repetition, &mine));
+    if (!mine) return LARMOR_OK;
+    const larmor_shape have = larmor_array_shape(mine);
     int fits = have.ndim == nd + 1 && have.dim[nd] >= nd && have.dim[nd] <= 3;
     for (int a = 0; a < nd && fits; a++) fits = have.dim[a] == s->info.matrix[a];
     if (!fits)
         return LMR_FAIL(LARMOR_ERR_SHAPE, "simulation: the displacement is %s, expected [matrix..., %d]",
-                        lmr_describe(s->o.displacement).s, nd);
-    LMR_TRY(larmor_array_convert(s->o.displacement, LARMOR_C128, &complex));
+                        lmr_describe(mine).s, nd);
+    LMR_TRY(larmor_array_convert(mine, LARMOR_C128, &complex));
     LMR_TRY(larmor_resize(complex, fine, &made));
     LMR_TRY(larmor_array_download(made, LARMOR_C128, &mm));
     for (int64_t i = 0; i < voxels * nd; i++) /* in place: a number lies at or before where its real part was */
@@ -199,37 +213,53 @@ static larmor_status displacement_of(const larmor_simulation *s, larmor_shape fi
     return larmor_array_upload(s->dev, LARMOR_F64, larmor_shape_append(fine, nd), LARMOR_F64, mm, d);
 }
 
+/* Coils stay where they are while the object moves. */
+static larmor_status moved_images(const larmor_simulation *s, const larmor_phantom *object, larmor_shape fine,
+                                  const larmor_array *d, larmor_array **images)
+{
+    LMR_OWNED(larmor_array) *one = NULL, *flat = NULL, *maps = NULL, *there = NULL;
+    LMR_OWNED(larmor_op) *S = NULL;
+    if (!s->o.coils) return fine_images(s, object, fine, 0, images);
+    LMR_TRY(fine_images(s, object, fine, 0, &one));
+    LMR_TRY(larmor_array_reshape(one, fine, &flat));
+    LMR_TRY(larmor_phantom_coils_around(object, s->dev, LARMOR_C64, fine, NULL, s->o.coils, &maps));
+    LMR_TRY(larmor_warp(maps, d, &(larmor_warp_opts){.by = LARMOR_WARP_CUBIC}, &there));
+    LMR_TRY(larmor_op_coils(there, &S));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_C64, larmor_op_out_shape(S), images));
+    return larmor_op_forward(S, flat, *images);
+}
+
 static larmor_status transform_of(const larmor_simulation *s, const larmor_array *traj, larmor_shape fine,
-                                  larmor_op **F)
+                                  const larmor_array *d, larmor_op **F)
 {
     larmor_nufft_opts nufft = {.ndim = fine.ndim, .batch = s->info.coils, .tol = NUFFT_ERROR, .dtype = LARMOR_C64};
-    LMR_OWNED(larmor_array) *d = NULL;
     for (int a = 0; a < fine.ndim; a++) nufft.modes[a] = fine.dim[a];
-    LMR_TRY(displacement_of(s, fine, &d));
     if (d) return larmor_op_nufft_displaced(s->dev, &nufft, traj, d, F);
     return larmor_op_nufft(s->dev, &nufft, traj, F);
 }
 
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
-                                  const double *seconds, larmor_array **kspace)
+                                  int repetition, const double *seconds, larmor_array **kspace)
 {
     const int nd = s->info.ndim;
     const larmor_shape shape = larmor_array_shape(traj);
     larmor_shape fine = {.ndim = nd};
     LMR_FREED_BY(free_list) list terms = {.count = 0};
-    LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL;
+    LMR_OWNED(larmor_array) *images = NULL, *position = NULL, *made = NULL, *d = NULL;
     LMR_OWNED(larmor_op) *F = NULL, *A = NULL;
     LMR_FREED_BY(drop_sum) larmor_segments *sum = NULL;
-    for (int d = 0; d < nd; d++) fine.dim[d] = FINER * s->info.matrix[d];
+    for (int a = 0; a < nd; a++) fine.dim[a] = FINER * s->info.matrix[a];
     LMR_TRY(positions(s, fine, &position));
     LMR_TRY(add_field(s, traj, fine, seconds, &terms));
     if (s->o.concomitant) LMR_TRY(add_concomitant(s, traj, position, &terms));
     if (s->o.phase_terms) LMR_TRY(add_camera(s, traj, position, &terms));
-    LMR_TRY(transform_of(s, traj, fine, &F));
+    LMR_TRY(displacement_of(s, repetition, fine, &d));
+    LMR_TRY(transform_of(s, traj, fine, d, &F));
     if (terms.count)
         LMR_TRY(larmor_segments_of_terms(terms.term, terms.count, &(larmor_off_resonance_opts){.error = MODEL_ERROR},
                                          &sum));
-    LMR_TRY(fine_images(s, object, fine, &images));
+    LMR_TRY(s->o.motion_fields ? moved_images(s, object, fine, d, &images)
+                               : fine_images(s, object, fine, s->o.coils, &images));
     if (terms.count)
         LMR_TRY(larmor_op_segments(F, sum, &A));
     else

@@ -196,7 +196,7 @@ static larmor_status find_names(larmor_simulation *s, larmor_traj_info *info)
 
 int lmr_simulation_sees_more(const larmor_simulation *s)
 {
-    return s->o.concomitant || s->o.phase_terms || s->o.gradient_field || s->o.displacement;
+    return s->o.concomitant || s->o.phase_terms || s->o.gradient_field || s->o.displacement || s->o.motion_fields;
 }
 
 int lmr_simulation_moves(const larmor_simulation *s)
@@ -404,6 +404,7 @@ larmor_status larmor_simulation_create(larmor_device *dev, const larmor_simulati
     s->o.gradient_field = larmor_array_ref(opts->gradient_field);
     s->o.displacement = larmor_array_ref(opts->displacement);
     s->o.motion = larmor_array_ref(opts->motion);
+    s->o.motion_fields = larmor_array_ref(opts->motion_fields);
     s->dev = lmr_device_ref(dev);
     s->contrast = -1; /* no samples yet */
     const larmor_status st = prepare(s);
@@ -429,6 +430,7 @@ void larmor_simulation_free(larmor_simulation *simulation)
     larmor_array_free(simulation->o.gradient_field);
     larmor_array_free(simulation->o.displacement);
     larmor_array_free(simulation->o.motion);
+    larmor_array_free(simulation->o.motion_fields);
     larmor_array_free(simulation->traj);
     larmor_phantom_free(simulation->phantom);
     larmor_device_free(simulation->dev);

@@ -50,7 +50,7 @@ larmor_status lmr_simulation_moving(const larmor_simulation *s, const larmor_pha
 /* 1 if samples see concomitant fields, or phases of a field camera; and such samples. seconds [samples]. */
 int lmr_simulation_sees_more(const larmor_simulation *s);
 larmor_status lmr_simulation_seen(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
-                                  const double *seconds, larmor_array **kspace);
+                                  int repetition, const double *seconds, larmor_array **kspace);
 
 /* Slices that are excited together, opts.bands: their places along the slice direction, the object in one of them,
  * samples, and what to expect. */

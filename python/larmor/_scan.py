@@ -614,7 +614,7 @@ class Simulation:
         if options.get("motion") is not None:
             options["motion"] = np.ascontiguousarray(np.asarray(options["motion"], np.float64).T)
         _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
-                      None, keep)
+                      _arrays.device("cpu"), keep)
         self._device = _arrays.device("cpu")
         self._simulation = created(lib.larmor_simulation_create, "larmor_simulation", lib.larmor_simulation_free,
                                    self._device.pointer, opts)

@@ -616,6 +616,12 @@ def frames(ops: Sequence[Operator]) -> Operator:
     return _op(lib.larmor_op_frames, ops[0].device, _pointers(ops), len(ops))
 
 
+def states(ops: Sequence[Operator]) -> Operator:
+    """Samples of one image in several states, y_m = A_m x: operators from the same [image...] to [coils, readouts,
+    samples] become one to [coils, all readouts, samples]."""
+    return _op(lib.larmor_op_states, ops[0].device, _pointers(ops), len(ops))
+
+
 def stack(ops: Sequence[Operator]) -> Operator:
     """Operators one below the other: A x = [A_0 x, A_1 x, ...] along axis 0."""
     return _op(lib.larmor_op_stack, ops[0].device, _pointers(ops), len(ops))
