@@ -185,7 +185,8 @@ static larmor_status compare_first(larmor_recon *r)
 
 larmor_status lmr_describe_compare(larmor_recon *r)
 {
-    if (!r->list.groups || r->facts.slabs || r->settings.opts.memory || r->settings.opts.motion) return LARMOR_OK;
+    const larmor_recon_opts *o = &r->settings.opts;
+    if (!r->list.groups || r->facts.slabs || o->memory || o->motion || o->motion_states) return LARMOR_OK;
     const larmor_status st = compare_first(r);
     if (!st || st == LARMOR_STOPPED) return st;
     lmr_log(&r->events, "description: not compared with others: %s", larmor_last_error());

@@ -19,7 +19,7 @@ enum { MOST_STATES = 48 };
 
 int lmr_moves(const lmr_job *job)
 {
-    return job->settings->opts.motion != NULL;
+    return job->settings->opts.motion || job->settings->opts.motion_states;
 }
 
 void lmr_frame_motion_free(struct lmr_frame_motion *motion)
@@ -90,6 +90,10 @@ larmor_status lmr_motion_count(const lmr_job *job, int index, int64_t readouts, 
     larmor_motion_states states;
     *count = 1;
     if (!lmr_moves(job) || job->facts->coils < 2) return LARMOR_OK;
+    if (!job->settings->opts.motion) {
+        *count = job->settings->opts.motion_states;
+        return LARMOR_OK;
+    }
     LMR_TRY(poses_of(job, index, readouts, &motion));
     LMR_TRY(find_states(motion, &job->facts->grid[index], &states));
     *count = states.count;
@@ -128,6 +132,46 @@ static larmor_status move_maps(const lmr_job *job, const larmor_grid *grid, larm
     m->state = states->state;
     states->state = NULL;
     *out = m;
+    return LARMOR_OK;
+}
+
+/* ---- poses from the samples ---- */
+
+static void report_found(lmr_job *job, const larmor_motion_found *f, const double *pose, int64_t readouts)
+{
+    if (!f->helps) {
+        lmr_log(
+            job->events,
+            "motion: none in %d groups of readouts: poses leave %.3g of readouts that were held out, an object at "
+            "rest %.3g",
+            f->states, f->misfit, f->misfit_still);
+        return;
+    }
+    lmr_log(
+        job->events,
+        "motion: found in %d groups of readouts, up to %.0f/FOV, in %d steps: poses leave %.3g of readouts that were "
+        "held out, an object at rest %.3g (%.1f standard errors)",
+        f->states, f->reach, f->steps, f->misfit, f->misfit_still, f->significance);
+    for (int64_t j = 1; j < readouts; j++) {
+        if (j * f->states / readouts == (j - 1) * f->states / readouts) continue;
+        lmr_log(job->events, "motion: from readout %lld on %.4g, %.4g, %.4g mm, %.4g, %.4g, %.4g degrees",
+                (long long)j, pose[j], pose[j + readouts], pose[j + 2 * readouts], pose[j + 3 * readouts],
+                pose[j + 4 * readouts], pose[j + 5 * readouts]);
+    }
+}
+
+/* Of one coil its map is one. */
+static larmor_status find_motion(lmr_job *job, const lmr_frame *frame, larmor_array **motion,
+                                 larmor_recon_report *result)
+{
+    LMR_HEAP double *pose = NULL;
+    larmor_motion_found found;
+    LMR_TRY(larmor_motion_find(frame->samples.kspace, frame->samples.traj, job->found.maps.array, frame->grid.fov_mm,
+                               job->settings->opts.motion_states, motion, &found));
+    LMR_TRY(larmor_array_download(*motion, LARMOR_F64, &pose));
+    result->motion_misfit = found.misfit;
+    result->motion_misfit_still = found.misfit_still;
+    report_found(job, &found, pose, frame->group.readouts);
     return LARMOR_OK;
 }
 
@@ -197,13 +241,16 @@ larmor_status lmr_motion_correct(lmr_job *job, int index, lmr_frame *frame, larm
     if (!lmr_moves(job)) return LARMOR_OK;
     LMR_TRY(check_readouts(frame));
     LMR_TRY(lmr_enter(job->events, "motion"));
-    LMR_TRY(poses_of(job, index, frame->group.readouts, &motion));
+    if (job->settings->opts.motion)
+        LMR_TRY(poses_of(job, index, frame->group.readouts, &motion));
+    else
+        LMR_TRY(find_motion(job, frame, &motion, result));
     LMR_TRY(find_states(motion, &frame->grid, &states));
     result->motion_states = states.count;
     result->motion_mm = fmax(result->motion_mm, states.largest_mm);
     result->motion_deg = fmax(result->motion_deg, states.largest_deg);
     LMR_TRY(larmor_array_download(motion, LARMOR_F64, &pose));
-    report(job, frame, &states, pose);
+    if (job->settings->opts.motion || states.count > 1) report(job, frame, &states, pose);
     if (states.largest_mm == 0 && states.largest_deg == 0) return LARMOR_OK;
     LMR_TRY(turn_samples(frame, motion, &states));
     return job->facts->coils > 1 ? move_maps(job, &frame->grid, &states, &frame->motion) : LARMOR_OK;

@@ -78,7 +78,7 @@ larmor_status lmr_physics_decide(lmr_job *job, lmr_scan_facts *facts)
         most = fmax(most, own);
     }
     if (!(most > LEAST_PHASE_RAD)) return LARMOR_OK;
-    if (o->motion) {
+    if (o->motion || o->motion_states) {
         lmr_log(
             job->events,
             "concomitant fields: up to %.2g rad at %.3g T, by the trajectory and the image's place: they are not in "

@@ -208,7 +208,7 @@ larmor_status lmr_describe_image(const lmr_job *job, int first, int i, larmor_re
 int lmr_shares_coils(const lmr_job *job, int devices)
 {
     return job->facts->coils >= devices && !job->facts->sets && !job->facts->physics && !job->facts->basis &&
-           !job->settings->opts.no_maps && !job->settings->opts.motion;
+           !job->settings->opts.no_maps && !job->settings->opts.motion && !job->settings->opts.motion_states;
 }
 
 int lmr_spreads_series(const lmr_job *job, int series)
@@ -264,7 +264,8 @@ void lmr_found_free(lmr_found *found)
 int lmr_may_fill(const lmr_job *job)
 {
     return job->settings->opts.partial_fourier != LARMOR_PARTIAL_ZERO && !job->settings->constraint &&
-           !job->settings->opts.prior && !job->facts->sets && !job->facts->basis && !job->settings->opts.motion;
+           !job->settings->opts.prior && !job->facts->sets && !job->facts->basis && !job->settings->opts.motion &&
+           !job->settings->opts.motion_states;
 }
 
 /* y = A x counts voxels; the density in the unit of the encoded field of view does not depend on the matrix. */

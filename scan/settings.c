@@ -62,7 +62,7 @@ static larmor_status take_support(larmor_recon_opts *o)
     if (c.support && !o->support)
         return LMR_FAIL(LARMOR_ERR_ARG, "opts.constraint: got \"%s\", expected the array of its mask, too",
                         o->constraint);
-    if ((o->constraint || o->prior || o->motion) && !o->map_sets) o->map_sets = 1;
+    if ((o->constraint || o->prior || o->motion || o->motion_states) && !o->map_sets) o->map_sets = 1;
     return LARMOR_OK;
 }
 
@@ -184,6 +184,33 @@ static const rule rules[] = {
      .other = "motion",
      .reason = "phases of fields are not in its model",
      .value = LARMOR_CONCOMITANT_ON},
+    {.option = "motion_states", .is = IS_OF_METHODS, .methods = ITERATIVE},
+    {.option = "motion_states",
+     .is = EXCLUDES,
+     .other = "gradient_field",
+     .reason = "warp the image that comes of it"},
+    {.option = "motion_states", .is = EXCLUDES, .other = "displacement", .reason = "warp the image that comes of it"},
+    {.option = "motion_states", .is = EXCLUDES, .other = "basis", .reason = "its coefficients are no images"},
+    {.option = "motion_states",
+     .is = EXCLUDES,
+     .other = "b0",
+     .reason = "fields that stay or move with the object are not in this model"},
+    {.option = "motion_states", .is = EXCLUDES, .other = "t2star", .reason = "decay is not in this model"},
+    {.option = "motion_states",
+     .is = EXCLUDES,
+     .other = "phase_terms",
+     .reason = "phases of fields are not in this model"},
+    {.option = "concomitant",
+     .is = EXCLUDES,
+     .other = "motion_states",
+     .reason = "phases of fields are not in its model",
+     .value = LARMOR_CONCOMITANT_ON},
+    {.option = "motion_states", .is = EXCLUDES, .other = "motion", .reason = "poses are given"},
+    {.option = "map_sets",
+     .is = EXCLUDES,
+     .other = "motion_states",
+     .reason = "two sets of maps do not move",
+     .value = 2},
     {.option = "map_sets", .is = EXCLUDES, .other = "motion", .reason = "two sets of maps do not move", .value = 2},
     {.option = "constraint", .is = EXCLUDES, .other = "basis", .reason = "coefficients are no images"},
     {.option = "map_sets",

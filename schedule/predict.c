@@ -65,7 +65,7 @@ static int is_known(const larmor_recon_opts *o)
 {
     const char *maps = o->maps_method ? o->maps_method : "auto";
     return !o->b0 && !o->t2star && !o->phase_terms && !o->gradient_field && !o->displacement && !o->motion &&
-           !o->motion_fields && !o->basis && o->eps == 0 && !o->effort &&
+           !o->motion_fields && !o->motion_states && !o->basis && o->eps == 0 && !o->effort &&
            (!strcmp(maps, "auto") || !strcmp(maps, "walsh"));
 }
 

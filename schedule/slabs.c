@@ -17,7 +17,7 @@ static const char *unfit_options(const larmor_recon *r)
     if (job->settings->opts.weighted || job->settings->opts.keep_density) return "samples are weighted by density";
     if (job->facts->basis || job->settings->joint) return "several images are one series";
     if (job->facts->sets) return "there are several sets of maps";
-    if (job->settings->opts.motion) return "the object moves";
+    if (job->settings->opts.motion || job->settings->opts.motion_states) return "the object moves";
     if (job->facts->physics) return "there is a field map";
     if (job->facts->compression && lmr_compression_is_geometric(job))
         return "coils are compressed along the readouts";

@@ -206,6 +206,7 @@ static app_option options[] = {
         APP_READ_FILE, motion, 0, "motion", "FILE",
         "the object moves: lines or .npy of 6 numbers for each readout, shifts x, y, z in mm and rotations about "
         "x, y, z in degrees, or of 7, the readout from which on they hold first; the image shows the pose of zeros"),
+    SETTING(motion_states),
     SETTING(density, .heading = "Density compensation"),
     OPTION(APP_WRITTEN_FILE, save_density, 0, "save-density", "FILE",
            "also write the density weights [1, samples, readouts]: .cfl or .npy"),

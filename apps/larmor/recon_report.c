@@ -80,10 +80,12 @@ static void report_solver(json *j, const recon_run *r, const larmor_recon_report
         }
         if (r->s->b0) json_integer(j, "segments", result->segments);
         if (r->s->b0) json_integer(j, "terms", result->terms);
-        if (r->s->motion) {
+        if (r->s->motion || r->s->opts.motion_states) {
             json_integer(j, "motion_states", result->motion_states);
             json_number(j, "motion_mm", result->motion_mm);
             json_number(j, "motion_deg", result->motion_deg);
+            if (result->motion_misfit > 0) json_number(j, "motion_misfit", result->motion_misfit);
+            if (result->motion_misfit > 0) json_number(j, "motion_misfit_still", result->motion_misfit_still);
         }
         json_flag(j, "preconditioned", result->preconditioned);
         json_number(j, "lambda", result->lambda);

@@ -100,6 +100,34 @@ LARMOR_API void larmor_motion_states_free(larmor_motion_states *states); /* NULL
 LARMOR_API larmor_status larmor_op_sense_states(larmor_array *const *maps, int states, const int *state,
                                                 const larmor_sense_opts *opts, larmor_op **A);
 
+typedef struct larmor_motion_found {
+    int states, helps; /* helps: 1 if the poses explain samples better that were held out; else motion is zeros */
+    int steps;         /* of all levels */
+    double reach;      /* 1/FOV: the part of k-space that the poses are from */
+    /* What the image of the other readouts leaves of readouts that are held out, relative to them, of an object that
+     * rests and of one that moves; and the fall of its square, in its standard errors over readouts. */
+    double misfit_still, misfit, significance;
+} larmor_motion_found;
+
+/* The poses of a few states, groups of as many readouts that follow one another, with which one image explains the
+ * samples best; that of the first is zeros. By Gauss and Newton's steps on the misfit of the image that fits best,
+ * from the centre of k-space outwards, to 20/FOV in 2D and 8/FOV in 3D. Every group has to cover k-space: readouts
+ * of golden angles or in a random order do.
+ *
+ * kspace  complex [samples, readouts, coils], in the order of time.
+ * traj    real [nd, samples, readouts], nd 2 or 3, cycles per field of view.
+ * maps    complex [image..., coils] of the scanner; with one coil, ones.
+ * fov_mm  [nd].
+ * states  2 to 32, of at least 4 readouts each; 0: 4.
+ * motion  f64 [readouts, 6]. found: how well.
+ * Errors  LARMOR_ERR_ARG, LARMOR_ERR_SHAPE, LARMOR_ERR_NUMERIC without samples in the centre, LARMOR_ERR_MEMORY,
+ *         LARMOR_STOPPED.
+ * Source  variable projection: Golub and Pereyra, SIAM J. Numer. Anal. 10, 413 (1973); motion from the misfit of
+ *         several coils: Haskell et al., IEEE Trans. Med. Imaging 37, 1253 (2018). */
+LARMOR_API larmor_status larmor_motion_find(const larmor_array *kspace, const larmor_array *traj,
+                                            const larmor_array *maps, const double *fov_mm, int states,
+                                            larmor_array **motion, larmor_motion_found *found);
+
 #ifdef __cplusplus
 }
 #endif

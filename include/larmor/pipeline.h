@@ -392,6 +392,9 @@ typedef struct larmor_recon_opts { /* zero means default, but of size */
     larmor_denoiser *prior;
     larmor_pnp_method prior_method;
     double prior_sigma;
+    /* Instead: motion is found from the samples of each image by larmor_motion_find, for so many states, 2 to 32; 0:
+     * it is not. Where poses do not help, the object rests. */
+    int motion_states;
 } larmor_recon_opts;
 
 typedef struct larmor_maps_method_info {
@@ -657,6 +660,8 @@ typedef struct larmor_recon_report { /* how the images of a series came about */
                           * ones do, minus 1, where that is no chance; else 0 */
     int motion_states;   /* of which each has coil maps of its own; 0: the object rests */
     double motion_mm, motion_deg; /* the largest shift and rotation */
+    /* Of motion that is found: what poses and an object at rest leave of readouts that were held out. */
+    double motion_misfit, motion_misfit_still;
 } larmor_recon_report;
 
 /* Reason number i, from 0, why an image may be wrong: one line that says what to do. Returns the kind of warning, a

@@ -494,6 +494,20 @@ def move_maps(maps: Any, pose: Sequence[float], fov_mm: Sequence[float]) -> Any:
     return out_array(lib.larmor_maps_move, _wrapped(_complex(maps), on), numbers, _by_axis(fov_mm))
 
 
+def find_motion(kspace: Any, traj: Any, maps: Any, fov_mm: Sequence[float], *,
+                states: int = 0) -> tuple[Any, dict[str, Any]]:
+    """The poses [readouts, 6] of a few groups of readouts, found from the samples, and how well they explain them.
+
+    maps    [coils, image...]. states: groups; default: 4. Where they do not help, the poses are zeros.
+    """
+    answer_ctrl_c()
+    on = _arrays.device("cpu")
+    out, found = ffi.new("larmor_array **"), ffi.new("larmor_motion_found *")
+    check(lib.larmor_motion_find(_wrapped(_complex(kspace), on), _points(traj, on), _wrapped(_complex(maps), on),
+                                 _by_axis(fov_mm), states, out, found))
+    return np.ascontiguousarray(_arrays.to_numpy(out[0]).T), _structs.to_dict(found)
+
+
 def motion_states(motion: Any, fov_mm: Sequence[float], *, tolerance_mm: float, most: int = 64) -> dict[str, Any]:
     """Poses [readouts, 6] as few states: `state` of each readout, `pose` of each state, and within_mm, how far a point
     of the object may be from where its state has it."""

@@ -613,9 +613,9 @@ class Simulation:
             options["echoes"] = len(options["echo_ms"])
         if options.get("motion") is not None:
             options["motion"] = np.ascontiguousarray(np.asarray(options["motion"], np.float64).T)
-        _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
-                      _arrays.device("cpu"), keep)
         self._device = _arrays.device("cpu")
+        _structs.fill(opts, {"trajectory": trajectory, "traj": {"matrix": list(matrix), **(traj or {})}, **options},
+                      self._device, keep)
         self._simulation = created(lib.larmor_simulation_create, "larmor_simulation", lib.larmor_simulation_free,
                                    self._device.pointer, opts)
 

@@ -220,3 +220,23 @@ def test_a_measured_response_and_a_cameras_terms_are_those_that_were_put_in():
     traj = larmor.camera_traj(known, (0.2, 0.3))
     assert np.allclose(traj[0, :, 1], known[1, 0] / (2 * np.pi) * 0.3)
     assert np.allclose(traj[0, :, 0], known[2, 0] / (2 * np.pi) * 0.2)
+
+
+def test_an_object_that_moves_between_coils_is_found_and_corrected():
+    poses = np.zeros((110, 6))
+    poses[55:] = 5, -4, 0, 0, 0, 9
+    scan = larmor.Simulation([32, 32], traj={"readouts": 110}, coils=3, motion=poses)
+    data, maps, fov = scan.samples(), scan.maps(), (256, 256)
+    found, how = larmor.find_motion(data.kspace, data.traj, maps, fov, states=2)
+    assert how["helps"] == 1
+    assert np.abs(found - poses).max() < 0.2
+    states = larmor.motion_states(poses, fov, tolerance_mm=1)
+    assert states["pose"].tolist() == [poses[0].tolist(), poses[-1].tolist()]
+    traj, kspace = larmor.moved(data.traj, poses, fov, data.kspace)
+    seen = np.stack([larmor.move_maps(maps, pose, fov) for pose in states["pose"]]).astype(np.complex64)
+    A = linop.sense_states(seen, states["state"], traj, scale="integral")
+    truth = scan.expected()[0][0]
+    y = A @ truth.astype(np.complex64)
+    assert relative(y, kspace) < 0.1
+    still = linop.sense(maps, data.traj, scale="integral") @ truth.astype(np.complex64)
+    assert relative(still, data.kspace) > 3 * relative(y, kspace)

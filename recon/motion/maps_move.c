@@ -111,7 +111,7 @@ larmor_status lmr_maps_extend(const int64_t n[3], int64_t coils, float *maps)
 
 typedef struct resampling {
     int nd;
-    const int64_t *n;
+    const int64_t *n, *n_to; /* voxels of both */
     int64_t coils;
     const lmr_rigid *map;
     const float *from;
@@ -136,13 +136,13 @@ static void taps_at(double x, int64_t n, int64_t index[4], double weight[4])
 /* A voxel of all coils. */
 static void resample_at(const resampling *r, const int64_t at[3], int64_t voxel)
 {
-    const int64_t *n = r->n, voxels = n[0] * n[1] * n[2];
+    const int64_t *n = r->n, *own = r->n_to, voxels = n[0] * n[1] * n[2], all_to = own[0] * own[1] * own[2];
     int64_t index[3][4] = {{0}}, place[64];
     double weight[3][4] = {{1}, {1}, {1}}, all[64];
     int taps = 0;
     for (int a = 0; a < r->nd; a++) {
         double u = r->map->shift[a];
-        for (int b = 0; b < r->nd; b++) u += r->map->turn[a][b] * (double)(at[b] - n[b] / 2) / (double)n[b];
+        for (int b = 0; b < r->nd; b++) u += r->map->turn[a][b] * (double)(at[b] - own[b] / 2) / (double)own[b];
         taps_at(u * (double)n[a] + (double)(n[a] / 2), n[a], index[a], weight[a]);
     }
     for (int z = 0; z < (r->nd > 2 ? 4 : 1); z++)
@@ -158,23 +158,24 @@ static void resample_at(const resampling *r, const int64_t at[3], int64_t voxel)
             re += all[i] * from[2 * place[i]];
             im += all[i] * from[2 * place[i] + 1];
         }
-        r->to[2 * (voxel + voxels * c)] = (float)re;
-        r->to[2 * (voxel + voxels * c) + 1] = (float)im;
+        r->to[2 * (voxel + all_to * c)] = (float)re;
+        r->to[2 * (voxel + all_to * c) + 1] = (float)im;
     }
 }
 
 static void resample_line(void *self, int64_t line)
 {
     const resampling *r = self;
-    int64_t at[3] = {0, line % r->n[1], line / r->n[1]};
-    for (; at[0] < r->n[0]; at[0]++) resample_at(r, at, at[0] + r->n[0] * line);
+    const int64_t *n = r->n_to;
+    int64_t at[3] = {0, line % n[1], line / n[1]};
+    for (; at[0] < n[0]; at[0]++) resample_at(r, at, at[0] + n[0] * line);
 }
 
-larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], int64_t coils, const lmr_rigid *map,
-                                const float *from, float *to)
+larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], const int64_t n_to[3], int64_t coils,
+                                const lmr_rigid *map, const float *from, float *to)
 {
-    resampling r = {nd, n, coils, map, from, to};
-    return lmr_parallel(threads, n[1] * n[2], resample_line, &r);
+    resampling r = {nd, n, n_to, coils, map, from, to};
+    return lmr_parallel(threads, n_to[1] * n_to[2], resample_line, &r);
 }
 
 larmor_status larmor_maps_move(const larmor_array *maps, const double *pose, const double *fov_mm,
@@ -200,6 +201,6 @@ larmor_status larmor_maps_move(const larmor_array *maps, const double *pose, con
     LMR_TRY(larmor_array_download(maps, LARMOR_C64, (void *)&from));
     lmr_rigid_of(pose, nd, fov_mm, &map);
     LMR_TRY(lmr_maps_extend(n, coils, from));
-    LMR_TRY(lmr_maps_resample(lmr_device_threads(maps->dev), nd, n, coils, &map, from, to));
+    LMR_TRY(lmr_maps_resample(lmr_device_threads(maps->dev), nd, n, n, coils, &map, from, to));
     return larmor_array_upload(maps->dev, maps->dtype, shape, LARMOR_C64, to, moved);
 }

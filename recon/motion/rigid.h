@@ -30,8 +30,8 @@ larmor_status lmr_rigid_check(const char *who, int nd, const double *fov_mm);
  * LARMOR_ERR_NUMERIC where there are none, LARMOR_ERR_MEMORY. */
 larmor_status lmr_maps_extend(const int64_t n[3], int64_t coils, float *maps);
 
-/* On the host: to [n..., coils] <- from (R r + t), both re, im. */
-larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], int64_t coils, const lmr_rigid *map,
-                                const float *from, float *to);
+/* On the host: to [n_to..., coils] <- from [n..., coils] at turn u + shift, both re, im and of one field of view. */
+larmor_status lmr_maps_resample(int threads, int nd, const int64_t n[3], const int64_t n_to[3], int64_t coils,
+                                const lmr_rigid *map, const float *from, float *to);
 
 #endif

@@ -84,6 +84,34 @@ expect 0 recon still.h5 -o truth.h5 --force --method cg --lambda 2e-3 --memory 1
 far=$(nrmse moved.h5)
 at_most "$(nrmse moved.h5 --motion poses.txt)" "$far" 0.5 "maps from the data"
 
+# Poses that are found make as good an image as those that are given; a scan at rest has none, and its image is the same.
+found() {
+    name=$1 states=$2
+    shift 2
+    expect 0 phantom -q --force -o still.h5 --truth truth.h5 --maps maps.cfl "$@"
+    expect 0 phantom -q --force -o moved.h5 --motion given.txt "$@"
+    given=$(nrmse moved.h5 --motion given.txt)
+    at_most "$(nrmse moved.h5 --motion-states "$states")" "$given" 1.03 "$name, found"
+    grep -q "^motion: found in $states groups of readouts, .* standard errors)$" log || fail "$name: $(cat log)"
+    at_least "$(nrmse moved.h5)" "$given" "$worse" "$name, not corrected"
+    nrmse still.h5 >/dev/null
+    mv image.h5 rest.h5
+    nrmse still.h5 --motion-states "$states" >/dev/null
+    grep -q "^motion: none in $states groups of readouts: " log || fail "$name, at rest: $(cat log)"
+    expect 0 compare image.h5 rest.h5 --tol 0
+}
+maps=maps.cfl worse=2
+printf '%s\n' 0,0,0,0,0,0,0 28,4,-3,0,0,0,5 55,-3,6,0,0,0,-8 83,7,2,0,0,0,10 >given.txt
+found "spokes" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 30
+found "spokes with noise" 4 --traj golden --matrix 64 --readouts 110 --coils 3 --snr 10 --seed 4
+worse=1.1
+printf '%s\n' 0,0,0,0,0,0,0 250,9,-7,8,4,-6,7 >given.txt
+found "spokes in space" 2 --traj koosh --matrix 16 --readouts 500 --coils 3 --snr 30
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o still.h5 --snr 30 --coils 3 $spokes
+# shellcheck disable=SC2086
+expect 0 phantom -q --force -o moved.h5 --snr 30 --coils 3 --motion poses.txt $spokes
+
 # A file of names, comments and the readouts from which on poses hold says the same as one row for each readout; poses
 # of zeros are none.
 printf 'readout,x,y,z,rx,ry,rz\n0,0,0,0,0,0,0 # at rest\n\n55,4,-3,0,0,0,10\n' >short.csv
@@ -123,6 +151,10 @@ printf '0 0 0 0 0 nan\n' >bad.txt
 expect 3 recon moved.h5 -o image.h5 --motion bad.txt
 expect 3 recon moved.h5 -o image.h5 --motion /nowhere
 said 'larmor: --motion /nowhere: cannot be read.'
+expect 2 recon moved.h5 -o image.h5 --motion-states 3 --motion short.csv
+said 'larmor: --motion-states: is not for --motion; poses are given.'
+expect 2 recon still.h5 -o image.h5 --motion-states 32
+says 'larmor: motion: got 32 states of 110 readouts, expected 2 to 32 of at least 4 readouts each'
 for other in "--method nlinv" "--method grid" "--map-sets 2" "--concomitant on"; do
     # shellcheck disable=SC2086
     expect 2 recon moved.h5 -o image.h5 --motion short.csv $other
