@@ -154,7 +154,7 @@ said 'larmor: --motion /nowhere: cannot be read.'
 expect 2 recon moved.h5 -o image.h5 --motion-states 3 --motion short.csv
 said 'larmor: --motion-states: is not for --motion; poses are given.'
 expect 2 recon still.h5 -o image.h5 --motion-states 32
-says 'larmor: motion: got 32 states of 110 readouts, expected 2 to 32 of at least 4 readouts each'
+says 'larmor: still.h5: motion: got 32 states of 110 readouts, expected 2 to 32 of at least 4 readouts each'
 for other in "--method nlinv" "--method grid" "--map-sets 2" "--concomitant on"; do
     # shellcheck disable=SC2086
     expect 2 recon moved.h5 -o image.h5 --motion short.csv $other
