@@ -12,7 +12,7 @@
 #include "pipeline/cache.h"
 
 /* Of a voxel: readouts whose poses are that near share their coil maps. k-space is turned by each readout's own pose.
- * docs/records/motion.md has what it changes. */
+ * Other distances were not measured. */
 #define MAPS_TOLERANCE_VOXELS 0.25
 
 enum { MOST_STATES = 48 };

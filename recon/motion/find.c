@@ -22,7 +22,8 @@ enum {
     POWER_STEPS = 6,
 };
 
-/* 1/FOV: shifts of up to FOV / (2 reach) lead to the right place. Tuned on the scenes of docs/records/motion.md. */
+/* 1/FOV: shifts of up to FOV / (2 reach) lead to the right place. Others were not tried,
+ * nor were other limits; docs/records/motion.md has the scenes. */
 static const double reaches[] = {5, 10, 20}, reaches_3d[] = {4, 8};
 #define STEP_CYCLES 0.05     /* of a derivative, at the edge of the level */
 #define OBJECT_FOVS 0.25     /* distance from the centre at which rotations are as far as that */
