@@ -3,8 +3,8 @@ Samples of what the image may be, by preconditioned Langevin steps
 ==================================================================
 
 A step goes along the gradient of the logarithm of the posterior density and adds noise, both preconditioned by
-(A^H A / eta^2 + 1 / s^2)^-1, eta the deviation of the noise: larmor's conjugate gradients. Steps are then as long in the
-directions that few samples tell of as in the others. The gradient of the prior is that of a denoiser, by Tweedie's
+(A^H A / eta^2 + 1 / s^2)^-1, eta the deviation of the noise: larmor's conjugate gradients. Steps are then as long in
+the directions that few samples tell of as in the others. The gradient of the prior is that of a denoiser, by Tweedie's
 formula (D(x, sigma) - x) / sigma^2.
 Source: Blumenthal et al., arXiv:2512.05791 (2025). SPDX-License-Identifier: Apache-2.0
 """

@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from larmor import _arrays, _scan, _structs, prior as _prior
+from larmor import _arrays, _scan, _structs
+from larmor import prior as _prior
 from larmor._arrays import Device
 from larmor._library import (
     ArgumentError,
@@ -420,8 +421,8 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 an array [slices, readouts] in rad. Images are volumes of them.
     maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
     lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
-    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path of a
-                plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
+    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path of
+                a plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
                 by cg. An exception of the function ends the run and is that of this call.
     scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
                 of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
@@ -434,9 +435,9 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     point_contrast  the height of these points over the intensity of the object.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
     options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
-                weighted, delays, b0, motion, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those along image
-                axes are in NumPy's order; texts are what the program takes, as density="pipe" or memory="8G"
-                (larmor.settings lists them).
+                weighted, delays, b0, motion, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those
+                along image axes are in NumPy's order; texts are what the program takes, as density="pipe" or
+                memory="8G" (larmor.settings lists them).
     """
     answer_ctrl_c()
     on = _arrays.device(device)

@@ -600,9 +600,10 @@ class Simulation:
     matrix      [y, x] or [z, y, x] of the image.
     trajectory  its name. traj: other members of larmor_traj_opts.
     options     members of larmor_simulation_opts: coils, noise, snr, slices, repetitions, echo_ms, field, phase, delay,
-                tr_ms, oblique, motion, ...; field and phase as of `phantom_kspace`. epi: members of larmor_simulation_epi, for
-                echo-planar lines of the trajectory "cartesian": shots, navigators, ramp (up_us, flat_us, down_us,
-                delay_us), ghost (phase in rad, shift in cycles per field of view), phase_step.
+                tr_ms, oblique, motion, ...; field and phase as of `phantom_kspace`. epi: members of
+                larmor_simulation_epi, for echo-planar lines of the trajectory "cartesian": shots, navigators, ramp
+                (up_us, flat_us, down_us, delay_us), ghost (phase in rad, shift in cycles per field of view),
+                phase_step.
     """
 
     def __init__(self, matrix: Sequence[int], trajectory: str = "golden", *, traj: Mapping[str, Any] | None = None,

@@ -149,7 +149,7 @@ def Function(function: Callable[[Array, float], Array], *, form: str = "complex"
         raise ArgumentError(f"form: got {form!r}, expected one of {', '.join(_FORMS)}")
     if arrays not in (None, "torch"):
         raise ArgumentError(f"arrays: got {arrays!r}, expected None or 'torch'")
-    said = name or getattr(function, "__name__", type(function).__name__)
+    said = str(name or getattr(function, "__name__", type(function).__name__))
     label = ffi.new("char[]", said.encode())
     own = _Own(function, form, arrays, said, label)
     impl = ffi.new("larmor_denoiser_impl *", {"name": label, "apply": _own_apply, "form": _FORMS[form],
@@ -170,8 +170,8 @@ def named(name: str, weight: float = 1) -> Denoiser:
 
 
 def open(path: Any) -> Denoiser:
-    """A plugin, whose code runs with the rights of this process: the path of a shared object, with its argument behind a
-    colon: "./plugin.so:ARGUMENT"."""
+    """A plugin, whose code runs with the rights of this process: the path of a shared object, with its argument behind
+    a colon: "./plugin.so:ARGUMENT"."""
     return Denoiser(_library.created(lib.larmor_prior_open, "larmor_denoiser", lib.larmor_denoiser_free,
                                      os.fsencode(path)))
 
@@ -184,5 +184,5 @@ def _taken(prior: Any, like: Array = None) -> Denoiser:
         return open(prior)
     if callable(prior):
         return Function(prior, arrays="torch" if like is not None and _arrays._is_torch(like) else None)
-    raise ArgumentError(f"prior: got {type(prior).__name__}, expected a function, a larmor.prior.Denoiser or the path of "
-                        "a plugin")
+    raise ArgumentError(f"prior: got {type(prior).__name__}, expected a function, a larmor.prior.Denoiser or the path "
+                        "of a plugin")

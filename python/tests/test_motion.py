@@ -67,6 +67,6 @@ def test_motion_that_does_not_fit_is_refused(tmp_path):
                          (np.full((3, 2, 16, 16), np.nan), "motion_fields")):
         with pytest.raises(larmor.Error, match=said):
             larmor.recon(tmp_path / "scan.h5", method="cg", motion_fields=fields)
-    with pytest.raises(larmor.Error, match="motion_fields: is not for .*displacement; add one to the other"):
+    with pytest.raises(larmor.Error, match=r"motion_fields: is not for .*displacement; add one to the other"):
         larmor.recon(tmp_path / "scan.h5", method="cg", motion_fields=np.zeros((3, 2, 16, 16)),
                      displacement=np.zeros((2, 16, 16)))

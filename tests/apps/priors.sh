@@ -15,7 +15,7 @@ nearer() {
     part=$1
     shift
     # shellcheck disable=SC2086 # options
-    expect 0 recon scan.h5 -o x.cfl --force --maps maps.cfl $@
+    expect 0 recon scan.h5 -o x.cfl --force --maps maps.cfl "$@"
     awk -v a="$(error plain.cfl)" -v b="$(error x.cfl)" -v p="$part" 'BEGIN { exit !(b < p * a) }' ||
         fail "$traj, SNR $snr: cg $(error plain.cfl), $* $(error x.cfl)"
 }
