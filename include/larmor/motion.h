@@ -111,8 +111,9 @@ typedef struct larmor_motion_found {
 
 /* The poses of a few states, groups of as many readouts that follow one another, with which one image explains the
  * samples best; that of the first is zeros. By Gauss and Newton's steps on the misfit of the image that fits best,
- * from the centre of k-space outwards, to 20/FOV in 2D and 8/FOV in 3D. Every group has to cover k-space: readouts
- * of golden angles or in a random order do.
+ * from the centre of k-space outwards, to 20/FOV in 2D and 8/FOV in 3D; where they help, farther by factors of 2, to
+ * 64/FOV and 32/FOV at most, until a level moves nothing by more than a twentieth of a voxel. Every group has to
+ * cover k-space: readouts of golden angles or in a random order do.
  *
  * kspace  complex [samples, readouts, coils], in the order of time.
  * traj    real [nd, samples, readouts], nd 2 or 3, cycles per field of view.

@@ -20,6 +20,8 @@ enum {
     MOST_STEPS = 6, /* of a level */
     MOST_REJECTED = 3,
     POWER_STEPS = 6,
+    MOST_REACH = 64, /* 1/FOV */
+    MOST_REACH_3D = 32,
 };
 
 /* 1/FOV: shifts of up to FOV / (2 reach) lead to the right place. Others were not tried,
@@ -31,6 +33,7 @@ static const double reaches[] = {5, 10, 20}, reaches_3d[] = {4, 8};
 #define SETTLED 3e-3         /* relative fall of the misfit in a step */
 #define LEAST_FALL 0.03      /* of the energy that held-out readouts leave */
 #define LEAST_SIGNIFICANCE 3 /* of the fall, in its standard errors */
+#define SETTLED_VOXELS 0.05  /* that a level moves the object's edge by, at most, if it is the last */
 
 /* Where a search is. */
 typedef struct search {
@@ -332,6 +335,39 @@ static double farthest(const double *k, int64_t nd, int64_t count)
     return sqrt(most);
 }
 
+/* How far these poses have the object's edge from where the others have it, at most, in voxels. */
+static double farthest_moved(const lmr_motion_scan *s, const double *a, const double *b)
+{
+    double most = 0, voxel = INFINITY, radius = 0;
+    for (int d = 0; d < s->nd; d++) {
+        voxel = fmin(voxel, s->fov_mm[d] / (double)s->n[d]);
+        radius = fmax(radius, OBJECT_FOVS * s->fov_mm[d]);
+    }
+    for (int m = 0; m < s->states; m++)
+        most = fmax(most, lmr_rigid_distance(a + LARMOR_POSE * m, b + LARMOR_POSE * m, s->nd, radius));
+    return most / voxel;
+}
+
+/* Of motion that is certain: by all readouts, and farther outwards until the poses settle. */
+static larmor_status search_outwards(const lmr_motion_scan *s, const larmor_array *kspace, const larmor_array *traj,
+                                     double limit, lmr_motion_level *level, double *poses, int *steps)
+{
+    const size_t bytes = LARMOR_POSE * (size_t)s->states * sizeof(double);
+    LMR_HEAP double *before = malloc(bytes);
+    double moved = INFINITY;
+    if (!before) return LMR_NO_MEMORY();
+    LMR_TRY(refine(s, level, level->all, poses, steps));
+    while (level->reach < limit && moved > SETTLED_VOXELS) {
+        const double reach = fmin(2 * level->reach, limit);
+        memcpy(before, poses, bytes);
+        lmr_motion_level_free(level);
+        LMR_TRY(lmr_motion_level_open(s, kspace, traj, reach, level));
+        LMR_TRY(refine(s, level, level->all, poses, steps));
+        moved = farthest_moved(s, before, poses);
+    }
+    return LARMOR_OK;
+}
+
 static larmor_status search_levels(const lmr_motion_scan *s, const larmor_array *kspace, const larmor_array *traj,
                                    double *poses, larmor_motion_found *found)
 {
@@ -346,9 +382,11 @@ static larmor_status search_levels(const lmr_motion_scan *s, const larmor_array 
         LMR_TRY(lmr_motion_level_open(s, kspace, traj, fmin(reach[i], most), &level));
         LMR_TRY(refine(s, &level, level.kept, poses, &found->steps));
     }
-    found->reach = level.reach;
     LMR_TRY(judge(s, &level, poses, found));
-    return found->helps ? refine(s, &level, level.all, poses, &found->steps) : LARMOR_OK;
+    const double limit = fmin(most, s->nd == 3 ? MOST_REACH_3D : MOST_REACH);
+    if (found->helps) LMR_TRY(search_outwards(s, kspace, traj, limit, &level, poses, &found->steps));
+    found->reach = level.reach;
+    return LARMOR_OK;
 }
 
 /* One of each few readouts is held out, of every state as many. */
