@@ -269,9 +269,10 @@ TEST(cubic_warps_keep_parabolas_and_the_type_of_the_image)
         if (u < 1 || u > N - 2 || v < 1 || v > N - 2) continue;
         assert_at_most(fabs(creal(got[i]) - (1 + .5 * u - .1 * u * u + .3 * v)), 1e-12);
     }
-    assert_refused(larmor_warp(image, image, NULL, &y), LARMOR_ERR_SHAPE,
+    larmor_array *none;
+    assert_refused(larmor_warp(image, image, NULL, &none), LARMOR_ERR_SHAPE,
                    "warp: the displacement is f64 [12, 12] on ");
-    assert_refused(larmor_warp(moved, moved, &(larmor_warp_opts){.by = 2}, &y), LARMOR_ERR_ARG,
+    assert_refused(larmor_warp(moved, moved, &(larmor_warp_opts){.by = 2}, &none), LARMOR_ERR_ARG,
                    "warp: by is 2, expected LARMOR_WARP_BAND or LARMOR_WARP_CUBIC");
 }
 
