@@ -113,6 +113,12 @@ static larmor_status displaced_points(larmor_device *dev, const larmor_nufft_opt
             const int64_t n = image.dim[a];
             if (!isfinite(given[i + voxels * a]))
                 return LMR_FAIL(LARMOR_ERR_NUMERIC, "displacement: of voxel %lld it is not finite", (long long)i);
+            if (fabs(given[i + voxels * a]) > (double)n) /* the grid of such a transform has no end */
+                return LMR_FAIL(
+                    LARMOR_ERR_ARG,
+                    "displacement: voxel %lld is moved by %.3g voxels along axis %d, farther than the image "
+                    "of %lld; check coefficients and units.",
+                    (long long)i, given[i + voxels * a], (int)a, (long long)n);
             at[a + nd * i] = ((double)(rest % n - n / 2) + given[i + voxels * a]) / (double)n;
             rest /= n;
         }

@@ -209,7 +209,8 @@ LARMOR_API larmor_status larmor_op_nufft(larmor_device *dev, const larmor_nufft_
  * after it has been made only if its coils were not folded and its samples were of one state.
  *
  * opts          as for larmor_op_nufft; upsample is that of both grids. grid and width are not for type 3.
- * displacement  real [modes..., ndim], in voxels; a voxel whose gradients are exact has 0. Finite; copied.
+ * displacement  real [modes..., ndim], in voxels; a voxel whose gradients are exact has 0. Finite, and
+ *               along no axis above the image's voxels; copied.
  * A             shapes of larmor_op_nufft; its normal map is the adjoint after the forward map.
  * Errors        those of larmor_op_nufft; LARMOR_ERR_SHAPE and LARMOR_ERR_ARG for the displacement,
  *               LARMOR_ERR_NUMERIC where it is not finite.

@@ -93,6 +93,10 @@ expect 3 recon both.h5 -o image.h5 --displacement field.nii
 said_like '--displacement: the array is .*, expected \[x, y, 2 or 3\] or \[x, y, z, 3\], in mm along the image.s axes\.'
 expect 2 recon both.h5 -o image.h5 --displacement field.nii --gradient-field bent.grad
 said_like '--displacement: is not for --gradient-field; each says where voxels are; leave one of them out\.'
+printf '%s\n' 'radius 0.25' 'Alpha_x 3 1 -30123' >far.txt
+expect 2 recon both.h5 -o image.h5 --gradient-field far.txt -q
+said_like 'displacement: voxel .* is moved by .* voxels along axis 0, farther than the image of 32; check coefficients and units\.'
+expect 2 phantom -o image.h5 --matrix 32 --gradient-field far.txt -q
 expect 2 warp raw.h5 -o warped.h5
 said_like 'warp: either --gradient-field FILE or --displacement FILE expected\.'
 expect 3 warp maps.cfl -o warped.h5 --gradient-field bent.grad

@@ -177,6 +177,11 @@ TEST(a_displacement_that_does_not_fit_is_refused)
                    "displacement: it is c64 [6, 5, 2] on ");
     assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, holds_nan, &A), LARMOR_ERR_NUMERIC,
                    "displacement: of voxel 7 it is not finite");
+    d[37] = -5.5;
+    OWNED(larmor_array) *far = real_array(LARMOR_SHAPE(6, 5, 2), d);
+    assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, far, &A), LARMOR_ERR_ARG,
+                   "displacement: voxel 7 is moved by -5.5 voxels along axis 1, farther than the image of 5; check "
+                   "coefficients and units.");
     assert_refused(larmor_op_nufft_displaced(dev, &opts, traj, NULL, &A), LARMOR_ERR_ARG,
                    "larmor_op_nufft_displaced: a device, options, traj and a displacement are needed");
 }
