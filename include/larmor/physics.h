@@ -83,14 +83,15 @@ LARMOR_API larmor_status larmor_concomitant_places(const larmor_array *position,
 
 /* ---- displacement: gradients that are not linear, motion that is not rigid ---- */
 
-enum { LARMOR_GRADIENT_ORDER = 24 }; /* the highest of a gradient system's harmonics */
+enum { LARMOR_GRADIENT_ORDER = 24 }; /* the highest of harmonics of gradients */
 
-/* The errors of a gradient system from a text file of its spherical harmonics, in one of two layouts:
+/* The errors of a gradient system from a text file of its spherical harmonics, in one of two layouts.
  *
- *   Siemens .grad: a line "0.25 m = R0" and lines "1 A( 3, 1) -0.0123 x"; others are left out. x, y and z point to
- *     the left, the front and the feet of a patient who lies head first on the back.
- *   plain: lines "radius 0.25" in m, "axes LPS" (of L or R, P or A, S or I each; the default is LPS) and those of
- *     Siemens' .coef, "Alpha_x 3 1 -0.0123" or "Beta_y 3 1 0.01"; # begins a comment, and ; ends a line.
+ * Of Siemens, .grad: a line "0.25 m = R0" and lines "1 A( 3, 1) -0.0123 x"; others are left out. x, y and z point to
+ * the left, the front and the feet of a patient who lies head first on the back.
+ *
+ * Plain: lines "radius 0.25" in m, "axes LPS" (of L or R, P or A, S or I each; the default is LPS) and those of
+ * Siemens' .coef, "Alpha_x 3 1 -0.0123" or "Beta_y 3 1 0.01"; # begins a comment, and ; ends a line.
  *
  * Alpha (A) and Beta (B) of order n and degree m along an axis are the displacement, over the radius R, by
  * (r / R)^n Q cos(m phi) or sin(m phi), where Q is P_n(cos theta) for m = 0 and else P_n^m(cos theta) sqrt((2n + 1)
