@@ -67,7 +67,7 @@ fi
 cmake --preset "$preset" -DLARMOR_TESTS=ON $python >/dev/null
 targets=
 layers='core|backend|nufft|recon|io|phantoms|pipeline'
-longest='recon[.](delays|extent|memory_[a-z]+|nlinv_series)'
+longest='phantoms[.]kspace|recon[.](choose|delays|describe|extent|memory_[a-z]+|nlinv_series|posterior|prox_constraint|prox_sum)'
 longest=$longest'|pipeline[.](cartesian|checkpoint|choose_maps|devices|epi|events|flags|frames|grid|group|hole|many|noise'
 longest=$longest'|method|method_images|misfit|plan|scale|share|slab_choice|slab_devices|solve|stop)'
 if [ "${2:-}" = library ]; then
