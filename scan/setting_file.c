@@ -1,14 +1,14 @@
 /* Settings in a file: a subset of TOML, which is read and written. SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text_file.h"
 #include "scan/setting_table.h"
 
-enum { MAX_FILE = 1 << 20, MAX_OPTIONS = 256, MAX_WORD = 63, VALUE = 128, PATH = 400 };
+enum { MAX_FILE = 1 << 20 /* bytes */, MAX_OPTIONS = 256, MAX_WORD = 63, VALUE = 128, PATH = 400 };
 
 #define TABLE "recon"
 
@@ -219,33 +219,13 @@ static larmor_status take_line(reader *r)
     return *r->at && *r->at != '\n' ? take_pair(r) : LARMOR_OK;
 }
 
-/* The file's text, which ends in 0. */
-static larmor_status read_text(const char *path, char **text)
-{
-    *text = malloc(MAX_FILE + 2);
-    if (!*text) return LMR_NO_MEMORY();
-    FILE *file = fopen(path, "rbe");
-    if (!file) return LMR_FAIL(lmr_system_status(errno), "%s: cannot be read: %s.", path, lmr_system_text(errno));
-    const size_t length = fread(*text, 1, MAX_FILE + 1, file);
-    const int error = ferror(file) ? errno : 0;
-    fclose(file);
-    (*text)[length] = 0;
-    if (error) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read: %s.", path, lmr_system_text(error));
-    if (length > MAX_FILE)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: is longer than %d bytes, which no file of options is.", path,
-                        MAX_FILE);
-    if (strlen(*text) < length)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: has a byte 0; a file of text expected.", path);
-    return LARMOR_OK;
-}
-
 larmor_status larmor_settings_read(const char *path, larmor_recon_opts *opts, larmor_option_listener other,
                                    void *user)
 {
     LMR_NEED(path);
     if (!other) LMR_NEED(opts);
     LMR_HEAP char *text = NULL;
-    LMR_TRY(read_text(path, &text));
+    LMR_TRY(lmr_text_read(path, MAX_FILE, "file of options", &text));
     reader r = {.path = path, .opts = opts, .other = other, .user = user, .at = text};
     for (r.line = 1; *r.at; r.line++) {
         LMR_TRY(take_line(&r));

@@ -1,7 +1,6 @@
 /* The spherical harmonics of a gradient system, and where its images show a place: Janke et al., Magn. Reson. Med.
  * 52, 115 (2004). The layouts and the normalisation are those that gradunwarp reads: Jovicich et al., NeuroImage 30,
  * 436 (2006). SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +9,15 @@
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
+#include "core/text_file.h"
 #include "larmor/physics.h"
 
-enum { MAX_FILE = 1 << 20, ORDERS = LARMOR_GRADIENT_ORDER + 1, COEFFICIENTS = ORDERS * ORDERS * 2 * 3, TEXT = 200 };
+enum {
+    MAX_FILE = 1 << 20 /* bytes */,
+    ORDERS = LARMOR_GRADIENT_ORDER + 1,
+    COEFFICIENTS = ORDERS * ORDERS * 2 * 3,
+    TEXT = 200
+};
 
 #define MAX_FIRST_ORDER 0.5 /* a relative error of a gradient; above, the ideal gradient is counted, too */
 
@@ -29,23 +34,6 @@ typedef struct reader {
 static int place(int n, int m, int is_sine, int axis)
 {
     return n + ORDERS * (m + ORDERS * (is_sine + 2 * axis));
-}
-
-static larmor_status read_text(const char *path, char **text)
-{
-    *text = malloc(MAX_FILE + 2);
-    if (!*text) return LMR_NO_MEMORY();
-    FILE *file = fopen(path, "rbe");
-    if (!file) return LMR_FAIL(lmr_system_status(errno), "%s: cannot be read: %s.", path, lmr_system_text(errno));
-    const size_t length = fread(*text, 1, MAX_FILE + 1, file);
-    const int error = ferror(file) ? errno : 0;
-    fclose(file);
-    (*text)[length] = 0;
-    if (error) return LMR_FAIL(LARMOR_ERR_IO, "%s: cannot be read: %s.", path, lmr_system_text(error));
-    if (length > MAX_FILE || strlen(*text) < length)
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: is no text of at most %d bytes; the harmonics of gradients expected.",
-                        path, MAX_FILE);
-    return LARMOR_OK;
 }
 
 static larmor_status take_coefficient(reader *r, int n, int m, int is_sine, char axis, double value)
@@ -162,7 +150,7 @@ larmor_status larmor_gradient_field_read(const char *path, larmor_device *dev, l
     LMR_HEAP double *value = calloc(COEFFICIENTS, sizeof *value);
     LMR_HEAP double *out = calloc(COEFFICIENTS, sizeof *out);
     if (!value || !out) return LMR_NO_MEMORY();
-    LMR_TRY(read_text(path, &text));
+    LMR_TRY(lmr_text_read(path, MAX_FILE, "file of harmonics", &text));
     reader r = {.path = path, .value = value, .sign = {1, 1, 1}};
     r.is_siemens = strstr(text, "= R0") != NULL;
     if (r.is_siemens) r.sign[1] = r.sign[2] = -1; /* to the left, to the front, to the feet */
