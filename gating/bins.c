@@ -1,16 +1,20 @@
 /* Readouts sorted by breath and heart, as the images of a source. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/array.h"
 #include "core/owned.h"
 #include "core/status.h"
 #include "gating/gating.h"
+#include "gating/waves.h"
 #include "scan/source.h"
 
 #define TICK_MS 2.5  /* of the stamps of Siemens */
 #define FARTHEST 1.0 /* cycles per field of view: of the sample that stands for the centre */
 
+enum { LEAST_CYCLES = 3 /* of stamps that are those of a heart or breath */ };
 enum { MOST_BINS = 65535, AHEAD = 4 /* samples from the centre, towards which a readout goes */ };
 
 typedef struct view { /* what one image's readouts say */
@@ -150,10 +154,11 @@ typedef struct sorting {
     larmor_device *dev;
     const larmor_bins_opts *o;
     const lmr_given *given;
-    int *bin;       /* of the image's readouts */
-    int image;      /* of inner */
-    int64_t offset; /* readouts of the images before */
-    uint32_t begin; /* the clock at the first readout of all */
+    const lmr_wave_rhythm *wave; /* of heart and breath */
+    int *bin;                    /* of the image's readouts */
+    int image;                   /* of inner */
+    int64_t offset;              /* readouts of the images before */
+    uint32_t begin;              /* the clock at the first readout of all */
     double tick_ms;
     larmor_bins_found *found;
 } sorting;
@@ -161,12 +166,15 @@ typedef struct sorting {
 typedef struct rhythms { /* of an image's readouts */
     double *heart, *breath;
     int breath_is_phase;
+    larmor_gating_signal of_heart, of_breath; /* what they rest on */
 } rhythms;
 
 static void free_rhythms(rhythms *c)
 {
     free(c->heart);
     free(c->breath);
+    larmor_gating_signal_free(&c->of_heart);
+    larmor_gating_signal_free(&c->of_breath);
 }
 
 static larmor_status sort_breath(const sorting *s, const rhythms *c, int64_t n, int *bin)
@@ -202,35 +210,92 @@ static larmor_status join(const sorting *s, const view *v, const rhythms *c)
     return LARMOR_OK;
 }
 
-static larmor_status read_stamped(const sorting *s, const view *v, int gate, double **phase)
+/* The phase by stamps; it stays NULL where `must` is 0 and they do not restart as the band has it. */
+static larmor_status read_stamped(const sorting *s, const view *v, int gate, const lmr_band *band, int must,
+                                  double **phase, larmor_gating_signal *signal)
 {
     int64_t cycles;
     LMR_HEAP double *begin = calloc((size_t)v->readouts + 1, sizeof *begin);
+    if (!begin) return LMR_NO_MEMORY();
+    const larmor_status st = read_triggers(lmr_source_name(s->inner), v, gate, s->tick_ms, begin, &cycles);
+    if (st) return must ? st : LARMOR_OK;
+    const double hz = (double)(cycles - 1) / (begin[cycles - 1] - begin[0]);
+    if (!must && (cycles < LEAST_CYCLES || !(hz >= band->low && hz <= band->high))) return LARMOR_OK;
     *phase = calloc((size_t)v->readouts + 1, sizeof **phase);
-    if (!begin || !*phase) return LMR_NO_MEMORY();
-    LMR_TRY(read_triggers(lmr_source_name(s->inner), v, gate, s->tick_ms, begin, &cycles));
-    return lmr_gating_phase(begin, cycles, v->seconds, v->readouts, *phase);
+    if (!*phase) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_gating_phase(begin, cycles, v->seconds, v->readouts, *phase));
+    *signal = (larmor_gating_signal){
+        .from = LARMOR_GATED_BY_STAMPS, .trigger = begin, .triggers = cycles, .rate = 60 * hz, .reliability = 1};
+    begin = NULL;
+    snprintf(signal->report, sizeof signal->report, "physiology stamp %d of the readouts", gate);
+    return LARMOR_OK;
 }
 
 static larmor_status read_samples(const sorting *s, view *v, rhythms *c)
 {
     LMR_FREED_BY(larmor_gating_free) larmor_gating g = {.readouts = 0};
-    larmor_bins_found *f = s->found;
     LMR_TRY(look_at_centre(s->inner, s->image, s->dev, v));
     LMR_TRY(larmor_gating_find(v->centre, v->direction, v->seconds, &g));
     if (s->o->breath && !c->breath) {
-        f->breath_rate = g.breath.rate;
-        f->breath_reliable = fmin(f->breath_reliable, g.breath.reliability);
+        LMR_TRY(lmr_trace_rhythm(&g.breath, v->seconds, v->readouts, 0, &c->of_breath));
         c->breath = g.breath.signal;
         g.breath.signal = NULL;
     }
     if (s->o->heart && !c->heart) {
-        f->heart_rate = g.heart.rate;
-        f->heart_reliable = fmin(f->heart_reliable, g.heart.reliability);
+        LMR_TRY(lmr_trace_rhythm(&g.heart, v->seconds, v->readouts, 1, &c->of_heart));
         c->heart = g.heart.phase;
         g.heart.phase = NULL;
     }
     return LARMOR_OK;
+}
+
+/* What was given is by the caller, or by a waveform. */
+static larmor_status report_given(const sorting *s, rhythms *c)
+{
+    larmor_gating_signal *const to[] = {&c->of_heart, &c->of_breath};
+    const double *const have[] = {c->heart, c->breath};
+    for (int i = 0; i < 2; i++) {
+        if (!have[i]) continue;
+        if (s->wave[i].shown.from) {
+            LMR_TRY(lmr_trace_copy(&s->wave[i].shown, to[i]));
+            continue;
+        }
+        to[i]->from = LARMOR_GATED_BY_CALLER;
+        to[i]->reliability = 1;
+        snprintf(to[i]->report, sizeof to[i]->report, "%s that were given",
+                 s->given[i].is_times ? "times" : "numbers");
+    }
+    return LARMOR_OK;
+}
+
+/* By stamps, else by samples. */
+static larmor_status read_missing(const sorting *s, view *v, rhythms *c)
+{
+    const int must = s->o->way == LARMOR_GATING_HEADER, may = must || s->o->way == LARMOR_GATING_AUTO;
+    if (may && s->o->heart && !c->heart)
+        LMR_TRY(read_stamped(s, v, 0, &lmr_heart_band, must, &c->heart, &c->of_heart));
+    if (may && s->o->breath && !c->breath) {
+        LMR_TRY(read_stamped(s, v, 1, &lmr_breath_band, must, &c->breath, &c->of_breath));
+        c->breath_is_phase = c->breath != NULL;
+    }
+    if ((s->o->heart && !c->heart) || (s->o->breath && !c->breath)) LMR_TRY(read_samples(s, v, c));
+    return LARMOR_OK;
+}
+
+static void note_found(const sorting *s, const rhythms *c)
+{
+    larmor_bins_found *f = s->found;
+    if (s->o->heart) {
+        f->heart_from = c->of_heart.from;
+        f->heart_rate = c->of_heart.rate;
+        f->heart_reliable = fmin(f->heart_reliable, c->of_heart.reliability);
+        memcpy(f->heart_report, c->of_heart.report, sizeof f->heart_report);
+    }
+    if (!s->o->breath) return;
+    f->breath_from = c->of_breath.from;
+    f->breath_rate = c->of_breath.rate;
+    f->breath_reliable = fmin(f->breath_reliable, c->of_breath.reliability);
+    memcpy(f->breath_report, c->of_breath.report, sizeof f->breath_report);
 }
 
 static larmor_status sort_image(sorting *s, int image)
@@ -246,14 +311,12 @@ static larmor_status sort_image(sorting *s, int image)
     if (s->o->heart) LMR_TRY(lmr_gating_given(&s->given[0], since, v.readouts, s->offset, &c.heart));
     if (s->o->breath) LMR_TRY(lmr_gating_given(&s->given[1], since, v.readouts, s->offset, &c.breath));
     c.breath_is_phase = c.breath && s->given[1].is_times;
-    const int header = s->o->way == LARMOR_GATING_HEADER;
-    if (header && s->o->heart && !c.heart) LMR_TRY(read_stamped(s, &v, 0, &c.heart));
-    if (header && s->o->breath && !c.breath) {
-        LMR_TRY(read_stamped(s, &v, 1, &c.breath));
-        c.breath_is_phase = 1;
-    }
-    if ((s->o->heart && !c.heart) || (s->o->breath && !c.breath)) LMR_TRY(read_samples(s, &v, &c));
-    return join(s, &v, &c);
+    LMR_TRY(report_given(s, &c));
+    LMR_TRY(read_missing(s, &v, &c));
+    LMR_TRY(join(s, &v, &c));
+    note_found(s, &c);
+    if (image || !s->o->trace) return LARMOR_OK;
+    return lmr_trace_take(s->o, v.seconds, s->bin, v.readouts, &c.of_heart, &c.of_breath);
 }
 
 static larmor_status check(const larmor_bins_opts *o)
@@ -306,14 +369,54 @@ static lmr_bins dimensions_of(const larmor_bins_opts *o, const int *bin)
 }
 
 typedef struct given_signals {
-    lmr_given of[2]; /* heart, breath */
+    lmr_given of[2];         /* heart, breath */
+    lmr_wave_rhythm wave[2]; /* what of it is by waveforms; the numbers are in `of` */
     int64_t readouts;
 } given_signals;
 
 static void free_given(given_signals *g)
 {
-    lmr_given_free(&g->of[0]);
-    lmr_given_free(&g->of[1]);
+    for (int i = 0; i < 2; i++) {
+        lmr_given_free(&g->of[i]);
+        lmr_wave_rhythm_free(&g->wave[i]);
+    }
+}
+
+/* Times of all readouts since the first one. */
+static larmor_status read_seconds(larmor_source *inner, int images, double tick_ms, uint32_t begin, double *seconds)
+{
+    for (int i = 0; i < images; i++) {
+        LMR_FREED_BY(free_view) view v = {0};
+        LMR_TRY(read_stamps(inner, i, tick_ms, &v));
+        const double later = lmr_clock_s(v.stamp[0].time, begin, tick_ms);
+        for (int64_t j = 0; j < v.readouts; j++) *seconds++ = v.seconds[j] + later;
+    }
+    return LARMOR_OK;
+}
+
+/* Waveforms take the place of what the caller has not given. */
+static larmor_status read_waves(larmor_source *inner, const larmor_bins_opts *o, int images, double tick_ms,
+                                uint32_t begin, given_signals *g)
+{
+    const int must = o->way == LARMOR_GATING_WAVEFORMS;
+    const int wanted[2] = {o->heart && !g->of[0].number, o->breath && !g->of[1].number};
+    if (!must && o->way != LARMOR_GATING_AUTO) return LARMOR_OK;
+    LMR_HEAP double *seconds = calloc((size_t)g->readouts + 1, sizeof *seconds);
+    if (!seconds) return LMR_NO_MEMORY();
+    if (o->waveforms) LMR_TRY(read_seconds(inner, images, tick_ms, begin, seconds));
+    for (int i = 0; i < 2; i++) {
+        if (!wanted[i]) continue;
+        lmr_wave_rhythm *w = &g->wave[i];
+        if (o->waveforms)
+            LMR_TRY((i ? lmr_breath_of_waves : lmr_heart_of_waves)(o->waveforms, begin, tick_ms, seconds, g->readouts,
+                                                                   w));
+        if (must && !w->shown.from)
+            return LMR_FAIL(LARMOR_ERR_ARG, "bins: no waveform of %s; %s.", i ? "the breath" : "the heart",
+                            *w->shown.report ? w->shown.report : "the file has none");
+        g->of[i] = w->given;
+        w->given = (lmr_given){.number = NULL};
+    }
+    return LARMOR_OK;
 }
 
 /* What the caller has of heart and breath for all readouts, and the clock at the first one. */
@@ -349,7 +452,11 @@ larmor_status larmor_source_of_bins(larmor_source *inner, larmor_device *dev, co
     LMR_TRY(read_given(inner, opts, images, &given, &begin));
     LMR_HEAP int *bin = calloc((size_t)given.readouts + 1, sizeof *bin);
     if (!bin) return LMR_NO_MEMORY();
-    sorting s = {inner, dev, opts, given.of, bin, 0, 0, begin, opts->tick_ms > 0 ? opts->tick_ms : TICK_MS, &own};
+    const double tick_ms = opts->tick_ms > 0 ? opts->tick_ms : TICK_MS;
+    LMR_TRY(read_waves(inner, opts, images, tick_ms, begin, &given));
+    for (int i = 0; i < 2; i++)
+        if (!given.wave[i].shown.from) memcpy(own.unused[i], given.wave[i].shown.report, sizeof own.unused[i]);
+    sorting s = {inner, dev, opts, given.of, given.wave, bin, 0, 0, begin, tick_ms, &own};
     for (int i = 0; i < images; i++) {
         larmor_group g;
         LMR_TRY(lmr_source_group(inner, i, &g));

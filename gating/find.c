@@ -14,7 +14,7 @@
 
 enum { LEAST_READOUTS = 64, HARMONICS = 6 };
 
-static const lmr_band breath_band = {0.1, 0.7, 3.5, 6}, heart_band = {0.7, 3.5, 3.5, 8};
+const lmr_band lmr_breath_band = {0.1, 0.7, 3.5, 6}, lmr_heart_band = {0.7, 3.5, 3.5, 8};
 
 void larmor_gating_free(larmor_gating *gating)
 {
@@ -97,12 +97,16 @@ static larmor_status to_steps(const lmr_channels *all, const double *seconds, co
     return LARMOR_OK;
 }
 
+double lmr_between(const double *x, int64_t count, double at)
+{
+    const int64_t i = (int64_t)fmin(fmax(floor(at), 0), (double)(count - 2));
+    return x[i] + (x[i + 1] - x[i]) * (at - (double)i);
+}
+
 /* x of the steps' centres, at a readout's time. */
 static double between(const double *x, const steps *s, double seconds)
 {
-    const double at = (seconds - s->first) / s->dt - 0.5;
-    const int64_t i = (int64_t)fmin(fmax(floor(at), 0), (double)(s->count - 2));
-    return x[i] + (x[i + 1] - x[i]) * (at - (double)i);
+    return lmr_between(x, s->count, (seconds - s->first) / s->dt - 0.5);
 }
 
 static larmor_status to_readouts(const lmr_found *found, const steps *s, const double *seconds, int64_t readouts,
@@ -179,9 +183,9 @@ static larmor_status find(const larmor_array *centre, const double *direction, c
     if (st) return st;
     lmr_found breath = {room, room + s.count, 0, 0}, heart = {room + 2 * s.count, room + 3 * s.count, 0, 0};
     out->readouts = readouts;
-    LMR_TRY(lmr_gating_rhythm(&even, s.dt, power, &breath_band, &breath));
+    LMR_TRY(lmr_gating_rhythm(&even, s.dt, power, &lmr_breath_band, &breath));
     if (breath.hz > 0) LMR_TRY(remove_breath(&even, &breath));
-    LMR_TRY(lmr_gating_rhythm(&even, s.dt, power, &heart_band, &heart));
+    LMR_TRY(lmr_gating_rhythm(&even, s.dt, power, &lmr_heart_band, &heart));
     LMR_TRY(to_readouts(&breath, &s, seconds, readouts, &out->breath));
     return to_readouts(&heart, &s, seconds, readouts, &out->heart);
 }

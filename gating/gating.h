@@ -26,6 +26,11 @@ typedef struct lmr_band {
     int components;   /* that are combined, at most */
 } lmr_band;
 
+extern const lmr_band lmr_breath_band, lmr_heart_band;
+
+/* x [count], 2 at least, at a place between its entries; straight on beyond them. */
+double lmr_between(const double *x, int64_t count, double at);
+
 typedef struct lmr_found {
     double *signal, *phase; /* [count]; phase in cycles */
     double hz, reliability;
@@ -59,5 +64,17 @@ void lmr_given_free(lmr_given *given);
  * where nothing is given. Errors: MEMORY. */
 larmor_status lmr_gating_given(const lmr_given *given, const double *seconds, int64_t count, int64_t offset,
                                double **values);
+
+/* ---- trace.c: what bins rest on ---- */
+
+larmor_status lmr_trace_copy(const larmor_gating_signal *from, larmor_gating_signal *to);
+
+/* A rhythm of the samples; beats: 1: with the times at which its phase is whole. Errors: MEMORY. */
+larmor_status lmr_trace_rhythm(const larmor_rhythm *rhythm, const double *seconds, int64_t readouts, int beats,
+                               larmor_gating_signal *signal);
+
+/* Fill o->trace; heart and breath go there. Errors: MEMORY. */
+larmor_status lmr_trace_take(const larmor_bins_opts *o, const double *seconds, const int *bin, int64_t readouts,
+                             larmor_gating_signal *heart, larmor_gating_signal *breath);
 
 #endif

@@ -177,6 +177,9 @@ int app_check_files(const app_command *command, const void *settings, const app_
  * them. */
 larmor_status app_output_open(const char *path, int force, larmor_output **out);
 
+/* The same of larmor_drawing_open. */
+larmor_status app_drawing_open(const char *path, int force, larmor_output **out);
+
 /* The option --bids, of commands whose settings have `int bids;`, and what it and --dicom-phase add to an output that
  * is open. */
 #define APP_BIDS_OPTION(settings)                                                                                    \

@@ -107,6 +107,15 @@ larmor_status app_output_open(const char *path, int force, larmor_output **out)
                        path);
 }
 
+larmor_status app_drawing_open(const char *path, int force, larmor_output **out)
+{
+    for (int i = 0; i < written.count; i++)
+        if (!strcmp(written.path[i], path)) return larmor_drawing_open(path, force, out);
+    *out = NULL;
+    return larmor_fail(LARMOR_ERR_ARG, "%s: no option or argument of the command's table says that it is written",
+                       path);
+}
+
 larmor_status app_add_files(int bids, int dicom_phase, larmor_output *out)
 {
     if (!out) return LARMOR_OK;

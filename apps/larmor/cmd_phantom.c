@@ -15,7 +15,7 @@ typedef struct settings {
     scan_trajectory trajectory;
     const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
         *displacement, *motion, *motion_fields;
-    const char *calibration, *dead_coils, *noiseless_coils;
+    const char *waveforms, *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
@@ -117,6 +117,10 @@ static const app_option options[] = {
     OPTION(APP_NUMBERS, heart, 0, "heart", "RATE[,SIZE]",
            "a part of the object beats RATE times a minute, and becomes smaller by SIZE of its radius (default: 0.2)",
            .low = 0, .high = 1e3, .most = 2),
+    OPTION(APP_TEXT, waveforms, 0, "waveforms", "HOW",
+           "breath and heart: the file has their ECG and the signal of a belt, too; with a channel of triggers, or "
+           "signals alone",
+           .choices = "triggers|signals"),
     OPTION(APP_NUMBER, variation, 0, "variation", "X",
            "breath and heart: standard deviation of the rates over time, relative to them", .preset = "0.03",
            .low = 0, .high = 0.3),
@@ -326,6 +330,8 @@ static void fill_opts(const settings *s, request *r)
     fill(r->opts.position_mm, &s->position, 3);
     r->opts.breath = cycle_of(&s->breath, 10, s, 0);
     r->opts.heart = cycle_of(&s->heart, 0.2, s, 1);
+    if (s->waveforms)
+        r->opts.waveforms = strcmp(s->waveforms, "triggers") ? LARMOR_WAVEFORMS_SIGNALS : LARMOR_WAVEFORMS_TRIGGERS;
     fill_field(s, r);
     fill_phase(s, r);
     fill_epi(s, r);
@@ -385,6 +391,10 @@ static int check(const settings *s, request *r)
     }
     if ((s->breath.count || s->heart.count) && !(s->tr > 0)) {
         app_error("--%s: needs the time of each readout; give --tr MS, too.", s->breath.count ? "breath" : "heart");
+        return APP_USAGE;
+    }
+    if (s->waveforms && !s->breath.count && !s->heart.count) {
+        app_error("--waveforms: has no effect without --breath or --heart.");
         return APP_USAGE;
     }
     const int code = check_coils(s, r);

@@ -87,10 +87,13 @@ static app_option options[] = {
            .reads = recon_are_bins, .expected = "one or two of heart:N, breath:N and time:N, like heart:20,breath:4"),
     OPTION(
         APP_READ_FILE, gating, 0, "gating", "FILE",
-        "--bins: self, from the samples in the centre of k-space; header, by the physiology stamps, the first of the "
-        "heart and the second of the breath; or a FILE, .npy or text, of times in s when cycles begin or of a number "
-        "for each readout",
-        .preset = "self", .no_file = "self|header"),
+        "--bins: waveforms, the file's ECG or pulse and its respiration; header, the physiology stamps, the first of "
+        "the heart and the second of the breath; self, the samples in the centre of k-space; auto: the first of "
+        "these "
+        "that there is; or a FILE, .npy or text, of times in s when cycles begin or of a number for each readout",
+        .preset = "auto", .no_file = "auto|waveforms|header|self"),
+    OPTION(APP_WRITTEN_FILE, gating_plot, 0, "gating-plot", "FILE.svg",
+           "--bins: draw the signals of heart and breath, their triggers, and the bins of the readouts"),
     OPTION(APP_INTEGER, gate, 0, "gate", "N", "which of the three physiology stamps has the time since the trigger",
            .preset = "0", .low = 0, .high = 2),
     OPTION(APP_NUMBER, tick, 0, "tick", "MS", "a tick of the stamps", .preset = "2.5", .low = 1e-9, .high = 1e6),
@@ -418,6 +421,8 @@ static void clear(recon_run *r)
     larmor_output_free(r->maps_output);
     larmor_output_free(r->density_output);
     larmor_output_free(r->page_output);
+    larmor_output_free(r->gating_output);
+    larmor_gating_trace_free(&r->gating);
     recon_noise_free(r);
     for (int i = 0; i < r->warnings; i++) free(r->warning[i]);
     for (int i = 0; i < r->lines; i++) free(r->line[i]);

@@ -17,7 +17,7 @@ typedef struct recon_settings {
         *snr_map, *g_map, *height_map, *width_map, *posterior_map, *posterior_mean;
     int64_t noise_samples, probes, posterior_samples, threads, slice, contrast, phase, repetition, set, encoding,
         spokes_per_frame, cardiac_phases, gate;
-    const char *bins, *gating, *multiband, *multiband_phase;
+    const char *bins, *gating, *gating_plot, *multiband, *multiband_phase;
     double readout_start, frame_time, frame_step, tick, fps, point_contrast;
     const char *bids_dir, *frame_rest, *basis, *dictionary;
     int magnitude, planes, color, dicom_phase, anonymous, bids, bids_anew, force, json;
@@ -70,13 +70,14 @@ typedef struct recon_run {
     const recon_settings *s;
     const char *input;
     recon_files output[APP_MAX_TEXTS];
-    larmor_output *maps_output, *density_output, *page_output;
+    larmor_output *maps_output, *density_output, *page_output, *gating_output;
     recon_noise noise;
     larmor_checkpoint *checkpoint; /* or NULL */
     larmor_raw *opened;            /* the file of the scan, which belongs to the run */
     const larmor_raw *raw;
     larmor_source *source;
-    larmor_bins_found bins;  /* what the bins of --bins rest on; zero without */
+    larmor_bins_found bins; /* what the bins of --bins rest on; zero without */
+    larmor_gating_trace gating;
     larmor_opening *opening; /* of the device, while the scan is read; NULL: not begun, or over */
     larmor_device *dev;
     larmor_ranks *ranks; /* the processes that share the reconstruction; NULL: this one alone */

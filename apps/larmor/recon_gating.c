@@ -67,7 +67,7 @@ static int read_lines(const char *path, signals *s)
     int64_t room = 0;
     FILE *f = fopen(path, "rb");
     if (!f) {
-        app_error("--gating %s: cannot be read; self, header or a file expected.", path);
+        app_error("--gating %s: cannot be read; auto, waveforms, header, self or a file expected.", path);
         return APP_REFUSED;
     }
     int code = APP_DONE;
@@ -164,29 +164,22 @@ static int take_signals(const recon_run *r, larmor_device *dev, larmor_bins_opts
 
 /* ---- what comes of it ---- */
 
-/* What was found of a rhythm, and a warning where it is none. */
-static void report_rhythm(const char *name, double rate, double reliability)
+/* What a rhythm rests on, and a warning where it is none. */
+static void report_rhythm(const char *name, larmor_gating_from from, const char *report, double rate,
+                          double reliability, const char *unused)
 {
-    app_log("%s: %.4g a minute, reliability %.2f", name, rate, reliability);
+    if (*unused) app_log("%s: waveforms are not used: %s", name, unused);
+    if (from == LARMOR_GATED_BY_NOTHING || from == LARMOR_GATED_BY_CALLER) return;
+    app_log("%s: %.4g a minute, reliability %.2f, by %s", name, rate, reliability, report);
     if (reliability < LARMOR_RELIABLE)
         app_warn("%s: the samples show none that is reliable (%.2f, below %g); its bins may mean nothing.", name,
                  reliability, LARMOR_RELIABLE);
 }
 
-static int finds_heart(const larmor_bins_opts *o)
+static void report_bins(const larmor_bins_found *f)
 {
-    return o->heart && o->way == LARMOR_GATING_SELF && !o->heart_times && !o->heart_phase;
-}
-
-static int finds_breath(const larmor_bins_opts *o)
-{
-    return o->breath && o->way == LARMOR_GATING_SELF && !o->breath_times && !o->breath_signal;
-}
-
-static void report_bins(const larmor_bins_opts *opts, const larmor_bins_found *f)
-{
-    if (finds_heart(opts)) report_rhythm("heart", f->heart_rate, f->heart_reliable);
-    if (finds_breath(opts)) report_rhythm("breath", f->breath_rate, f->breath_reliable);
+    report_rhythm("heart", f->heart_from, f->heart_report, f->heart_rate, f->heart_reliable, f->unused[0]);
+    report_rhythm("breath", f->breath_from, f->breath_report, f->breath_rate, f->breath_reliable, f->unused[1]);
     app_log("bins: %d of %lld to %lld readouts", f->bins - f->empty, (long long)f->fewest, (long long)f->most);
     if (f->empty) app_warn("bins: %d of %d have no readouts and are left out.", f->empty, f->bins);
     if (4 * f->fewest < f->most)
@@ -200,6 +193,22 @@ static void free_given(larmor_bins_opts *o)
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) larmor_array_free(owned[i]);
 }
 
+/* 1 if the text is one of the words. */
+static int way_of(const char *text, larmor_gating_way *way)
+{
+    static const char *const words[] = {[LARMOR_GATING_SELF] = "self",
+                                        [LARMOR_GATING_HEADER] = "header",
+                                        [LARMOR_GATING_AUTO] = "auto",
+                                        [LARMOR_GATING_WAVEFORMS] = "waveforms"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i]) != 0) continue;
+        *way = (larmor_gating_way)i;
+        return 1;
+    }
+    *way = LARMOR_GATING_AUTO;
+    return 0;
+}
+
 int recon_sort_bins(recon_run *r)
 {
     const char *gating = r->s->gating;
@@ -210,14 +219,20 @@ int recon_sort_bins(recon_run *r)
     read_bins(r->s->bins, &opts);
     opts.tick_ms = r->s->tick;
     APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
-    if (!strcmp(gating, "header"))
-        opts.way = LARMOR_GATING_HEADER;
-    else if (strcmp(gating, "self") != 0)
-        code = take_signals(r, dev, &opts);
+    opts.waveforms = r->opened;
+    opts.trace = &r->gating;
+    if (!way_of(gating, &opts.way)) code = take_signals(r, dev, &opts);
     if (code) return code;
     APP_TRY(APP_INPUT, larmor_source_of_bins(r->source, dev, &opts, &r->bins, &bins));
-    report_bins(&opts, &r->bins);
+    report_bins(&r->bins);
     larmor_source_free(r->source);
     r->source = bins;
+    return APP_DONE;
+}
+
+int recon_draw_gating(const recon_run *r)
+{
+    APP_TRY(APP_RUN, larmor_gating_draw(r->gating_output, &r->gating));
+    app_log("wrote %s", larmor_output_path(r->gating_output));
     return APP_DONE;
 }

@@ -10,4 +10,7 @@ int recon_are_bins(const char *text);
 /* The images of the run's source become bins, and the log says what they rest on. Returns an exit code. */
 int recon_sort_bins(recon_run *r);
 
+/* Draw what they rest on to the run's output. Returns an exit code. */
+int recon_draw_gating(const recon_run *r);
+
 #endif

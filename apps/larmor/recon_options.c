@@ -197,6 +197,7 @@ static const struct {
     {"point-contrast", has_point_map, "--height-map or --width-map"},
     {"gate", has_gate, "--cardiac-phases"},
     {"gating", has_bins, "--bins"},
+    {"gating-plot", has_bins, "--bins"},
     {"multiband-phase", has_bands, "--multiband"},
     {"tick", has_stamps, "--frame-time, --cardiac-phases or --bins"},
 };

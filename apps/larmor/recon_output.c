@@ -13,6 +13,7 @@
 #include "in_options.h"
 #include "map_options.h"
 #include "recon_files.h"
+#include "recon_gating.h"
 #include "recon_noise.h"
 #include "recon_options.h"
 #include "recon_page.h"
@@ -30,6 +31,7 @@ int recon_open_outputs(recon_run *r)
     code = recon_noise_open(r);
     if (code) return code;
     if (s->report) APP_TRY(APP_RUN, app_output_open(s->report, s->force, &r->page_output));
+    if (s->gating_plot) APP_TRY(APP_RUN, app_drawing_open(s->gating_plot, s->force, &r->gating_output));
     return code;
 }
 
@@ -400,5 +402,6 @@ int recon_write(recon_run *r)
     code = first_of(code, r->maps_output && goes_on(code) ? save_maps(r) : APP_DONE);
     code = first_of(code, r->density_output && goes_on(code) ? save_density(r) : APP_DONE);
     code = first_of(code, goes_on(code) ? recon_noise_write(r) : APP_DONE);
+    code = first_of(code, r->gating_output && goes_on(code) ? recon_draw_gating(r) : APP_DONE);
     return first_of(code, r->page_output && goes_on(code) ? recon_write_page(r) : APP_DONE);
 }

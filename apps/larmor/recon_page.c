@@ -58,6 +58,7 @@ int recon_write_page(const recon_run *r)
                               .snrs = snrs,
                               .maps = maps,
                               .traj = samples.traj,
+                              .gating = r->s->bins ? &r->gating : NULL,
                               .magnitude = r->s->magnitude};
     const larmor_status st = larmor_page_write(r->page_output, &page);
     larmor_samples_free(&samples);

@@ -185,10 +185,11 @@ static int count_warned(const recon_run *r)
     return count;
 }
 
-static void report_rhythm(json *j, const char *name, double rate, double reliability)
+static void report_rhythm(json *j, const char *name, const char *from, double rate, double reliability)
 {
-    if (rate == 0 && reliability == 1) return; /* it was not looked for in the samples */
+    if (!*from || (rate == 0 && reliability == 1)) return; /* there are no bins of it, or it was given */
     json_open(j, name, '{');
+    json_text(j, "from", from);
     json_number(j, "rate", rate);
     json_number(j, "reliability", reliability);
     json_close(j, '}');
@@ -203,8 +204,8 @@ static void report_bins(json *j, const larmor_bins_found *f)
     json_integer(j, "empty", f->empty);
     json_integer(j, "fewest_readouts", f->fewest);
     json_integer(j, "most_readouts", f->most);
-    report_rhythm(j, "heart", f->heart_rate, f->heart_reliable);
-    report_rhythm(j, "breath", f->breath_rate, f->breath_reliable);
+    report_rhythm(j, "heart", f->heart_report, f->heart_rate, f->heart_reliable);
+    report_rhythm(j, "breath", f->breath_report, f->breath_rate, f->breath_reliable);
     json_close(j, '}');
 }
 

@@ -30,6 +30,7 @@ static int check(const recon_settings *s, const app_files *files)
     const struct {
         const char *option, *value;
     } single[] = {{"report", s->report},
+                  {"gating-plot", s->gating_plot},
                   {"bids-dir", s->bids_dir},
                   {"save-maps", s->save_maps},
                   {"save-density", s->save_density},

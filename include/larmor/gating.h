@@ -46,9 +46,39 @@ LARMOR_API larmor_status larmor_gating_find(const larmor_array *centre, const do
 LARMOR_API void larmor_gating_free(larmor_gating *gating); /* NULL is fine; also sets all to zero */
 
 typedef enum larmor_gating_way {
-    LARMOR_GATING_SELF,  /* from the samples */
-    LARMOR_GATING_HEADER /* the first physiology stamp is the time since a heartbeat, the second since a breath */
+    LARMOR_GATING_SELF,     /* from the samples */
+    LARMOR_GATING_HEADER,   /* the first physiology stamp is the time since a heartbeat, the second since a breath */
+    LARMOR_GATING_AUTO,     /* waveforms, else stamps that restart as often as a heart or breath does, else samples */
+    LARMOR_GATING_WAVEFORMS /* ECG or pulse, and respiration, of larmor_bins_opts.waveforms */
 } larmor_gating_way;
+
+typedef enum larmor_gating_from { /* what heart or breath was taken from */
+                                  LARMOR_GATED_BY_NOTHING,
+                                  LARMOR_GATED_BY_SAMPLES,
+                                  LARMOR_GATED_BY_STAMPS,
+                                  LARMOR_GATED_BY_WAVEFORM,
+                                  LARMOR_GATED_BY_CALLER
+} larmor_gating_from;
+
+typedef struct larmor_gating_signal { /* of heart or breath; free with larmor_gating_signal_free */
+    larmor_gating_from from;
+    char report[120];   /* e.g. "R waves of the ECG"; from 0: why a waveform was not taken, or "" */
+    double *at, *value; /* [points] s since the first readout of the first image, and a signal; or NULL */
+    int64_t points;
+    double *trigger; /* [triggers] s at which cycles begin; or NULL */
+    int64_t triggers;
+    double rate, reliability; /* as in larmor_rhythm; rate 0: it is not known */
+} larmor_gating_signal;
+LARMOR_API void larmor_gating_signal_free(larmor_gating_signal *signal); /* NULL is fine; also sets all to zero */
+
+typedef struct larmor_gating_trace { /* of the first image, for a picture; free with larmor_gating_trace_free */
+    larmor_gating_signal heart, breath;
+    double *seconds; /* [readouts] since the first one */
+    int *bin;        /* [readouts] heart + heart bins * (breath + breath bins * time), -1 of one that is left out */
+    int64_t readouts;
+    int heart_bins, breath_bins, time_bins; /* 0: none */
+} larmor_gating_trace;
+LARMOR_API void larmor_gating_trace_free(larmor_gating_trace *trace); /* NULL is fine; also sets all to zero */
 
 typedef struct larmor_bins_opts { /* bins of each image's readouts; one or two of the three numbers */
     int heart;                    /* by the phase between beats, equally long; 0: none */
@@ -64,14 +94,19 @@ typedef struct larmor_bins_opts { /* bins of each image's readouts; one or two o
      * out. Others have a number for each readout, those of all images one after the other. */
     larmor_array *heart_times, *heart_phase;    /* phase: in cycles */
     larmor_array *breath_times, *breath_signal; /* signal: the order of its numbers alone counts */
+    const larmor_raw *waveforms; /* the file whose waveforms count; NULL: none do. By AUTO and WAVEFORMS alone */
+    larmor_gating_trace *trace;  /* gets what the first image's bins rest on; NULL: not wanted */
 } larmor_bins_opts;
 
 typedef struct larmor_bins_found { /* of all images, the worst of them */
-    /* cycles a minute, of the last image; 0: none was found, or it is by stamps or a given signal */
+    /* cycles a minute, of the last image; 0: none was found, or it is by a given signal */
     double breath_rate, heart_rate;
-    double breath_reliable, heart_reliable; /* reliability; 1 for stamps and given signals */
-    int bins, empty;                        /* of all images; empty ones have no readouts */
-    int64_t fewest, most;                   /* readouts of a bin that is not empty */
+    double breath_reliable, heart_reliable;     /* reliability; 1 for stamps and given signals */
+    int bins, empty;                            /* of all images; empty ones have no readouts */
+    int64_t fewest, most;                       /* readouts of a bin that is not empty */
+    larmor_gating_from breath_from, heart_from; /* of the last image */
+    char breath_report[120], heart_report[120]; /* what that is, in words; "" without bins of it */
+    char unused[2][120]; /* why waveforms of heart and breath are not used; "": they are, or there are none */
 } larmor_bins_found;
 
 /* A source whose images are the bins of another's, each image sorted by itself. Heart bins are counted as phases,

@@ -4,6 +4,7 @@
 
 #include "larmor/array.h"
 #include "larmor/trajectory.h"
+#include "larmor/waveform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -563,7 +564,9 @@ typedef struct larmor_scan {
     const char *description;        /* protocolName; may be NULL */
     int64_t acceleration[2];        /* accelerationFactor along steps 1 and 2; 0: not written */
     const char
-        *calibration;   /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
+        *calibration; /* calibrationMode, e.g. "embedded" or "separate", with acceleration; NULL: not written */
+    const larmor_waveform_info *waveform; /* [waveforms] of the blocks that larmor_raw_append_waveform gets */
+    int waveforms;                        /* at most LARMOR_MOST_WAVEFORM_INFOS */
     const char *header; /* the XML header itself, in the place of all but coils; NULL: of the members above */
 } larmor_scan;
 

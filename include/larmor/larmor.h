@@ -42,6 +42,7 @@
 #include "larmor/subspace.h"
 #include "larmor/trajectory.h"
 #include "larmor/view.h"
+#include "larmor/waveform.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -29,6 +29,14 @@ typedef struct larmor_simulation_epi {
     double phase_step;  /* rad, by which the phase of it grows from shot to shot, over all images */
 } larmor_simulation_epi;
 
+/* What a file has beside readouts: an ECG at 400 Hz with R waves where cycles of the heart begin, and the signal of a
+ * belt at 50 Hz, which is highest where the breath's shift is; both with noise. */
+typedef enum larmor_phantom_waveforms {
+    LARMOR_WAVEFORMS_NONE,
+    LARMOR_WAVEFORMS_TRIGGERS, /* the ECG has a channel with a trigger at each R wave */
+    LARMOR_WAVEFORMS_SIGNALS   /* it has not */
+} larmor_phantom_waveforms;
+
 /* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm
  * apart. */
 typedef struct larmor_simulation_opts {
@@ -55,6 +63,7 @@ typedef struct larmor_simulation_opts {
     /* By the time of each readout, which tr_ms tells; the breath's size is in mm. Not beside a field, a phase of the
      * image, epi or several slices. */
     larmor_phantom_cycle breath, heart;
+    larmor_phantom_waveforms waveforms; /* of breath and heart, in the file */
     const larmor_phantom_field
         *field; /* off-resonance; NULL: none. t = 0 is in the centre of k-space, but for the next: */
     const double

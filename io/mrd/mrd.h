@@ -64,6 +64,10 @@ struct larmor_raw {
     int64_t *order;                         /* imaging readouts, sorted by group and within a group as in the file */
     int64_t *first_in_order;                /* [groups + 1] */
     larmor_group *group;
+    lmr_mrd_wave *wave; /* [waves] blocks of waveforms, */
+    int64_t waves;
+    uint32_t *wave_data; /* and their numbers, one after the other */
+    int64_t *wave_at;    /* [waves] where those of each begin */
     larmor_raw_info info;
 };
 
@@ -85,6 +89,9 @@ larmor_status lmr_mrd_copy_header(const larmor_raw *from, larmor_raw *raw);
 larmor_status lmr_mrd_check_grids(larmor_raw *raw);
 larmor_status lmr_mrd_make_pools(larmor_raw *raw);
 larmor_status lmr_mrd_understand(const larmor_raw_opts *opts, larmor_raw *raw);
+
+/* mrd_entries.c: the waveforms of a file that is being read; what is damaged is left out with a warning. */
+larmor_status lmr_mrd_read_waves(lmr_reader *reader, const lmr_source *source, larmor_raw *raw);
 
 /* mrd_group.c: the key of a readout; an order of keyed ones, by key and then as in the file; a new sorted list of
  * those with one of the uses; the end of the run of equal keys that begins at `first`. */

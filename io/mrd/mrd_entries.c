@@ -1,8 +1,10 @@
-/* What a raw file has, entry by entry: encodings, groups, acquisitions, stamps.
+/* What a raw file has, entry by entry: encodings, groups, acquisitions, stamps, waveforms.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/owned.h"
 #include "io/mrd/mrd.h"
 
 larmor_raw_info larmor_raw_describe(const larmor_raw *raw)
@@ -110,5 +112,75 @@ larmor_status larmor_raw_stamps(const larmor_raw *raw, int group, larmor_stamp *
         stamps[r] = (larmor_stamp){.time = h->time_stamp, .samples = lmr_head_kept(h), .kz = kz_of(raw, i)};
         for (int d = 0; d < 3; d++) stamps[r].physiology[d] = h->physiology_stamp[d];
     }
+    return LARMOR_OK;
+}
+
+/* ---- waveforms ---- */
+
+static int is_possible(const lmr_mrd_wave *w)
+{
+    const double us = (double)w->sample_us;
+    return w->channels && w->samples && us >= 1 && us <= 1e7 && w->trigger >= -1 && w->trigger < w->channels &&
+           w->kind >= LARMOR_WAVEFORM_OTHER && w->kind <= LARMOR_WAVEFORM_RESPIRATION;
+}
+
+static larmor_status take_waves(lmr_reader *reader, int64_t count, larmor_raw *raw)
+{
+    int64_t bytes, numbers = 0;
+    const unsigned char *memory = lmr_reader_memory(reader, &bytes);
+    if (!count) return LARMOR_OK;
+    if (count < 0 || count > LMR_MRD_MAX_WAVEFORMS || !memory) return lmr_reader_lies(reader);
+    const int64_t heads = count * (int64_t)sizeof *raw->wave;
+    if (bytes < heads) return lmr_reader_lies(reader);
+    raw->wave = lmr_new(count, sizeof *raw->wave);
+    raw->wave_at = lmr_new(count, sizeof *raw->wave_at);
+    if (!raw->wave || !raw->wave_at) return LMR_NO_MEMORY();
+    memcpy(raw->wave, memory, (size_t)heads);
+    for (int64_t i = 0; i < count; i++) {
+        if (!is_possible(&raw->wave[i])) return lmr_reader_lies(reader);
+        raw->wave_at[i] = numbers;
+        numbers += (int64_t)raw->wave[i].channels * raw->wave[i].samples;
+    }
+    if (bytes != heads + 4 * numbers) return lmr_reader_lies(reader);
+    raw->wave_data = lmr_new(numbers, sizeof *raw->wave_data);
+    if (!raw->wave_data) return LMR_NO_MEMORY();
+    memcpy(raw->wave_data, memory + heads, (size_t)(4 * numbers));
+    raw->waves = count;
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_read_waves(lmr_reader *reader, const lmr_source *source, larmor_raw *raw)
+{
+    const lmr_reader_answer *answer;
+    const int64_t heads = LMR_MRD_MAX_WAVEFORMS * (int64_t)sizeof *raw->wave;
+    larmor_status st = lmr_reader_ask_for(reader, LMR_ASK_WAVES, NULL, heads + source->size, &answer);
+    if (!st) st = take_waves(reader, answer->waves.count, raw);
+    if (st != LARMOR_ERR_FORMAT) return st;
+    lmr_mrd_warn(raw, "%s They are left out.", larmor_last_error());
+    raw->waves = 0;
+    return LARMOR_OK;
+}
+
+int64_t larmor_raw_waveforms(const larmor_raw *raw)
+{
+    return raw ? raw->waves : 0;
+}
+
+larmor_status larmor_raw_waveform(const larmor_raw *raw, int64_t i, larmor_waveform *out)
+{
+    LMR_NEED(out);
+    *out = (larmor_waveform){.trigger = -1};
+    LMR_NEED(raw);
+    if (i < 0 || i >= raw->waves)
+        return LMR_FAIL(LARMOR_ERR_ARG, "raw: waveform %lld is not one of %lld", (long long)i, (long long)raw->waves);
+    const lmr_mrd_wave *w = &raw->wave[i];
+    *out = (larmor_waveform){.id = w->id,
+                             .kind = (larmor_waveform_kind)w->kind,
+                             .trigger = w->trigger,
+                             .channels = w->channels,
+                             .samples = w->samples,
+                             .time_stamp = w->time_stamp,
+                             .sample_us = (double)w->sample_us,
+                             .data = raw->wave_data + raw->wave_at[i]};
     return LARMOR_OK;
 }

@@ -437,7 +437,8 @@ static larmor_status read_structure(lmr_reader *reader, const lmr_source *source
     for (int64_t i = 0; as_stored && i < n; i++) raw->readout[i].use = raw->head[i].unwritten ? 0 : LMR_IMAGING;
     if (!as_stored) LMR_TRY(lmr_mrd_route(raw));
     LMR_TRY(lmr_mrd_make_pools(raw));
-    return find_places(reader, raw, place);
+    LMR_TRY(find_places(reader, raw, place));
+    return lmr_mrd_read_waves(reader, source, raw); /* last: a file whose waveforms end the reader is read */
 }
 
 static larmor_status check_group(const char *group)
@@ -552,5 +553,8 @@ void larmor_raw_free(larmor_raw *raw)
     free(raw->order);
     free(raw->first_in_order);
     free(raw->group);
+    free(raw->wave);
+    free(raw->wave_data);
+    free(raw->wave_at);
     free(raw);
 }

@@ -12,6 +12,7 @@
 #include "io/process/h5_write.h"
 
 #define BATCH 64
+#define LMR_MOST_OF_BLOCK (1 << 24)   /* numbers of a waveform */
 #define MOST_BYTES (INT64_C(1) << 40) /* of a scan: not known before */
 
 struct larmor_raw_writer {
@@ -134,6 +135,50 @@ larmor_status larmor_raw_append(larmor_raw_writer *writer, const larmor_acquisit
     return st;
 }
 
+static larmor_status check_waveform(const larmor_raw_writer *w, const larmor_waveform *wave)
+{
+    const char *path = w->out->path;
+    if (!wave || !wave->data) return LMR_FAIL(LARMOR_ERR_ARG, "%s: no waveform given", path);
+    const struct {
+        const char *name;
+        int value, least;
+    } range[] = {{"id", wave->id, 0}, {"channels", wave->channels, 1}, {"samples", wave->samples, 1}};
+    for (size_t i = 0; i < sizeof range / sizeof range[0]; i++)
+        if (range[i].value < range[i].least || range[i].value > LMR_MRD_MAX_COUNTER)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: %s: got %d, expected %d to %d", path, range[i].name,
+                            range[i].value, range[i].least, LMR_MRD_MAX_COUNTER);
+    if ((int64_t)wave->channels * wave->samples > LMR_MOST_OF_BLOCK)
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: %d samples x %d channels, expected %d numbers at most", path,
+                        wave->samples, wave->channels, LMR_MOST_OF_BLOCK);
+    if (wave->sample_us >= 1 && wave->sample_us <= 1e7) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform: got %g us from sample to sample, expected 1 to 1e7", path,
+                    wave->sample_us);
+}
+
+larmor_status larmor_raw_append_waveform(larmor_raw_writer *writer, const larmor_waveform *waveform)
+{
+    LMR_NEED(writer);
+    LMR_TRY(lmr_output_ready(writer->out));
+    LMR_TRY(check_waveform(writer, waveform));
+    const larmor_waveform *v = waveform;
+    const int32_t numbers = v->channels * v->samples;
+    const lmr_reader_block block = {.head = {.version = LMR_MRD_VERSION,
+                                             .scan_counter = (uint32_t)(writer->written + writer->waiting),
+                                             .time_stamp = v->time_stamp,
+                                             .number_of_samples = (uint16_t)v->samples,
+                                             .channels = (uint16_t)v->channels,
+                                             .sample_time_us = (float)v->sample_us,
+                                             .waveform_id = (uint16_t)v->id},
+                                    .data = numbers};
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes bytes = {0};
+    lmr_bytes_add(&bytes, &block, sizeof block);
+    lmr_bytes_add(&bytes, v->data, (size_t)numbers * sizeof *v->data);
+    LMR_TRY(lmr_bytes_end(&bytes));
+    const larmor_status st = lmr_h5_give(&writer->file, LMR_ASK_BLOCKS, &bytes);
+    if (st) lmr_output_give_up(writer->out);
+    return st;
+}
+
 /* The number of acquisitions that a reader finds in the file. */
 static larmor_status read_back(const larmor_raw_writer *w)
 {
@@ -192,6 +237,11 @@ larmor_status larmor_raw_copy(const larmor_raw *raw, int anonymous, larmor_outpu
     for (int64_t i = 0; i < info.acquisitions && !st; i++) {
         st = larmor_raw_acquisition(raw, i, &a);
         if (!st && a.data) st = larmor_raw_append(w, &a);
+    }
+    for (int64_t i = 0; i < larmor_raw_waveforms(raw) && !st; i++) {
+        larmor_waveform wave;
+        st = larmor_raw_waveform(raw, i, &wave);
+        if (!st) st = larmor_raw_append_waveform(w, &wave);
     }
     if (!st) st = larmor_raw_finish(w);
     larmor_raw_writer_free(w);

@@ -150,10 +150,40 @@ static void print_times(lmr_bytes *b, const larmor_scan *scan)
                         *scan->readout_start_ms);
 }
 
+static void print_waveforms(lmr_bytes *b, const larmor_scan *scan)
+{
+    static const char *const types[] = {"other", "ecg", "pulse", "respiratory"};
+    static const char *const names[] = {"other", "ECG1", "PULS", "RESP"};
+    for (int i = 0; i < scan->waveforms; i++) {
+        const larmor_waveform_info *w = &scan->waveform[i];
+        lmr_bytes_print(b, "  <waveformInformation>\n    <waveformName>%s</waveformName>\n", names[w->kind]);
+        lmr_bytes_print(b, "    <waveformType>%s</waveformType>\n    <userParameters>\n", types[w->kind]);
+        print_ramp_number(b, "WaveformId", w->id, 1);
+        if (w->trigger >= 0) print_ramp_number(b, "TriggerChannel", w->trigger, 1);
+        lmr_bytes_print(b, "    </userParameters>\n  </waveformInformation>\n");
+    }
+}
+
+static larmor_status check_waveforms(const char *path, const larmor_scan *scan)
+{
+    if (scan->waveforms < 0 || scan->waveforms > LARMOR_MOST_WAVEFORM_INFOS || (scan->waveforms && !scan->waveform))
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: %d kinds of waveforms, expected at most %d", path, scan->waveforms,
+                        LARMOR_MOST_WAVEFORM_INFOS);
+    for (int i = 0; i < scan->waveforms; i++)
+        if (scan->waveform[i].id < 0 || scan->waveform[i].id > MAX_NUMBER ||
+            (int)scan->waveform[i].kind < LARMOR_WAVEFORM_OTHER ||
+            scan->waveform[i].kind > LARMOR_WAVEFORM_RESPIRATION)
+            return LMR_FAIL(LARMOR_ERR_ARG, "%s: waveform %d has id %d and kind %d, expected 0 to %d and 0 to %d",
+                            path, i, scan->waveform[i].id, (int)scan->waveform[i].kind, MAX_NUMBER,
+                            LARMOR_WAVEFORM_RESPIRATION);
+    return LARMOR_OK;
+}
+
 larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char **xml)
 {
     *xml = NULL;
     LMR_TRY(check_scan(path, scan));
+    LMR_TRY(check_waveforms(path, scan));
     const larmor_encoding *e = &scan->encoding;
     lmr_bytes b = {0};
     lmr_bytes_print(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -178,6 +208,7 @@ larmor_status lmr_mrd_make_xml(const char *path, const larmor_scan *scan, char *
     print_parallel(&b, scan);
     lmr_bytes_print(&b, "  </encoding>\n");
     print_times(&b, scan);
+    print_waveforms(&b, scan);
     lmr_bytes_print(&b, "</ismrmrdHeader>\n");
     const larmor_status st = lmr_bytes_end(&b);
     if (st)

@@ -42,6 +42,17 @@ static void add_settings(lmr_bytes *b, const larmor_notes *n)
     lmr_bytes_print(b, "]");
 }
 
+static larmor_status add_gating(lmr_bytes *b, const larmor_gating_trace *trace)
+{
+    LMR_FREED_BY(lmr_bytes_free) lmr_bytes svg = {0};
+    if (trace && trace->readouts > 0) {
+        LMR_TRY(lmr_gating_svg(&svg, trace));
+        LMR_TRY(lmr_bytes_end(&svg));
+    }
+    lmr_json_string(b, (const char *)svg.data);
+    return LARMOR_OK;
+}
+
 /* All but the volumes, which get the room that is left. */
 static larmor_status add_rest(lmr_bytes *b, const larmor_output *out, const larmor_page *page)
 {
@@ -58,6 +69,8 @@ static larmor_status add_rest(lmr_bytes *b, const larmor_output *out, const larm
     LMR_TRY(lmr_page_maps(b, page->maps));
     lmr_bytes_print(b, ",\n\"trajectory\":");
     LMR_TRY(lmr_page_trajectory(b, page->traj));
+    lmr_bytes_print(b, ",\n\"gating\":");
+    LMR_TRY(add_gating(b, page->gating));
     lmr_bytes_print(b, ",\n\"volumes\":");
     return LARMOR_OK;
 }

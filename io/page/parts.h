@@ -38,4 +38,9 @@ larmor_status lmr_page_maps(lmr_bytes *b, const larmor_array *maps);
 /* A part of the readouts, and how densely k-space is sampled over its radius. */
 larmor_status lmr_page_trajectory(lmr_bytes *b, const larmor_array *traj);
 
+/* ---- gating.c ---- */
+
+/* What bins rest on, as SVG. */
+larmor_status lmr_gating_svg(lmr_bytes *b, const larmor_gating_trace *trace);
+
 #endif

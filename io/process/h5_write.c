@@ -55,7 +55,7 @@ larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes 
     const lmr_reader_request request = {.ask = ask, .bytes = (int64_t)work->size};
     lmr_reader_prepare(file->reader, fill, work);
     LMR_TRY(lmr_reader_ask_with(file->reader, request, INT64_MAX, &answer));
-    if (ask == LMR_ASK_SAMPLES) return LARMOR_OK;
+    if (ask == LMR_ASK_SAMPLES || ask == LMR_ASK_BLOCKS) return LARMOR_OK;
     const lmr_reader_composed composed = answer->composed;
     return take_pieces(file, &composed);
 }

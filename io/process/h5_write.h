@@ -20,8 +20,8 @@ typedef struct lmr_h5_new {
 larmor_status lmr_h5_begin(larmor_output *out, int64_t bytes, lmr_h5_new *file);
 void lmr_h5_end(lmr_h5_new *file); /* twice is fine */
 
-/* Give the reader work, LMR_ASK_IMAGES, LMR_ASK_SAMPLES or LMR_ASK_HEADER; after the first and the last the file
- * is composed, and space is reserved for it. Errors: LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
+/* Give the reader work, LMR_ASK_IMAGES, LMR_ASK_SAMPLES, LMR_ASK_BLOCKS or LMR_ASK_HEADER; after the first and the
+ * last the file is composed, and space is reserved for it. Errors: LARMOR_ERR_IO, LARMOR_ERR_MEMORY. */
 larmor_status lmr_h5_give(lmr_h5_new *file, lmr_reader_ask ask, const lmr_bytes *work);
 
 /* Write what the reader has composed up to piece i, or to the end for the number of pieces; then the elements of

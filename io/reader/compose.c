@@ -16,9 +16,11 @@
 
 struct lmr_composer {
     lmr_memory_file memory;
-    hid_t file;       /* -1: complete */
-    hid_t type, data; /* of acquisitions */
-    int64_t written;  /* acquisitions */
+    hid_t file;             /* -1: complete */
+    hid_t type, data;       /* of acquisitions */
+    int64_t written;        /* acquisitions */
+    hid_t wave_type, waves; /* of waveforms, -1: there are none yet */
+    int64_t blocks;         /* of them, written */
     lmr_reader_piece *piece;
     int64_t pieces, room;
 };
@@ -245,33 +247,70 @@ static larmor_status compose_images(lmr_composer *c, work *w)
 
 /* ---- scans ---- */
 
-static larmor_status create_scan(lmr_composer *c)
+/* A dataset of records that follow one another; -1 where HDF5 fails. */
+static hid_t create_list(hid_t file, const char *path, hid_t type)
 {
     const hsize_t none = 0, most = H5S_UNLIMITED, chunk = BATCH;
-    const int good = create_groups(c->file, 0);
     const hid_t space = H5Screate_simple(1, &none, &most), plan = dataset_plan();
-    c->type = lmr_mrd_acquisition_type();
-    const hid_t packed = c->type < 0 ? -1 : H5Tcopy(c->type);
-    if (good && space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 && H5Pset_chunk(plan, 1, &chunk) >= 0)
-        c->data = H5Dcreate2(c->file, "/dataset/data", packed, space, H5P_DEFAULT, plan, H5P_DEFAULT);
+    const hid_t packed = type < 0 ? -1 : H5Tcopy(type);
+    hid_t data = -1;
+    if (space >= 0 && plan >= 0 && packed >= 0 && H5Tpack(packed) >= 0 && H5Pset_chunk(plan, 1, &chunk) >= 0)
+        data = H5Dcreate2(file, path, packed, space, H5P_DEFAULT, plan, H5P_DEFAULT);
     lmr_h5_close(packed);
     lmr_h5_close(plan);
     lmr_h5_close(space);
+    return data;
+}
+
+static larmor_status create_scan(lmr_composer *c)
+{
+    const int good = create_groups(c->file, 0);
+    c->type = lmr_mrd_acquisition_type();
+    if (good) c->data = create_list(c->file, "/dataset/data", c->type);
     return c->data < 0 ? failed("compose the acquisitions") : LARMOR_OK;
+}
+
+/* Records behind those that are there. */
+static int append_records(hid_t data, hid_t type, int64_t written, const void *records, hsize_t count)
+{
+    const hsize_t first = (hsize_t)written, total = first + count;
+    int good = H5Dset_extent(data, &total) >= 0;
+    const hid_t space = good ? H5Dget_space(data) : -1;
+    const hid_t memory = H5Screate_simple(1, &count, NULL);
+    good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
+           H5Dwrite(data, type, memory, space, H5P_DEFAULT, records) >= 0;
+    lmr_h5_close(memory);
+    lmr_h5_close(space);
+    return good;
 }
 
 static larmor_status append(lmr_composer *c, const lmr_mrd_acquisition *batch, hsize_t count)
 {
-    const hsize_t first = (hsize_t)c->written, total = first + count;
-    int good = H5Dset_extent(c->data, &total) >= 0;
-    const hid_t space = good ? H5Dget_space(c->data) : -1;
-    const hid_t memory = H5Screate_simple(1, &count, NULL);
-    good = space >= 0 && memory >= 0 && H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &count, NULL) >= 0 &&
-           H5Dwrite(c->data, c->type, memory, space, H5P_DEFAULT, batch) >= 0;
-    lmr_h5_close(memory);
-    lmr_h5_close(space);
+    const int good = append_records(c->data, c->type, c->written, batch, count);
     c->written += (int64_t)count;
     return good ? LARMOR_OK : failed("compose the acquisitions");
+}
+
+static larmor_status append_blocks(lmr_composer *c, work *w)
+{
+    while (w->left) {
+        lmr_reader_block block;
+        const void *given = take(w, sizeof block);
+        if (!given) return nonsense();
+        memcpy(&block, given, sizeof block);
+        if (block.data < 0) return nonsense();
+        void *data = lmr_mutable(take(w, (size_t)block.data * sizeof(uint32_t)));
+        if (!data) return nonsense();
+        if (c->waves < 0) {
+            c->wave_type = lmr_mrd_waveform_type();
+            c->waves = create_list(c->file, "/dataset/waveforms", c->wave_type);
+        }
+        const lmr_mrd_waveform one = {.head = block.head, .data = {(size_t)block.data, data}};
+        if (c->waves < 0 || !append_records(c->waves, c->wave_type, c->blocks, &one, 1))
+            return failed("compose the waveforms");
+        c->blocks++;
+    }
+    return LARMOR_OK;
 }
 
 static larmor_status append_all(lmr_composer *c, work *w)
@@ -302,7 +341,9 @@ static larmor_status complete_scan(lmr_composer *c, const work *w)
     if (!w->left || xml[w->left - 1]) return nonsense();
     lmr_h5_close(c->data);
     lmr_h5_close(c->type);
-    c->data = c->type = -1;
+    lmr_h5_close(c->waves);
+    lmr_h5_close(c->wave_type);
+    c->data = c->type = c->waves = c->wave_type = -1;
     return write_header(c->file, xml);
 }
 
@@ -312,7 +353,7 @@ static larmor_status begin(lmr_composer **out, int is_scan)
 {
     lmr_composer *c = calloc(1, sizeof *c);
     if (!c) return LMR_NO_MEMORY();
-    c->type = c->data = -1;
+    c->type = c->data = c->waves = c->wave_type = -1;
     c->file = lmr_memory_create(&c->memory);
     *out = c; /* the process ends after one file, which frees all */
     if (c->file < 0) return failed("begin a file in memory");
@@ -337,6 +378,7 @@ larmor_status lmr_compose(lmr_composer **composer, lmr_reader_ask ask, const uns
     lmr_composer *c = *composer;
     if (c->file < 0) return nonsense();
     if (ask == LMR_ASK_SAMPLES) return c->data < 0 ? nonsense() : append_all(c, &w);
+    if (ask == LMR_ASK_BLOCKS) return c->data < 0 ? nonsense() : append_blocks(c, &w);
     if (ask == LMR_ASK_IMAGES)
         LMR_TRY(compose_images(c, &w));
     else

@@ -9,8 +9,8 @@
 
 typedef struct lmr_composer lmr_composer; /* one file */
 
-/* Compose what `work` says, of LMR_ASK_IMAGES, LMR_ASK_SAMPLES and LMR_ASK_HEADER; *composer is made by the first.
- * `room` is for an answer that is longer than the composed part: pieces of images.
+/* Compose what `work` says, of LMR_ASK_IMAGES, LMR_ASK_SAMPLES, LMR_ASK_BLOCKS and LMR_ASK_HEADER; *composer is made
+ * by the first. `room` is for an answer that is longer than the composed part: pieces of images.
  *
  * Errors  LARMOR_ERR_ARG for nonsense; LARMOR_ERR_MEMORY; LARMOR_ERR_IO where HDF5 fails. */
 larmor_status lmr_compose(lmr_composer **composer, lmr_reader_ask ask, const unsigned char *work, size_t bytes,

@@ -375,6 +375,16 @@ const char *lmr_mrd_file_group(const lmr_mrd_file *f)
     return f->group;
 }
 
+const lmr_source *lmr_mrd_file_source(const lmr_mrd_file *f)
+{
+    return f->source;
+}
+
+int64_t lmr_mrd_file_id(const lmr_mrd_file *f)
+{
+    return f->id;
+}
+
 int lmr_mrd_file_is_unclosed(const lmr_mrd_file *f)
 {
     return lmr_h5_is_unclosed(f->id);

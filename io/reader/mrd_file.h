@@ -35,6 +35,10 @@ int lmr_mrd_file_lines(const lmr_mrd_file *file);
 int lmr_mrd_file_samples(const lmr_mrd_file *file);
 lmr_reader_place lmr_mrd_file_place(const lmr_mrd_file *file, int64_t i);
 
+/* What the file's other parts are read by: where it is, and its HDF5 identifier. */
+const lmr_source *lmr_mrd_file_source(const lmr_mrd_file *file);
+int64_t lmr_mrd_file_id(const lmr_mrd_file *file);
+
 /* 1 if the program that wrote the file has not closed it. */
 int lmr_mrd_file_is_unclosed(const lmr_mrd_file *file);
 

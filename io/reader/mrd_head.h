@@ -22,4 +22,14 @@ typedef struct lmr_mrd_head { /* of an acquisition, from the file */
     float user_float[8];
 } lmr_mrd_head;
 
+#define LMR_MRD_MAX_WAVEFORMS (1 << 22)
+
+typedef struct lmr_mrd_wave { /* of a block of a waveform, from the file and its header */
+    uint32_t time_stamp;
+    float sample_us;
+    uint16_t id, channels, samples;
+    int16_t trigger; /* -1: none */
+    int32_t kind;    /* a larmor_waveform_kind */
+} lmr_mrd_wave;
+
 #endif

@@ -42,8 +42,12 @@ typedef enum element {
     ECHO_TIME,
     PARAMETER,
     PARAMETER_NAME,
-    PARAMETER_VALUE
+    PARAMETER_VALUE,
+    WAVEFORM,
+    WAVEFORM_LEAF
 } element;
+
+enum { WAVE_TYPE, WAVE_ID, WAVE_TRIGGER }; /* leaves of a waveform */
 
 static const struct rule {
     element parent;
@@ -65,6 +69,11 @@ static const struct rule {
     {ENCODING, "encodingLimits", LIMITS, 0},
     {ENCODING, "trajectoryDescription", PARAMETERS, 0},
     {ROOT, "userParameters", PARAMETERS, 1},
+    {ROOT, "waveformInformation", WAVEFORM, 0},
+    {WAVEFORM, "waveformType", WAVEFORM_LEAF, WAVE_TYPE},
+    {WAVEFORM, "waveformId", WAVEFORM_LEAF, WAVE_ID},
+    {WAVEFORM, "waveformTriggerChannel", WAVEFORM_LEAF, WAVE_TRIGGER},
+    {WAVEFORM, "userParameters", PARAMETERS, 2},
     {PARAMETERS, "userParameterLong", PARAMETER, 0},
     {PARAMETERS, "userParameterDouble", PARAMETER, 0},
     {PARAMETER, "name", PARAMETER_NAME, 0},
@@ -111,6 +120,7 @@ typedef struct parser {
     char parameter[MAX_TEXT + 1];                           /* the name of the one that is open */
     double value;                                           /* NAN: none, or no number */
     double angle;                                           /* of the parameters of the scan */
+    larmor_waveform_info waveform;                          /* that is open; id -1: not given */
 } parser;
 
 #define REFUSE(p, ...)                                                                                               \
@@ -247,6 +257,40 @@ static void take_ramp(const char *name, double value, larmor_ramp *ramp)
     if (!strcmp(name, "numsamples") && value <= LMR_MRD_MAX_MATRIX) ramp->samples = (int64_t)value;
 }
 
+/* ---- waveforms: what is no number is left out ---- */
+
+static void waveform_leaf(parser *p)
+{
+    static const char *const types[] = {"other", "ecg", "pulse", "respiratory"};
+    larmor_waveform_info *w = &p->waveform;
+    const int leaf = p->level[p->depth].index;
+    for (int i = 0; leaf == WAVE_TYPE && i < (int)(sizeof types / sizeof *types); i++)
+        if (!strcasecmp(p->text, types[i])) w->kind = (larmor_waveform_kind)i;
+    if (leaf == WAVE_ID) w->id = integer(p, 0, LMR_MRD_MAX_MATRIX);
+    if (leaf == WAVE_TRIGGER) w->trigger = integer(p, 0, LMR_MRD_MAX_MATRIX);
+}
+
+/* Converters of before waveformId and waveformTriggerChannel say them by parameters. */
+static void take_waveform_parameter(parser *p)
+{
+    char name[MAX_TEXT + 1];
+    plain_name(p->parameter, name, sizeof name);
+    if (!(p->value >= 0 && p->value <= LMR_MRD_MAX_MATRIX && p->value == floor(p->value))) return;
+    if (!strcmp(name, "triggerchannel")) p->waveform.trigger = (int)p->value;
+    if (!strcmp(name, "waveformid")) p->waveform.id = (int)p->value;
+}
+
+static void end_waveform(parser *p)
+{
+    static const int usual[] = {-1, 0, 1, 2}; /* id of a kind */
+    lmr_mrd_header *h = p->out;
+    larmor_waveform_info w = p->waveform;
+    if (w.id < 0) w.id = usual[w.kind];
+    if (w.id >= 0 && h->waveforms < LARMOR_MOST_WAVEFORM_INFOS) h->waveform[h->waveforms++] = w;
+}
+
+/* ---- parameters ---- */
+
 /* A parameter that tells when readouts start, or the angle between spokes, in degrees or as the index of a tiny
  * golden angle. Those that say something else are no concern of this. */
 static void take_parameter(parser *p)
@@ -257,6 +301,10 @@ static void take_parameter(parser *p)
                                           "goldenangleindex"};
     char name[MAX_TEXT + 1];
     double angle = 0;
+    if (p->level[p->depth - 1].index == 2) {
+        take_waveform_parameter(p);
+        return;
+    }
     plain_name(p->parameter, name, sizeof name);
     if (!strcmp(name, "readoutstartms") && isfinite(p->value)) {
         p->out->has_readout_start = 1;
@@ -338,6 +386,7 @@ static void XMLCALL on_start(void *self, const XML_Char *name, const XML_Char **
     if (l->is == LIMITS) e->has_limits = 1;
     if (l->is == SPACE) once(p, &e->has_space[l->index], l->name);
     if (l->is == PARAMETER) *p->parameter = '\0';
+    if (l->is == WAVEFORM) p->waveform = (larmor_waveform_info){-1, LARMOR_WAVEFORM_OTHER, -1};
     if (l->is == PARAMETER) p->value = NAN;
     if (l->is != SKIPPED) p->length = p->overlong = 0;
 }
@@ -373,6 +422,8 @@ static void XMLCALL on_end(void *self, const XML_Char *name)
     if (is == PARAMETER_NAME || is == PARAMETER_VALUE) take_parameter_leaf(p, is);
     if (is == PARAMETER) take_parameter(p);
     if (is == ECHO_TIME) echo_time(p);
+    if (is == WAVEFORM_LEAF) waveform_leaf(p);
+    if (is == WAVEFORM) end_waveform(p);
     p->depth--;
 }
 

@@ -48,6 +48,8 @@ typedef struct lmr_mrd_header {
     int has_readout_start;
     double readout_start_ms;
     int bits_stored; /* of a pixel, as the host wants it; 0 if not given */
+    int waveforms;   /* that the header describes and whose id is known */
+    larmor_waveform_info waveform[LARMOR_MOST_WAVEFORM_INFOS];
 } lmr_mrd_header;
 
 /* Read a header strictly: no DOCTYPE, at most 64 levels, numbers whole, in range and finite; what is not needed is

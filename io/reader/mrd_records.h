@@ -52,6 +52,15 @@ typedef struct lmr_mrd_readout_head { /* "head" of an acquisition: 340 bytes */
 } lmr_mrd_readout_head;
 #pragma pack(pop)
 
+typedef struct lmr_mrd_wave_head { /* "head" of a waveform: 40 bytes, aligned as C has it */
+    uint16_t version;
+    uint64_t flags;
+    uint32_t measurement_uid, scan_counter, time_stamp;
+    uint16_t number_of_samples, channels;
+    float sample_time_us;
+    uint16_t waveform_id;
+} lmr_mrd_wave_head;
+
 /* Three floats of a record, which is aligned to 2 bytes only. */
 static inline void lmr_mrd_set_floats(void *to, const double from[3])
 {

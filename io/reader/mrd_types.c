@@ -10,6 +10,7 @@
 
 _Static_assert(sizeof(lmr_mrd_image) == 198, "ISMRMRD's image header has 198 bytes");
 _Static_assert(sizeof(lmr_mrd_readout_head) == 340, "ISMRMRD's acquisition header has 340 bytes");
+_Static_assert(sizeof(lmr_mrd_wave_head) == 40, "ISMRMRD's waveform header has 40 bytes");
 
 typedef enum kind { U16, U32, U64, I32, F32 } kind;
 
@@ -104,6 +105,20 @@ static const member readout_user_members[] = {
     READ(user_float, F32, 8, user_float),
 };
 
+#define WAVE(name, kind, field) MEMBER(lmr_mrd_wave_head, name, kind, 0, offsetof(lmr_mrd_wave, field))
+static const member wave_members[] = {
+    ONE(lmr_mrd_wave_head, version, U16),
+    ONE(lmr_mrd_wave_head, flags, U64),
+    ONE(lmr_mrd_wave_head, measurement_uid, U32),
+    ONE(lmr_mrd_wave_head, scan_counter, U32),
+    WAVE(time_stamp, U32, time_stamp),
+    WAVE(number_of_samples, U16, samples),
+    WAVE(channels, U16, channels),
+    WAVE(sample_time_us, F32, sample_us),
+    WAVE(waveform_id, U16, id),
+};
+
+_Static_assert(COUNT(wave_members) == LMR_MRD_WAVE_MEMBERS, "all have a place");
 _Static_assert(COUNT(readout_members) == LMR_MRD_HEAD_MEMBERS, "all have a place");
 _Static_assert(COUNT(counter_members) == LMR_MRD_COUNTER_MEMBERS, "all have a place");
 _Static_assert(COUNT(readout_user_members) == LMR_MRD_USER_MEMBERS, "all have a place");
@@ -182,6 +197,20 @@ hid_t lmr_mrd_acquisition_type(void)
             insert_own(record, "data", offsetof(lmr_mrd_acquisition, data), H5Tvlen_create(H5T_NATIVE_FLOAT)));
 }
 
+static hid_t wave_head_type(void)
+{
+    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_wave_head));
+    return if_good(record, record >= 0 && insert(record, wave_members, COUNT(wave_members)));
+}
+
+hid_t lmr_mrd_waveform_type(void)
+{
+    const hid_t record = H5Tcreate(H5T_COMPOUND, sizeof(lmr_mrd_waveform));
+    return if_good(
+        record, record >= 0 && insert_own(record, "head", offsetof(lmr_mrd_waveform, head), wave_head_type()) &&
+                    insert_own(record, "data", offsetof(lmr_mrd_waveform, data), H5Tvlen_create(H5T_NATIVE_UINT32)));
+}
+
 hid_t lmr_mrd_complex_type(void)
 {
     const hid_t record = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float));
@@ -237,19 +266,19 @@ static larmor_status find(hid_t record, const char *what, const char *prefix, si
     return LARMOR_OK;
 }
 
-static larmor_status find_list(hid_t record, const char *name, size_t *at)
+static larmor_status find_list(hid_t record, const char *what, const char *name, kind k, size_t *at)
 {
     const int i = H5Tget_member_index(record, name);
-    if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"%s\".", name);
+    if (i < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "%s lack member \"%s\".", what, name);
     const hid_t type = H5Tget_member_type(record, (unsigned)i);
     const hid_t base = type > 0 && H5Tget_class(type) == H5T_VLEN ? H5Tget_super(type) : -1;
-    const int fits = base > 0 && H5Tequal(base, native(F32)) > 0;
+    const int fits = base > 0 && H5Tequal(base, native(k)) > 0;
     lmr_h5_close(base);
     lmr_h5_close(type);
     *at = H5Tget_member_offset(record, (unsigned)i);
     if (!fits || *at + LMR_HEAP_REF_BYTES > H5Tget_size(record))
-        return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions: member \"%s\" is not a list of floats (little-endian).",
-                        name);
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "%s: member \"%s\" is not a list of %s (little-endian).", what, name,
+                        k == F32 ? "floats" : "unsigned numbers of 32 bits");
     return LARMOR_OK;
 }
 
@@ -285,8 +314,8 @@ static larmor_status check_apart(hid_t record, const char *what)
 larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places)
 {
     size_t at, inside = 0;
-    LMR_TRY(find_list(type, "traj", &places->traj));
-    LMR_TRY(find_list(type, "data", &places->data));
+    LMR_TRY(find_list(type, "acquisitions", "traj", F32, &places->traj));
+    LMR_TRY(find_list(type, "acquisitions", "data", F32, &places->data));
     const hid_t head = find_record(type, "head", &at);
     if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "acquisitions lack member \"head\".");
     const hid_t idx = find_record(head, "idx", &inside);
@@ -318,6 +347,24 @@ void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *pla
     decode(element, places->head, readout_members, COUNT(readout_members), head);
     decode(element, places->counter, counter_members, COUNT(counter_members), head);
     decode(element, places->user, readout_user_members, COUNT(readout_user_members), head);
+}
+
+larmor_status lmr_mrd_find_wave_members(hid_t type, lmr_mrd_wave_places *places)
+{
+    size_t at;
+    LMR_TRY(find_list(type, "waveforms", "data", U32, &places->data));
+    const hid_t head = find_record(type, "head", &at);
+    if (head < 0) return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms lack member \"head\".");
+    larmor_status st = find(head, "waveforms", "head.", at, wave_members, COUNT(wave_members), places->head);
+    if (!st) st = check_apart(type, "waveforms");
+    if (!st) st = check_apart(head, "waveforms");
+    lmr_h5_close(head);
+    return st;
+}
+
+void lmr_mrd_decode_wave(const unsigned char *element, const lmr_mrd_wave_places *places, lmr_mrd_wave *wave)
+{
+    decode(element, places->head, wave_members, COUNT(wave_members), wave);
 }
 
 larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image)

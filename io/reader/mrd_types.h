@@ -14,9 +14,15 @@ typedef struct lmr_mrd_acquisition { /* an element of "data" */
     hvl_t traj, data;
 } lmr_mrd_acquisition;
 
+typedef struct lmr_mrd_waveform { /* an element of "waveforms" */
+    lmr_mrd_wave_head head;
+    hvl_t data;
+} lmr_mrd_waveform;
+
 /* HDF5 types of these in memory, and of a complex float {real, imag}; negative if HDF5 fails. Close with H5Tclose. */
 hid_t lmr_mrd_image_type(void);
 hid_t lmr_mrd_acquisition_type(void);
+hid_t lmr_mrd_waveform_type(void);
 hid_t lmr_mrd_complex_type(void);
 
 /* A number of a file, read as a float; NULL for types other than integers of 8 to 64 bits, float and double. */
@@ -33,6 +39,14 @@ typedef struct lmr_mrd_places {
  * ISMRMRD's types. Errors: LARMOR_ERR_FORMAT `acquisitions ...`. */
 larmor_status lmr_mrd_find_members(hid_t type, lmr_mrd_places *places);
 void lmr_mrd_decode_head(const unsigned char *element, const lmr_mrd_places *places, lmr_mrd_head *head);
+
+/* The same for an element of "waveforms". Errors: LARMOR_ERR_FORMAT `waveforms ...`. */
+enum { LMR_MRD_WAVE_MEMBERS = 9 };
+typedef struct lmr_mrd_wave_places {
+    size_t head[LMR_MRD_WAVE_MEMBERS], data;
+} lmr_mrd_wave_places;
+larmor_status lmr_mrd_find_wave_members(hid_t type, lmr_mrd_wave_places *places);
+void lmr_mrd_decode_wave(const unsigned char *element, const lmr_mrd_wave_places *places, lmr_mrd_wave *wave);
 
 /* The same for an element of "header", the header of an image. Errors: LARMOR_ERR_FORMAT `image headers ...`. */
 larmor_status lmr_mrd_decode_image(hid_t type, const unsigned char *element, lmr_mrd_image *image);

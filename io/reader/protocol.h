@@ -18,7 +18,7 @@ enum { LMR_READER_FILE = 3, LMR_READER_SECOND, LMR_READER_SOCKET, LMR_READER_DES
 
 /* Both sides come from one build: this number, and the sizes of what they share, must agree. */
 enum { LMR_READER_PACKET = 65536 }; /* bytes of a packet of many */
-enum { LMR_READER_VERSION = 12, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
+enum { LMR_READER_VERSION = 13, LMR_READER_MAGIC = 0x6c6d7264, LMR_READER_AXES = 32 };
 
 /* How the reader ends by itself, when it is not understood or has lost its parent. */
 enum { LMR_READER_OTHER_VERSION = 64, LMR_READER_ALONE = 65, LMR_READER_NO_MEMORY = 66, LMR_READER_NO_FILTER = 67 };
@@ -50,12 +50,14 @@ typedef enum lmr_reader_ask {
     LMR_ASK_SEQUENCE, /* text: soft delays. Answer: sequence; bytes: a larmor_pulseq_readout for each readout, then as
                        * double k [3, samples], times [samples], phases of shapes and of frequencies [samples] */
     LMR_ASK_IMAGES_XML, /* bytes: the XML header that images have with them, or nothing */
+    LMR_ASK_WAVES,      /* answer: waves; bytes: all lmr_mrd_wave, then the numbers of each */
     LMR_ASK_ROOM, /* there is room; bytes follow if LMR_ASK_PLACES was asked for, or more than 0 were announced */
 
     /* to a reader that composes */
     LMR_ASK_IMAGES,  /* bytes to it: lmr_reader_images and what follows it. Answer: composed; bytes: pieces */
     LMR_ASK_SAMPLES, /* bytes to it: an lmr_reader_readout with its numbers for each acquisition, which are
                       * appended */
+    LMR_ASK_BLOCKS,  /* bytes to it: an lmr_reader_block with its numbers for each waveform, which are appended */
     LMR_ASK_HEADER,  /* bytes to it: the XML text of a scan with its end, which completes it. Answer: composed */
     LMR_ASK_BYTES,   /* bytes from `at` on; answer: these */
     LMR_ASK_STUDY,   /* bytes to it: the XML text of a scan. Answer: study */
@@ -136,6 +138,15 @@ typedef struct lmr_reader_readout { /* after this: the numbers of the trajectory
     int32_t traj, data;
 } lmr_reader_readout;
 
+typedef struct lmr_reader_block { /* after this: the numbers, of 4 bytes each */
+    lmr_mrd_wave_head head;
+    int32_t data, unused;
+} lmr_reader_block;
+
+typedef struct lmr_reader_waves {
+    int64_t count;
+} lmr_reader_waves;
+
 typedef struct lmr_reader_composed {
     int64_t size, pieces;
 } lmr_reader_composed;
@@ -156,6 +167,7 @@ typedef struct lmr_reader_answer {
         lmr_reader_composed composed;
         lmr_reader_sequence sequence;
         lmr_study study;
+        lmr_reader_waves waves;
     };
 } lmr_reader_answer;
 

@@ -15,6 +15,7 @@
 #include "io/reader/compose.h"
 #include "io/reader/h5.h"
 #include "io/reader/mrd_file.h"
+#include "io/reader/mrd_waves.h"
 #include "io/reader/parsers.h"
 #include "io/twix/twix.h"
 
@@ -266,6 +267,21 @@ static larmor_status share_places(session *s)
     return keep_places(place, count, values);
 }
 
+/* Of other formats there are none. */
+static larmor_status share_waves(session *s, lmr_reader_waves *out)
+{
+    LMR_FREED_BY(lmr_mrd_waves_free) lmr_mrd_waves waves = {.count = 0};
+    void *memory;
+    if (!s->scan || lmr_mrd_file_is_array(s->scan)) return LARMOR_OK;
+    LMR_TRY(lmr_mrd_waves_find(s->scan, &waves));
+    if (!waves.count) return LARMOR_OK;
+    const size_t heads = (size_t)waves.count * sizeof *waves.wave;
+    LMR_TRY(room(s, (int64_t)heads + waves.bytes, &memory));
+    memcpy(memory, waves.wave, heads);
+    out->count = waves.count;
+    return lmr_mrd_waves_copy(s->scan, &waves, (char *)memory + heads);
+}
+
 /* ---- files that are composed ---- */
 
 /* The answer's bytes begin as those of the request. */
@@ -322,6 +338,7 @@ static larmor_status answer_to_writer(session *s, const lmr_reader_request *requ
     switch (request->ask) {
     case LMR_ASK_IMAGES:
     case LMR_ASK_SAMPLES:
+    case LMR_ASK_BLOCKS:
     case LMR_ASK_HEADER:
         return compose(s, request, &out->composed);
     case LMR_ASK_BYTES:
@@ -353,6 +370,8 @@ static larmor_status answer_to(session *s, const lmr_reader_request *request, lm
         return share_heads(s);
     case LMR_ASK_PLACES:
         return share_places(s);
+    case LMR_ASK_WAVES:
+        return share_waves(s, &out->waves);
     case LMR_ASK_ARRAY:
         return p && p->read ? p->read(&s->input, &out->array) : cannot(s);
     case LMR_ASK_META:

@@ -23,6 +23,9 @@ static larmor_status start_file(const larmor_simulation *s, larmor_output *out, 
                         .noise_bandwidth = o->noise_samples ? LMR_NOISE_BANDWIDTH : 0,
                         .field_tesla = o->tesla,
                         .description = o->phantom};
+    larmor_waveform_info waveform[2];
+    scan.waveforms = lmr_simulation_waveforms(s, waveform);
+    scan.waveform = waveform;
     const int64_t *acceleration = o->traj.acceleration;
     for (int d = 0; d < 2 && acceleration[0]; d++) scan.acceleration[d] = acceleration[d] ? acceleration[d] : 1;
     if (o->traj.calibration[0]) scan.calibration = o->separate_calibration ? "separate" : "embedded";
@@ -248,6 +251,7 @@ static larmor_status save(larmor_simulation *simulation, larmor_output *out)
     LMR_TRY(start_file(simulation, out, &writer));
     larmor_status st = append_noise_scan(simulation, writer);
     if (!st) st = append_all(simulation, writer);
+    if (!st) st = lmr_simulation_append_waves(simulation, writer);
     if (!st) st = larmor_raw_finish(writer);
     larmor_raw_writer_free(writer);
     return st;

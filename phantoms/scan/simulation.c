@@ -74,6 +74,10 @@ static larmor_status check_course(const larmor_simulation *s)
         return LMR_FAIL(
             LARMOR_ERR_ARG,
             "simulation: got breath or heart, expected a tr_ms and one slice without field, phase and epi");
+    if ((int)o->waveforms < LARMOR_WAVEFORMS_NONE || o->waveforms > LARMOR_WAVEFORMS_SIGNALS ||
+        (o->waveforms && !(o->breath.rate > 0) && !(o->heart.rate > 0)))
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got waveforms %d, expected 0 to 2, with breath or heart",
+                        (int)o->waveforms);
     if (!is_cycle(&o->breath) || !is_cycle(&o->heart) || !(o->heart.size < 1))
         return LMR_FAIL(
             LARMOR_ERR_ARG,

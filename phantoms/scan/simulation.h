@@ -106,4 +106,8 @@ larmor_status lmr_epi_turn(const larmor_simulation *s, int64_t image, const int6
 larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int repetition, int contrast, int64_t shot,
                                         larmor_array **kspace, larmor_array **traj);
 
+/* waves.c: the waveforms of breath and heart that the file describes; how many. And append them to it. */
+int lmr_simulation_waveforms(const larmor_simulation *s, larmor_waveform_info info[2]);
+larmor_status lmr_simulation_append_waves(const larmor_simulation *s, larmor_raw_writer *writer);
+
 #endif

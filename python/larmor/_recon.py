@@ -340,6 +340,10 @@ def _framed(source: Any, frames: Mapping[str, Any], on: Device, keep: list[Any])
     """The source whose images are cut into frames, or sorted into bins."""
     if not frames.keys().isdisjoint(("heart", "breath", "time")):
         sorting = ffi.new("larmor_bins_opts *")
+        scan = next((one for one in keep if isinstance(one, _scan.Scan)), None)
+        if scan is not None:
+            sorting.waveforms = scan.pointer
+        sorting.way = lib.LARMOR_GATING_AUTO
         _structs.fill(sorting, frames, on, keep)
         return created(lib.larmor_source_of_bins, "larmor_source", lib.larmor_source_free, source, on.pointer, sorting,
                        ffi.NULL)

@@ -1,0 +1,96 @@
+/* What bins rest on, kept for a picture. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/owned.h"
+#include "core/status.h"
+#include "gating/gating.h"
+
+void larmor_gating_signal_free(larmor_gating_signal *signal)
+{
+    if (!signal) return;
+    free(signal->at);
+    free(signal->value);
+    free(signal->trigger);
+    *signal = (larmor_gating_signal){.from = LARMOR_GATED_BY_NOTHING};
+}
+
+void larmor_gating_trace_free(larmor_gating_trace *trace)
+{
+    if (!trace) return;
+    larmor_gating_signal_free(&trace->heart);
+    larmor_gating_signal_free(&trace->breath);
+    free(trace->seconds);
+    free(trace->bin);
+    *trace = (larmor_gating_trace){.readouts = 0};
+}
+
+static larmor_status copy(const double *from, int64_t count, double **to)
+{
+    if (!from) return LARMOR_OK;
+    *to = calloc((size_t)count + 1, sizeof **to);
+    if (!*to) return LMR_NO_MEMORY();
+    memcpy(*to, from, (size_t)count * sizeof **to);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_trace_copy(const larmor_gating_signal *from, larmor_gating_signal *to)
+{
+    *to = *from;
+    to->at = to->value = to->trigger = NULL;
+    LMR_TRY(copy(from->at, from->points, &to->at));
+    LMR_TRY(copy(from->value, from->points, &to->value));
+    return copy(from->trigger, from->triggers, &to->trigger);
+}
+
+typedef struct moment {
+    double at, value, phase;
+} moment;
+
+static int by_time(const void *a, const void *b)
+{
+    const double x = ((const moment *)a)->at, y = ((const moment *)b)->at;
+    return (x > y) - (x < y);
+}
+
+larmor_status lmr_trace_rhythm(const larmor_rhythm *rhythm, const double *seconds, int64_t readouts, int beats,
+                               larmor_gating_signal *s)
+{
+    LMR_HEAP moment *list = calloc((size_t)readouts + 1, sizeof *list);
+    *s = (larmor_gating_signal){.from = LARMOR_GATED_BY_SAMPLES,
+                                .report = "samples in the centre of k-space",
+                                .at = calloc((size_t)readouts + 1, sizeof *s->at),
+                                .value = calloc((size_t)readouts + 1, sizeof *s->value),
+                                .points = readouts,
+                                .trigger = beats ? calloc((size_t)readouts + 1, sizeof *s->trigger) : NULL,
+                                .rate = rhythm->rate,
+                                .reliability = rhythm->reliability};
+    if (!list || !s->at || !s->value || (beats && !s->trigger)) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < readouts; i++) list[i] = (moment){seconds[i], rhythm->signal[i], rhythm->phase[i]};
+    qsort(list, (size_t)readouts, sizeof *list, by_time);
+    for (int64_t i = 0; i < readouts; i++) {
+        s->at[i] = list[i].at;
+        s->value[i] = list[i].value;
+        if (beats && i && floor(list[i].phase) > floor(list[i - 1].phase)) s->trigger[s->triggers++] = list[i].at;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_trace_take(const larmor_bins_opts *o, const double *seconds, const int *bin, int64_t readouts,
+                             larmor_gating_signal *heart, larmor_gating_signal *breath)
+{
+    larmor_gating_trace *t = o->trace;
+    *t = (larmor_gating_trace){.heart = *heart,
+                               .breath = *breath,
+                               .bin = calloc((size_t)readouts + 1, sizeof *t->bin),
+                               .readouts = readouts,
+                               .heart_bins = o->heart,
+                               .breath_bins = o->breath,
+                               .time_bins = o->time};
+    *heart = *breath = (larmor_gating_signal){.from = LARMOR_GATED_BY_NOTHING};
+    if (!t->bin) return LMR_NO_MEMORY();
+    memcpy(t->bin, bin, (size_t)readouts * sizeof *t->bin);
+    return copy(seconds, readouts, &t->seconds);
+}

@@ -1,0 +1,256 @@
+/* Waveforms at even steps of time, and the triggers and rhythms in them. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/owned.h"
+#include "core/select.h"
+#include "core/status.h"
+#include "gating/waves.h"
+
+#define CLOCK_ROUNDING_TICKS 2.0 /* by which stamps of blocks that follow each other may be off */
+#define SLOPE_S 0.008            /* half of the time over which a slope is taken */
+#define QRS_S 0.04               /* half of the window in which its power is averaged */
+#define REFRACTORY_S 0.25        /* of a heart: no R wave follows another sooner */
+#define PEAK_WINDOW_S 2.0        /* in which every heart beats once */
+#define PEAK_OVER_MEDIAN 0.3     /* of a peak's power to that of typical R waves; T waves have less */
+#define STEP_S 0.05              /* of signals of breath and pulse */
+#define PEAK_OVER_NOISE 4.0      /* of typical R waves to the median of the power, below which there are none */
+#define RANDOM_SHARE 0.7         /* of cycles of nearly the median's length among peaks at random */
+
+void lmr_track_free(lmr_track *track)
+{
+    free(track->x);
+    *track = (lmr_track){.trigger = -1};
+}
+
+static int fits(const larmor_waveform *w, const larmor_waveform *first)
+{
+    return w->id == first->id && w->channels == first->channels && w->sample_us == first->sample_us;
+}
+
+/* Where block w begins in steps, with `end` steps before it; -1 where it overlaps them. */
+static int64_t place_block(const larmor_waveform *w, uint32_t first, double tick_ms, int64_t end)
+{
+    const double s = lmr_clock_s(w->time_stamp, first, tick_ms), dt = 1e-6 * w->sample_us;
+    const int64_t at = llround(s / dt);
+    if (fabs((double)(at - end)) * dt <= 1e-3 * tick_ms * CLOCK_ROUNDING_TICKS) return end;
+    return at > end ? at : -1;
+}
+
+static int64_t next_of(const larmor_raw *raw, larmor_waveform_kind kind, int64_t from, larmor_waveform *w)
+{
+    for (int64_t i = from; i < larmor_raw_waveforms(raw); i++)
+        if (!larmor_raw_waveform(raw, i, w) && w->kind == kind) return i;
+    return -1;
+}
+
+/* The steps that all blocks span, and how many of them they fill. */
+static int64_t measure(const larmor_raw *raw, larmor_waveform_kind kind, const larmor_waveform *first, double tick_ms,
+                       int64_t *filled)
+{
+    larmor_waveform w;
+    int64_t end = 0;
+    *filled = 0;
+    for (int64_t i = next_of(raw, kind, 0, &w); i >= 0; i = next_of(raw, kind, i + 1, &w)) {
+        const int64_t at = fits(&w, first) ? place_block(&w, first->time_stamp, tick_ms, end) : -1;
+        if (at < 0) continue;
+        end = at + w.samples;
+        *filled += w.samples;
+    }
+    return end;
+}
+
+/* Numbers of 32 bits without a sign, which converters use for those with one, too. */
+static void copy_block(const larmor_waveform *w, int64_t at, int64_t end, lmr_track *t)
+{
+    for (int64_t c = 0; c < t->channels; c++) {
+        double *x = t->x + c * t->count;
+        for (int64_t i = end; i < at; i++) x[i] = end ? x[end - 1] : 0;
+        for (int64_t i = 0; i < w->samples; i++) x[at + i] = (double)(int32_t)w->data[c * w->samples + i];
+    }
+}
+
+larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, uint32_t begin, double tick_ms,
+                             lmr_track *track)
+{
+    larmor_waveform first, w;
+    int64_t filled, end = 0;
+    *track = (lmr_track){.trigger = -1};
+    if (next_of(raw, kind, 0, &first) < 0) return LARMOR_OK;
+    const int64_t count = measure(raw, kind, &first, tick_ms, &filled);
+    if (count > 2 * filled) return LARMOR_OK;
+    *track = (lmr_track){.x = lmr_new(first.channels * count, sizeof *track->x),
+                         .channels = first.channels,
+                         .count = count,
+                         .first = lmr_clock_s(first.time_stamp, begin, tick_ms),
+                         .dt = 1e-6 * first.sample_us,
+                         .trigger = first.trigger};
+    if (!track->x) return LMR_NO_MEMORY();
+    for (int64_t i = next_of(raw, kind, 0, &w); i >= 0; i = next_of(raw, kind, i + 1, &w)) {
+        const int64_t at = fits(&w, &first) ? place_block(&w, first.time_stamp, tick_ms, end) : -1;
+        if (at < 0) continue;
+        copy_block(&w, at, end, track);
+        end = at + w.samples;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_track_triggers(const lmr_track *t, double **times, int64_t *count)
+{
+    const double *x = t->x + (int64_t)t->trigger * t->count;
+    double low = x[0], high = x[0];
+    *count = 0;
+    *times = calloc((size_t)t->count + 1, sizeof **times);
+    if (!*times) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < t->count; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    const double middle = (low + high) / 2;
+    for (int64_t i = 1; i < t->count; i++)
+        if (x[i] > middle && !(x[i - 1] > middle)) (*times)[(*count)++] = t->first + (double)i * t->dt;
+    return LARMOR_OK;
+}
+
+/* ---- R waves ---- */
+
+/* The power of the slope of all leads, averaged over a window, to power [count]; sum [count + 1] is room. */
+static void slope_power(const lmr_track *t, double *sum, double *power)
+{
+    const int64_t half = (int64_t)fmax(1, round(SLOPE_S / t->dt)), window = (int64_t)fmax(1, round(QRS_S / t->dt));
+    sum[0] = 0;
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t a = i > half ? i - half : 0, b = i + half < t->count ? i + half : t->count - 1;
+        double square = 0;
+        for (int64_t c = 0; c < t->channels; c++) {
+            const double *x = t->x + c * t->count;
+            if (c != t->trigger) square += (x[b] - x[a]) * (x[b] - x[a]);
+        }
+        sum[i + 1] = sum[i] + square;
+    }
+    for (int64_t i = 0; i < t->count; i++) {
+        const int64_t a = i > window ? i - window : 0, b = i + window < t->count ? i + window + 1 : t->count;
+        power[i] = (sum[b] - sum[a]) / (double)(b - a);
+    }
+}
+
+/* The power of typical R waves: the median of the largest one in each window; room [windows]. */
+static double typical_peak(const double *power, int64_t count, int64_t window, double *room)
+{
+    int64_t windows = 0;
+    for (int64_t from = 0; from + window <= count; from += window) {
+        double most = 0;
+        for (int64_t i = from; i < from + window; i++) most = fmax(most, power[i]);
+        room[windows++] = most;
+    }
+    return windows ? lmr_median_f64(room, windows) : 0;
+}
+
+static int is_peak(const double *power, int64_t count, int64_t i, int64_t reach)
+{
+    for (int64_t j = i > reach ? i - reach : 0; j <= i + reach && j < count; j++)
+        if (power[j] > power[i] || (power[j] == power[i] && j < i)) return 0;
+    return 1;
+}
+
+/* The sample near a peak of the power at which the leads are the farthest from their mean there. */
+static int64_t summit(const lmr_track *t, int64_t peak)
+{
+    const int64_t window = (int64_t)fmax(1, round(QRS_S / t->dt));
+    const int64_t a = peak > window ? peak - window : 0, b = peak + window < t->count ? peak + window : t->count - 1;
+    int64_t best = peak;
+    double most = -1;
+    for (int64_t i = a; i <= b; i++) {
+        double square = 0;
+        for (int64_t c = 0; c < t->channels; c++) {
+            const double *x = t->x + c * t->count;
+            double mean = 0;
+            for (int64_t j = a; j <= b; j++) mean += x[j] / (double)(b - a + 1);
+            if (c != t->trigger) square += (x[i] - mean) * (x[i] - mean);
+        }
+        if (square > most) best = i;
+        most = fmax(most, square);
+    }
+    return best;
+}
+
+/* How many cycles have nearly the median's length, beyond what peaks at random have; room [count]. */
+static double regularity(const double *times, int64_t count, double *room)
+{
+    int64_t regular = 0;
+    if (count < 3) return 0;
+    for (int64_t i = 0; i + 1 < count; i++) room[i] = times[i + 1] - times[i];
+    const double median = lmr_median_f64(room, count - 1);
+    for (int64_t i = 0; i + 1 < count; i++) {
+        const double cycle = times[i + 1] - times[i];
+        regular += cycle > 0.6 * median && cycle < 1.5 * median;
+    }
+    return fmax(0, ((double)regular / (double)(count - 1) - RANDOM_SHARE) / (1 - RANDOM_SHARE));
+}
+
+larmor_status lmr_track_r_waves(const lmr_track *t, double **times, int64_t *count, double *reliability)
+{
+    const int64_t window = (int64_t)ceil(PEAK_WINDOW_S / t->dt), reach = (int64_t)ceil(REFRACTORY_S / t->dt);
+    *count = 0;
+    *reliability = 0;
+    *times = calloc((size_t)t->count + 1, sizeof **times);
+    LMR_HEAP double *power = calloc((size_t)t->count + 1, sizeof *power);
+    LMR_HEAP double *room = calloc((size_t)t->count + 1, sizeof *room);
+    if (!*times || !power || !room) return LMR_NO_MEMORY();
+    slope_power(t, room, power);
+    const double typical = typical_peak(power, t->count, window, room), least = PEAK_OVER_MEDIAN * typical;
+    for (int64_t i = 0; least > 0 && i < t->count; i++)
+        if (power[i] > least && is_peak(power, t->count, i, reach))
+            (*times)[(*count)++] = t->first + (double)summit(t, i) * t->dt;
+    const double apart = least > 0 ? fmax(0, 1 - PEAK_OVER_NOISE * lmr_median_f64(power, t->count) / typical) : 0;
+    *reliability = apart * regularity(*times, *count, room);
+    return LARMOR_OK;
+}
+
+/* ---- pulse and respiration ---- */
+
+/* All channels but that of the triggers, averaged over steps. */
+static larmor_status thin_out(const lmr_track *t, int64_t step, lmr_channels *even, double *power)
+{
+    *even = (lmr_channels){NULL, t->channels - (t->trigger >= 0), t->count / step};
+    *power = 0;
+    even->x = calloc((size_t)(even->channels * even->count) + 1, sizeof *even->x);
+    if (!even->x) return LMR_NO_MEMORY();
+    for (int64_t c = 0, to = 0; c < t->channels; c++) {
+        if (c == t->trigger) continue;
+        for (int64_t i = 0; i < even->count * step; i++) {
+            const double v = t->x[c * t->count + i];
+            even->x[to * even->count + i / step] += v / (double)step;
+            *power += v * v / (double)(even->count * step);
+        }
+        to++;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status lmr_track_rhythm(const lmr_track *t, const lmr_band *band, lmr_track *even, lmr_found *found)
+{
+    const int64_t step = (int64_t)fmax(1, floor(STEP_S / t->dt));
+    lmr_channels all;
+    double power;
+    *found = (lmr_found){.hz = 0};
+    *even = (lmr_track){.trigger = -1};
+    if (t->count < 64 * step || (double)t->count * t->dt < 10) return LARMOR_OK;
+    const larmor_status st = thin_out(t, step, &all, &power);
+    LMR_HEAP double *x = all.x;
+    if (st) return st;
+    LMR_HEAP double *seconds = calloc((size_t)all.count, sizeof *seconds);
+    *even = (lmr_track){.count = all.count,
+                        .channels = all.channels,
+                        .first = t->first + 0.5 * (double)(step - 1) * t->dt,
+                        .dt = (double)step * t->dt,
+                        .trigger = -1};
+    found->signal = calloc((size_t)all.count, sizeof *found->signal);
+    found->phase = calloc((size_t)all.count, sizeof *found->phase);
+    if (!seconds || !found->signal || !found->phase) return LMR_NO_MEMORY();
+    if (!all.channels) return LARMOR_OK;
+    for (int64_t i = 0; i < all.count; i++) seconds[i] = even->first + (double)i * even->dt;
+    LMR_TRY(lmr_gating_detrend(&all, NULL, seconds));
+    return lmr_gating_rhythm(&all, even->dt, power, band, found);
+}

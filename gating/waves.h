@@ -1,0 +1,46 @@
+/* Heart and breath from the waveforms of a file. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_GATING_WAVES_H
+#define LMR_GATING_WAVES_H
+
+#include "gating/gating.h"
+
+typedef struct lmr_track { /* a waveform at even steps; free with lmr_track_free */
+    double *x;             /* [channels][count] */
+    int64_t channels, count;
+    double first, dt; /* s: of the first sample, and from one to the next */
+    int trigger;      /* the channel with the scanner's triggers, or -1 */
+} lmr_track;
+
+/* The blocks of a kind of waveform, one after the other, whose clock is at `begin` at 0 s. Those that differ from the
+ * first one in id, channels or steps, and those that overlap others, are left out; gaps hold the value before.
+ * count is 0 where there are none, or gaps are longer than the rest. Errors: MEMORY. */
+larmor_status lmr_track_read(const larmor_raw *raw, larmor_waveform_kind kind, uint32_t begin, double tick_ms,
+                             lmr_track *track);
+void lmr_track_free(lmr_track *track);
+
+/* Times [*count] in s at which the trigger channel rises; to be freed. Errors: MEMORY. */
+larmor_status lmr_track_triggers(const lmr_track *track, double **times, int64_t *count);
+
+/* Times of R waves, by the power of the slope (Pan and Tompkins, IEEE Trans. Biomed. Eng. 32, 230, 1985). *reliability
+ * from 0, as of noise, to 1. Errors: MEMORY. */
+larmor_status lmr_track_r_waves(const lmr_track *track, double **times, int64_t *count, double *reliability);
+
+/* The rhythm of a band in the channels but that of the triggers, at even steps that *even gets, whose x stays NULL;
+ * found's arrays are to be freed. hz is 0 where the waveform is too short. Errors: MEMORY. */
+larmor_status lmr_track_rhythm(const lmr_track *track, const lmr_band *band, lmr_track *even, lmr_found *found);
+
+/* What is taken for heart or breath, and the signal that a picture shows. */
+typedef struct lmr_wave_rhythm {
+    lmr_given given; /* heart: times; breath: a number for each readout */
+    larmor_gating_signal shown;
+} lmr_wave_rhythm;
+
+/* The heart from ECG, else pulse; the breath from respiration. shown.from stays 0 where there is none that covers the
+ * readouts, of the times seconds [readouts]; shown.report then says why. Errors: MEMORY. */
+larmor_status lmr_heart_of_waves(const larmor_raw *raw, uint32_t begin, double tick_ms, const double *seconds,
+                                 int64_t readouts, lmr_wave_rhythm *heart);
+larmor_status lmr_breath_of_waves(const larmor_raw *raw, uint32_t begin, double tick_ms, const double *seconds,
+                                  int64_t readouts, lmr_wave_rhythm *breath);
+void lmr_wave_rhythm_free(lmr_wave_rhythm *rhythm);
+
+#endif

@@ -1,0 +1,136 @@
+/* The waveforms of an ISMRMRD file. SPDX-License-Identifier: Apache-2.0 */
+#include "io/reader/mrd_waves.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/owned.h"
+#include "io/reader/h5.h"
+#include "io/reader/h5_dataset.h"
+#include "io/reader/mrd_types.h"
+
+void lmr_mrd_waves_free(lmr_mrd_waves *waves)
+{
+    free(waves->wave);
+    free(waves->value);
+    *waves = (lmr_mrd_waves){.count = 0};
+}
+
+/* The kind and the trigger channel of a block, by the header, else by ISMRMRD's standard numbers. */
+static void name_wave(const lmr_mrd_header *header, lmr_mrd_wave *w)
+{
+    static const larmor_waveform_kind usual[] = {LARMOR_WAVEFORM_ECG, LARMOR_WAVEFORM_PULSE,
+                                                 LARMOR_WAVEFORM_RESPIRATION};
+    w->kind = w->id < 3 ? (int32_t)usual[w->id] : LARMOR_WAVEFORM_OTHER;
+    w->trigger = -1;
+    for (int i = 0; i < header->waveforms; i++) {
+        const larmor_waveform_info *known = &header->waveform[i];
+        if (known->id != w->id) continue;
+        if (known->kind != LARMOR_WAVEFORM_OTHER) w->kind = (int32_t)known->kind;
+        if (known->trigger >= 0 && known->trigger < w->channels) w->trigger = (int16_t)known->trigger;
+    }
+}
+
+static larmor_status check_wave(int64_t i, const lmr_mrd_wave *w, uint32_t length)
+{
+    if (length != (uint64_t)w->samples * w->channels)
+        return LMR_FAIL(LARMOR_ERR_FORMAT,
+                        "waveforms: block %lld: header says %d samples x %d channels, %u numbers stored.",
+                        (long long)i, w->samples, w->channels, length);
+    const double us = (double)w->sample_us;
+    if (isfinite(us) && us >= 1 && us <= 1e7) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: block %lld: %g us from sample to sample, expected 1 to 1e7.",
+                    (long long)i, us);
+}
+
+static larmor_status open_waves(lmr_mrd_file *f, lmr_dataset *d, lmr_mrd_wave_places *places)
+{
+    char path[288];
+    snprintf(path, sizeof path, "%s/waveforms", lmr_mrd_file_group(f));
+    LMR_TRY(lmr_dataset_open(lmr_mrd_file_source(f), (hid_t)lmr_mrd_file_id(f), path, "waveforms", d));
+    if (!d->id || !d->count) return LARMOR_OK;
+    if (d->rank != 1 || H5Tget_class(d->type) != H5T_COMPOUND)
+        return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: %s is %s, not MRD waveforms.", path,
+                        lmr_dataset_describe(d).s);
+    LMR_TRY(lmr_mrd_find_wave_members(d->type, places));
+    LMR_TRY(lmr_dataset_prepare(d, "waveforms"));
+    if (d->count <= LMR_MRD_MAX_WAVEFORMS) return LARMOR_OK;
+    return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: %lld blocks, limit %d.", (long long)d->count,
+                    LMR_MRD_MAX_WAVEFORMS);
+}
+
+static larmor_status read_heads(lmr_mrd_file *f, const lmr_mrd_header *header, lmr_dataset *d,
+                                const lmr_mrd_wave_places *places, lmr_mrd_waves *w)
+{
+    const unsigned char *block = NULL;
+    const int64_t most = lmr_mrd_file_source(f)->size;
+    w->wave = lmr_new(d->count, sizeof *w->wave);
+    w->value = lmr_new(d->count, sizeof *w->value);
+    if (!w->wave || !w->value) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < d->count; i++) {
+        if (i % d->per_block == 0) LMR_TRY(lmr_dataset_find_block(d, i / d->per_block, &block));
+        if (!block) continue;
+        const unsigned char *element = block + (size_t)(i % d->per_block) * d->bytes;
+        lmr_mrd_wave one = {.trigger = -1};
+        lmr_mrd_decode_wave(element, places, &one);
+        const lmr_heap_ref ref = lmr_heap_ref_decode(element + places->data);
+        if (!one.samples && !one.channels && !ref.length) continue; /* never written */
+        LMR_TRY(check_wave(i, &one, ref.length));
+        if (!ref.length) continue;
+        name_wave(header, &one);
+        w->wave[w->count] = one;
+        w->value[w->count++] = (lmr_heap_value){.ref = ref};
+        w->bytes += 4 * (int64_t)ref.length;
+        if (w->bytes > most)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: more numbers than the file's %lld bytes hold.",
+                            (long long)most);
+    }
+    return LARMOR_OK;
+}
+
+static void close_dataset(lmr_dataset *d)
+{
+    lmr_dataset_close(d);
+}
+
+static larmor_status read_header(lmr_mrd_file *f, lmr_mrd_header *header)
+{
+    int64_t bytes;
+    LMR_TRY(lmr_mrd_file_header_bytes(f, &bytes));
+    LMR_HEAP char *xml = calloc((size_t)bytes + 1, 1);
+    if (!xml) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_mrd_file_header(f, xml));
+    return lmr_mrd_header_parse(xml, bytes, header);
+}
+
+larmor_status lmr_mrd_waves_find(lmr_mrd_file *f, lmr_mrd_waves *w)
+{
+    LMR_FREED_BY(lmr_mrd_header_free) lmr_mrd_header header = {0};
+    LMR_FREED_BY(close_dataset) lmr_dataset d = {0};
+    lmr_mrd_wave_places places;
+    *w = (lmr_mrd_waves){.count = 0};
+    LMR_TRY(open_waves(f, &d, &places));
+    if (!d.id || !d.count) return LARMOR_OK;
+    LMR_TRY(read_header(f, &header));
+    LMR_TRY(read_heads(f, &header, &d, &places, w));
+    LMR_TRY(lmr_heap_find(lmr_mrd_file_source(f), w->value, w->count, sizeof(uint32_t)));
+    for (int64_t i = 0; i < w->count; i++)
+        if (w->value[i].wrong)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: damaged HDF5 structure (block %lld: %s).", (long long)i,
+                            w->value[i].wrong);
+    return LARMOR_OK;
+}
+
+larmor_status lmr_mrd_waves_copy(const lmr_mrd_file *f, const lmr_mrd_waves *w, void *to)
+{
+    unsigned char *next = to;
+    for (int64_t i = 0; i < w->count; i++) {
+        const int64_t bytes = 4 * (int64_t)w->value[i].ref.length;
+        if (lmr_source_get(lmr_mrd_file_source(f), w->value[i].at, next, (size_t)bytes) != bytes)
+            return LMR_FAIL(LARMOR_ERR_FORMAT, "waveforms: block %lld cannot be read.", (long long)i);
+        next += bytes;
+    }
+    return LARMOR_OK;
+}

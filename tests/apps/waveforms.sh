@@ -1,0 +1,40 @@
+#!/bin/sh
+# Heart and breath by waveforms: the page's commands, what the log and the drawings say, and what is refused.
+# SPDX-License-Identifier: Apache-2.0
+page=$(cd "$(dirname "$0")/../.." && pwd)/docs/reference/waveforms.md
+. "$(dirname "$0")/support.sh"
+export LARMOR_DEVICE=cpu
+mkdir bin
+ln -s "$LARMOR" bin/larmor
+PATH=$folder/bin:$PATH
+awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' "$page" >commands
+[ "$(grep -c '^larmor ' commands)" -eq 3 ] || fail "docs/reference/waveforms.md has no three commands"
+last="docs/reference/waveforms.md"
+sh -eux ./commands >out 2>err || fail "the commands of docs/reference/waveforms.md"
+
+# The rates of the phantom, by R waves and the belt, then by the samples.
+truth=$(sed -n 's/^heart: \([0-9.]*\) a minute$/\1/p' err)
+found=$(sed -n 's/^heart: \([0-9.]*\) a minute, reliability .*, by R waves of the ECG$/\1/p' err)
+awk -v a="$truth" -v b="$found" 'BEGIN { exit !(a > 60 && b / a > .99 && b / a < 1.01) }' || fail "$last: $found of $truth"
+grep -q '^breath: 1[34][.0-9]* a minute, reliability [01][.0-9]*, by the respiration$' err || fail "$last: the belt expected"
+grep -q '^heart: .*, by samples in the centre of k-space$' err || fail "$last: the samples expected"
+grep -q '>heart: R waves of the ECG, ' gating.svg || fail "gating.svg has no title of the heart"
+[ "$(grep -c '<circle' gating.svg)" -eq 1500 ] || fail "gating.svg has not all readouts"
+grep -q 'u003csvg\|\\u003csvg' page.html || fail "page.html has no drawing"
+grep -q '"gating":null' page.html && fail "page.html has no drawing"
+
+# Triggers; the report says what bins rest on.
+expect 0 phantom -o beats.h5 --matrix 16 --readouts 1000 --coils 2 --tr 20 --heart 80,0.3 --waveforms triggers -q
+expect 0 recon beats.h5 -o b.nii --bins heart:3 --method grid --json
+grep -q '"from": "the triggers of the ECG, channel 1"' out || fail "$last: the triggers in the report expected"
+
+# What is not there is refused, and nothing is written.
+expect 2 recon beats.h5 -o g.nii --bins heart:2,breath:2 --gating waveforms
+said "larmor: bins: no waveform of the breath; the file has none."
+expect 2 recon beats.h5 -o g.nii --gating-plot g.svg
+said "larmor: --gating-plot: has no effect without --bins."
+expect 2 recon beats.h5 -o g.nii --bins heart:2 --gating-plot g.png
+said_like "^larmor: g.png: a drawing is written to .svg"
+expect 2 phantom -o g.h5 --tr 20 --waveforms triggers
+said "larmor: --waveforms: has no effect without --breath or --heart."
+for file in g.nii g.svg g.png g.h5; do [ ! -e $file ] || fail "an output of a refused run"; done

@@ -1,0 +1,292 @@
+/* Bins by the waveforms of a file: ECG and respiration. SPDX-License-Identifier: Apache-2.0 */
+#include "tests/io/files.h"
+
+#include "larmor/larmor.h"
+
+enum { READOUTS = 1500, TR_MS = 20, HEART = 5, BREATH = 4 };
+
+typedef struct subject {
+    const char *trajectory;
+    int64_t matrix[3];
+    double snr, breaths, beats;
+    uint64_t seed;
+    larmor_phantom_waveforms waveforms;
+} subject;
+
+typedef struct scan {
+    larmor_raw *raw;
+    larmor_source *source;
+    larmor_phantom_cycle breath, heart;
+} scan;
+
+static void free_scan(scan *s)
+{
+    larmor_source_free(s->source);
+    larmor_raw_free(s->raw);
+}
+
+ENDS_ITSELF_BY(free_scan, scan)
+
+static larmor_phantom_cycle cycle_of(double rate, double size, uint64_t seed)
+{
+    return rate > 0 ? (larmor_phantom_cycle){rate, size, .03, seed} : (larmor_phantom_cycle){0};
+}
+
+static scan scan_of(const subject *u)
+{
+    scan s = {.breath = cycle_of(u->breaths, 20, 2 * u->seed), .heart = cycle_of(u->beats, .3, 2 * u->seed + 1)};
+    OWNED(larmor_simulation) *made = NULL;
+    larmor_output *out;
+    const char *path = in_folder("scan.h5");
+    larmor_simulation_opts opts = {.trajectory = u->trajectory,
+                                   .traj = {.readouts = READOUTS},
+                                   .coils = 2,
+                                   .snr = u->snr,
+                                   .seed = u->seed,
+                                   .tr_ms = TR_MS,
+                                   .breath = s.breath,
+                                   .heart = s.heart,
+                                   .waveforms = u->waveforms};
+    memcpy(opts.traj.matrix, u->matrix, sizeof opts.traj.matrix);
+    assert_ok(larmor_simulation_create(dev, &opts, &made));
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_simulation_save(made, out));
+    larmor_output_free(out);
+    assert_ok(larmor_raw_open(path, NULL, &s.raw));
+    assert_ok(larmor_source_of_raw(s.raw, path, &s.source));
+    return s;
+}
+
+static larmor_gating_trace trace_of(const scan *s, larmor_gating_way way, larmor_bins_found *found)
+{
+    larmor_gating_trace trace = {.readouts = 0};
+    larmor_source *bins;
+    const larmor_bins_opts opts = {.heart = s->heart.rate > 0 ? HEART : 0,
+                                   .breath = s->breath.rate > 0 ? BREATH : 0,
+                                   .way = way,
+                                   .waveforms = s->raw,
+                                   .trace = &trace};
+    assert_ok(larmor_source_of_bins(s->source, dev, &opts, found, &bins));
+    larmor_source_free(bins);
+    assert_int_equal(trace.readouts, READOUTS);
+    return trace;
+}
+
+/* The parts of the readouts in the bin of the true phase, and in that of the true shift or one beside it. */
+static void compare(const scan *s, const larmor_gating_trace *t, double *heart, double *breath)
+{
+    double shift[READOUTS];
+    *heart = *breath = 0;
+    for (int i = 0; i < READOUTS; i++)
+        shift[i] = pow(sin(M_PI * larmor_phantom_cycles(&s->breath, t->seconds[i])), 4);
+    for (int i = 0; i < READOUTS; i++) {
+        const double cycles = larmor_phantom_cycles(&s->heart, t->seconds[i]);
+        int below = 0;
+        for (int j = 0; j < READOUTS; j++) below += shift[j] < shift[i];
+        const int bin = t->bin[i] < 0 ? -9 : t->bin[i] / HEART;
+        *heart += (t->bin[i] >= 0 && t->bin[i] % HEART == (int)((cycles - floor(cycles)) * HEART)) / (double)READOUTS;
+        *breath += (abs(bin - below * BREATH / READOUTS) <= (below * BREATH % READOUTS ? 0 : 1)) / (double)READOUTS;
+    }
+}
+
+IN_FOLDER(bins_by_waveforms_are_those_of_the_true_cycles_over_trajectories_seeds_and_noise)
+{
+    static const subject subjects[] = {
+        {"golden", {16, 16, 1}, 50, 14, 66, 11, LARMOR_WAVEFORMS_TRIGGERS},
+        {"golden", {16, 16, 1}, .5, 9, 95, 12, LARMOR_WAVEFORMS_SIGNALS},
+        {"spiral", {16, 16, 1}, 5, 20, 52, 13, LARMOR_WAVEFORMS_SIGNALS},
+        {"koosh", {8, 8, 8}, 20, 12, 110, 14, LARMOR_WAVEFORMS_SIGNALS},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        double heart, breath;
+        larmor_bins_found found;
+        OWNED(scan) s = scan_of(&subjects[i]);
+        larmor_gating_trace t = trace_of(&s, LARMOR_GATING_AUTO, &found);
+        compare(&s, &t, &heart, &breath);
+        const double beats = larmor_phantom_cycles(&s.heart, 30) * 2;
+        if (getenv("SHOW")) printf("%zu: heart %.3f, breath %.3f: %s\n", i, heart, breath, found.heart_report);
+        if (!(heart > .95 && breath > .85)) fail_msg("subject %zu: heart %.3f, breath %.3f", i, heart, breath);
+        assert_true(fabs(found.heart_rate / beats - 1) < .02 && found.heart_reliable > .9);
+        assert_true(found.heart_from == LARMOR_GATED_BY_WAVEFORM && found.breath_from == LARMOR_GATED_BY_WAVEFORM);
+        assert_string_equal(found.heart_report, subjects[i].waveforms == LARMOR_WAVEFORMS_TRIGGERS
+                                                    ? "the triggers of the ECG, channel 1"
+                                                    : "R waves of the ECG");
+        assert_string_equal(found.breath_report, "the respiration");
+        larmor_gating_trace_free(&t);
+    }
+}
+
+IN_FOLDER(what_the_file_has_no_waveform_of_is_found_in_the_samples_or_refused)
+{
+    const subject u = {"golden", {16, 16, 1}, 50, 14, 66, 15, LARMOR_WAVEFORMS_NONE};
+    OWNED(scan) s = scan_of(&u);
+    larmor_bins_found found;
+    larmor_source *bins;
+    larmor_gating_trace t = trace_of(&s, LARMOR_GATING_AUTO, &found);
+    assert_true(found.heart_from == LARMOR_GATED_BY_SAMPLES && found.breath_from == LARMOR_GATED_BY_SAMPLES);
+    assert_true(t.heart.triggers > 25 && t.heart.triggers < 40 && t.breath.points == READOUTS && !t.breath.trigger);
+    larmor_gating_trace_free(&t);
+    const larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = s.raw};
+    assert_refused(larmor_source_of_bins(s.source, dev, &opts, &found, &bins), LARMOR_ERR_ARG,
+                   "bins: no waveform of the heart; the file has none.");
+}
+
+/* A file whose waveforms are the caller's: a lead of an ECG and a belt from `first` s on for so many seconds. */
+static larmor_raw *file_with(double first, int seconds, double (*ecg)(double s), double (*belt)(double s))
+{
+    enum { HZ = 200 };
+    static const larmor_waveform_info info[] = {{0, LARMOR_WAVEFORM_ECG, -1}, {2, LARMOR_WAVEFORM_RESPIRATION, -1}};
+    const larmor_scan described = {.encoding = {.matrix = {8, 8, 1},
+                                                .recon_matrix = {8, 8, 1},
+                                                .fov_mm = {256, 256, 5},
+                                                .recon_fov_mm = {256, 256, 5},
+                                                .trajectory = "radial",
+                                                .ndim = 2},
+                                   .coils = 1,
+                                   .waveform = info,
+                                   .waveforms = 2};
+    larmor_output *out;
+    larmor_raw_writer *writer;
+    larmor_raw *raw;
+    const char *path = in_folder("own.h5");
+    assert_ok(larmor_output_open(path, 1, &out));
+    assert_ok(larmor_raw_create(out, &described, &writer));
+    for (int i = 0; i < READOUTS; i++) {
+        float data[16] = {0}, traj[16];
+        for (int k = 0; k < 8; k++) {
+            data[2 * k] = 1;
+            traj[2 * k] = (float)((k - 4) * cos(2.4 * i));
+            traj[2 * k + 1] = (float)((k - 4) * sin(2.4 * i));
+        }
+        const larmor_acquisition a = {.samples = 8,
+                                      .coils = 1,
+                                      .traj_dims = 2,
+                                      .center_sample = 4,
+                                      .step1 = i,
+                                      .read_dir = {1},
+                                      .phase_dir = {0, 1},
+                                      .slice_dir = {0, 0, 1},
+                                      .time_stamp = 40000u + 8u * (unsigned)i,
+                                      .data = data,
+                                      .traj = traj};
+        assert_ok(larmor_raw_append(writer, &a));
+    }
+    for (int b = 0; b < seconds; b++) {
+        uint32_t values[2][HZ];
+        const double at = first + b;
+        for (int i = 0; i < HZ; i++) {
+            values[0][i] = (uint32_t)(int32_t)lround(ecg(at + (double)i / HZ));
+            values[1][i] = (uint32_t)(int32_t)lround(belt(at + (double)i / HZ));
+        }
+        for (int w = 0; w < 2; w++) {
+            const larmor_waveform block = {.id = 2 * w,
+                                           .channels = 1,
+                                           .samples = HZ,
+                                           .time_stamp = (uint32_t)lround(40000 + 400 * at),
+                                           .sample_us = 1e6 / HZ,
+                                           .data = values[w]};
+            assert_ok(larmor_raw_append_waveform(writer, &block));
+        }
+    }
+    assert_ok(larmor_raw_finish(writer));
+    larmor_raw_writer_free(writer);
+    larmor_output_free(out);
+    assert_ok(larmor_raw_open(path, NULL, &raw));
+    assert_int_equal(larmor_raw_waveforms(raw), 2 * seconds);
+    return raw;
+}
+
+/* A beat each .8 s, at .3 s first, of a lead upside down about 0, with a T wave. */
+static double beats(double s)
+{
+    const double u = remainder(s - .3, .8);
+    return -900 * exp(-u * u / (2 * .012 * .012)) - 250 * exp(-(u - .25) * (u - .25) / (2 * .04 * .04));
+}
+
+static double noise(double s)
+{
+    return 1000 * fmod(fabs(sin(12.9898 * s) * 43758.5453), 1);
+}
+
+static double breaths(double s)
+{
+    return 500 * cos(2 * M_PI * s / 4);
+}
+
+IN_FOLDER(r_waves_of_an_inverted_lead_are_found_where_they_are_and_t_waves_are_none)
+{
+    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths);
+    OWNED(larmor_source) *source = NULL, *bins = NULL;
+    larmor_gating_trace t;
+    larmor_bins_found found;
+    assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
+    const larmor_bins_opts opts = {
+        .heart = 4, .breath = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw, .trace = &t};
+    assert_ok(larmor_source_of_bins(source, dev, &opts, &found, &bins));
+    assert_true(t.heart.triggers == 40 && found.heart_reliable > .95 && fabs(found.heart_rate - 75) < .1);
+    for (int i = 0; i < 40; i++) assert_true(fabs(t.heart.trigger[i] - (.3 + .8 * (i - 1))) < .011);
+    for (int i = 50; i < READOUTS - 50; i++) { /* by the belt, away from where it is at its median */
+        const double s = .02 * i, wave = cos(2 * M_PI * s / 4);
+        if (fabs(wave) > .3) assert_int_equal(t.bin[i] / 4 == t.bin[200] / 4, wave > 0); /* readout 200: it is 1 */
+    }
+    larmor_gating_trace_free(&t);
+}
+
+IN_FOLDER(waveforms_that_end_early_or_have_no_rhythm_are_not_used_and_the_reason_is_said)
+{
+    larmor_bins_found found;
+    larmor_source *none;
+    for (int early = 0; early < 2; early++) {
+        OWNED(larmor_raw) *raw = file_with(0, early ? 20 : 31, early ? beats : noise, early ? breaths : noise);
+        OWNED(larmor_source) *source = NULL;
+        assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
+        larmor_bins_opts opts = {.heart = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
+        assert_refused(larmor_source_of_bins(source, dev, &opts, &found, &none), LARMOR_ERR_ARG,
+                       early ? "bins: no waveform of the heart; the ECG is from 0.0 to 20.0 s, the readouts from 0.0 "
+                               "to 30.0 s."
+                             : "bins: no waveform of the heart; the ECG has no regular R waves (reliability 0.0");
+        opts = (larmor_bins_opts){.breath = 2, .way = LARMOR_GATING_WAVEFORMS, .waveforms = raw};
+        assert_refused(larmor_source_of_bins(source, dev, &opts, &found, &none), LARMOR_ERR_ARG,
+                       early ? "bins: no waveform of the breath; the respiration is from 0.0 to 20.0 s, the readouts "
+                               "from 0.0 to 30.0 s."
+                             : "bins: no waveform of the breath; the respiration has no rhythm (reliability 0.0");
+    }
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int count = 0;
+    for (const char *p = text; (p = strstr(p, what)); p++) count++;
+    return count;
+}
+
+IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
+{
+    OWNED(larmor_raw) *raw = file_with(-1, 32, beats, breaths);
+    OWNED(larmor_source) *source = NULL, *bins = NULL;
+    larmor_gating_trace t;
+    larmor_bins_found found;
+    larmor_output *out;
+    size_t bytes;
+    const char *path = in_folder("gating.svg");
+    assert_ok(larmor_source_of_raw(raw, "own.h5", &source));
+    const larmor_bins_opts opts = {.heart = 4, .breath = 2, .way = LARMOR_GATING_AUTO, .waveforms = raw, .trace = &t};
+    assert_ok(larmor_source_of_bins(source, dev, &opts, &found, &bins));
+    assert_refused(larmor_drawing_open(in_folder("gating.png"), 0, &out), LARMOR_ERR_ARG,
+                   "gating.png: a drawing is written to .svg");
+    assert_ok(larmor_drawing_open(path, 0, &out));
+    assert_ok(larmor_gating_draw(out, &t));
+    larmor_output_free(out);
+    char *text = (char *)get_file(path, &bytes);
+    text[bytes - 1] = 0;
+    assert_int_equal(count_of(text, "<circle"), READOUTS);
+    assert_int_equal(count_of(text, "<line"), 38); /* those of 0 to 29.98 s, from .3 on each .8 */
+    assert_non_null(strstr(text, "heart: R waves of the ECG, 75.0 a minute, reliability "));
+    assert_non_null(strstr(text, "breath: the respiration, "));
+    free(text);
+    larmor_gating_trace_free(&t);
+    assert_ok(larmor_drawing_open(in_folder("none.svg"), 0, &out));
+    assert_refused(larmor_gating_draw(out, &t), LARMOR_ERR_ARG, "gating: there are no bins to draw");
+    larmor_output_free(out);
+    assert_false(is_there(in_folder("none.svg")));
+}
