@@ -44,9 +44,6 @@ larmor_status lmr_circulant_affine(const larmor_circulant *c, double a, double b
 /* factors <- 1 / factors, whose scale is about `scale`: a power of small numbers must not leave single precision. */
 larmor_status lmr_circulant_invert(double scale, larmor_array *factors);
 
-/* What an inverse takes: factors, E, two images while it is made, and what an FFT works with. */
-enum { LMR_INVERSE_IMAGES = 5 };
-
 /* larmor_circulant_inverse for arrays of this shape: where it has one dimension more than the image, each index of
  * that by itself. */
 larmor_status lmr_circulant_inverse_of(const larmor_circulant *c, double lambda, double penalty, larmor_shape shape,

@@ -18,15 +18,6 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return larmor_prox_l1(dev, 1, dtype, shape, &made->g);
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    (void)o;
-    (void)shape;
-    *z = 1;
-    *Kz = 1;
-    *kept = 1;
-}
-
 const lmr_regulariser_kind lmr_regulariser_fft = {
     .name = "fft",
     .help = "l1 norm of Fourier coefficients, of a series along time",
@@ -38,5 +29,4 @@ const lmr_regulariser_kind lmr_regulariser_fft = {
     .strength = 2,
     .curvature = 1,
     .make = make,
-    .sizes = sizes,
 };

@@ -74,15 +74,6 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return larmor_prox_l1(dev, 1, dtype, shape, &made->g);
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    (void)o;
-    (void)shape;
-    *z = 1;
-    *Kz = 1;
-    *kept = 0;
-}
-
 const lmr_regulariser_kind lmr_regulariser_l1 = {
     .name = "l1",
     .help = "l1 norm of the image: few voxels that are not 0",
@@ -94,5 +85,4 @@ const lmr_regulariser_kind lmr_regulariser_l1 = {
     .strength = 2,
     .curvature = 1,
     .make = make,
-    .sizes = sizes,
 };

@@ -106,36 +106,6 @@ static larmor_status make_global(larmor_device *dev, const larmor_regulariser_op
     return make(dev, "lowrank", o, 1, dtype, shape, made);
 }
 
-/* Of every block a Gram matrix in double, and its projection; the blocks after shrinkage. The last blocks of an
- * axis are filled up. */
-static void sizes(const larmor_regulariser_opts *o, int shifts, larmor_shape shape, double *z, double *Kz,
-                  double *kept)
-{
-    const double frames = (double)shape.dim[shape.ndim - 1];
-    double voxels = 1, block = 1, blocks = 1;
-    for (int d = 0; d < shape.ndim - 1 && d < 3; d++) {
-        const double n = (double)shape.dim[d];
-        const double side = fmin(n, (double)side_of(o, shifts == 1, d));
-        voxels *= n;
-        block *= side;
-        blocks *= ceil(n / side);
-    }
-    const double smaller = fmin(block, frames), padded = blocks * block / voxels;
-    *z = 1;
-    *Kz = shifts * padded;
-    *kept = shifts * (padded + 4 * blocks * smaller * smaller / (voxels * frames));
-}
-
-static void sizes_local(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    sizes(o, SHIFTS, shape, z, Kz, kept);
-}
-
-static void sizes_global(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    sizes(o, 1, shape, z, Kz, kept);
-}
-
 const lmr_regulariser_kind lmr_regulariser_llr = {
     .name = "llr",
     .help = "locally low rank: series of images, nuclear norms of blocks",
@@ -147,7 +117,6 @@ const lmr_regulariser_kind lmr_regulariser_llr = {
     .strength = 1,
     .curvature = SHIFTS,
     .make = make_local,
-    .sizes = sizes_local,
 };
 
 const lmr_regulariser_kind lmr_regulariser_lowrank = {
@@ -161,5 +130,4 @@ const lmr_regulariser_kind lmr_regulariser_lowrank = {
     .strength = 1,
     .curvature = 1,
     .make = make_global,
-    .sizes = sizes_global,
 };

@@ -140,16 +140,6 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return st;
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    double L[3], S[3];
-    lmr_regulariser_lowrank.sizes(o, shape, &L[0], &L[1], &L[2]);
-    lmr_regulariser_fft.sizes(o, shape, &S[0], &S[1], &S[2]);
-    *z = PARTS;
-    *Kz = L[1] + S[1];
-    *kept = L[2] + S[2] + PARTS; /* and one z of the sum */
-}
-
 const lmr_regulariser_kind lmr_regulariser_lowrank_sparse = {
     .name = "lowrank-sparse",
     .help = "low rank + sparse (L+S): series, a background of low rank and a part sparse in temporal frequencies",
@@ -162,5 +152,4 @@ const lmr_regulariser_kind lmr_regulariser_lowrank_sparse = {
     .curvature = 1,
     .beside = 1,
     .make = make,
-    .sizes = sizes,
 };

@@ -51,28 +51,6 @@ static double ratio_of(const lmr_terms *terms, int i)
     return terms->term[i].ratio > 0 ? terms->term[i].ratio : 1;
 }
 
-larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
-                                    double *z, double *Kz, double *kept)
-{
-    lmr_terms terms;
-    LMR_TRY(find(name, opts, shape, &terms));
-    *z = *Kz = *kept = 0;
-    for (int i = 0; i < terms.count; i++) {
-        larmor_regulariser_opts own;
-        double one[3];
-        larmor_shape seen;
-        LMR_TRY(lmr_terms_opts(&terms, i, opts, shape, &own, &seen));
-        kind_of(&terms, i)->sizes(&own, seen, &one[0], &one[1], &one[2]);
-        *z = fmax(*z, one[0]);
-        *Kz += one[1];
-        *kept += one[2];
-    }
-    *Kz += opts->set != NULL;
-    if (is_sum(&terms, opts))
-        *kept += *z > 1 ? *z + 3 * (terms.count - !opts->set) : 1; /* a row's part; with E its image */
-    return LARMOR_OK;
-}
-
 /* ---- the object ---- */
 
 static larmor_status make_terms(larmor_regulariser *r, const lmr_terms *terms, const larmor_regulariser_opts *o,

@@ -17,8 +17,6 @@ typedef struct lmr_regulariser_kind {
     /* K, g and E at lambda = 1, into NULLs; the caller frees them, also after an error */
     larmor_status (*make)(larmor_device *dev, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                           larmor_shape shape, larmor_penalty *made);
-    /* in numbers per number of the image: the size of z, of K z, and of what g and K keep */
-    void (*sizes)(const larmor_regulariser_opts *opts, larmor_shape shape, double *z, double *Kz, double *kept);
 } lmr_regulariser_kind;
 
 /* That of larmor_regulariser_entry(entry), which is there. */
@@ -26,11 +24,6 @@ const lmr_regulariser_kind *lmr_regulariser_kind_of(int entry);
 
 /* The sides of a voxel of images of `axes` dimensions, relative to the shortest one; 1 along further axes. */
 void lmr_regulariser_spacing(const larmor_regulariser_opts *o, int axes, double spacing[LARMOR_MAX_DIMS]);
-
-/* What a regulariser of this name, or of several with + between, takes. Errors: LARMOR_ERR_ARG, also for options that
- * are none; LARMOR_ERR_SHAPE for no shape. */
-larmor_status lmr_regulariser_sizes(const char *name, const larmor_regulariser_opts *opts, larmor_shape shape,
-                                    double *z, double *Kz, double *kept);
 
 struct larmor_regulariser {
     lmr_regulariser_kind kind; /* of a sum of several, what suits them together */

@@ -128,14 +128,6 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return st;
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    const double axes = shape.ndim - (o->series != 0);
-    *z = 1 + axes;
-    *Kz = axes + axes * (axes + 1) / 2;
-    *kept = 0;
-}
-
 const lmr_regulariser_kind lmr_regulariser_tgv = {
     .name = "tgv",
     .help = "second-order total generalised variation: piecewise linear images",
@@ -148,5 +140,4 @@ const lmr_regulariser_kind lmr_regulariser_tgv = {
     .curvature = 2,
     .beside = 6,
     .make = make,
-    .sizes = sizes,
 };

@@ -35,15 +35,6 @@ static larmor_status make(larmor_device *dev, const larmor_regulariser_opts *o, 
     return larmor_prox_group_l1(dev, 1, dtype, larmor_op_out_shape(made->K), &made->g);
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    double spacing[LARMOR_MAX_DIMS];
-    *z = 1;
-    *Kz = 0;
-    for (unsigned axes = axes_of(o, shape, spacing); axes; axes &= axes - 1) ++*Kz;
-    *kept = 0;
-}
-
 const lmr_regulariser_kind lmr_regulariser_tv = {
     .name = "tv",
     .help = "total variation: piecewise constant images",
@@ -55,5 +46,4 @@ const lmr_regulariser_kind lmr_regulariser_tv = {
     .strength = 1.2,
     .curvature = 2,
     .make = make,
-    .sizes = sizes,
 };

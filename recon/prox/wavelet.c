@@ -83,15 +83,6 @@ fail:
     return st;
 }
 
-static void sizes(const larmor_regulariser_opts *o, larmor_shape shape, double *z, double *Kz, double *kept)
-{
-    (void)o;
-    (void)shape;
-    *z = 1;
-    *Kz = SHIFTS;
-    *kept = 3;
-}
-
 const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .name = "wavelet",
     .help = "l1 norm of Daubechies wavelet coefficients: images that few of them describe",
@@ -103,5 +94,4 @@ const lmr_regulariser_kind lmr_regulariser_wavelet = {
     .strength = 2,
     .curvature = 1,
     .make = make,
-    .sizes = sizes,
 };

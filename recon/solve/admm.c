@@ -192,11 +192,6 @@ static arrays arrays_of(lmr_admm *s)
                     {&s->Kx, &s->z, &s->zbefore, &s->u, &s->work}};
 }
 
-double lmr_admm_numbers(double x, double Kx)
-{
-    return IMAGES * x + 2 * x + (SPLITS + 1) * Kx; /* A^H b and the best iterate; what K^H K works with */
-}
-
 larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s)
 {
     larmor_op *A = s->f.A;

@@ -38,9 +38,6 @@ typedef struct lmr_admm {
 larmor_status lmr_admm_create(larmor_op *K, larmor_prox *g, double weight, const larmor_solve_opts *o, lmr_admm *s);
 void lmr_admm_free(lmr_admm *s);
 
-/* What it holds and lmr_admm_run beside it, without M: numbers, from those of x and of K x. */
-double lmr_admm_numbers(double x, double Kx);
-
 /* Begin at x, with the multipliers that are there. */
 larmor_status lmr_admm_start(lmr_admm *s, const larmor_array *x);
 /* One iteration; s->before is the x before it, primal |K x - z| / max(|K x|, |z|). */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "recon/bytes.h"
+#include "recon/measure.h"
 #include "recon/solve/solve.h"
 
 enum {
@@ -391,7 +392,13 @@ larmor_status larmor_cg(larmor_op *A, const larmor_array *b, larmor_array *x, co
 
 larmor_status larmor_cg_memory(larmor_dtype dtype, larmor_shape x, int64_t *bytes)
 {
+    LMR_OWNED(larmor_device) *dev = NULL;
+    LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
     LMR_NEED(bytes);
     *bytes = 0;
-    return lmr_bytes_store((WORK + 1) * lmr_bytes_of(dtype, x), bytes);
+    LMR_TRY(lmr_recon_measure(NULL, &dev));
+    LMR_TRY(lmr_measure_problem_create(dev, dtype, x, &m));
+    lmr_measure_begin(dev);
+    LMR_TRY(larmor_cg(m.A, m.b, m.x, &(larmor_solve_opts){.max_iter = 1, .precondition = m.A}, NULL));
+    return lmr_bytes_store(lmr_measure_peak(dev), bytes);
 }

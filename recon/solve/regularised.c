@@ -6,6 +6,7 @@
 
 #include "core/owned.h"
 #include "recon/bytes.h"
+#include "recon/measure.h"
 #include "recon/precond/circulant.h"
 
 /* Without any weight the split would leave out the set, too. */
@@ -230,19 +231,62 @@ larmor_status larmor_regularised(larmor_op *A, const larmor_array *b, larmor_reg
     return st;
 }
 
+/* ---- what it takes ---- */
+
+static void drop_prox(larmor_prox **p)
+{
+    larmor_prox_free(*p);
+}
+
+static void drop_regulariser(larmor_regulariser **r)
+{
+    larmor_regulariser_free(*r);
+}
+
+static void drop_circulant(larmor_circulant **c)
+{
+    larmor_circulant_free(*c);
+}
+
+/* A preconditioner of images of this shape, on the device that counts. */
+static larmor_status circulant_of(larmor_device *dev, larmor_dtype dtype, larmor_shape image, larmor_circulant **out)
+{
+    larmor_circulant *c = calloc(1, sizeof *c);
+    *out = c;
+    if (!c) return LMR_NO_MEMORY();
+    *c = (larmor_circulant){.largest = 1, .mean = 1, .support_voxels = 1, .square = 1, .count = 1, .image = image};
+    LMR_TRY(larmor_array_create(dev, dtype, image, &c->eigenvalues));
+    return larmor_array_create(dev, dtype, image, &c->support);
+}
+
+/* With a preconditioner, and until the split has balanced. */
+static larmor_status run_to_measure(larmor_device *dev, larmor_regulariser *r, int series)
+{
+    LMR_FREED_BY(lmr_measure_problem_free) lmr_measure_problem m = {.A = NULL};
+    LMR_FREED_BY(drop_circulant) larmor_circulant *C = NULL;
+    larmor_shape image = r->shape;
+    image.ndim -= series && image.ndim > 0;
+    LMR_TRY(lmr_measure_problem_create(dev, r->dtype, r->shape, &m));
+    LMR_TRY(circulant_of(dev, r->dtype, image, &C));
+    lmr_measure_begin(dev);
+    return larmor_regularised(m.A, m.b, r, m.x, &(larmor_solve_opts){.max_iter = 3, .tol = -1, .circulant = C}, NULL);
+}
+
 larmor_status larmor_regularised_memory(const char *name, const larmor_regulariser_opts *opts, larmor_dtype dtype,
                                         larmor_shape shape, int64_t *bytes)
 {
-    enum { EXTENDED = 2, CHAIN = 2 }; /* images of the preconditioner, and between A and E */
-    const larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
-    double z, Kz, kept;
+    larmor_regulariser_opts o = opts ? *opts : (larmor_regulariser_opts){0};
+    LMR_OWNED(larmor_device) *dev = NULL;
+    LMR_FREED_BY(drop_prox) larmor_prox *set = NULL;
+    LMR_FREED_BY(drop_regulariser) larmor_regulariser *r = NULL;
     LMR_NEED(bytes);
     *bytes = 0;
-    LMR_TRY(lmr_regulariser_sizes(name, &o, shape, &z, &Kz, &kept));
-    const double more = z > 1 ? z + EXTENDED + CHAIN : 0;
-    const double total = (lmr_admm_numbers(z, Kz) + kept + LMR_INVERSE_IMAGES + more) * lmr_bytes_of(dtype, shape);
-    if (!(total >= 0) || total > 0x1p62)
-        return LMR_FAIL(LARMOR_ERR_SHAPE, "%s: the image's size is out of range", name);
-    *bytes = (int64_t)total;
-    return LARMOR_OK;
+    o.lambda = 1;
+    LMR_TRY(lmr_recon_measure(NULL, &dev));
+    if (o.set) LMR_TRY(larmor_prox_l1(dev, 1, dtype, shape, &set));
+    o.set = set;
+    LMR_TRY(larmor_regulariser_create(dev, name, &o, dtype, shape, &r));
+    const double kept = lmr_measure_held(dev);
+    LMR_TRY(run_to_measure(dev, r, o.series));
+    return lmr_bytes_store(kept + lmr_measure_peak(dev), bytes);
 }

@@ -1,0 +1,34 @@
+/* The device that counts: Fourier transforms. SPDX-License-Identifier: Apache-2.0 */
+#include "core/measure/measure.h"
+#include "core/measure/tables.h"
+
+/* NOLINTBEGIN(misc-unused-parameters) */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+LMR_MEASURE_NOTHING(exec, void *ctx, void *plan, int sign, void *data)
+LMR_MEASURE_NOTHING(band, void *ctx, void *plan, int sign, int inward, const int64_t keep[3], void *data)
+#pragma GCC diagnostic pop
+/* NOLINTEND(misc-unused-parameters) */
+
+static double fft_bytes(void *ctx, int precision, int ndim, const int64_t dim[3], int64_t batch)
+{
+    const larmor_device *like = lmr_measure_like(ctx);
+    if (like) return like->be->fft[precision]->bytes(like->ctx, ndim, dim, batch);
+    double cells = (double)batch;
+    for (int d = 0; d < ndim; d++) cells *= (double)dim[d];
+    return cells * (precision == LMR_F64 ? 16 : 8);
+}
+
+#define FFT(name, precision)                                                                                         \
+    static double name##_bytes(void *ctx, int ndim, const int64_t dim[3], int64_t batch)                             \
+    {                                                                                                                \
+        return fft_bytes(ctx, precision, ndim, dim, batch);                                                          \
+    }                                                                                                                \
+    static larmor_status name##_plan(void *ctx, int ndim, const int64_t dim[3], int64_t batch, void **plan)          \
+    {                                                                                                                \
+        return lmr_measure_plan(ctx, fft_bytes(ctx, precision, ndim, dim, batch), plan);                             \
+    }                                                                                                                \
+    const lmr_fft lmr_measure_fft_##name = {name##_plan, exec, band, lmr_measure_release, name##_bytes};
+
+FFT(f32, LMR_F32)
+FFT(f64, LMR_F64)

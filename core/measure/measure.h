@@ -1,0 +1,30 @@
+/* A device whose arrays have sizes and no memory: what is made on it is counted, its kernels and copies do nothing.
+ * Constructors and solvers run on it to say what they would take. Sums and norms are 1, numbers that are read are 0.
+ * Nothing may look at an array's numbers: its addresses belong to no memory. SPDX-License-Identifier: Apache-2.0 */
+#ifndef LMR_MEASURE_H
+#define LMR_MEASURE_H
+
+#include "core/backend.h"
+
+/* The kernels of a higher layer, as lmr_backend.table; NULL: none. */
+typedef const void *lmr_measure_table(const char *layer, uint32_t abi, int precision);
+
+/* Whose threads, and what plans of its FFTs take, are those of `like`, which outlives it; NULL: of one thread, whose
+ * FFTs take as many bytes as their data. */
+larmor_status lmr_measure_open(const larmor_device *like, lmr_measure_table *table, larmor_device **out);
+
+/* Count the peak from now on. */
+void lmr_measure_begin(larmor_device *dev);
+
+/* Bytes that are held now, and of the peak since lmr_measure_begin, beyond those that were held then. */
+double lmr_measure_held(const larmor_device *dev);
+double lmr_measure_peak(const larmor_device *dev);
+
+/* A kernel that does nothing and takes what its name and table say. */
+#define LMR_MEASURE_NOTHING(name, ...)                                                                               \
+    static larmor_status name(__VA_ARGS__)                                                                           \
+    {                                                                                                                \
+        return LARMOR_OK;                                                                                            \
+    }
+
+#endif

@@ -1,0 +1,123 @@
+/* The device that counts: sizes without memory. SPDX-License-Identifier: Apache-2.0 */
+#include "core/measure/measure.h"
+
+#include "core/array.h"
+#include "tests/support/test.h"
+
+enum { HANDLE = 1024 }; /* more than is added for each array */
+
+static larmor_device *opened(const larmor_device *like)
+{
+    larmor_device *counting;
+    assert_ok(lmr_measure_open(like, NULL, &counting));
+    return counting;
+}
+
+static void assert_bytes(double counted, double bytes, int arrays)
+{
+    assert_true(counted >= bytes);
+    assert_true(counted <= bytes + arrays * HANDLE);
+}
+
+TEST(arrays_larger_than_any_memory_are_counted)
+{
+    larmor_device *counting = opened(NULL);
+    larmor_array *x, *y, *part;
+    const larmor_shape shape = LARMOR_SHAPE(1000000, 1000, 100);
+    assert_ok(larmor_array_create(counting, LARMOR_C64, shape, &x));
+    assert_ok(larmor_array_create(counting, LARMOR_C64, shape, &y));
+    assert_bytes(lmr_measure_held(counting), 2 * 8e11, 2);
+    assert_ok(larmor_array_slice(x, 7, 1, &part));
+    assert_ok(larmor_fill(x, 3));
+    assert_ok(larmor_axpby(1, x, 1, y));
+    assert_bytes(lmr_measure_held(counting), 2 * 8e11, 2);
+    larmor_array_free(x);
+    assert_bytes(lmr_measure_held(counting), 2 * 8e11, 2); /* the part holds it */
+    larmor_array_free(part);
+    assert_bytes(lmr_measure_held(counting), 8e11, 1);
+    larmor_array_free(y);
+    assert_true(lmr_measure_held(counting) == 0);
+    assert_bytes(lmr_measure_peak(counting), 2 * 8e11, 2);
+    larmor_device_free(counting);
+}
+
+/* In any order, more than the first table of them has. */
+TEST(the_peak_is_the_largest_sum_that_was_held_at_a_time)
+{
+    enum { MOST = 300, STEPS = 20000 };
+    larmor_device *counting = opened(NULL);
+    larmor_array *live[MOST] = {NULL};
+    double held = 0, peak = 0;
+    int count = 0;
+    for (int i = 0; i < STEPS; i++) {
+        const int at = rand() % MOST;
+        if (i == STEPS / 2) {
+            lmr_measure_begin(counting);
+            held = peak = 0;
+        }
+        if (live[at]) {
+            held -= (double)larmor_array_bytes(live[at]);
+            larmor_array_free(live[at]);
+            live[at] = NULL;
+            count--;
+        } else {
+            assert_ok(larmor_array_create(counting, LARMOR_F64, LARMOR_SHAPE(1000 + rand() % 100000), &live[at]));
+            held += (double)larmor_array_bytes(live[at]);
+            count++;
+        }
+        peak = fmax(peak, held);
+    }
+    assert_true(count > 0);
+    assert_true(fabs(lmr_measure_peak(counting) - peak) <= MOST * HANDLE);
+    assert_true(fabs(lmr_measure_held(counting) - held) <= MOST * HANDLE);
+    for (int i = 0; i < MOST; i++) larmor_array_free(live[i]);
+    larmor_device_free(counting);
+}
+
+TEST(numbers_that_are_read_are_0_and_norms_are_1)
+{
+    larmor_device *counting = opened(NULL);
+    larmor_array *x;
+    double host[6] = {1, 2, 3, 4, 5, 6}, norm;
+    assert_ok(larmor_array_create(counting, LARMOR_C128, LARMOR_SHAPE(3), &x));
+    assert_ok(larmor_array_write(x, host, sizeof host));
+    assert_ok(larmor_array_read(x, host, sizeof host));
+    for (int i = 0; i < 6; i++) assert_true(host[i] == 0);
+    assert_ok(larmor_nrm2(x, &norm));
+    assert_true(norm == 1);
+    larmor_array_free(x);
+    larmor_device_free(counting);
+}
+
+/* An FFT's plan is as large as that of the device, which may be a GPU. */
+TEST(plans_are_those_of_the_device_that_it_is_like)
+{
+    const int64_t dim[3] = {120, 60, 1};
+    for (int precision = 0; precision < LMR_PRECISIONS; precision++) {
+        larmor_device *counting = opened(dev), *any = opened(NULL);
+        const lmr_fft *fft = counting->be->fft[precision];
+        const double bytes = dev->be->fft[precision]->bytes(dev->ctx, 2, dim, 3);
+        void *plan;
+        assert_true(fft->bytes(counting->ctx, 2, dim, 3) == bytes);
+        assert_ok(fft->plan(counting->ctx, 2, dim, 3, &plan));
+        assert_bytes(lmr_measure_held(counting), bytes, 1);
+        fft->destroy(counting->ctx, plan);
+        fft->destroy(counting->ctx, NULL);
+        assert_true(lmr_measure_held(counting) == 0);
+        assert_true(fft->bytes(any->ctx, 2, dim, 3) == (precision == LMR_F64 ? 16 : 8) * 120. * 60 * 3);
+        assert_int_equal(lmr_device_is_processor(counting), lmr_device_is_processor(dev));
+        larmor_device_free(any);
+        larmor_device_free(counting);
+    }
+}
+
+TEST(what_no_address_reaches_is_refused)
+{
+    larmor_device *counting = opened(NULL);
+    larmor_array *x;
+    assert_refused(larmor_array_create(counting, LARMOR_C64, LARMOR_SHAPE(INT64_C(1) << 56), &x), LARMOR_ERR_MEMORY,
+                   "are more than any device has");
+    assert_null(x);
+    assert_true(lmr_measure_held(counting) == 0);
+    larmor_device_free(counting);
+}
