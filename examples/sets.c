@@ -1,8 +1,9 @@
 /* What is known of an object beside its samples, as sets and distances, by one solver. Usage: sets.
  * SPDX-License-Identifier: Apache-2.0
  *
- * 24 spokes are too few for 64 x 64 voxels. What else may be known: that voxels are real and not negative, that there
- * is nothing outside of an ellipse, or that the object is near to one that was seen before. Each is a function g with
+ * 24 spokes are too few for 64 x 64 voxels. What else may be known: that voxels are real and not negative, what their
+ * sum or their largest magnitude is, that there is nothing outside of an ellipse, or that the object is near to one
+ * that was seen before. Each is a function g with
  * a simple proximal map, for min 1/2 |A x - b|^2 + g(x) by larmor_fista. */
 #include <math.h>
 #include <stdio.h>
@@ -72,16 +73,33 @@ static larmor_status near(const scene *s, larmor_prox *distance, larmor_prox **g
     return larmor_prox_translate(distance, s->before, g);
 }
 
+/* Not negative, with the sum of the truth. */
+static larmor_status total(const scene *s, larmor_prox **g)
+{
+    double sum[2];
+    larmor_array *ones = NULL;
+    larmor_status st = larmor_array_create(s->dev, LARMOR_C64, LARMOR_SHAPE(N, N), &ones);
+    if (!st) st = larmor_fill(ones, 1);
+    if (!st) st = larmor_dot(ones, s->truth, sum);
+    if (!st) st = larmor_prox_simplex(s->dev, sum[0], LARMOR_C64, LARMOR_SHAPE(N, N), g);
+    larmor_array_free(ones);
+    return st;
+}
+
 int main(void)
 {
-    enum { LEAST, POSITIVE, WITHIN, SQUARE, NEAR, DISTANCE, BESIDE, MAPS };
-    static const char *const name[MAPS] = {"real", "not negative", "within", NULL, "near, squared", NULL, "near"};
+    enum { LEAST, POSITIVE, TOTAL, SUM, BOUNDED, WITHIN, SQUARE, NEAR, DISTANCE, BESIDE, MAPS };
+    static const char *const name[MAPS] = {"real",   "not negative", "with their sum", NULL, "up to 1",
+                                           "within", NULL,           "near, squared",  NULL, "near"};
     const larmor_shape shape = LARMOR_SHAPE(N, N);
     larmor_prox *g[MAPS] = {NULL};
     scene s = {0};
     larmor_status st = make_scene(&s);
     if (!st) st = larmor_prox_box(s.dev, -INFINITY, INFINITY, LARMOR_C64, shape, &g[LEAST]);
     if (!st) st = larmor_prox_box(s.dev, 0, INFINITY, LARMOR_C64, shape, &g[POSITIVE]);
+    if (!st) st = total(&s, &g[TOTAL]);
+    if (!st) st = larmor_prox_l1(s.dev, 1, LARMOR_C64, shape, &g[SUM]);
+    if (!st) st = larmor_prox_conjugate(g[SUM], &g[BOUNDED]);
     if (!st) st = inside(&s, &g[WITHIN]);
     if (!st) st = larmor_prox_square(s.dev, 300, LARMOR_C64, shape, &g[SQUARE]);
     if (!st) st = near(&s, g[SQUARE], &g[NEAR]);

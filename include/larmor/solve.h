@@ -76,6 +76,7 @@ typedef struct larmor_solve_opts { /* zero means default */
     larmor_op *judge;        /* larmor_cg: from r to about the error of x; NULL: precondition */
     larmor_resume resume;    /* or NULL: begin at x; with the monitor's user */
     struct larmor_prox *set; /* larmor_choose_weight without a regulariser: the projection on what x is held to */
+    int no_momentum;         /* larmor_fista: 1: steps of the proximal gradient alone */
 } larmor_solve_opts;
 
 typedef struct larmor_report { /* of the iterate that is returned, and of the whole run */
@@ -190,7 +191,8 @@ LARMOR_API larmor_status larmor_admm(larmor_op *A, const larmor_array *b, larmor
  * that is simple in x itself, such as l1 and sets. Steps are of 1 / L, L the largest eigenvalue of A^H A + lambda:
  * opts.largest, or found from below and raised where a step shows that it is larger.
  *
- * opts     200 iterations and tol 1e-4 by default; no preconditioner.
+ * opts     200 iterations and tol 1e-4 by default; no preconditioner. no_momentum: y is x in every step, and the
+ *          objective does not rise.
  * Memory   8 arrays like x on the device.
  * Source   Beck and Teboulle, SIAM J. Imaging Sci. 2, 183 (2009); O'Donoghue and Candes, Found. Comput. Math. 15,
  *          715 (2015), the gradient scheme. */
@@ -292,9 +294,16 @@ LARMOR_API larmor_status larmor_precondition_kspace(larmor_array *maps, const la
  * l1         weight sum_i |x_i|.
  * group_l1   weight sum_i sqrt(sum_g |x_ig|^2), g counting the last dimension: of a gradient, isotropic total
  *            variation.
+ * nuclear    weight times the sum of the singular values of x [m, n], or of each matrix of x [m, n, count].
+ * simplex    a set: real numbers of 0 and more whose sum is `sum`, > 0; as of box the map is the projection.
+ * conjugate  g*(x) = max_z re <x, z> - g(z), by Moreau's identity z = x - t p, p the map of g at x / t with 1 / t.
+ *            Of l1 the set of magnitudes up to weight, of l2 that of norms up to it. Its value is taken within 1e-6
+ *            of x, relative, or where g* is infinite at x at the map of x with t = 1, in up to six maps of g.
  * stack      sum_j g_j(x_j), the x_j being ranges of the last dimension, of size 1 or more, in the order of parts.
  * Errors     LARMOR_ERR_ARG for a weight that is negative or not finite, or a dtype that is not complex;
- *            LARMOR_ERR_SHAPE if the parts of a stack differ in other dimensions. */
+ *            LARMOR_ERR_SHAPE if the parts of a stack differ in other dimensions.
+ * Source     conjugate: Moreau, Bull. Soc. Math. France 93, 273 (1965); nuclear: Cai, Candes, Shen, SIAM J. Optim.
+ *            20, 1956 (2010); simplex: Held, Wolfe, Crowder, Math. Program. 6, 62 (1974). */
 LARMOR_API larmor_status larmor_prox_l1(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
                                         larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_group_l1(larmor_device *dev, double weight, larmor_dtype dtype,
@@ -309,6 +318,11 @@ LARMOR_API larmor_status larmor_prox_box(larmor_device *dev, double low, double 
 LARMOR_API larmor_status larmor_prox_support(const larmor_array *mask, larmor_dtype dtype, larmor_shape shape,
                                              larmor_prox **p);
 LARMOR_API larmor_status larmor_prox_translate(larmor_prox *g, const larmor_array *centre, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_nuclear(larmor_device *dev, double weight, larmor_dtype dtype,
+                                             larmor_shape shape, larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_simplex(larmor_device *dev, double sum, larmor_dtype dtype, larmor_shape shape,
+                                             larmor_prox **p);
+LARMOR_API larmor_status larmor_prox_conjugate(larmor_prox *g, larmor_prox **p);
 
 /* What images are held to, as "nonnegative+support:mask.nii" lists it. */
 typedef struct larmor_constraint {

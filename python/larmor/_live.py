@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,34 +154,46 @@ class Live:
         self.close()
 
 
-def live(readouts: Any, header: Any = None, **options: Any) -> Iterator[LiveImage]:
+def live(readouts: Any, header: Any = None, **options: Any) -> Any:
     """The images of the last readouts of a scan, each as soon as it is complete.
 
     readouts  the path of an ISMRMRD file; a `larmor.Scan`, best opened with as_stored=1, which keeps noise readouts;
-              or what gives them one after the other: (kspace, traj) or (kspace, traj, flags) as of `Live.push`.
+              or what gives them one after the other, such as a generator: (kspace, traj) or (kspace, traj, flags) as of
+              `Live.push`. Of an asynchronous one the images come by `async for`, computed in a thread meanwhile.
     header    and options as of `larmor.Live`; default that of the scan.
     """
     if isinstance(readouts, (str, bytes, os.PathLike)):
         readouts = _scan.Scan(readouts, as_stored=1)
     if header is None and not isinstance(readouts, _scan.Scan):
         raise ArgumentError("header: needed where readouts are no scan")
-    with Live(readouts if header is None else header, **options) as session:
-        if isinstance(readouts, _scan.Scan):
-            yield from _of_scan(session, readouts)
-        else:
-            yield from _of_arrays(session, readouts)
+    session = Live(readouts if header is None else header, **options)
+    if isinstance(readouts, _scan.Scan):
+        return _of_scan(session, readouts)
+    return _as_they_come(session, readouts) if hasattr(readouts, "__aiter__") else _of_arrays(session, readouts)
+
+
+async def _as_they_come(session: Live, readouts: Any) -> AsyncIterator[LiveImage]:
+    import asyncio
+
+    with session:
+        async for kspace, traj, *flags in readouts:
+            await asyncio.to_thread(session.push, kspace, traj, flags=flags[0] if flags else 0)
+            for image in session:
+                yield image
 
 
 def _of_scan(session: Live, scan: _scan.Scan) -> Iterator[LiveImage]:
     one = ffi.new("larmor_acquisition *")
-    for i in range(scan.info["acquisitions"]):
-        check(lib.larmor_raw_acquisition(scan.pointer, i, one))
-        if one.data:
-            session._add(one)
-            yield from session
+    with session:
+        for i in range(scan.info["acquisitions"]):
+            check(lib.larmor_raw_acquisition(scan.pointer, i, one))
+            if one.data:
+                session._add(one)
+                yield from session
 
 
 def _of_arrays(session: Live, readouts: Iterable[Any]) -> Iterator[LiveImage]:
-    for kspace, traj, *flags in readouts:
-        session.push(kspace, traj, flags=flags[0] if flags else 0)
-        yield from session
+    with session:
+        for kspace, traj, *flags in readouts:
+            session.push(kspace, traj, flags=flags[0] if flags else 0)
+            yield from session

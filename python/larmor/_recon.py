@@ -1,8 +1,7 @@
-"""A scan in, images out: larmor.recon. SPDX-License-Identifier: Apache-2.0"""
+"""What larmor.recon takes and gives, plans, and maps by themselves. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
-import itertools
 import os
 import pathlib
 import sys
@@ -14,8 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from larmor import _arrays, _scan, _structs
-from larmor import prior as _prior
+from larmor import _arrays, _html, _scan, _structs
 from larmor._arrays import Device
 from larmor._library import (
     ArgumentError,
@@ -62,9 +60,10 @@ class ScanArrays:
     trajectory: str | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Reconstruction:
-    """Images and how they came about."""
+    """Images and how they came about; `numpy.asarray` of it is its images. It is a context manager, whose end lets go
+    of its arrays."""
 
     images: Any  # [images, (z,) y, x], complex; where the sizes of encodings differ a list of images
     meta: list[dict[str, Any]]  # geometry and counters of each image
@@ -83,6 +82,35 @@ class Reconstruction:
     width: Any = None  # the width of a point in voxels, with response; 0 where next to nothing of it is left
     _header: str | None = field(default=None, repr=False)
     _reports: list[Any] = field(default_factory=list, repr=False)  # as the library has them
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if isinstance(self.images, list):
+            raise ShapeError(f"images of {len(self.images)} shapes are no array; take them from images")
+        return _html.as_array(self.images, dtype, copy)
+
+    def __enter__(self) -> Reconstruction:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all arrays; geometry, reports and the log stay."""
+        self.images = np.empty((0,))
+        for name in ("maps", "density", "eigenvalues", "noise", "g", "posterior_mean", "posterior_deviation", "height",
+                     "width"):
+            setattr(self, name, None)
+
+    def __repr__(self) -> str:
+        images = list(self.images)
+        shapes = {tuple(image.shape) for image in images}
+        size = " x ".join(map(str, shapes.pop())) if len(shapes) == 1 else f"{len(shapes)} shapes"
+        warned = f", {len(self.warnings)} warnings" if self.warnings else ""
+        return (f"<larmor.Reconstruction {len(images)} images of {size}, {self.provenance['method']}, "
+                f"{self.provenance['seconds']:.1f} s{warned}>")
+
+    def _repr_html_(self) -> str:
+        return _html.page(repr(self), list(self.images), self.warnings)
 
     @property
     def snr(self) -> Any:
@@ -172,22 +200,63 @@ def _misfit_notes(misfit: Mapping[str, Any]) -> dict[str, str]:
     return {**notes, **({"LarmorChi2": f"{misfit['chi2']:.4g}"} if misfit["chi2"] > 0 else {})}
 
 
+class _Bar:
+    """A bar of tqdm or rich that shows how far a run is."""
+
+    def __init__(self, bar: Any, own: bool) -> None:
+        self.bar, self.own, self.done = bar, own, 0.0
+        self.task = bar.add_task("larmor", total=1.0) if hasattr(bar, "add_task") else None
+        if self.task is None and not own:
+            bar.total = 1.0
+
+    def show(self, fraction: float, stage: str) -> None:
+        """The part that is done, which never falls."""
+        step, self.done = max(0.0, min(fraction, 1.0) - self.done), max(self.done, min(fraction, 1.0))
+        if self.task is not None:
+            self.bar.update(self.task, completed=self.done, description=stage or "larmor")
+            return
+        self.bar.update(step)
+        self.bar.set_postfix_str(stage, refresh=False)
+
+    def close(self) -> None:
+        """The end of a bar of larmor's; the caller's stays."""
+        if self.own:
+            self.bar.close()
+
+
+def _is_bar(x: Any) -> bool:
+    """Whether x is a progress of rich, or a bar of tqdm."""
+    return hasattr(x, "update") and (hasattr(x, "add_task") or hasattr(x, "set_postfix_str"))
+
+
 class _Listener:
     """Gets the events of a run: keeps the log, shows progress, asks the caller's function."""
 
     def __init__(self, progress: bool | Listener) -> None:
         self.log: list[str] = []
         self.warnings: list[str] = []
-        self.call = progress if callable(progress) else None
-        self.bar: Any = None
+        self.call: Any = None
+        self.bar: _Bar | None = None
+        self.cancelled = False
         self.shown = ("", -1.0, 0.0)
-        if progress is True:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                self.call = self.print_line
-            else:
-                self.bar = tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}")
+        if _is_bar(progress):
+            self.bar = _Bar(progress, False)
+        elif callable(progress):
+            self.call = progress
+        elif progress is True:
+            self.show()
+        elif progress not in (False, None):
+            raise ArgumentError(f"progress: got {progress!r}, expected True, False, a function of each event, a bar of "
+                                "tqdm, or a rich.progress.Progress")
+
+    def show(self) -> None:
+        """A bar of tqdm, or a line where it is not installed."""
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self.call = self.print_line
+        else:
+            self.bar = _Bar(tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining} {postfix}"), True)
 
     def print_line(self, event: dict[str, Any]) -> None:
         """Without tqdm: a line that is written over, at most ten times a second."""
@@ -204,8 +273,9 @@ class _Listener:
         if event.kind == lib.LARMOR_EVENT_WARNING:
             self.warnings.append(message(event.text))
         if self.bar is not None:
-            self.bar.update(max(0.0, min(event.fraction, 1.0) - self.bar.n))
-            self.bar.set_postfix_str(text(event.stage), refresh=False)
+            self.bar.show(event.fraction, text(event.stage))
+        if self.cancelled:
+            return True
         return self.call({**_structs.to_dict(event), "text": message(event.text)}) if self.call else None
 
     def close(self) -> None:
@@ -327,7 +397,7 @@ def _source(scan: Any, on: Device, traj_units: str | None, keep: list[Any]) -> t
     elif traj_units is not None:
         raise ArgumentError("traj_units: only for paths; open the scan with it, or convert the arrays")
     if isinstance(scan, _scan.Scan):
-        keep.append(scan)
+        keep.append(scan.pointer)
         source = created(lib.larmor_source_of_raw, "larmor_source", lib.larmor_source_free, scan.pointer,
                          os.fsencode(scan.path))
         return source, scan.xml, str(scan.path)
@@ -374,11 +444,25 @@ def motion_rows(rows: Any) -> Any:
     return np.ascontiguousarray(np.asarray(rows, np.float64).T)
 
 
+# Of `recon`, beside the members of larmor_recon_opts.
+_ARGUMENTS = ("device", "progress", "frames", "multiband", "traj_units", "noise", "response", "point_contrast",
+              "posterior", *_NAMES)
+
+
+def check_names(asked: Mapping[str, Any]) -> None:
+    """Refuse what is no option, with the nearest name of one."""
+    known = [name for name, _ in ffi.typeof("larmor_recon_opts").fields if name not in _OWN]
+    for name in asked:
+        if name in _OWN:
+            raise TypeError(f"{name!r} is set by larmor itself")
+        if name not in known and name not in _NAMES:
+            raise TypeError(f"{name}: no option of larmor.recon{_structs.nearest(name, [*known, *_ARGUMENTS])}; "
+                            "larmor.settings() lists them")
+
+
 def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: list[Any]) -> Any:
     """A larmor_recon_opts; maps may be False."""
-    for taken in _OWN:
-        if taken in asked:
-            raise TypeError(f"{taken!r} is set by larmor itself")
+    check_names(asked)
     opts = ffi.new("larmor_recon_opts *")
     opts.size = ffi.sizeof("larmor_recon_opts")
     given = {_NAMES.get(k, k): v for k, v in asked.items() if v is not False}
@@ -399,174 +483,6 @@ def _options(asked: Mapping[str, Any], on: Device, listener: _Listener, keep: li
     opts.listener = _on_event
     opts.user = handle
     return opts
-
-
-def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", progress: bool | Listener = False,
-          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
-          lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, prior: Any = None,
-          noise: bool | int = False,
-          response: bool | int = False, point_contrast: float = 0.1, posterior: bool | int = False,
-          **options: Any) -> Reconstruction:
-    """Reconstruct the images of a scan.
-
-    scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
-    method      "auto" (default): "tv" where samples predict one another, else "cg" (SENSE by conjugate gradients); one
-                of them, "grid", or another penalty: "tgv", "wavelet", "llr", "l1", "fft", "lowrank",
-                "lowrank-sparse", or several, such as "tv:xy+tv:t".
-    device      default "auto": the first GPU that opens, else the processor. The program `larmor recon` takes the
-                processor for small scans, as it pays a GPU's start each time; here that is paid once.
-    progress    True: a bar (tqdm where it is installed); or a function of each event, a dict with the members of
-                larmor_event, which stops the run by returning True.
-    frames      cut each image's readouts into frames: members of larmor_frames_opts, e.g. {"spokes": 21};
-                or sort them into bins: members of larmor_bins_opts, e.g. {"heart": 20, "breath": 4}, with signals of
-                your own as arrays: heart_times, heart_phase, breath_times, breath_signal.
-    multiband   slices that were excited together: {"offset_mm": [-30, 0, 30]} in mm along the slice direction, with
-                "shifts": N for phases 2 pi s j / N of slice s in readout j (default: as many as slices), or "phase":
-                an array [slices, readouts] in rad. Images are volumes of them.
-    maps        coil maps [(sets,) coils, image...]; default: from the data. False: root sum of squares, of "grid".
-    lam         weight of the penalty as in `larmor recon --lambda`: a number or "noise:2"; default: from the data.
-    prior       a denoiser in the place of a penalty: a function of x and sigma, a larmor.prior.Denoiser, or the path of
-                a plugin; with prior_method ("admm", "red") and prior_sigma, in units of the noise in the image
-                by cg. An exception of the function ends the run and is that of this call.
-    scale       of the images: "integral" (default), whose k-space is their Fourier integral over the field of view, as
-                of phantoms; "sum", whose k-space is the sum over their voxels, as in linop and nufft.
-    noise       True, or a number of samples (64): also the noise in the images, as members noise, snr and g; from so
-                many samples of noise, each of which costs a solution, where there is no formula.
-    posterior   True, or a number of samples (32): also what the object may be, as members posterior_mean and
-                posterior_deviation, by cg, tv or wavelet; each sample costs a solution.
-    response    True, or a number of probes (4): also what becomes of a point, as members height and width; each probe
-                costs a solution.
-    point_contrast  the height of these points over the intensity of the object.
-    checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
-    options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
-                weighted, delays, b0, motion, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those
-                along image axes are in NumPy's order; texts are what the program takes, as density="pipe" or
-                memory="8G" (larmor.settings lists them).
-    """
-    answer_ctrl_c()
-    on = _arrays.device(device)
-    keep: list[Any] = []
-    asked = {"method": method, "maps": maps, "lam": lam, **options}
-    source, header, name = _source(scan, on, traj_units, keep)
-    if multiband is not None:
-        source = _banded(source, multiband, on, keep)
-    if frames is not None:
-        source = _framed(source, frames, on, keep)
-    listener = _Listener(progress)
-    opts = _options(asked, on, listener, keep)
-    denoiser = None if prior is None else _prior._taken(prior)
-    if denoiser is not None:
-        opts.prior = denoiser._denoiser
-    place = run = None
-    began = time.perf_counter()
-    try:
-        if checkpoint is not None:
-            place = created(lib.larmor_checkpoint_file, "larmor_checkpoint", lib.larmor_checkpoint_free,
-                            os.fsencode(checkpoint))
-            opts.checkpoint = place
-        run = created(lib.larmor_recon_create, "larmor_recon", lib.larmor_recon_free, source, on.pointer, opts)
-        images, meta, reports, own, *extra = _run_all(run, point_contrast, 64 if noise is True else int(noise),
-                                                      4 if response is True else int(response),
-                                                      32 if posterior is True else int(posterior))
-        deviations, factors, heights, widths, means, spreads = extra
-        all_maps = _result(lib.larmor_recon_maps, run, ffi.NULL) if images and maps is None else None
-        density = _result(lib.larmor_recon_density, run) if options.get("keep_density") else None
-        eigenvalues = _result(lib.larmor_recon_eigenvalues, run) if options.get("keep_eigenvalues") else None
-    except Exception:
-        if denoiser is not None:
-            denoiser._answer()
-        raise
-    finally:
-        listener.close()
-        for made in (run, place):  # the traceback of Ctrl-C keeps this frame, and so the checkpoint's file, until it is
-            if made is not None:   # replaced by another one: the next run would find it taken
-                ffi.release(made)
-    taken = reports[-1]["method"]["name"] if reports else method
-    provenance = {"larmor": version, "method": taken, "source": name, "device": on.spec, "reason": on.reason,
-                  "seconds": time.perf_counter() - began,
-                  "options": {k: v for k, v in options.items() if np.ndim(v) < 2}, "lam": lam,
-                  "settings": _settings_of(opts)}
-    return Reconstruction(_together(images), meta, reports, all_maps, listener.log, listener.warnings, provenance,
-                          density, eigenvalues, _together(deviations) if noise else None,
-                          _together(factors) if any(g is not None for g in factors) else None,
-                          _together(means) if posterior else None, _together(spreads) if posterior else None,
-                          _together(heights) if response else None, _together(widths) if response else None, header,
-                          own)
-
-
-def _together(images: list[Any]) -> Any:
-    """One array where all have one shape."""
-    alike = len({image.shape for image in images}) == 1
-    return np.stack(images) if alike else images or np.empty((0,))
-
-
-def _result(function: Any, run: Any, *more: Any) -> Any:
-    """An array that a run has left, or None."""
-    found = ffi.new("larmor_array **")
-    return None if function(run, found, *more) else _arrays.to_numpy(found[0])
-
-
-def _run_all(run: Any, contrast: float, samples: int, probes: int, drawn: int) -> tuple[list[Any], ...]:
-    """Of each image: itself, geometry, report, that as the library has it, from so many samples its noise and g,
-    from so many probes the height and width of a point, and from so many that are drawn the posterior."""
-    found: tuple[list[Any], ...] = ([], [], [], [], [], [], [], [], [], [])
-    for series in range(lib.larmor_recon_series(run)):
-        result = ffi.new("larmor_recon_result *")
-        try:
-            check(lib.larmor_recon_run(run, series, result))
-            noise = _noise_of(run, series, result, samples)
-            points = _response_of(run, series, result, probes, contrast)
-            posterior = _posterior_of(run, series, result, drawn)
-            for one, *maps in zip(_images_of(result), noise, points, posterior, strict=True):
-                for members, member in zip(found, itertools.chain(one, *maps), strict=True):
-                    members.append(member)
-        finally:
-            lib.larmor_recon_result_free(result)
-    return found
-
-
-def _noise_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[Any, Any]]:
-    """The deviation and g of each image of a series; 0 samples: None of each."""
-    if not samples or not result.count:
-        return [(None, None)] * result.count
-    maps = ffi.new("larmor_noise_maps *")
-    opts = ffi.new("larmor_noise_opts *", {"samples": samples})
-    check(lib.larmor_recon_noise(run, series, result, opts, maps))
-    try:
-        each = [maps.map[i] for i in range(maps.count)]
-        return [(_arrays.to_numpy(lib.larmor_array_ref(one.deviation)),
-                 _arrays.to_numpy(lib.larmor_array_ref(one.g)) if one.g else None) for one in each]
-    finally:
-        lib.larmor_noise_maps_free(maps)
-
-
-def _response_of(run: Any, series: int, result: Any, probes: int, contrast: float) -> list[tuple[Any, Any]]:
-    """The height and width of a point in each image of a series; 0 probes: None of each."""
-    if not probes or not result.count:
-        return [(None, None)] * result.count
-    maps = ffi.new("larmor_response_maps *")
-    opts = ffi.new("larmor_response_opts *", {"probes": probes, "contrast": contrast})
-    check(lib.larmor_recon_response(run, series, result, opts, maps))
-    try:
-        each = [maps.map[i] for i in range(maps.count)]
-        return [(_arrays.to_numpy(lib.larmor_array_ref(one.height)), _arrays.to_numpy(lib.larmor_array_ref(one.width)))
-                for one in each]
-    finally:
-        lib.larmor_response_maps_free(maps)
-
-
-def _posterior_of(run: Any, series: int, result: Any, samples: int) -> list[tuple[Any, Any]]:
-    """The mean and the deviation of each image of a series; 0 samples: None of each."""
-    if not samples or not result.count:
-        return [(None, None)] * result.count
-    maps = ffi.new("larmor_posterior_maps *")
-    check(lib.larmor_recon_posterior(run, series, result, samples, maps))
-    try:
-        each = [maps.map[i] for i in range(maps.count)]
-        return [(_arrays.to_numpy(lib.larmor_array_ref(one.mean)),
-                 _arrays.to_numpy(lib.larmor_array_ref(one.deviation))) for one in each]
-    finally:
-        lib.larmor_posterior_maps_free(maps)
 
 
 def _images_of(result: Any) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any], Any]]:
@@ -597,6 +513,7 @@ def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto
          **options: Any) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
+    check_names(options)
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
@@ -616,6 +533,12 @@ def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto
         check(lib.larmor_recon_expect(run, series, places, ffi.NULL))
         found[-1]["places"] = [{"shape": _arrays.dims(place.shape), **_structs.to_dict(place.meta)} for place in places]
     return found
+
+
+def _result(function: Any, run: Any, *more: Any) -> Any:
+    """An array that a run has left, or None."""
+    found = ffi.new("larmor_array **")
+    return None if function(run, found, *more) else _arrays.to_numpy(found[0])
 
 
 @dataclass
@@ -638,6 +561,7 @@ def find_maps(scan: Any, *, series: int = 0, device: str | Device | None = "auto
     options  members of larmor_recon_opts: maps_method, map_sets, crop, normalise, calibration, matrix, fov_mm,
              no_whitening, memory, keep_eigenvalues, ...
     """
+    check_names(options)
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []
@@ -680,6 +604,7 @@ def field_maps(scan: Any, *, echo_ms: Sequence[float] = (), rounds: int = 0, smo
     smooth     in voxels, negative: hardly; threshold: of the object's magnitude, 0 to 1.
     options    members of larmor_recon_opts: only, memory, maps, ...
     """
+    check_names(options)
     answer_ctrl_c()
     on = _arrays.device(device)
     keep: list[Any] = []

@@ -191,7 +191,7 @@ def _trajectory(given: Any, units: str | None) -> Trajectory:
 class Scan:
     """An ISMRMRD file, opened and checked. Options are those of larmor_raw_opts: group, traj_units, drop_nonfinite,
     join, ramp, conjugate, memory, shift_mm (along read, phase and slice direction). trajectory, a `larmor.Trajectory`,
-    an array or a file, takes the place of what the file stores."""
+    an array or a file, takes the place of what the file stores. It is a context manager, whose end closes the file."""
 
     def __init__(self, path: Any, **options: Any) -> None:
         opts = ffi.new("larmor_raw_opts *")
@@ -202,7 +202,31 @@ class Scan:
             options = {**options, "trajectory": given.pointer}
         _structs.fill(opts, options, None, keep)
         self.path = os.fspath(path)
-        self.pointer = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)
+        self._pointer: Any = created(lib.larmor_raw_open, "larmor_raw", lib.larmor_raw_free, _path(path), opts)
+
+    @property
+    def pointer(self) -> Any:
+        """A larmor_raw."""
+        if self._pointer is None:
+            raise ArgumentError(f"{self.path}: the scan was closed; open it again")
+        return self._pointer
+
+    def close(self) -> None:
+        """The end of it; a run of `larmor.reconstruct` that has begun with it goes on. A second time does nothing."""
+        self._pointer = None
+
+    def __enter__(self) -> Scan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._pointer is None:
+            return f"<larmor.Scan {self.path}, closed>"
+        info = self.info
+        return (f"<larmor.Scan {self.path}: {info['acquisitions']} readouts of {info['coils']} coils, "
+                f"{info['groups']} images>")
 
     @property
     def info(self) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from larmor import _arrays
 from larmor._arrays import Device
-from larmor._library import ArgumentError, ffi
+from larmor._library import ArgumentError, ffi, in_pythons_words
 
 _ARRAY = ffi.typeof("larmor_array")
 BY_AXIS = {"matrix", "recon_matrix", "crop", "grid", "fov_mm", "recon_fov_mm", "oversample"}  # [x, y, z] in C
@@ -87,7 +87,7 @@ def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep
     keep = keep if keep is not None else []
     for name, value in options.items():
         if name not in fields:
-            raise TypeError(f"{name!r} is no member of {kind.cname}; it has {', '.join(fields)}")
+            raise TypeError(f"{name!r} is no member of {kind.cname}{nearest(name, fields)}; it has {', '.join(fields)}")
         if value is None:
             continue
         member = fields[name].type
@@ -102,7 +102,23 @@ def fill(struct: Any, options: Mapping[str, Any], on: Device | None = None, keep
         elif member.kind == "pointer":
             setattr(struct, name, _pointer(member, name, value, on, keep))
         else:
-            setattr(struct, name, value)
+            _set_number(struct, name, value, member)
+
+
+def _set_number(struct: Any, name: str, value: Any, kind: Any) -> None:
+    try:
+        setattr(struct, name, value)
+    except (TypeError, OverflowError) as raised:
+        what = "a number" if kind.cname in ("double", "float") else "a whole number, True or False"
+        raise ArgumentError(in_pythons_words(f"opts.{name}: got {value!r}, expected {what}")) from raised
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """"; did you mean NAME?" of the known name that is most like this one, or nothing."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _pointer(kind: Any, name: str, value: Any, on: Device | None, keep: list[Any]) -> Any:

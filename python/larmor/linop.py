@@ -4,7 +4,10 @@ An operator maps arrays of in_shape to arrays of out_shape, both complex.
 
     A @ x      A x, where x may have leading axes of a batch only if the operator has them; A * x is the same
     A.H @ y    the adjoint          A.N @ x    A^H A x, by the quicker way where there is one
-    A @ B      the product          A + B, 2j * A, A / 2, -A
+    A.T @ y    the transpose        A[...]     the part of A x that NumPy's index takes
+    A @ B      the product          A + B, 2j * A, A / 2, -A, A ** 3
+
+A flat vector of the right length is taken as its array, and the result is flat then.
 
 An operator computes in its own precision. Real arrays are taken to it; complex128 is refused where it is complex64.
 A tensor of PyTorch that requires a gradient gets one. Threads that share an operator take turns.
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -40,10 +43,11 @@ from larmor._library import (
     text,
 )
 
-__all__ = ["Function", "Operator", "Segments", "basis_factors", "cartesian", "cartesian_normal", "casorati", "coils",
-           "diag", "distribute", "fft", "frames", "gradient", "mask", "nufft", "off_resonance", "phase", "segments",
-           "segments_toeplitz", "sense", "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense",
-           "symmetrised_gradient", "toeplitz", "toeplitz_mixed", "wavelet", "weights"]
+__all__ = ["Function", "Operator", "Segments", "basis_factors", "block_diag", "cartesian", "cartesian_normal",
+           "casorati", "coils", "diag", "distribute", "embed", "fft", "frames", "gradient", "hstack", "identity",
+           "mask", "nufft", "off_resonance", "phase", "reshape", "segments", "segments_toeplitz", "sense",
+           "shift_wavelet", "stack", "stack_of_stars", "subspace", "subspace_sense", "symmetrised_gradient", "take",
+           "toeplitz", "toeplitz_mixed", "vstack", "wavelet", "weights"]
 
 _MAP = "larmor_status(*)(void *, const larmor_array *, larmor_array *)"
 
@@ -80,6 +84,26 @@ class Operator:
     def shape(self) -> tuple[int, int]:
         """Of the matrix, as SciPy has it: numbers out, numbers in."""
         return (math.prod(self.out_shape), math.prod(self.in_shape))
+
+    @property
+    def ishape(self) -> list[int]:
+        """in_shape as SigPy calls it."""
+        return list(self.in_shape)
+
+    @property
+    def oshape(self) -> list[int]:
+        """out_shape as SigPy calls it."""
+        return list(self.out_shape)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """in_shape as PyLops calls it."""
+        return self.in_shape
+
+    @property
+    def dimsd(self) -> tuple[int, ...]:
+        """out_shape as PyLops calls it."""
+        return self.out_shape
 
     def _run(self, way: str, x: Array, before: tuple[int, ...], after: tuple[int, ...], out: Array) -> Array:
         answer_ctrl_c()
@@ -140,11 +164,68 @@ class Operator:
         """The normal map A^H A as an operator."""
         return self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape)
 
+    @property
+    def T(self) -> Operator:
+        """The transpose as an operator: A^T y = conj(A^H conj(y))."""
+        return self._conjugated("transpose", self._op, "adjoint", "forward", self.out_shape, self.in_shape)
+
+    def conj(self) -> Operator:
+        """The operator whose matrix has the conjugate elements: x to conj(A conj(x))."""
+        return self._conjugated("conjugate", self._op, "forward", "adjoint", self.in_shape, self.out_shape)
+
+    def _conjugated(self, name: str, op: Any, forward: str, adjoint: str, before: Any, after: Any) -> Operator:
+        def between(function: Any) -> Any:
+            def call(x: Any, y: Any) -> None:
+                turned = _like(self.device, x)
+                _conjugate(x, turned)
+                check(function(op, turned, y))
+                back = _like(self.device, y)
+                check(lib.larmor_copy(y, back))
+                _conjugate(back, y)
+
+            return call
+
+        return _own(name, between(_MAPS[forward]), between(_MAPS[adjoint]), None, before, after, self.dtype,
+                    self.device)
+
+    @overload
+    def __matmul__(self, other: Operator) -> Operator: ...
+
+    @overload
+    def __matmul__(self, other: Array) -> Array: ...
+
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Operator):
             return Operator(created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op),
                             self.device)
+        if self._is_flat(other, self.in_shape):
+            return self.forward(other.reshape(self.in_shape)).reshape(-1)
         return self.forward(other)
+
+    @staticmethod
+    def _is_flat(x: Any, shape: tuple[int, ...]) -> bool:
+        """Whether x is a vector that stands for an array of this shape, which has another one."""
+        own = tuple(getattr(x, "shape", ()))
+        return len(own) == 1 and own != shape and own[0] == math.prod(shape)
+
+    dot = __matmul__
+    __iter__ = None  # which Python would make of __getitem__
+
+    def __getitem__(self, index: Any) -> Operator:
+        """The operator to the part of A x that NumPy's index takes."""
+        return take(self.out_shape, index, dtype=self.dtype, device=self.device) @ self
+
+    def __pow__(self, times: int) -> Operator:
+        if self.in_shape != self.out_shape or not isinstance(times, int) or times < 1:
+            raise ArgumentError(f"{self.name} ** {times}: expected an operator from a shape to itself, and a whole "
+                                "number of 1 or more")
+        power = self
+        for _ in range(times - 1):
+            power = self @ power
+        return power
+
+    def __pos__(self) -> Operator:
+        return self
 
     @property
     def uses_toeplitz(self) -> bool:
@@ -192,10 +273,60 @@ class Operator:
         """A^H y of vectors, in the operator's precision, as for matvec."""
         return self._in_precision_of(y, self.adjoint, self.out_shape).reshape(-1)
 
+    def matmat(self, x: Any) -> Any:
+        """A of each column of a matrix [numbers in, columns]: [numbers out, columns]."""
+        return self._columns(x, self.matvec, self.shape[1])
+
+    def rmatmat(self, y: Any) -> Any:
+        """A^H of each column of a matrix [numbers out, columns]: [numbers in, columns]."""
+        return self._columns(y, self.rmatvec, self.shape[0])
+
+    def _columns(self, x: Any, function: Any, rows: int) -> Any:
+        x = np.asarray(x)
+        if x.ndim != 2 or x.shape[0] != rows or not x.shape[1]:
+            raise ShapeError(f"{self.name}: got an array of shape {x.shape}, expected [{rows}, columns]")
+        return np.stack([function(np.ascontiguousarray(column)) for column in x.T], axis=1)
+
+    def todense(self) -> Any:
+        """The matrix [numbers out, numbers in], by as many calls as it has columns."""
+        return self.matmat(np.eye(self.shape[1], dtype=self.dtype))
+
+    def to_sigpy(self) -> Any:
+        """This operator as a sigpy.linop.Linop; `larmor.sigpy.from_sigpy` takes SigPy's."""
+        from larmor.sigpy import to_sigpy
+
+        return to_sigpy(self)
+
+    def to_pylops(self) -> Any:
+        """This operator as a pylops.LinearOperator; `larmor.pylops.from_pylops` takes PyLops's."""
+        from larmor.pylops import to_pylops
+
+        return to_pylops(self)
+
+    def to_scipy(self) -> Any:
+        """This operator as a scipy.sparse.linalg.LinearOperator."""
+        from scipy.sparse.linalg import LinearOperator
+
+        return LinearOperator(self.shape, matvec=self.matvec, rmatvec=self.rmatvec, matmat=self.matmat,
+                              rmatmat=self.rmatmat, dtype=self.dtype)
+
     def _in_precision_of(self, x: Any, function: Any, shape: tuple[int, ...]) -> Any:
         """function(x), computed in the operator's precision and given back in that of x."""
         result = function(_arrays.as_input(np.reshape(x, shape), self.dtype, narrow=True))
         return result.astype(np.complex128) if _arrays.is_double(x) and not _arrays.is_double(result) else result
+
+
+def _like(on: Device, x: Any) -> Any:
+    """A larmor_array of x's type and shape."""
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_array_create(on.pointer, lib.larmor_array_dtype(x), lib.larmor_array_shape(x), out))
+    return ffi.gc(out[0], lib.larmor_array_free)
+
+
+def _conjugate(x: Any, y: Any) -> None:
+    """y <- conj(x), of larmor_arrays that are not the same."""
+    check(lib.larmor_fill(y, 1.0))
+    check(lib.larmor_mul(x, 1, y))
 
 
 def _is_number(x: Any) -> bool:
@@ -211,9 +342,7 @@ def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
 
     def add(name: str, x: Any, y: Any, conjugate: bool) -> None:
         check(lib.larmor_zero(y))
-        out = ffi.new("larmor_array **")
-        check(lib.larmor_array_create(first.device.pointer, lib.larmor_array_dtype(y), lib.larmor_array_shape(y), out))
-        part = ffi.gc(out[0], lib.larmor_array_free)
+        part = _like(first.device, y)
         for factor, op in terms:
             check(getattr(lib, name)(op._op, x, part))
             factor = factor.conjugate() if conjugate else factor
@@ -625,6 +754,174 @@ def states(ops: Sequence[Operator]) -> Operator:
 def stack(ops: Sequence[Operator]) -> Operator:
     """Operators one below the other: A x = [A_0 x, A_1 x, ...] along axis 0."""
     return _op(lib.larmor_op_stack, ops[0].device, _pointers(ops), len(ops))
+
+
+def identity(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
+    """y = x."""
+    return reshape(shape, shape, dtype=dtype, device=device)
+
+
+def reshape(in_shape: Sequence[int], out_shape: Sequence[int], *, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Operator:
+    """The same numbers in another shape."""
+    before, after = tuple(int(n) for n in in_shape), tuple(int(n) for n in out_shape)
+    if math.prod(before) != math.prod(after):
+        raise ShapeError(f"reshape: got {before} and {after}, expected as many numbers in both")
+
+    def call(x: Any, y: Any) -> None:
+        out = ffi.new("larmor_array **")
+        check(lib.larmor_array_reshape(x, lib.larmor_array_shape(y), out))
+        seen = ffi.gc(out[0], lib.larmor_array_free)
+        check(lib.larmor_copy(seen, y))
+
+    return _own("identity" if before == after else "reshape", call, call, _identity_map(before), before, after, dtype,
+                _arrays.device(device))
+
+
+def _identity_map(shape: tuple[int, ...]) -> Any:
+    """The normal map of an operator whose A^H A is the identity."""
+
+    def call(x: Any, z: Any) -> None:
+        check(lib.larmor_copy(x, z))
+
+    return call
+
+
+def take(shape: Sequence[int], index: Any, *, dtype: Any = np.complex64,
+         device: str | Device | None = None) -> Operator:
+    """y = x[index] by NumPy's rules, without an element twice: SigPy's Slice. On a GPU it needs CuPy, but for a range
+    of axis 0."""
+    before, on = tuple(int(n) for n in shape), _arrays.device(device)
+    after = tuple(np.broadcast_to(np.empty(()), before)[index].shape)
+    if not after:
+        raise ArgumentError("index: takes one number; a range such as [3:4] takes an array")
+    if _takes_twice(index, before):
+        raise ArgumentError("index: takes an element twice")
+    rows = _range_of(index, before)
+    if rows is not None:
+        return _own("take", lambda x, y: check(lib.larmor_copy(_rows(x, *rows), y)),
+                    lambda y, x: _embed_rows(y, x, *rows), None, before, after, dtype, on)
+
+    def embed(y: Any, x: Any) -> None:
+        check(lib.larmor_zero(x))
+        _arrays.view(x)[index] = _arrays.view(y)
+
+    return _own("take", as_map(lambda x: x[index]), embed, None, before, after, dtype, on)
+
+
+def _takes_twice(index: Any, shape: tuple[int, ...]) -> bool:
+    """Whether an index has arrays that name an element more than once."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer)) for part in parts):
+        return False
+    places = np.arange(math.prod(shape)).reshape(shape)[index]
+    return bool(len(np.unique(places)) != places.size)
+
+
+def _range_of(index: Any, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """First and number, where an index is a range of axis 0 without gaps."""
+    first, *rest = index if isinstance(index, tuple) and index else (index,)
+    if not isinstance(first, slice) or not shape:
+        return None
+    if any(part is not Ellipsis and not (isinstance(part, slice) and part == slice(None)) for part in rest):
+        return None
+    begin, end, step = first.indices(shape[0])
+    return (begin, end - begin) if step == 1 and end > begin else None
+
+
+def _rows(x: Any, first: int, count: int) -> Any:
+    """A part of axis 0 of a larmor_array, in its memory."""
+    out = ffi.new("larmor_array **")
+    check(lib.larmor_array_slice(x, first, count, out))
+    return ffi.gc(out[0], lib.larmor_array_free)
+
+
+def _embed_rows(y: Any, x: Any, first: int, count: int) -> None:
+    check(lib.larmor_zero(x))
+    check(lib.larmor_copy(y, _rows(x, first, count)))
+
+
+def embed(shape: Sequence[int], index: Any, *, dtype: Any = np.complex64,
+          device: str | Device | None = None) -> Operator:
+    """y[index] = x in zeros of this shape, the adjoint of `take`: SigPy's Embed."""
+    return take(shape, index, dtype=dtype, device=device).H
+
+
+def _moved(op: Operator, axis: int | None) -> Operator:
+    """An operator whose results have this axis first; None: are flat."""
+    shape = op.out_shape
+    if axis is None:
+        return _kin(op, reshape, shape, (math.prod(shape),)) @ op
+    if not -len(shape) <= axis < len(shape):
+        raise ArgumentError(f"axis: got {axis} for an array of {len(shape)} dimensions")
+    return op if axis % len(shape) == 0 else _kin(op, _first_axis, shape, axis) @ op
+
+
+def _kin(op: Operator, make: Callable[..., Operator], *arguments: Any) -> Operator:
+    """An operator of the type and on the device of another one."""
+    return make(*arguments, dtype=op.dtype, device=op.device)
+
+
+def _first_axis(shape: tuple[int, ...], axis: int, *, dtype: Any, device: Device) -> Operator:
+    """The same numbers with this axis first."""
+    after = (shape[axis], *shape[:axis % len(shape)], *shape[axis % len(shape) + 1:])
+    return _own("moveaxis", as_map(lambda x: _moveaxis(x, axis, 0)), as_map(lambda y: _moveaxis(y, 0, axis)),
+                _identity_map(shape), shape, after, dtype, device)
+
+
+def _moveaxis(x: Array, source: int, target: int) -> Array:
+    order = list(range(x.ndim))
+    order.insert(target % x.ndim, order.pop(source % x.ndim))
+    return x.transpose(order)
+
+
+def vstack(ops: Sequence[Operator], axis: int | None = 0) -> Operator:
+    """Operators of one input one below the other: A x = [A_0 x, A_1 x, ...] along an axis of the results; None: flat,
+    of results of any shapes. Along axis 0 it is `stack`."""
+    if not ops:
+        raise ArgumentError("no operators")
+    below = stack([_moved(op, axis) for op in ops])
+    if axis is None or axis % len(ops[0].out_shape) == 0:
+        return below
+    axis %= len(ops[0].out_shape)
+    after = list(below.out_shape[1:])
+    after.insert(axis, below.out_shape[0])
+    return _kin(below, _first_axis, tuple(after), axis).H @ below
+
+
+def hstack(ops: Sequence[Operator], axis: int | None = 0) -> Operator:
+    """Operators of one output side by side: A [x_0, x_1, ...] = A_0 x_0 + A_1 x_1 + ..., inputs along an axis; None:
+    flat."""
+    return vstack([op.H for op in ops], axis).H
+
+
+def block_diag(ops: Sequence[Operator], in_axis: int | None = 0, out_axis: int | None = 0) -> Operator:
+    """A [x_0, x_1, ...] = [A_0 x_0, A_1 x_1, ...], along an axis of the inputs and one of the outputs; None: flat."""
+    if not ops:
+        raise ArgumentError("no operators")
+    sizes = [math.prod(op.in_shape) if in_axis is None else op.in_shape[in_axis] for op in ops]
+    starts = np.cumsum([0, *sizes])
+    whole = _joined_shape([op.in_shape for op in ops], in_axis)
+    rows = []
+    for i, op in enumerate(ops):
+        at = slice(int(starts[i]), int(starts[i + 1]))
+        index = (at,) if in_axis is None else (*([slice(None)] * (in_axis % len(whole))), at)
+        part = _kin(op, take, whole, index)
+        if in_axis is None:
+            part = _kin(op, reshape, part.out_shape, op.in_shape) @ part
+        rows.append(op @ part)
+    return vstack(rows, out_axis)
+
+
+def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int | None) -> tuple[int, ...]:
+    """Of arrays that are put together along an axis."""
+    if axis is None:
+        return (sum(math.prod(shape) for shape in shapes),)
+    first, at = shapes[0], axis % len(shapes[0])
+    if any(len(s) != len(first) or s[:at] + s[at + 1:] != first[:at] + first[at + 1:] for s in shapes):
+        raise ShapeError(f"operators from {', '.join(map(str, shapes))}: expected shapes that differ along axis {axis} "
+                         "alone")
+    return (*first[:at], sum(s[at] for s in shapes), *first[at + 1:])
 
 
 def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0, error: float = 0) -> Operator:

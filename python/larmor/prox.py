@@ -14,19 +14,23 @@ from larmor import _arrays, _library
 from larmor._arrays import Array, Device
 from larmor._library import check, ffi, lib
 
-__all__ = ["Function", "Prox", "box", "group_l1", "l1", "l2", "nonnegative", "real", "square", "stack", "support",
-           "translate"]
+__all__ = ["Function", "Prox", "box", "conjugate", "group_l1", "l1", "l2", "l2_ball", "linf_ball", "nonnegative",
+           "nuclear", "real", "simplex", "square", "stack", "support", "translate"]
 
 
 class Prox:
     """The proximal map of a function g of complex arrays; made by the functions of this module. Threads that share one
     take turns."""
 
-    def __init__(self, pointer: Any, device: Device) -> None:
+    def __init__(self, pointer: Any, device: Device, name: str = "function") -> None:
         self._prox = pointer
         self.device = device
+        self.name = name
         self.shape = _arrays.dims(lib.larmor_prox_shape(pointer))
         self.dtype = _arrays.dtype_name(lib.larmor_prox_dtype(pointer))
+
+    def __repr__(self) -> str:
+        return f"<larmor prox {self.name} {self.shape} {self.dtype} {self.device.spec}>"
 
     def __call__(self, t: float, x: Array) -> Array:
         """argmin over z of g(z) + |z - x|^2 / (2 t)."""
@@ -47,15 +51,15 @@ class Prox:
         return float(value[0])
 
 
-def _made(on: Device, function: Any, *arguments: Any) -> Prox:
-    return Prox(_library.created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on)
+def _made(name: str, on: Device, function: Any, *arguments: Any) -> Prox:
+    return Prox(_library.created(function, "larmor_prox", lib.larmor_prox_free, *arguments), on, name)
 
 
 def l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
        device: str | Device | None = None) -> Prox:
     """g = weight sum |x|."""
     on = _arrays.device(device)
-    return _made(on, lib.larmor_prox_l1, on.pointer, weight, _arrays.dtype_number(dtype),
+    return _made("l1", on, lib.larmor_prox_l1, on.pointer, weight, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
 
 
@@ -63,7 +67,7 @@ def group_l1(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex
              device: str | Device | None = None) -> Prox:
     """g = weight sum of the norms along axis 0: of a gradient, isotropic total variation."""
     on = _arrays.device(device)
-    return _made(on, lib.larmor_prox_group_l1, on.pointer, weight, _arrays.dtype_number(dtype),
+    return _made("group_l1", on, lib.larmor_prox_group_l1, on.pointer, weight, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
 
 
@@ -71,7 +75,7 @@ def l2(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
        device: str | Device | None = None) -> Prox:
     """g = weight |x|, the norm of all numbers together."""
     on = _arrays.device(device)
-    return _made(on, lib.larmor_prox_l2, on.pointer, weight, _arrays.dtype_number(dtype),
+    return _made("l2", on, lib.larmor_prox_l2, on.pointer, weight, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
 
 
@@ -79,7 +83,7 @@ def square(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64
            device: str | Device | None = None) -> Prox:
     """g = weight |x|^2 / 2."""
     on = _arrays.device(device)
-    return _made(on, lib.larmor_prox_square, on.pointer, weight, _arrays.dtype_number(dtype),
+    return _made("square", on, lib.larmor_prox_square, on.pointer, weight, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
 
 
@@ -87,7 +91,7 @@ def box(shape: Sequence[int], low: float, high: float, *, dtype: Any = np.comple
         device: str | Device | None = None) -> Prox:
     """The set of real numbers from low to high: the map is the projection onto it, and g counts as 0 everywhere."""
     on = _arrays.device(device)
-    return _made(on, lib.larmor_prox_box, on.pointer, low, high, _arrays.dtype_number(dtype),
+    return _made("box", on, lib.larmor_prox_box, on.pointer, low, high, _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(shape)))
 
 
@@ -106,20 +110,57 @@ def support(mask: Array, shape: Sequence[int] | None = None, *, dtype: Any = np.
     """The set of arrays that are 0 where the mask, of the last axes of shape, is: the map is the projection onto it."""
     on = _arrays.device(device)
     own = _arrays.as_input(mask != 0 if isinstance(mask, np.ndarray) else mask, np.float32, name="mask")
-    return _made(on, lib.larmor_prox_support, _arrays.wrap(own, on), _arrays.dtype_number(dtype),
+    return _made("support", on, lib.larmor_prox_support, _arrays.wrap(own, on), _arrays.dtype_number(dtype),
                  _arrays.shape_of(tuple(own.shape if shape is None else shape)))
 
 
 def translate(g: Prox, centre: Array) -> Prox:
     """g(x - centre)."""
-    return _made(g.device, lib.larmor_prox_translate, g._prox,
+    return _made("translate", g.device, lib.larmor_prox_translate, g._prox,
                  _arrays.wrap(_arrays.as_input(centre, g.dtype, name="centre"), g.device))
+
+
+def conjugate(g: Prox) -> Prox:
+    """The convex conjugate g*(x) = max over z of Re <x, z> - g(z), by Moreau's identity: x - t p, where p is the map of
+    g with 1 / t at x / t. Its value is that at x or, where g* is infinite there, at a point near x."""
+    return _made("conjugate", g.device, lib.larmor_prox_conjugate, g._prox)
+
+
+def linf_ball(shape: Sequence[int], radius: float = 1, *, dtype: Any = np.complex64,
+              device: str | Device | None = None) -> Prox:
+    """The set of arrays whose magnitudes are at most the radius: the conjugate of `l1` with that weight."""
+    return conjugate(l1(shape, radius, dtype=dtype, device=device))
+
+
+def l2_ball(shape: Sequence[int], radius: float = 1, centre: Array = None, *, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Prox:
+    """The set of arrays whose distance from the centre, as a norm of all numbers, is at most the radius: |x - b| up to
+    what noise makes of b, for example."""
+    ball = conjugate(l2(shape, radius, dtype=dtype, device=device))
+    return ball if centre is None else translate(ball, centre)
+
+
+def simplex(shape: Sequence[int], sum: float = 1, *, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Prox:
+    """The set of real numbers of 0 and more with this sum, above 0, as `box`."""
+    on = _arrays.device(device)
+    return _made("simplex", on, lib.larmor_prox_simplex, on.pointer, sum, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
+
+
+def nuclear(shape: Sequence[int], weight: float = 1, *, dtype: Any = np.complex64,
+            device: str | Device | None = None) -> Prox:
+    """g = weight times the sum of the singular values of a matrix [rows, columns], or of each of several [matrices,
+    rows, columns], as `larmor.linop.casorati` makes them."""
+    on = _arrays.device(device)
+    return _made("nuclear", on, lib.larmor_prox_nuclear, on.pointer, weight, _arrays.dtype_number(dtype),
+                 _arrays.shape_of(tuple(shape)))
 
 
 def stack(parts: Sequence[Prox]) -> Prox:
     """The sum of functions of ranges of axis 0, in their order."""
     pointers = ffi.new("larmor_prox *[]", [p._prox for p in parts])
-    return _made(parts[0].device, lib.larmor_prox_stack, pointers, len(parts))
+    return _made("stack", parts[0].device, lib.larmor_prox_stack, pointers, len(parts))
 
 
 class _Own:
@@ -150,7 +191,7 @@ def Function(apply: Callable[[float, Array], Array], value: Callable[[Array], fl
                                           "destroy": _library.release_handle})
     me = _library.hold(_Own(apply, value, label))
     try:
-        return _made(on, lib.larmor_prox_create, on.pointer, impl, me, _arrays.dtype_number(dtype),
+        return _made(name, on, lib.larmor_prox_create, on.pointer, impl, me, _arrays.dtype_number(dtype),
                      _arrays.shape_of(tuple(shape)))
     except BaseException:
         _library.let_go(me)

@@ -7,6 +7,7 @@ by returning True; the solution is then the iterate that was reached. SPDX-Licen
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,9 @@ from larmor._library import Stopped, check, ffi, lib
 from larmor.linop import Operator, _op, _real, _traj
 from larmor.prox import Prox
 
-__all__ = ["Choice", "Circulant", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight", "fista", "hold_out",
-           "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pnp", "pocs", "posterior",
-           "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
+__all__ = ["Choice", "Circulant", "History", "PnpReport", "Progress", "Report", "admm", "cg", "choose_weight", "fista",
+           "hold_out", "lambda_unit", "largest_eigenvalue", "lsmr", "noise", "noise_left", "pdhg", "pgm", "pnp", "pocs",
+           "posterior", "power_method", "precondition_kspace", "regularised", "regularisers", "weight_of_noise"]
 
 Monitor = Callable[["Progress"], Any]
 
@@ -36,6 +37,38 @@ class Progress:
     objective: float
     seconds: float
     x: Array  # the iterate; to be read during the call alone
+
+
+class History:
+    """A monitor that keeps what it sees: `solve.cg(A, b, monitor=history)`, then `history.objectives`.
+
+    after  another monitor, which may stop the solver.
+    every  keep a copy of each so many iterates in `images`; 0: none.
+    """
+
+    def __init__(self, after: Monitor | None = None, *, every: int = 0) -> None:
+        self.iterations: list[int] = []
+        self.residuals: list[float] = []
+        self.objectives: list[float] = []
+        self.seconds: list[float] = []
+        self.images: list[Array] = []
+        self._after, self._every = after, every
+
+    def __call__(self, progress: Progress) -> Any:
+        self.iterations.append(progress.iteration)
+        self.residuals.append(progress.residual)
+        self.objectives.append(progress.objective)
+        self.seconds.append(progress.seconds)
+        if self._every and progress.iteration % self._every == 0:
+            self.images.append(progress.x.copy())
+        return self._after(progress) if self._after is not None else None
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __repr__(self) -> str:
+        last = f", residual {self.residuals[-1]:.3g}" if self.residuals else ""
+        return f"<larmor.solve.History, {len(self)} iterations{last}>"
 
 
 @dataclass(frozen=True)
@@ -135,6 +168,13 @@ def fista(A: Operator, b: Array, g: Prox, x0: Array = None, *, iterations: int =
     """min 1/2 |A x - b|^2 + lam/2 |x|^2 + g(x) by steps of the gradient with a momentum that begins anew where it leads
     uphill; largest: the largest eigenvalue of A^H A, where it is known."""
     return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest)
+
+
+def pgm(A: Operator, b: Array, g: Prox, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,
+        largest: float = 0, monitor: Monitor | None = None) -> tuple[Array, Report]:
+    """The same by the proximal gradient method: `fista` without its momentum, which takes more iterations. The
+    objective does not rise."""
+    return _solve(lib.larmor_fista, A, b, x0, (g._prox,), iterations, tol, lam, monitor, largest=largest, no_momentum=1)
 
 
 def pdhg(A: Operator, b: Array, g: Prox, K: Operator | None = None, x0: Array = None, *, iterations: int = 0,
@@ -294,6 +334,38 @@ def largest_eigenvalue(A: Operator, iterations: int = 0) -> float:
     value = ffi.new("double *")
     check(lib.larmor_opnorm(A._op, iterations, value))
     return float(np.float64(value[0]))
+
+
+def power_method(A: Operator, x0: Array = None, *, iterations: int = 30, tol: float = 1e-4, seed: int = 1,
+                 monitor: Monitor | None = None) -> tuple[float, Array, Report]:
+    """The largest eigenvalue of A^H A from below, its eigenvector of norm 1, and a report.
+
+    x0   where it begins; default: noise. tol: of the residual |A^H A x - value x| / value, which monitors see; their
+         objective is the value.
+    """
+    began = time.perf_counter()
+    x = noise(A.in_shape, seed=seed, dtype=A.dtype) if x0 is None else _arrays.as_input(x0, A.dtype, name="x0")
+    x = x / _norm(x)
+    value, residual, end, i = 0.0, math.inf, "iterations", 0
+    for i in range(1, iterations + 1):
+        z = A.normal(x)
+        value = float((x.conj() * z).real.sum())
+        if not math.isfinite(value):
+            raise _library.NumericError(f"power_method: A^H A x is not finite in iteration {i}")
+        residual = _norm(z - value * x) / value if value > 0 else 0.0
+        if monitor is not None and monitor(Progress(i, iterations, residual, value, time.perf_counter() - began, x)):
+            end = "stopped"
+            break
+        if residual <= tol:
+            end = "tolerance"
+            break
+        x = z / _norm(z)
+    return value, x, Report(i, residual, value, time.perf_counter() - began, end)
+
+
+def _norm(x: Array) -> float:
+    """The norm of all numbers together."""
+    return math.sqrt(float((x.real ** 2 + x.imag ** 2).sum()))
 
 
 def pocs(A: Operator, b: Array, phase: Array, x0: Array = None, *, iterations: int = 0, tol: float = 0, lam: float = 0,

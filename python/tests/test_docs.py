@@ -21,10 +21,12 @@ import headers  # noqa: E402
 import left_to_c  # noqa: E402
 import plain  # noqa: E402
 
-PAGES = [path for path in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if blocks.blocks(path.read_text())]
+REFERENCE = [DOCS / "reference" / f"{name}.md" for name in ("from_sigpy", "python_runs")]
+PAGES = [path for path in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), *REFERENCE)
+         if blocks.blocks(path.read_text())]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_larmors_blocks_of_a_page_run(page, tmp_path):
     program = os.environ.get("LARMOR_PROGRAM")
     found = blocks.blocks(page.read_text())

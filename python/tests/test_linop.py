@@ -344,3 +344,127 @@ def test_complex128_stays_or_is_refused(rng, numbers):
         with pytest.raises(larmor.ShapeError, match="got complex128, expected complex64"):
             call()
     assert single.matvec(x.ravel()).dtype == C128  # as SciPy's solvers, which compute in double precision, need it
+
+
+def test_operators_are_put_together_as_their_matrices_are(rng, numbers):
+    A, B = linop.nufft(rng.uniform(-4, 4, (20, 2)), (8, 6), dtype=C128, tol=1e-12), linop.coils(numbers(3, 8, 6))
+    C = linop.gradient((8, 6), dtype=C128)
+    a, b, c = A.todense(), B.todense(), C.todense()
+    assert a.shape == A.shape == (20, 48)
+    flat = linop.vstack([A, B], None)
+    assert flat.out_shape == (20 + 144,)
+    for op, matrix in ((A.T, a.T), (A.conj(), a.conj()), (A.H, a.conj().T), (B.T.T, b),
+                       (A.N ** 2, (A.N @ A.N).todense()),
+                       (linop.vstack([B, C]), np.vstack([b, c])), (flat, np.vstack([a, b])),
+                       (linop.hstack([A.H, A.T]), np.hstack([a.conj().T, a.T])),
+                       (linop.hstack([A.H, B.H], None), np.hstack([a.conj().T, b.conj().T])),
+                       (linop.block_diag([A.H, 2j * A.H]), _diagonal(a.conj().T, 2j * a.conj().T)),
+                       (linop.block_diag([A, B], None, None), _diagonal(a, b)), (B[1:], b[48:]), (A[::2], a[::2]),
+                       (A[[3, 1]], a[[3, 1]]), (B[..., 2], b[2::6]), (+A, a)):
+        assert relative(op.todense(), matrix) < 1e-11
+        assert op.adjoint_error() < 1e-13
+
+
+def _diagonal(a, b):
+    out = np.zeros((a.shape[0] + b.shape[0], a.shape[1] + b.shape[1]), complex)
+    out[:a.shape[0], :a.shape[1]], out[a.shape[0]:, a.shape[1]:] = a, b
+    return out
+
+
+def test_stacks_along_other_axes_are_those_of_numpy(numbers):
+    B, x = linop.coils(numbers(3, 8, 6)), numbers(8, 6)
+    y = B @ x
+    for axis in (0, 1, 2, -1):
+        assert relative(linop.vstack([B, 2 * B], axis) @ x, np.concatenate([y, 2 * y], axis)) < 1e-14
+        both = linop.hstack([B.H, 2 * B.H], axis)
+        assert relative(both @ np.concatenate([y, y], axis), 3 * (B.H @ y)) < 1e-13
+        both = linop.block_diag([B.H, 2 * B.H], axis, 1)
+        assert relative(both @ np.concatenate([y, y], axis), np.concatenate([B.H @ y, 2 * (B.H @ y)], 1)) < 1e-13
+
+
+def test_flat_vectors_and_columns_are_arrays_of_the_operator(rng, numbers):
+    B, x, y = linop.coils(numbers(3, 8, 6)), numbers(8, 6), numbers(3, 8, 6)
+    for flat in (B @ x.ravel(), B * x.ravel(), B.dot(x.ravel()), B.matvec(x.ravel()), B.to_scipy() @ x.ravel()):
+        assert np.array_equal(flat, (B @ x).ravel())
+    columns = numbers(48, 4)
+    assert relative(B.matmat(columns), B.todense() @ columns) < 1e-13
+    assert relative(B.rmatmat(B.matmat(columns)), B.N.todense() @ columns) < 1e-13
+    assert np.array_equal(B.dot(B.H).todense(), (B @ B.H).todense())
+    assert (B.ishape, B.oshape, B.dims, B.dimsd) == ([8, 6], [3, 8, 6], (8, 6), (3, 8, 6))
+    back = linop.embed((5, 4), (slice(None), 2), dtype=C128) @ numbers(5)
+    assert back.shape == (5, 4) and not back[:, [0, 1, 3]].any() and back[:, 2].all()
+    assert np.array_equal(linop.reshape((8, 6), (4, 12), dtype=C128) @ x, x.reshape(4, 12))
+    assert np.array_equal(linop.identity((3, 8, 6), dtype=C128).N @ y, y)
+
+
+@pytest.mark.parametrize(("call", "line"), [
+    (lambda B: B[[1, 1]], "index: takes an element twice"),
+    (lambda B: B[0, 0, 0], "index: takes one number; a range such as [3:4] takes an array"),
+    (lambda B: B ** 2, "coils ** 2: expected an operator from a shape to itself, and a whole number of 1 or more"),
+    (lambda B: B.matmat(np.ones(48)), "coils: got an array of shape (48,), expected [48, columns]"),
+    (lambda B: linop.reshape((8, 6), (7, 7)), "reshape: got (8, 6) and (7, 7), expected as many numbers in both"),
+    (lambda B: linop.vstack([]), "no operators"),
+    (lambda B: linop.vstack([B], 3), "axis: got 3 for an array of 3 dimensions"),
+    (lambda B: linop.block_diag([B, linop.identity((7, 7), dtype=C128)]),
+     "operators from (8, 6), (7, 7): expected shapes that differ along axis 0 alone")])
+def test_what_cannot_be_put_together_is_refused_in_a_line(call, line, numbers):
+    with pytest.raises((larmor.ArgumentError, larmor.ShapeError)) as refused:
+        call(linop.coils(numbers(3, 8, 6)))
+    assert str(refused.value) == line
+
+
+def test_projections_of_proximal_maps_are_the_nearest_points(rng, numbers):
+    x = numbers(6, 5)
+    norm = np.linalg.norm(x)
+    assert relative(prox.linf_ball((6, 5), 0.4, dtype=C128)(1, x), x * np.minimum(1, 0.4 / abs(x))) < 1e-12
+    assert relative(prox.l2_ball((6, 5), 0.4, dtype=C128)(1, x), x * 0.4 / norm) < 1e-12
+    centre = numbers(6, 5)
+    z = prox.l2_ball((6, 5), 0.4, centre, dtype=C128)(1, x)
+    assert relative(z, centre + 0.4 * (x - centre) / np.linalg.norm(x - centre)) < 1e-12
+    u, s, v = np.linalg.svd(x, full_matrices=False)
+    nuclear = prox.nuclear((6, 5), 0.5, dtype=C128)
+    assert relative(nuclear(0.8, x), u * np.maximum(s - 0.4, 0) @ v) < 1e-12
+    assert abs(nuclear.value(x) - 0.5 * s.sum()) < 1e-9
+    p = prox.simplex((6, 5), 2.0, dtype=C128)(1, x)
+    assert abs(p.sum() - 2) < 1e-13 and (p.real >= 0).all() and not p.imag.any()
+    over = x.real - p.real
+    assert np.ptp(over[p.real > 0]) < 1e-12 and (over[p.real == 0] <= over[p.real > 0].max() + 1e-12).all()
+    assert repr(nuclear) == "<larmor prox nuclear (6, 5) complex128 cpu>"[:-4] + f"{nuclear.device.spec}>"
+
+
+def test_a_set_of_data_within_their_noise_holds_a_solution(problem):
+    """min |x|^2 with |A x - b| <= r: the l2 ball as g of K = A."""
+    A, x, b = problem
+    r = 0.01 * np.linalg.norm(b)
+    ball = prox.l2_ball(A.out_shape, r, b, dtype=C128)
+    tiny = 1e-3 * linop.identity(A.in_shape, dtype=C128)
+    found, _ = solve.admm(tiny, np.zeros(A.in_shape, C128), ball, A, solve.cg(A, b)[0],
+                          iterations=400, tol=1e-9)
+    assert abs(np.linalg.norm(A @ found - b) / r - 1) < 0.02
+    assert np.linalg.norm(found) < np.linalg.norm(x)
+
+
+def test_a_history_has_what_monitors_see_and_pgm_falls_to_the_solution_of_fista(problem):
+    A, _, b = problem
+    g = prox.l1(A.in_shape, 20.0, dtype=C128)
+    fast, slow, stopped = solve.History(every=5), solve.History(), solve.History(lambda p: p.iteration == 3)
+    x, report = solve.fista(A, b, g, iterations=300, tol=1e-10, monitor=fast)
+    y, _ = solve.pgm(A, b, g, iterations=2000, tol=1e-12, monitor=slow)
+    assert relative(y, x) < 1e-6
+    assert len(fast) == report.iterations == fast.iterations[-1] and len(fast.images) == len(fast) // 5
+    assert fast.objectives[-1] == report.objective and fast.seconds == sorted(fast.seconds)
+    assert (np.diff(slow.objectives) <= 1e-12 * slow.objectives[0]).all()
+    assert fast.objectives[15] < slow.objectives[15]
+    assert solve.pgm(A, b, g, monitor=stopped)[1].end == "stopped" and stopped.iterations == [1, 2, 3]
+    assert repr(stopped).startswith("<larmor.solve.History, 3 iterations, residual ")
+
+
+def test_the_power_method_finds_the_largest_eigenvalue_and_its_vector(problem):
+    A, _, _ = problem
+    matrix = A.todense()
+    largest = np.linalg.norm(matrix, 2) ** 2
+    history = solve.History()
+    value, x, report = solve.power_method(A, iterations=3000, tol=1e-7, monitor=history)
+    assert abs(value / largest - 1) < 1e-9 and report.end == "tolerance" and len(history) == report.iterations
+    assert relative(A.N @ x, value * x) < 1e-6 and abs(np.linalg.norm(x) - 1) < 1e-12
+    assert np.diff(history.objectives).min() > -1e-9 * largest

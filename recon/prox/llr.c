@@ -3,54 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "recon/low_rank.h"
 #include "recon/prox/regulariser.h"
-
-typedef struct nuclear {
-    double weight;
-    larmor_array *shrunk;
-} nuclear;
-
-static larmor_status nuclear_apply(void *self, double t, const larmor_array *x, larmor_array *z)
-{
-    const nuclear *s = self;
-    LMR_TRY(lmr_shrink_singular(t * s->weight, x, s->shrunk, NULL));
-    return larmor_copy(s->shrunk, z); /* z may be x, and shrinkage is not in place */
-}
-
-static larmor_status nuclear_value(void *self, const larmor_array *x, double *g)
-{
-    const nuclear *s = self;
-    LMR_TRY(lmr_shrink_singular(0, x, NULL, g));
-    *g *= s->weight;
-    return LARMOR_OK;
-}
-
-static void nuclear_destroy(void *self)
-{
-    nuclear *s = self;
-    larmor_array_free(s->shrunk);
-    free(s);
-}
-
-static larmor_status nuclear_create(larmor_device *dev, double weight, larmor_dtype dtype, larmor_shape shape,
-                                    larmor_prox **p)
-{
-    static const larmor_prox_impl impl = {"nuclear", nuclear_apply, nuclear_value, nuclear_destroy};
-    *p = NULL;
-    nuclear *s = calloc(1, sizeof *s);
-    if (!s) return LMR_NO_MEMORY();
-    s->weight = weight;
-    larmor_status st;
-    LMR_OR(fail, larmor_array_create(dev, dtype, shape, &s->shrunk));
-    LMR_OR(fail, larmor_prox_create(dev, &impl, s, dtype, shape, p));
-    return LARMOR_OK;
-fail:
-    nuclear_destroy(s);
-    return st;
-}
-
-/* ---- the regularisers ---- */
 
 enum { SHIFTS = 2, SIDE = 8 };
 
@@ -91,7 +44,7 @@ static larmor_status make(larmor_device *dev, const char *name, const larmor_reg
     LMR_TRY(blocks_at(dev, o, shifts, dtype, shape, &made->K));
     const larmor_shape blocks = larmor_op_out_shape(made->K);
     const double unit = sqrt((double)blocks.dim[0]) + sqrt((double)blocks.dim[1]);
-    return nuclear_create(dev, unit / shifts, dtype, blocks, &made->g);
+    return larmor_prox_nuclear(dev, unit / shifts, dtype, blocks, &made->g);
 }
 
 static larmor_status make_local(larmor_device *dev, const larmor_regulariser_opts *o, larmor_dtype dtype,

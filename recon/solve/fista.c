@@ -13,6 +13,7 @@ typedef struct state {
     lmr_data f;
     larmor_prox *g;
     double largest, age; /* largest: eigenvalue of N; age: the t of Beck and Teboulle */
+    int plain;           /* without momentum */
     larmor_array *Nx, *before, *Nbefore, *y, *Ny, *r;
 } state;
 
@@ -58,7 +59,7 @@ static larmor_status look_back(state *s, const larmor_array *x)
     double uphill;
     LMR_TRY(larmor_sum(2, (double[]){1, -1}, (const larmor_array *[]){x, s->before}, s->r));
     LMR_TRY(lmr_real_dot(s->y, s->r, &uphill));
-    if (uphill < 0) s->age = 1;
+    if (uphill < 0 || s->plain) s->age = 1;
     return LARMOR_OK;
 }
 
@@ -118,7 +119,7 @@ larmor_status larmor_fista(larmor_op *A, const larmor_array *b, larmor_prox *g, 
         return LMR_FAIL(LARMOR_ERR_ARG, "fista: a preconditioner changes the proximal map; larmor_pdhg takes one");
     larmor_status st = lmr_run_begin("fista", A, b, x, opts, DEFAULT_ITERS, 1e-4, report, &run);
     if (st) return st;
-    state s = {.g = g};
+    state s = {.g = g, .plain = run.o.no_momentum};
     larmor_array **images[] = {&s.Nx, &s.before, &s.Nbefore, &s.y, &s.Ny, &s.r};
     LMR_OR(done, lmr_arrays_create(A, larmor_op_in_shape(A), IMAGES, images));
     LMR_OR(done, lmr_data_create("fista", A, b, run.o.lambda, &s.f));

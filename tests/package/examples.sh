@@ -151,6 +151,7 @@ for built in "$work/by_cmake" "$work/examples"; do
     ! at_most "$work/pulse.out" "conjugate gradients, disc NRMSE" 0.2 || fail "pulse: the set is worth nothing"
     run "$built" sets
     expect "$work/sets.out" "not negative NRMSE" 0.24
+    expect "$work/sets.out" "with their sum NRMSE" 0.24
     expect "$work/sets.out" "within NRMSE" 0.22
     expect "$work/sets.out" "near, squared NRMSE" 0.07
     expect "$work/sets.out" "near NRMSE" 0.11

@@ -76,6 +76,24 @@ TEST(in_a_box_the_solution_meets_the_conditions_of_optimality)
     free_problem(&p);
 }
 
+TEST(without_momentum_the_optimum_is_the_same_and_farther_away)
+{
+    double value[4]; /* with and without momentum, after 100 steps and at the end */
+    for (int i = 0; i < 4; i++) {
+        OWNED(larmor_prox) *box = NULL;
+        problem p = box_problem(&box);
+        p.A = normal_matrix_op(&p.m);
+        const larmor_solve_opts opts = {
+            .max_iter = i < 2 ? 100 : 200000, .tol = i < 2 ? -1 : 1e-13, .no_momentum = i % 2};
+        assert_ok(larmor_fista(p.A, p.b, box, p.x, &opts, NULL));
+        value[i] = value_in_box(box, &p);
+        free_problem(&p);
+    }
+    if (!(value[0] < value[1] && value[3] < value[1] && fabs(value[3] - value[2]) < 1e-6 * value[2]))
+        fail_msg("after 100 steps %.12g and %.12g, at the end %.12g and %.12g", value[0], value[1], value[2],
+                 value[3]);
+}
+
 TEST(a_preconditioner_is_refused)
 {
     proximal t;
