@@ -79,8 +79,12 @@ static const lmr_series_kernels series = {
     .weigh = weigh_by_index,
 };
 
-/* ---- images ---- */
+/* ---- images: those that preconditioners and densities call ---- */
 
+LMR_MEASURE_NOTHING(pick, void *ctx, int nd, int64_t m, const int64_t *index, double scale, const double *from,
+                    double *to)
+LMR_MEASURE_NOTHING(overlap, void *ctx, int nd, const int64_t dim[3], double scale, void *y)
+LMR_MEASURE_NOTHING(balance, void *ctx, int64_t m, double *w, void *g)
 LMR_MEASURE_NOTHING(resize, void *ctx, const int64_t dim[3], int64_t n, const void *x, void *y)
 LMR_MEASURE_NOTHING(move, void *ctx, const int64_t from[3], const int64_t to[3], double scale, const void *x, void *y)
 LMR_MEASURE_NOTHING(power, void *ctx, int64_t n, int halves, double low, void *x)
@@ -91,8 +95,21 @@ static larmor_status largest(void *ctx, int64_t n, const void *x, double *out)
     return LARMOR_OK;
 }
 
-static const lmr_recon_kernels images = {
-    .resize = resize, .crop = move, .fold = move, .power = power, .largest = largest};
+static larmor_status outlier(void *ctx, int64_t n, const double *x, double low, int64_t *index)
+{
+    *index = -1;
+    return LARMOR_OK;
+}
+
+static const lmr_recon_kernels images = {.outlier = outlier,
+                                         .pick = pick,
+                                         .overlap = overlap,
+                                         .balance = balance,
+                                         .resize = resize,
+                                         .crop = move,
+                                         .fold = move,
+                                         .power = power,
+                                         .largest = largest};
 
 static const void *table(const char *layer, uint32_t abi, int precision)
 {
@@ -107,22 +124,11 @@ larmor_status lmr_recon_measure(const larmor_device *like, larmor_device **dev)
     return lmr_measure_open(like, table, dev);
 }
 
-/* ---- an operator that takes nothing ---- */
-
-static larmor_status do_nothing(void *self, const larmor_array *x, larmor_array *y)
-{
-    (void)self;
-    (void)x;
-    (void)y;
-    return LARMOR_OK;
-}
-
 larmor_status lmr_measure_problem_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                          lmr_measure_problem *m)
 {
-    static const larmor_op_impl impl = {"measure", do_nothing, do_nothing, do_nothing, NULL};
     *m = (lmr_measure_problem){.A = NULL};
-    LMR_TRY(larmor_op_create(dev, &impl, NULL, dtype, shape, shape, &m->A));
+    LMR_TRY(lmr_measure_op(dev, 0, dtype, shape, shape, &m->A));
     LMR_TRY(larmor_array_create(dev, dtype, shape, &m->x));
     return larmor_array_create(dev, dtype, shape, &m->b);
 }
@@ -132,4 +138,24 @@ void lmr_measure_problem_free(lmr_measure_problem *m)
     larmor_op_free(m->A);
     larmor_array_free(m->x);
     larmor_array_free(m->b);
+}
+
+larmor_status lmr_measure_scan_create(const larmor_device *like, const larmor_problem *p, lmr_measure_scan *s)
+{
+    *s = (lmr_measure_scan){.dev = NULL};
+    LMR_TRY(lmr_recon_measure(like, &s->dev));
+    lmr_measure_set_repeats(s->dev, p->repeats);
+    LMR_TRY(larmor_array_create(s->dev, p->dtype, larmor_shape_append(p->image, p->coils), &s->maps));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, LARMOR_SHAPE(p->image.ndim, p->samples, 1), &s->traj));
+    LMR_TRY(larmor_array_create(s->dev, LARMOR_F32, LARMOR_SHAPE(p->samples, 1), &s->weights));
+    lmr_measure_begin(s->dev);
+    return LARMOR_OK;
+}
+
+void lmr_measure_scan_free(lmr_measure_scan *s)
+{
+    larmor_array_free(s->maps);
+    larmor_array_free(s->traj);
+    larmor_array_free(s->weights);
+    larmor_device_free(s->dev);
 }

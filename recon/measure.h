@@ -5,6 +5,7 @@
 
 #include "core/measure/measure.h"
 #include "core/owned.h"
+#include "larmor/recon.h"
 
 /* Errors: LARMOR_ERR_MEMORY. */
 larmor_status lmr_recon_measure(const larmor_device *like, larmor_device **dev);
@@ -19,5 +20,16 @@ typedef struct lmr_measure_problem {
 larmor_status lmr_measure_problem_create(larmor_device *dev, larmor_dtype dtype, larmor_shape shape,
                                          lmr_measure_problem *m);
 void lmr_measure_problem_free(lmr_measure_problem *m);
+
+/* What p says of a scan; numbers of trajectory and weights are in single precision, so that what reads them in double
+ * has copies. Counting has begun. */
+typedef struct lmr_measure_scan {
+    larmor_device *dev;
+    larmor_array *maps, *traj, *weights;
+} lmr_measure_scan;
+
+/* The caller frees *s, also after an error. */
+larmor_status lmr_measure_scan_create(const larmor_device *like, const larmor_problem *p, lmr_measure_scan *s);
+void lmr_measure_scan_free(lmr_measure_scan *s);
 
 #endif

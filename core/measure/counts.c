@@ -41,7 +41,7 @@ void lmr_measure_release(void *ctx, void *ptr)
     }
 }
 
-const larmor_device *lmr_measure_like(void *ctx)
+const larmor_device *lmr_measure_like_of(void *ctx)
 {
     return ((lmr_measure_counts *)ctx)->like;
 }

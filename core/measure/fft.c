@@ -12,7 +12,7 @@ LMR_MEASURE_NOTHING(band, void *ctx, void *plan, int sign, int inward, const int
 
 static double fft_bytes(void *ctx, int precision, int ndim, const int64_t dim[3], int64_t batch)
 {
-    const larmor_device *like = lmr_measure_like(ctx);
+    const larmor_device *like = lmr_measure_like_of(ctx);
     if (like) return like->be->fft[precision]->bytes(like->ctx, ndim, dim, batch);
     double cells = (double)batch;
     for (int d = 0; d < ndim; d++) cells *= (double)dim[d];

@@ -26,7 +26,7 @@ static const char *describe(void *ctx)
 
 static int threads(void *ctx)
 {
-    const larmor_device *like = lmr_measure_like(ctx);
+    const larmor_device *like = lmr_measure_like_of(ctx);
     return like ? like->be->threads(like->ctx) : 1;
 }
 
@@ -102,6 +102,28 @@ larmor_status lmr_measure_open(const larmor_device *like, lmr_measure_table *tab
     atomic_init(&dev->refs, 1);
     *out = dev;
     return LARMOR_OK;
+}
+
+int lmr_measure_is(const larmor_device *dev)
+{
+    return dev->be->alloc == lmr_measure_allocate;
+}
+
+const larmor_device *lmr_measure_like(const larmor_device *dev)
+{
+    return lmr_measure_like_of(dev->ctx);
+}
+
+void lmr_measure_set_repeats(larmor_device *dev, int64_t repeats)
+{
+    lmr_measure_counts *c = dev->ctx;
+    c->repeats = repeats;
+}
+
+int64_t lmr_measure_repeats(const larmor_device *dev)
+{
+    const lmr_measure_counts *c = dev->ctx;
+    return c->repeats;
 }
 
 void lmr_measure_begin(larmor_device *dev)

@@ -19,6 +19,7 @@ typedef struct lmr_measure_counts {
     lmr_measure_block *live;
     int count, room;
     uintptr_t next;
+    int64_t repeats; /* lmr_measure_set_repeats */
     double held, base, peak;
 } lmr_measure_counts;
 
@@ -28,7 +29,7 @@ void lmr_measure_release(void *ctx, void *ptr);
 larmor_status lmr_measure_plan(void *ctx, double bytes, void **plan);
 
 /* The device that it is like, or NULL. */
-const larmor_device *lmr_measure_like(void *ctx);
+const larmor_device *lmr_measure_like_of(void *ctx);
 
 extern const lmr_vec lmr_measure_vec;
 extern const lmr_fft lmr_measure_fft_f32, lmr_measure_fft_f64;

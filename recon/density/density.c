@@ -8,6 +8,7 @@
 #include "recon/density/density.h"
 #include "recon/density/gridder.h"
 #include "recon/inputs.h"
+#include "recon/measure.h"
 #include "recon/ops/cartesian.h"
 
 /* ---- on the host ---- */
@@ -125,18 +126,11 @@ larmor_status larmor_density_pipe(const larmor_array *traj, larmor_shape image, 
 
 larmor_status larmor_density_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
+    LMR_FREED_BY(lmr_measure_scan_free) lmr_measure_scan s = {.dev = NULL};
+    LMR_OWNED(larmor_array) *w = NULL;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    const larmor_nufft_opts opts = lmr_gridder_nufft(p->image);
-    const int grids = p->repeats ? 2 : 3; /* image, window and, to choose, what to expect */
-    double total = grids * lmr_bytes_of(LARMOR_C64, larmor_shape_of(opts.ndim, opts.modes));
-    if (p->repeats) {
-        double of_grid;
-        LMR_TRY(lmr_cartesian_bytes(dev, &opts, p->samples, p->repeats, &of_grid));
-        total += of_grid;
-    } else {
-        LMR_TRY(lmr_bytes_add_nufft(dev, &opts, p->samples, &total));
-    }
-    total += (8.0 * opts.ndim + 8 + 8) * (double)p->samples; /* points, samples, weights */
-    return lmr_bytes_store(total, bytes);
+    LMR_TRY(lmr_measure_scan_create(dev, p, &s));
+    LMR_TRY(larmor_density_pipe(s.traj, p->image, 1, &w));
+    return lmr_bytes_store(lmr_measure_peak(s.dev), bytes);
 }

@@ -12,6 +12,7 @@
 #include "nufft/options.h"
 #include "recon/bytes.h"
 #include "recon/inputs.h"
+#include "recon/measure.h"
 
 #define DEFAULT_TOL 1e-5
 #define GRID_TOLERANCE_OVER_TOL (1. / 3) /* a coordinate off by e is a phase off by at most pi e */
@@ -395,11 +396,25 @@ done:
     return st;
 }
 
+/* On a device that counts. */
+static larmor_status measured_fourier(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
+                                      larmor_op **A)
+{
+    const larmor_device *like = lmr_measure_like(dev);
+    const int64_t points = larmor_array_count(traj) / opts->ndim, repeats = lmr_measure_repeats(dev);
+    double bytes = 0;
+    LMR_TRY(repeats ? lmr_cartesian_bytes(like, opts, points, repeats, &bytes)
+                    : lmr_bytes_add_nufft(like, opts, points, &bytes));
+    return lmr_measure_op(dev, bytes, opts->dtype, larmor_shape_of(opts->ndim, opts->modes),
+                          larmor_shape_of(traj->shape.ndim - 1, traj->shape.dim + 1), A);
+}
+
 larmor_status lmr_op_fourier(larmor_device *dev, const larmor_nufft_opts *opts, const larmor_array *traj,
                              larmor_op **A)
 {
     int is_grid;
     *A = NULL;
+    if (lmr_measure_is(dev)) return measured_fourier(dev, opts, traj, A);
     LMR_TRY(lmr_is_cartesian(opts, traj, &is_grid));
     return is_grid ? larmor_op_cartesian(dev, opts, traj, A) : lmr_op_nufft_forward(dev, opts, traj, A);
 }

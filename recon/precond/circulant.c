@@ -5,6 +5,7 @@
 
 #include "core/owned.h"
 #include "recon/bytes.h"
+#include "recon/measure.h"
 #include "recon/precond/circulant.h"
 
 /* What is added to the eigenvalues, relative to their mean: without it the preconditioner amplifies what the samples
@@ -158,20 +159,6 @@ larmor_status lmr_circulant_resize(larmor_array *x, larmor_shape to, larmor_arra
     return LARMOR_OK;
 }
 
-/* The most that it holds beyond x for each of x's last dimension; a copy where nothing changes. */
-static double resize_bytes(larmor_dtype dtype, larmor_shape from, larmor_shape to)
-{
-    double peak = 0, before = 0;
-    for (int d = 0; d < to.ndim; d++) {
-        if (from.dim[d] == to.dim[d]) continue;
-        from.dim[d] = to.dim[d];
-        const double after = lmr_bytes_of(dtype, from);
-        peak = fmax(peak, before + after);
-        before = after;
-    }
-    return fmax(peak, lmr_bytes_of(dtype, to));
-}
-
 larmor_shape lmr_circulant_coarse(larmor_shape image)
 {
     for (int d = 0; d < image.ndim; d++)
@@ -303,19 +290,14 @@ larmor_status larmor_circulant_of_spread(larmor_array *maps, const larmor_array 
 
 larmor_status larmor_circulant_memory(const larmor_device *dev, const larmor_problem *p, int64_t *bytes)
 {
-    double spread;
+    LMR_FREED_BY(lmr_measure_scan_free) lmr_measure_scan s = {.dev = NULL};
+    larmor_circulant *c;
     LMR_NEED(bytes);
     LMR_TRY(lmr_bytes_begin(dev, p, bytes));
-    LMR_TRY(lmr_point_spread_bytes(dev, p->dtype, p->image, p->samples, p->repeats, &spread));
-    const larmor_shape coarse = lmr_circulant_coarse(p->image), doubled = lmr_doubled(p->image),
-                       small = lmr_doubled(coarse);
-    const double image = lmr_bytes_of(p->dtype, p->image), grid = lmr_bytes_of(p->dtype, doubled);
-    const double sum = lmr_bytes_of(p->dtype, small) + resize_bytes(p->dtype, small, doubled);
-    const double coils = (double)p->coils * resize_bytes(p->dtype, p->image, coarse);
-    const double correlation =
-        coils + 2 * lmr_bytes_of(p->dtype, coarse) + fmax(lmr_autocorrelation_bytes(dev, p->dtype, coarse), sum);
-    const double held = 8.0 * p->image.ndim * (double)p->samples + grid + image; /* points, point spread, support */
-    return lmr_bytes_store(fmax(spread, held + fmax(correlation, grid + 2 * image)), bytes);
+    LMR_TRY(lmr_measure_scan_create(dev, p, &s));
+    LMR_TRY(larmor_circulant_create(s.maps, s.traj, s.weights, p->image, p->dtype, &c));
+    larmor_circulant_free(c);
+    return lmr_bytes_store(lmr_measure_peak(s.dev), bytes);
 }
 
 void larmor_circulant_free(larmor_circulant *c)

@@ -7,6 +7,7 @@
 #include "core/owned.h"
 #include "recon/bytes.h"
 #include "recon/ops/cartesian.h"
+#include "recon/sparse.h"
 
 larmor_shape lmr_doubled(larmor_shape image)
 {
@@ -93,46 +94,32 @@ done:
     return st;
 }
 
-larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,
-                                     int64_t samples, int64_t repeats, double *bytes)
+/* What moves index 0 to N: exp(i pi) to the sum of frequencies, for each dimension. */
+static larmor_status make_phases(larmor_device *dev, larmor_dtype dtype, const int64_t dim[3], larmor_array **phases)
 {
-    const larmor_nufft_opts opts = doubled_opts(dtype, image);
-    const double value = (double)larmor_dtype_size(dtype);
-    *bytes = lmr_bytes_of(dtype, lmr_doubled(image));
-    *bytes += (16.0 * image.ndim + value + 16) * (double)samples; /* points twice, values, weights */
-    if (!repeats) return lmr_bytes_add_nufft(dev, &opts, samples, bytes);
-    double of_grid;
-    LMR_TRY(lmr_cartesian_bytes(dev, &opts, samples, repeats, &of_grid));
-    *bytes += of_grid;
-    return LARMOR_OK;
+    const int64_t count = dim[0] + dim[1] + dim[2];
+    LMR_HEAP double *sign = lmr_new(count, sizeof *sign);
+    int64_t at = 0;
+    if (!sign) return LMR_NO_MEMORY();
+    for (int d = 0; d < 3; d++)
+        for (int64_t i = 0; i < dim[d]; i++) sign[at++] = i % 2 ? -1 : 1;
+    return larmor_array_upload(dev, dtype, LARMOR_SHAPE(count), LARMOR_F64, sign, phases);
 }
 
-/* exp(i pi (sum of frequencies)) moves index 0 to N. */
-static larmor_status make_shift(larmor_device *dev, larmor_dtype dtype, larmor_shape grid, larmor_array **shift)
+static void dims_of(larmor_shape grid, int64_t dim[3])
 {
-    const int64_t count = larmor_shape_count(grid);
-    LMR_HEAP double *values = malloc((size_t)count * sizeof *values + 1);
-    if (!values) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i, sum = 0;
-        for (int d = 0; d < grid.ndim; d++) {
-            sum += rest % grid.dim[d];
-            rest /= grid.dim[d];
-        }
-        values[i] = (sum % 2 ? -1. : 1.) / (double)count;
-    }
-    return larmor_array_upload(dev, dtype, grid, LARMOR_F64, values, shift);
+    for (int d = 0; d < 3; d++) dim[d] = d < grid.ndim ? grid.dim[d] : 1;
 }
 
 larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, larmor_shape image,
                                         lmr_autocorrelation *a)
 {
     const larmor_shape grid = lmr_doubled(image);
-    int64_t dim[3] = {1, 1, 1};
-    for (int d = 0; d < image.ndim; d++) dim[d] = grid.dim[d];
+    int64_t dim[3];
+    dims_of(grid, dim);
     *a = (lmr_autocorrelation){.dev = dev};
     larmor_status st;
-    LMR_OR(fail, make_shift(dev, dtype, grid, &a->shift));
+    LMR_OR(fail, make_phases(dev, dtype, dim, &a->phases));
     LMR_OR(fail, larmor_array_create(dev, dtype, grid, &a->power));
     LMR_OR(fail, lmr_fft_of(a->power)->plan(dev->ctx, image.ndim, dim, 1, &a->fft));
     return LARMOR_OK;
@@ -153,12 +140,16 @@ larmor_status lmr_autocorrelation_add(lmr_autocorrelation *a, const larmor_array
 
 larmor_status lmr_autocorrelation_end(lmr_autocorrelation *a, larmor_array **sum)
 {
-    *sum = NULL;
+    const lmr_sparse_kernels *kernels;
     LMR_OWNED(larmor_array) *out = NULL;
+    int64_t dim[3];
+    *sum = NULL;
+    dims_of(a->power->shape, dim);
+    LMR_TRY(lmr_sparse_kernels_of(a->dev, a->power->dtype, &kernels));
     LMR_TRY(larmor_array_create(a->dev, a->power->dtype, a->power->shape, &out));
-    LMR_TRY(larmor_copy(a->power, out));
+    const double scale = 1 / (double)larmor_array_count(out);
+    LMR_TRY(kernels->modulate(a->dev->ctx, dim, 1, a->phases->data, 0, scale, a->power->data, out->data));
     LMR_TRY(larmor_zero(a->power));
-    LMR_TRY(larmor_mul(a->shift, 0, out));
     LMR_TRY(lmr_fft_of(out)->exec(a->dev->ctx, a->fft, 1, out->data));
     *sum = out;
     out = NULL;
@@ -169,17 +160,15 @@ void lmr_autocorrelation_free(lmr_autocorrelation *a)
 {
     if (a->fft) lmr_fft_of(a->power)->destroy(a->dev->ctx, a->fft);
     larmor_array_free(a->power);
-    larmor_array_free(a->shift);
+    larmor_array_free(a->phases);
     *a = (lmr_autocorrelation){0};
 }
 
 double lmr_autocorrelation_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image)
 {
     const larmor_shape grid = lmr_doubled(image);
-    const double one = lmr_bytes_of(dtype, grid), real = lmr_bytes_of(LARMOR_F64, grid);
-    int64_t dim[3] = {1, 1, 1};
-    for (int d = 0; d < grid.ndim; d++) dim[d] = grid.dim[d];
+    int64_t dim[3];
+    dims_of(grid, dim);
     const double fft = dev->be->fft[lmr_precision(dtype)]->bytes(dev->ctx, grid.ndim, dim, 1);
-    const double shift = one + (dev->be->threads(dev->ctx) ? 2 : 1) * real; /* on a processor the host's, too */
-    return fmax(shift, 3 * one + fft);
+    return 2 * lmr_bytes_of(dtype, grid) + 16.0 * (double)(dim[0] + dim[1] + dim[2]) + fft;
 }

@@ -16,14 +16,10 @@ larmor_status lmr_doubled_fourier(const larmor_array *k, larmor_dtype dtype, lar
 larmor_status lmr_point_spread(larmor_op *F, const larmor_array *k, const larmor_array *weights, larmor_dtype dtype,
                                larmor_shape image, larmor_array **t);
 
-/* Bytes of both from the caller's points and weights on, t among them; repeats: as in larmor_problem. */
-larmor_status lmr_point_spread_bytes(const larmor_device *dev, larmor_dtype dtype, larmor_shape image,
-                                     int64_t samples, int64_t repeats, double *bytes);
-
 /* Sums of autocorrelations of images x, sum_n x(n + r) conj(x(n)) for -N <= r < N, centred. */
 typedef struct lmr_autocorrelation {
     larmor_device *dev;
-    larmor_array *power, *shift; /* sum of |FFT|^2 so far; what puts r = 0 in the centre, with the FFT's scale */
+    larmor_array *power, *phases; /* sum of |FFT|^2 so far; what puts r = 0 in the centre */
     void *fft;
 } lmr_autocorrelation;
 larmor_status lmr_autocorrelation_begin(larmor_device *dev, larmor_dtype dtype, larmor_shape image,

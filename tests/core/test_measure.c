@@ -111,6 +111,41 @@ TEST(plans_are_those_of_the_device_that_it_is_like)
     }
 }
 
+TEST(an_operator_takes_what_it_is_made_with_until_it_is_freed)
+{
+    larmor_device *counting = opened(dev);
+    larmor_op *A;
+    larmor_array *x, *y;
+    const larmor_shape in = LARMOR_SHAPE(4), out = LARMOR_SHAPE(3, 2);
+    assert_ok(larmor_array_create(counting, LARMOR_C64, in, &x));
+    assert_ok(larmor_array_create(counting, LARMOR_C64, out, &y));
+    lmr_measure_begin(counting);
+    assert_ok(lmr_measure_op(counting, 1e9, LARMOR_C64, in, out, &A));
+    assert_bytes(lmr_measure_held(counting), 1e9, 1);
+    assert_ok(larmor_op_forward(A, x, y));
+    assert_ok(larmor_op_adjoint(A, y, x));
+    assert_bytes(lmr_measure_peak(counting), 1e9, 1);
+    larmor_op_free(A);
+    assert_true(lmr_measure_held(counting) == 0);
+    assert_refused(lmr_measure_op(counting, 1e40, LARMOR_C64, in, out, &A), LARMOR_ERR_MEMORY, "so much memory");
+    assert_null(A);
+    larmor_array_free(x);
+    larmor_array_free(y);
+    larmor_device_free(counting);
+}
+
+TEST(a_device_that_counts_is_told_from_others)
+{
+    larmor_device *counting = opened(dev);
+    assert_true(lmr_measure_is(counting));
+    assert_false(lmr_measure_is(dev));
+    assert_true(lmr_measure_like(counting) == dev);
+    assert_int_equal(lmr_measure_repeats(counting), 0);
+    lmr_measure_set_repeats(counting, 3);
+    assert_int_equal(lmr_measure_repeats(counting), 3);
+    larmor_device_free(counting);
+}
+
 TEST(what_no_address_reaches_is_refused)
 {
     larmor_device *counting = opened(NULL);

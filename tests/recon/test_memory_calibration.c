@@ -15,7 +15,7 @@ TEST(density_takes_no_more_than_estimated)
         assert_ok(larmor_density_memory(dev, &s.problem, &estimate));
         begin();
         assert_ok(larmor_density_pipe(s.traj, s.problem.image, 1, &w));
-        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(w), 2.5);
+        expect_estimate(cases[c].name, estimate, (int64_t)larmor_array_bytes(w), 2.3);
     }
 }
 
