@@ -55,17 +55,22 @@ class Device:
         out = ffi.new("larmor_device **")
         check(lib.larmor_device_open(spec.encode(), out))
         self._take(ffi.gc(out[0], lib.larmor_device_free))
+        self._asked = spec
 
     def _take(self, pointer: Any) -> None:
         self.pointer = pointer
         self.spec = text(lib.larmor_device_spec(self.pointer))
         self.is_gpu = not self.spec.startswith("cpu")
+        self._asked = self.spec
         self._stream: int | None = None
         # Held while a stream is chosen and work is queued on it; whoever holds it may take it again.
         self.turn: Any = threading.RLock() if self.is_gpu else contextlib.nullcontext()
 
     def __repr__(self) -> str:
         return f"larmor.Device({self.spec!r})"
+
+    def __reduce__(self) -> Any:
+        return device, (self._asked,)
 
     @property
     def members(self) -> list[Device]:
@@ -264,6 +269,9 @@ def as_input(x: Array, dtype: Any = None, *, narrow: bool = False, name: str = "
         raise ShapeError(f"{name}: got complex128, expected complex64; take a type of complex128 for the operator, the "
                          "plan or the maps, or hand in x.astype(numpy.complex64)")
     if _is_torch(x):
+        if str(x.dtype) == "torch.complex32":
+            raise ArgumentError(f"a tensor of {x.dtype}: larmor computes in complex64 and complex128; hand in "
+                                "x.to(torch.complex64)")
         x = _without_gradient(x).resolve_conj().resolve_neg()
         if dtype is not None:
             import torch

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -30,6 +30,10 @@ from larmor._library import (
     text,
     version,
 )
+from larmor._options import ReconOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Listener = Callable[[dict[str, Any]], Any]
 
@@ -510,7 +514,7 @@ def _warnings(report: Any) -> list[str]:
 def plan(scan: Any, *, method: str = "auto", device: str | Device | None = "auto", traj_units: str | None = None,
          frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
          lam: float | str | None = None,
-         **options: Any) -> list[dict[str, Any]]:
+         **options: Unpack[ReconOptions]) -> list[dict[str, Any]]:
     """What `recon` with these arguments would do for each series of images: members of larmor_recon_plan, such as grid,
     coils, bytes of memory; and in "places" the shape, geometry and counters of each image. Nothing is reconstructed."""
     check_names(options)
@@ -554,7 +558,7 @@ class CoilMaps:
 
 
 def find_maps(scan: Any, *, series: int = 0, device: str | Device | None = "auto", progress: bool | Listener = False,
-              traj_units: str | None = None, **options: Any) -> CoilMaps:
+              traj_units: str | None = None, **options: Unpack[ReconOptions]) -> CoilMaps:
     """The coil maps of a scan, as in `larmor maps`.
 
     scan     as of `recon`. series: of this series of images, each slice being one of its own.
@@ -595,7 +599,7 @@ class FieldMaps:
 
 def field_maps(scan: Any, *, echo_ms: Sequence[float] = (), rounds: int = 0, smooth: float = 0, threshold: float = 0,
                device: str | Device | None = "auto", progress: bool | Listener = False, traj_units: str | None = None,
-               **options: Any) -> FieldMaps:
+               **options: Unpack[ReconOptions]) -> FieldMaps:
     """The field maps of a scan with several echoes, as in `larmor b0`.
 
     scan       as of `recon`.

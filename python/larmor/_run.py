@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from larmor import _arrays, _html, _recon
 from larmor import prior as _prior
 from larmor._arrays import Device
 from larmor._library import Stopped, Turns, answer_ctrl_c, check, created, ffi, lib, version
+from larmor._options import HELP, ReconOptions
 from larmor._recon import Reconstruction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +63,7 @@ class Run:
                  frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
                  lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None,
                  prior: Any = None, noise: bool | int = False, response: bool | int = False,
-                 point_contrast: float = 0.1, posterior: bool | int = False, **options: Any) -> None:
+                 point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> None:
         answer_ctrl_c()
         self._began = time.perf_counter()
         self.device = _arrays.device(device)
@@ -183,7 +187,7 @@ class Run:
         taken = reports[-1]["method"]["name"] if reports else self._asked["method"]
         provenance = {"larmor": version, "method": taken, "source": self._name, "device": self.device.spec,
                       "reason": self.device.reason, "seconds": time.perf_counter() - self._began,
-                      "options": {k: v for k, v in self._options.items() if np.ndim(v) < 2},
+                      "options": {k: v for k, v in self._options.items() if _is_short(v)},
                       "lam": self._asked["lam"], "settings": self._settings}
         more = {name: self._together_of(name) for name in _MORE}
         maps, density, eigenvalues = self._left
@@ -247,7 +251,7 @@ def reconstruct(scan: Any, *, method: str = "auto", device: str | Device | None 
                 frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
                 lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None,
                 prior: Any = None, noise: bool | int = False, response: bool | int = False,
-                point_contrast: float = 0.1, posterior: bool | int = False, **options: Any) -> Run:
+                point_contrast: float = 0.1, posterior: bool | int = False, **options: Unpack[ReconOptions]) -> Run:
     """The images of a scan as they come, with the arguments of `larmor.recon`:
 
         for image in larmor.reconstruct("scan.h5", progress=True):
@@ -265,7 +269,7 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
           frames: Mapping[str, Any] | None = None, multiband: Mapping[str, Any] | None = None, maps: Any = None,
           lam: float | str | None = None, checkpoint: Any = None, traj_units: str | None = None, prior: Any = None,
           noise: bool | int = False, response: bool | int = False, point_contrast: float = 0.1,
-          posterior: bool | int = False, **options: Any) -> Reconstruction:
+          posterior: bool | int = False, **options: Unpack[ReconOptions]) -> Reconstruction:
     """Reconstruct the images of a scan.
 
     scan        path of an ISMRMRD file, a larmor.Scan, or larmor.ScanArrays.
@@ -297,10 +301,11 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
                 costs a solution.
     point_contrast  the height of these points over the intensity of the object.
     checkpoint  path of a file in which the state is kept, and from which an interrupted run goes on.
-    options     the other members of larmor_recon_opts: iterations, tol, matrix, fov_mm, oversample, density,
-                weighted, delays, b0, motion, joint, basis, compress, eps, toeplitz, memory, maps_method, ... Those
-                along image axes are in NumPy's order; texts are what the program takes, as density="pipe" or
-                memory="8G" (larmor.settings lists them).
+    options     the other members of larmor_recon_opts, whose types are those of `larmor.ReconOptions`. Those along
+                image axes are in NumPy's order; texts are what the program takes, as density="pipe" or memory="8G":
+
+        {options}
+
     Ctrl-C leaves the images that are finished as the member `reconstruction` of its KeyboardInterrupt.
     """
     run = Run(scan, method=method, device=device, progress=progress, frames=frames, multiband=multiband, maps=maps,
@@ -315,6 +320,14 @@ def recon(scan: Any, *, method: str = "auto", device: str | Device | None = "aut
     finally:
         run.close()
     return run.finished()
+
+
+def _is_short(value: Any) -> bool:
+    """Whether it is no array of two axes or more."""
+    return bool(np.ndim(value) < 2)
+
+
+recon.__doc__ = str(recon.__doc__).replace("{options}", HELP.rstrip())
 
 
 async def _end_of(work: Any) -> None:

@@ -17,10 +17,12 @@ larmor.pylops. Solvers are in larmor.solve, proximal maps in larmor.prox. SPDX-L
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
+import operator
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -61,12 +63,42 @@ def _free() -> Any:
     return ffi.cast("void(*)(void *)", ffi.addressof(lib, "larmor_op_free"))
 
 
+_Made = TypeVar("_Made", bound=Callable[..., Any])
+
+
+def _remembered(make: _Made) -> _Made:
+    """A function whose operator knows how it was made, by which it is pickled and copied."""
+
+    @functools.wraps(make)
+    def call(*arguments: Any, **more: Any) -> Any:
+        made = make(*arguments, **more)
+        made._made_by = (call, arguments, more)
+        return made
+
+    return call  # type: ignore[return-value]
+
+
+def _rebuilt(make: Any, arguments: Any, more: Any) -> Any:
+    return make(*arguments, **more)
+
+
+def _member(op: Operator, name: str) -> Operator:
+    """A.H, A.T, A.N or A.conj()."""
+    return op.conj() if name == "conj" else {"H": Operator.H, "N": Operator.N, "T": Operator.T}[name].__get__(op)
+
+
+def _made_of(made: Operator, make: Any, *arguments: Any) -> Operator:
+    made._made_by = (make, arguments, {})
+    return made
+
+
 _MAPS = {"forward": lib.larmor_op_forward, "adjoint": lib.larmor_op_adjoint, "normal": lib.larmor_op_normal}
 
 
 class Operator:
     """A linear operator; made by the functions of this module. Threads that share one take turns."""
 
+    _made_by: Any = None  # a function, its arguments and those by name
     __array_ufunc__ = None  # NumPy's arrays leave `array * A` and `array @ A` to the operator, which refuses them
 
     def __init__(self, pointer: Any, device: Device) -> None:
@@ -76,6 +108,11 @@ class Operator:
         self.out_shape = _arrays.dims(lib.larmor_op_out_shape(pointer))
         self.dtype = _arrays.dtype_name(lib.larmor_op_dtype(pointer))
         self.name = text(lib.larmor_op_name(pointer))
+
+    def __reduce__(self) -> Any:
+        if self._made_by is None:
+            raise TypeError(f"{self.name}: this operator cannot be pickled or copied; make it where it is needed")
+        return _rebuilt, self._made_by
 
     def __repr__(self) -> str:
         return f"<larmor operator {self.name} {self.in_shape} -> {self.out_shape} {self.dtype} {self.device.spec}>"
@@ -157,21 +194,25 @@ class Operator:
     @property
     def H(self) -> Operator:
         """The adjoint as an operator."""
-        return self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape, self.in_shape)
+        return _made_of(self._other("adjoint", "larmor_op_adjoint", "larmor_op_forward", self.out_shape, self.in_shape),
+                        _member, self, "H")
 
     @property
     def N(self) -> Operator:
         """The normal map A^H A as an operator."""
-        return self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape)
+        return _made_of(self._other("normal", "larmor_op_normal", "larmor_op_normal", self.in_shape, self.in_shape),
+                        _member, self, "N")
 
     @property
     def T(self) -> Operator:
         """The transpose as an operator: A^T y = conj(A^H conj(y))."""
-        return self._conjugated("transpose", self._op, "adjoint", "forward", self.out_shape, self.in_shape)
+        return _made_of(self._conjugated("transpose", self._op, "adjoint", "forward", self.out_shape, self.in_shape),
+                        _member, self, "T")
 
     def conj(self) -> Operator:
         """The operator whose matrix has the conjugate elements: x to conj(A conj(x))."""
-        return self._conjugated("conjugate", self._op, "forward", "adjoint", self.in_shape, self.out_shape)
+        return _made_of(self._conjugated("conjugate", self._op, "forward", "adjoint", self.in_shape, self.out_shape),
+                        _member, self, "conj")
 
     def _conjugated(self, name: str, op: Any, forward: str, adjoint: str, before: Any, after: Any) -> Operator:
         def between(function: Any) -> Any:
@@ -196,8 +237,8 @@ class Operator:
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Operator):
-            return Operator(created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op),
-                            self.device)
+            made = created(lib.larmor_op_chain, "larmor_op", lib.larmor_op_free, self._op, other._op)
+            return _made_of(Operator(made, self.device), operator.matmul, self, other)
         if self._is_flat(other, self.in_shape):
             return self.forward(other.reshape(self.in_shape)).reshape(-1)
         return self.forward(other)
@@ -234,8 +275,8 @@ class Operator:
 
     def with_normal(self, normal: Operator) -> Operator:
         """This operator with another way to its normal map, for example that of `toeplitz`."""
-        return Operator(created(lib.larmor_op_with_normal, "larmor_op", lib.larmor_op_free, self._op, normal._op),
-                        self.device)
+        made = created(lib.larmor_op_with_normal, "larmor_op", lib.larmor_op_free, self._op, normal._op)
+        return _made_of(Operator(made, self.device), Operator.with_normal, self, normal)
 
     def __add__(self, other: Operator) -> Operator:
         return _sum([(1, self), (1, other)]) if isinstance(other, Operator) else NotImplemented
@@ -334,6 +375,7 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, numbers.Number) or (getattr(x, "ndim", None) == 0 and not isinstance(x, Operator))
 
 
+@_remembered
 def _sum(terms: list[tuple[complex, Operator]]) -> Operator:
     first = terms[0][1]
     if any((t.in_shape, t.out_shape, t.dtype, t.device.spec) !=
@@ -407,6 +449,7 @@ def as_map(function: Callable[[Array], Array]) -> Callable[[Any, Any], None]:
     return call
 
 
+@_remembered
 def Function(forward: Callable[[Array], Array], adjoint: Callable[[Array], Array], in_shape: Sequence[int],
              out_shape: Sequence[int], *, normal: Callable[[Array], Array] | None = None, name: str = "function",
              dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
@@ -459,6 +502,7 @@ def _op(function: Any, on: Device, *arguments: Any) -> Operator:
     return Operator(created(function, "larmor_op", lib.larmor_op_free, *arguments), on)
 
 
+@_remembered
 def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
           device: str | Device | None = None, **more: Any) -> Operator:
     """The NUFFT of type 2, [batch, modes...] to [batch, points...]; points [..., ndim] in cycles per field of view.
@@ -471,6 +515,7 @@ def nufft(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = n
                _kept(traj, on))
 
 
+@_remembered
 def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype: Any = np.complex64,
                     device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` of voxels that are at r + d(r), displacement [ndim, modes...] in voxels, in the order x, y, z."""
@@ -481,6 +526,7 @@ def nufft_displaced(points: Array, displacement: Array, *, batch: int = 0, dtype
                _kept(_real(displacement), on))
 
 
+@_remembered
 def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
                    device: str | Device | None = None, **more: Any) -> Operator:
     """As `nufft` for trajectories whose readouts lie in partitions along axis 0: an FFT there, NUFFTs in the planes."""
@@ -490,6 +536,7 @@ def stack_of_stars(points: Array, modes: Sequence[int], *, batch: int = 0, dtype
                _nufft.options(2, modes, batch=batch, dtype=dtype, **more), _kept(traj, on))
 
 
+@_remembered
 def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any = np.complex64,
               device: str | Device | None = None, tol: float = 0) -> Operator:
     """As `nufft` for points that are whole numbers: one FFT and the choice of its numbers."""
@@ -499,6 +546,7 @@ def cartesian(points: Array, modes: Sequence[int], *, batch: int = 0, dtype: Any
                _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on))
 
 
+@_remembered
 def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0,
                      dtype: Any = np.complex64, device: str | Device | None = None, tol: float = 0) -> Operator:
     """The normal map F^H W F of `cartesian`, by two FFTs; weights are real, of the points' shape."""
@@ -509,6 +557,7 @@ def cartesian_normal(points: Array, modes: Sequence[int], *, weights: Array = No
                _nufft.options(2, modes, batch=batch, dtype=dtype, tol=tol or 1e-5), _kept(traj, on), w)
 
 
+@_remembered
 def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = None) -> Operator:
     """Images of about a given phase [image...]: x to values (Re x + i imaginary Im x), linear over the real numbers."""
     values = _complex(values)
@@ -516,6 +565,7 @@ def phase(values: Array, imaginary: float = 0, *, device: str | Device | None = 
     return _op(lib.larmor_op_phase, on, _kept(values, on), imaginary)
 
 
+@_remembered
 def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batch: int = 0, dtype: Any = np.complex64,
              device: str | Device | None = None, **more: Any) -> Operator:
     """The normal map F^H W F of `nufft` as one convolution."""
@@ -526,6 +576,7 @@ def toeplitz(points: Array, modes: Sequence[int], *, weights: Array = None, batc
                _kept(traj, on), w)
 
 
+@_remembered
 def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weights: Array = None, batch: int = 0,
                    dtype: Any = np.complex64, device: str | Device | None = None, **more: Any) -> Operator:
     """The normal map of x to sum_k b_k F x_k, of several images [images, (batch,) modes...] that share their samples.
@@ -539,6 +590,7 @@ def toeplitz_mixed(points: Array, modes: Sequence[int], factors: Array, *, weigh
                _kept(traj, on), w, _kept(_arrays.as_input(factors), on))
 
 
+@_remembered
 def coils(maps: Array, *, device: str | Device | None = None) -> Operator:
     """Multiplication by coil maps [coils, image...]: [image...] to [coils, image...]. The maps are kept, not copied."""
     maps = _complex(maps)
@@ -576,6 +628,7 @@ def _sense_options(on: Device, points: Array, weights: Array, tol: float, toepli
     return opts, keep
 
 
+@_remembered
 def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "sum", tol: float = 0,
           toeplitz: bool | None = None, iterations: int = 0, block: int = 0, effort: str = "estimate",
           off_resonance: Segments | None = None, displacement: Array = None,
@@ -598,6 +651,7 @@ def sense(maps: Array, points: Array, *, weights: Array = None, scale: str = "su
     return _op(lib.larmor_op_sense, on, _kept(maps, on), opts)
 
 
+@_remembered
 def sense_states(maps: Array, state: Any, points: Array, *, weights: Array = None, scale: str = "sum",
                  tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
                  effort: str = "estimate", device: str | Device | None = None) -> Operator:
@@ -631,6 +685,7 @@ def basis_factors(basis: Any, frame: Sequence[int], samples: int, *, dtype: Any 
     return _arrays.to_numpy(out[0])
 
 
+@_remembered
 def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array = None, scale: str = "sum",
                    tol: float = 0, toeplitz: bool | None = None, iterations: int = 0, block: int = 0,
                    effort: str = "estimate", off_resonance: Segments | None = None,
@@ -647,6 +702,7 @@ def subspace_sense(maps: Array, points: Array, factors: Array, *, weights: Array
     return _op(lib.larmor_op_subspace_sense, on, _kept(maps, on), _kept(_arrays.as_input(factors), on), opts)
 
 
+@_remembered
 def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitary: bool = False, centred: bool = False,
         dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
     """The discrete Fourier transform along some axes, unscaled unless unitary."""
@@ -656,6 +712,7 @@ def fft(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, unitar
                _bits(axes, len(shape)), opts)
 
 
+@_remembered
 def diag(d: Array, *, device: str | Device | None = None) -> Operator:
     """y = d x, element by element; d is complex, kept, not copied."""
     d = _complex(d)
@@ -668,6 +725,7 @@ def _real(x: Array) -> Array:
     return x if "float" in str(x.dtype) else _arrays.as_input(x, np.float64)
 
 
+@_remembered
 def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
     """y = m x, element by element; m is real and at least 0."""
     values = _real(values)
@@ -675,6 +733,7 @@ def mask(values: Array, *, dtype: Any = np.complex64, device: str | Device | Non
     return _op(lib.larmor_op_mask, on, _kept(values, on), _arrays.dtype_number(dtype))
 
 
+@_remembered
 def weights(values: Array, *, batch: int = 0, dtype: Any = np.complex64,
             device: str | Device | None = None) -> Operator:
     """y_c = w x_c for every channel c of [batch, samples...]; w is real, at least 0, [samples...]."""
@@ -687,6 +746,7 @@ def _spacing(spacing: Sequence[float] | None) -> Any:
     return ffi.NULL if spacing is None else ffi.new("double[]", list(spacing[::-1]))
 
 
+@_remembered
 def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, spacing: Sequence[float] | None = None,
              dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
     """Forward differences: [shape...] to [axes, shape...], the last axis first."""
@@ -695,6 +755,7 @@ def gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, s
                _bits(axes, len(shape)), _spacing(spacing))
 
 
+@_remembered
 def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None = None, *,
                          spacing: Sequence[float] | None = None, dtype: Any = np.complex64,
                          device: str | Device | None = None) -> Operator:
@@ -704,6 +765,7 @@ def symmetrised_gradient(shape: Sequence[int], axes: Sequence[int] | int | None 
                _arrays.shape_of(tuple(shape)), _bits(axes, len(shape)), _spacing(spacing))
 
 
+@_remembered
 def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, order: int = 0, levels: int = 0,
             dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
     """The orthonormal wavelet transform with Daubechies' filters of this order; axes: up to three, by default the
@@ -715,6 +777,7 @@ def wavelet(shape: Sequence[int], axes: Sequence[int] | int | None = None, *, or
     return _op(lib.larmor_op_wavelet, on, on.pointer, _arrays.dtype_number(dtype), _arrays.shape_of(tuple(shape)), opts)
 
 
+@_remembered
 def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: Any = np.complex64,
              device: str | Device | None = None) -> Operator:
     """A series [frames, image...] cut into blocks: to [blocks, frames, voxels of a block]."""
@@ -724,6 +787,7 @@ def casorati(shape: Sequence[int], block: Sequence[int] = (), *, dtype: Any = np
                opts)
 
 
+@_remembered
 def subspace(basis: Array, image: Sequence[int], *, dtype: Any = np.complex64,
              device: str | Device | None = None) -> Operator:
     """Frames in the span of a few functions of time: [coefficients, image...] to [frames, image...]; the basis is
@@ -740,27 +804,32 @@ def _pointers(ops: Sequence[Operator]) -> Any:
     return ffi.new("larmor_op *[]", [op._op for op in ops])
 
 
+@_remembered
 def frames(ops: Sequence[Operator]) -> Operator:
     """An operator of its own for each frame: [frames, image...] to [frames, samples...]."""
     return _op(lib.larmor_op_frames, ops[0].device, _pointers(ops), len(ops))
 
 
+@_remembered
 def states(ops: Sequence[Operator]) -> Operator:
     """Samples of one image in several states, y_m = A_m x: operators from the same [image...] to [coils, readouts,
     samples] become one to [coils, all readouts, samples]."""
     return _op(lib.larmor_op_states, ops[0].device, _pointers(ops), len(ops))
 
 
+@_remembered
 def stack(ops: Sequence[Operator]) -> Operator:
     """Operators one below the other: A x = [A_0 x, A_1 x, ...] along axis 0."""
     return _op(lib.larmor_op_stack, ops[0].device, _pointers(ops), len(ops))
 
 
+@_remembered
 def identity(shape: Sequence[int], *, dtype: Any = np.complex64, device: str | Device | None = None) -> Operator:
     """y = x."""
     return reshape(shape, shape, dtype=dtype, device=device)
 
 
+@_remembered
 def reshape(in_shape: Sequence[int], out_shape: Sequence[int], *, dtype: Any = np.complex64,
             device: str | Device | None = None) -> Operator:
     """The same numbers in another shape."""
@@ -787,6 +856,7 @@ def _identity_map(shape: tuple[int, ...]) -> Any:
     return call
 
 
+@_remembered
 def take(shape: Sequence[int], index: Any, *, dtype: Any = np.complex64,
          device: str | Device | None = None) -> Operator:
     """y = x[index] by NumPy's rules, without an element twice: SigPy's Slice. On a GPU it needs CuPy, but for a range
@@ -862,6 +932,7 @@ def _kin(op: Operator, make: Callable[..., Operator], *arguments: Any) -> Operat
     return make(*arguments, dtype=op.dtype, device=op.device)
 
 
+@_remembered
 def _first_axis(shape: tuple[int, ...], axis: int, *, dtype: Any, device: Device) -> Operator:
     """The same numbers with this axis first."""
     after = (shape[axis], *shape[:axis % len(shape)], *shape[axis % len(shape) + 1:])
@@ -924,6 +995,7 @@ def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int | None) -> tuple[
     return (*first[:at], sum(s[at] for s in shapes), *first[at + 1:])
 
 
+@_remembered
 def off_resonance(transform: Operator, field: Array, times: Array, *, segments: int = 0, error: float = 0) -> Operator:
     """A Fourier transform with the phase exp(2 pi i f t) of a field map [image...] in Hz and of the samples' times in
     s, by time segmentation."""
@@ -942,10 +1014,19 @@ class Segments:
     error     of exp(2 pi i f t) at most; default 1e-3.
     """
 
+    _made_by: Any = None  # as an operator's
+
+    def __reduce__(self) -> Any:
+        if self._made_by is None:
+            raise TypeError("segments of some readouts cannot be pickled or copied; make them where they are needed")
+        return _rebuilt, self._made_by
+
     def __init__(self, field: Array, times: Array, *, segments: int = 0, error: float = 0,
                  device: str | Device | None = None) -> None:
         field, times = _real(field), _real(times)
         self.device = _where(field, device)
+        more = {"segments": segments, "error": error, "device": self.device}
+        self._made_by = (Segments, (field, times), more)
         opts = ffi.new("larmor_off_resonance_opts *", {"segments": segments, "error": error})
         self._segments = created(lib.larmor_segments_create, "larmor_segments", lib.larmor_segments_free,
                                  _kept(field, self.device), _kept(times, self.device), opts)
@@ -961,6 +1042,7 @@ class Segments:
         error     root mean square, relative; default 1e-3.
         """
         made = cls.__new__(cls)
+        made._made_by = (Segments.of_terms, (list(terms),), {"segments": segments, "error": error, "device": device})
         arrays = [(_real(term[0]), _real(term[1]), len(term) > 2 and bool(term[2])) for term in terms]
         made.device = _where(arrays[0][0], device)
         kept = [(_kept(space, made.device), _kept(time, made.device), decays) for space, time, decays in arrays]
@@ -978,11 +1060,13 @@ class Segments:
         return {name: getattr(info, name) for name, _ in ffi.typeof("larmor_segments_info").fields}
 
 
+@_remembered
 def segments(transform: Operator, shared: Segments) -> Operator:
     """As `off_resonance`, with what was found before."""
     return _op(lib.larmor_op_segments, transform.device, transform._op, shared._segments)
 
 
+@_remembered
 def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, weights: Array = None, batch: int = 0,
                       dtype: Any = np.complex64, **more: Any) -> Operator:
     """The normal map of `segments` of a `nufft` as a sum of convolutions."""
@@ -992,6 +1076,7 @@ def segments_toeplitz(points: Array, modes: Sequence[int], shared: Segments, *, 
                _kept(_traj(points), on), w, shared._segments)
 
 
+@_remembered
 def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
     """The samples of slices that are excited together, y_j = sum_s exp(i phase_s(j)) A_s x_s, of x [slices, y, x].
 
@@ -1002,6 +1087,7 @@ def multiband(ops: Sequence[Operator], phase: Array) -> Operator:
     return _op(lib.larmor_op_multiband, on, _pointers(ops), len(ops), _kept(_real(phase), on))
 
 
+@_remembered
 def distribute(ops: Sequence[Operator], *, device: str | Device | None = None) -> Operator:
     """As `stack`, where each operator works on a device of its own, in a thread of its own, at the same time.
 

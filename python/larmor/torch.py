@@ -17,18 +17,20 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from larmor import _arrays
+from larmor import linop as _linop
 from larmor import nufft as _nufft
 from larmor._library import ArgumentError
 from larmor.linop import Operator
 
-__all__ = ["Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint", "sense"]
+__all__ = ["NUFFT", "SENSE", "DataConsistency", "Linear", "Nufft", "NufftAdjoint", "apply", "nufft", "nufft_adjoint",
+           "nufft_field", "sense", "sense_adjoint"]
 
 Tensor = Any  # torch.Tensor
 
@@ -68,53 +70,266 @@ def _of_slopes(slopes: Tensor, y: Tensor, points: Tensor) -> Tensor:
     return terms.movedim(0, -1).to(points.dtype)
 
 
+class _Kept:
+    """What the forward pass of `nufft` leaves for its backward pass."""
+
+    def __init__(self, with_slopes: bool = False, plan: _nufft.Plan | None = None) -> None:
+        self.with_slopes, self.plan, self.slopes = with_slopes, plan, None
+
+
+def _computed(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool, kept: _Kept) -> Tensor:
+    """The transform of tensors that autograd does not follow."""
+    modes, batch = tuple(modes), _batch(x, points.ndim - 1 if adjoint else len(modes))
+    x = x.resolve_conj().contiguous()
+    if kept.with_slopes:
+        both = torch.cat([x[None], _slopes(x, modes)])
+        values = _plan(points, modes, len(both) * batch, x.dtype, tol).execute(both)
+        kept.slopes = values[1:]
+        return values[0].clone()
+    kept.plan = kept.plan or _plan(points, modes, batch, x.dtype, tol)
+    return kept.plan.adjoint(x) if adjoint else kept.plan.execute(x)
+
+
 class _Nufft(torch.autograd.Function):
     """Type 2 of points with these modes, or its adjoint."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, points: Tensor, modes: tuple[int, ...], tol: float, adjoint: bool,
-                plan: _nufft.Plan | None) -> Tensor:
-        ctx.modes, ctx.tol, ctx.adjoint, ctx.plan = modes, tol, adjoint, plan
-        batch = _batch(x, points.ndim - 1 if adjoint else len(modes))
-        if ctx.needs_input_grad[1] and not adjoint:
-            both = torch.cat([x[None], _slopes(x, modes)])
-            values = _plan(points, modes, len(both) * batch, x.dtype, tol).execute(both)
-            ctx.save_for_backward(x, points, values[1:])
-            return values[0].clone()
+    def forward(x: Tensor, points: Tensor, modes: tuple[int, ...], tol: float, adjoint: bool, kept: _Kept) -> Tensor:
+        return _computed(x, points, modes, tol, adjoint, kept)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        x, points, *ctx.arguments, ctx.kept = inputs
         ctx.save_for_backward(x, points)
-        ctx.plan = plan = plan or _plan(points, modes, batch, x.dtype, tol)
-        return plan.adjoint(x) if adjoint else plan.execute(x)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        x, points, *slopes = ctx.saved_tensors
+        (x, points), (modes, tol, adjoint) = ctx.saved_tensors, ctx.arguments
         gx = gk = None
         if ctx.needs_input_grad[0]:
-            gx = _Nufft.apply(g, points, ctx.modes, ctx.tol, not ctx.adjoint, ctx.plan)
+            kept = _Kept(_wants_slopes(points, not adjoint), ctx.kept.plan)
+            gx = _Nufft.apply(g, points, modes, tol, not adjoint, kept)
         if ctx.needs_input_grad[1]:
-            image, values = (g, x) if ctx.adjoint else (x, g)
-            if slopes and not torch.is_grad_enabled():
-                gk = _of_slopes(slopes[0], values, points)
+            image, values = (g, x) if adjoint else (x, g)
+            if ctx.kept.slopes is not None and not torch.is_grad_enabled():
+                gk = _of_slopes(ctx.kept.slopes, values, points)
             else:  # to be differentiated again
-                gk = _points_gradient(points, image, values, ctx.modes, ctx.tol)
+                gk = _points_gradient(points, image, values, modes, tol)
         return gx, gk, None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, points: Tensor, *more: Any) -> Any:
+        modes, tol, adjoint, _ = more
+        if in_dims[1] is None:
+            return _Nufft.apply(x.movedim(in_dims[0], 0), points, modes, tol, adjoint, _Kept()), 0
+        return _one_by_one(lambda x, k: _Nufft.apply(x, k, modes, tol, adjoint, _Kept()), info, in_dims, x, points)
+
+
+def _one_by_one(function: Any, info: Any, in_dims: Any, *tensors: Tensor) -> tuple[Tensor, int]:
+    """A rule of vmap: the function of each element of the mapped axes in turn."""
+    parts = [[t if dim is None else t.select(dim, i) for t, dim in zip(tensors, in_dims, strict=False)]
+             for i in range(info.batch_size)]
+    return torch.stack([function(*part) for part in parts]), 0
+
+
+def _wants_slopes(points: Tensor, adjoint: bool) -> bool:
+    return bool(points.requires_grad and torch.is_grad_enabled() and not adjoint)
+
+
+# For torch.compile, which knows a result's shape by `fake`.
+
+
+@torch.library.custom_op("larmor::nufft", mutates_args=(),
+                         schema="(Tensor x, Tensor points, SymInt[] modes, float tol, bool adjoint) -> Tensor")
+def _nufft_op(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool) -> Tensor:
+    return _computed(x, points, modes, tol, adjoint, _Kept())
+
+
+@_nufft_op.register_fake
+def _(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool) -> Tensor:
+    values = points.shape[:-1]
+    return x.new_empty((*x.shape[:x.ndim - len(values)], *modes) if adjoint else
+                       (*x.shape[:x.ndim - len(modes)], *values))
+
+
+def _keep_inputs(ctx: Any, inputs: Any, output: Tensor) -> None:
+    x, points, *ctx.arguments = inputs
+    ctx.save_for_backward(x, points)
+
+
+def _op_backward(ctx: Any, g: Tensor) -> Any:
+    (x, points), (modes, tol, adjoint) = ctx.saved_tensors, ctx.arguments
+    gx = gk = None
+    if ctx.needs_input_grad[0]:
+        gx = _nufft_op(g, points, modes, tol, not adjoint)
+    if ctx.needs_input_grad[1]:
+        image, values = (g, x) if adjoint else (x, g)
+        gk = _of_slopes(_nufft_op(_slopes(image, modes), points, modes, tol, False), values, points)
+    return gx, gk, None, None, None
+
+
+_nufft_op.register_autograd(_op_backward, setup_context=_keep_inputs)
+
+
+@_nufft_op.register_vmap
+def _(info: Any, in_dims: Any, x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool) -> Any:
+    if in_dims[1] is None:
+        return _nufft_op(x.movedim(in_dims[0], 0), points, modes, tol, adjoint), 0
+    return _one_by_one(lambda x, k: _nufft_op(x, k, modes, tol, adjoint), info, in_dims, x, points)
+
+
+def _transform(x: Tensor, points: Tensor, modes: Sequence[int], tol: float, adjoint: bool,
+               shared: dict[Any, Any] | None = None) -> Tensor:
+    """shared: plans of transforms of the same points, which stay as they are meanwhile."""
+    x = _complex(x)
+    if torch.compiler.is_compiling():
+        return _nufft_op(x, points, list(modes), tol, adjoint)
+    kept = _Kept(_wants_slopes(points, adjoint))
+    if shared is None:
+        return _Nufft.apply(x, points, tuple(modes), tol, adjoint, kept)
+    key = _batch(x, points.ndim - 1 if adjoint else len(modes)), x.dtype
+    kept.plan = shared.get(key)
+    y = _Nufft.apply(x, points, tuple(modes), tol, adjoint, kept)
+    shared[key] = kept.plan
+    return y
+
+
+def _complex(x: Tensor) -> Tensor:
+    """Complex numbers of single or double precision."""
+    if x.dtype in (torch.complex64, torch.complex128):
+        return x
+    if x.dtype in (torch.float32, torch.float64):
+        return x.to(torch.complex64 if x.dtype == torch.float32 else torch.complex128)
+    raise ArgumentError(f"a tensor of {x.dtype}: larmor computes in complex64 and complex128; hand in "
+                        "x.to(torch.complex64)")
 
 
 def nufft(x: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
     """Type 2: images [batch..., modes...] to values [batch..., points...] at points [points..., ndim] in cycles per
-    field of view, column d for axis d. Complex64 or complex128."""
-    return _Nufft.apply(x, points, tuple(x.shape[x.ndim - points.shape[-1]:]), tol, False, None)
+    field of view, column d for axis d. Complex64 or complex128; for torch.compile and torch.func, too."""
+    return _transform(x, points, x.shape[x.ndim - points.shape[-1]:], tol, False)
 
 
 def nufft_adjoint(y: Tensor, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5) -> Tensor:
     """The conjugate transpose of `nufft`, type 1: values [batch..., points...] to [batch..., modes...]."""
-    return _Nufft.apply(y, points, tuple(modes), tol, True, None)
+    return _transform(y, points, modes, tol, True)
 
 
-def sense(x: Tensor, maps: Tensor, points: Tensor, *, tol: float = 1e-5) -> Tensor:
-    """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...]."""
-    ndim = points.shape[-1]
-    return nufft(maps * x.unsqueeze(-ndim - 1), points, tol=tol)
+# ---- off-resonance ----
+
+
+class _Field(torch.autograd.Function):
+    """`nufft` with the phase exp(2 pi i field times), or its adjoint, by time segmentation."""
+
+    @staticmethod
+    def forward(x: Tensor, field: Tensor, points: Tensor, times: Tensor, tol: float, error: float, adjoint: bool,
+                shared: dict[Any, Any]) -> Tensor:
+        x, values = x.resolve_conj().contiguous(), points.ndim - 1
+        lead = x.shape[:x.ndim - (values if adjoint else field.ndim)]
+        inner = x.reshape(math.prod(lead), *x.shape[len(lead):])
+        A = shared.get((len(inner), x.dtype))
+        if A is None:
+            kind = np.dtype(str(x.dtype).removeprefix("torch."))
+            transform = _linop.nufft(points, field.shape, batch=len(inner), dtype=kind, tol=tol)
+            A = shared[len(inner), x.dtype] = _linop.off_resonance(transform, field, times, error=error)
+        found = A.adjoint(inner) if adjoint else A.forward(inner)
+        return found.reshape(*lead, *found.shape[1:])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        x, field, points, times, *ctx.arguments = inputs  # the operators are shared with the backward pass
+        ctx.save_for_backward(x, field, points, times)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        (x, field, points, times), (tol, error, adjoint, shared) = ctx.saved_tensors, ctx.arguments
+        gx = gf = None
+        if ctx.needs_input_grad[0]:
+            gx = _Field.apply(g, field, points, times, tol, error, not adjoint, shared)
+        if ctx.needs_input_grad[1]:  # of exp(2 pi i f t) the derivative is 2 pi i t times it
+            image, values = (g, x) if adjoint else (x, g)
+            back = _Field.apply(times.to(values.real.dtype) * values, field, points, times, tol, error, True,
+                                shared)
+            slope = (2 * math.pi) * (image.conj() * back).imag
+            gf = slope.reshape(-1, *field.shape).sum(0).to(field.dtype)
+        return gx, gf, None, None, None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        return _one_by_one(lambda *tensors: _Field.apply(*tensors, *inputs[4:7], {}), info, in_dims, *inputs[:4])
+
+
+def nufft_field(x: Tensor, points: Tensor, field: Tensor, times: Tensor, *, adjoint: bool = False, tol: float = 1e-5,
+                error: float = 1e-3) -> Tensor:
+    """As `nufft`, or with adjoint as `nufft_adjoint`, with the phase exp(2 pi i f t) of a field map [modes...] in Hz
+    and of the samples' times [points...] in s. Gradients are those of x and of the field.
+
+    error  of that phase at most, by time segmentation.
+    """
+    for name, tensor in (("points", points), ("times", times)):
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ArgumentError(f"{name}: require a gradient, which there is none of beside a field; hand in "
+                                f"{name}.detach()")
+    return _with_field(x, points, field, times, adjoint, tol, error, {})
+
+
+@torch.compiler.disable
+def _with_field(x: Tensor, points: Tensor, field: Tensor, times: Tensor, adjoint: bool, tol: float, error: float,
+                shared: dict[Any, Any]) -> Tensor:
+    """shared: operators of this field, these points and times, which stay as they are meanwhile."""
+    times = times.expand(points.shape[:-1]).contiguous()
+    return _Field.apply(_complex(x), field, points, times, tol, error, adjoint, shared)
+
+
+# ---- SENSE ----
+
+
+def sense(x: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | None = None, field: Tensor | None = None,
+          times: Tensor | None = None, tol: float = 1e-5, error: float = 1e-3) -> Tensor:
+    """Images [batch..., modes...] to the k-space [batch..., coils, points...] of coils with maps [coils, modes...].
+
+    weights  [points...], at least 0, whose root is a factor of the samples, as of larmor.linop.sense.
+    field    [modes...] in Hz, with times [points...] in s: as of `nufft_field`.
+    All of x, maps, weights, and points or field, have gradients.
+    """
+    return _sense(x, maps, points, weights, field, times, tol, error, None)
+
+
+def _sense(x: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None, times: Tensor | None,
+           tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
+    coils = maps * x.unsqueeze(-points.shape[-1] - 1)
+    y = _encode(coils, points, coils.shape[coils.ndim - points.shape[-1]:], field, times, False, tol, error, shared)
+    return y if weights is None else weights.sqrt() * y
+
+
+def _encode(x: Tensor, points: Tensor, modes: Sequence[int], field: Tensor | None, times: Tensor | None, adjoint: bool,
+            tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
+    """Of each coil the samples of an image, or with adjoint back."""
+    if field is None:
+        return _transform(x, points, modes, tol, adjoint, shared)
+    if shared is None:
+        return nufft_field(x, points, field, _given(times), adjoint=adjoint, tol=tol, error=error)
+    return _with_field(x, points, field, _given(times), adjoint, tol, error, shared)
+
+
+def sense_adjoint(y: Tensor, maps: Tensor, points: Tensor, *, weights: Tensor | None = None,
+                  field: Tensor | None = None, times: Tensor | None = None, tol: float = 1e-5,
+                  error: float = 1e-3) -> Tensor:
+    """The conjugate transpose of `sense`: [batch..., coils, points...] to [batch..., modes...]."""
+    return _sense_adjoint(y, maps, points, weights, field, times, tol, error, None)
+
+
+def _sense_adjoint(y: Tensor, maps: Tensor, points: Tensor, weights: Tensor | None, field: Tensor | None,
+                   times: Tensor | None, tol: float, error: float, shared: dict[Any, Any] | None) -> Tensor:
+    y = y if weights is None else weights.sqrt() * y
+    coils = _encode(y, points, maps.shape[1:], field, times, True, tol, error, shared)
+    return (maps.conj() * coils).sum(-maps.ndim)
+
+
+def _given(times: Tensor | None) -> Tensor:
+    if times is None:
+        raise ArgumentError("times: none; a field needs the times of the samples")
+    return times
 
 
 _BACK = {"forward": "adjoint", "adjoint": "forward", "normal": "normal"}
@@ -122,17 +337,26 @@ _BACK = {"forward": "adjoint", "adjoint": "forward", "normal": "normal"}
 
 class _Apply(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, A: Operator, way: str) -> Tensor:
-        ctx.A, ctx.way = A, way
+    def forward(x: Tensor, A: Operator, way: str) -> Tensor:
         return getattr(A, way)(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        _, ctx.A, ctx.way = inputs
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         return _Apply.apply(g, ctx.A, _BACK[ctx.way]), None, None
 
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, A: Operator, way: str) -> Any:
+        return _one_by_one(lambda x: _Apply.apply(x.contiguous(), A, way), info, in_dims[:1], x)
+
 
 def _taken_to(x: Tensor, dtype: Any, name: str) -> Tensor:
     """x as numbers of this type, which autograd follows."""
+    if not x.dtype.is_complex or x.dtype == torch.complex32:
+        x = _complex(x)
     _arrays.as_input(x.detach()[..., :0], dtype, name=name)  # refuses what cannot be taken to it
     return x.to(getattr(torch, np.dtype(dtype).name))
 
@@ -144,14 +368,23 @@ def apply(A: Operator, x: Tensor, way: str = "forward") -> Tensor:
     """
     if way not in _BACK:
         raise ArgumentError(f"way: got {way!r}, expected one of {', '.join(_BACK)}")
+    return _applied(x, A, way)
+
+
+@torch.compiler.disable
+def _applied(x: Tensor, A: Operator, way: str) -> Tensor:
+    """torch.compile leaves this out of its graph, as it does not know A's shapes."""
     return _Apply.apply(_taken_to(x, A.dtype, A.name), A, way)
 
 
 class _Execute(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, plan: _nufft.Plan, adjoint: bool, points_set: int) -> Tensor:
-        ctx.plan, ctx.adjoint, ctx.points_set = plan, adjoint, points_set
+    def forward(x: Tensor, plan: _nufft.Plan, adjoint: bool, points_set: int) -> Tensor:
         return plan.adjoint(x) if adjoint else plan.execute(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        _, ctx.plan, ctx.adjoint, ctx.points_set = inputs
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
@@ -186,23 +419,45 @@ def by_points(points: Tensor, x: Any, modes: int | Sequence[int] | None, *, out:
     return nufft(x, points, tol=tol) if modes is None else nufft_adjoint(x, points, shape, tol=tol)
 
 
-class Nufft(torch.nn.Module):
-    """`nufft` as a layer; with learn=True the trajectory is a parameter."""
+# ---- layers ----
+
+
+class _Layer(torch.nn.Module):
+    """Tensors that are parameters where they are learned, else buffers."""
+
+    def _take(self, tensors: Mapping[str, Tensor | None], learn: Sequence[str]) -> None:
+        there = [name for name, tensor in tensors.items() if tensor is not None]
+        for name in learn:
+            if name not in there:
+                raise ArgumentError(f"learn: got {name!r}, expected some of {', '.join(there)}")
+        for name, tensor in tensors.items():
+            if name in learn and tensor is not None:
+                setattr(self, name, torch.nn.Parameter(tensor.detach().clone()))
+            else:
+                self.register_buffer(name, tensor)
+
+
+class NUFFT(_Layer):
+    """`nufft` as a layer; with learn=True the trajectory is a parameter. `Nufft` is the same."""
 
     def __init__(self, points: Tensor, *, tol: float = 1e-5, learn: bool = False) -> None:
         super().__init__()
         self.tol = tol
-        if learn:
-            self.points = torch.nn.Parameter(points.clone())
-        else:
-            self.register_buffer("points", points)
+        self._take({"points": points}, ("points",) if learn else ())
 
     def forward(self, x: Tensor) -> Tensor:
         """[batch..., modes...] to [batch..., points...]."""
         return nufft(x, self.points, tol=self.tol)
 
+    def adjoint(self, y: Tensor, modes: Sequence[int]) -> Tensor:
+        """[batch..., points...] to [batch..., modes...]."""
+        return nufft_adjoint(y, self.points, modes, tol=self.tol)
 
-class NufftAdjoint(Nufft):
+
+Nufft = NUFFT
+
+
+class NufftAdjoint(NUFFT):
     """`nufft_adjoint` as a layer."""
 
     def __init__(self, points: Tensor, modes: Sequence[int], *, tol: float = 1e-5, learn: bool = False) -> None:
@@ -212,6 +467,133 @@ class NufftAdjoint(Nufft):
     def forward(self, x: Tensor) -> Tensor:
         """[batch..., points...] to [batch..., modes...]."""
         return nufft_adjoint(x, self.points, self.modes, tol=self.tol)
+
+
+class SENSE(_Layer):
+    """`sense` as a layer, with its adjoint and its normal map.
+
+    learn  names of what is a parameter: "maps", "points", "weights", "field".
+    The others are those of `sense`.
+    """
+
+    def __init__(self, maps: Tensor, points: Tensor, *, weights: Tensor | None = None, field: Tensor | None = None,
+                 times: Tensor | None = None, tol: float = 1e-5, error: float = 1e-3,
+                 learn: Sequence[str] = ()) -> None:
+        super().__init__()
+        if field is not None:
+            _given(times)
+        self.tol, self.error = tol, error
+        self._take({"maps": maps, "points": points, "weights": weights, "field": field}, learn)
+        self.register_buffer("times", times)
+
+    def tensors(self) -> dict[str, Tensor | None]:
+        """What the samples depend on, beside the image."""
+        return {"maps": self.maps, "points": self.points, "weights": self.weights, "field": self.field,
+                "times": self.times}
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A x: [batch..., modes...] to [batch..., coils, points...]."""
+        return sense(x, **self.tensors(), tol=self.tol, error=self.error)
+
+    def adjoint(self, y: Tensor) -> Tensor:
+        """A^H y."""
+        return sense_adjoint(y, **self.tensors(), tol=self.tol, error=self.error)
+
+    def normal(self, x: Tensor) -> Tensor:
+        """A^H A x."""
+        return self._normal(x, self.tensors())
+
+    def _normal(self, x: Tensor, tensors: Mapping[str, Any], shared: dict[Any, Any] | None = None) -> Tensor:
+        more = {**tensors, "tol": self.tol, "error": self.error, "shared": shared}
+        return _sense_adjoint(_sense(x, **more), **more)
+
+
+class DataConsistency(torch.nn.Module):
+    """The image nearest to samples and to another image: argmin over x of |A x - y|^2 + lam |x - z|^2, by conjugate
+    gradients. Its gradient is that of the minimum, by as many further steps, whatever steps led there.
+
+    A           a `SENSE`, whose parameters get gradients, too.
+    lam         above 0; with learn=True its logarithm is a parameter.
+    iterations  at most, until the residual is tol relative to that of x = 0.
+    """
+
+    def __init__(self, A: SENSE, lam: float = 1.0, *, iterations: int = 50, tol: float = 1e-5,
+                 learn: bool = False) -> None:
+        super().__init__()
+        if not (lam > 0 and math.isfinite(lam)):
+            raise ArgumentError(f"lam: got {lam}, expected a number above 0")
+        self.A, self.iterations, self.tol = A, iterations, tol
+        logarithm = torch.tensor(math.log(lam), dtype=A.maps.real.dtype, device=A.maps.device)
+        if learn:
+            self.log_lam = torch.nn.Parameter(logarithm)
+        else:
+            self.register_buffer("log_lam", logarithm)
+
+    def forward(self, y: Tensor, z: Tensor | None = None) -> Tensor:
+        """Of samples [batch..., coils, points...] and an image z [batch..., modes...]; None: 0."""
+        lam = self.log_lam.exp()
+        right = self.A.adjoint(y) if z is None else self.A.adjoint(y) + lam * z
+        return _solved(self, right, lam, self.A.tensors())
+
+    def _solve(self, right: Tensor, lam: Tensor, tensors: Mapping[str, Any]) -> Tensor:
+        """(A^H A + lam) x = right, image by image."""
+        axes = tuple(range(-(self.A.maps.ndim - 1), 0))
+        x, r = torch.zeros_like(right), right.clone()
+        p, square = r, _squares(r, axes)
+        end = square * self.tol ** 2
+        shared: dict[Any, Any] = {}
+        for _ in range(self.iterations):
+            if bool((square <= end).all()):
+                break
+            step = self.A._normal(p, tensors, shared) + lam * p
+            size = square / (p.conj() * step).real.sum(axes, keepdim=True).clamp_min(torch.finfo(square.dtype).tiny)
+            x, r = x + size * p, r - size * step
+            before, square = square, _squares(r, axes)
+            p = r + square / before.clamp_min(torch.finfo(square.dtype).tiny) * p
+        return x
+
+
+@torch.compiler.disable
+def _solved(layer: DataConsistency, right: Tensor, lam: Tensor, tensors: Mapping[str, Any]) -> Tensor:
+    """torch.compile leaves this out of its graph, as the number of steps depends on the numbers."""
+    return _Solve.apply(layer, tuple(tensors), right, lam, *tensors.values())
+
+
+def _squares(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return (x.real ** 2 + x.imag ** 2).sum(axes, keepdim=True)
+
+
+class _Solve(torch.autograd.Function):
+    """x = (A^H A + lam)^-1 right, whose gradients are those of the equation."""
+
+    @staticmethod
+    def forward(layer: DataConsistency, names: tuple[str, ...], right: Tensor, lam: Tensor, *tensors: Any) -> Tensor:
+        return layer._solve(right, lam, dict(zip(names, tensors, strict=True)))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Tensor) -> None:
+        ctx.layer, ctx.names, _, lam, *tensors = inputs
+        ctx.there = [tensor is not None for tensor in tensors]
+        ctx.save_for_backward(output, lam, *(tensor for tensor in tensors if tensor is not None))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, lam, *saved = ctx.saved_tensors
+        tensors = [saved.pop(0) if there else None for there in ctx.there]
+        u = _Solve.apply(ctx.layer, ctx.names, g, lam, *tensors)
+        of_lam = -(u.conj() * x).real.sum() if ctx.needs_input_grad[3] else None
+        wanted = [i for i in range(len(tensors)) if ctx.needs_input_grad[4 + i]]
+        grads: list[Any] = [None] * len(tensors)
+        if wanted:
+            again = torch.is_grad_enabled()
+            with torch.enable_grad():  # views, as x depends on the tensors themselves
+                views = [tensor.view_as(tensor) if tensor is not None and i in wanted else tensor
+                         for i, tensor in enumerate(tensors)]
+                value = ctx.layer.A._normal(x if again else x.detach(), dict(zip(ctx.names, views, strict=True)))
+                found = torch.autograd.grad(value, [views[i] for i in wanted], -u, create_graph=again)
+            for i, grad in zip(wanted, found, strict=True):
+                grads[i] = grad
+        return None, None, u, of_lam, *grads
 
 
 class Linear(torch.nn.Module):

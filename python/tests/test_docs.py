@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+import larmor
 from larmor._library import lib
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -72,3 +73,18 @@ def test_rows_of_a_comment_become_a_list_and_code_stays_as_it_is():
     text = ["What it is, a * b.", "", "name     of |x|", "         going on", "Errors   none", "", "  y = x_", "end"]
     assert plain.to_rst(text) == ["What it is, a \\* b.", "", "``name``", "   of \\|x\\|", "   going on", "*Errors*",
                                   "   none", "", "::", "", "     y = x_", "", "end"]
+
+
+def test_types_and_help_of_options_are_those_of_the_table():
+    sys.path.insert(0, str(DOCS.parent / "scripts"))
+    import python_options
+
+    assert python_options.TARGET.read_text() == python_options.text(), "run scripts/python_options.py"
+    members = larmor.ReconOptions.__annotations__
+    left_out = {*python_options._recon._OWN, *python_options.NAMED}
+    known = {setting["name"] for setting in larmor.settings()} - left_out
+    assert set(members) == known - {"iters"} | {"iterations"}
+    for line in ("eps                 number: accuracy of the NUFFT", "memory              bytes: most memory",
+                 "b0                  array: off-resonance in Hz", "checkpoint_every    number: from one",
+                 "girf_spacing_hz     number: from one frequency of girf to the next; in Hz"):
+        assert line in larmor.recon.__doc__

@@ -3,8 +3,10 @@ SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
+import copy
 import gc
 import itertools
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -468,3 +470,20 @@ def test_the_power_method_finds_the_largest_eigenvalue_and_its_vector(problem):
     assert abs(value / largest - 1) < 1e-9 and report.end == "tolerance" and len(history) == report.iterations
     assert relative(A.N @ x, value * x) < 1e-6 and abs(np.linalg.norm(x) - 1) < 1e-12
     assert np.diff(history.objectives).min() > -1e-9 * largest
+
+
+def test_operators_are_pickled_and_copied_but_those_of_functions_without_a_name(rng, numbers):
+    made = operators(rng, numbers)
+    coils = made["coils"]
+    made["conjugate"], made["transpose"], made["part"] = coils.conj(), coils.T, coils[1:]
+    made["beside"] = linop.vstack([coils, coils], 1)
+    shared = linop.Segments(rng.uniform(-50, 50, (8, 8)), rng.uniform(0, 0.01, (20, 10)))
+    made["segments"] = linop.segments(linop.nufft(rng.uniform(-4, 4, (20, 10, 2)), (8, 8), dtype=C128), shared)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        pickle.dumps(made.pop("function"))
+    for name, A in made.items():
+        x = numbers(*A.in_shape)
+        for again in (pickle.loads(pickle.dumps(A)), copy.deepcopy(A)):
+            assert np.array_equal(again @ x, A @ x), name
+            assert repr(again) == repr(A)
+    assert pickle.loads(pickle.dumps(coils.device)) is coils.device
