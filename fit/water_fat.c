@@ -342,18 +342,34 @@ static void fit_voxel(void *self, int64_t i)
 
 /* ---- all voxels ---- */
 
+static cplx fat_at(double hz_per_ppm, double s)
+{
+    double whole = 0;
+    cplx sum = 0;
+    for (int n = 0; n < PEAKS; n++) whole += peak_part[n];
+    for (int n = 0; n < PEAKS; n++) sum += peak_part[n] / whole * cexp(2 * M_PI * I * hz_per_ppm * peak_ppm[n] * s);
+    return sum;
+}
+
+larmor_status larmor_fat_signal(double tesla, double ms, double signal[2])
+{
+    LMR_NEED(signal);
+    if (!(tesla > 0 && tesla <= 100) || !isfinite(ms))
+        return LMR_FAIL(LARMOR_ERR_ARG, "fat: got %g T and %g ms, expected up to 100 T and a time", tesla, ms);
+    const cplx fat = fat_at(HZ_PER_T_AND_PPM * tesla, ms / 1000);
+    signal[0] = creal(fat);
+    signal[1] = cimag(fat);
+    return LARMOR_OK;
+}
+
 static larmor_status make_model(const lmr_fit_work *w, const larmor_fit_opts *opts, job *b)
 {
     model *m = &b->m;
     b->ppm = HZ_PER_T_AND_PPM * opts->field_strength;
     m->times = w->series.times;
-    double whole = 0;
-    for (int n = 0; n < PEAKS; n++) whole += peak_part[n];
     for (int j = 0; j < m->times; j++) {
         m->t[j] = w->series.t[j] / 1000;
-        for (int n = 0; n < PEAKS; n++)
-            m->fat[j] += peak_part[n] / whole *
-                         cexp((opts->fat_above ? -1 : 1) * 2 * M_PI * I * b->ppm * peak_ppm[n] * m->t[j]);
+        m->fat[j] = fat_at((opts->fat_above ? -1 : 1) * b->ppm, m->t[j]);
     }
     fill_columns(m);
     m->low = -RANGE_PPM * b->ppm;

@@ -24,6 +24,7 @@ const lmr_phantom_kind lmr_phantom_disc = {
 /* A new phantom is a line here and a file in this folder that defines lmr_phantom_<name>. */
 #define PHANTOMS(X)                                                                                                  \
     X(shepp_logan)                                                                                                   \
+    X(tissues)                                                                                                       \
     X(texture)                                                                                                       \
     X(disc)
 

@@ -208,7 +208,7 @@ static void report(const fit_run *r, const app_files *files, double seconds)
 static int fit(fit_run *r)
 {
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
-    APP_TRY(APP_RUN, fit_make_real(&r->noise, r->dev));
+    APP_TRY(APP_RUN, fit_join_noise(&r->noise, r->in.images, r->dev));
     const larmor_fit_opts opts = {.noise = r->s->noise,
                                   .noise_map = r->noise,
                                   .mask = r->mask,

@@ -6,7 +6,9 @@
 #include "commands.h"
 #include "common.h"
 #include "motion_file.h"
+#include "phantom_truth.h"
 #include "progress.h"
+#include "recon_gating.h"
 #include "scan.h"
 
 enum { MOST_COILS = 1024 };
@@ -15,14 +17,14 @@ typedef struct settings {
     scan_trajectory trajectory;
     const char *output, *truth, *maps, *field_map, *phantom, *units, *device, *phase_terms, *gradient_field,
         *displacement, *motion, *motion_fields;
-    const char *waveforms, *calibration, *dead_coils, *noiseless_coils;
+    const char *waveforms, *signal, *truth_maps, *truth_bins, *calibration, *dead_coils, *noiseless_coils;
     int64_t coils, seed, slices, repetitions, noise_samples, threads;
     double noise, snr, dwell, noise_dwell, tr;
     double variation, object_size, rotation, breathing, breathing_period, contrast, off_resonance, image_phase;
     app_list breath, heart, maps_matrix, drift, gradient, shim, dipole, delays, phase_cycles, echo_times, ramp, ghost;
     int64_t shots, navigators, bands, caipi;
     double band_mm;
-    double readout_start, tesla;
+    double readout_start, tesla, r2star;
     app_list position;
     int concomitant, oblique, same_angles, force;
 } settings;
@@ -44,6 +46,13 @@ static const app_option options[] = {
     OPTION(APP_WRITTEN_FILE, output, 'o', "output", "SCAN.h5", "the ISMRMRD file to write", .needed = 1),
     OPTION(APP_WRITTEN_FILE, truth, 0, "truth", "FILE",
            "also write the images to expect; the format follows the suffix"),
+    OPTION(APP_TEXT, truth_bins, 0, "truth-bins", "heart:N,breath:N",
+           "--truth: the images of these bins, as larmor recon --bins takes them, by the true states of the readouts",
+           .reads = recon_are_bins, .expected = "heart:N, breath:N or both, like heart:20,breath:4"),
+    OPTION(
+        APP_TEXT, truth_maps, 0, "truth-maps", "PREFIX",
+        "tissues: also write the maps that a fit should find, PREFIX_FF.npy and others as larmor fit names them, and "
+        "PREFIX_tissue.npy, the tissue of voxels within it; any format of images"),
     OPTION(APP_WRITTEN_FILE, maps, 0, "maps", "FILE", "also write the coils' sensitivities; .cfl, .npy or .h5"),
     OPTION(APP_SIZES, maps_matrix, 0, "maps-matrix", "X[,Y[,Z]]",
            "voxels of the maps, as large as the image's: more of them reach beyond the field of view (default: the "
@@ -83,6 +92,13 @@ static const app_option options[] = {
     OPTION(APP_NUMBER, noise_dwell, 0, "noise-dwell", "US", "time per sample of the noise scan in us", .preset = "20",
            .low = 1e-3, .high = 1e6),
     OPTION(APP_TEXT, phantom, 0, "phantom", "NAME", "phantom", .preset = "shepp-logan", .choice = choose_phantom),
+    OPTION(
+        APP_TEXT, signal, 0, "signal", "S",
+        "the signals of the phantom tissues: of water and fat at --echo-times, or of the pulses of a FISP sequence "
+        "for fingerprinting, one for each of the --repetitions",
+        .choices = "water-fat|fisp"),
+    OPTION(APP_NUMBER, r2star, 0, "r2star", "R", "water-fat: R2* of all tissues, in 1/s", .preset = "0", .low = 0,
+           .high = 1e4),
     OPTION(APP_NUMBER, object_size, 0, "object-size", "X",
            "enlarge the object, which fills 9/10 of the field of view, and the ring of coils with it", .preset = "1",
            .low = 0.1, .high = 10),
@@ -165,7 +181,8 @@ static const app_option options[] = {
            "its cycles across the field of view (default: 0.5,0.5,0)", .low = -100, .high = 100,
            .member = "phase.cycles"),
     OPTION(APP_NUMBERS, echo_times, 0, "echo-times", "MS[,MS[,MS]]",
-           "several echoes, a contrast each: with off-resonance their phases differ", .low = 0, .high = 1e4),
+           "several echoes, a contrast each: with off-resonance their phases differ", .low = 0, .high = 1e4,
+           .most = 6),
     OPTION(APP_NUMBER, readout_start, 0, "readout-start", "MS",
            "time of a readout's first sample after the echo, which the header then states (default: so that the echo "
            "is in the centre of k-space)",
@@ -332,6 +349,11 @@ static void fill_opts(const settings *s, request *r)
     r->opts.heart = cycle_of(&s->heart, 0.2, s, 1);
     if (s->waveforms)
         r->opts.waveforms = strcmp(s->waveforms, "triggers") ? LARMOR_WAVEFORMS_SIGNALS : LARMOR_WAVEFORMS_TRIGGERS;
+    if (s->signal) {
+        r->opts.phantom = strcmp(s->phantom, "shepp-logan") ? s->phantom : "tissues"; /* that of the preset */
+        r->opts.signal = strcmp(s->signal, "fisp") ? LARMOR_SIGNAL_WATER_FAT : LARMOR_SIGNAL_FISP;
+        r->opts.r2star = s->r2star;
+    }
     fill_field(s, r);
     fill_phase(s, r);
     fill_epi(s, r);
@@ -393,6 +415,18 @@ static int check(const settings *s, request *r)
         app_error("--%s: needs the time of each readout; give --tr MS, too.", s->breath.count ? "breath" : "heart");
         return APP_USAGE;
     }
+    if (s->signal && !strcmp(s->signal, "water-fat") && !s->echo_times.count) {
+        app_error("--signal water-fat: needs --echo-times MS,MS,MS, too.");
+        return APP_USAGE;
+    }
+    if (s->r2star > 0 && (!s->signal || strcmp(s->signal, "water-fat") != 0)) {
+        app_error("--r2star: has no effect without --signal water-fat.");
+        return APP_USAGE;
+    }
+    if (s->truth_bins && (!s->truth || strstr(s->truth_bins, "time:"))) {
+        app_error("--truth-bins %s: bins of heart and breath of a --truth expected.", s->truth_bins);
+        return APP_USAGE;
+    }
     if (s->waveforms && !s->breath.count && !s->heart.count) {
         app_error("--waveforms: has no effect without --breath or --heart.");
         return APP_USAGE;
@@ -434,15 +468,6 @@ static larmor_status reserve(const settings *s, const larmor_simulation_info *i,
     if (!st && out->truth) st = larmor_output_reserve(out->truth, LARMOR_C64, larmor_shape_append(image, images), 0);
     if (!st && out->maps && !s->maps_matrix.count)
         st = larmor_output_reserve(out->maps, LARMOR_C64, larmor_shape_append(image, i->coils), 0);
-    return st;
-}
-
-static larmor_status write_truth(const larmor_simulation *simulation, larmor_output *out)
-{
-    larmor_expected expected;
-    larmor_status st = larmor_simulation_expect(simulation, &expected);
-    if (!st) st = larmor_image_write(out, expected.image, expected.count, NULL);
-    larmor_expected_free(&expected);
     return st;
 }
 
@@ -491,12 +516,16 @@ static int write_all(const settings *s, larmor_simulation *simulation, request *
     report_cycle("breath", &r->opts.breath, seconds);
     report_cycle("heart", &r->opts.heart, seconds);
     if (out->truth) {
-        APP_TRY(APP_RUN, write_truth(simulation, out->truth));
-        app_log("wrote %s: the image at this resolution", s->truth);
+        const int code = phantom_write_images(simulation, s->truth_bins, s->truth, out->truth);
+        if (code) return code;
     }
     if (out->maps) {
         APP_TRY(APP_RUN, write_maps(s, simulation, out->maps));
         app_log("wrote %s: the sensitivities of %d coil%s", s->maps, i.coils, app_s(i.coils));
+    }
+    if (s->truth_maps) {
+        const int code = phantom_write_truth(simulation, s->truth_maps, s->force);
+        if (code) return code;
     }
     if (out->field) {
         APP_TRY(APP_RUN, write_field(simulation, out->field));

@@ -1,6 +1,7 @@
 /* Images of several times for larmor fit. SPDX-License-Identifier: Apache-2.0 */
 #include "fit_inputs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,4 +260,31 @@ larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmo
     if (!st) st = larmor_image_write(out, images, slices, &(larmor_write_opts){.header = in->first.header});
     for (int s = 0; s < slices; s++) larmor_array_free(images[s].data);
     return st;
+}
+
+larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, larmor_device *dev)
+{
+    TRY(fit_make_real(noise, dev));
+    if (!*noise) return LARMOR_OK;
+    const larmor_shape all = larmor_array_shape(images);
+    const int64_t times = all.dim[all.ndim - 1];
+    if (times < 2) return LARMOR_OK;
+    const int64_t voxels = larmor_shape_count(all) / times;
+    if (larmor_shape_count(larmor_array_shape(*noise)) != voxels * times) return LARMOR_OK;
+    double *value;
+    larmor_array *joined;
+    TRY(larmor_array_download(*noise, LARMOR_F64, &value));
+    for (int64_t i = 0; i < voxels; i++) {
+        double sum = 0;
+        for (int64_t t = 0; t < times; t++) sum += value[i + voxels * t] * value[i + voxels * t];
+        value[i] = sqrt(sum / (double)times);
+    }
+    larmor_shape shape = all;
+    shape.ndim--;
+    const larmor_status st = larmor_array_upload(dev, LARMOR_F32, shape, LARMOR_F64, value, &joined);
+    free(value);
+    if (st) return st;
+    larmor_array_free(*noise);
+    *noise = joined;
+    return LARMOR_OK;
 }

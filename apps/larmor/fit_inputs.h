@@ -31,6 +31,10 @@ larmor_status fit_name_map(const char *prefix, const char *map, const char *more
 /* Files of some formats are complex with an imaginary part of 0: the real part of such arrays, NULL stays. */
 larmor_status fit_make_real(larmor_array **x, larmor_device *dev);
 
+/* Noise maps of all images, as larmor recon --noise-map writes them, become one: their root mean square. A map alone,
+ * and NULL, stay. */
+larmor_status fit_join_noise(larmor_array **noise, const larmor_array *images, larmor_device *dev);
+
 /* Write a map in the place of the images. */
 larmor_status fit_write_map(const fit_inputs *in, const larmor_array *map, larmor_output *out);
 

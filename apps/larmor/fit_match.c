@@ -165,7 +165,7 @@ static int read_inputs(match_run *r, const app_files *files)
     if (s->mask) APP_TRY(APP_INPUT, app_read_array(s->mask, r->dev, &r->mask));
     if (s->noise_map) APP_TRY(APP_INPUT, app_read_array(s->noise_map, r->dev, &r->noise));
     APP_TRY(APP_RUN, fit_make_real(&r->mask, r->dev));
-    APP_TRY(APP_RUN, fit_make_real(&r->noise, r->dev));
+    APP_TRY(APP_RUN, fit_join_noise(&r->noise, r->in.images, r->dev));
     const int64_t entries = larmor_array_shape(r->dictionary).dim[0];
     if (entries == r->table.rows) return APP_DONE;
     app_error("%s: got %lld rows, expected %lld, one for each entry of %s.", s->table, (long long)r->table.rows,

@@ -11,8 +11,7 @@ enum { MOST_BINS = 65535, MOST_BYTES = 1 << 28 };
 
 /* ---- what is asked for ---- */
 
-/* 1 if the text was read to its end. */
-static int read_bins(const char *text, larmor_bins_opts *opts)
+int recon_read_bins(const char *text, larmor_bins_opts *opts)
 {
     *opts = (larmor_bins_opts){.heart = 0};
     const struct {
@@ -38,7 +37,7 @@ static int read_bins(const char *text, larmor_bins_opts *opts)
 int recon_are_bins(const char *text)
 {
     larmor_bins_opts opts;
-    return read_bins(text, &opts);
+    return recon_read_bins(text, &opts);
 }
 
 /* ---- signals of a file ---- */
@@ -216,7 +215,7 @@ int recon_sort_bins(recon_run *r)
     APP_FREED_BY(free_given) larmor_bins_opts opts = {.heart = 0};
     larmor_source *bins;
     int code = APP_DONE;
-    read_bins(r->s->bins, &opts);
+    recon_read_bins(r->s->bins, &opts);
     opts.tick_ms = r->s->tick;
     APP_TRY(APP_RUN, larmor_device_open("cpu", &dev));
     opts.waveforms = r->opened;

@@ -4,6 +4,9 @@
 
 #include "recon.h"
 
+/* The numbers of --bins; 1 if the text is one. */
+int recon_read_bins(const char *text, larmor_bins_opts *opts);
+
 /* 1 if a text is one of --bins. */
 int recon_are_bins(const char *text);
 

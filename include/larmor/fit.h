@@ -81,6 +81,10 @@ LARMOR_API larmor_status larmor_fit(const larmor_array *images, larmor_fit_model
                                     const larmor_fit_opts *opts, larmor_fit_maps *maps);
 LARMOR_API void larmor_fit_maps_free(larmor_fit_maps *maps); /* also sets all to NULL */
 
+/* What a unit of fat is at a time after the excitation, [re, im], 1 at time 0: the six peaks of water-fat. Errors:
+ * LARMOR_ERR_ARG. */
+LARMOR_API larmor_status larmor_fat_signal(double tesla, double ms, double signal[2]);
+
 /* Match each voxel's series to a dictionary, as of fingerprinting: the entry d with the largest |<d, x>| / |d|.
  *
  * images      complex or real [..., T], or the K coefficients of a basis; on a processor.

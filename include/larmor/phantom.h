@@ -26,6 +26,24 @@ LARMOR_API larmor_phantom_info larmor_phantom_entry(int i);
 LARMOR_API larmor_status larmor_phantom_create(const char *name, int ndim, larmor_phantom **phantom);
 LARMOR_API void larmor_phantom_free(larmor_phantom *phantom); /* NULL is fine */
 
+/* ---- tissues ---- */
+
+enum { LARMOR_TISSUES = 6 };
+typedef struct larmor_tissue {
+    const char *name;
+    double density, fat; /* of all protons, and the part of fat */
+    double t1_ms, t2_ms;
+} larmor_tissue;
+
+/* Tissue i of the phantom "tissues", ellipses of one tissue each that lie in one another; past the last its name is
+ * NULL. */
+LARMOR_API larmor_tissue larmor_phantom_tissue(int i);
+
+/* That phantom with other densities, as of the signals that its tissues have.
+ *
+ * density  [LARMOR_TISSUES]. Errors: LARMOR_ERR_ARG for ndim and densities that are not finite; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_phantom_of_tissues(int ndim, const double *density, larmor_phantom **phantom);
+
 /* ---- objects that are larger, that move, that change ---- */
 
 typedef struct larmor_phantom_state { /* zero means as it was made */

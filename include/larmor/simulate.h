@@ -37,6 +37,16 @@ typedef enum larmor_phantom_waveforms {
     LARMOR_WAVEFORMS_SIGNALS   /* it has not */
 } larmor_phantom_waveforms;
 
+/* The signal of the phantom "tissues", in the place of its densities. */
+typedef enum larmor_phantom_signal {
+    LARMOR_SIGNAL_DENSITY,
+    /* (W + F c(t)) exp(-R2* t) at the time t of each sample after the excitation, c as larmor_fat_signal has it. */
+    LARMOR_SIGNAL_WATER_FAT,
+    /* By larmor_epg_fisp, repetition n after pulse n of 10 + 50 |sin(pi n / 120)| degrees, TR 12 ms, TE 3 ms, 20 ms
+     * after an inversion. */
+    LARMOR_SIGNAL_FISP
+} larmor_phantom_signal;
+
 /* Zero means default. The field of view is 256 mm along x, with square voxels; 2D slices are 5 mm thick and 6 mm
  * apart. */
 typedef struct larmor_simulation_opts {
@@ -64,6 +74,9 @@ typedef struct larmor_simulation_opts {
      * image, epi or several slices. */
     larmor_phantom_cycle breath, heart;
     larmor_phantom_waveforms waveforms; /* of breath and heart, in the file */
+    /* Of the phantom "tissues", in one slice, without phase, epi, bands, motion, breath, heart and what displaces. */
+    larmor_phantom_signal signal;
+    double r2star; /* of water and fat, in 1/s */
     const larmor_phantom_field
         *field; /* off-resonance; NULL: none. t = 0 is in the centre of k-space, but for the next: */
     const double
@@ -132,6 +145,21 @@ LARMOR_API larmor_status larmor_simulation_samples(larmor_simulation *simulation
  * Errors  those of larmor_raw_create; LARMOR_STOPPED by the monitor or larmor_stop_when. */
 LARMOR_API larmor_status larmor_simulation_save(larmor_simulation *simulation, larmor_output *out);
 
+enum { LARMOR_MOST_TRUTHS = 5 };
+typedef struct larmor_truth { /* free with larmor_truth_free */
+    int count;
+    const char *name[LARMOR_MOST_TRUTHS]; /* as larmor_fit names its maps, and "tissue" */
+    larmor_image map[LARMOR_MOST_TRUTHS];
+} larmor_truth;
+
+/* The maps that a fit of the scan's images should find, of the phantom "tissues", f32: water, fat, FF and R2star of
+ * water and fat, else T1, T2 in ms and M0; and the number of the tissue from 1 on in voxels that it fills alone, with
+ * those beside them, else 0.
+ *
+ * Errors  LARMOR_ERR_ARG for other phantoms; LARMOR_ERR_MEMORY. */
+LARMOR_API larmor_status larmor_simulation_truth(const larmor_simulation *simulation, larmor_truth *truth);
+LARMOR_API void larmor_truth_free(larmor_truth *truth); /* NULL is fine; also sets all to zero */
+
 typedef struct larmor_expected { /* free with larmor_expected_free */
     larmor_image *image;         /* [count] of each slice all repetitions, as larmor_recon_run has them */
     int count;
@@ -139,6 +167,14 @@ typedef struct larmor_expected { /* free with larmor_expected_free */
 
 /* The images to expect, those of larmor_phantom_bandlimited_phase. Images that are alike are one array. */
 LARMOR_API larmor_status larmor_simulation_expect(const larmor_simulation *simulation, larmor_expected *expected);
+/* The images to expect of bins of heart and breath, of one slice and one repetition of an object that has them, in
+ * the order of larmor_source_of_bins: the mean of the object over some readouts of each bin, which is by the true
+ * phase of the heart from where it is largest, and by the order of the true shift of the breath. Bins without
+ * readouts have no image.
+ *
+ * heart, breath  how many; 0: none of it. Errors: LARMOR_ERR_ARG; LARMOR_ERR_MEMORY; LARMOR_STOPPED. */
+LARMOR_API larmor_status larmor_simulation_states(const larmor_simulation *simulation, int heart, int breath,
+                                                  larmor_expected *expected);
 LARMOR_API void larmor_expected_free(larmor_expected *expected); /* NULL is fine; also sets all to zero */
 
 /* The coils' sensitivities, zero for dead ones, and where they are.

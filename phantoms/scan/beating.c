@@ -15,18 +15,24 @@ static void free_phantom(larmor_phantom **phantom)
     larmor_phantom_free(*phantom);
 }
 
+larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_phantom *object, double seconds,
+                                       larmor_phantom **now)
+{
+    larmor_phantom_state state = {0};
+    larmor_phantom_cycle breath = s->o.breath;
+    breath.size /= s->encoding.recon_fov_mm[1];
+    larmor_phantom_beat(&breath, &s->o.heart, seconds, &state);
+    return larmor_phantom_change(object, &state, now);
+}
+
 static larmor_status one_readout(const larmor_simulation *s, const larmor_phantom *object, const larmor_array *traj,
                                  int64_t readout, double seconds, float *to)
 {
     LMR_FREED_BY(free_phantom) larmor_phantom *now = NULL;
     LMR_OWNED(larmor_array) *line = NULL, *made = NULL;
     LMR_HEAP float *host = NULL;
-    larmor_phantom_state state = {0};
     const int64_t all = larmor_array_shape(traj).dim[2], samples = s->info.samples;
-    larmor_phantom_cycle breath = s->o.breath;
-    breath.size /= s->encoding.recon_fov_mm[1];
-    larmor_phantom_beat(&breath, &s->o.heart, seconds, &state);
-    LMR_TRY(larmor_phantom_change(object, &state, &now));
+    LMR_TRY(lmr_simulation_object_at(s, object, seconds, &now));
     LMR_TRY(larmor_array_slice(traj, readout, 1, &line));
     LMR_TRY(larmor_phantom_kspace(now, line, s->o.coils, LARMOR_C64, &made));
     LMR_TRY(larmor_array_download(made, LARMOR_C64, &host));

@@ -208,12 +208,13 @@ int lmr_simulation_moves(const larmor_simulation *s)
     const larmor_simulation_opts *o = &s->o;
     int drifts = 0;
     for (int d = 0; d < 3; d++) drifts |= o->drift_mm[d] != 0;
-    return drifts || o->rotation_deg != 0 || o->breathing_mm != 0 || o->contrast != 0;
+    return s->fisp || drifts || o->rotation_deg != 0 || o->breathing_mm != 0 || o->contrast != 0;
 }
 
 larmor_status lmr_simulation_object(const larmor_simulation *s, int repetition, larmor_phantom **object)
 {
     const larmor_simulation_opts *o = &s->o;
+    if (s->fisp) return lmr_signals_object(s, repetition, object);
     const double intervals = o->repetitions > 1 ? (double)(o->repetitions - 1) : 1;
     const double *fov = s->encoding.recon_fov_mm;
     larmor_phantom_course course = {.degrees = o->rotation_deg,
@@ -390,6 +391,7 @@ static larmor_status prepare(larmor_simulation *s)
     fill_encoding(s, kind.header);
     fill_geometry(s);
     LMR_TRY(create_phantom(s));
+    LMR_TRY(lmr_signals_prepare(s, lmr_simulation_sees_more(s)));
     return s->o.snr > 0 ? find_noise(s) : LARMOR_OK;
 }
 
@@ -427,6 +429,7 @@ larmor_simulation_info larmor_simulation_describe(const larmor_simulation *simul
 void larmor_simulation_free(larmor_simulation *simulation)
 {
     if (!simulation) return;
+    free(simulation->fisp);
     free(simulation->backward);
     free(simulation->shot);
     larmor_array_free(simulation->exact);

@@ -18,6 +18,7 @@ struct larmor_simulation {
     larmor_phantom_phase phase;
     larmor_device *dev;
     larmor_phantom *phantom; /* in the beginning */
+    double *fisp;            /* [repetitions, LARMOR_TISSUES] signals, or NULL */
     larmor_encoding encoding;
     larmor_image_meta geometry; /* of slice 0 */
     int64_t centre;             /* the sample that is nearest to the centre of k-space */
@@ -109,5 +110,15 @@ larmor_status lmr_simulation_navigators(larmor_simulation *s, int slice, int rep
 /* waves.c: the waveforms of breath and heart that the file describes; how many. And append them to it. */
 int lmr_simulation_waveforms(const larmor_simulation *s, larmor_waveform_info info[2]);
 larmor_status lmr_simulation_append_waves(const larmor_simulation *s, larmor_raw_writer *writer);
+
+/* signals.c: what the tissues' signals need, and the object in a repetition; a scan of water and fat. */
+larmor_status lmr_signals_prepare(larmor_simulation *s, int sees_more);
+larmor_status lmr_signals_object(const larmor_simulation *s, int repetition, larmor_phantom **object);
+larmor_status lmr_signals_water_fat(const larmor_simulation *s, const larmor_array *traj, const double *seconds,
+                                    larmor_array **kspace);
+
+/* beating.c: the object as it is at a time. */
+larmor_status lmr_simulation_object_at(const larmor_simulation *s, const larmor_phantom *object, double seconds,
+                                       larmor_phantom **now);
 
 #endif

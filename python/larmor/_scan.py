@@ -666,6 +666,27 @@ class Simulation:
         """The images to expect [images, (z,) y, x], of each slice all repetitions, and their geometry."""
         found = ffi.new("larmor_expected *")
         check(lib.larmor_simulation_expect(self._simulation, found))
+        return self._images(found)
+
+    def states(self, *, heart: int = 0, breath: int = 0) -> tuple[Any, list[dict[str, Any]]]:
+        """The images to expect of bins of the heart and the breath, breath after breath, by their true states."""
+        answer_ctrl_c()
+        found = ffi.new("larmor_expected *")
+        check(lib.larmor_simulation_states(self._simulation, heart, breath, found))
+        return self._images(found)
+
+    def truth(self) -> dict[str, Any]:
+        """The maps that a fit of the phantom "tissues" should find, by name, and "tissue", the number of each."""
+        found = ffi.new("larmor_truth *")
+        check(lib.larmor_simulation_truth(self._simulation, found))
+        try:
+            return {ffi.string(found.name[i]).decode(): _arrays.to_numpy(lib.larmor_array_ref(found.map[i].data))
+                    for i in range(found.count)}
+        finally:
+            lib.larmor_truth_free(found)
+
+    @staticmethod
+    def _images(found: Any) -> tuple[Any, list[dict[str, Any]]]:
         try:
             images = [found.image[i] for i in range(found.count)]
             return (np.stack([_arrays.to_numpy(lib.larmor_array_ref(image.data)) for image in images]),

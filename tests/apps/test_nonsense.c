@@ -33,8 +33,8 @@ static int is_whole(const app_option *o)
 /* Of a text that has a name in a file, or words of its own. */
 static int is_free(const app_option *o)
 {
-    static const char *const names[] = {"group",      "join",    "address",  "unix",   "config",
-                                        "parameters", "out-dir", "bids-dir", "output", "columns"};
+    static const char *const names[] = {"group",   "join",     "address", "unix",    "config",    "parameters",
+                                        "out-dir", "bids-dir", "output",  "columns", "truth-maps"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(o->name, names[i])) return 1;
     return 0;

@@ -16,6 +16,7 @@ typedef struct subject {
 typedef struct scan {
     larmor_raw *raw;
     larmor_source *source;
+    larmor_simulation *made;
     larmor_phantom_cycle breath, heart;
 } scan;
 
@@ -23,6 +24,7 @@ static void free_scan(scan *s)
 {
     larmor_source_free(s->source);
     larmor_raw_free(s->raw);
+    larmor_simulation_free(s->made);
 }
 
 ENDS_ITSELF_BY(free_scan, scan)
@@ -35,7 +37,6 @@ static larmor_phantom_cycle cycle_of(double rate, double size, uint64_t seed)
 static scan scan_of(const subject *u)
 {
     scan s = {.breath = cycle_of(u->breaths, 20, 2 * u->seed), .heart = cycle_of(u->beats, .3, 2 * u->seed + 1)};
-    OWNED(larmor_simulation) *made = NULL;
     larmor_output *out;
     const char *path = in_folder("scan.h5");
     larmor_simulation_opts opts = {.trajectory = u->trajectory,
@@ -48,9 +49,9 @@ static scan scan_of(const subject *u)
                                    .heart = s.heart,
                                    .waveforms = u->waveforms};
     memcpy(opts.traj.matrix, u->matrix, sizeof opts.traj.matrix);
-    assert_ok(larmor_simulation_create(dev, &opts, &made));
+    assert_ok(larmor_simulation_create(dev, &opts, &s.made));
     assert_ok(larmor_output_open(path, 1, &out));
-    assert_ok(larmor_simulation_save(made, out));
+    assert_ok(larmor_simulation_save(s.made, out));
     larmor_output_free(out);
     assert_ok(larmor_raw_open(path, NULL, &s.raw));
     assert_ok(larmor_source_of_raw(s.raw, path, &s.source));
@@ -289,4 +290,86 @@ IN_FOLDER(a_drawing_has_each_trigger_and_each_readout_and_goes_to_svg_alone)
     assert_refused(larmor_gating_draw(out, &t), LARMOR_ERR_ARG, "gating: there are no bins to draw");
     larmor_output_free(out);
     assert_false(is_there(in_folder("none.svg")));
+}
+
+/* By cg, each by itself. */
+static larmor_recon *recon_of(larmor_source *source, larmor_array *maps)
+{
+    larmor_recon *recon;
+    const larmor_recon_opts opts = {.size = sizeof opts, .method = "cg", .maps = maps};
+    assert_ok(larmor_recon_create(source, dev, &opts, &recon));
+    return recon;
+}
+
+/* |x - y| / |y| */
+static double difference(const larmor_array *x, const larmor_array *y)
+{
+    OWNED(larmor_array) *d;
+    double whole, apart;
+    assert_ok(larmor_array_create(dev, larmor_array_dtype(y), larmor_array_shape(y), &d));
+    assert_ok(larmor_copy(y, d));
+    assert_ok(larmor_nrm2(d, &whole));
+    assert_ok(larmor_axpby(1, x, -1, d));
+    assert_ok(larmor_nrm2(d, &apart));
+    return apart / whole;
+}
+
+IN_FOLDER(images_of_bins_are_nearer_to_the_true_states_than_the_static_image_over_trajectories_seeds_and_noise)
+{
+    static const subject subjects[] = {
+        {"golden", {16, 16, 1}, 30, 14, 66, 21, LARMOR_WAVEFORMS_TRIGGERS},
+        {"golden", {16, 16, 1}, 10, 11, 80, 22, LARMOR_WAVEFORMS_SIGNALS},
+        {"phyllotaxis", {12, 12, 12}, 30, 17, 60, 23, LARMOR_WAVEFORMS_SIGNALS},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        OWNED(scan) s = scan_of(&subjects[i]);
+        OWNED(larmor_source) *bins = NULL;
+        OWNED(larmor_array) *maps = NULL;
+        larmor_expected truth;
+        larmor_image_meta meta;
+        const int64_t matrix[3] = {0};
+        const larmor_bins_opts opts = {.heart = 3, .breath = 3, .way = LARMOR_GATING_AUTO, .waveforms = s.raw};
+        assert_ok(larmor_source_of_bins(s.source, dev, &opts, NULL, &bins));
+        assert_ok(larmor_simulation_maps(s.made, matrix, &maps, &meta));
+        assert_ok(larmor_simulation_states(s.made, 3, 3, &truth));
+        OWNED(larmor_recon) *of_bins = recon_of(bins, maps), *of_all = recon_of(s.source, maps);
+        larmor_recon_result whole, r;
+        assert_ok(larmor_recon_run(of_all, 0, &whole));
+        assert_true(truth.count == 9 && larmor_recon_series(of_bins) == 9);
+        double own = 0, all = 0;
+        for (int b = 0; b < 9; b++) {
+            assert_ok(larmor_recon_run(of_bins, b, &r));
+            assert_true(truth.image[b].meta.phase == r.image[0].meta.phase);
+            assert_true(truth.image[b].meta.repetition == r.image[0].meta.repetition);
+            own += difference(r.image[0].data, truth.image[b].data) / 9;
+            all += difference(whole.image[0].data, truth.image[b].data) / 9;
+            larmor_recon_result_free(&r);
+        }
+        larmor_recon_result_free(&whole);
+        if (getenv("SHOW")) printf("%zu: %.3f of %.3f\n", i, own, all);
+        const double least = subjects[i].matrix[2] > 1 ? 1.05 : 1.5; /* in space a voxel is as large as the breath */
+        if (!(least * own < all)) fail_msg("subject %zu: %g, the static image %g", i, own, all);
+        larmor_expected_free(&truth);
+    }
+}
+
+TEST(states_are_those_of_an_object_that_has_them_and_their_mean_is_the_object)
+{
+    larmor_expected truth;
+    OWNED(larmor_simulation) *still = NULL, *beating = NULL;
+    larmor_simulation_opts opts = {.traj = {.matrix = {16, 16}, .readouts = 400}, .tr_ms = 20};
+    assert_ok(larmor_simulation_create(dev, &opts, &still));
+    assert_refused(larmor_simulation_states(still, 2, 0, &truth), LARMOR_ERR_ARG,
+                   "simulation: got bins of an object without breath and heart, expected one repetition with");
+    opts.heart = (larmor_phantom_cycle){60, .6, 0, 1};
+    assert_ok(larmor_simulation_create(dev, &opts, &beating));
+    assert_refused(larmor_simulation_states(beating, 0, 0, &truth), LARMOR_ERR_ARG,
+                   "simulation: got 0 bins of the heart and 0 of the breath, expected 1 to 65535");
+    assert_ok(larmor_simulation_states(beating, 4, 0, &truth));
+    assert_int_equal(truth.count,
+                     4); /* sin^2: the first and the last quarter are alike, and so are the middle ones */
+    assert_true(difference(truth.image[0].data, truth.image[3].data) < .01);
+    assert_true(difference(truth.image[1].data, truth.image[2].data) < .01);
+    assert_true(difference(truth.image[0].data, truth.image[1].data) > .03);
+    larmor_expected_free(&truth);
 }

@@ -1,0 +1,118 @@
+/* The true images of bins of heart and breath. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/owned.h"
+#include "phantoms/scan/simulation.h"
+
+enum { MOST_BINS = 65535, SAMPLED = 8 /* readouts of a bin, over which the object is averaged */ };
+
+static double seconds_of(const larmor_simulation *s, int64_t readout)
+{
+    return 1e-3 * s->o.tr_ms * (double)readout;
+}
+
+static void free_phantom(larmor_phantom **phantom)
+{
+    larmor_phantom_free(*phantom);
+}
+
+typedef struct ranked {
+    double value;
+    int64_t readout;
+} ranked;
+
+static int by_value(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->value != y->value) return x->value < y->value ? -1 : 1;
+    return (x->readout > y->readout) - (x->readout < y->readout);
+}
+
+/* bin [readouts]: heart + hearts * breath. */
+static larmor_status sort(const larmor_simulation *s, int hearts, int breaths, int *bin)
+{
+    const int64_t n = s->info.readouts;
+    LMR_HEAP ranked *list = lmr_new(n, sizeof *list);
+    if (!list) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < n; i++) {
+        const double beats = larmor_phantom_cycles(&s->o.heart, seconds_of(s, i));
+        const double breath = larmor_phantom_cycles(&s->o.breath, seconds_of(s, i));
+        bin[i] = (int)((beats - floor(beats)) * hearts) % hearts;
+        list[i] = (ranked){pow(sin(M_PI * breath), 4), i};
+    }
+    qsort(list, (size_t)n, sizeof *list, by_value);
+    for (int64_t i = 0; i < n; i++) bin[list[i].readout] += hearts * (int)(i * breaths / n);
+    return LARMOR_OK;
+}
+
+/* The mean of the object over some of `count` readouts. */
+static larmor_status average(const larmor_simulation *s, const larmor_phantom *object, const int64_t *member,
+                             int64_t count, larmor_array **image)
+{
+    const larmor_shape shape = larmor_shape_of(s->info.ndim, s->info.matrix);
+    const int64_t used = count < SAMPLED ? count : SAMPLED;
+    larmor_array *sum = NULL;
+    larmor_status st = larmor_array_create(s->dev, LARMOR_C64, shape, &sum);
+    if (!st) st = larmor_zero(sum);
+    for (int64_t i = 0; i < used && !st; i++) {
+        LMR_FREED_BY(free_phantom) larmor_phantom *now = NULL;
+        LMR_OWNED(larmor_array) *one = NULL;
+        st = lmr_go_on();
+        if (!st)
+            st = lmr_simulation_object_at(s, object, seconds_of(s, member[(2 * i + 1) * count / (2 * used)]), &now);
+        if (!st) st = larmor_phantom_bandlimited(now, s->dev, LARMOR_C64, shape, &one);
+        if (!st) st = larmor_axpby(1 / (double)used, one, 1, sum);
+    }
+    if (st)
+        larmor_array_free(sum);
+    else
+        *image = sum;
+    return st;
+}
+
+static larmor_status fill(const larmor_simulation *s, int hearts, int breaths, larmor_expected *e)
+{
+    const int64_t n = s->info.readouts;
+    LMR_FREED_BY(free_phantom) larmor_phantom *object = NULL;
+    LMR_HEAP int *bin = lmr_new(n, sizeof *bin);
+    LMR_HEAP int64_t *member = lmr_new(n, sizeof *member);
+    if (!bin || !member) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_simulation_object(s, 0, &object));
+    LMR_TRY(sort(s, hearts, breaths, bin));
+    for (int b = 0; b < hearts * breaths; b++) {
+        larmor_array *image;
+        int64_t count = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (bin[i] == b) member[count++] = i;
+        if (!count) continue;
+        LMR_TRY(average(s, object, member, count, &image));
+        e->image[e->count] = (larmor_image){image, lmr_simulation_meta(s, 0, b / hearts)};
+        e->image[e->count++].meta.phase = b % hearts;
+    }
+    return LARMOR_OK;
+}
+
+larmor_status larmor_simulation_states(const larmor_simulation *simulation, int heart, int breath,
+                                       larmor_expected *expected)
+{
+    LMR_NEED(expected);
+    *expected = (larmor_expected){NULL, 0};
+    LMR_NEED(simulation);
+    const larmor_simulation *s = simulation;
+    const int64_t hearts = heart ? heart : 1;
+    const int64_t breaths = breath ? breath : 1;
+    if (hearts < 1 || breaths < 1 || (!heart && !breath) || hearts > MOST_BINS || breaths > MOST_BINS ||
+        hearts * breaths > MOST_BINS)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got %d bins of the heart and %d of the breath, expected 1 to %d",
+                        heart, breath, MOST_BINS);
+    if (!lmr_simulation_beats(s) || s->info.repetitions > 1)
+        return LMR_FAIL(LARMOR_ERR_ARG, "simulation: got bins of %s, expected one repetition with breath or heart",
+                        lmr_simulation_beats(s) ? "several repetitions" : "an object without breath and heart");
+    larmor_image *image = calloc((size_t)(hearts * breaths), sizeof *image);
+    if (!image) return LMR_NO_MEMORY();
+    expected->image = image;
+    const larmor_status st = fill(s, (int)hearts, (int)breaths, expected);
+    if (st) larmor_expected_free(expected);
+    return st;
+}
