@@ -166,34 +166,55 @@ int lmr_transform_create(const lmr_transform_request *r, larmor_device *dev, lmr
 
 /* ---- points ---- */
 
-/* Coordinates that lie one after the other become points [ndim, count], times a factor for each dimension. */
+/* Coordinates that lie one after the other as arrays; to be freed by the caller, also after an error. */
+static larmor_status wrap(const lmr_transform *t, int64_t count, const void *const from[3],
+                          larmor_array *coordinates[3])
+{
+    const larmor_dtype dtype = t->nufft.dtype == LARMOR_C64 ? LARMOR_F32 : LARMOR_F64;
+    for (int d = 0; d < t->nufft.ndim; d++) {
+        if (count && !from[d]) return larmor_fail(LARMOR_ERR_ARG, "coordinates along dimension %d are NULL", d);
+        const larmor_status st =
+            larmor_array_wrap(t->dev, dtype, LARMOR_SHAPE(count), lmr_mutable(from[d]), NULL, NULL, &coordinates[d]);
+        if (st) return st;
+    }
+    return LARMOR_OK;
+}
+
+static void unwrap(larmor_array *coordinates[3])
+{
+    for (int d = 0; d < 3; d++) larmor_array_free(coordinates[d]);
+}
+
+/* They become points [ndim, count], times a factor for each dimension. */
 static larmor_status join(const lmr_transform *t, int64_t count, const void *const from[3], const double factor[3],
                           larmor_array **points)
 {
-    const int ndim = t->nufft.ndim;
-    const larmor_dtype dtype = t->nufft.dtype == LARMOR_C64 ? LARMOR_F32 : LARMOR_F64;
     larmor_array *coordinates[3] = {NULL, NULL, NULL};
-    larmor_status st = LARMOR_OK;
     *points = NULL;
-    for (int d = 0; d < ndim && !st; d++) {
-        if (count && !from[d])
-            st = larmor_fail(LARMOR_ERR_ARG, "coordinates along dimension %d are NULL", d);
-        else
-            st = larmor_array_wrap(t->dev, dtype, LARMOR_SHAPE(count), lmr_mutable(from[d]), NULL, NULL,
-                                   &coordinates[d]);
-    }
-    if (!st) st = larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)coordinates, factor, points);
-    for (int d = 0; d < ndim; d++) larmor_array_free(coordinates[d]);
+    larmor_status st = wrap(t, count, from, coordinates);
+    if (!st)
+        st = larmor_nufft_join_coordinates(t->nufft.ndim, (const larmor_array *const *)coordinates, factor, points);
+    unwrap(coordinates);
+    return st;
+}
+
+/* Those of types 1 and 2. */
+static larmor_status set_apart(lmr_transform *t, int64_t count, const void *const from[3], const double factor[3])
+{
+    larmor_array *coordinates[3] = {NULL, NULL, NULL};
+    larmor_status st = wrap(t, count, from, coordinates);
+    if (!st) st = larmor_nufft_set_coordinates(t->run, (const larmor_array *const *)coordinates, factor);
+    unwrap(coordinates);
     return st;
 }
 
 /* Points of type 3 that lie far apart set a limit to the tolerance that only they show. FINUFFT goes on with a larger
  * error there, and so does this: with a warning. */
-static larmor_status set_points(lmr_transform *t, const larmor_array *points, const larmor_array *targets)
+static larmor_status set_targets(lmr_transform *t, const larmor_array *points, const larmor_array *targets)
 {
     larmor_nufft_opts looser = t->nufft;
     larmor_status st = larmor_nufft_set_points(t->run, points, targets);
-    for (int i = 0; i < TRIES && targets && st == LARMOR_ERR_NUMERIC; i++) {
+    for (int i = 0; i < TRIES && st == LARMOR_ERR_NUMERIC; i++) {
         if (looser.tol * LOOSER > loosest) break;
         looser.tol *= LOOSER;
         larmor_nufft *other = NULL;
@@ -226,9 +247,11 @@ int lmr_transform_set_points(lmr_transform *t, int64_t nj, const void *const fro
     larmor_array *points = NULL;
     larmor_array *targets = NULL;
     pthread_mutex_lock(&t->lock);
-    larmor_status st = t->run ? join(t, nj, from, forth, &points) : LARMOR_OK;
-    if (!st && is_3) st = join(t, nk, to, back, &targets);
-    if (!st && t->run) st = set_points(t, points, targets);
+    larmor_status st = LARMOR_OK;
+    if (t->run && !is_3) st = set_apart(t, nj, from, forth);
+    if (t->run && is_3) st = join(t, nj, from, forth, &points);
+    if (!st && t->run && is_3) st = join(t, nk, to, back, &targets);
+    if (!st && t->run && is_3) st = set_targets(t, points, targets);
     if (!st) {
         t->points = nj;
         if (is_3) t->modes = nk;

@@ -4,20 +4,19 @@
 #include "core/array.h"
 #include "larmor/nufft.h"
 
-static larmor_status check(int ndim, const larmor_array *const *coordinates)
+larmor_status lmr_coordinates_check(const char *who, int ndim, const larmor_array *const *coordinates)
 {
     if (ndim < 1 || ndim > 3 || !coordinates)
-        return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_join_coordinates: 1 to 3 coordinates are needed, got %d", ndim);
+        return LMR_FAIL(LARMOR_ERR_ARG, "%s: 1 to 3 coordinates are needed, got %d", who, ndim);
     const larmor_array *first = coordinates[0];
     for (int d = 0; d < ndim; d++) {
         const larmor_array *x = coordinates[d];
-        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_join_coordinates: coordinate %d is NULL", d);
+        if (!x) return LMR_FAIL(LARMOR_ERR_ARG, "%s: coordinate %d is NULL", who, d);
         if (!lmr_is_real(x->dtype) || x->dtype != first->dtype || x->dev != first->dev ||
             larmor_array_count(x) != larmor_array_count(first))
             return LMR_FAIL(
                 LARMOR_ERR_SHAPE,
-                "larmor_nufft_join_coordinates: coordinate %d is %s, and coordinate 0 is %s; expected f32 or "
-                "f64, as many, on one device",
+                "%s: coordinate %d is %s, and coordinate 0 is %s; expected f32 or f64, as many, on one device", who,
                 d, lmr_describe(x).s, lmr_describe(first).s);
     }
     return LARMOR_OK;
@@ -28,7 +27,7 @@ larmor_status larmor_nufft_join_coordinates(int ndim, const larmor_array *const 
 {
     if (!points) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_join_coordinates: points is NULL");
     *points = NULL;
-    LMR_TRY(check(ndim, coordinates));
+    LMR_TRY(lmr_coordinates_check("larmor_nufft_join_coordinates", ndim, coordinates));
     const larmor_array *first = coordinates[0];
     larmor_device *dev = first->dev;
     const lmr_coordinates_kernels *kernels =

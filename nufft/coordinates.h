@@ -4,9 +4,13 @@
 
 #include <stdint.h>
 
+#include "larmor/array.h"
 #include "larmor/status.h"
 
 #define LMR_COORDINATES_ABI 1
+
+/* 1 to 3 arrays of as many f32 or f64 on one device, or an error that begins with who. */
+larmor_status lmr_coordinates_check(const char *who, int ndim, const larmor_array *const *coordinates);
 
 /* One table per precision, that of `from`. */
 typedef struct lmr_coordinates_kernels {

@@ -6,7 +6,7 @@
 
 #include "larmor/status.h"
 
-#define LMR_NUFFT_ABI 6
+#define LMR_NUFFT_ABI 7
 
 /* How a device spreads and interpolates, where it has a choice; processors have none. */
 typedef enum lmr_nufft_method {
@@ -47,6 +47,15 @@ typedef struct lmr_nufft_phases {
     double from[3], by[3], scale[3], series[LMR_NUFFT_SERIES];
 } lmr_nufft_phases;
 
+/* Points for sort_from: coordinate d of point j is that number from first[d] on, stride numbers from one point to the
+ * next, times factor[d]. stride is 1 or ndim. */
+typedef struct lmr_nufft_source {
+    int is_double;
+    int64_t stride;
+    const void *first[3];
+    double factor[3];
+} lmr_nufft_source;
+
 /* One table per precision. A point at x cells, 0 <= x < cells, touches cells i .. i + width - 1 (modulo the grid) in
  * each dimension, i = ceil(x - width / 2), with piece l of the window at t = 2 (i - x + width / 2) - 1 in cell i + l.
  */
@@ -72,6 +81,12 @@ typedef struct lmr_nufft_kernels {
      * sorted   to be given back with release. */
     larmor_status (*sort)(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
                           int64_t *bad, void **sorted);
+    /* The same from other layouts, or NULL if the device has none.
+     *
+     * previous  NULL, or what sort or sort_from gave for the same g: where all goes well its memory may be taken, and
+     *           all that it is good for then is release; else it is left as it was. */
+    larmor_status (*sort_from)(void *ctx, const lmr_nufft_geometry *g, int64_t m, const lmr_nufft_source *from,
+                               void *previous, int64_t *bad, void **sorted);
     void (*release)(void *ctx, void *sorted); /* NULL is fine */
 
     /* cells <- sum over the points of value times window; overwrites. interp is its transpose. */

@@ -4,8 +4,11 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "core/gate.h"
 #include "core/mutable.h"
+#include "core/owned.h"
+#include "nufft/coordinates.h"
 #include "nufft/options.h"
 #include "nufft/plan.h"
 #include "nufft/tune/survey.h"
@@ -182,8 +185,9 @@ static larmor_status estimate(const larmor_nufft *handle, double m, int lattice,
     return LARMOR_OK;
 }
 
-/* Types 1 and 2 by the model. */
-static larmor_status set_points(larmor_nufft *handle, const larmor_array *points, int64_t m, int lattice)
+/* Types 1 and 2 by the model; from: where coordinates lie, if points is NULL. */
+static larmor_status set_points(larmor_nufft *handle, const larmor_array *points, const lmr_nufft_source *from,
+                                int64_t m, int lattice)
 {
     lmr_nufft_choice choice;
     double chosen_for;
@@ -192,7 +196,8 @@ static larmor_status set_points(larmor_nufft *handle, const larmor_array *points
     const lmr_nufft_way way = plan ? plan->way : lmr_nufft_way_of(handle->on.kernels, &handle->opts);
     const int fits = plan && same_grid(&choice, &plan->choice);
     if (!fits) LMR_TRY(lmr_nufft_plan_make(&handle->on, &handle->opts, &choice, &way, &plan));
-    const larmor_status st = lmr_nufft_plan_set_points(plan, points, m);
+    const larmor_status st =
+        points ? lmr_nufft_plan_set_points(plan, points, m) : lmr_nufft_plan_set_coordinates(plan, from, m);
     if (st) {
         if (!fits) lmr_nufft_plan_free(plan);
         return st;
@@ -240,7 +245,7 @@ static larmor_status set_type12(larmor_nufft *handle, const larmor_array *points
     LMR_TRY(lmr_nufft_expect_points(&handle->on, o, "points", points, &m));
     LMR_TRY(lmr_survey_lattice(o->ndim, points, m, &lattice));
     return o->effort && !o->spread_only && m > 0 ? tune(handle, points, m, lattice)
-                                                 : set_points(handle, points, m, lattice);
+                                                 : set_points(handle, points, NULL, m, lattice);
 }
 
 larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *points, const larmor_array *targets)
@@ -251,6 +256,68 @@ larmor_status larmor_nufft_set_points(larmor_nufft *handle, const larmor_array *
     if (o->type != 3 && targets) return LMR_FAIL(LARMOR_ERR_ARG, "nufft: targets are for type 3 only, expected NULL");
     LMR_TRY(lmr_gate_enter(&handle->gate));
     const larmor_status st = o->type == 3 ? set_type3(handle, points, targets) : set_type12(handle, points);
+    lmr_gate_leave(&handle->gate);
+    return st;
+}
+
+/* Whether coordinates lie on a lattice, as the first of their points tell. */
+static larmor_status survey_apart(int ndim, const larmor_array *const *coordinates, const double *scale, int *lattice)
+{
+    const int64_t m = larmor_array_count(coordinates[0]);
+    const int64_t some = m < LMR_LATTICE ? m : LMR_LATTICE;
+    larmor_array *first[3] = {NULL, NULL, NULL}, *points = NULL;
+    larmor_status st = LARMOR_OK;
+    for (int d = 0; d < ndim && !st; d++)
+        st = larmor_array_wrap(coordinates[d]->dev, coordinates[d]->dtype, LARMOR_SHAPE(some),
+                               lmr_mutable(coordinates[d]->data), NULL, NULL, &first[d]);
+    if (!st) st = larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)first, scale, &points);
+    if (!st) st = lmr_survey_lattice(ndim, points, some, lattice);
+    larmor_array_free(points);
+    for (int d = 0; d < ndim; d++) larmor_array_free(first[d]);
+    return st;
+}
+
+static larmor_status set_apart(larmor_nufft *handle, const larmor_array *const *coordinates, const double *scale)
+{
+    const int ndim = handle->opts.ndim;
+    const int64_t m = larmor_array_count(coordinates[0]);
+    lmr_nufft_source from = {.is_double = coordinates[0]->dtype == LARMOR_F64, .stride = 1};
+    int64_t values;
+    int lattice;
+    if (!lmr_mul(m, handle->opts.batch * 2, &values))
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "nufft: %lld points are too many", (long long)m);
+    for (int d = 0; d < ndim; d++) {
+        from.first[d] = coordinates[d]->data;
+        from.factor[d] = scale ? scale[d] : 1;
+    }
+    LMR_TRY(survey_apart(ndim, coordinates, scale, &lattice));
+    return set_points(handle, NULL, &from, m, lattice);
+}
+
+/* By points in the plain layout. */
+static larmor_status set_joined(larmor_nufft *handle, const larmor_array *const *coordinates, const double *scale)
+{
+    LMR_OWNED(larmor_array) *points = NULL;
+    LMR_TRY(larmor_nufft_join_coordinates(handle->opts.ndim, coordinates, scale, &points));
+    return larmor_nufft_set_points(handle, points, NULL);
+}
+
+larmor_status larmor_nufft_set_coordinates(larmor_nufft *handle, const larmor_array *const *coordinates,
+                                           const double *scale)
+{
+    if (!handle) return LMR_FAIL(LARMOR_ERR_ARG, "larmor_nufft_set_coordinates: a plan is needed, got NULL");
+    const larmor_nufft_opts *o = &handle->opts;
+    if (o->type == 3)
+        return LMR_FAIL(LARMOR_ERR_ARG,
+                        "larmor_nufft_set_coordinates: the plan is of type 3, which has targets, too; join both by "
+                        "larmor_nufft_join_coordinates");
+    LMR_TRY(lmr_coordinates_check("larmor_nufft_set_coordinates", o->ndim, coordinates));
+    if (coordinates[0]->dev != handle->on.dev)
+        return LMR_FAIL(LARMOR_ERR_SHAPE, "larmor_nufft_set_coordinates: coordinates are %s, expected them on %s",
+                        lmr_describe(coordinates[0]).s, larmor_device_spec(handle->on.dev));
+    if (o->effort || !lmr_nufft_plan_takes_coordinates(&handle->on, o)) return set_joined(handle, coordinates, scale);
+    LMR_TRY(lmr_gate_enter(&handle->gate));
+    const larmor_status st = set_apart(handle, coordinates, scale);
     lmr_gate_leave(&handle->gate);
     return st;
 }

@@ -268,28 +268,48 @@ static larmor_status move_points(const lmr_nufft_plan *plan, const larmor_array 
     return on->kernels->rescale(on->ctx, g->ndim, m, points->dtype == LARMOR_F64, points->data, from, scale, *moved);
 }
 
-static larmor_status sort(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, void **sorted)
+/* On a processor the memory of the points that are there is used again, unless a precomputed form, which can fail,
+ * follows. */
+static larmor_status sort_source(const lmr_nufft_plan *plan, int64_t m, const lmr_nufft_source *from, int64_t *bad,
+                                 void **sorted)
 {
-    const lmr_nufft_device *on = plan->on;
-    int64_t bad = -1;
-    void *moved;
-    *sorted = NULL;
-    larmor_status st = move_points(plan, points, m, &moved);
-    if (!st)
-        st = on->kernels->sort(on->ctx, &plan->geometry, m, moved || points->dtype == LARMOR_F64,
-                               moved ? moved : points->data, &bad, sorted);
-    on->dev->be->release(on->ctx, moved);
-    if (st || bad < 0) return st;
-    return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value", (long long)bad);
+    void *previous = plan->way.precompute == LARMOR_PRECOMPUTE_NONE ? plan->sorted : NULL;
+    return plan->on->kernels->sort_from(plan->on->ctx, &plan->geometry, m, from, previous, bad, sorted);
 }
 
-larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array *points, int64_t m)
+static larmor_status sort_array(const lmr_nufft_plan *plan, int64_t m, int is_double, const void *points,
+                                int64_t *bad, void **sorted)
+{
+    const lmr_nufft_device *on = plan->on;
+    const lmr_nufft_geometry *g = &plan->geometry;
+    if (!on->kernels->sort_from) return on->kernels->sort(on->ctx, g, m, is_double, points, bad, sorted);
+    lmr_nufft_source from = {.is_double = is_double, .stride = g->ndim};
+    for (int d = 0; d < g->ndim && points; d++) {
+        from.first[d] = (const char *)points + (size_t)d * (is_double ? sizeof(double) : sizeof(float));
+        from.factor[d] = 1;
+    }
+    return sort_source(plan, m, &from, bad, sorted);
+}
+
+static larmor_status sort(const lmr_nufft_plan *plan, const larmor_array *points, int64_t m, int64_t *bad,
+                          void **sorted)
+{
+    void *moved;
+    larmor_status st = move_points(plan, points, m, &moved);
+    if (!st)
+        st = sort_array(plan, m, moved || points->dtype == LARMOR_F64, moved ? moved : points->data, bad, sorted);
+    plan->on->dev->be->release(plan->on->ctx, moved);
+    return st;
+}
+
+/* The plan has sorted points from now on, unless one was not finite or its precomputed form cannot be made. */
+static larmor_status keep_sorted(lmr_nufft_plan *plan, int64_t m, int64_t bad, void *sorted)
 {
     const lmr_nufft_device *on = plan->on;
     lmr_precompute *precompute;
-    void *sorted;
-    LMR_TRY(lmr_go_on());
-    LMR_TRY(sort(plan, points, m, &sorted));
+    if (bad >= 0)
+        return LMR_FAIL(LARMOR_ERR_NUMERIC, "nufft: point %lld is not finite; remove it and its value",
+                        (long long)bad);
     const lmr_precompute_job job = {.on = on,
                                     .geometry = &plan->geometry,
                                     .batch = plan->opts.batch,
@@ -307,6 +327,29 @@ larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array
     plan->points = m;
     plan->precompute = precompute;
     return LARMOR_OK;
+}
+
+larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array *points, int64_t m)
+{
+    void *sorted = NULL;
+    int64_t bad = -1;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(sort(plan, points, m, &bad, &sorted));
+    return keep_sorted(plan, m, bad, sorted);
+}
+
+int lmr_nufft_plan_takes_coordinates(const lmr_nufft_device *on, const larmor_nufft_opts *filled)
+{
+    return on->kernels->sort_from && !filled->spread_only;
+}
+
+larmor_status lmr_nufft_plan_set_coordinates(lmr_nufft_plan *plan, const lmr_nufft_source *from, int64_t m)
+{
+    void *sorted = NULL;
+    int64_t bad = -1;
+    LMR_TRY(lmr_go_on());
+    LMR_TRY(sort_source(plan, m, from, &bad, &sorted));
+    return keep_sorted(plan, m, bad, sorted);
 }
 
 /* ---- execute ---- */

@@ -53,6 +53,10 @@ void lmr_nufft_plan_free(lmr_nufft_plan *plan); /* NULL is fine */
 /* points [ndim, m] of the types that a plan takes. After an error the plan is as it was. */
 larmor_status lmr_nufft_plan_set_points(lmr_nufft_plan *plan, const larmor_array *points, int64_t m);
 
+/* The same from where coordinates lie, if plans of these options take them on this device. */
+int lmr_nufft_plan_takes_coordinates(const lmr_nufft_device *on, const larmor_nufft_opts *filled);
+larmor_status lmr_nufft_plan_set_coordinates(lmr_nufft_plan *plan, const lmr_nufft_source *from, int64_t m);
+
 /* One pass of type 1 (values to modes) or 2 of `now` transforms, at most geometry.batch of them. */
 larmor_status lmr_nufft_plan_pass(const lmr_nufft_plan *plan, int type, int sign, int64_t now, void *values,
                                   void *modes);

@@ -142,6 +142,17 @@ LARMOR_API larmor_status larmor_nufft_set_points(larmor_nufft *plan, const larmo
 LARMOR_API larmor_status larmor_nufft_join_coordinates(int ndim, const larmor_array *const *coordinates,
                                                        const double *scale, larmor_array **points);
 
+/* larmor_nufft_set_points, for types 1 and 2, of coordinates that a program keeps apart: the same points as those of
+ * larmor_nufft_join_coordinates, and the same results. A processor reads them where they lie, which takes half the
+ * time and no memory; other devices, plans that are timed and plans without FFT join them first.
+ *
+ * coordinates  [ndim] arrays of m elements each, all f32 or all f64, on the plan's device. They may be freed then.
+ * scale        [ndim] factors, as for larmor_nufft_join_coordinates; NULL: 1.
+ * Errors       LARMOR_ERR_ARG, for a plan of type 3, too; otherwise those of larmor_nufft_join_coordinates and
+ *              larmor_nufft_set_points. */
+LARMOR_API larmor_status larmor_nufft_set_coordinates(larmor_nufft *plan, const larmor_array *const *coordinates,
+                                                      const double *scale);
+
 /* Run the plan: type 1 from values to modes, type 2 from modes to values, type 3 from values to values at the
  * targets; the input is not changed. On a GPU nothing is allocated and nothing waited for.
  *

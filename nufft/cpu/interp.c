@@ -47,7 +47,7 @@ static void interp_in_order(const lmr_nufft_geometry *g, const lmr_points *p, in
                 job.tile = buffer;
                 job.batch = now;
                 job.to = values + b * job.value_pitch;
-                p->rows->interp(&job);
+                p->rows.interp(&job);
             }
         }
     }
@@ -79,7 +79,7 @@ larmor_status R(lmr_cpu_nufft_interp)(void *ctx, const lmr_nufft_geometry *g, vo
                 for (int64_t k = 0; k < job.batch; k++)
                     copy_tile(g, p, chunk.tile, (const real *)cells + 2 * (b + k) * cell_count,
                               buffer + k * p->padded);
-                p->rows->interp(&job);
+                p->rows.interp(&job);
             }
         }
     }

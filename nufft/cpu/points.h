@@ -13,17 +13,25 @@
 enum { PLAIN_PITCH = 16, DOUBLED_PITCH = 32, DEGREES = 24, COLOURS = 27 };
 
 /* A point as the inner loops need it. In an array of them, those beyond ndim of t are left out, and so is the index
- * where points keep the order of their values: there a record begins in the end of the one before. */
+ * where points keep the order of their values: there a record begins in the end of the one before. Where values are
+ * more than 2^32 the upper half of the index follows the last t. */
 typedef struct lmr_point {
-    int64_t index; /* of its value; not to be read where points are in order */
-    int32_t at;    /* its first cell in the padded tile */
-    real t[3];     /* the polynomials' arguments */
+    uint32_t index; /* of its value, the lower half; not to be read where points are in order */
+    int32_t at;     /* its first cell in the padded tile */
+    real t[3];      /* the polynomials' arguments */
 } lmr_point;
 
-static inline size_t lmr_point_size(int ndim, int in_order)
+/* Where the upper half of a record's index lies. */
+static inline size_t lmr_point_upper(int ndim)
 {
-    const size_t size = offsetof(lmr_point, t) + (size_t)ndim * sizeof(real) - (in_order ? sizeof(int64_t) : 0);
-    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+    return offsetof(lmr_point, t) + (size_t)ndim * sizeof(real);
+}
+
+static inline size_t lmr_point_size(int ndim, int in_order, int has_upper)
+{
+    const size_t size =
+        lmr_point_upper(ndim) - (in_order ? sizeof(uint32_t) : 0) + (has_upper ? sizeof(uint32_t) : 0);
+    return (size + sizeof(real) - 1) / sizeof(real) * sizeof(real);
 }
 
 static inline const lmr_point *lmr_point_of(const void *points, size_t size, int64_t i)
@@ -31,22 +39,38 @@ static inline const lmr_point *lmr_point_of(const void *points, size_t size, int
     return (const lmr_point *)((const char *)points + (size_t)i * size);
 }
 
+/* upper: 0 where indices have no upper half. */
+static inline int64_t lmr_point_index(const void *points, size_t size, size_t upper, int64_t i)
+{
+    const lmr_point *p = lmr_point_of(points, size, i);
+    const int64_t index = p->index;
+    return upper ? index | (int64_t) * (const uint32_t *)((const char *)p + upper) << 32 : index;
+}
+
 /* How a dimension of the grid is cut into tiles of nearly equal size: tile k begins at floor(cells k / tiles). All in
  * doubles, which hold these integers exactly: vectors of them are fast. */
 typedef struct lmr_axis {
     double scale, scale_rest; /* cells per cycle, in two parts: to twice the precision */
     double half_modes, half_width;
-    double cells, tiles;
-    double stride, tile_stride; /* of the padded tile, in cells, and of the tiles */
+    double cells, tiles;         /* their product is at most 2^50 */
+    double per_cells, per_tiles; /* 1 / cells, 1 / tiles */
+    double stride, tile_stride;  /* of the padded tile, in cells, and of the tiles */
 } lmr_axis;
 
 enum { PLACE_BLOCK = 512 };
 
-/* Where points go: tile, at and t [ndim, PLACE_BLOCK] come out. */
+typedef enum lmr_place_what { PLACE_ALL, PLACE_TILES, PLACE_NOTHING } lmr_place_what;
+
+/* Where points go: tile, at and t [ndim, PLACE_BLOCK] come out, or tile alone, or nothing but whether all are finite.
+ * Coordinate d of point i is that number from first[d] on, stride numbers from one point to the next, times
+ * factor[d]. */
 typedef struct lmr_place_job {
+    lmr_place_what what;
     int ndim, count;
-    int is_double;      /* points are doubles, whatever `real` is */
-    const void *points; /* [ndim, count] */
+    int is_double; /* coordinates are doubles, whatever `real` is */
+    const void *first[3];
+    int64_t stride; /* 1 or ndim */
+    double factor[3];
     lmr_axis axis[3];
     int32_t tile[PLACE_BLOCK], at[PLACE_BLOCK];
     real t[3][PLACE_BLOCK];
@@ -58,12 +82,12 @@ typedef struct lmr_rows_job {
     const real *doubled; /* [degree + 1, DOUBLED_PITCH], every coefficient twice in a row, then zeros */
     const real *plain;   /* [degree + 1, PLAIN_PITCH] */
     int64_t count;
-    const void *points; /* lmr_point, point_size bytes from one to the next */
-    size_t point_size;
-    int in_order;         /* points' values lie in their order: */
-    int64_t first_value;  /* from this one on */
-    const real *stored;   /* [count, ndim, width]: the points' window values; NULL: to be computed */
-    ptrdiff_t row, plane; /* strides of the padded tile, in reals */
+    const void *points;       /* lmr_point, point_size bytes from one to the next */
+    size_t point_size, upper; /* upper: of lmr_point_index */
+    int in_order;             /* points' values lie in their order: */
+    int64_t first_value;      /* from this one on */
+    const real *stored;       /* [count, ndim, width]: the points' window values; NULL: to be computed */
+    ptrdiff_t row, plane;     /* strides of the padded tile, in reals */
     int64_t batch;
     real *tile;
     ptrdiff_t tile_pitch; /* reals from a transform's tile to the next one's */
@@ -105,8 +129,8 @@ typedef struct lmr_chunk {
 typedef struct lmr_points {
     int64_t m;
     int threads;
-    void *points; /* lmr_point [m], point_size bytes from one to the next */
-    size_t point_size;
+    void *points;                    /* lmr_point [m], point_size bytes from one to the next */
+    size_t point_size, upper, bytes; /* upper: of lmr_point_index; bytes: of all points */
     int binned;   /* the points of a tile are sorted further, BIN_POINTS at a time, by bins of its cells */
     int in_order; /* one tile is the whole grid, and points are as they came, without their indices */
 
@@ -123,13 +147,14 @@ typedef struct lmr_points {
     int64_t spread_batch; /* and those that it spreads at once, not more */
     int64_t buffers;
     real *buffer; /* [buffers, tile_batch, padded] */
+    size_t buffer_bytes;
 
-    const lmr_rows *rows;
+    lmr_rows rows;
     real *doubled, *plain;
     const real *stored; /* [m, ndim, width], or NULL; not owned */
 } lmr_points;
 
-/* The first cell of tile k of a dimension; cells * tiles is below 2^52. */
+/* The first cell of tile k of a dimension; cells * tiles is at most 2^50. */
 static inline int64_t lmr_tile_start(int64_t cells, int64_t tiles, int64_t k)
 {
     return cells * k / tiles;
@@ -150,7 +175,7 @@ static inline void lmr_tile_box(const lmr_nufft_geometry *g, const lmr_points *p
 
 static inline int64_t lmr_index_of(const lmr_points *p, int64_t i)
 {
-    return p->in_order ? i : lmr_point_of(p->points, p->point_size, i)->index;
+    return p->in_order ? i : lmr_point_index(p->points, p->point_size, p->upper, i);
 }
 
 /* The work on a chunk; tile, batch, from, to are left to the caller. */
@@ -165,6 +190,7 @@ static inline lmr_rows_job lmr_chunk_job(const lmr_nufft_geometry *g, const lmr_
                           .count = count,
                           .points = lmr_point_of(p->points, p->point_size, first),
                           .point_size = p->point_size,
+                          .upper = p->upper,
                           .in_order = p->in_order,
                           .first_value = first,
                           .stored = p->stored ? p->stored + first * g->ndim * g->width : NULL,
@@ -178,6 +204,11 @@ extern const lmr_rows R(lmr_rows_base);
 #if defined(__x86_64__)
 extern const lmr_rows R(lmr_rows_avx2), R(lmr_rows_avx512);
 #endif
+
+/* Bytes that sorting a tile's points by bins takes for a moment, and that: in their old order otherwise, BIN_POINTS
+ * at a time. */
+size_t R(lmr_bins_scratch)(const lmr_points *p);
+void R(lmr_bins_sort)(const lmr_points *p, void *scratch);
 
 larmor_status R(lmr_cpu_nufft_spread)(void *ctx, const lmr_nufft_geometry *g, void *sorted, int64_t batch,
                                       const void *values, void *cells);

@@ -296,7 +296,7 @@ static void multiply(const lmr_points *p, const lmr_sparse *a, int64_t batch, co
         lmr_product_job job = {.a = a, .batch = batch, .x = x, .y = y};
         job.first = row_after(a, work / pieces * i);
         job.end = i + 1 < pieces ? row_after(a, work / pieces * (i + 1)) : a->rows;
-        p->rows->multiply(&job);
+        p->rows.multiply(&job);
     }
 }
 

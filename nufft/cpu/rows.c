@@ -49,7 +49,7 @@ INLINE void stored_doubled(const int n, int w, const real *stored, vec *out)
 
 INLINE int64_t index_of(const lmr_rows_job *j, int64_t i)
 {
-    return j->in_order ? j->first_value + i : lmr_point_of(j->points, j->point_size, i)->index;
+    return j->in_order ? j->first_value + i : lmr_point_index(j->points, j->point_size, j->upper, i);
 }
 
 INLINE void first_values(const int w, const int n, const int ndim, const lmr_rows_job *j, int64_t i,
@@ -326,55 +326,94 @@ INLINE double cells_of(const lmr_axis *a, double k, double *rest)
     return x;
 }
 
-/* Quotients of integers below 2^52 round to the right side of every integer, so floor and ceil of them are exact. */
-INLINE void place_axis(const lmr_axis *a, int count, const double *restrict k, double *restrict tile,
-                       double *restrict at, real *restrict t)
+/* The first cell that a point touches. Compilers contract a product and a sum in one place and not in the other:
+ * points must be counted and placed by the same cells, so it is said which. */
+INLINE double first_cell(const lmr_axis *a, double k)
 {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return __builtin_ceil(__builtin_fma(k, a->scale, -a->half_width));
+#else
+    return __builtin_ceil(k * a->scale - a->half_width);
+#endif
+}
+
+/* Floor and ceil of quotients of integers, n / cells and n / tiles, by products with the reciprocals: with a half
+ * added or subtracted quotients are at least half a unit of the divisor away from an integer, and rounding moves them
+ * by less, as cells * tiles is below 2^51. */
+INLINE void place_axis(const lmr_axis *of, const int is_all, int count, const double *restrict k,
+                       double *restrict tile, double *restrict at, real *restrict t)
+{
+    const lmr_axis a = *of; /* else conditional loads keep loops from being vectorized */
     for (int i = 0; i < count; i++) {
         double rest;
-        const double x = cells_of(a, k[i], &rest);
-        double cell = __builtin_ceil(x - a->half_width);
-        t[i] = (real)(2 * (cell + a->half_width - x - rest) - 1);
-        cell += cell < 0 ? a->cells : 0;
-        const double side = __builtin_ceil((cell + 1) * a->tiles / a->cells) - 1;
-        tile[i] += a->tile_stride * side;
-        at[i] += a->stride * (cell - __builtin_floor(side * a->cells / a->tiles));
+        const double x = cells_of(&a, k[i], &rest);
+        double cell = first_cell(&a, k[i]);
+        if (is_all) t[i] = (real)(2 * (cell + a.half_width - x - rest) - 1);
+        cell += cell < 0 ? a.cells : 0;
+        const double side = __builtin_floor(((cell + 1) * a.tiles - 0.5) * a.per_cells);
+        tile[i] += a.tile_stride * side;
+        if (is_all) at[i] += a.stride * (cell - __builtin_floor((side * a.cells + 0.5) * a.per_tiles));
     }
+}
+
+/* What remainder(k, 2 half) is, of all, exactly, for |k| below 2^52: product and difference are not rounded, and a
+ * quotient that is not a tie does not become one, as its neighbours in k are more than half its unit away. */
+INLINE void fold(double half, int count, double *restrict k)
+{
+    for (int i = 0; i < count; i++) k[i] -= __builtin_rint(k[i] / (2 * half)) * (2 * half);
 }
 
 /* Coordinate d of the points, folded to the grid. Returns the first that is not finite, or the count. */
-INLINE int load_axis(const lmr_place_job *j, const int ndim, int d, double *restrict k)
+INLINE int load_axis(const lmr_place_job *j, const int stride, int d, double *restrict k)
 {
-    const double half = j->axis[d].half_modes;
-    const double *doubles = (const double *)j->points + d;
-    const float *floats = (const float *)j->points + d;
-    int outside = 0;
+    const double half = j->axis[d].half_modes, factor = j->factor[d];
+    const double *doubles = j->first[d];
+    const float *floats = j->first[d];
+    const int count = j->count;
+    int outside = 0, far = 0;
     if (j->is_double)
-        for (int i = 0; i < j->count; i++) k[i] = doubles[i * ndim];
+        for (int i = 0; i < count; i++) k[i] = doubles[i * stride] * factor;
     else
-        for (int i = 0; i < j->count; i++) k[i] = (double)floats[i * ndim];
-    for (int i = 0; i < j->count; i++) outside |= !(__builtin_fabs(k[i]) <= half);
-    for (int i = 0; outside && i < j->count; i++) {
+        for (int i = 0; i < count; i++) k[i] = (double)floats[i * stride] * factor;
+    for (int i = 0; i < count; i++) outside |= !(__builtin_fabs(k[i]) <= half);
+    if (!outside) return count;
+    for (int i = 0; i < count; i++) far |= !(__builtin_fabs(k[i]) < 0x1p52);
+    if (!far) fold(half, count, k);
+    for (int i = 0; far && i < count; i++) {
         if (!isfinite(k[i])) return i;
         if (fabs(k[i]) > half) k[i] = remainder(k[i], 2 * half);
     }
-    return j->count;
+    return count;
 }
 
-INLINE int place_points(lmr_place_job *j, const int ndim)
+INLINE void tiles_of(lmr_place_job *j, const int ndim, double (*k)[PLACE_BLOCK])
 {
-    double k[3][PLACE_BLOCK], tile[PLACE_BLOCK] = {0}, at[PLACE_BLOCK] = {0};
-    int good = j->count;
-    for (int d = 0; d < ndim; d++) {
-        const int finite = load_axis(j, ndim, d, k[d]);
-        good = finite < good ? finite : good;
-    }
-    if (good < j->count) return good;
-    for (int d = 0; d < ndim; d++) place_axis(&j->axis[d], j->count, k[d], tile, at, j->t[d]);
+    double tile[PLACE_BLOCK] = {0};
+    for (int d = 0; d < ndim; d++) place_axis(&j->axis[d], 0, j->count, k[d], tile, NULL, NULL);
+    for (int i = 0; i < j->count; i++) j->tile[i] = (int32_t)tile[i];
+}
+
+INLINE void places_of(lmr_place_job *j, const int ndim, double (*k)[PLACE_BLOCK])
+{
+    double tile[PLACE_BLOCK] = {0}, at[PLACE_BLOCK] = {0};
+    for (int d = 0; d < ndim; d++) place_axis(&j->axis[d], 1, j->count, k[d], tile, at, j->t[d]);
     for (int i = 0; i < j->count; i++) {
         j->tile[i] = (int32_t)tile[i];
         j->at[i] = (int32_t)at[i];
     }
+}
+
+INLINE int place_points(lmr_place_job *j, const int ndim)
+{
+    double k[3][PLACE_BLOCK];
+    int good = j->count;
+    for (int d = 0; d < ndim; d++) {
+        const int finite = j->stride == 1 ? load_axis(j, 1, d, k[d]) : load_axis(j, ndim, d, k[d]);
+        good = finite < good ? finite : good;
+    }
+    if (good < j->count) return good;
+    if (j->what == PLACE_ALL) places_of(j, ndim, k);
+    if (j->what == PLACE_TILES) tiles_of(j, ndim, k);
     return -1;
 }
 

@@ -6,44 +6,61 @@
 
 #include "core/clamp.h"
 #include "core/cpu/cpu.h"
+#include "core/owned.h"
 #include "core/status.h"
 #include "nufft/cpu/points.h"
 #include "nufft/cpu/tiles.h"
 #include "nufft/cpu/type3.h"
 
-enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16, FAR = 256 };
+enum { SORT_BLOCK = 4096, POINT_WORK = 1 << 16, FAR = 256, SUM_BLOCK = 512 };
+#ifndef LMR_MOST_NARROW
+#define LMR_MOST_NARROW UINT32_MAX /* points whose indices have 32 bits; tests have a smaller number */
+#endif
 
 /* ---- where points go ---- */
 
-typedef struct sorter {
-    lmr_points *p;
-    const void *points;
-    lmr_place_job job; /* without points: what every thread begins with */
-} sorter;
-
-/* Tiles, first cells and arguments of some points; the index among them of the first that is not finite, or -1. */
-static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
+static int is_narrow(const lmr_nufft_geometry *g)
 {
-    const size_t point = (size_t)job->ndim * (job->is_double ? sizeof(double) : sizeof(float));
-    job->count = count;
-    job->points = (const char *)s->points + (size_t)first * point;
-    return s->p->rows->place(job);
+    return 2 * g->width * (int)sizeof(real) <= NARROW_BYTES;
 }
 
-static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, int is_double, const void *points)
+typedef struct sorter {
+    lmr_points *p;
+    const lmr_nufft_source *from;
+    lmr_place_job job; /* without points: what every thread begins with */
+    int shares;        /* stretches of points */
+    int64_t *counts;   /* [shares, tile_count] */
+    void *scratch;     /* for bins */
+} sorter;
+
+/* What the job asks for of some points; the index among them of the first that is not finite, or -1. */
+static int place_block(const sorter *s, int64_t first, int count, lmr_place_job *job)
 {
-    sorter s = {.p = p, .points = points, .job.ndim = g->ndim, .job.is_double = is_double};
+    const size_t step = (size_t)(first * s->from->stride) * (s->from->is_double ? sizeof(double) : sizeof(float));
+    job->count = count;
+    for (int d = 0; d < job->ndim; d++) job->first[d] = (const char *)s->from->first[d] + step;
+    return s->p->rows.place(job);
+}
+
+static sorter make_sorter(const lmr_nufft_geometry *g, lmr_points *p, const lmr_nufft_source *from)
+{
+    sorter s = {.p = p, .from = from, .job = {.ndim = g->ndim, .is_double = from->is_double, .stride = from->stride}};
     int64_t stride = 1, tile_stride = 1;
-    /* in two dimensions the cells of a point are few, and only in double were batches found to gain */
-    p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real);
+    /* in two dimensions, and of narrow windows, the cells of a point are few: bins were found to gain less than they
+     * take, but for batches in double precision */
+    p->binned = g->ndim > (LMR_REAL == 64 ? 1 : 2) && !is_narrow(g) &&
+                p->padded * g->batch > BIN_BYTES / (int64_t)sizeof(real) && p->padded <= BIN_CELLS;
     for (int d = 0; d < g->ndim; d++) {
         const double modes = (double)g->modes[d], cells = (double)g->cells[d], scale = cells / modes;
+        s.job.factor[d] = from->factor[d];
         s.job.axis[d] = (lmr_axis){.scale = scale,
                                    .scale_rest = fma(-scale, modes, cells) / modes,
                                    .half_modes = 0.5 * modes,
                                    .half_width = 0.5 * g->width,
                                    .cells = cells,
                                    .tiles = (double)p->tiles[d],
+                                   .per_cells = 1 / cells,
+                                   .per_tiles = 1 / (double)p->tiles[d],
                                    .stride = (double)stride,
                                    .tile_stride = (double)tile_stride};
         stride *= p->extent[d];
@@ -69,17 +86,19 @@ static int some(int64_t from, int64_t end)
  * own, or NULL. */
 typedef void (*visitor)(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts);
 
-/* All points, a stretch of them for each thread; counts [shares, tile_count] or NULL. Returns the first bad point, at
- * which its stretch ends, or -1. */
-static int64_t visit(const sorter *s, int shares, visitor each, int64_t *counts)
+/* All points, a stretch of them for each thread; counts [shares, tile_count] or NULL; each may be NULL. Returns the
+ * first bad point, at which its stretch ends, or -1. */
+static int64_t visit(const sorter *s, lmr_place_what what, visitor each, int64_t *counts)
 {
     const lmr_points *p = s->p;
+    const int shares = s->shares;
     int64_t first_bad = INT64_MAX;
 #pragma omp parallel for num_threads(lmr_cpu_team_for(shares, p->threads)) schedule(static, 1)                       \
     reduction(min                                                                                                    \
               : first_bad)
     for (int b = 0; b < shares; b++) {
         lmr_place_job job = s->job;
+        job.what = what;
         const int64_t end = share_start(p->m, shares, b + 1);
         for (int64_t j = share_start(p->m, shares, b); j < end; j += PLACE_BLOCK) {
             const int bad = place_block(s, j, some(j, end), &job);
@@ -87,7 +106,7 @@ static int64_t visit(const sorter *s, int shares, visitor each, int64_t *counts)
                 first_bad = j + bad;
                 break;
             }
-            each(p, &job, j, counts ? counts + b * p->tile_count : NULL);
+            if (each) each(p, &job, j, counts ? counts + b * p->tile_count : NULL);
         }
     }
     return first_bad == INT64_MAX ? -1 : first_bad;
@@ -102,136 +121,128 @@ static void count_points(const lmr_points *p, const lmr_place_job *job, int64_t 
 }
 
 /* To where their tiles go on; counts: the next place in each. */
+static inline __attribute__((always_inline)) void place_in_tiles(const int ndim, const int has_upper,
+                                                                 const lmr_points *p, const lmr_place_job *job,
+                                                                 int64_t first, int64_t *counts)
+{
+    const size_t size = lmr_point_size(ndim, 0, has_upper);
+    for (int i = 0; i < job->count; i++) {
+        char *record = (char *)p->points + (size_t)counts[job->tile[i]]++ * size;
+        lmr_point *to = (lmr_point *)record;
+        __builtin_prefetch(record + FAR, 1);
+        to->index = (uint32_t)(first + i);
+        to->at = job->at[i];
+        for (int d = 0; d < ndim; d++) to->t[d] = job->t[d][i];
+        if (has_upper) *(uint32_t *)(record + lmr_point_upper(ndim)) = (uint32_t)((first + i) >> 32);
+    }
+}
+
 static void place_points(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
 {
-    for (int i = 0; i < job->count; i++) {
-        lmr_point *to = (lmr_point *)((char *)p->points + (size_t)counts[job->tile[i]]++ * p->point_size);
-        __builtin_prefetch((const char *)to + FAR, 1);
-        to->index = first + i;
-        to->at = job->at[i];
-        for (int d = 0; d < job->ndim; d++) to->t[d] = job->t[d][i];
-    }
+    if (p->upper)
+        place_in_tiles(job->ndim, 1, p, job, first, counts);
+    else if (job->ndim == 1)
+        place_in_tiles(1, 0, p, job, first, counts);
+    else if (job->ndim == 2)
+        place_in_tiles(2, 0, p, job, first, counts);
+    else
+        place_in_tiles(3, 0, p, job, first, counts);
 }
 
 /* Of the only tile, as they came. */
 static void place_in_order(const lmr_points *p, const lmr_place_job *job, int64_t first, int64_t *counts)
 {
     (void)counts;
-    lmr_point *to = (lmr_point *)((char *)p->points + (size_t)first * p->point_size);
-    for (int i = 0; i < job->count; i++, to = (lmr_point *)((char *)to + p->point_size)) {
-        to->at = job->at[i];
-        to->t[0] = job->t[0][i];
+    const size_t size = lmr_point_size(1, 1, 0);
+    char *to = (char *)p->points + (size_t)first * size;
+    for (int i = 0; i < job->count; i++) {
+        ((lmr_point *)(to + (size_t)i * size))->at = job->at[i];
+        ((lmr_point *)(to + (size_t)i * size))->t[0] = job->t[0][i];
     }
 }
 
-/* From counts to where each thread's points of a tile begin. */
-static void sum_counts(lmr_points *p, int shares, int64_t *counts)
+/* How many points each tile of a block has, or, with sum, from counts to where each stretch's points of a tile
+ * begin. */
+static void sum_block(const sorter *s, int64_t begin, int is_total)
 {
-    int64_t sum = 0;
-    for (int64_t tile = 0; tile < p->tile_count; tile++) {
-        p->first[tile] = sum;
-        for (int b = 0; b < shares; b++) {
-            const int64_t count = counts[b * p->tile_count + tile];
-            counts[b * p->tile_count + tile] = sum;
-            sum += count;
+    const int64_t all = s->p->tile_count, left = all - begin;
+    const int64_t count = left < SUM_BLOCK ? left : SUM_BLOCK;
+    int64_t sum[SUM_BLOCK] = {0};
+    if (!is_total) memcpy(sum, s->p->first + begin, (size_t)count * sizeof *sum);
+    for (int b = 0; b < s->shares; b++) {
+        int64_t *counts = s->counts + b * all + begin;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t here = counts[i];
+            if (!is_total) counts[i] = sum[i];
+            sum[i] += here;
         }
     }
-    p->first[p->tile_count] = sum;
+    if (is_total) memcpy(s->p->first + begin, sum, (size_t)count * sizeof *sum);
 }
 
-/* ---- bins within tiles ---- */
-
-/* Bins of BIN_SIDE cells a side in the largest tile. */
-static void count_bins(const lmr_points *p, int64_t bins[3])
+/* Where each tile's points begin, and in counts each stretch's among them. */
+static void sum_counts(const sorter *s)
 {
-    for (int d = 0; d < 3; d++) bins[d] = (p->extent[d] + BIN_SIDE - 1) / BIN_SIDE;
-}
-
-/* Points of one tile by their bins, in their old order otherwise. Scratch: as many points and their bins; next: all
- * bins. */
-static void bin_points(const lmr_points *p, int64_t first, int count, char *scratch, int32_t *bin, int32_t *next)
-{
-    const size_t size = p->point_size;
-    const int32_t row = (int32_t)p->extent[0], rows = (int32_t)p->extent[1];
-    int64_t bins[3];
-    count_bins(p, bins);
-    const int32_t across = (int32_t)bins[0], down = (int32_t)bins[1], all = across * down * (int32_t)bins[2];
-    char *points = (char *)p->points + (size_t)first * size;
-    memset(next, 0, (size_t)all * sizeof *next);
-    for (int i = 0; i < count; i++) {
-        const int32_t at = lmr_point_of(points, size, i)->at, line = at / row, z = line / rows, y = line - z * rows;
-        bin[i] = (z / BIN_SIDE * down + y / BIN_SIDE) * across + (at - line * row) / BIN_SIDE;
-        next[bin[i]]++;
+    lmr_points *p = s->p;
+    const int threads = lmr_cpu_team_for(p->tile_count / SUM_BLOCK, p->threads);
+    for (int is_total = 1; is_total >= 0; is_total--) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t begin = 0; begin < p->tile_count; begin += SUM_BLOCK) sum_block(s, begin, is_total);
+        int64_t sum = 0;
+        for (int64_t tile = 0; tile < p->tile_count && is_total; tile++) {
+            const int64_t here = p->first[tile];
+            p->first[tile] = sum;
+            sum += here;
+        }
     }
-    for (int32_t b = 0, sum = 0; b < all; b++) {
-        const int32_t here = next[b];
-        next[b] = sum;
-        sum += here;
-    }
-    memcpy(scratch, points, (size_t)count * size);
-    for (int i = 0; i < count; i++) memcpy(points + (size_t)next[bin[i]]++ * size, scratch + (size_t)i * size, size);
-}
-
-/* Neighbours one after the other: a tile does not fit into the first cache, the cells of a bin nearly do. */
-static larmor_status bin_tiles(const lmr_points *p)
-{
-    int failed = 0;
-#pragma omp parallel num_threads(p->threads) reduction(| : failed)
-    {
-        int64_t bins[3];
-        count_bins(p, bins);
-        char *scratch = malloc(BIN_POINTS * p->point_size);
-        int32_t *bin = malloc((size_t)(BIN_POINTS + bins[0] * bins[1] * bins[2]) * sizeof *bin);
-        failed = !scratch || !bin;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t tile = 0; tile < p->tile_count; tile++)
-            for (int64_t j = p->first[tile], end = p->first[tile + 1]; !failed && j < end; j += BIN_POINTS)
-                bin_points(p, j, end - j < BIN_POINTS ? (int)(end - j) : BIN_POINTS, scratch, bin, bin + BIN_POINTS);
-        free(scratch);
-        free(bin);
-    }
-    return failed ? LMR_NO_MEMORY() : LARMOR_OK;
+    p->first[p->tile_count] = p->m;
 }
 
 /* ---- all of it ---- */
 
-static larmor_status order(const sorter *s, int64_t *bad)
+/* All that can fail but for memory: where the points of each tile begin, and which point is not finite. */
+static larmor_status survey(sorter *s, int64_t *bad)
 {
     lmr_points *p = s->p;
     const int64_t most = p->m / SORT_BLOCK + 1;
-    const int shares = most < p->threads ? (int)most : p->threads;
+    s->shares = most < p->threads ? (int)most : p->threads;
     int64_t count;
     if (p->in_order) {
         p->first[0] = 0;
         p->first[1] = p->m;
-        *bad = visit(s, shares, place_in_order, NULL);
+        *bad = visit(s, PLACE_NOTHING, NULL, NULL);
         return LARMOR_OK;
     }
-    if (!lmr_mul(p->tile_count, shares, &count)) return LMR_NO_MEMORY();
-    int64_t *counts = calloc((size_t)count, sizeof *counts);
-    if (!counts) return LMR_NO_MEMORY();
-    *bad = visit(s, shares, count_points, counts);
-    if (*bad < 0) {
-        sum_counts(p, shares, counts);
-        visit(s, shares, place_points, counts);
-    }
-    free(counts);
-    return *bad < 0 && p->binned ? bin_tiles(p) : LARMOR_OK;
+    if (!lmr_mul(p->tile_count, s->shares, &count)) return LMR_NO_MEMORY();
+    s->counts = calloc((size_t)count, sizeof *s->counts);
+    if (!s->counts) return LMR_NO_MEMORY();
+    *bad = visit(s, PLACE_TILES, count_points, s->counts);
+    if (*bad < 0) sum_counts(s);
+    return LARMOR_OK;
+}
+
+static void order(const sorter *s)
+{
+    visit(s, PLACE_ALL, s->p->in_order ? place_in_order : place_points, s->counts);
+    if (s->p->binned) R(lmr_bins_sort)(s->p, s->scratch);
 }
 
 /* ---- the work ahead ---- */
 
-/* Tiles of one colour have no cell in common, padding and wrapping included: their sides are at least the window. */
-static int colour_of(const lmr_points *p, int64_t tile)
+/* Along one dimension neighbours differ, the last and the first tile too. */
+static int colour_along(const lmr_points *p, int d, int64_t k)
 {
-    int colour = 0, weight = 1;
-    for (int d = 0; d < 3; d++) {
-        const int64_t k = tile % p->tiles[d];
-        tile /= p->tiles[d];
-        colour += weight * (k > 0 && k == p->tiles[d] - 1 && k % 2 == 0 ? 2 : (int)(k % 2));
-        weight *= 3;
-    }
-    return colour;
+    return k > 0 && k == p->tiles[d] - 1 && k % 2 == 0 ? 2 : (int)(k % 2);
+}
+
+/* Tiles of one colour have no cell in common, padding and wrapping included: their sides are at least the window. */
+static void colour_tiles(const lmr_points *p, uint8_t *colour)
+{
+    for (int64_t z = 0; z < p->tiles[2]; z++)
+        for (int64_t y = 0; y < p->tiles[1]; y++) {
+            const int of_row = 9 * colour_along(p, 2, z) + 3 * colour_along(p, 1, y);
+            for (int64_t x = 0; x < p->tiles[0]; x++) *colour++ = (uint8_t)(of_row + colour_along(p, 0, x));
+        }
 }
 
 /* Tiles with so many points that they are cut into chunks, whatever the number of threads. */
@@ -256,10 +267,13 @@ static larmor_status plan_work(lmr_points *p)
 {
     const int64_t size = chunk_size(p);
     int64_t chunks = 0, next[COLOURS] = {0};
+    LMR_HEAP uint8_t *colour = malloc((size_t)p->tile_count);
+    if (!colour) return LMR_NO_MEMORY();
+    colour_tiles(p, colour);
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         const int64_t count = p->first[tile + 1] - p->first[tile];
         chunks += (count + size - 1) / size;
-        if (count && !is_heavy(p, tile) && !p->in_order) p->light_first[colour_of(p, tile) + 1]++;
+        if (count && !is_heavy(p, tile) && !p->in_order) p->light_first[colour[tile] + 1]++;
     }
     for (int c = 0; c < COLOURS; c++) {
         p->light_first[c + 1] += p->light_first[c];
@@ -272,7 +286,7 @@ static larmor_status plan_work(lmr_points *p)
     for (int64_t tile = 0; tile < p->tile_count; tile++) {
         const int64_t end = p->first[tile + 1];
         const int heavy = is_heavy(p, tile);
-        if (p->first[tile] < end && !heavy && !p->in_order) p->light[next[colour_of(p, tile)]++] = tile;
+        if (p->first[tile] < end && !heavy && !p->in_order) p->light[next[colour[tile]]++] = tile;
         for (int64_t first = p->first[tile]; first < end; first += size) {
             const lmr_chunk chunk = {tile, first, end - first < size ? end - first : size};
             p->chunks[p->chunk_count++] = chunk;
@@ -282,7 +296,7 @@ static larmor_status plan_work(lmr_points *p)
     return LARMOR_OK;
 }
 
-static larmor_status make_buffers(const lmr_nufft_geometry *g, lmr_points *p)
+static void plan_buffers(const lmr_nufft_geometry *g, lmr_points *p)
 {
     const int64_t tile_bytes = (int64_t)sizeof(real) * p->padded, fitting = TILE_BYTES / tile_bytes;
     p->tile_batch = lmr_clamp(fitting, 1, g->batch);
@@ -291,8 +305,37 @@ static larmor_status make_buffers(const lmr_nufft_geometry *g, lmr_points *p)
     const int64_t heavies = p->heavies < 2 * MOST_CHUNKS ? p->heavies : 2 * MOST_CHUNKS;
     const int64_t least = p->in_order ? WHOLE_BUFFERS * p->threads : p->threads;
     p->buffers = heavies > least ? heavies : least;
-    p->buffer = aligned_alloc(64, (size_t)(p->buffers * p->tile_batch * tile_bytes));
-    return p->buffer ? LARMOR_OK : LMR_NO_MEMORY();
+    p->buffer_bytes = (size_t)(p->buffers * p->tile_batch * tile_bytes);
+}
+
+/* Memory that was used before is not cleared once more by the kernel, which takes longer than to sort. */
+static int is_enough(size_t held, size_t needed)
+{
+    return held >= needed && held - needed <= needed / 8;
+}
+
+/* The points' and the buffers' memory, new or the previous points'; those lose it only where nothing can fail. */
+static larmor_status take_memory(lmr_points *p, lmr_points *previous)
+{
+    const int has_points = previous && is_enough(previous->bytes, p->bytes);
+    const int has_buffer = previous && is_enough(previous->buffer_bytes, p->buffer_bytes);
+    if (!has_points) p->points = malloc(p->bytes);
+    if (!has_buffer) p->buffer = aligned_alloc(64, p->buffer_bytes);
+    if ((!has_points && !p->points) || (!has_buffer && !p->buffer)) return LMR_NO_MEMORY();
+    if (!has_points) lmr_cpu_large_pages(p->points, p->bytes);
+    if (has_points) {
+        p->points = previous->points;
+        p->bytes = previous->bytes;
+        previous->points = NULL;
+        previous->bytes = 0;
+    }
+    if (has_buffer) {
+        p->buffer = previous->buffer;
+        p->buffer_bytes = previous->buffer_bytes;
+        previous->buffer = NULL;
+        previous->buffer_bytes = 0;
+    }
+    return LARMOR_OK;
 }
 
 /* ---- life ---- */
@@ -320,11 +363,14 @@ static larmor_status make_tiles(const lmr_nufft_geometry *g, lmr_points *p)
     p->tile_count = 1;
     p->padded = 2;
     p->in_order = lmr_whole_line(g->ndim, g->tiles, g->cells[0], g->batch, p->m, 2 * (int64_t)sizeof(real));
-    p->point_size = lmr_point_size(g->ndim, p->in_order);
+    const int has_upper = !p->in_order && p->m > (int64_t)LMR_MOST_NARROW;
+    p->upper = has_upper ? lmr_point_upper(g->ndim) : 0;
+    p->point_size = lmr_point_size(g->ndim, p->in_order, has_upper);
+    p->bytes = ((size_t)p->m + 1) * p->point_size + sizeof(int64_t);
     for (int d = 0; d < 3; d++) {
         const int64_t side = tile_sides[g->tiles][g->ndim - 1][d], cells = g->cells[d];
         int64_t tiles = d < g->ndim && cells > side ? cells / side : 1;
-        if (tiles > (INT64_C(1) << 51) / cells) tiles = (INT64_C(1) << 51) / cells; /* of a line of 2^31 cells */
+        if (tiles > (INT64_C(1) << 50) / cells) tiles = (INT64_C(1) << 50) / cells; /* of a line of 2^31 cells */
         if (p->in_order) tiles = 1;
         p->tiles[d] = tiles;
         p->extent[d] = d < g->ndim ? (cells + tiles - 1) / tiles + g->width - 1 : 1;
@@ -355,30 +401,50 @@ static larmor_status make_window(const lmr_nufft_geometry *g, lmr_points *p)
     return LARMOR_OK;
 }
 
-static const lmr_rows *best_rows(void)
+/* Both kinds of vectors compute the same bits: what differs are lanes that are zero. */
+static lmr_rows best_rows(const lmr_nufft_geometry *g)
 {
+    (void)g;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return &R(lmr_rows_avx512);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &R(lmr_rows_avx2);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        lmr_rows rows = R(lmr_rows_avx2);
+        if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+            !__builtin_cpu_supports("avx512dq"))
+            return rows;
+        rows = R(lmr_rows_avx512);
+        if (is_narrow(g)) {
+            rows.spread = R(lmr_rows_avx2).spread;
+            rows.interp = R(lmr_rows_avx2).interp;
+        }
+        return rows;
+    }
 #endif
-    return &R(lmr_rows_base);
+    return R(lmr_rows_base);
 }
 
-static larmor_status allocate(const lmr_nufft_geometry *g, lmr_points *p)
+static larmor_status prepare(const lmr_nufft_geometry *g, lmr_points *p)
 {
     LMR_TRY(make_tiles(g, p));
     LMR_TRY(make_window(g, p));
     p->first = malloc(((size_t)p->tile_count + 1) * sizeof *p->first);
-    const size_t bytes = ((size_t)p->m + 1) * p->point_size + sizeof(int64_t);
-    p->points = malloc(bytes);
-    if (!p->first || !p->points) return LMR_NO_MEMORY();
-    lmr_cpu_large_pages(p->points, bytes);
+    return p->first ? LARMOR_OK : LMR_NO_MEMORY();
+}
+
+static larmor_status sort_points(const lmr_nufft_geometry *g, sorter *s, lmr_points *previous, int64_t *bad)
+{
+    LMR_TRY(survey(s, bad));
+    if (*bad >= 0) return LARMOR_OK;
+    LMR_TRY(plan_work(s->p));
+    plan_buffers(g, s->p);
+    if (s->p->binned) s->scratch = malloc(R(lmr_bins_scratch)(s->p));
+    if (s->p->binned && !s->scratch) return LMR_NO_MEMORY();
+    LMR_TRY(take_memory(s->p, previous));
+    order(s);
     return LARMOR_OK;
 }
 
-static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
-                          int64_t *bad, void **sorted)
+static larmor_status sort_from(void *ctx, const lmr_nufft_geometry *g, int64_t m, const lmr_nufft_source *from,
+                               void *previous, int64_t *bad, void **sorted)
 {
     *sorted = NULL;
     *bad = -1;
@@ -387,19 +453,31 @@ static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int
     const int64_t useful = 1 + m * (g->width * g->width) / POINT_WORK;
     p->m = m;
     p->threads = lmr_cpu_team_for(useful, lmr_cpu_backend.threads(ctx));
-    p->rows = best_rows();
-    larmor_status st;
-    LMR_OR(done, allocate(g, p));
-    const sorter s = make_sorter(g, p, is_double, points);
-    LMR_OR(done, order(&s, bad));
-    if (*bad >= 0) goto done;
-    LMR_OR(done, plan_work(p));
-    LMR_OR(done, make_buffers(g, p));
-    *sorted = p;
-    return LARMOR_OK;
-done:
-    release(ctx, p);
+    p->rows = best_rows(g);
+    larmor_status st = prepare(g, p);
+    if (!st) {
+        sorter s = make_sorter(g, p, from);
+        st = sort_points(g, &s, previous, bad);
+        free(s.counts);
+        free(s.scratch);
+    }
+    if (st || *bad >= 0)
+        release(ctx, p);
+    else
+        *sorted = p;
     return st;
+}
+
+static larmor_status sort(void *ctx, const lmr_nufft_geometry *g, int64_t m, int is_double, const void *points,
+                          int64_t *bad, void **sorted)
+{
+    const size_t each = is_double ? sizeof(double) : sizeof(float);
+    lmr_nufft_source from = {.is_double = is_double, .stride = g->ndim};
+    for (int d = 0; d < g->ndim; d++) {
+        from.first[d] = points ? (const char *)points + (size_t)d * each : NULL;
+        from.factor[d] = 1;
+    }
+    return sort_from(ctx, g, m, &from, NULL, bad, sorted);
 }
 
 /* ---- what it takes ---- */
@@ -443,7 +521,8 @@ static double points_bytes(void *ctx, const lmr_nufft_geometry *g, double points
     const double cells = (double)g->cells[0] * (double)g->cells[1] * (double)g->cells[2];
     const double tables = (24 + 8 * threads) * (cells / 1024 + 1) + 24 * points / CHUNK_POINTS + 0x1p14 +
                           0x1p17 * threads; /* the last: while bins are sorted */
-    return (16 + (double)g->ndim * sizeof(real)) * points + tables + buffers_bytes(threads, g, points);
+    return ((points > (double)LMR_MOST_NARROW ? 16 : 8) + (double)g->ndim * sizeof(real)) * points + tables +
+           buffers_bytes(threads, g, points);
 }
 
 const lmr_nufft_kernels R(lmr_cpu_nufft) = {
@@ -451,6 +530,7 @@ const lmr_nufft_kernels R(lmr_cpu_nufft) = {
     .has_shapes = has_shapes,
     .points_bytes = points_bytes,
     .sort = sort,
+    .sort_from = sort_from,
     .release = release,
     .spread = R(lmr_cpu_nufft_spread),
     .interp = R(lmr_cpu_nufft_interp),

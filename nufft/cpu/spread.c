@@ -62,7 +62,7 @@ static void fill_buffer(const spreader *s, int64_t first, int64_t count, int64_t
     job.tile = buffer;
     job.batch = batch;
     job.from = s->values + transform * job.value_pitch;
-    s->p->rows->spread(&job);
+    s->p->rows.spread(&job);
 }
 
 /* The tiles with few points, colour by colour. */

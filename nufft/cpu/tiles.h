@@ -12,8 +12,10 @@ enum {
     WHOLE_BUFFERS = 2,       /* for each thread, where one tile is the whole grid */
     BIN_SIDE = 4,            /* cells of a bin, into which the points of a tile are sorted */
     BIN_POINTS = 2048,       /* at a time, */
-    BIN_BYTES = 1 << 15,     /* if a tile and its batch take more than this */
+    BIN_BYTES = 1 << 15,     /* if a tile and its batch take more than this, */
+    BIN_CELLS = 1 << 22,     /* and a tile not more than that; sides of tiles do not reach it */
     ROW_BYTES = 64,          /* rows of a tile begin at multiples of this */
+    NARROW_BYTES = 32,       /* a point's cells in a row: vectors of 64 bytes would cross lines of the cache */
     CHUNK_POINTS = 512,
     FEW_TILES = 27,  /* the colours that tiles can have */
     MOST_CHUNKS = 64 /* that the points are cut into where they are many */

@@ -7,7 +7,7 @@
 #include "core/array.h"
 #include "core/random.h"
 
-enum { SAMPLES = 1024, MOST_BINS = 512, LATTICE = 128, ENDS = 128 };
+enum { SAMPLES = 1024, MOST_BINS = 512, ENDS = 128 };
 static const int sides[3] = {256, 16, 8}; /* bins in each dimension */
 
 /* Where pairs of points begin: all of them, or at most so many. */
@@ -82,10 +82,10 @@ larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_a
 larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m, int *lattice)
 {
     union {
-        double doubles[LATTICE * 3];
-        float floats[LATTICE * 3];
+        double doubles[LMR_LATTICE * 3];
+        float floats[LMR_LATTICE * 3];
     } first;
-    const int count = (int)(m < LATTICE ? m : LATTICE) * ndim;
+    const int count = (int)(m < LMR_LATTICE ? m : LMR_LATTICE) * ndim;
     *lattice = m > 0;
     LMR_TRY(points->dev->be->copy(points->dev->ctx, LMR_TO_HOST, &first, points->data,
                                   (size_t)count * larmor_dtype_size(points->dtype)));

@@ -19,6 +19,8 @@ enum { LMR_CROWDING_MOST = 9 };
 larmor_status lmr_survey_points(int ndim, const int64_t modes[3], const larmor_array *points, int64_t m,
                                 lmr_survey *survey);
 
+enum { LMR_LATTICE = 128 }; /* points that lmr_survey_lattice reads at most */
+
 /* *lattice: whether the first points all lie at multiples of half a cycle; waits. */
 larmor_status lmr_survey_lattice(int ndim, const larmor_array *points, int64_t m, int *lattice);
 

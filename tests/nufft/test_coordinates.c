@@ -35,6 +35,91 @@ TEST(points_have_each_coordinate_times_its_factor)
             }
 }
 
+enum { SIDE = 24 };
+
+/* A transform of these points, or of coordinates that lie apart where points is NULL. */
+static double *transform(larmor_nufft *plan, const larmor_array *points, larmor_array *const *apart,
+                         const double *scale, int64_t count)
+{
+    OWNED(larmor_array) *values, *modes;
+    double numbers[2 * M], *found;
+    for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
+    assert_ok(points ? larmor_nufft_set_points(plan, points, NULL)
+                     : larmor_nufft_set_coordinates(plan, (const larmor_array *const *)apart, scale));
+    assert_ok(larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(count), &modes));
+    assert_ok(larmor_nufft_execute(plan, values, modes));
+    assert_ok(larmor_array_download(modes, LARMOR_C128, &found));
+    return found;
+}
+
+TEST(a_plan_takes_coordinates_that_lie_apart_as_it_takes_points)
+{
+    static double x[3][M];
+    const double scale[3] = {SIDE / 6.283185307179586, 0.75, -3};
+    uint64_t seed = 8;
+    for (int i = 0; i < 3 * M; i++) x[i / M][i % M] = (float)(4 * test_random(&seed)); /* outside of a period, too */
+    for (int i = 0; i < 13; i++) {                                                     /* the last is timed */
+        const int ndim = 1 + i % 3, is_double = i / 3 % 2, spread_only = i / 6 % 2;
+        const larmor_nufft_opts o = {.size = sizeof o,
+                                     .type = 1,
+                                     .ndim = ndim,
+                                     .modes = {SIDE, SIDE, SIDE},
+                                     .tol = 1e-9,
+                                     .dtype = LARMOR_C128,
+                                     .spread_only = spread_only,
+                                     .effort = i == 12 ? LARMOR_PLAN_MEASURE : LARMOR_PLAN_ESTIMATE};
+        const int64_t counts[3] = {SIDE, SIDE * SIDE, SIDE * SIDE * SIDE}, count = counts[ndim - 1];
+        larmor_array *apart[3] = {NULL, NULL, NULL}, *points;
+        for (int d = 0; d < ndim; d++) apart[d] = upload(is_double ? LARMOR_F64 : LARMOR_F32, M, x[d]);
+        assert_ok(larmor_nufft_join_coordinates(ndim, (const larmor_array *const *)apart, scale, &points));
+        larmor_nufft *plan;
+        assert_ok(larmor_nufft_create(dev, &o, &plan));
+        OWNED(double) *a = transform(plan, points, apart, scale, count);
+        OWNED(double) *b = transform(plan, NULL, apart, scale, count);
+        double most = 0;
+        for (int64_t k = 0; k < 2 * count; k++) most = fmax(most, fabs(a[k]));
+        for (int64_t k = 0; k < 2 * count; k++) assert_at_most(fabs(a[k] - b[k]), 1e-11 * most);
+        larmor_nufft_free(plan);
+        larmor_array_free(points);
+        for (int d = 0; d < ndim; d++) larmor_array_free(apart[d]);
+    }
+}
+
+TEST(coordinates_that_are_refused_leave_the_plan_as_it_was)
+{
+    static double x[M], y[M];
+    uint64_t seed = 9;
+    for (int i = 0; i < M; i++) x[i] = y[i] = 7 * test_random(&seed);
+    y[M - 2] = NAN;
+    OWNED(larmor_array) *good = upload(LARMOR_F32, M, x), *bad = upload(LARMOR_F32, M, y);
+    larmor_nufft *plan, *type3;
+    const larmor_nufft_opts o = {
+        .size = sizeof o, .type = 1, .ndim = 2, .modes = {SIDE, SIDE}, .tol = 1e-6, .dtype = LARMOR_C128};
+    const larmor_nufft_opts o3 = {.size = sizeof o3, .type = 3, .ndim = 2, .tol = 1e-6, .dtype = LARMOR_C128};
+    assert_ok(larmor_nufft_create(dev, &o, &plan));
+    assert_ok(larmor_nufft_create(dev, &o3, &type3));
+    larmor_array *const apart[] = {good, good};
+    OWNED(double) *before = transform(plan, NULL, apart, NULL, SIDE * SIDE), *after, *numbers = calloc(2 * M, 8);
+    assert_refused(larmor_nufft_set_coordinates(plan, (const larmor_array *[]){good, bad}, NULL), LARMOR_ERR_NUMERIC,
+                   "point 2998 is not finite");
+    assert_refused(larmor_nufft_set_coordinates(plan, (const larmor_array *[]){good, NULL}, NULL), LARMOR_ERR_ARG,
+                   "larmor_nufft_set_coordinates: coordinate 1 is NULL");
+    assert_refused(larmor_nufft_set_coordinates(NULL, (const larmor_array *[]){good, good}, NULL), LARMOR_ERR_ARG,
+                   "a plan is needed");
+    assert_refused(larmor_nufft_set_coordinates(type3, (const larmor_array *[]){good, good}, NULL), LARMOR_ERR_ARG,
+                   "type 3");
+    OWNED(larmor_array) *values, *modes;
+    for (int i = 0; i < 2 * M; i++) numbers[i] = cos(i);
+    assert_ok(larmor_array_upload(dev, LARMOR_C128, LARMOR_SHAPE(M), LARMOR_C128, numbers, &values));
+    assert_ok(larmor_array_create(dev, LARMOR_C128, LARMOR_SHAPE(SIDE * SIDE), &modes));
+    assert_ok(larmor_nufft_execute(plan, values, modes));
+    assert_ok(larmor_array_download(modes, LARMOR_C128, &after));
+    for (int k = 0; k < 2 * SIDE * SIDE; k++) assert_at_most(fabs(after[k] - before[k]), 1e-9 * M);
+    larmor_nufft_free(plan);
+    larmor_nufft_free(type3);
+}
+
 TEST(no_coordinates_are_no_points)
 {
     OWNED(larmor_array) *none, *points;

@@ -4,6 +4,7 @@
 #endif
 
 #include "nufft/cpu/points.h"
+#include "nufft/cpu/tiles.h"
 #include "tests/support/test.h"
 
 ENDS_BY(free, lmr_place_job)
@@ -14,7 +15,7 @@ enum { POINTS = 5, VALUES = POINTS + 1, BATCH = 3, SIDE = 24, CELLS = SIDE * SID
 typedef struct problem {
     lmr_rows_job job;
     lmr_point point[POINTS];
-    int64_t packed[POINTS * sizeof(lmr_point) / sizeof(int64_t)]; /* the same as the inner loops see them */
+    int64_t packed[(POINTS + 1) * sizeof(lmr_point) / sizeof(int64_t)]; /* the same as the inner loops see them */
     real doubled[DEGREES * DOUBLED_PITCH], plain[DEGREES * PLAIN_PITCH];
     real values[2 * BATCH * VALUES];
     _Alignas(64) real cells[BATCH * (2 * CELLS + DOUBLED_PITCH)];
@@ -24,8 +25,8 @@ ENDS_BY(free, problem)
 static problem *make_problem(int ndim, int width, int degree, int in_order)
 {
     uint64_t state = 7;
-    const size_t size = lmr_point_size(ndim, in_order);
-    const size_t left_out = in_order ? sizeof(int64_t) : 0;
+    const size_t size = lmr_point_size(ndim, in_order, 0);
+    const size_t left_out = in_order ? sizeof(uint32_t) : 0;
     problem *p = aligned_alloc(64, sizeof *p);
     memset(p, 0, sizeof *p);
     p->job = (lmr_rows_job){.ndim = ndim,
@@ -48,7 +49,7 @@ static problem *make_problem(int ndim, int width, int degree, int in_order)
                             .value_pitch = 2 * VALUES};
     for (int i = 0; i < POINTS; i++) {
         lmr_point *point = &p->point[i];
-        point->index = in_order ? 1 + i : (3 * i + 1) % POINTS;
+        point->index = (uint32_t)(in_order ? 1 + i : (3 * i + 1) % POINTS);
         for (int d = 0, stride = 1; d < ndim; d++, stride *= SIDE) {
             point->t[d] = (real)test_random(&state);
             point->at += (int)((test_random(&state) + 1) * 0.5 * (SIDE - width + 1)) * stride;
@@ -144,11 +145,15 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
                               .half_width = 0.5 * width,
                               .cells = (double)cells,
                               .tiles = (double)tiles,
+                              .per_cells = 1 / (double)cells,
+                              .per_tiles = 1 / (double)tiles,
                               .stride = 1,
                               .tile_stride = 1};
     double k[PLACE_BLOCK];
     job->is_double = 1;
-    job->points = k;
+    job->stride = 1;
+    job->first[0] = k;
+    job->factor[0] = 1;
     for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, cells, modes, width, &state);
     assert_int_equal(rows->place(job), -1);
     for (int i = 0; i < PLACE_BLOCK; i++) {
@@ -164,8 +169,70 @@ static void check_place(const lmr_rows *rows, int64_t cells, int64_t modes, int6
     }
 }
 
+/* Places of some points of a line, in turn near and far from the grid, at and next to its ends. */
+static void place_line(const lmr_rows *rows, const double *k, lmr_place_job *job)
+{
+    const int64_t cells = 162, modes = 101;
+    job->ndim = 1;
+    job->count = PLACE_BLOCK;
+    job->is_double = 1;
+    job->stride = 1;
+    job->first[0] = k;
+    job->factor[0] = 1;
+    job->axis[0] = (lmr_axis){.scale = (double)cells / (double)modes,
+                              .half_modes = 0.5 * (double)modes,
+                              .half_width = 2,
+                              .cells = (double)cells,
+                              .tiles = 5,
+                              .per_cells = 1 / (double)cells,
+                              .per_tiles = 1 / 5.0,
+                              .stride = 1,
+                              .tile_stride = 1};
+    assert_int_equal(rows->place(job), -1);
+}
+
+/* Half of the blocks have a point beyond 2^52, where they are folded one by one. */
+static void check_fold(const lmr_rows *rows)
+{
+    OWNED(lmr_place_job) *far = calloc(1, sizeof *far), *near = calloc(1, sizeof *near);
+    uint64_t state = 11;
+    for (int round = 0; round < 40; round++) {
+        double k[PLACE_BLOCK], folded[PLACE_BLOCK];
+        for (int i = 0; i < PLACE_BLOCK; i++) {
+            const double half = 50.5, periods = rint(ldexp(test_random(&state), round));
+            k[i] = (i % 4 ? half * (2 * periods + i % 4 - 2) : ldexp(test_random(&state), round + 5));
+            if (i % 3 == 1) k[i] = nextafter(k[i], INFINITY);
+            if (i % 3 == 2) k[i] = nextafter(k[i], -INFINITY);
+            if (i == 7 && round % 2) k[i] = 0x1.8p53;
+            folded[i] = fabs(k[i]) > half ? remainder(k[i], 101) : k[i];
+        }
+        place_line(rows, k, far);
+        place_line(rows, folded, near);
+        assert_memory_equal(far->tile, near->tile, sizeof far->tile);
+        assert_memory_equal(far->at, near->at, sizeof far->at);
+        assert_memory_equal(far->t[0], near->t[0], sizeof far->t[0]);
+    }
+}
+
+/* Tiles that are counted before points are moved are those where they go, on the edges of cells, too. */
+static void check_tiles_alone(const lmr_rows *rows)
+{
+    OWNED(lmr_place_job) *all = calloc(1, sizeof *all), *tiles = calloc(1, sizeof *tiles);
+    uint64_t state = 12;
+    double k[PLACE_BLOCK];
+    for (int i = 0; i < PLACE_BLOCK; i++) k[i] = position(i, 162, 101, 4, &state);
+    tiles->what = PLACE_TILES;
+    tiles->at[3] = 77;
+    place_line(rows, k, all);
+    place_line(rows, k, tiles);
+    assert_memory_equal(all->tile, tiles->tile, sizeof all->tile);
+    assert_int_equal(tiles->at[3], 77);
+}
+
 static void check_all(const lmr_rows *rows)
 {
+    check_fold(rows);
+    check_tiles_alone(rows);
     for (int in_order = 0; in_order < 2; in_order++) {
         check_rows(rows, 0, in_order);
         check_rows(rows, 1, in_order);
@@ -199,6 +266,31 @@ TEST(the_avx512_rows_are_the_definition)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq")) {
         check_all(&R(lmr_rows_avx512));
+        return;
+    }
+#endif
+    skip();
+}
+
+#if defined(__x86_64__)
+static void check_same_bits(int ndim, int width, int interp)
+{
+    OWNED(problem) *a = make_problem(ndim, width, width + 2, 0), *b = make_problem(ndim, width, width + 2, 0);
+    (interp ? R(lmr_rows_avx2).interp : R(lmr_rows_avx2).spread)(&a->job);
+    (interp ? R(lmr_rows_avx512).interp : R(lmr_rows_avx512).spread)(&b->job);
+    assert_memory_equal(a->values, b->values, sizeof a->values);
+    assert_memory_equal(a->cells, b->cells, sizeof a->cells);
+}
+#endif
+
+TEST(narrow_windows_have_the_same_bits_in_vectors_of_32_and_of_64_bytes)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq")) {
+        for (int ndim = 1; ndim <= 3; ndim++)
+            for (int width = 2; 2 * width * (int)sizeof(real) <= NARROW_BYTES; width++)
+                for (int interp = 0; interp < 2; interp++) check_same_bits(ndim, width, interp);
         return;
     }
 #endif

@@ -214,6 +214,77 @@ TEST(the_first_point_that_is_not_finite_is_found_without_sorting)
     assert_null(sorted);
 }
 
+/* Coordinates that lie apart, times a factor that is to have no effect but on them. */
+static larmor_status sort_apart(const lmr_nufft_geometry *g, int64_t m, const double *apart, double factor,
+                                void *previous, int64_t *bad, void **sorted)
+{
+    lmr_nufft_source from = {.is_double = 1, .stride = 1};
+    for (int d = 0; d < g->ndim; d++) {
+        from.first[d] = apart + d * m;
+        from.factor[d] = factor;
+    }
+    return lmr_cpu_nufft_f64.sort_from(dev->ctx, g, m, &from, previous, bad, sorted);
+}
+
+/* Bytes of all records of points. */
+static size_t bytes_of(const lmr_points *p)
+{
+    return (size_t)p->m * p->point_size;
+}
+
+TEST(coordinates_that_lie_apart_are_sorted_as_points_are)
+{
+    for (int i = 0; i < CASES; i++) {
+        const int64_t m = 5000;
+        const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
+        OWNED(double) *points = make_points(&g, m, 1), *apart = malloc((size_t)(m * g.ndim) * sizeof *apart);
+        for (int64_t j = 0; j < m * g.ndim; j++) apart[j % g.ndim * m + j / g.ndim] = points[j] / 4;
+        lmr_points *p = sort_points(&g, m, points);
+        void *q;
+        int64_t bad;
+        assert_ok(sort_apart(&g, m, apart, 4, NULL, &bad, &q));
+        assert_int_equal(p->point_size, ((lmr_points *)q)->point_size);
+        for (int64_t j = 0; j < m; j++) {
+            assert_int_equal(lmr_index_of(p, j), lmr_index_of(q, j));
+            assert_int_equal(point(p, j)->at, point(q, j)->at);
+            assert_memory_equal(point(p, j)->t, point(q, j)->t, (size_t)g.ndim * sizeof(double));
+        }
+        lmr_cpu_nufft_f64.release(dev->ctx, p);
+        lmr_cpu_nufft_f64.release(dev->ctx, q);
+    }
+}
+
+TEST(points_take_the_memory_of_the_previous_ones_unless_one_is_not_finite)
+{
+    for (int i = 0; i < CASES; i++) {
+        const int64_t m = 5000;
+        const lmr_nufft_geometry g = geometry(cases[i].ndim, cases[i].width, cases[i].cells);
+        OWNED(double) *apart = make_points(&g, m, 1);
+        lmr_points *first, *next, *none;
+        int64_t bad;
+        assert_ok(sort_apart(&g, m, apart, 1, NULL, &bad, (void **)&first));
+        OWNED(char) *before = malloc(bytes_of(first));
+        const void *memory = first->points, *buffer = first->buffer;
+        memcpy(before, memory, bytes_of(first));
+        apart[m - 3] = NAN;
+        assert_ok(sort_apart(&g, m, apart, 1, first, &bad, (void **)&none));
+        assert_null(none);
+        assert_int_equal(bad, m - 3);
+        assert_ptr_equal(first->points, memory);
+        assert_memory_equal(memory, before, bytes_of(first));
+        apart[m - 3] = 0;
+        assert_ok(sort_apart(&g, m, apart, 1, first, &bad, (void **)&next));
+        assert_ptr_equal(next->points, memory);
+        assert_null(first->points);
+        assert_true(next->buffer == buffer || next->buffer_bytes > first->buffer_bytes);
+        lmr_cpu_nufft_f64.release(dev->ctx, first);
+        assert_ok(sort_apart(&g, m / 5, apart, 1, next, &bad, (void **)&first));
+        assert_ptr_not_equal(first->points, memory); /* a fifth of the points does not hold five times its memory */
+        lmr_cpu_nufft_f64.release(dev->ctx, first);
+        lmr_cpu_nufft_f64.release(dev->ctx, next);
+    }
+}
+
 TEST(the_work_covers_every_point_once)
 {
     for (int i = 0; i < CASES; i++) {
