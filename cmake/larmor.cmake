@@ -41,6 +41,31 @@ function(lmr_two_precisions target)
   endforeach()
 endfunction()
 
+# lmr_by_instruction_set(lmr_recon lmr_exponents NAME cpu/exponents.c): compile a file of inner loops once per
+# instruction set, with NAME defined as lmr_exponents_base, _avx2 and so on; the best one is chosen at run time.
+set(LMR_ISA_base "")
+set(LMR_ISAS base)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(LMR_ISA_avx2 -mavx2 -mfma)
+  set(LMR_ISA_avx512 -mavx512f -mavx512vl -mavx512dq -mfma)
+  list(APPEND LMR_ISAS avx2 avx512)
+endif()
+# GCC 12 does not align vectors in the frames by which AddressSanitizer finds uses of a stack after its return (GCC bug
+# 110027); newer ones do from 14 on for certain.
+set(LMR_ISA_frames "")
+if(CMAKE_C_FLAGS MATCHES "fsanitize=[^ ]*address" AND CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
+  set(LMR_ISA_frames --param=asan-use-after-return=0)
+endif()
+function(lmr_by_instruction_set target prefix name)
+  foreach(isa ${LMR_ISAS})
+    add_library(${prefix}_${isa} OBJECT ${ARGN})
+    target_include_directories(${prefix}_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+    target_compile_options(${prefix}_${isa} PRIVATE ${LARMOR_WARNINGS} ${LARMOR_KERNEL_FLAGS} ${LMR_ISA_${isa}} ${LMR_ISA_frames})
+    target_compile_definitions(${prefix}_${isa} PRIVATE ${name}=${prefix}_${isa})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${prefix}_${isa}>)
+  endforeach()
+endfunction()
+
 # lmr_plugin_sources(cuda cuda/vec.cu ...): this folder's part of the plugin larmor_<name>.so.
 function(lmr_plugin_sources name)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

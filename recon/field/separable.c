@@ -8,35 +8,28 @@
 #include <stdlib.h>
 
 #include "core/owned.h"
-#include "core/parallel.h"
 #include "core/random.h"
+#include "recon/field/exponential.h"
 #include "recon/lapack.h"
 
 typedef double complex number;
 
 enum {
-    CANDIDATES = 8192, /* places or times among which some are chosen */
+    CANDIDATES = 2048, /* places or times among which some are chosen, or this many for each product: */
+    CANDIDATES_OF_PRODUCT = 8,
     FIRST_COLUMNS = 48,
-    PIECES = 256, /* of the loops over all places and all times */
-    CHECKED = 96  /* places and times whose pairs are checked */
+    CHECKED = 128 /* places and times whose pairs are checked */
 };
 
-/* The part of the error that the singular values left out may have: least squares on chosen rows make it larger. */
-#define TAIL_PART 0.25
+/* The part of the error that the singular values left out may have at first: least squares on chosen rows make it
+ * larger. A larger part needs fewer products, and more attempts. */
+#define TAIL_PART 0.5
 
 void lmr_separated_free(lmr_separated *s)
 {
     free(s->space);
     free(s->time);
     *s = (lmr_separated){.rank = 0};
-}
-
-static number value_of(const lmr_exponential *e, int64_t r, int64_t t)
-{
-    double phase = 0, decay = 0;
-    for (int l = 0; l < e->terms; l++) *(e->is_decay[l] ? &decay : &phase) += e->space[l][r] * e->time[l][t];
-    const double size = decay != 0 ? exp(-decay) : 1;
-    return CMPLX(size * cos(phase), size * sin(phase));
 }
 
 /* Up to `most` of n, each once where all fit, else at random. */
@@ -55,50 +48,72 @@ static larmor_status pick(int64_t n, int64_t most, uint64_t seed, int64_t **whic
 
 /* ---- which rows determine a basis ---- */
 
-/* row <- row of `left`, and its square, without what it has along `unit`, NULL for nothing. */
-static double remove_along(int rank, const number *unit, number *row)
+/* left[i] <- what row i of u has beside `unit` and those before. */
+static void remove_along(const number *u, int64_t count, int rank, const number *unit, number *along, double *left)
 {
-    number along = 0;
-    double square = 0;
-    for (int q = 0; q < rank && unit; q++) along += row[q] * conj(unit[q]);
+    for (int64_t i = 0; i < count; i++) along[i] = 0;
     for (int q = 0; q < rank; q++) {
-        if (unit) row[q] -= along * unit[q];
-        square += creal(row[q]) * creal(row[q]) + cimag(row[q]) * cimag(row[q]);
+        const number by = conj(unit[q]);
+        for (int64_t i = 0; i < count; i++) along[i] += u[i + count * q] * by;
     }
-    return square;
+    for (int64_t i = 0; i < count; i++)
+        left[i] -= creal(along[i]) * creal(along[i]) + cimag(along[i]) * cimag(along[i]);
 }
 
-/* chosen [rows] of u [count, rank], those that are farthest from what the ones before span, twice over, so that least
- * squares have about twice as many equations as unknowns. u is not changed. */
-static larmor_status choose_rows(const number *u, int64_t count, int rank, int64_t *chosen, int *rows)
+/* unit <- row `best` of u without what it has along the units before, twice for rounding, of norm 1; its norm. */
+static double next_unit(const number *u, int64_t count, int rank, int64_t best, number *units, int known)
 {
-    LMR_HEAP number *left = lmr_new(count * rank, sizeof *left); /* row by row */
-    LMR_HEAP char *taken = lmr_new(count, 1);
-    number unit[LMR_MOST_RANK];
-    *rows = 0;
-    if (!left || !taken) return LMR_NO_MEMORY();
-    for (int64_t i = 0; i < count; i++) taken[i] = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t i = 0; i < count * rank; i++) left[i] = u[i / rank + count * (i % rank)];
-        for (int k = 0; k < rank; k++) {
-            double most = 0;
-            int64_t best = -1;
-            for (int64_t i = 0; i < count; i++) {
-                const double square = remove_along(rank, k ? unit : NULL, left + rank * i);
-                if (taken[i] || !(square > most)) continue;
-                most = square;
-                best = i;
-            }
-            if (best < 0) break;
-            taken[best] = 1;
-            chosen[(*rows)++] = best;
-            for (int q = 0; q < rank; q++) unit[q] = left[rank * best + q] / sqrt(most);
+    number *unit = units + (int64_t)rank * known;
+    double square = 0;
+    for (int q = 0; q < rank; q++) unit[q] = u[best + count * q];
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < known; k++) {
+            const number *other = units + (int64_t)rank * k;
+            number along = 0;
+            for (int q = 0; q < rank; q++) along += unit[q] * conj(other[q]);
+            for (int q = 0; q < rank; q++) unit[q] -= along * other[q];
         }
+    for (int q = 0; q < rank; q++) square += creal(unit[q]) * creal(unit[q]) + cimag(unit[q]) * cimag(unit[q]);
+    for (int q = 0; q < rank && square > 0; q++) unit[q] /= sqrt(square);
+    return sqrt(square);
+}
+/* The rows that are farthest from what those before span, as of QR with pivots, each once: chosen [rank], fewer where
+ * the rest is 0. taken [count]: those that are not to be chosen. */
+static larmor_status choose_pivots(const number *u, int64_t count, int rank, char *taken, int64_t *chosen, int *rows)
+{
+    LMR_HEAP number *units = lmr_new((int64_t)rank * rank, sizeof *units), *along = lmr_new(count, sizeof *along);
+    LMR_HEAP double *left = lmr_new(count, sizeof *left);
+    if (!units || !along || !left) return LMR_NO_MEMORY();
+    for (int64_t i = 0; i < count; i++) left[i] = 0;
+    for (int q = 0; q < rank; q++)
+        for (int64_t i = 0; i < count; i++) {
+            const number x = u[i + count * q];
+            left[i] += creal(x) * creal(x) + cimag(x) * cimag(x);
+        }
+    for (int k = 0; k < rank; k++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < count; i++)
+            if (!taken[i] && left[i] > (best < 0 ? 0 : left[best])) best = i;
+        if (best < 0 || !(next_unit(u, count, rank, best, units, k) > 0)) break;
+        taken[best] = 1;
+        chosen[(*rows)++] = best;
+        remove_along(u, count, rank, units + (int64_t)rank * k, along, left);
     }
     return LARMOR_OK;
 }
 
-/* P [rank, rows] <- the pseudo-inverse of the chosen rows of u [count, rank]. */
+/* chosen [rows] of u [count, rank], twice over, so that least squares have about twice as many equations as
+ * unknowns. */
+static larmor_status choose_rows(const number *u, int64_t count, int rank, int64_t *chosen, int *rows)
+{
+    LMR_HEAP char *taken = calloc((size_t)count, 1);
+    *rows = 0;
+    if (!taken) return LMR_NO_MEMORY();
+    for (int pass = 0; pass < 2; pass++) LMR_TRY(choose_pivots(u, count, rank, taken, chosen, rows));
+    return LARMOR_OK;
+}
+
+/* P [rows, rank] <- the transposed pseudo-inverse of the chosen rows of u [count, rank]. */
 static larmor_status invert_rows(const number *u, int64_t count, int rank, const int64_t *chosen, int rows, number *P)
 {
     LMR_HEAP number *G = lmr_new((int64_t)rank * rank, sizeof *G);
@@ -115,234 +130,209 @@ static larmor_status invert_rows(const number *u, int64_t count, int rank, const
     for (int a = 0; a < rank; a++) G[a + rank * a] += 1e-15 * trace;
     LMR_TRY(lmr_lapack_inverse(rank, G, &solved));
     if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the products found cannot be told apart");
-    for (int i = 0; i < rows; i++)
-        for (int a = 0; a < rank; a++) {
+    for (int a = 0; a < rank; a++)
+        for (int i = 0; i < rows; i++) {
             number sum = 0;
             for (int b = 0; b < rank; b++) sum += G[a + rank * b] * conj(u[chosen[i] + count * b]);
-            P[a + rank * i] = sum;
+            P[i + (int64_t)rows * a] = sum;
         }
     return LARMOR_OK;
 }
 
-/* ---- all places, or all times, by least squares ---- */
-
-typedef struct all {
-    const lmr_exponential *e;
-    int in_time;          /* 1: all times, from chosen places; 0: all places, from chosen times */
-    const int64_t *other; /* [rows] the chosen ones */
-    int rank, rows;
-    const number *P; /* [rank, rows] */
-    int64_t count;
-    float complex *out; /* [count, rank] */
-} all;
-
-static void fill_piece(void *self, int64_t piece)
+/* The factor of the other side from some rows of `from` [count, rank], whose numbers in all are which[]. */
+static larmor_status fit_factor(lmr_side side, const number *from, const int64_t *which, int64_t count, int rank,
+                                lmr_factor *f)
 {
-    const all *s = self;
-    number value[2 * LMR_MOST_RANK], sum[LMR_MOST_RANK];
-    for (int64_t i = s->count * piece / PIECES; i < s->count * (piece + 1) / PIECES; i++) {
-        for (int k = 0; k < s->rows; k++)
-            value[k] = s->in_time ? value_of(s->e, s->other[k], i) : value_of(s->e, i, s->other[k]);
-        for (int q = 0; q < s->rank; q++) sum[q] = 0;
-        for (int k = 0; k < s->rows; k++)
-            for (int q = 0; q < s->rank; q++) sum[q] += s->P[q + s->rank * k] * value[k];
-        for (int q = 0; q < s->rank; q++) s->out[i + s->count * q] = (float complex)sum[q];
-    }
-}
-
-static larmor_status fill(all *s)
-{
-    s->out = lmr_new(s->count * s->rank, sizeof *s->out);
-    if (!s->out) return LMR_NO_MEMORY();
-    return lmr_parallel(s->e->threads, PIECES, fill_piece, s);
+    *f = (lmr_factor){.side = side, .rank = rank};
+    f->other = lmr_new(2 * rank, sizeof *f->other);
+    f->P = lmr_new(2 * (int64_t)rank * rank, sizeof *f->P);
+    if (!f->other || !f->P) return LMR_NO_MEMORY();
+    LMR_TRY(choose_rows(from, count, rank, f->other, &f->rows));
+    LMR_TRY(invert_rows(from, count, rank, f->other, f->rows, f->P));
+    for (int i = 0; i < f->rows; i++) f->other[i] = which[f->other[i]];
+    return LARMOR_OK;
 }
 
 /* ---- a basis of times ---- */
 
+/* Columns of the matrix at the candidates among the times, and the eigenvectors of their inner products. */
 typedef struct basis {
     int64_t *time, times; /* the candidates */
-    int rank;
-    number *u; /* [times, rank], their mean squares 1 */
+    int columns;
+    int is_whole;   /* all places are columns */
+    number *A, *G;  /* [times, columns], [columns, columns] */
+    double *value;  /* [columns], ascending */
+    double energy;  /* their sum */
 } basis;
 
 static void free_basis(basis *b)
 {
     free(b->time);
-    free(b->u);
+    free(b->A);
+    free(b->G);
+    free(b->value);
 }
 
-typedef struct some_columns {
-    const lmr_exponential *e;
-    const int64_t *place, *time;
-    int64_t times;
-    int count;
-    number *A, *G;       /* [times, count], [count, count] */
-    const double *value; /* of G's eigenvectors */
-    number *u;           /* [times, rank] */
-} some_columns;
-
-static void fill_column(void *self, int64_t j)
+static larmor_status find_basis(const lmr_exponential *e, const lmr_dense *dense, int most, basis *b)
 {
-    const some_columns *s = self;
-    for (int64_t t = 0; t < s->times; t++) s->A[t + s->times * j] = value_of(s->e, s->place[j], s->time[t]);
-}
-
-/* The upper triangle's column a. */
-static void gram_column(void *self, int64_t a)
-{
-    const some_columns *s = self;
-    for (int64_t c = 0; c <= a; c++) {
-        number sum = 0;
-        for (int64_t t = 0; t < s->times; t++) sum += conj(s->A[t + s->times * c]) * s->A[t + s->times * a];
-        s->G[c + s->count * a] = sum;
-    }
-}
-
-static void singular_vector(void *self, int64_t q)
-{
-    const some_columns *s = self;
-    const int64_t m = s->count;
-    const number *v = s->G + m * (m - 1 - q);
-    const double scale = sqrt((double)s->times / s->value[m - 1 - q]);
-    for (int64_t t = 0; t < s->times; t++) s->u[t + s->times * q] = 0;
-    for (int64_t j = 0; j < m; j++) {
-        const number factor = scale * v[j];
-        for (int64_t t = 0; t < s->times; t++) s->u[t + s->times * q] += factor * s->A[t + s->times * j];
-    }
+    LMR_HEAP int64_t *place = NULL;
+    int64_t m;
+    const int64_t candidates = most > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * most : CANDIDATES;
+    int solved;
+    LMR_TRY(pick(e->voxels, most, 1, &place, &m));
+    LMR_TRY(pick(e->times, candidates, 2, &b->time, &b->times));
+    b->columns = (int)m;
+    b->is_whole = m == e->voxels;
+    b->A = lmr_new(b->times * m, sizeof *b->A);
+    b->G = lmr_new(m * m, sizeof *b->G);
+    b->value = lmr_new(m, sizeof *b->value);
+    if (!b->A || !b->G || !b->value) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_exponential_values(e, LMR_OF_TIME, b->time, b->times, place, m, b->A));
+    LMR_TRY(dense->la->gemm(dense->ctx, 'C', 'N', m, m, b->times, b->A, b->times, b->A, b->times, b->G, m));
+    for (int64_t a = 0; a < m; a++) b->energy += creal(b->G[a + m * a]);
+    solved = isfinite(b->energy);
+    if (solved) LMR_TRY(lmr_lapack_eigen(m, b->G, b->value, &solved));
+    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
+    return LARMOR_OK;
 }
 
 /* How many singular vectors keep the tail of the energy. */
-static int count_needed(int m, const double *value, double tail, double energy)
+static int count_needed(const basis *b, double tail)
 {
     double rest = 0;
-    int needed = m;
-    while (needed > 1 && rest + fmax(0, value[m - needed]) <= tail * tail * energy)
-        rest += fmax(0, value[m - needed--]);
+    int needed = b->columns;
+    while (needed > 1 && rest + fmax(0, b->value[b->columns - needed]) <= tail * tail * b->energy)
+        rest += fmax(0, b->value[b->columns - needed--]);
     return needed;
 }
 
-/* The singular vectors of the columns of `most` places, as many as keep the tail; *resolved 0: not enough columns to
- * tell. */
-static larmor_status find_basis(const lmr_exponential *e, int most, int rank, double tail, basis *b, int *resolved)
+/* As many as differ from rounding. */
+static int limit_rank(const basis *b, int rank)
 {
-    LMR_HEAP int64_t *place = NULL;
-    int64_t count;
-    int solved;
-    double energy = 0;
-    LMR_TRY(pick(e->voxels, most, 1, &place, &count));
-    const int m = (int)count;
-    LMR_TRY(pick(e->times, CANDIDATES, 2, &b->time, &b->times));
-    LMR_HEAP number *A = lmr_new(b->times * m, sizeof *A), *G = lmr_new((int64_t)m * m, sizeof *G);
-    LMR_HEAP double *value = lmr_new(m, sizeof *value);
-    if (!A || !G || !value) return LMR_NO_MEMORY();
-    some_columns s = {
-        .e = e, .place = place, .time = b->time, .times = b->times, .count = m, .A = A, .G = G, .value = value};
-    LMR_TRY(lmr_parallel(e->threads, m, fill_column, &s));
-    LMR_TRY(lmr_parallel(e->threads, m, gram_column, &s));
-    for (int a = 0; a < m; a++) energy += creal(G[a + m * a]);
-    solved = isfinite(energy);
-    if (solved) LMR_TRY(lmr_lapack_eigen(m, G, value, &solved));
-    if (!solved) return LMR_FAIL(LARMOR_ERR_NUMERIC, "model: the terms are not finite, or too large");
-    b->rank = count_needed(m, value, tail, energy);
-    if (rank) b->rank = rank < m ? rank : m;
-    *resolved = m == e->voxels || 3 * b->rank <= 2 * m;
-    if (!*resolved) return LARMOR_OK;
-    if (b->rank > LMR_MOST_RANK) b->rank = LMR_MOST_RANK;
-    while (b->rank > 1 && !(value[m - b->rank] > 1e-15 * value[m - 1])) b->rank--;
-    b->u = lmr_new(b->times * b->rank, sizeof *b->u);
-    if (!b->u) return LMR_NO_MEMORY();
-    s.u = b->u;
-    return lmr_parallel(e->threads, b->rank, singular_vector, &s);
+    const int m = b->columns;
+    if (rank > m) rank = m;
+    if (rank > LMR_MOST_RANK) rank = LMR_MOST_RANK;
+    while (rank > 1 && !(b->value[m - rank] > 1e-15 * b->value[m - 1])) rank--;
+    return rank;
+}
+
+/* u [times, rank], their mean squares 1 */
+static larmor_status singular_vectors(const lmr_dense *dense, const basis *b, int rank, number **u)
+{
+    const int64_t m = b->columns;
+    LMR_HEAP number *v = lmr_new(m * rank, sizeof *v);
+    *u = lmr_new(b->times * rank, sizeof **u);
+    if (!v || !*u) return LMR_NO_MEMORY();
+    for (int q = 0; q < rank; q++) {
+        const double scale = sqrt((double)b->times / b->value[m - 1 - q]);
+        for (int64_t j = 0; j < m; j++) v[j + m * q] = scale * b->G[j + m * (m - 1 - q)];
+    }
+    return dense->la->gemm(dense->ctx, 'N', 'N', b->times, rank, m, b->A, b->times, v, m, *u, b->times);
 }
 
 /* ---- from a basis to both factors ---- */
 
-/* From some rows of `from` [count, rank], whose numbers in all are which[], all of the other factor. */
-static larmor_status fit_other(const lmr_exponential *e, int in_time, const number *from, const int64_t *which,
-                               int64_t count, int rank, float complex **out)
+typedef struct factors {
+    lmr_factor space, time;
+} factors;
+
+static void free_factors(factors *f)
 {
-    int64_t chosen[2 * LMR_MOST_RANK], other[2 * LMR_MOST_RANK];
-    int rows;
-    LMR_HEAP number *P = lmr_new(2 * (int64_t)rank * rank, sizeof *P);
-    if (!P) return LMR_NO_MEMORY();
-    LMR_TRY(choose_rows(from, count, rank, chosen, &rows));
-    LMR_TRY(invert_rows(from, count, rank, chosen, rows, P));
-    for (int i = 0; i < rows; i++) other[i] = which[chosen[i]];
-    all s = {.e = e,
-             .in_time = in_time,
-             .other = other,
-             .rank = rank,
-             .rows = rows,
-             .P = P,
-             .count = in_time ? e->times : e->voxels};
-    const larmor_status st = fill(&s);
-    *out = s.out;
-    return st;
+    lmr_factor_free(&f->space);
+    lmr_factor_free(&f->time);
 }
 
-static larmor_status fit_both(const lmr_exponential *e, const basis *b, lmr_separated *found)
+static larmor_status fit_both(const lmr_exponential *e, const lmr_dense *dense, const basis *b, int rank, factors *f)
 {
+    LMR_HEAP number *u = NULL;
     LMR_HEAP int64_t *place = NULL;
     int64_t count;
-    found->rank = b->rank;
-    LMR_TRY(fit_other(e, 0, b->u, b->time, b->times, b->rank, &found->space));
-    LMR_TRY(pick(e->voxels, CANDIDATES, 3, &place, &count));
-    LMR_HEAP number *v = lmr_new(count * b->rank, sizeof *v);
-    if (!v) return LMR_NO_MEMORY();
-    for (int q = 0; q < b->rank; q++)
-        for (int64_t i = 0; i < count; i++) v[i + count * q] = found->space[place[i] + e->voxels * q];
-    return fit_other(e, 1, v, place, count, b->rank, &found->time);
+    LMR_TRY(singular_vectors(dense, b, rank, &u));
+    LMR_TRY(fit_factor(LMR_OF_PLACE, u, b->time, b->times, rank, &f->space));
+    LMR_TRY(pick(e->voxels, rank > CANDIDATES / CANDIDATES_OF_PRODUCT ? CANDIDATES_OF_PRODUCT * rank : CANDIDATES, 3,
+                 &place, &count));
+    LMR_HEAP float complex *space = lmr_new(count * rank, sizeof *space);
+    LMR_HEAP number *v = lmr_new(count * rank, sizeof *v);
+    if (!space || !v) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_factor_values(e, dense, &f->space, place, count, space));
+    for (int64_t i = 0; i < count * rank; i++) v[i] = space[i];
+    return fit_factor(LMR_OF_TIME, v, place, count, rank, &f->time);
 }
 
-static larmor_status check(const lmr_exponential *e, lmr_separated *found)
+/* At pairs that played no part. */
+static larmor_status check(const lmr_exponential *e, const lmr_dense *dense, const factors *f, lmr_separated *found)
 {
     LMR_HEAP int64_t *place = NULL, *time = NULL;
     int64_t places, times;
     double sum = 0, energy = 0, most = 0;
     LMR_TRY(pick(e->voxels, CHECKED, 4, &place, &places));
     LMR_TRY(pick(e->times, CHECKED, 5, &time, &times));
+    LMR_HEAP float complex *space = lmr_new(places * f->space.rank, sizeof *space);
+    LMR_HEAP float complex *evolution = lmr_new(times * f->time.rank, sizeof *evolution);
+    LMR_HEAP number *exact = lmr_new(places * times, sizeof *exact);
+    if (!space || !evolution || !exact) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_factor_values(e, dense, &f->space, place, places, space));
+    LMR_TRY(lmr_factor_values(e, dense, &f->time, time, times, evolution));
+    LMR_TRY(lmr_exponential_values(e, LMR_OF_PLACE, place, places, time, times, exact));
     for (int64_t i = 0; i < places; i++)
         for (int64_t j = 0; j < times; j++) {
-            const number exact = value_of(e, place[i], time[j]);
+            const number x = exact[i + places * j];
             number made = 0;
-            for (int q = 0; q < found->rank; q++)
-                made += (number)found->space[place[i] + e->voxels * q] * found->time[time[j] + e->times * q];
-            const double error = creal((made - exact) * conj(made - exact));
+            for (int q = 0; q < f->space.rank; q++) made += (number)space[i + places * q] * evolution[j + times * q];
+            const double error = creal((made - x) * conj(made - x));
             sum += error;
             most = fmax(most, error);
-            energy += creal(exact * conj(exact));
+            energy += creal(x * conj(x));
         }
     found->error = sqrt(sum / energy);
     found->largest = sqrt(most * (double)(places * times) / energy);
     return LARMOR_OK;
 }
 
-static larmor_status try_columns(const lmr_exponential *e, int columns, int rank, double tail, lmr_separated *found,
-                                 int *resolved)
+static larmor_status fill(const lmr_exponential *e, const lmr_dense *dense, const factors *f, lmr_separated *found)
 {
-    LMR_FREED_BY(free_basis) basis b = {.rank = 0};
-    LMR_TRY(find_basis(e, columns, rank, tail, &b, resolved));
-    if (!*resolved) return LARMOR_OK;
-    LMR_TRY(fit_both(e, &b, found));
-    return check(e, found);
+    found->rank = f->space.rank;
+    found->space = lmr_new(e->voxels * found->rank, sizeof *found->space);
+    found->time = lmr_new(e->times * found->rank, sizeof *found->time);
+    if (!found->space || !found->time) return LMR_NO_MEMORY();
+    LMR_TRY(lmr_factor_values(e, dense, &f->space, NULL, e->voxels, found->space));
+    return lmr_factor_values(e, dense, &f->time, NULL, e->times, found->time);
+}
+
+/* More products until they keep the bound, from a few columns; found->rank stays 0 where those cannot tell. */
+static larmor_status try_columns(const lmr_exponential *e, const lmr_dense *dense, int columns, int rank, double bound,
+                                 lmr_separated *found)
+{
+    LMR_FREED_BY(free_basis) basis b = {.columns = 0};
+    LMR_TRY(find_basis(e, dense, columns, &b));
+    for (int needed = rank ? rank : count_needed(&b, TAIL_PART * bound);; needed += 1 + needed / 16) {
+        LMR_FREED_BY(free_factors) factors f = {.space = {.rank = 0}};
+        const int tried = limit_rank(&b, needed);
+        if (!rank && !b.is_whole && 3 * needed > 2 * b.columns) return LARMOR_OK;
+        LMR_TRY(fit_both(e, dense, &b, tried, &f));
+        LMR_TRY(check(e, dense, &f, found));
+        if (rank || found->error <= bound) return fill(e, dense, &f, found);
+        if (tried < needed) return LARMOR_OK;
+    }
 }
 
 larmor_status lmr_separate(const lmr_exponential *e, int rank, double bound, lmr_separated *found)
 {
-    double tail = TAIL_PART * bound;
+    lmr_dense dense;
+    larmor_status st;
     int columns = FIRST_COLUMNS;
-    *found = (lmr_separated){.rank = 0};
+    *found = (lmr_separated){.error = NAN};
     while (columns < 2 * rank) columns *= 2;
-    for (;;) {
-        int resolved = 0;
-        lmr_separated_free(found);
-        LMR_TRY(try_columns(e, columns, rank, tail, found, &resolved));
-        if (resolved && (rank || found->error <= bound)) return LARMOR_OK;
-        if (columns >= 2 * LMR_MOST_RANK)
-            return LMR_FAIL(LARMOR_ERR_NUMERIC,
-                            "model: %d products have an error of %.1e, expected at most %.1e; allow a larger error",
-                            resolved ? found->rank : LMR_MOST_RANK, resolved ? found->error : NAN, bound);
-        if (resolved) tail /= 2;
-        columns *= 2;
+    LMR_TRY(lmr_dense_open(e->threads, &dense));
+    for (;; columns *= 2) {
+        st = try_columns(e, &dense, columns, rank, bound, found);
+        if (st || found->rank) break;
+        if (columns < 2 * LMR_MOST_RANK) continue;
+        st = LMR_FAIL(LARMOR_ERR_NUMERIC,
+                      "model: %d products have an error of %.1e, expected at most %.1e; allow a larger error",
+                      LMR_MOST_RANK, found->error, bound);
+        break;
     }
+    lmr_dense_close(&dense);
+    return st;
 }

@@ -1,6 +1,7 @@
 /* recon/field: terms of a model as sums of products, solid harmonics, concomitant fields. SPDX-License-Identifier:
  * Apache-2.0 */
 #include "larmor/physics.h"
+#include "recon/cpu/exponents.h"
 #include "tests/recon/support.h"
 
 #define FOV_M 0.2
@@ -221,6 +222,61 @@ TEST(products_are_about_as_many_as_singular_values_ask_for)
     assert_ok(larmor_segments_describe(b, &fine));
     assert_true(coarse.segments <= 24 && fine.segments <= 36);
     assert_true(fine.segments > coarse.segments);
+}
+
+/* Three terms, the second a decay; angles of up to 1e4 rad, where a rounding of the angle is 1e-12. */
+TEST(exponentials_of_a_block_are_those_one_by_one)
+{
+    const lmr_exponents loops[] = {lmr_exponents_base, lmr_exponents_best()};
+    const double factor[] = {1, .3, -.02};
+    const char is_decay[] = {0, 1, 0};
+    double own[3][LMR_EXPONENTS], out[2 * LMR_EXPONENTS];
+    for (int k = 0; k < 2; k++)
+        for (double most = 1; most <= 1e4; most *= 100) {
+            for (int i = 0; i < LMR_EXPONENTS; i++) {
+                const double at = 2 * (double)i / LMR_EXPONENTS - 1;
+                own[0][i] = most * at / (2 * M_PI);
+                own[1][i] = 5 * sin(7 * at);
+                own[2][i] = 3 * at * at;
+            }
+            loops[k](3, (const double(*)[LMR_EXPONENTS])own, factor, is_decay, out);
+            for (int i = 0; i < LMR_EXPONENTS; i++) {
+                const cplx expected = cexp(2 * M_PI * I * (own[0][i] - .02 * own[2][i]) - .3 * own[1][i]);
+                assert_at_most(cabs(CMPLX(out[2 * i], out[2 * i + 1]) - expected), 1e-14 * (10 + most));
+            }
+        }
+}
+
+TEST(a_sum_is_the_same_by_any_number_of_threads)
+{
+    OWNED(scene) s = new_scene(2, 40, LARMOR_C64, 1e-4, 200, 5);
+    for (int k = 0; k < KINDS; k++) add_kind(&s, k, 20e-3);
+    double error[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        larmor_device *other;
+        OWNED(larmor_segments) *segments;
+        assert_ok(larmor_device_open(i ? "cpu:3" : "cpu:1", &other));
+        larmor_model_term term[KINDS];
+        larmor_array *made[2 * KINDS];
+        for (int l = 0; l < KINDS; l++) {
+            term[l].is_decay = s.term[l].is_decay;
+            assert_ok(larmor_array_upload(other, LARMOR_F64, s.shape, LARMOR_F64, s.space[l], &made[2 * l]));
+            assert_ok(larmor_array_upload(other, LARMOR_F64, LARMOR_SHAPE(s.samples, s.readouts), LARMOR_F64,
+                                          s.time[l], &made[2 * l + 1]));
+            term[l].space = made[2 * l];
+            term[l].time = made[2 * l + 1];
+        }
+        larmor_segments_info info;
+        assert_ok(larmor_segments_of_terms(term, KINDS, NULL, &segments));
+        assert_ok(larmor_segments_describe(segments, &info));
+        error[i] = info.error;
+        for (int l = 0; l < KINDS; l++) {
+            larmor_array_free(made[2 * l]);
+            larmor_array_free(made[2 * l + 1]);
+        }
+        larmor_device_free(other);
+    }
+    assert_true(error[0] > 0 && error[0] == error[1]);
 }
 
 TEST(harmonics_are_those_of_laplace_and_of_their_order)
